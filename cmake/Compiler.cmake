@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# C11, the warnings, the build type, the sanitizers: what every target of the project shares.
+# `clg_settings` carries them; link it PRIVATE.
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+string(REPLACE "-O3" "-O2" CMAKE_C_FLAGS_RELEASE "${CMAKE_C_FLAGS_RELEASE}")
+
+add_library(clg_settings INTERFACE)
+target_compile_options(clg_settings INTERFACE
+  -Wall -Wextra -Wshadow=local -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wundef -Wvla
+  -Wformat=2 -pedantic)
+if(CLG_WERROR)
+  target_compile_options(clg_settings INTERFACE -Werror)
+endif()
+if(CLG_SANITIZE)
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  target_compile_options(clg_settings INTERFACE ${sanitizers})
+  target_link_options(clg_settings INTERFACE ${sanitizers})
+endif()
+if(NOT WIN32)
+  # Strict C11 hides POSIX; _DEFAULT_SOURCE adds MAP_ANONYMOUS, flock and their like.
+  target_compile_definitions(clg_settings INTERFACE
+    _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)
+endif()

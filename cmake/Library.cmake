@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# One object library a layer, gathered into `clgraph` (shared, exports clg_* alone) and
+# `clgraph_internal` (static, for tests that look inside). Two sources are generated: the table of
+# kernels and the table of operator families.
+
+set(generated_dir "${PROJECT_BINARY_DIR}/generated")
+
+# --- kernel_sources.c: every cl/*.cl and cl/common/*.clh as text in the library -----------------
+file(GLOB kernel_files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
+  "${PROJECT_SOURCE_DIR}/cl/*.cl" "${PROJECT_SOURCE_DIR}/cl/common/*.clh")
+set(kernel_list "${generated_dir}/kernel_files.txt")
+list(JOIN kernel_files "\n" kernel_lines)
+file(CONFIGURE OUTPUT "${kernel_list}" CONTENT "@kernel_lines@" @ONLY)
+list(TRANSFORM kernel_files PREPEND "${PROJECT_SOURCE_DIR}/" OUTPUT_VARIABLE kernel_paths)
+add_custom_command(
+  OUTPUT "${generated_dir}/kernel_sources.c"
+  COMMAND "${CMAKE_COMMAND}" "-DSOURCE_DIR=${PROJECT_SOURCE_DIR}" "-DLIST=${kernel_list}"
+    "-DOUTPUT=${generated_dir}/kernel_sources.c" -P "${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake"
+  DEPENDS "${kernel_list}" ${kernel_paths} "${PROJECT_SOURCE_DIR}/cmake/embed_kernels.cmake"
+  COMMENT "Embedding the kernels"
+  VERBATIM)
+
+# --- op_families.c: one line for every src/ops/op_<family>.c ------------------------------------
+file(GLOB family_files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src/ops"
+  "${PROJECT_SOURCE_DIR}/src/ops/op_*.c")
+set(family_externs "")
+set(family_rows "")
+foreach(file IN LISTS family_files)
+  string(REGEX REPLACE "^op_(.*)\\.c$" "\\1" family "${file}")
+  string(APPEND family_externs
+    "extern const op_row op_rows_${family}[];\nextern const size_t n_op_rows_${family};\n")
+  string(APPEND family_rows
+    "    {\"${family}\", op_rows_${family}, &n_op_rows_${family}},\n")
+endforeach()
+list(LENGTH family_files n_families)
+configure_file("${PROJECT_SOURCE_DIR}/cmake/op_families.c.in" "${generated_dir}/op_families.c" @ONLY)
+
+# --- the layers ----------------------------------------------------------------------------------
+set(layer_objects "")
+foreach(layer IN LISTS CLG_LAYERS)
+  file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
+  if(layer STREQUAL "step")
+    list(APPEND layer_sources "${generated_dir}/kernel_sources.c")
+  elseif(layer STREQUAL "ops")
+    list(APPEND layer_sources "${generated_dir}/op_families.c")
+  endif()
+  if(NOT layer_sources)
+    continue()
+  endif()
+  add_library(clgraph_${layer} OBJECT ${layer_sources})
+  target_include_directories(clgraph_${layer} PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_compile_definitions(clgraph_${layer} PRIVATE
+    $<$<BOOL:${CLG_LINK_OPENCL}>:CLG_LINK_OPENCL=1>
+    $<$<BOOL:${CLG_KERNEL_DIR_OVERRIDE}>:CLG_DEVELOPER=1>)
+  target_link_libraries(clgraph_${layer} PRIVATE clg_settings
+    clg_opencl_headers clg_clblast_headers clg_xxhash_headers ZLIB::ZLIB Threads::Threads)
+  set_target_properties(clgraph_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
+endforeach()
+
+set(library_needs ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+if(CLG_LINK_OPENCL)
+  list(APPEND library_needs clg_opencl clg_clblast)
+endif()
+if(UNIX)
+  list(APPEND library_needs m)
+endif()
+
+add_library(clgraph SHARED ${layer_objects})
+add_library(clgraph::clgraph ALIAS clgraph)
+target_include_directories(clgraph PUBLIC
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_link_libraries(clgraph PRIVATE ${library_needs} $<BUILD_INTERFACE:clg_settings>)
+set_target_properties(clgraph PROPERTIES
+  LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+if(UNIX AND NOT APPLE)
+  set(export_map "${PROJECT_SOURCE_DIR}/cmake/clgraph.map")
+  target_link_options(clgraph PRIVATE "LINKER:--version-script=${export_map}" LINKER:--as-needed)
+  if(NOT CLG_SANITIZE)
+    target_link_options(clgraph PRIVATE LINKER:--no-undefined)
+  endif()
+  set_target_properties(clgraph PROPERTIES LINK_DEPENDS "${export_map}")
+endif()
+
+if(CLG_BUILD_TESTS)
+  add_library(clgraph_internal STATIC ${layer_objects})
+  target_include_directories(clgraph_internal PUBLIC
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(clgraph_internal PUBLIC ${library_needs}
+    clg_opencl_headers clg_clblast_headers clg_xxhash_headers)
+  set_target_properties(clgraph_internal PROPERTIES LINKER_LANGUAGE C)
+endif()

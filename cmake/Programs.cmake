@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool and the examples. Both see the public headers alone.
+
+if(CLG_BUILD_TOOLS)
+  file(GLOB tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
+  if(tool_sources)
+    add_executable(cltool ${tool_sources})
+    target_link_libraries(cltool PRIVATE clg_settings clgraph clg_jansson clg_stb Threads::Threads)
+    if(UNIX)
+      target_link_libraries(cltool PRIVATE m)
+    endif()
+    if(UNIX AND NOT APPLE)
+      target_link_options(cltool PRIVATE LINKER:--as-needed)
+      set_target_properties(cltool PROPERTIES
+        INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+    endif()
+  endif()
+endif()
+
+# Every examples/<name>.c is one program, build/examples/<name>.
+if(CLG_BUILD_EXAMPLES)
+  file(GLOB example_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.c")
+  foreach(source IN LISTS example_sources)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(example_${name} "${source}")
+    target_link_libraries(example_${name} PRIVATE
+      clg_settings clgraph clg_stb clg_opencl Threads::Threads)
+    if(UNIX)
+      target_link_libraries(example_${name} PRIVATE m)
+    endif()
+    if(UNIX AND NOT APPLE)
+      # Only what an example calls: just one of them needs libOpenCL itself.
+      target_link_options(example_${name} PRIVATE LINKER:--as-needed)
+    endif()
+    set_target_properties(example_${name} PROPERTIES
+      OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
+  endforeach()
+endif()

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tests, found by name: tests/<area>/test_<subject>.c is one cmocka program and the ctest
+# <area>.<subject>; tests/cli/<name>.sh and tests/lint/<name>.sh are scripts. A program may hold a
+# line `/* ctest: label slow timeout 900 serial */` that adds labels, changes its time limit in seconds,
+# and keeps other tests from running beside it (what measures time).
+
+enable_testing()
+set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
+set(test_timeout_s 300)
+set(test_slowdown 1)
+set(test_cache_dir "${PROJECT_BINARY_DIR}/test-cache")
+file(MAKE_DIRECTORY "${test_cache_dir}")
+set(test_environment
+  "CLG_CACHE_DIR=${test_cache_dir}"
+  "CLG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+  "CLG_BUILD_DIR=${PROJECT_BINARY_DIR}")
+if(CLG_SANITIZE)
+  set(test_slowdown 3)
+  list(APPEND test_environment
+    "ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1:detect_stack_use_after_return=1"
+    "LSAN_OPTIONS=suppressions='${PROJECT_SOURCE_DIR}/tools/sanitizer/lsan.supp':print_suppressions=0"
+    "UBSAN_OPTIONS=print_stacktrace=1")
+endif()
+
+file(GLOB support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
+add_library(clg_test_support INTERFACE)
+if(support_sources)
+  add_library(clg_test_support_objects STATIC ${support_sources})
+  target_link_libraries(clg_test_support_objects PRIVATE clg_settings)
+  target_link_libraries(clg_test_support_objects PUBLIC clgraph_internal clg_cmocka clg_jansson)
+  target_include_directories(clg_test_support_objects PUBLIC "${tests_dir}")
+  target_link_libraries(clg_test_support INTERFACE clg_test_support_objects)
+endif()
+target_include_directories(clg_test_support INTERFACE "${tests_dir}")
+target_compile_definitions(clg_test_support INTERFACE
+  "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\"")
+
+# OpenCL layers (OPENCL_LAYERS of ocl-icd) that tests load: tests/layers/<name>.c becomes
+# build/tests/layers/<name>.so.
+file(GLOB layer_sources CONFIGURE_DEPENDS "${tests_dir}/layers/*.c")
+foreach(source IN LISTS layer_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  add_library(layer_${name} MODULE "${source}")
+  target_link_libraries(layer_${name} PRIVATE clg_settings clg_opencl_headers)
+  set_target_properties(layer_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")
+endforeach()
+
+# clg_add_test_programs(AREA LABEL)
+function(clg_add_test_programs area label)
+  file(GLOB sources CONFIGURE_DEPENDS "${tests_dir}/${area}/test_*.c")
+  foreach(source IN LISTS sources)
+    get_filename_component(stem "${source}" NAME_WE)
+    string(REGEX REPLACE "^test_" "" subject "${stem}")
+    set(target "test_${area}_${subject}")
+    add_executable(${target} "${source}")
+    target_link_libraries(${target} PRIVATE
+      clg_settings clg_test_support clgraph_internal clg_cmocka clg_jansson clg_opencl)
+    if(UNIX AND NOT APPLE)
+      target_link_options(${target} PRIVATE LINKER:--as-needed)
+    endif()
+    set_target_properties(${target} PROPERTIES
+      OUTPUT_NAME "${stem}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${area}")
+
+    set(labels "${label}")
+    set(timeout_s ${test_timeout_s})
+    file(STRINGS "${source}" directive REGEX "^/\\* ctest: .*\\*/" LIMIT_COUNT 1)
+    if(directive)
+      set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+      string(REGEX MATCHALL "label +[a-z]+" words "${directive}")
+      foreach(word IN LISTS words)
+        string(REGEX REPLACE "label +" "" word "${word}")
+        list(APPEND labels "${word}")
+      endforeach()
+      if(directive MATCHES "timeout +([0-9]+)")
+        set(timeout_s "${CMAKE_MATCH_1}")
+      endif()
+    endif()
+    math(EXPR timeout_s "${timeout_s} * ${test_slowdown}")
+    add_test(NAME "${area}.${subject}" COMMAND ${target})
+    set_tests_properties("${area}.${subject}" PROPERTIES
+      LABELS "${labels}" TIMEOUT ${timeout_s} ENVIRONMENT "${test_environment}")
+    if(directive MATCHES " serial")
+      set_property(TEST "${area}.${subject}" PROPERTY RUN_SERIAL ON)
+    endif()
+  endforeach()
+endfunction()
+
+# clg_add_test_scripts(AREA LABEL)
+function(clg_add_test_scripts area label)
+  file(GLOB scripts CONFIGURE_DEPENDS "${tests_dir}/${area}/*.sh")
+  foreach(script IN LISTS scripts)
+    get_filename_component(name "${script}" NAME_WE)
+    add_test(NAME "${area}.${name}"
+      COMMAND bash "${PROJECT_SOURCE_DIR}/cmake/run_script.sh" "${script}")
+    set(environment ${test_environment})
+    if(TARGET cltool)
+      list(APPEND environment "CLTOOL=$<TARGET_FILE:cltool>")
+    endif()
+    set_tests_properties("${area}.${name}" PROPERTIES
+      LABELS "${label}" TIMEOUT ${test_timeout_s} ENVIRONMENT "${environment}"
+      SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()
+
+clg_add_test_programs(unit unit)
+foreach(area ops api conformance models)
+  clg_add_test_programs(${area} device)
+endforeach()
+clg_add_test_programs(faults fault)
+clg_add_test_scripts(cli golden)
+clg_add_test_scripts(lint lint)

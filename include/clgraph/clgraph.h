@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clgraph: neural-network prediction on any OpenCL device, from C.
+ *
+ * Ten lines that predict (error handling left out; every call returns a clg_status):
+ *
+ *     clg_context *context;
+ *     clg_model *model;
+ *     clg_session *session;
+ *     float picture[64] = {0}, probabilities[10];
+ *     clg_context_create(NULL, NULL, &context);
+ *     clg_model_load_file("digits.onnx", NULL, &model);
+ *     clg_session_create(context, model, NULL, &session);
+ *     clg_session_set_input_data(session, "image", CLG_FLOAT32, 4, (int64_t[]){1, 1, 8, 8}, picture);
+ *     clg_session_run(session);
+ *     clg_session_get_output_data(session, "probabilities", probabilities, sizeof probabilities);
+ *
+ * Rules that hold for every function
+ *   - A function that can fail returns clg_status: CLG_OK (0) or a negative code. Results go through
+ *     out-parameters, set to NULL or zero on failure. clg_last_error() has the sentence.
+ *   - Handles returned through out_ parameters are owned by the caller and released by the matching
+ *     _free, which accepts NULL. Children keep their parents alive: the order of frees does not matter.
+ *     Plain pointers that are returned are borrowed and live as long as the object they came from.
+ *   - Option structs start with CLG_<NAME>_INIT; a zero field means the default; NULL means all defaults.
+ *   - Threads: contexts, models and values that nobody writes are shared freely. A session runs one
+ *     request at a time; clg_session_clone gives another thread its own. clg_session_cancel may be
+ *     called from any thread.
+ *   - The library never exits, aborts or prints.
+ */
+#ifndef CLGRAPH_CLGRAPH_H
+#define CLGRAPH_CLGRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(_WIN32)
+#define CLG_API __declspec(dllexport)
+#elif defined(__GNUC__)
+#define CLG_API __attribute__((visibility("default")))
+#else
+#define CLG_API
+#endif
+#if defined(__GNUC__)
+#define CLG_MUST_USE __attribute__((warn_unused_result))
+#else
+#define CLG_MUST_USE
+#endif
+
+/* ---- version ------------------------------------------------------------------------------- */
+
+#define CLG_VERSION_MAJOR 0
+#define CLG_VERSION_MINOR 1
+#define CLG_VERSION_PATCH 0
+
+/* The version of the library that is running, "0.1.0". Never NULL. */
+CLG_API const char *clg_version(void);
+
+/* ---- status -------------------------------------------------------------------------------- */
+
+typedef enum clg_status {
+    CLG_OK = 0,
+    CLG_ERROR_INVALID_ARGUMENT = -1,      /* a parameter of the call */
+    CLG_ERROR_INVALID_MODEL = -2,         /* the file or graph breaks ONNX's rules */
+    CLG_ERROR_UNSUPPORTED_OPERATOR = -3,  /* an operator (or version) that clgraph does not have */
+    CLG_ERROR_UNSUPPORTED_ATTRIBUTE = -4, /* the operator is there, this attribute value is not */
+    CLG_ERROR_UNSUPPORTED_DTYPE = -5,     /* the operator is there, this element type is not */
+    CLG_ERROR_SHAPE = -6,                 /* shapes, ranks or values of shape inputs do not fit */
+    CLG_ERROR_DATA = -7,                  /* a value at run time is out of range: an index in Gather */
+    CLG_ERROR_NOT_FOUND = -8,             /* a name that the model, cache or folder does not have */
+    CLG_ERROR_NO_OPENCL = -9,             /* no OpenCL loader or no platform on this machine */
+    CLG_ERROR_NO_DEVICE = -10,            /* OpenCL is there, no device matches the selector */
+    CLG_ERROR_UNSUPPORTED_DEVICE = -11,   /* the device lacks what is asked */
+    CLG_ERROR_OUT_OF_HOST_MEMORY = -12,
+    CLG_ERROR_OUT_OF_DEVICE_MEMORY = -13,
+    CLG_ERROR_KERNEL_BUILD = -14,         /* the driver's compiler refused a kernel */
+    CLG_ERROR_DEVICE_LOST = -15,          /* the device or driver failed during work */
+    CLG_ERROR_IO = -16,                   /* a file cannot be read or written */
+    CLG_ERROR_CANCELLED = -17,
+    CLG_ERROR_BUSY = -18,                 /* the session is running another request */
+    CLG_ERROR_INTERNAL = -19              /* a defect of clgraph: please report it */
+} clg_status;
+
+/* The name of a status, "CLG_ERROR_IO"; "unknown status" for a number that is none. */
+CLG_API const char *clg_status_name(clg_status status);
+
+/* What the calling thread's last failed call said: a full sentence naming what failed, on which node,
+ * tensor or device. Never NULL; "" when nothing failed. Valid until the thread's next failing call. */
+CLG_API const char *clg_last_error(void);
+
+/* What to try about the last error, "" when there is no advice. Same lifetime. */
+CLG_API const char *clg_last_hint(void);
+
+/* ---- log and memory ------------------------------------------------------------------------ */
+
+typedef enum clg_log_level {
+    CLG_LOG_ERROR = 0,
+    CLG_LOG_WARNING = 1,
+    CLG_LOG_INFO = 2,
+    CLG_LOG_DEBUG = 3
+} clg_log_level;
+
+typedef void (*clg_log_callback)(void *user, clg_log_level level, const char *message);
+
+/* Sends messages up to `level` to `callback`; NULL silences (the default). Process-wide; may be set at
+ * any time; the callback may be called from any thread, one call at a time. */
+CLG_API void clg_set_log(clg_log_callback callback, void *user, clg_log_level level);
+
+/* Memory hooks. `resize(user, NULL, n)` allocates, `resize(user, p, n)` grows or shrinks,
+ * `resize(user, p, 0)` frees and returns NULL. Alignment as malloc's. May be called from any thread. */
+typedef struct clg_allocator {
+    void *(*resize)(void *user, void *memory, size_t size_bytes);
+    void *user;
+} clg_allocator;
+
+/* Sets the process-wide allocator; NULL brings malloc back. Only before the first object is created and
+ * after the last is freed; otherwise CLG_ERROR_INVALID_ARGUMENT. */
+CLG_API CLG_MUST_USE clg_status clg_set_allocator(const clg_allocator *allocator);
+
+/* ---- element types and values ---------------------------------------------------------------- */
+
+#define CLG_MAX_RANK 8
+
+/* Element types, numbered as ONNX's TensorProto.DataType. */
+typedef enum clg_dtype {
+    CLG_DTYPE_NONE = 0,
+    CLG_FLOAT32 = 1,
+    CLG_UINT8 = 2,
+    CLG_INT8 = 3,
+    CLG_UINT16 = 4,
+    CLG_INT16 = 5,
+    CLG_INT32 = 6,
+    CLG_INT64 = 7,
+    CLG_STRING = 8,
+    CLG_BOOL = 9, /* one byte, 0 or 1 */
+    CLG_FLOAT16 = 10,
+    CLG_FLOAT64 = 11,
+    CLG_UINT32 = 12,
+    CLG_UINT64 = 13,
+    CLG_COMPLEX64 = 14,
+    CLG_COMPLEX128 = 15,
+    CLG_BFLOAT16 = 16,
+    CLG_FLOAT8E4M3FN = 17,
+    CLG_FLOAT8E4M3FNUZ = 18,
+    CLG_FLOAT8E5M2 = 19,
+    CLG_FLOAT8E5M2FNUZ = 20,
+    CLG_UINT4 = 21,
+    CLG_INT4 = 22,
+    CLG_FLOAT4E2M1 = 23,
+    CLG_FLOAT8E8M0 = 24,
+    CLG_UINT2 = 25,
+    CLG_INT2 = 26
+} clg_dtype;
+
+/* "float32"; "unknown dtype" for a number that is none. */
+CLG_API const char *clg_dtype_name(clg_dtype dtype);
+/* Bytes of one element; 0 for strings and for types of less than a byte. */
+CLG_API size_t clg_dtype_size(clg_dtype dtype);
+
+typedef struct clg_context clg_context;
+typedef struct clg_model clg_model;
+typedef struct clg_session clg_session;
+typedef struct clg_value clg_value;
+typedef struct clg_builder clg_builder;
+
+typedef enum clg_value_kind {
+    CLG_VALUE_TENSOR = 0,
+    CLG_VALUE_SEQUENCE = 1,
+    CLG_VALUE_OPTIONAL = 2,
+    CLG_VALUE_MAP = 3
+} clg_value_kind;
+
+typedef void (*clg_release_callback)(void *user);
+
+/* A tensor in host memory, row-major, filled with zeros. dims: rank numbers >= 0; rank 0..CLG_MAX_RANK.
+ * Errors: INVALID_ARGUMENT (dtype, rank, negative or overflowing dims), OUT_OF_HOST_MEMORY. */
+CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
+                                                 clg_value **out_value);
+/* The same over the caller's memory, not copied; `release(user)` (may be NULL) is called when the last
+ * reference is gone. */
+CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
+                                               void *data, clg_release_callback release, void *user,
+                                               clg_value **out_value);
+/* A tensor in the memory of the context's device; contents undefined until written.
+ * Errors: as clg_value_create, and OUT_OF_DEVICE_MEMORY. */
+CLG_API CLG_MUST_USE clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t rank,
+                                                        const int64_t *dims, clg_value **out_value);
+/* Copies between a tensor (host or device) and the caller's memory; size_bytes must be the tensor's.
+ * Blocks until done. */
+CLG_API CLG_MUST_USE clg_status clg_value_write(clg_value *value, const void *data, size_t size_bytes);
+CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *data, size_t size_bytes);
+/* A host copy of any value; a new reference when it is on the host already. */
+CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
+
+CLG_API clg_value_kind clg_value_get_kind(const clg_value *value);
+CLG_API clg_dtype clg_value_dtype(const clg_value *value);
+CLG_API size_t clg_value_rank(const clg_value *value);
+CLG_API const int64_t *clg_value_dims(const clg_value *value);
+CLG_API int64_t clg_value_n_elements(const clg_value *value);
+CLG_API size_t clg_value_size_bytes(const clg_value *value);
+/* The host memory, NULL for a device tensor. Writing is allowed only while no run uses the value. */
+CLG_API void *clg_value_data(const clg_value *value);
+/* Counts references; both accept NULL. */
+CLG_API clg_value *clg_value_retain(clg_value *value);
+CLG_API void clg_value_free(clg_value *value);
+
+/* ---- devices ----------------------------------------------------------------------------------- */
+
+typedef enum clg_device_kind {
+    CLG_DEVICE_CPU = 0,
+    CLG_DEVICE_INTEGRATED_GPU = 1,
+    CLG_DEVICE_DISCRETE_GPU = 2,
+    CLG_DEVICE_ACCELERATOR = 3
+} clg_device_kind;
+
+typedef enum clg_kernel_class {
+    CLG_KERNELS_AUTO = 0, /* wide on CPU devices, simt on the rest */
+    CLG_KERNELS_WIDE = 1, /* explicit vectors, one work-item a group */
+    CLG_KERNELS_SIMT = 2  /* work-group tiles in local memory */
+} clg_kernel_class;
+
+/* One OpenCL device. Strings are never NULL and live as long as the list or context they came from. */
+typedef struct clg_device_info {
+    size_t struct_size;
+    const char *selector;      /* "0:0", what cltool devices prints: platform and device index */
+    const char *id;            /* stable between starts: "id:..." */
+    const char *platform;      /* name of the platform */
+    const char *name;          /* name of the device */
+    const char *vendor;        /* vendor of the platform */
+    const char *driver;        /* driver version */
+    const char *opencl_version; /* "OpenCL 3.0 PoCL HSTR..." */
+    const char *quirks;        /* names of applied quirks, comma-separated, "" for none */
+    clg_device_kind kind;
+    clg_kernel_class kernel_class;
+    uint32_t compute_units;
+    uint32_t max_clock_mhz;
+    uint64_t global_mem_bytes;
+    uint64_t max_alloc_bytes;
+    uint64_t local_mem_bytes;
+    bool unified_memory;
+    /* Proved by building and running probes; all false until the device was probed (clg_device_probe in
+     * inspect.h, or a context on it). */
+    bool probed, fp16, fp64, subgroups, int8_dot, matrix;
+    bool is_default;           /* the one that "auto" takes */
+    const char *auto_reason;   /* why auto takes it, or why it never does */
+} clg_device_info;
+
+/* Every OpenCL device of the machine, usable or not, in platform order. The array is freed by
+ * clg_device_list_free. Errors: NO_OPENCL, OUT_OF_HOST_MEMORY. */
+CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices, size_t *out_n_devices);
+CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
+
+typedef struct clg_context_options {
+    size_t struct_size;
+    const char *fallback;   /* selector that serves when nothing matches; NULL: none */
+    const char *cache_dir;  /* store of compiled programs; NULL: $CLG_CACHE_DIR, else the user's cache folder;
+                               "" keeps everything in memory */
+    uint32_t cpu_threads;   /* compute units to use of a CPU device; 0: all */
+    bool profiling;         /* queues keep time stamps; needed by clg_session_profile */
+} clg_context_options;
+#define CLG_CONTEXT_OPTIONS_INIT {sizeof(clg_context_options)}
+
+/* A device made ready for work. selector: see docs (auto, gpu, cpu, a vendor, P:D, id:..., part of a
+ * name); NULL: $CLG_DEVICE, else auto. Exactly one device is used: the best match.
+ * Errors: NO_OPENCL, NO_DEVICE (the message lists what there is), UNSUPPORTED_DEVICE, memory. */
+CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector, const clg_context_options *options,
+                                                   clg_context **out_context);
+CLG_API const clg_device_info *clg_context_device(const clg_context *context);
+CLG_API void clg_context_free(clg_context *context);
+
+/* ---- models ------------------------------------------------------------------------------------ */
+
+typedef struct clg_model_options {
+    size_t struct_size;
+    bool allow_external_data_missing; /* only look at the model: sessions then fail with NOT_FOUND */
+} clg_model_options;
+#define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options)}
+
+/* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol or "". */
+typedef struct clg_port {
+    const char *name;
+    clg_value_kind kind;
+    clg_dtype dtype;
+    int rank; /* -1: any */
+    int64_t dims[CLG_MAX_RANK];
+    const char *dim_names[CLG_MAX_RANK];
+} clg_port;
+
+/* Loads ONNX. The file is mapped and must not change while the model lives; memory is copied. External
+ * data is read relative to the file, never outside its folder.
+ * Errors: IO, INVALID_MODEL, UNSUPPORTED_OPERATOR / _ATTRIBUTE / _DTYPE (all offending nodes are named),
+ * OUT_OF_HOST_MEMORY. */
+CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path, const clg_model_options *options,
+                                                    clg_model **out_model);
+CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t size_bytes,
+                                                      const clg_model_options *options,
+                                                      clg_model **out_model);
+CLG_API void clg_model_free(clg_model *model);
+CLG_API size_t clg_model_n_inputs(const clg_model *model);
+CLG_API size_t clg_model_n_outputs(const clg_model *model);
+/* NULL when index is out of range. */
+CLG_API const clg_port *clg_model_input(const clg_model *model, size_t index);
+CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
+
+/* ---- building a graph without ONNX -------------------------------------------------------------- */
+
+/* A builder makes the same graph that a file would: nodes are ONNX operators, values are joined by name.
+ * A call that fails leaves the builder as it was. Not for several threads at once. */
+CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
+CLG_API void clg_builder_free(clg_builder *builder);
+/* dims[i] < 0 for one chosen at run time; dim_names may be NULL, entries too. */
+CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype dtype,
+                                                  size_t rank, const int64_t *dims,
+                                                  const char *const *dim_names);
+/* A constant; data is copied, row-major. */
+CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype,
+                                                     size_t rank, const int64_t *dims, const void *data);
+/* A node of the default domain (domain NULL or "") or another. An input "" or NULL is one left out.
+ * Attributes set next belong to it. */
+CLG_API CLG_MUST_USE clg_status clg_builder_node(clg_builder *builder, const char *domain,
+                                                 const char *op_type, const char *name, size_t n_inputs,
+                                                 const char *const *inputs, size_t n_outputs,
+                                                 const char *const *outputs);
+CLG_API CLG_MUST_USE clg_status clg_builder_attribute_int(clg_builder *builder, const char *name,
+                                                          int64_t value);
+CLG_API CLG_MUST_USE clg_status clg_builder_attribute_float(clg_builder *builder, const char *name,
+                                                            float value);
+CLG_API CLG_MUST_USE clg_status clg_builder_attribute_string(clg_builder *builder, const char *name,
+                                                             const char *value);
+CLG_API CLG_MUST_USE clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name,
+                                                           size_t n, const int64_t *values);
+CLG_API CLG_MUST_USE clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name,
+                                                             size_t n, const float *values);
+CLG_API CLG_MUST_USE clg_status clg_builder_output(clg_builder *builder, const char *name);
+/* Checks the graph as a loaded model is checked. The builder can be freed afterwards or built upon. */
+CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_model **out_model);
+
+/* ---- sessions ------------------------------------------------------------------------------------ */
+
+/* Called now and then by work that can take a second; done/total in steps of `what`. Returning false
+ * cancels: the call ends with CLG_ERROR_CANCELLED. */
+typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
+
+typedef struct clg_session_options {
+    size_t struct_size;
+    clg_kernel_class kernels;        /* which kernels; default: the device's class */
+    bool no_blas;                    /* never use CLBlast */
+    bool strict;                     /* refuse a plan that runs numeric work on the host */
+    const char *const *disabled_passes; /* names of graph passes not to run */
+    size_t n_disabled_passes;
+    clg_progress_callback progress;  /* loading weights and kernels */
+    void *progress_user;
+} clg_session_options;
+#define CLG_SESSION_OPTIONS_INIT {sizeof(clg_session_options)}
+
+/* Optimises the model for the context's device and loads its weights there. Sessions of one model,
+ * context and equal options share weights, plans and programs. Errors: any of the device's. */
+CLG_API CLG_MUST_USE clg_status clg_session_create(clg_context *context, clg_model *model,
+                                                   const clg_session_options *options,
+                                                   clg_session **out_session);
+/* Another session over the same weights, plans and programs, with its own queue and buffers. */
+CLG_API CLG_MUST_USE clg_status clg_session_clone(clg_session *session, clg_session **out_session);
+CLG_API void clg_session_free(clg_session *session);
+
+/* Makes a session ready for inputs of the shapes that are set (clg_session_set_input_shape, or values), so
+ * that the first run compiles nothing. Shapes not set are the declared ones, free dimensions 1. */
+CLG_API CLG_MUST_USE clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress,
+                                                    void *user);
+CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session, const char *name,
+                                                            size_t rank, const int64_t *dims);
+
+/* Gives an input by reference; host and device values alike. It stays set until it is set again; NULL
+ * unsets it. Errors: NOT_FOUND (the inputs there are get listed), SHAPE, UNSUPPORTED_DTYPE, BUSY. */
+CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
+                                                      clg_value *value);
+/* The same from the caller's memory, copied now. */
+CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session, const char *name,
+                                                           clg_dtype dtype, size_t rank,
+                                                           const int64_t *dims, const void *data);
+/* Memory of the driver to be filled by the caller in place of a copy (pinned where the device has it).
+ * The pointer is valid until the next run, wait or map of this input starts. */
+CLG_API CLG_MUST_USE clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank,
+                                                      const int64_t *dims, void **out_data);
+/* From now on a run's output feeds this input of the next run, on the device. The input must be set once,
+ * for the first run. output NULL undoes it. */
+CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const char *output,
+                                                 const char *input);
+/* Writes an output of the next runs into this value (host or device) in place of memory of the session's.
+ * Its shape must be what the run produces. NULL undoes it. */
+CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, const char *name,
+                                                        clg_value *value);
+
+/* Runs once and waits. Errors: NOT_FOUND (an input is not set), SHAPE, DATA, device errors, CANCELLED. */
+CLG_API CLG_MUST_USE clg_status clg_session_run(clg_session *session);
+/* Starts a run and returns; clg_session_wait gives its result and its error, on the waiting thread. Values
+ * given as inputs must not change in between. One run at a time: BUSY. */
+CLG_API CLG_MUST_USE clg_status clg_session_run_async(clg_session *session);
+CLG_API CLG_MUST_USE clg_status clg_session_wait(clg_session *session);
+/* Ends the run or preparation in progress with CANCELLED as soon as the work on the device allows.
+ * Any thread. */
+CLG_API void clg_session_cancel(clg_session *session);
+
+/* An output of the last run. host: copied to host memory now; device: a reference to the session's memory
+ * that the next run overwrites. */
+CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, const char *name,
+                                                       clg_value **out_value);
+CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session, const char *name,
+                                                              clg_value **out_value);
+/* The same into the caller's memory; size_bytes must be the output's. */
+CLG_API CLG_MUST_USE clg_status clg_session_get_output_data(clg_session *session, const char *name,
+                                                            void *data, size_t size_bytes);
+
+typedef struct clg_memory_estimate {
+    size_t struct_size;
+    uint64_t weight_bytes;     /* on the device, packed copies included */
+    uint64_t slab_bytes;       /* intermediate values */
+    uint64_t io_bytes;         /* inputs and outputs */
+    uint64_t largest_buffer_bytes;
+} clg_memory_estimate;
+
+/* What the session needs on the device for the shapes that are set, as clg_session_prepare takes them. */
+CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tools need beyond prediction: probing and measuring devices, where each node runs, plans, profiles,
+ * the store of compiled programs, tensor files. The rules of clgraph.h hold here too.
+ */
+#ifndef CLGRAPH_INSPECT_H
+#define CLGRAPH_INSPECT_H
+
+#include <clgraph/clgraph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Text that the library made for the caller; accepts NULL. */
+CLG_API void clg_text_free(char *text);
+
+/* ---- devices ------------------------------------------------------------------------------------- */
+
+/* The devices that a selector means, best first, as indices into clg_device_list's array; lists
+ * ("gpu,cpu") and "all" give several. fallback may be NULL. Freed by clg_indices_free. */
+CLG_API CLG_MUST_USE clg_status clg_device_select(const char *selector, const char *fallback,
+                                                  size_t **out_indices, size_t *out_n_indices);
+CLG_API void clg_indices_free(size_t *indices);
+/* Proves fp16, fp64, ... of devices[index] of a list and stores the verdicts in it. */
+CLG_API CLG_MUST_USE clg_status clg_device_probe(clg_device_info *device);
+
+typedef struct clg_measurement {
+    size_t struct_size;
+    double fp32_gflops, fp16_gflops; /* peak of multiply-adds; 0: cannot be measured */
+    double memory_gbytes_per_s, upload_gbytes_per_s, download_gbytes_per_s;
+    double launch_us; /* enqueue and wait for an empty kernel */
+} clg_measurement;
+CLG_API CLG_MUST_USE clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement);
+
+/* What stands between this machine and OpenCL, as text to paste into a report. */
+CLG_API CLG_MUST_USE clg_status clg_diagnose(char **out_text);
+
+/* ---- models ---------------------------------------------------------------------------------------- */
+
+typedef struct clg_model_info {
+    size_t struct_size;
+    int64_t ir_version;
+    int64_t opset;            /* of the default domain */
+    const char *producer, *graph_name;
+    size_t n_nodes;
+    int64_t n_parameters;     /* elements of float constants */
+    uint64_t parameter_bytes; /* of all constants */
+} clg_model_info;
+CLG_API CLG_MUST_USE clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info);
+
+typedef enum clg_place {
+    CLG_PLACE_DEVICE = 0,   /* kernels */
+    CLG_PLACE_LOAD = 1,     /* depends on constants only: computed once at load, on the device */
+    CLG_PLACE_SHAPE = 2,    /* arithmetic on shapes and other small known numbers, at planning */
+    CLG_PLACE_VIEW = 3,     /* moves nothing: another view of the same memory */
+    CLG_PLACE_HOST = 4,     /* on the host, by nature: strings, control flow */
+    CLG_PLACE_FUSED = 5     /* part of another node's kernel, or removed by a pass */
+} clg_place;
+CLG_API const char *clg_place_name(clg_place place);
+
+/* One node as the model has it. */
+typedef struct clg_node_info {
+    const char *name, *domain, *op_type;
+    int64_t opset;
+    bool supported;
+    clg_place place;     /* meaningful from a session's list */
+    const char *reason;  /* why there; or why it is not supported */
+} clg_node_info;
+
+/* Looks at a file whose operators may be unsupported: nodes tell which. The array and its strings are freed by
+ * clg_node_list_free. */
+CLG_API CLG_MUST_USE clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes,
+                                                     size_t *out_n_nodes);
+CLG_API CLG_MUST_USE clg_status clg_model_nodes(const clg_model *model, clg_node_info **out_nodes,
+                                                size_t *out_n_nodes);
+/* Where each node of the model runs in this session, for the shapes that are set. */
+CLG_API CLG_MUST_USE clg_status clg_session_nodes(clg_session *session, clg_node_info **out_nodes,
+                                                  size_t *out_n_nodes);
+CLG_API void clg_node_list_free(clg_node_info *nodes, size_t n_nodes);
+
+/* Graphviz text of the model's graph. */
+CLG_API CLG_MUST_USE clg_status clg_model_dot(const clg_model *model, char **out_text);
+
+typedef struct clg_shape_override {
+    const char *input;
+    size_t rank;
+    int64_t dims[CLG_MAX_RANK];
+} clg_shape_override;
+
+/* Floating-point operations (a multiply-add counts two) of one run, without a device; inputs not named have
+ * their declared shapes, free dimensions 1. Nodes whose shapes cannot be known are left out. */
+CLG_API CLG_MUST_USE clg_status clg_model_flops(const clg_model *model, const clg_shape_override *shapes,
+                                                size_t n_shapes, double *out_flops);
+/* Bytes of intermediate values alive together at most, and of all outputs: an estimate without a device. */
+CLG_API CLG_MUST_USE clg_status clg_model_memory(const clg_model *model, const clg_shape_override *shapes,
+                                                 size_t n_shapes, clg_memory_estimate *out_estimate);
+
+/* Every operator that clgraph has: rows for docs. */
+typedef struct clg_operator_info {
+    const char *domain, *name, *family;
+    int since, until;    /* opset versions; until 0: to the newest */
+    const char *dtypes;  /* "T: float32, float16; I: int64" */
+    const char *place;   /* "device", "shape arithmetic", ... */
+} clg_operator_info;
+CLG_API CLG_MUST_USE clg_status clg_operator_list(clg_operator_info **out_operators, size_t *out_n_operators);
+CLG_API void clg_operator_list_free(clg_operator_info *operators, size_t n_operators);
+
+/* ---- plans and profiles ------------------------------------------------------------------------------ */
+
+/* The plan for the shapes that are set: steps, kernels, slabs, views; readable text. */
+CLG_API CLG_MUST_USE clg_status clg_session_plan_text(clg_session *session, char **out_text);
+
+/* One step of the last run; needs a context with profiling. Strings live as long as the session. */
+typedef struct clg_step_profile {
+    const char *node;      /* name of the (fused) node */
+    const char *op_type;
+    const char *kernel;    /* "gemm_wide" */
+    double start_us;       /* from the first step's start, device clock */
+    double duration_us, queued_us;
+    double flops, bytes;   /* of work, 0 when not counted */
+} clg_step_profile;
+CLG_API CLG_MUST_USE clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps,
+                                                    size_t *out_n_steps);
+CLG_API void clg_session_profile_free(clg_step_profile *steps, size_t n_steps);
+
+typedef struct clg_counters {
+    size_t struct_size;
+    uint64_t programs_compiled; /* by the driver from source, in this context */
+    uint64_t programs_loaded;   /* from the store */
+    uint64_t kernels_launched, blas_calls;
+    uint64_t plans_made, weights_packed;
+    uint64_t device_bytes, device_bytes_peak;
+} clg_counters;
+CLG_API CLG_MUST_USE clg_status clg_context_counters(const clg_context *context, clg_counters *out_counters);
+
+/* Keep the values of these node outputs (by value name; n 0 with names NULL: of all) at the next runs, to be
+ * read by clg_session_get_output. Fusion across them is switched off. n == 0 and names == "" resets. */
+CLG_API CLG_MUST_USE clg_status clg_session_keep_values(clg_session *session, const char *const *names,
+                                                        size_t n_names);
+
+/* ---- the store of compiled programs --------------------------------------------------------------------- */
+
+/* cache_dir NULL: $CLG_CACHE_DIR, else the user's. */
+CLG_API CLG_MUST_USE clg_status clg_cache_path(const char *cache_dir, char **out_path);
+typedef struct clg_cache_entry {
+    const char *name, *what;
+    uint64_t size_bytes;
+    int64_t used_seconds; /* since 1970 */
+} clg_cache_entry;
+CLG_API CLG_MUST_USE clg_status clg_cache_list(const char *cache_dir, clg_cache_entry **out_entries,
+                                               size_t *out_n_entries);
+CLG_API void clg_cache_list_free(clg_cache_entry *entries, size_t n_entries);
+CLG_API CLG_MUST_USE clg_status clg_cache_clear(const char *cache_dir, size_t *out_n_removed);
+CLG_API CLG_MUST_USE clg_status clg_cache_prune(const char *cache_dir, uint64_t max_bytes,
+                                                size_t *out_n_removed);
+CLG_API CLG_MUST_USE clg_status clg_cache_pack(const char *cache_dir, const char *file);
+CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const char *file,
+                                                 size_t *out_n_entries);
+
+/* ---- values as files -------------------------------------------------------------------------------------- */
+
+/* .npy, .pb (TensorProto) by extension. A file whose header lies is refused. */
+CLG_API CLG_MUST_USE clg_status clg_value_load(const char *path, clg_value **out_value);
+/* .npy or .pb; written aside and renamed. */
+CLG_API CLG_MUST_USE clg_status clg_value_save(clg_value *value, const char *path);
+/* Named sets in .npz. names and values are arrays of *out_n, freed by clg_npz_free. */
+CLG_API CLG_MUST_USE clg_status clg_npz_load(const char *path, char ***out_names, clg_value ***out_values,
+                                             size_t *out_n);
+CLG_API void clg_npz_free(char **names, clg_value **values, size_t n);
+CLG_API CLG_MUST_USE clg_status clg_npz_save(const char *path, const char *const *names,
+                                             clg_value *const *values, size_t n);
+/* ONNX Cast between numeric types. *out_exact tells whether every element kept its value. */
+CLG_API CLG_MUST_USE clg_status clg_value_cast(clg_value *value, clg_dtype dtype, clg_value **out_value,
+                                               bool *out_exact);
+/* Element i as a double; any numeric type or bool; host tensors. 0 elsewhere. */
+CLG_API double clg_value_get_double(const clg_value *value, int64_t i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

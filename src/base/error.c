@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Thread-local fixed buffers for the last error's sentence and hint. Nothing here allocates. Sentences are
+ * formatted aside first, since an argument may be the recorded sentence itself.
+ */
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char last_text[ERROR_TEXT_BYTES];
+static _Thread_local char last_hint[ERROR_HINT_BYTES];
+
+/* Formats into a buffer of n bytes; what does not fit ends in "...". */
+static void format_bounded(char *buffer, size_t n, const char *format, va_list args)
+{
+    int length = vsnprintf(buffer, n, format, args);
+    if (length < 0) {
+        (void)snprintf(buffer, n, "an error whose text cannot be formatted");
+    } else if ((size_t)length >= n) {
+        memcpy(buffer + n - 4, "...", 4);
+    }
+}
+
+clg_status error_set_v(clg_status status, const char *format, va_list args)
+{
+    char buffer[ERROR_TEXT_BYTES];
+    format_bounded(buffer, sizeof buffer, format, args);
+    memcpy(last_text, buffer, strlen(buffer) + 1);
+    last_hint[0] = '\0';
+    return status;
+}
+
+clg_status error_set(clg_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)error_set_v(status, format, args);
+    va_end(args);
+    return status;
+}
+
+clg_status error_prefix(clg_status status, const char *format, ...)
+{
+    if (status == CLG_OK) return status;
+    char buffer[ERROR_TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    format_bounded(buffer, sizeof buffer, format, args);
+    va_end(args);
+
+    size_t used = strlen(buffer);
+    int more = snprintf(buffer + used, sizeof buffer - used, ": %s", last_text);
+    if (more >= 0 && used + (size_t)more >= sizeof buffer) memcpy(buffer + sizeof buffer - 4, "...", 4);
+    memcpy(last_text, buffer, strlen(buffer) + 1);
+    return status;
+}
+
+void error_hint(const char *format, ...)
+{
+    char buffer[ERROR_HINT_BYTES];
+    va_list args;
+    va_start(args, format);
+    format_bounded(buffer, sizeof buffer, format, args);
+    va_end(args);
+    memcpy(last_hint, buffer, strlen(buffer) + 1);
+}
+
+const char *error_text(void) { return last_text; }
+
+const char *error_hint_text(void) { return last_hint; }
+
+clg_status error_no_memory(size_t size_bytes)
+{
+    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory: %zu bytes could not be allocated",
+                     size_bytes);
+}
+
+const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES])
+{
+#ifdef _WIN32
+    int failed = strerror_s(buffer, ERROR_SYSTEM_BYTES, number);
+#else
+    int failed = strerror_r(number, buffer, ERROR_SYSTEM_BYTES);
+#endif
+    if (failed != 0) (void)snprintf(buffer, ERROR_SYSTEM_BYTES, "system error %d", number);
+    return buffer;
+}
+
+void error_save(clg_status status, error_record *out_record)
+{
+    out_record->status = status;
+    memcpy(out_record->text, last_text, sizeof last_text);
+    memcpy(out_record->hint, last_hint, sizeof last_hint);
+}
+
+clg_status error_restore(const error_record *record)
+{
+    memcpy(last_text, record->text, sizeof last_text);
+    memcpy(last_hint, record->hint, sizeof last_hint);
+    return record->status;
+}

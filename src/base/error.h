@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Status and error text. A function that fails calls error_set once, where the cause is known, and returns
+ * the code it gives; callers that know more (the node, the file) add it in front with error_prefix.
+ * The text lives in a fixed thread-local buffer, so telling of out-of-memory cannot fail.
+ */
+#ifndef CLG_BASE_ERROR_H
+#define CLG_BASE_ERROR_H
+
+#include <clgraph/clgraph.h>
+
+#include <stdarg.h>
+
+#define ERROR_TEXT_BYTES 4096
+#define ERROR_HINT_BYTES 1024
+
+#if defined(__MINGW32__)
+#define CLG_PRINTF(fmt, args) __attribute__((format(gnu_printf, fmt, args))) /* __USE_MINGW_ANSI_STDIO */
+#elif defined(__GNUC__)
+#define CLG_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define CLG_PRINTF(fmt, args)
+#endif
+
+/* Records a full sentence for this thread, clears the hint, returns `status`. */
+clg_status error_set(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
+clg_status error_set_v(clg_status status, const char *format, va_list args) CLG_PRINTF(2, 0);
+/* Puts "<text>: " in front of the recorded sentence; returns `status` unchanged. */
+clg_status error_prefix(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
+/* Records what to try about the error just set. */
+void error_hint(const char *format, ...) CLG_PRINTF(1, 2);
+/* What this thread recorded last, "" when nothing was; borrowed until the next error of the thread. */
+const char *error_text(void);
+const char *error_hint_text(void);
+/* The standard sentence for a failed host allocation of size_bytes. */
+clg_status error_no_memory(size_t size_bytes);
+
+/* The system's words for an errno, into buffer; returns buffer. Safe in threads, as strerror is not. */
+#define ERROR_SYSTEM_BYTES 128
+const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES]);
+
+/* Moving an error between threads (asynchronous runs). */
+typedef struct error_record {
+    clg_status status;
+    char text[ERROR_TEXT_BYTES];
+    char hint[ERROR_HINT_BYTES];
+} error_record;
+void error_save(clg_status status, error_record *out_record);
+clg_status error_restore(const error_record *record);
+
+#define CLG_TRY(call)                                                                              \
+    do {                                                                                           \
+        clg_status try_status_ = (call);                                                           \
+        if (try_status_ != CLG_OK) return try_status_;                                             \
+    } while (0)
+/* The same for functions with clean-up: needs a variable `status` and a label. */
+#define CLG_TRY_GOTO(call, label)                                                                  \
+    do {                                                                                           \
+        status = (call);                                                                           \
+        if (status != CLG_OK) goto label;                                                          \
+    } while (0)
+
+#endif

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files, the same on every system; system.c has what differs. Errors are CLG_ERROR_IO and name the path
+ * and the cause.
+ */
+#include "base/files.h"
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "base/system.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+/* Bytes read, at least one unless at the end; -1 with errno. */
+static int64_t read_some(int fd, void *data, size_t n_bytes)
+{
+    for (;;) {
+        int64_t n = sys_read(fd, data, n_bytes);
+        if (n >= 0 || errno != EINTR) return n;
+    }
+}
+
+/* Everything up to the end, into memory that grows from the size expected. */
+static clg_status read_all(int fd, const char *path, size_t expected_bytes, size_t max_bytes, char **out_data,
+                           size_t *out_size_bytes)
+{
+    clg_status status = CLG_OK;
+    char *data = NULL;
+    size_t capacity = 0, n = 0;
+    for (;;) {
+        /* One more than expected tells the end without growing; one more holds the NUL. */
+        size_t needed = n < expected_bytes ? expected_bytes + 2 : n + 2;
+        CLG_TRY_GOTO(MEMORY_RESERVE(data, capacity, needed), fail);
+        int64_t got = read_some(fd, data + n, capacity - 1 - n);
+        if (got < 0) {
+            status = sys_error("read", path, errno);
+            goto fail;
+        }
+        if (got == 0) break;
+        n += (size_t)got;
+        if (n > max_bytes) {
+            status = error_set(CLG_ERROR_IO, "'%s' is larger than the %zu bytes that are read of it", path, max_bytes);
+            goto fail;
+        }
+    }
+    data[n] = '\0';
+    *out_data = data;
+    *out_size_bytes = n;
+    return CLG_OK;
+fail:
+    memory_free(data);
+    return status;
+}
+
+/* Opens for reading and looks at what it is. */
+static clg_status open_file(const char *path, int *out_fd, sys_info *out_info)
+{
+    int fd = sys_open_read(path);
+    if (fd < 0) return sys_error("opened", path, errno);
+    if (sys_stat_open(fd, out_info) != 0) {
+        clg_status status = sys_error("read", path, errno);
+        (void)sys_close(fd);
+        return status;
+    }
+    if (out_info->is_folder) {
+        (void)sys_close(fd);
+        return error_set(CLG_ERROR_IO, "'%s' is a folder, not a file", path);
+    }
+    *out_fd = fd;
+    return CLG_OK;
+}
+
+clg_status file_view_open(const char *path, file_view *out_view)
+{
+    *out_view = (file_view){0};
+    int fd;
+    sys_info info;
+    CLG_TRY(open_file(path, &fd, &info));
+    clg_status status = CLG_OK;
+    if (info.is_regular && info.size_bytes > 0 && info.size_bytes < SIZE_MAX) {
+        out_view->size_bytes = (size_t)info.size_bytes;
+        out_view->data = sys_map(fd, out_view->size_bytes);
+    }
+    if (!out_view->data) { /* a pipe, a device, a file system without mapping */
+        char *copy = NULL;
+        size_t size_bytes = 0;
+        status = read_all(fd, path, 0, SIZE_MAX / 2, &copy, &size_bytes);
+        *out_view = (file_view){.data = (const uint8_t *)copy, .size_bytes = size_bytes, .copy = copy};
+    }
+    (void)sys_close(fd);
+    return status;
+}
+
+void file_view_close(file_view *view)
+{
+    if (view->copy) {
+        memory_free(view->copy);
+    } else if (view->data) {
+        sys_unmap((void *)(uintptr_t)view->data, view->size_bytes);
+    }
+    *view = (file_view){0};
+}
+
+clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes)
+{
+    *out_data = NULL;
+    *out_size_bytes = 0;
+    int fd;
+    sys_info info;
+    CLG_TRY(open_file(path, &fd, &info));
+    size_t expected = info.size_bytes < max_bytes && max_bytes < SIZE_MAX ? (size_t)info.size_bytes : 0;
+    clg_status status = read_all(fd, path, expected, max_bytes, out_data, out_size_bytes);
+    (void)sys_close(fd);
+    return status;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------- */
+
+clg_status file_writer_open(const char *path, file_writer *out_writer)
+{
+    static atomic_uint counter;
+    *out_writer = (file_writer){.descriptor = -1};
+    char tail[64];
+    (void)snprintf(tail, sizeof tail, ".tmp.%ld.%u", sys_process_id(), atomic_fetch_add(&counter, 1));
+    size_t length = strlen(path);
+    out_writer->path = memory_strdup(path);
+    out_writer->temporary = memory_alloc(length + sizeof tail);
+    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (out_writer->path && out_writer->temporary) {
+        memcpy(out_writer->temporary, path, length);
+        memcpy(out_writer->temporary + length, tail, sizeof tail);
+        out_writer->descriptor = sys_open_new(out_writer->temporary);
+        if (out_writer->descriptor >= 0) return CLG_OK;
+        status = sys_error("written", path, errno);
+    }
+    memory_free(out_writer->temporary);
+    memory_free(out_writer->path);
+    *out_writer = (file_writer){0};
+    return status;
+}
+
+static clg_status write_all(file_writer *writer, const void *data, size_t size_bytes)
+{
+    for (const char *bytes = data; size_bytes > 0;) {
+        int64_t n = sys_write(writer->descriptor, bytes, size_bytes);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return sys_error("written", writer->path, n < 0 ? errno : ENOSPC);
+        bytes += n;
+        size_bytes -= (size_t)n;
+    }
+    return CLG_OK;
+}
+
+clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes)
+{
+    CLG_TRY(write_all(writer, data, size_bytes));
+    writer->size_bytes += size_bytes;
+    return CLG_OK;
+}
+
+clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data, size_t size_bytes)
+{
+    if (offset > writer->size_bytes || size_bytes > writer->size_bytes - offset) {
+        return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' lies outside of what was written", writer->path);
+    }
+    if (sys_seek(writer->descriptor, offset) != 0) return sys_error("written", writer->path, errno);
+    CLG_TRY(write_all(writer, data, size_bytes));
+    if (sys_seek(writer->descriptor, writer->size_bytes) != 0) return sys_error("written", writer->path, errno);
+    return CLG_OK;
+}
+
+clg_status file_writer_commit(file_writer *writer)
+{
+    clg_status status = CLG_OK;
+    /* Some file systems tell of a full disk only here. */
+    if (sys_close(writer->descriptor) != 0) status = sys_error("written", writer->path, errno);
+    writer->descriptor = -1;
+    if (status == CLG_OK && sys_rename(writer->temporary, writer->path) != 0) {
+        status = sys_error("replaced", writer->path, errno);
+    }
+    if (status == CLG_OK) {
+        memory_free(writer->temporary);
+        writer->temporary = NULL; /* nothing to remove */
+    }
+    file_writer_abandon(writer);
+    return status;
+}
+
+void file_writer_abandon(file_writer *writer)
+{
+    if (writer->temporary) {
+        if (writer->descriptor >= 0) (void)sys_close(writer->descriptor);
+        (void)sys_remove(writer->temporary);
+    }
+    memory_free(writer->temporary);
+    memory_free(writer->path);
+    *writer = (file_writer){0};
+}
+
+clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes)
+{
+    file_writer writer;
+    CLG_TRY(file_writer_open(path, &writer));
+    clg_status status = file_writer_append(&writer, data, size_bytes);
+    if (status == CLG_OK) return file_writer_commit(&writer);
+    file_writer_abandon(&writer);
+    return status;
+}
+
+/* ---- folders ---------------------------------------------------------------------------------- */
+
+static bool folder_exists(const char *path)
+{
+    sys_info info;
+    return sys_stat(path, &info) == 0 && info.is_folder;
+}
+
+clg_status file_make_folders(const char *path)
+{
+    if (folder_exists(path)) return CLG_OK;
+    char *part = memory_strdup(path);
+    if (!part) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = CLG_OK;
+    size_t length = strlen(path);
+    for (size_t i = 1; i <= length && status == CLG_OK; i++) {
+        if (i < length && !sys_is_separator(part[i])) continue;
+        part[i] = '\0';
+        /* Another process may make it meanwhile, and "C:" cannot be made: what counts is that it is there. */
+        if (sys_make_folder(part) != 0) {
+            int number = errno;
+            if (!folder_exists(part)) status = sys_error("made as a folder", part, number);
+        }
+        part[i] = path[i];
+    }
+    memory_free(part);
+    return status;
+}
+
+bool file_exists(const char *path)
+{
+    sys_info info;
+    return sys_stat(path, &info) == 0;
+}
+
+clg_status file_remove(const char *path) { return sys_remove(path) == 0 ? CLG_OK : sys_error("removed", path, errno); }
+
+typedef struct listing {
+    const char *folder;
+    file_entry *entries;
+    size_t n, capacity;
+} listing;
+
+static clg_status list_entry(void *user, const char *name)
+{
+    listing *list = user;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) return CLG_OK;
+    char *path;
+    sys_info info;
+    CLG_TRY(file_join(list->folder, name, &path));
+    bool there = sys_stat(path, &info) == 0;
+    memory_free(path);
+    if (!there) return CLG_OK;
+    CLG_TRY(MEMORY_RESERVE(list->entries, list->capacity, list->n + 1));
+    char *copy = memory_strdup(name);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    list->entries[list->n++] = (file_entry){.name = copy,
+                                            .size_bytes = info.size_bytes,
+                                            .modified_ns = info.modified_ns,
+                                            .accessed_ns = info.accessed_ns,
+                                            .is_folder = info.is_folder};
+    return CLG_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const file_entry *)a)->name, ((const file_entry *)b)->name);
+}
+
+clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n)
+{
+    *out_entries = NULL;
+    *out_n = 0;
+    listing list = {.folder = folder};
+    clg_status status = sys_list(folder, list_entry, &list);
+    if (status != CLG_OK) {
+        file_list_free(list.entries, list.n);
+        return status;
+    }
+    if (list.n > 1) qsort(list.entries, list.n, sizeof *list.entries, by_name);
+    *out_entries = list.entries;
+    *out_n = list.n;
+    return CLG_OK;
+}
+
+void file_list_free(file_entry *entries, size_t n)
+{
+    for (size_t i = 0; i < n; i++) memory_free(entries[i].name);
+    memory_free(entries);
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+clg_status file_join(const char *folder, const char *name, char **out_path)
+{
+    *out_path = NULL;
+    size_t n_folder = strlen(folder), n_name = strlen(name), total;
+    if (!checked_add_size(n_folder, n_name, &total) || total > SIZE_MAX - 2) return error_no_memory(SIZE_MAX);
+    char *path = memory_alloc(total + 2);
+    if (!path) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memcpy(path, folder, n_folder);
+    if (n_folder > 0 && !sys_is_separator(folder[n_folder - 1])) path[n_folder++] = SYS_SEPARATOR;
+    memcpy(path + n_folder, name, n_name + 1);
+    *out_path = path;
+    return CLG_OK;
+}
+
+clg_status file_folder(const char *path, char **out_folder)
+{
+    size_t n = strlen(path);
+    while (n > 0 && !sys_is_separator(path[n - 1])) n--;
+    while (n > 1 && sys_is_separator(path[n - 1])) n--; /* "/" keeps its own */
+    *out_folder = n > 0 ? memory_strndup(path, n) : memory_strdup(".");
+    return *out_folder ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+bool file_name_is_inside(const char *name)
+{
+    if (name[0] == '\0' || name[0] == '/' || name[0] == '\\') return false;
+    if (name[1] == ':') return false; /* a drive */
+    if (SYS_SEPARATOR == '\\' && strchr(name, ':')) return false; /* a stream of a file */
+    for (const char *part = name;; part++) {
+        size_t n = strcspn(part, "/\\");
+        if (n == 2 && part[0] == '.' && part[1] == '.') return false;
+        part += n;
+        if (*part == '\0') return true;
+    }
+}
+
+clg_status file_is_below(const char *folder, const char *path, bool *out_below)
+{
+    *out_below = false;
+    char true_folder[SYS_PATH_BYTES], true_path[SYS_PATH_BYTES];
+    if (!sys_resolve(folder, true_folder)) return sys_error("resolved", folder, errno);
+    if (!sys_resolve(path, true_path)) return sys_error("resolved", path, errno);
+    size_t n = strlen(true_folder);
+    if (n > 0 && sys_is_separator(true_folder[n - 1])) n--; /* a root */
+    *out_below = strncmp(true_folder, true_path, n) == 0 && sys_is_separator(true_path[n]) && true_path[n + 1] != '\0';
+    return CLG_OK;
+}
+
+const char *env_get(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] != '\0' ? value : NULL;
+}
+
+clg_status file_cache_folder(char **out_path)
+{
+    *out_path = NULL;
+    char *base;
+    clg_status status = sys_cache_base(&base);
+    if (status != CLG_OK) {
+        if (status == CLG_ERROR_IO) error_hint("set CLG_CACHE_DIR to a folder that can be written");
+        return status;
+    }
+    status = file_join(base, "clgraph", out_path);
+    memory_free(base);
+    return status;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files: read whole, mapped, written aside and renamed; folders; names. Paths are UTF-8.
+ */
+#ifndef CLG_BASE_FILES_H
+#define CLG_BASE_FILES_H
+
+#include "base/error.h"
+
+/* A read-only view of a whole file; mapped where the system can, else read. The file must not change
+ * while it is viewed. All zeros is valid and empty. */
+typedef struct file_view {
+    const uint8_t *data;
+    size_t size_bytes;
+    void *copy; /* the memory that it was read into, NULL when it is mapped */
+} file_view;
+clg_status file_view_open(const char *path, file_view *out_view);
+void file_view_close(file_view *view); /* accepts a closed one */
+
+/* A whole file of at most max_bytes, with a NUL behind it; freed by memory_free. */
+clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
+
+/* Writes PATH.tmp.<pid>.<n> and renames it over PATH: readers see the old or the new, never half. What a
+ * power failure leaves is not promised. */
+clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes);
+/* The same in pieces. After a failure, and instead of a commit, abandon removes what was written. */
+typedef struct file_writer {
+    char *path, *temporary; /* temporary NULL: closed */
+    int descriptor;
+    uint64_t size_bytes; /* appended so far */
+} file_writer; /* all zeros is valid and closed */
+clg_status file_writer_open(const char *path, file_writer *out_writer);
+clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes);
+/* Overwrites what was appended before. */
+clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data, size_t size_bytes);
+clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
+void file_writer_abandon(file_writer *writer);      /* accepts a closed one */
+clg_status file_make_folders(const char *path); /* like mkdir -p; new ones are private to the user */
+bool file_exists(const char *path); /* a file or a folder */
+clg_status file_remove(const char *path);
+/* joins with one separator; freed by memory_free */
+clg_status file_join(const char *folder, const char *name, char **out_path);
+/* The folder part of a path, "." when there is none; freed by memory_free. */
+clg_status file_folder(const char *path, char **out_folder);
+/* True when name stays below the folder it is relative to: not empty, not absolute, no "..", no drive. Both
+ * kinds of slashes separate, on every system, so that a model is judged the same everywhere. */
+bool file_name_is_inside(const char *name);
+/* Resolves links and tells whether path lies below folder. Both must exist. */
+clg_status file_is_below(const char *folder, const char *path, bool *out_below);
+
+typedef struct file_entry {
+    char *name; /* without the folder */
+    uint64_t size_bytes;
+    int64_t modified_ns, accessed_ns; /* since 1970 */
+    bool is_folder;
+} file_entry;
+/* What is in a folder, by name; entries that vanish meanwhile and links to nowhere are left out. */
+clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n);
+void file_list_free(file_entry *entries, size_t n);
+
+/* Environment variable, NULL when unset or empty. */
+const char *env_get(const char *name);
+/* The user's cache folder for clgraph ($XDG_CACHE_HOME/clgraph, ~/.cache/clgraph, %LOCALAPPDATA%). */
+clg_status file_cache_folder(char **out_path);
+
+/* Monotonic time. */
+uint64_t time_now_ns(void);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The process-wide log. One lock guards the callback and its calls, so once log_set has returned, the
+ * callback before it is no longer running. A callback that logs again is not called for its own message.
+ */
+#include "base/log.h"
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+#include <stdio.h>
+
+#define LOG_TEXT_BYTES 2048
+#define LOG_SILENT (-1)
+
+static mutex lock = MUTEX_INIT;
+static clg_log_callback current_callback;
+static void *current_user;
+static atomic_int current_level = LOG_SILENT;
+static _Thread_local bool inside_callback;
+
+void log_set(clg_log_callback callback, void *user, clg_log_level level)
+{
+    /* A callback that replaces itself holds the lock already. */
+    if (!inside_callback) mutex_lock(&lock);
+    current_callback = callback;
+    current_user = user;
+    atomic_store(&current_level, callback ? (int)level : LOG_SILENT);
+    if (!inside_callback) mutex_unlock(&lock);
+}
+
+bool log_wants(clg_log_level level) { return (int)level <= atomic_load(&current_level) && !inside_callback; }
+
+static void deliver(clg_log_level level, const char *message)
+{
+    mutex_lock(&lock);
+    inside_callback = true;
+    if (current_callback && (int)level <= atomic_load(&current_level)) current_callback(current_user, level, message);
+    inside_callback = false;
+    mutex_unlock(&lock);
+}
+
+/* A message too long for the stack, or its first part when there is no memory. The caller may be on its
+ * way to report an error, which a failing allocation must not replace. */
+static void deliver_long(clg_log_level level, char *start, size_t length, const char *format, va_list args)
+{
+    error_record record;
+    error_save(CLG_OK, &record);
+    char *all = memory_alloc(length + 1);
+    (void)error_restore(&record);
+    if (all) (void)vsnprintf(all, length + 1, format, args);
+    deliver(level, all ? all : start);
+    memory_free(all);
+}
+
+void log_write(clg_log_level level, const char *format, ...)
+{
+    if (!log_wants(level)) return;
+    char buffer[LOG_TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(buffer, sizeof buffer, format, args);
+    va_end(args);
+    if (length < 0) return;
+    if ((size_t)length < sizeof buffer) {
+        deliver(level, buffer);
+        return;
+    }
+    va_start(args, format);
+    deliver_long(level, buffer, (size_t)length, format, args);
+    va_end(args);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Open addressing with linear probing in a power of two, at most three quarters full. Nothing is ever
+ * removed, so there are no tombstones.
+ */
+#include "base/map.h"
+
+#include "base/hash.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+struct map_entry {
+    char *key; /* NULL: free */
+    size_t key_bytes;
+    uint64_t hash;
+    size_t value;
+};
+
+/* The entry that holds the key, or the free one where it belongs. The table has a free entry. */
+static struct map_entry *find(const map *m, const void *key, size_t key_bytes, uint64_t hash)
+{
+    size_t mask = m->capacity - 1;
+    for (size_t i = (size_t)hash & mask;; i = (i + 1) & mask) {
+        struct map_entry *entry = &m->entries[i];
+        if (!entry->key) return entry;
+        if (entry->hash == hash && entry->key_bytes == key_bytes &&
+            (key_bytes == 0 || memcmp(entry->key, key, key_bytes) == 0)) {
+            return entry;
+        }
+    }
+}
+
+static clg_status grow(map *m)
+{
+    map larger = {.capacity = m->capacity > 0 ? m->capacity * 2 : 16, .n = m->n};
+    larger.entries = memory_zalloc(larger.capacity, sizeof *larger.entries);
+    if (!larger.entries) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < m->capacity; i++) {
+        const struct map_entry *entry = &m->entries[i];
+        if (entry->key) *find(&larger, entry->key, entry->key_bytes, entry->hash) = *entry;
+    }
+    memory_free(m->entries);
+    *m = larger;
+    return CLG_OK;
+}
+
+clg_status map_set(map *m, const void *key, size_t key_bytes, size_t value)
+{
+    if (m->n + 1 > m->capacity / 4 * 3) CLG_TRY(grow(m));
+    uint64_t hash = hash_bytes(key, key_bytes, 0);
+    struct map_entry *entry = find(m, key, key_bytes, hash);
+    if (!entry->key) {
+        entry->key = memory_strndup(key, key_bytes);
+        if (!entry->key) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        entry->key_bytes = key_bytes;
+        entry->hash = hash;
+        m->n++;
+    }
+    entry->value = value;
+    return CLG_OK;
+}
+
+size_t map_get(const map *m, const void *key, size_t key_bytes)
+{
+    if (m->n == 0) return MAP_NONE;
+    const struct map_entry *entry = find(m, key, key_bytes, hash_bytes(key, key_bytes, 0));
+    return entry->key ? entry->value : MAP_NONE;
+}
+
+clg_status map_set_string(map *m, const char *key, size_t value) { return map_set(m, key, strlen(key), value); }
+
+size_t map_get_string(const map *m, const char *key) { return map_get(m, key, strlen(key)); }
+
+void map_deinit(map *m)
+{
+    for (size_t i = 0; i < m->capacity; i++) memory_free(m->entries[i].key);
+    memory_free(m->entries);
+    *m = (map){0};
+}

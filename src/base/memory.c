@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The only place that calls malloc. Blocks are counted, so that a test can tell a leak without a tool and
+ * that the allocator is not exchanged under living blocks.
+ */
+#include "base/memory.h"
+
+#include "base/checked.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static clg_allocator hook; /* resize NULL: malloc. Written only while no block lives. */
+static atomic_size_t n_live;
+
+clg_status memory_set_allocator(const clg_allocator *allocator)
+{
+    if (allocator && !allocator->resize) {
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the allocator has no resize function");
+    }
+    size_t n = memory_n_live();
+    if (n > 0) {
+        error_set(CLG_ERROR_INVALID_ARGUMENT,
+                  "the allocator cannot change while %zu blocks of the one before are in use", n);
+        error_hint("set the allocator before the first object is created, or free every object first");
+        return CLG_ERROR_INVALID_ARGUMENT;
+    }
+    hook = allocator ? *allocator : (clg_allocator){0};
+    return CLG_OK;
+}
+
+size_t memory_n_live(void) { return atomic_load(&n_live); }
+
+/* Counts a new block, or tells of its absence. */
+static void *count_block(void *memory, size_t size_bytes)
+{
+    if (memory) {
+        atomic_fetch_add_explicit(&n_live, 1, memory_order_relaxed);
+    } else {
+        (void)error_no_memory(size_bytes);
+    }
+    return memory;
+}
+
+void *memory_alloc(size_t size_bytes)
+{
+    size_t size = size_bytes > 0 ? size_bytes : 1;
+    return count_block(hook.resize ? hook.resize(hook.user, NULL, size) : malloc(size), size_bytes);
+}
+
+void *memory_zalloc(size_t n, size_t size_bytes)
+{
+    size_t total;
+    if (!checked_mul_size(n, size_bytes, &total)) {
+        (void)error_no_memory(SIZE_MAX);
+        return NULL;
+    }
+    if (!hook.resize) return count_block(calloc(total > 0 ? total : 1, 1), total);
+    void *memory = memory_alloc(total);
+    if (memory) memset(memory, 0, total);
+    return memory;
+}
+
+void *memory_resize(void *memory, size_t size_bytes)
+{
+    if (!memory) return memory_alloc(size_bytes);
+    size_t size = size_bytes > 0 ? size_bytes : 1;
+    void *moved = hook.resize ? hook.resize(hook.user, memory, size) : realloc(memory, size);
+    if (!moved) (void)error_no_memory(size_bytes);
+    return moved;
+}
+
+void memory_free(void *memory)
+{
+    if (!memory) return;
+    atomic_fetch_sub_explicit(&n_live, 1, memory_order_relaxed);
+    if (hook.resize) {
+        (void)hook.resize(hook.user, memory, 0);
+    } else {
+        free(memory);
+    }
+}
+
+/* The block's true start is kept in front of the aligned address. */
+void *memory_alloc_aligned(size_t size_bytes)
+{
+    size_t total;
+    if (!checked_add_size(size_bytes, MEMORY_ALIGNMENT + sizeof(void *), &total)) {
+        (void)error_no_memory(size_bytes);
+        return NULL;
+    }
+    uint8_t *block = memory_zalloc(total, 1);
+    if (!block) return NULL;
+    uint8_t *aligned = block + sizeof(void *);
+    aligned += (MEMORY_ALIGNMENT - (uintptr_t)aligned % MEMORY_ALIGNMENT) % MEMORY_ALIGNMENT;
+    memcpy(aligned - sizeof(void *), &block, sizeof(void *));
+    return aligned;
+}
+
+void memory_free_aligned(void *memory)
+{
+    if (!memory) return;
+    void *block;
+    memcpy(&block, (uint8_t *)memory - sizeof(void *), sizeof(void *));
+    memory_free(block);
+}
+
+char *memory_strndup(const char *text, size_t n_bytes)
+{
+    size_t total;
+    if (!checked_add_size(n_bytes, 1, &total)) {
+        (void)error_no_memory(n_bytes);
+        return NULL;
+    }
+    char *copy = memory_alloc(total);
+    if (!copy) return NULL;
+    if (n_bytes > 0) memcpy(copy, text, n_bytes);
+    copy[n_bytes] = '\0';
+    return copy;
+}
+
+char *memory_strdup(const char *text) { return memory_strndup(text, strlen(text)); }
+
+clg_status memory_reserve(void **items, size_t *capacity, size_t n_needed, size_t item_bytes)
+{
+    if (n_needed <= *capacity) return CLG_OK;
+    size_t n = *capacity > SIZE_MAX / 2 ? n_needed : *capacity * 2;
+    if (n < 8) n = 8;
+    if (n < n_needed) n = n_needed;
+    size_t total;
+    if (!checked_mul_size(n, item_bytes, &total)) return error_no_memory(SIZE_MAX);
+    void *grown = memory_resize(*items, total);
+    if (!grown) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *items = grown;
+    *capacity = n;
+    return CLG_OK;
+}
+
+/* ---- arena ---------------------------------------------------------------------------------- */
+
+typedef struct arena_block {
+    struct arena_block *next;
+    size_t used_bytes, capacity_bytes;
+    max_align_t data[]; /* aligned for any type */
+} arena_block;
+
+#define ARENA_FIRST_BYTES ((size_t)4096)
+#define ARENA_LARGEST_BYTES ((size_t)1 << 20)
+
+/* Blocks double up to a megabyte; what is larger than its turn gets a block of its own size. */
+static arena_block *add_block(arena *a, size_t needed_bytes)
+{
+    size_t capacity = a->blocks ? a->blocks->capacity_bytes : ARENA_FIRST_BYTES / 2;
+    capacity = capacity < ARENA_LARGEST_BYTES / 2 ? capacity * 2 : ARENA_LARGEST_BYTES;
+    if (capacity < needed_bytes) capacity = needed_bytes;
+    size_t total;
+    if (!checked_add_size(sizeof(arena_block), capacity, &total)) {
+        (void)error_no_memory(needed_bytes);
+        return NULL;
+    }
+    arena_block *block = memory_zalloc(total, 1);
+    if (!block) return NULL;
+    block->capacity_bytes = capacity;
+    block->next = a->blocks;
+    a->blocks = block;
+    return block;
+}
+
+void *arena_alloc(arena *a, size_t n, size_t size_bytes)
+{
+    const size_t alignment = _Alignof(max_align_t);
+    size_t total;
+    if (!checked_mul_size(n, size_bytes, &total) || total > SIZE_MAX - alignment) {
+        (void)error_no_memory(SIZE_MAX);
+        return NULL;
+    }
+    size_t rounded = total > 0 ? (total + alignment - 1) / alignment * alignment : alignment;
+    arena_block *block = a->blocks;
+    if (!block || block->capacity_bytes - block->used_bytes < rounded) block = add_block(a, rounded);
+    if (!block) return NULL;
+    void *memory = (uint8_t *)block->data + block->used_bytes;
+    block->used_bytes += rounded;
+    a->size_bytes += rounded;
+    return memory;
+}
+
+char *arena_strndup(arena *a, const char *text, size_t n_bytes)
+{
+    if (n_bytes == SIZE_MAX) {
+        (void)error_no_memory(n_bytes);
+        return NULL;
+    }
+    char *copy = arena_alloc(a, n_bytes + 1, 1);
+    if (copy && n_bytes > 0) memcpy(copy, text, n_bytes);
+    return copy;
+}
+
+char *arena_strdup(arena *a, const char *text) { return arena_strndup(a, text, strlen(text)); }
+
+char *arena_printf(arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0) {
+        (void)error_set(CLG_ERROR_INTERNAL, "a text cannot be formatted");
+        return NULL;
+    }
+    char *copy = arena_alloc(a, (size_t)length + 1, 1);
+    if (!copy) return NULL;
+    va_start(args, format);
+    (void)vsnprintf(copy, (size_t)length + 1, format, args);
+    va_end(args);
+    return copy;
+}
+
+void arena_deinit(arena *a)
+{
+    for (arena_block *block = a->blocks; block;) {
+        arena_block *next = block->next;
+        memory_free(block);
+        block = next;
+    }
+    *a = (arena){0};
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Host memory. Every allocation of the library goes through here, so that an application's allocator and
+ * the tests' failing one reach all of them. A failed allocation returns NULL and records the error text:
+ * the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
+ */
+#ifndef CLG_BASE_MEMORY_H
+#define CLG_BASE_MEMORY_H
+
+#include "base/error.h"
+
+/* NULL brings malloc back. Refused while blocks are live: they would be freed by the wrong allocator. */
+clg_status memory_set_allocator(const clg_allocator *allocator);
+
+void *memory_alloc(size_t size_bytes);                  /* size 0 gives a valid pointer */
+void *memory_zalloc(size_t n, size_t size_bytes);       /* n * size_bytes, checked, zeroed */
+void *memory_resize(void *memory, size_t size_bytes);   /* keeps the old block on failure */
+void memory_free(void *memory);                         /* accepts NULL */
+char *memory_strdup(const char *text);
+char *memory_strndup(const char *text, size_t n_bytes);
+/* Zeroed memory aligned to MEMORY_ALIGNMENT bytes, a cache line; freed by memory_free_aligned alone. */
+#define MEMORY_ALIGNMENT 64
+void *memory_alloc_aligned(size_t size_bytes);
+void memory_free_aligned(void *memory); /* accepts NULL */
+/* Live blocks, for leak checks in tests. */
+size_t memory_n_live(void);
+
+/* Grows *items (of item_bytes each) to hold at least n_needed; *capacity in items. Geometric. */
+clg_status memory_reserve(void **items, size_t *capacity, size_t n_needed, size_t item_bytes);
+#define MEMORY_RESERVE(items, capacity, n_needed)                                                  \
+    memory_reserve((void **)&(items), &(capacity), (n_needed), sizeof *(items))
+
+/* An arena: many small blocks freed together. Zeroed memory, aligned for any type. */
+typedef struct arena {
+    struct arena_block *blocks;
+    size_t size_bytes; /* handed out in all */
+} arena;
+void *arena_alloc(arena *a, size_t n, size_t size_bytes); /* n * size_bytes, checked */
+char *arena_strdup(arena *a, const char *text);
+char *arena_strndup(arena *a, const char *text, size_t n_bytes);
+char *arena_printf(arena *a, const char *format, ...) CLG_PRINTF(2, 3);
+void arena_deinit(arena *a); /* an arena of all zeros is valid and empty */
+
+#endif

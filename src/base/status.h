@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of statuses: code, name and a short text.
+ */
+#ifndef CLG_BASE_STATUS_H
+#define CLG_BASE_STATUS_H
+
+#include <clgraph/clgraph.h>
+
+/* "CLG_ERROR_IO"; "unknown status" for a number that is none. Never NULL. */
+const char *status_name(clg_status status);
+/* What a status means in a few words, "a file cannot be read or written". Never NULL. */
+const char *status_text(clg_status status);
+
+#endif

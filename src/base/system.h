@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What POSIX and Windows do differently about files, for files.c alone. Paths are UTF-8. Functions that
+ * give an int return a negative number and set errno when they fail.
+ */
+#ifndef CLG_BASE_SYSTEM_H
+#define CLG_BASE_SYSTEM_H
+
+#include "base/error.h"
+
+#ifdef _WIN32
+#define SYS_SEPARATOR '\\'
+#else
+#define SYS_SEPARATOR '/'
+#endif
+
+typedef struct sys_info {
+    bool is_folder, is_regular;
+    uint64_t size_bytes;
+    int64_t modified_ns, accessed_ns;
+} sys_info;
+
+/* "'PATH' cannot be VERB: CAUSE", CLG_ERROR_IO. */
+clg_status sys_error(const char *verb, const char *path, int number);
+bool sys_is_separator(char c);
+int sys_open_read(const char *path);
+int sys_open_new(const char *path); /* fails when it exists */
+/* At most n_bytes; fewer is no error. */
+int64_t sys_read(int fd, void *data, size_t n_bytes);
+int64_t sys_write(int fd, const void *data, size_t n_bytes);
+int sys_seek(int fd, uint64_t offset);
+int sys_close(int fd);
+int sys_stat(const char *path, sys_info *out_info); /* follows links */
+int sys_stat_open(int fd, sys_info *out_info);
+int sys_rename(const char *from, const char *to); /* replaces */
+int sys_remove(const char *path);
+int sys_make_folder(const char *path); /* private to the user */
+long sys_process_id(void);
+/* A read-only private mapping of a whole file; NULL when the system has none for it. */
+void *sys_map(int fd, size_t size_bytes);
+void sys_unmap(void *data, size_t size_bytes);
+/* The absolute path without links. */
+#define SYS_PATH_BYTES 4096
+bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
+/* Calls visit(user, name) for each entry until it fails. */
+clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name), void *user);
+/* Where caches of the user live; freed by memory_free. */
+clg_status sys_cache_base(char **out_path);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The growing string. Every length is checked against the maximum before memory is asked for.
+ */
+#include "base/text.h"
+
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_DEFAULT_MAX_BYTES ((size_t)64 << 20)
+
+static size_t max_of(const text *t) { return t->max_bytes > 0 ? t->max_bytes : TEXT_DEFAULT_MAX_BYTES; }
+
+void text_init(text *t, size_t max_bytes) { *t = (text){.max_bytes = max_bytes}; }
+
+/* Room for n more bytes and the NUL. False once anything failed. */
+static bool make_room(text *t, size_t n_bytes)
+{
+    if (t->status != CLG_OK) return false;
+    if (n_bytes > max_of(t) - t->size_bytes) {
+        t->status = error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "a text would grow beyond its maximum of %zu bytes",
+                              max_of(t));
+    } else {
+        t->status = MEMORY_RESERVE(t->data, t->capacity_bytes, t->size_bytes + n_bytes + 1);
+    }
+    return t->status == CLG_OK;
+}
+
+void text_append_bytes(text *t, const char *bytes, size_t n_bytes)
+{
+    if (n_bytes == 0 || !make_room(t, n_bytes)) return;
+    memcpy(t->data + t->size_bytes, bytes, n_bytes);
+    t->size_bytes += n_bytes;
+    t->data[t->size_bytes] = '\0';
+}
+
+void text_append(text *t, const char *string) { text_append_bytes(t, string, strlen(string)); }
+
+void text_printf(text *t, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 && t->status == CLG_OK) t->status = error_set(CLG_ERROR_INTERNAL, "a text cannot be formatted");
+    if (length <= 0 || !make_room(t, (size_t)length)) return;
+    va_start(args, format);
+    (void)vsnprintf(t->data + t->size_bytes, (size_t)length + 1, format, args);
+    va_end(args);
+    t->size_bytes += (size_t)length;
+}
+
+const char *text_data(const text *t) { return t->data ? t->data : ""; }
+
+clg_status text_take(text *t, char **out_string)
+{
+    *out_string = NULL;
+    if (t->status != CLG_OK) {
+        /* Said again: other errors may have come between the failed append and here. */
+        return error_set(t->status, "a text of more than %zu bytes could not be built (its maximum is %zu)",
+                         t->size_bytes, max_of(t));
+    }
+    char *string = t->data;
+    if (!string) {
+        string = memory_strdup("");
+        if (!string) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    *out_string = string;
+    text_init(t, t->max_bytes);
+    return CLG_OK;
+}
+
+void text_deinit(text *t)
+{
+    memory_free(t->data);
+    text_init(t, t->max_bytes);
+}

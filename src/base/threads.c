@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starting threads and making locks; what pthread refuses becomes a status.
+ */
+#include "base/threads.h"
+
+static clg_status refused(const char *what, int number)
+{
+    char words[ERROR_SYSTEM_BYTES];
+    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "%s cannot be made: %s", what, error_system(number, words));
+}
+
+clg_status mutex_init(mutex *m)
+{
+    int failed = pthread_mutex_init(m, NULL);
+    return failed ? refused("a lock", failed) : CLG_OK;
+}
+
+clg_status condition_init(condition *c)
+{
+    int failed = pthread_cond_init(c, NULL);
+    return failed ? refused("a condition variable", failed) : CLG_OK;
+}
+
+clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument)
+{
+    int failed = pthread_create(out_thread, NULL, body, argument);
+    return failed ? refused("a thread", failed) : CLG_OK;
+}

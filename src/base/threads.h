@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads: pthread under our names, and reference counts.
+ */
+#ifndef CLG_BASE_THREADS_H
+#define CLG_BASE_THREADS_H
+
+#include "base/error.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef pthread_mutex_t mutex;
+#define MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+clg_status mutex_init(mutex *m);
+static inline void mutex_lock(mutex *m) { (void)pthread_mutex_lock(m); }
+static inline void mutex_unlock(mutex *m) { (void)pthread_mutex_unlock(m); }
+static inline void mutex_deinit(mutex *m) { (void)pthread_mutex_destroy(m); }
+
+typedef pthread_cond_t condition;
+clg_status condition_init(condition *c);
+static inline void condition_wait(condition *c, mutex *m) { (void)pthread_cond_wait(c, m); }
+static inline void condition_broadcast(condition *c) { (void)pthread_cond_broadcast(c); }
+static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c); }
+
+typedef pthread_t thread;
+clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
+static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
+
+/* A reference count; starts at one. release tells whether it was the last. */
+typedef struct refcount {
+    atomic_size_t n;
+} refcount;
+static inline void refcount_init(refcount *r) { atomic_init(&r->n, 1); }
+static inline void refcount_retain(refcount *r) { atomic_fetch_add_explicit(&r->n, 1, memory_order_relaxed); }
+static inline bool refcount_release(refcount *r)
+{
+    return atomic_fetch_sub_explicit(&r->n, 1, memory_order_acq_rel) == 1;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Graph passes: rewrites of a clone of the model's graph for one device class. Each pass is a file
+ * pass_<name>.c with one function; pipeline.c lists them in order. A pass keeps what the graph computes: names and
+ * dtypes of inputs and outputs never change, values that are outputs keep their names.
+ */
+#ifndef CLG_PASSES_PASSES_H
+#define CLG_PASSES_PASSES_H
+
+#include "ops/op.h"
+
+typedef struct pass_options {
+    clg_kernel_class kernel_class;   /* wide or simt */
+    const char *const *disabled;     /* names of passes not to run */
+    size_t n_disabled;
+} pass_options;
+
+typedef struct pass {
+    const char *name;
+    const char *what; /* one line, for help and docs */
+    clg_status (*run)(graph *g, const pass_options *options);
+} pass;
+
+extern const pass passes[];
+extern const size_t n_passes;
+
+/* Clones `model` and runs the passes that are not disabled; the result is checked and resolved. An unknown name in
+ * `disabled` is an INVALID_ARGUMENT that lists the names there are. */
+clg_status passes_run(const graph *model, const pass_options *options, graph **out_graph);
+
+#endif

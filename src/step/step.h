@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lowering produces, as plain data: candidates, each a list of steps that compute a node's outputs
+ * from its inputs. Nothing here holds an OpenCL handle. Operands are named relative to the node
+ * (input 0, output 0, scratch 1, packed 0); the planner binds them to memory.
+ */
+#ifndef CLG_STEP_STEP_H
+#define CLG_STEP_STEP_H
+
+#include "base/memory.h"
+#include "tensor/dtype.h"
+
+/* ---- operands ---------------------------------------------------------------------------------- */
+
+typedef enum operand_space {
+    OPERAND_INPUT,   /* input of the node */
+    OPERAND_OUTPUT,  /* output of the node */
+    OPERAND_SCRATCH, /* memory for the candidate's own use, candidate.scratch_bytes[index] */
+    OPERAND_PACKED   /* a weight in another form, candidate.packings[index] */
+} operand_space;
+
+typedef struct operand {
+    operand_space space;
+    uint32_t index;
+    int64_t offset_elems; /* added to the operand's own offset */
+} operand;
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+/* A kernel is one text: prelude (#defines), then the embedded source `source` (or, for generated code,
+ * `body` after the embedded common files), entry point `entry`. Equal refs build once. */
+typedef struct kernel_ref {
+    const char *source;  /* stem of cl/<source>.cl; with `body`, a name for messages and profiles */
+    const char *entry;
+    const char *prelude; /* "#define P_ACT 1\n..." */
+    const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
+} kernel_ref;
+
+typedef enum arg_kind {
+    ARG_BUFFER, /* two kernel arguments: the cl_mem, and a long with its offset in elements of `dtype` */
+    ARG_INT,    /* int */
+    ARG_LONG,   /* long */
+    ARG_FLOAT,  /* float */
+    ARG_LOCAL,  /* local memory, bytes */
+    ARG_FAULT   /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
+                   writes `code` to fault[0] and the offending number to fault[1], and goes on safely */
+} arg_kind;
+
+/* Codes of ARG_FAULT: what was wrong with the data. */
+typedef enum step_fault { STEP_FAULT_NONE = 0, STEP_FAULT_INDEX = 1, STEP_FAULT_COUNT = 2, STEP_FAULT_VALUE = 3 } step_fault;
+/* "an index is out of range" */
+const char *step_fault_text(int code);
+
+typedef struct step_arg {
+    arg_kind kind;
+    operand buffer;
+    clg_dtype dtype; /* of ARG_BUFFER: the unit of its offset */
+    union {
+        int32_t i;
+        int64_t l;
+        float f;
+        size_t bytes;
+    } as;
+} step_arg;
+
+/* ---- steps ------------------------------------------------------------------------------------- */
+
+typedef enum step_kind {
+    STEP_KERNEL,
+    STEP_BLAS_GEMM, /* C = alpha op(A) op(B) + beta C through CLBlast, float32, dense */
+    STEP_COPY,      /* size_bytes from operand to operand */
+    STEP_FILL       /* a pattern of 1, 2, 4 or 8 bytes over size_bytes */
+} step_kind;
+
+#define STEP_MAX_ARGS 64
+
+typedef struct gemm_problem {
+    operand a, b, c;      /* row-major; a: [m,k] or, transposed, [k,m]; b: [k,n] or [n,k]; c: [m,n] */
+    int64_t m, n, k;
+    int64_t lda, ldb, ldc; /* elements from row to row */
+    int64_t batch;         /* 1: plain Gemm; more: strides below, 0 to repeat */
+    int64_t stride_a, stride_b, stride_c;
+    bool trans_a, trans_b;
+    float alpha, beta;
+} gemm_problem;
+
+typedef struct step {
+    step_kind kind;
+    const char *label;        /* for profiles: "gemm_wide 12x32" ; NULL: the kernel's entry */
+    kernel_ref kernel;        /* STEP_KERNEL */
+    step_arg *args;
+    uint32_t n_args;
+    uint32_t n_dims;          /* 1..3 */
+    uint64_t global[3], local[3]; /* work-items; local all 0: the driver chooses */
+    gemm_problem gemm;        /* STEP_BLAS_GEMM */
+    operand from, to;         /* STEP_COPY; STEP_FILL uses `to`; offsets in bytes (offset_elems of uint8) */
+    size_t size_bytes;
+    uint8_t pattern[8];
+    uint32_t pattern_bytes;
+    double flops, bytes;      /* of work, for profiles; 0 when not counted */
+    struct step *next;
+} step;
+
+/* A weight in another form. Made once per (weight, recipe) when the weight is a constant, else by running
+ * its steps before the candidate's, into scratch. The steps see the weight as OPERAND_INPUT `input` and the
+ * destination as OPERAND_PACKED with this packing's index. */
+typedef struct packing {
+    uint32_t input;
+    const char *recipe;  /* names form and parameters: "gemm_b nr=32"; never activation shapes */
+    size_t size_bytes;
+    step *steps;
+} packing;
+
+#define CANDIDATE_MAX_SCRATCH 8
+#define CANDIDATE_MAX_PACKINGS 8
+
+/* One way to compute a node. */
+typedef struct candidate {
+    const char *variant; /* "gemm_wide", "blas": the name in the tuning table and in profiles */
+    step *steps, *last_step;
+    size_t scratch_bytes[CANDIDATE_MAX_SCRATCH];
+    uint32_t n_scratch;
+    packing packings[CANDIDATE_MAX_PACKINGS];
+    uint32_t n_packings;
+    bool uses_blas;
+    struct candidate *next;
+} candidate;
+
+/* ---- making them ----------------------------------------------------------------------------------
+ * Builder calls never fail one by one: the first failure stays in builder->status, later calls do nothing
+ * and return a harmless dummy. Everything lives in the builder's arena. */
+typedef struct step_builder {
+    arena *memory;
+    candidate *candidates, *last_candidate;
+    clg_status status;
+    candidate dummy_candidate;
+    step dummy_step;
+    step_arg dummy_arg;
+} step_builder;
+
+void step_builder_init(step_builder *b, arena *memory);
+/* Starts a candidate; order is preference. */
+candidate *step_candidate(step_builder *b, const char *variant);
+operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
+/* A packed form of constant or computed input `input`; fill its steps with step_pack_kernel. */
+operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe, size_t size_bytes);
+
+/* Appends a kernel step to the candidate, or to one of its packings. `prelude` from prelude_text. */
+step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry, const char *prelude);
+step *step_kernel_generated(step_builder *b, candidate *c, const char *name, const char *entry,
+                            const char *prelude, const char *body);
+step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char *source, const char *entry,
+                       const char *prelude);
+step *step_blas_gemm(step_builder *b, candidate *c, const gemm_problem *problem);
+step *step_copy(step_builder *b, candidate *c, operand from, operand to, size_t size_bytes);
+step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, const void *pattern,
+                uint32_t pattern_bytes);
+
+void step_arg_buffer(step_builder *b, step *s, operand o, clg_dtype dtype);
+void step_arg_int(step_builder *b, step *s, int64_t value); /* ERROR_SHAPE when it does not fit an int */
+void step_arg_long(step_builder *b, step *s, int64_t value);
+void step_arg_float(step_builder *b, step *s, double value);
+void step_arg_local(step_builder *b, step *s, size_t bytes);
+void step_arg_fault(step_builder *b, step *s, int32_t code);
+/* global must be multiples of local where local is given; a zero size drops the step. */
+void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global, const uint64_t *local);
+
+/* The builder's status; with all well, that every step has an index space and names operands that are there. */
+clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_outputs);
+
+static inline operand operand_input(uint32_t i) { return (operand){OPERAND_INPUT, i, 0}; }
+static inline operand operand_output(uint32_t i) { return (operand){OPERAND_OUTPUT, i, 0}; }
+
+/* A prelude: "#define NAME value" lines, in the order given, from words NAME=value: "P_ACT=%d P_T=float". A value
+ * may be empty and holds no space. */
+const char *prelude_text(step_builder *b, const char *format, ...) CLG_PRINTF(2, 3);
+
+#endif
