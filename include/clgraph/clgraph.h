@@ -21,7 +21,8 @@
  *   - Handles returned through out_ parameters are owned by the caller and released by the matching
  *     _free, which accepts NULL. Children keep their parents alive: the order of frees does not matter.
  *     Plain pointers that are returned are borrowed and live as long as the object they came from.
- *   - Option structs start with CLG_<NAME>_INIT; a zero field means the default; NULL means all defaults.
+ *   - Option structs start with CLG_<NAME>_INIT; a zero field means the default; NULL means all defaults. Structs
+ *     that a call fills start with their INIT as well: it tells the library how much of them there is.
  *   - Threads: contexts, models and values that nobody writes are shared freely. A session runs one
  *     request at a time; clg_session_clone gives another thread its own. clg_session_cancel may be
  *     called from any thread.
@@ -262,7 +263,7 @@ typedef struct clg_context_options {
     uint32_t cpu_threads;   /* compute units to use of a CPU device; 0: all */
     bool profiling;         /* queues keep time stamps; needed by clg_session_profile */
 } clg_context_options;
-#define CLG_CONTEXT_OPTIONS_INIT {sizeof(clg_context_options)}
+#define CLG_CONTEXT_OPTIONS_INIT {sizeof(clg_context_options), NULL, NULL, 0, false}
 
 /* A device made ready for work. selector: see docs (auto, gpu, cpu, a vendor, P:D, id:..., part of a
  * name); NULL: $CLG_DEVICE, else auto. Exactly one device is used: the best match.
@@ -278,7 +279,7 @@ typedef struct clg_model_options {
     size_t struct_size;
     bool allow_external_data_missing; /* only look at the model: sessions then fail with NOT_FOUND */
 } clg_model_options;
-#define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options)}
+#define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options), false}
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol or "". */
 typedef struct clg_port {
@@ -355,7 +356,7 @@ typedef struct clg_session_options {
     clg_progress_callback progress;  /* loading weights and kernels */
     void *progress_user;
 } clg_session_options;
-#define CLG_SESSION_OPTIONS_INIT {sizeof(clg_session_options)}
+#define CLG_SESSION_OPTIONS_INIT {sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL}
 
 /* Optimises the model for the context's device and loads its weights there. Sessions of one model,
  * context and equal options share weights, plans and programs. Errors: any of the device's. */
@@ -421,6 +422,7 @@ typedef struct clg_memory_estimate {
     uint64_t io_bytes;         /* inputs and outputs */
     uint64_t largest_buffer_bytes;
 } clg_memory_estimate;
+#define CLG_MEMORY_ESTIMATE_INIT {sizeof(clg_memory_estimate), 0, 0, 0, 0}
 
 /* What the session needs on the device for the shapes that are set, as clg_session_prepare takes them. */
 CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate);

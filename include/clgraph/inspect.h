@@ -31,6 +31,7 @@ typedef struct clg_measurement {
     double memory_gbytes_per_s, upload_gbytes_per_s, download_gbytes_per_s;
     double launch_us; /* enqueue and wait for an empty kernel */
 } clg_measurement;
+#define CLG_MEASUREMENT_INIT {sizeof(clg_measurement), 0, 0, 0, 0, 0, 0}
 CLG_API CLG_MUST_USE clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement);
 
 /* What stands between this machine and OpenCL, as text to paste into a report. */
@@ -47,6 +48,7 @@ typedef struct clg_model_info {
     int64_t n_parameters;     /* elements of float constants */
     uint64_t parameter_bytes; /* of all constants */
 } clg_model_info;
+#define CLG_MODEL_INFO_INIT {sizeof(clg_model_info), 0, 0, NULL, NULL, 0, 0, 0}
 CLG_API CLG_MUST_USE clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info);
 
 typedef enum clg_place {
@@ -132,6 +134,7 @@ typedef struct clg_counters {
     uint64_t plans_made, weights_packed;
     uint64_t device_bytes, device_bytes_peak;
 } clg_counters;
+#define CLG_COUNTERS_INIT {sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0}
 CLG_API CLG_MUST_USE clg_status clg_context_counters(const clg_context *context, clg_counters *out_counters);
 
 /* Keep the values of these node outputs (by value name; n 0 with names NULL: of all) at the next runs, to be

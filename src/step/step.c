@@ -344,7 +344,7 @@ static bool operand_fits(const candidate *c, operand o, size_t n_inputs, size_t 
     return false;
 }
 
-static const char *step_fault(const candidate *c, const step *s, size_t n_inputs, size_t n_outputs)
+static const char *find_fault(const candidate *c, const step *s, size_t n_inputs, size_t n_outputs)
 {
     const char *no_operand = "names an operand that is not there";
     switch (s->kind) {
@@ -371,7 +371,7 @@ static const char *step_fault(const candidate *c, const step *s, size_t n_inputs
 static clg_status check_steps(const candidate *c, const step *first, size_t n_inputs, size_t n_outputs)
 {
     for (const step *s = first; s; s = s->next) {
-        const char *fault = step_fault(c, s, n_inputs, n_outputs);
+        const char *fault = find_fault(c, s, n_inputs, n_outputs);
         if (!fault) continue;
         return error_set(CLG_ERROR_INTERNAL, "a step of %s (%s) %s", c->variant,
                          s->kernel.entry ? s->kernel.entry : "no kernel", fault);
@@ -392,4 +392,11 @@ clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_o
         }
     }
     return CLG_OK;
+}
+
+const char *step_fault_text(int code)
+{
+    static const char *const texts[] = {"nothing is wrong", "an index is out of range", "a count is out of range",
+                                        "a value is out of range"};
+    return code > 0 && (size_t)code < sizeof texts / sizeof texts[0] ? texts[code] : "data is out of range";
 }

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 2-D and 3-D convolution (ONNX Conv) for the wide class, x and y in NCHW order; 1-D is 2-D of height 1:
+//
+//   conv_wide    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] + beta * bias[g*oc + o]
+//                + residual), for any kernel, stride, dilation, padding and number of groups
+//   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], zero rows at the end
+//
+// A group of conv_wide takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels. It
+// copies the input these pixels see into a patch in private memory: zeros outside the image, and the columns (rows)
+// of a stride apart side by side, so that every tap of a whole run of pixels is a run of the patch.
+//
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
+//   P_MR, P_NRV  as in gemm_wide.cl
+//   P_PATCH      floats of the patch: 65536
+//   P_ACC        floats of the sums that wait in private memory: 32768
+//
+// Arguments of conv_wide. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
+//   batch, groups, ic, oc        ic and oc of one group
+//   id, ih, iw                   input size (id = 1 in 2-D)
+//   od, oh, ow                   output size
+//   kd, kh, kw                   kernel
+//   sd, sh, sw; dd, dh, dw       strides, dilations, >= 1
+//   pd, ph, pw                   padding in front, >= 0; what is behind follows from the output size
+//   x, x_off, x_b0               x_b0: distance of images; channels are dense
+//   packed_w, packed_w_off       from conv_pack_w
+//   y, y_off, y_b0               y_b0: distance of images; overlaps x nowhere
+//   tile_m                       channels of a register tile, 1..P_MR, the one the weights are packed with
+//   group_tiles                  register tiles a group takes
+//   tile_h, tile_w               pixels a group takes
+//   EPILOGUE_ARGS                bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+// With pitch = tile_w + (kw-1)*dw/sw, slice = min(sh, (kh-1)*dh+1) * min(sw, (kw-1)*dw+1) * (tile_h + (kh-1)*dh/sh) * pitch
+// and lanes = (tile_h-1)*pitch + tile_w rounded up to NR = P_NRV * P_VEC, the caller keeps
+//   slice <= P_PATCH
+//   rows * lanes <= P_ACC, rows = tile_m, or group_tiles * tile_m where kd*ic*slice > P_PATCH
+//
+// NDRange: one work-item a group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1 ceil(oc/tile_m) /
+// group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over the rest), best below 65536.
+// Local memory: none. Private memory: P_PATCH + P_ACC floats.
+//
+// conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 any
+//   split of kd*kh*kw*ic, 2 groups, which must be get_num_groups(2).
+//
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=0 P_RESIDUAL=1 P_ACT=0
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=8
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=3
+
+#include "common/types.clh"
+#include "common/epilogue.clh"
+
+#define TAPS 64                    // taps whose offsets are at hand at a time
+#define STRIP 4                    // vectors a depthwise filter takes at a time
+#define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
+
+#define MICRO_PARAMS                                                                               \
+    const int taps, const int slices, __global const elem *w, const long w_tap, const int w_slice, \
+        const float *patch, const int *offsets, const int patch_slice, const int t_row
+#define MICRO_ARGS taps, slices, w, w_tap, w_slice, patch, offsets, patch_slice, t_row
+#define MICRO_WALK                                                                                 \
+    for (int tap = 0; tap < taps; ++tap, w += w_tap) {                                             \
+        __global const elem *a = w;                                                                \
+        const float *b = patch + offsets[tap];                                                     \
+        for (int s = 0; s < slices; ++s, a += w_slice, b += patch_slice)
+#define MICRO_WALK_END }
+#define MICRO_A(i) LOAD1(a + i)
+#define MICRO_B(j) CAT(vload, P_VEC)(0, b + j * P_VEC)
+#define MICRO_T_ROW t_row
+#define MICRO_BIAS (P_BIAS ? 2 : 0)
+#include "common/micro_wide.clh"
+
+// One direction of the patch: input coordinate = origin + phase + stride * place, place < length.
+struct side {
+    int size, origin, stride, phases, length;
+};
+
+// The patch of a tile_h x tile_w tile, and of one channel in it.
+struct patch_shape {
+    int phases_h, phases_w, length_h, pitch, phase, slice;
+};
+
+static inline struct patch_shape patch_shape(const int kh, const int kw, const int sh, const int sw,
+                                             const int dh, const int dw, const int tile_h,
+                                             const int tile_w)
+{
+    struct patch_shape s;
+    s.phases_h = min(sh, (kh - 1) * dh + 1);
+    s.phases_w = min(sw, (kw - 1) * dw + 1);
+    s.length_h = tile_h + (kh - 1) * dh / sh;
+    s.pitch = tile_w + (kw - 1) * dw / sw;
+    s.phase = s.length_h * s.pitch;
+    s.slice = s.phases_h * s.phases_w * s.phase;
+    return s;
+}
+
+// Where in a slice tap (ky, kx) = (tap / kw, tap % kw) of the first pixel lies.
+static inline int tap_offset(const struct patch_shape *s, const int tap, const int kw, const int sh,
+                             const int sw, const int dh, const int dw)
+{
+    const int v = tap / kw * dh, u = tap % kw * dw;
+    return (v % sh * s->phases_w + u % sw) * s->phase + v / sh * s->pitch + u / sw;
+}
+
+static inline void put(float *p, const vec v)
+{
+    ((loose_vec *)p)->v = v;
+}
+
+static inline void put_zeros(float *p, const int count)
+{
+    for (int i = 0; i < count; i += P_VEC)
+        put(p + i, (vec)0.0f);
+}
+
+// Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up to P_VEC - 1 floats
+// too many: what lies there is written later.
+static inline void put_run(float *p, __global const elem *x, const int count, const int stride,
+                           const long left)
+{
+    const long whole = (long)(count + P_VEC - 1) / P_VEC * P_VEC * stride;
+    if (stride == 1 && whole <= left) {
+        for (int i = 0; i < count; i += P_VEC)
+            put(p + i, VLOAD(x + i));
+    } else if (stride == 2 && whole <= left) {
+        for (int i = 0; i < count; i += P_VEC) {
+            vec v;
+            v.lo = VLOAD(x + 2 * i).even;
+            v.hi = VLOAD(x + 2 * i + P_VEC).even;
+            put(p + i, v);
+        }
+    } else {
+        for (int i = 0; i < count; ++i)
+            p[i] = LOAD1(x + (long)i * stride);
+    }
+}
+
+// One channel's patch [phase of h][phase of w][h.length][w.length] from its plane x, of which and of what follows
+// `left` elements may be read; x is NULL for a plane outside the image.
+static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const long left,
+                                                 const struct side h, const struct side w)
+{
+    for (int fh = 0; fh < h.phases; ++fh) {
+        for (int fw = 0; fw < w.phases; ++fw) {
+            const int x0 = w.origin + fw;
+            const int low = min(x0 < 0 ? (w.stride - 1 - x0) / w.stride : 0, w.length);
+            const int high = x0 < w.size ? min(w.length, (w.size - 1 - x0) / w.stride + 1) : 0;
+            for (int r = 0; r < h.length; ++r, p += w.length) {
+                const int y = h.origin + fh + r * h.stride;
+                if (!x || y < 0 || y >= h.size || high <= low) {
+                    put_zeros(p, w.length);
+                    continue;
+                }
+                const long at = (long)y * w.size + x0 + (long)low * w.stride;
+                put_zeros(p, low);
+                put_run(p + low, x + at, high - low, w.stride, left - at);
+                put_zeros(p + high, w.length - high);
+            }
+        }
+    }
+}
+
+// Epilogue and store of rows x (height x width) sums; row i of the output tile starts at t[i * pitch].
+static __attribute__((noinline)) void finish(const vec *t, const int t_row, const int rows,
+                                             const int height, const int width, const int pitch,
+                                             __global elem *y, const long y_row, const int y_line,
+                                             __global const elem *bias,
+                                             __global const elem *residual, const float alpha,
+                                             const float beta, const float act_a, const float act_b)
+{
+    for (int i = 0; i < rows; ++i) {
+        for (int r = 0; r < height; ++r) {
+            const long at = i * y_row + (long)r * y_line;
+            finish_row((const float *)(t + i * t_row) + r * pitch, width, y + at, 1, bias + i, 0,
+                       residual + at, alpha, beta, act_a, act_b);
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_wide(const int batch, const int groups, const int ic, const int oc,
+                        const int id, const int ih, const int iw,
+                        const int od, const int oh, const int ow,
+                        const int kd, const int kh, const int kw,
+                        const int sd, const int sh, const int sw,
+                        const int dd, const int dh, const int dw,
+                        const int pd, const int ph, const int pw,
+                        __global const elem *x, const long x_off, const long x_b0,
+                        __global const elem *packed_w, const long packed_w_off,
+                        __global elem *y, const long y_off, const long y_b0,
+                        const int tile_m, const int group_tiles, const int tile_h, const int tile_w,
+                        EPILOGUE_ARGS)
+{
+    float patch[P_PATCH + SPARE];
+    vec acc[P_ACC / P_VEC + 1];
+    int offsets[TAPS];
+    const long plane = (long)ih * iw, volume = plane * id, out_volume = (long)od * oh * ow;
+    const int tiles = (oc + tile_m - 1) / tile_m, taps = kh * kw, slices = kd * ic;
+    const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
+    const int blocks_x = od * tiles_h * tiles_w;
+    const int blocks_y = (tiles + group_tiles - 1) / group_tiles;
+
+    const struct patch_shape s = patch_shape(kh, kw, sh, sw, dh, dw, tile_h, tile_w);
+    const int fit = min(slices, P_PATCH / s.slice);
+
+    for (int z = get_group_id(2); z < batch * groups; z += get_num_groups(2))
+    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+        const int image = z / groups, g = z % groups;
+        const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
+        const int d0 = bx / tiles_w / tiles_h;
+        const int width = min(ow - w0, tile_w), height = min(oh - h0, tile_h);
+        const int panels = ((height - 1) * s.pitch + width + NR - 1) / NR, t_row = panels * P_NRV;
+        const int tile0 = by * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
+        __global const elem *x_g = x + x_off + image * x_b0 + g * ic * volume;
+        __global const elem *w_g = packed_w + packed_w_off + (long)g * tiles * tile_m * taps * slices;
+        const long at_g = image * y_b0 + g * oc * out_volume + ((long)d0 * oh + h0) * ow + w0;
+        const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
+        const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
+
+        int s0 = 0;
+        do {
+            const int sc = min(fit, slices - s0);
+            for (int i = 0; i < sc; ++i) {
+                const int c = (s0 + i) % ic, d = d0 * sd - pd + (s0 + i) / ic * dd;
+                const long at = c * volume + d * plane;
+                fill_slice(patch + i * s.slice, d >= 0 && d < id ? x_g + at : 0,
+                           (groups - g) * ic * volume - at, side_h, side_w);
+            }
+            for (int tile = tile0; tile < tile1; ++tile) {
+                const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
+                vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
+                int tap0 = 0;
+                do {
+                    const int tc = min(TAPS, taps - tap0);
+                    for (int i = 0; i < tc; ++i)
+                        offsets[i] = tap_offset(&s, tap0 + i, kw, sh, sw, dh, dw);
+                    __global const elem *w_t =
+                        w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices + (long)s0 * tile_m;
+                    for (int px = 0; px < panels; ++px)
+                        micro(rows, tc, sc, w_t, (long)slices * tile_m, tile_m, patch + px * NR,
+                              offsets, s.slice, t_row, t + px * P_NRV, s0 == 0 && tap0 == 0);
+                    tap0 += tc;
+                } while (tap0 < taps);
+                if (s0 + sc == slices)
+                    finish(t, t_row, rows, height, width, s.pitch,
+                           y + y_off + at_g + row0 * out_volume, out_volume, ow,
+                           bias + bias_off + g * oc + row0,
+                           residual + residual_off + at_g + row0 * out_volume, alpha, beta, act_a,
+                           act_b);
+            }
+            s0 += sc;
+        } while (s0 < slices);
+    }
+}
+
+// t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]
+static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps,
+                                             __global const elem *w, const float *patch,
+                                             const int *offsets, const int first)
+{
+    for (int i = 0; i < lanes; i += STRIP * P_VEC, t += STRIP) {
+        vec a0 = first ? (vec)0.0f : t[0], a1 = first ? (vec)0.0f : t[1];
+        vec a2 = first ? (vec)0.0f : t[2], a3 = first ? (vec)0.0f : t[3];
+        for (int tap = 0; tap < taps; ++tap) {
+            const vec v = (vec)LOAD1(w + tap);
+            const float *p = patch + offsets[tap] + i;
+            a0 = MAD(v, CAT(vload, P_VEC)(0, p), a0);
+            a1 = MAD(v, CAT(vload, P_VEC)(0, p + P_VEC), a1);
+            a2 = MAD(v, CAT(vload, P_VEC)(0, p + 2 * P_VEC), a2);
+            a3 = MAD(v, CAT(vload, P_VEC)(0, p + 3 * P_VEC), a3);
+        }
+        t[0] = a0;
+        t[1] = a1;
+        t[2] = a2;
+        t[3] = a3;
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_depthwise_wide(const int batch, const int groups, const int oc,
+                                  const int id, const int ih, const int iw,
+                                  const int od, const int oh, const int ow,
+                                  const int kd, const int kh, const int kw,
+                                  const int sd, const int sh, const int sw,
+                                  const int dd, const int dh, const int dw,
+                                  const int pd, const int ph, const int pw,
+                                  __global const elem *x, const long x_off, const long x_b0,
+                                  __global const elem *w, const long w_off,
+                                  __global elem *y, const long y_off, const long y_b0,
+                                  const int group_channels, const int tile_h, const int tile_w,
+                                  EPILOGUE_ARGS)
+{
+    float patch[P_PATCH + SPARE];
+    vec acc[P_ACC / P_VEC + STRIP];
+    int offsets[TAPS];
+    const long plane = (long)ih * iw, volume = plane * id, out_volume = (long)od * oh * ow;
+    const int taps = kd * kh * kw;
+    const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
+    const int blocks_x = od * tiles_h * tiles_w;
+    const int blocks_y = (groups + group_channels - 1) / group_channels;
+
+    const struct patch_shape s = patch_shape(kh, kw, sh, sw, dh, dw, tile_h, tile_w);
+
+    for (int image = get_group_id(2); image < batch; image += get_num_groups(2))
+    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+        const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
+        const int d0 = bx / tiles_w / tiles_h;
+        const int width = min(ow - w0, tile_w), height = min(oh - h0, tile_h);
+        const int lanes = (height - 1) * s.pitch + width;
+        const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
+        const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
+        for (int g = by * group_channels; g < min((by + 1) * group_channels, groups); ++g) {
+            for (int kz = 0; kz < kd; ++kz) {
+                const int d = d0 * sd - pd + kz * dd;
+                const long at = g * volume + d * plane;
+                fill_slice(patch + kz * s.slice,
+                           d >= 0 && d < id ? x + x_off + image * x_b0 + at : 0,
+                           groups * volume - at, side_h, side_w);
+            }
+            for (int o = g * oc; o < (g + 1) * oc; ++o) {
+                const long at = image * y_b0 + o * out_volume + ((long)d0 * oh + h0) * ow + w0;
+                int tap0 = 0;
+                do {
+                    const int tc = min(TAPS, taps - tap0);
+                    for (int i = 0; i < tc; ++i)
+                        offsets[i] = (tap0 + i) / (kh * kw) * s.slice +
+                                     tap_offset(&s, (tap0 + i) % (kh * kw), kw, sh, sw, dh, dw);
+                    filter(acc, lanes, tc, w + w_off + (long)o * taps + tap0, patch, offsets,
+                           tap0 == 0);
+                    tap0 += tc;
+                } while (tap0 < taps);
+                finish(acc, 0, 1, height, width, s.pitch, y + y_off + at, 0, ow,
+                       bias + bias_off + o, residual + residual_off + at, alpha, beta, act_a,
+                       act_b);
+            }
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_pack_w(const int oc, const int ic, const int kd, const int taps,
+                          __global const elem *w, const long w_off,
+                          __global elem *packed, const long packed_off, const int tile_m)
+{
+    const int tiles = (oc + tile_m - 1) / tile_m, g = get_group_id(2);
+    const int slices = kd * ic, k = slices * taps;
+    for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
+        const int rows = min(oc - tile * tile_m, tile_m);
+        __global const elem *from = w + w_off + ((long)g * oc + (long)tile * tile_m) * k;
+        __global elem *to = packed + packed_off + ((long)g * tiles + tile) * k * tile_m;
+        for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
+            const int tap = p / slices, d = p % slices / ic, c = p % slices % ic;
+            for (int i = 0; i < tile_m; ++i)
+                STORE1(i < rows ? LOAD1(from + (long)i * k + (c * kd + d) * taps + tap) : 0.0f,
+                       to + (long)p * tile_m + i);
+        }
+    }
+}

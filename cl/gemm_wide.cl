@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Matrix product for the wide class, and the kernels that pack its operands:
+//
+//   gemm_wide    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
+//   gemm_pack_b  B -> panels  [batch][ceil(n/NR)][k][NR], zero columns at the end; NR = P_NRV * P_VEC
+//   gemm_pack_a  A -> tiles   [batch][ceil(m/tile_m)][k][tile_m], zero rows at the end
+//
+// Parameters (also those of common/types.clh and, for gemm_wide, common/epilogue.clh)
+//   P_MR        largest register tile height: 4, 6, 8 or 12
+//   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32 registers, else 6 x 2
+//   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 512
+//   P_MC        rows a group may take when k > P_KC: 256
+//   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
+//   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
+//               gemm_pack_b, b_rs and b_cs unused
+//
+// Arguments of gemm_wide. All lengths and strides in elements, none negative, each length may be 0.
+//   m, n, k
+//   batch, batch_in   z = z0 * batch_in + z1; batch_in >= 1 (1 or batch when there is one batch dimension)
+//   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
+//   b, b_off, b_rs, b_cs, b_b0, b_b1
+//   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 is the fast case; C overlaps neither A nor B
+//   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the tiles
+//   group_tiles       tiles a group takes; group_tiles * tile_m <= P_MC if k > P_KC
+//   group_panels      panels of NR columns a group takes
+//   EPILOGUE_ARGS     the residual has the strides of c and may be c
+// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives the same bits.
+//
+// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles, 2 batch;
+// each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
+// Private memory: P_MC * NR floats, and P_KC * NR more with P_B_PACKED = 0.
+//
+// gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off): one work-item a group,
+//   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2).
+// gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, tile_m): likewise,
+//   dimension 0 tiles, 1 any split of k, 2 batch.
+//
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=7
+
+#include "common/types.clh"
+#include "common/epilogue.clh"
+
+#if P_B_PACKED
+typedef __global const elem *panel_ptr;
+#define MICRO_B(j) VLOAD(b + j * P_VEC)
+#define B_STEP (P_NRV * P_VEC)
+#else
+typedef const vec *panel_ptr;
+#define MICRO_B(j) b[j]
+#define B_STEP P_NRV
+#endif
+#if P_A_PACKED
+#define MICRO_A(i) LOAD1(a + i)
+#else
+#define MICRO_A(i) LOAD1(a + (long)i * a_rs)
+#endif
+#define MICRO_PARAMS                                                                               \
+    const int k, __global const elem *a, const int a_rs, const int a_cs, panel_ptr b
+#define MICRO_ARGS k, a, a_rs, a_cs, b
+#define MICRO_WALK for (int p = 0; p < k; ++p, a += a_cs, b += B_STEP)
+#define MICRO_WALK_END
+#define MICRO_T_ROW P_NRV
+#if P_BIAS == 1
+#define BIAS_RS 0
+#define BIAS_CS 1
+#elif P_BIAS == 2
+#define BIAS_RS 1
+#define BIAS_CS 0
+#else
+#define BIAS_RS bias_rs
+#define BIAS_CS bias_cs
+#endif
+#define MICRO_BIAS P_BIAS
+#include "common/micro_wide.clh"
+
+#if !P_B_PACKED
+// Turns P_VEC rows of P_VEC lanes on their diagonal: log2(P_VEC) rounds that interleave row i with row i + P_VEC/2.
+static inline void transpose(vec r[P_VEC])
+{
+#pragma unroll
+    for (int round = 1; round < P_VEC; round *= 2) {
+        vec s[P_VEC];
+#pragma unroll
+        for (int i = 0; i < P_VEC / 2; ++i) {
+            s[2 * i].even = r[i].lo;
+            s[2 * i].odd = r[i + P_VEC / 2].lo;
+            s[2 * i + 1].even = r[i].hi;
+            s[2 * i + 1].odd = r[i + P_VEC / 2].hi;
+        }
+#pragma unroll
+        for (int i = 0; i < P_VEC; ++i)
+            r[i] = s[i];
+    }
+}
+
+// Copies kc rows of the cols columns at b into t[p][NR]. What columns past cols hold is never stored, so whole
+// vectors are read wherever they stay within the matrix, which has k_left rows from b on.
+static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b, const int b_rs, const int b_cs,
+                               const int kc, const int cols, const int k_left)
+{
+    int p = 0;
+    if (b_cs == 1) {
+        const long end = (long)(k_left - 1) * b_rs + cols;
+        for (; p < kc && (long)p * b_rs + NR <= end; ++p) {
+#pragma unroll
+            for (int j = 0; j < P_NRV; ++j)
+                t[p * P_NRV + j] = VLOAD(b + (long)p * b_rs + j * P_VEC);
+        }
+    } else if (b_rs == 1 && cols == NR) {
+        for (; p + P_VEC <= kc; p += P_VEC) {
+            for (int j = 0; j < P_NRV; ++j) {
+                vec r[P_VEC];
+#pragma unroll
+                for (int i = 0; i < P_VEC; ++i)
+                    r[i] = VLOAD(b + p + (long)(j * P_VEC + i) * b_cs);
+                transpose(r);
+#pragma unroll
+                for (int i = 0; i < P_VEC; ++i)
+                    t[(p + i) * P_NRV + j] = r[i];
+            }
+        }
+    }
+    for (; p < kc; ++p) {
+        float *row = (float *)(t + p * P_NRV);
+        for (int j = 0; j < cols; ++j)
+            row[j] = LOAD1(b + (long)p * b_rs + (long)j * b_cs);
+        for (int j = cols; j < NR; ++j)
+            row[j] = 0.0f;
+    }
+}
+#endif
+
+// Epilogue and store of t[rows][cols], whose corner lies at c; bias and residual are at the same corner.
+static __attribute__((noinline)) void finish(const vec *t, const int rows, const int cols,
+                                             __global elem *c, const int c_rs, const int c_cs,
+                                             __global const elem *bias, const int bias_rs,
+                                             const int bias_cs, __global const elem *residual,
+                                             const float alpha, const float beta,
+                                             const float act_a, const float act_b)
+{
+    for (int i = 0; i < rows; ++i)
+        finish_row((const float *)(t + i * P_NRV), cols, c + (long)i * c_rs, c_cs,
+                   bias + (long)i * bias_rs, bias_cs, residual + (long)i * c_rs, alpha, beta, act_a,
+                   act_b);
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void gemm_wide(const int m, const int n, const int k, const int batch, const int batch_in,
+                        __global const elem *a, const long a_off, const int a_rs, const int a_cs,
+                        const long a_b0, const long a_b1,
+                        __global const elem *b, const long b_off, const int b_rs, const int b_cs,
+                        const long b_b0, const long b_b1,
+                        __global elem *c, const long c_off, const int c_rs, const int c_cs,
+                        const long c_b0, const long c_b1,
+                        const int tile_m, const int group_tiles, const int group_panels,
+                        EPILOGUE_ARGS)
+{
+    vec acc[P_MC * P_NRV];
+#if !P_B_PACKED
+    vec panel[P_KC * P_NRV];
+#endif
+    const int panels = (n + NR - 1) / NR;
+    const int tiles = (m + tile_m - 1) / tile_m;
+    const int blocks_x = (panels + group_panels - 1) / group_panels;
+    const int blocks_y = (tiles + group_tiles - 1) / group_tiles;
+
+    for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
+    for (int y = get_group_id(1); y < blocks_y; y += get_num_groups(1))
+    for (int x = get_group_id(0); x < blocks_x; x += get_num_groups(0)) {
+        const int z0 = z / batch_in, z1 = z % batch_in;
+        __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1;
+        __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
+        __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
+        const long at_z = z0 * c_b0 + z1 * c_b1;
+        const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
+        const int panel1 = min((x + 1) * group_panels, panels);
+        for (int px = x * group_panels; px < panel1; ++px) {
+            const int col0 = px * NR, cols = min(n - col0, NR);
+            int k0 = 0;
+            do {
+                const int kc = min(k - k0, P_KC);
+#if P_B_PACKED
+                panel_ptr b_block = b_z + ((long)px * k + k0) * NR;
+#else
+                panel_ptr b_block = panel;
+                fetch_panel(panel, b_z + (long)k0 * b_rs + (long)col0 * b_cs, b_rs, b_cs, kc, cols,
+                            k - k0);
+#endif
+                for (int tile = tile0; tile < tile1; ++tile) {
+                    const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
+                    const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
+                    // One block deep, all tiles share the first place, which stays in the nearest cache.
+                    vec *t = acc + (k > P_KC ? (tile - tile0) * tile_m * P_NRV : 0);
+#if P_A_PACKED
+                    micro(rows, kc, a_z + (long)row0 * k + (long)k0 * tile_m, 1, tile_m, b_block, t,
+                          k0 == 0);
+#else
+                    micro(rows, kc, a_z + (long)row0 * a_rs + (long)k0 * a_cs, a_rs, a_cs, b_block,
+                          t, k0 == 0);
+#endif
+                    if (k0 + kc == k)
+                        finish(t, rows, cols, c + c_off + at, c_rs, c_cs,
+                               bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS, BIAS_RS,
+                               BIAS_CS, residual + residual_off + at, alpha, beta, act_a, act_b);
+                }
+                k0 += kc;
+            } while (k0 < k);
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void gemm_pack_b(const int k, const int n, const int batch_in, __global const elem *b,
+                          const long b_off, const int b_rs, const int b_cs, const long b_b0,
+                          const long b_b1, __global elem *packed, const long packed_off)
+{
+    const int panels = (n + NR - 1) / NR, z = get_group_id(2);
+    for (int px = get_group_id(0); px < panels; px += get_num_groups(0)) {
+        const int cols = min(n - px * NR, NR);
+        __global const elem *from = b + b_off + (z / batch_in) * b_b0 + (z % batch_in) * b_b1 +
+                                    (long)px * NR * b_cs;
+        __global elem *to = packed + packed_off + ((long)z * panels + px) * k * NR;
+        for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
+            for (int j = 0; j < NR; ++j)
+                STORE1(j < cols ? LOAD1(from + (long)p * b_rs + (long)j * b_cs) : 0.0f,
+                       to + (long)p * NR + j);
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void gemm_pack_a(const int m, const int k, const int batch_in, __global const elem *a,
+                          const long a_off, const int a_rs, const int a_cs, const long a_b0,
+                          const long a_b1, __global elem *packed, const long packed_off,
+                          const int tile_m)
+{
+    const int tiles = (m + tile_m - 1) / tile_m, z = get_group_id(2);
+    for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
+        const int rows = min(m - tile * tile_m, tile_m);
+        __global const elem *from = a + a_off + (z / batch_in) * a_b0 + (z % batch_in) * a_b1 +
+                                    (long)tile * tile_m * a_rs;
+        __global elem *to = packed + packed_off + ((long)z * tiles + tile) * k * tile_m;
+        for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
+            for (int i = 0; i < tile_m; ++i)
+                STORE1(i < rows ? LOAD1(from + (long)p * a_cs + (long)i * a_rs) : 0.0f,
+                       to + (long)p * tile_m + i);
+        }
+    }
+}

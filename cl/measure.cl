@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a device can do at best, for `cltool devices --measure`.
+//
+//   P_T    arithmetic: 1 float, 10 half (needs cl_khr_fp16)
+//   P_VEC  lanes of a vector: 4, 8 or 16
+//
+// fma_loop: each work-item keeps 8 vectors (enough to fill the latency of a fused multiply-add twice) and does
+//   8 * P_VEC multiply-adds a turn: 16 * P_VEC FLOP. y: one float a work-item; x: two floats, the factors.
+// copy: each work-item copies n vectors, the first at its number times `first`, the next `step` vectors on.
+// nothing: an empty kernel, for the cost of a launch.
+//
+// @variant P_T=1 P_VEC=4
+// @variant P_T=1 P_VEC=8
+// @variant P_T=1 P_VEC=16
+// @variant P_T=10 P_VEC=4
+
+#if P_T == 10
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+#define SCALAR half
+#else
+#define SCALAR float
+#endif
+
+#define CAT2(a, b) a##b
+#define CAT(a, b) CAT2(a, b)
+typedef CAT(SCALAR, P_VEC) vec;
+
+__kernel void fma_loop(__global const float *x, __global float *y, const int n_turns)
+{
+    const float id = (float)(get_global_id(0) & 7) * 0.125f;
+    const vec a = (vec)(SCALAR)x[0], b = (vec)(SCALAR)x[1];
+    vec v0 = (vec)(SCALAR)id, v1 = v0 + a, v2 = v1 + a, v3 = v2 + a;
+    vec v4 = v3 + a, v5 = v4 + a, v6 = v5 + a, v7 = v6 + a;
+    for (int i = 0; i < n_turns; ++i) {
+        v0 = fma(v0, a, b);
+        v1 = fma(v1, a, b);
+        v2 = fma(v2, a, b);
+        v3 = fma(v3, a, b);
+        v4 = fma(v4, a, b);
+        v5 = fma(v5, a, b);
+        v6 = fma(v6, a, b);
+        v7 = fma(v7, a, b);
+    }
+    const vec sum = ((v0 + v1) + (v2 + v3)) + ((v4 + v5) + (v6 + v7));
+    y[get_global_id(0)] = (float)sum.s0 + (float)sum.s1;
+}
+
+__kernel void copy(__global const float *x, __global float *y, const int first, const int step, const int n)
+{
+    __global const vec *from = (__global const vec *)x;
+    __global vec *to = (__global vec *)y;
+    int at = (int)get_global_id(0) * first;
+    for (int i = 0; i < n; ++i, at += step)
+        to[at] = from[at];
+}
+
+__kernel void nothing(__global float *y)
+{
+    (void)y;
+}

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Normalisations. Mean and variance are found in two passes over the data: the deviations are squared,
+// never a difference of large squares taken.
+//
+// Parameters
+//   P_FORM  0 batch: y = (x - mean[c]) * scale[c] / sqrt(var[c] + epsilon) + bias[c] over x: [planes, inner],
+//             c = plane % channels (BatchNormalization 15). One work-item for P_VEC of inner.
+//             NDRange: inner / P_VEC, planes
+//           1 rows: each row of x: [rows, cols] by its own mean and variance, then scale and bias
+//             (LayerNormalization 17, InstanceNormalization 6, GroupNormalization 21). One work-item a row; local
+//             size 1. NDRange: rows
+//           2 groups: the same, one work-group of P_LOCAL items a row, trees in local memory. NDRange: rows x P_LOCAL
+//           3 lrn: y = x / (bias + alpha / size * sum of x^2 over `size` channels)^beta over x: [outer, channels,
+//             inner] (LRN 13). One work-item an element. NDRange: channels * inner, outer
+//   P_SCALE forms 1 and 2: which element of scale and bias belongs to (row, col)
+//           0 col, 1 row % row_mod, 2 row % row_mod * row_mul + col / col_div; 0 in the other forms
+//   P_BIAS  1: there is a bias, 0: none
+//   P_STATS forms 1 and 2: 1 also writes each row's mean and 1 / sqrt(var + epsilon) as P_M; else 0
+//   P_LOCAL work-items of a group (form 2), a power of two; else 1
+//   P_S     dtype of scale and bias, P_M of mean and var: 1 float, 10 half, 11 double
+//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in forms 2 and 3
+// Arguments: see each kernel. Every dimension of the NDRange may be smaller than its work.
+//
+// @variant P_FORM=0 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=16
+// @variant P_FORM=0 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=10 P_M=1 P_T=10 P_VEC=1
+// @variant P_FORM=1 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=16
+// @variant P_FORM=1 P_SCALE=1 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=10 P_M=10 P_T=10 P_VEC=8
+// @variant P_FORM=1 P_SCALE=2 P_BIAS=0 P_STATS=1 P_LOCAL=1 P_S=11 P_M=1 P_T=11 P_VEC=4
+// @variant P_FORM=2 P_SCALE=0 P_BIAS=0 P_STATS=1 P_LOCAL=64 P_S=1 P_M=1 P_T=1 P_VEC=1
+// @variant P_FORM=2 P_SCALE=1 P_BIAS=1 P_STATS=0 P_LOCAL=256 P_S=1 P_M=1 P_T=1 P_VEC=1
+// @variant P_FORM=2 P_SCALE=2 P_BIAS=1 P_STATS=0 P_LOCAL=128 P_S=10 P_M=1 P_T=10 P_VEC=1
+// @variant P_FORM=3 P_SCALE=0 P_BIAS=0 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=1
+
+#include "common/number.clh"
+
+#if P_S == 1
+typedef float scale_elem;
+#elif P_S == 10
+typedef half scale_elem;
+#else
+typedef double scale_elem;
+#endif
+#if P_S == 10
+#define LOAD_SCALE(p) vload_half(0, p)
+#else
+#define LOAD_SCALE(p) (*(p))
+#endif
+
+#if P_M == 1
+typedef float mean_elem;
+#elif P_M == 10
+typedef half mean_elem;
+#else
+typedef double mean_elem;
+#endif
+#if P_M == 10
+#define LOAD_MEAN(p) vload_half(0, p)
+#define STORE_MEAN(x, p) vstore_half_rte(x, 0, p)
+#else
+#define LOAD_MEAN(p) (*(p))
+#define STORE_MEAN(x, p) (*(p) = (x))
+#endif
+
+#if P_FORM == 0
+
+// x, y: [planes, inner]; scale, bias, mean, var: [channels]
+__kernel void norm_batch(__global const elem *x, const long x_off, __global elem *y, const long y_off,
+                         __global const scale_elem *scale, const long scale_off,
+                         __global const scale_elem *bias, const long bias_off,
+                         __global const mean_elem *mean, const long mean_off,
+                         __global const mean_elem *var, const long var_off, const int planes,
+                         const int channels, const int inner, const float epsilon)
+{
+    for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1)) {
+        const int c = plane % channels;
+        const num center = LOAD_MEAN(mean + mean_off + c);
+        const num factor = (num)LOAD_SCALE(scale + scale_off + c)
+                           / sqrt((num)LOAD_MEAN(var + var_off + c) + (num)epsilon);
+        const num shift = LOAD_SCALE(bias + bias_off + c);
+        __global const elem *from = x + x_off + (long)plane * inner;
+        __global elem *to = y + y_off + (long)plane * inner;
+        const int full = inner - inner % P_VEC, step = get_global_size(0);
+        for (int i = get_global_id(0) * P_VEC; i < full; i += step * P_VEC)
+            VSTORE((VLOAD(from + i) - center) * factor + shift, to + i);
+        for (int i = full + get_global_id(0); i < inner; i += step)
+            STORE1(((num)LOAD1(from + i) - center) * factor + shift, to + i);
+    }
+}
+
+#elif P_FORM == 3
+
+// x, y: [outer, channels, inner]; the window is floor((size-1)/2) channels before and the rest after
+__kernel void norm_lrn(__global const elem *x, const long x_off, __global elem *y, const long y_off,
+                       const int outer, const int channels, const int inner, const int size,
+                       const float alpha_by_size, const float beta, const float bias)
+{
+    for (int o = get_global_id(1); o < outer; o += get_global_size(1))
+    for (int at = get_global_id(0); at < channels * inner; at += get_global_size(0)) {
+        const int c = at / inner, first = max(c - (size - 1) / 2, 0);
+        const int last = min(c + size / 2, channels - 1);
+        __global const elem *plane = x + x_off + (long)o * channels * inner + at % inner;
+        num total = 0;
+        for (int i = first; i <= last; ++i) {
+            const num v = LOAD1(plane + (long)i * inner);
+            total += v * v;
+        }
+        const num v = LOAD1(plane + (long)c * inner);
+        STORE1(v / pow((num)bias + (num)alpha_by_size * total, (num)beta),
+               y + y_off + (long)o * channels * inner + at);
+    }
+}
+
+#else
+
+// x, y: [rows, cols]; out_mean, out_inverse: [rows], NULL without P_STATS; bias NULL without P_BIAS
+#define ROW_ARGS                                                                                   \
+    __global const elem *x, const long x_off, __global elem *y, const long y_off,                 \
+        __global const scale_elem *scale, const long scale_off, __global const scale_elem *bias,   \
+        const long bias_off, __global mean_elem *out_mean, const long out_mean_off,                \
+        __global mean_elem *out_inverse, const long out_inverse_off, const int rows,               \
+        const int cols, const int row_mod, const int row_mul, const int col_div,                   \
+        const float epsilon
+
+static inline int scale_at(const int row, const int col, const int row_mod, const int row_mul,
+                           const int col_div)
+{
+#if P_SCALE == 0
+    return col;
+#elif P_SCALE == 1
+    return row % row_mod;
+#else
+    return row % row_mod * row_mul + col / col_div;
+#endif
+}
+
+// One element at `col` of the row, normalised.
+#define NORMALISED(v, col)                                                                         \
+    (((v)-center) * inverse * (num)LOAD_SCALE(scale + scale_off + scale_at(row, col, row_mod, row_mul, col_div)) \
+     + SHIFT(col))
+#if P_BIAS
+#define SHIFT(col) (num)LOAD_SCALE(bias + bias_off + scale_at(row, col, row_mod, row_mul, col_div))
+#else
+#define SHIFT(col) (num)0
+#endif
+
+#if P_FORM == 1
+
+static inline num lanes_sum(const vec v)
+{
+    num total = 0;
+    for (int i = 0; i < P_VEC; ++i)
+        total += ((const num *)&v)[i];
+    return total;
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void norm_rows(ROW_ARGS)
+{
+    const int full = cols - cols % P_VEC;
+    for (int row = get_group_id(0); row < rows; row += get_num_groups(0)) {
+        __global const elem *from = x + x_off + (long)row * cols;
+        __global elem *to = y + y_off + (long)row * cols;
+        vec wide = (vec)(num)0;
+        for (int c = 0; c < full; c += P_VEC)
+            wide += VLOAD(from + c);
+        num total = lanes_sum(wide);
+        for (int c = full; c < cols; ++c)
+            total += LOAD1(from + c);
+        const num center = total / (num)cols;
+        wide = (vec)(num)0;
+        for (int c = 0; c < full; c += P_VEC) {
+            const vec v = VLOAD(from + c) - center;
+            wide += v * v;
+        }
+        total = lanes_sum(wide);
+        for (int c = full; c < cols; ++c) {
+            const num v = (num)LOAD1(from + c) - center;
+            total += v * v;
+        }
+        const num inverse = 1 / sqrt(total / (num)cols + (num)epsilon);
+#if P_SCALE == 1
+        const num factor = LOAD_SCALE(scale + scale_off + row % row_mod);
+        const num shift = SHIFT(0);
+        for (int c = 0; c < full; c += P_VEC)
+            VSTORE((VLOAD(from + c) - center) * inverse * factor + shift, to + c);
+        for (int c = full; c < cols; ++c)
+            STORE1(((num)LOAD1(from + c) - center) * inverse * factor + shift, to + c);
+#elif P_SCALE == 0 && P_S == P_T
+        for (int c = 0; c < full; c += P_VEC) {
+            vec v = (VLOAD(from + c) - center) * inverse * VLOAD(scale + scale_off + c);
+#if P_BIAS
+            v += VLOAD(bias + bias_off + c);
+#endif
+            VSTORE(v, to + c);
+        }
+        for (int c = full; c < cols; ++c)
+            STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
+#else
+        for (int c = 0; c < cols; ++c)
+            STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
+#endif
+#if P_STATS
+        STORE_MEAN(center, out_mean + out_mean_off + row);
+        STORE_MEAN(inverse, out_inverse + out_inverse_off + row);
+#endif
+    }
+}
+
+#else
+
+static inline num group_sum(const num v, __local num *shared)
+{
+    const int me = get_local_id(0);
+    shared[me] = v;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+        if (me < half_way)
+            shared[me] += shared[me + half_way];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const num result = shared[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return result;
+}
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void norm_groups(ROW_ARGS)
+{
+    __local num shared[P_LOCAL];
+    const int me = get_local_id(0);
+    for (int row = get_group_id(0); row < rows; row += get_num_groups(0)) {
+        __global const elem *from = x + x_off + (long)row * cols;
+        __global elem *to = y + y_off + (long)row * cols;
+        num total = 0;
+        for (int c = me; c < cols; c += P_LOCAL)
+            total += LOAD1(from + c);
+        const num center = group_sum(total, shared) / (num)cols;
+        total = 0;
+        for (int c = me; c < cols; c += P_LOCAL) {
+            const num v = (num)LOAD1(from + c) - center;
+            total += v * v;
+        }
+        const num inverse = 1 / sqrt(group_sum(total, shared) / (num)cols + (num)epsilon);
+        for (int c = me; c < cols; c += P_LOCAL)
+            STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
+#if P_STATS
+        if (me == 0) {
+            STORE_MEAN(center, out_mean + out_mean_off + row);
+            STORE_MEAN(inverse, out_inverse + out_inverse_off + row);
+        }
+#endif
+    }
+}
+
+#endif
+#endif

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MaxPool, AveragePool and LpPool (ONNX 19) over x: [planes, D, H, W] to y: [planes, OD, OH, OW], W fastest.
+// planes = N * C; pooling over one or two axes is done with the missing sizes 1.
+// A NaN in the window makes the maximum NaN. Padding never enters a maximum or a Lp sum.
+//
+// Parameters
+//   P_OP       0 max, 1 average over the elements inside x, 2 average over those inside x and its padding,
+//              3 Lp: (sum of |x|^p)^(1/p)
+//   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
+//   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
+//   P_FORM     0 items: one work-item an output. NDRange: OD*OH*OW, planes
+//              1 rows: one work-item a row of OW, P_VEC outputs at once; local size 1. NDRange: OD*OH, planes
+//   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW in P_FORM 1
+// Arguments
+//   x, y elements; indices int64 (NULL without P_INDICES); then for each of D, H, W: size, output size, kernel,
+//   stride, dilation, padding at the beginning, padding at the end
+//   column_major: 1 counts indices within a plane with D fastest (storage_order of MaxPool)
+// Every dimension of the NDRange may be smaller than its work.
+//
+// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=0 P_T=1 P_VEC=1
+// @variant P_OP=0 P_P=0 P_INDICES=1 P_FORM=0 P_T=2 P_VEC=1
+// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_T=3 P_VEC=8
+// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_T=1 P_VEC=16
+// @variant P_OP=1 P_P=0 P_INDICES=0 P_FORM=1 P_T=10 P_VEC=8
+// @variant P_OP=2 P_P=0 P_INDICES=0 P_FORM=0 P_T=11 P_VEC=1
+// @variant P_OP=2 P_P=0 P_INDICES=0 P_FORM=1 P_T=1 P_VEC=4
+// @variant P_OP=3 P_P=0 P_INDICES=0 P_FORM=1 P_T=1 P_VEC=16
+// @variant P_OP=3 P_P=1 P_INDICES=0 P_FORM=0 P_T=10 P_VEC=1
+// @variant P_OP=3 P_P=2 P_INDICES=0 P_FORM=0 P_T=11 P_VEC=1
+
+#include "common/number.clh"
+
+#if P_OP == 0
+#define START ((vec)NUM_LOWEST)
+// A NaN takes over and nothing takes over from it.
+#if NUM_FLOAT
+#define TAKES(v, best) ((v) > (best) || ((v) != (v)))
+#else
+#define TAKES(v, best) ((v) > (best))
+#endif
+#else
+#define START ((vec)(num)0)
+#endif
+
+// One axis of the window at one output: the taps from `first` to below `last` lie inside x.
+typedef struct {
+    int start, first, last, counted;
+} window_axis;
+
+static inline window_axis axis_at(const int at, const int size, const int kernel_size, const int stride,
+                                  const int dilation, const int pad, const int pad_end)
+{
+    window_axis a;
+    a.start = at * stride - pad;
+    // The smallest tap with start + tap * dilation >= 0, and the smallest with it >= size.
+    a.first = a.start < 0 ? (-a.start + dilation - 1) / dilation : 0;
+    a.last = a.start < size ? min(kernel_size, (size - a.start + dilation - 1) / dilation) : 0;
+    a.first = min(a.first, a.last);
+#if P_OP == 2
+    a.counted = min(kernel_size, (size + pad_end - a.start + dilation - 1) / dilation);
+#else
+    a.counted = a.last - a.first;
+#endif
+    return a;
+}
+
+// Lp's power and root.
+static inline vec power(const vec v, const float p)
+{
+#if P_P == 1
+    return fabs(v);
+#elif P_P == 2
+    return v * v;
+#elif P_OP == 3
+    return pow(fabs(v), (vec)(num)p);
+#else
+    return v;
+#endif
+}
+
+static inline vec root(const vec v, const float p)
+{
+#if P_P == 1
+    return v;
+#elif P_P == 2
+    return sqrt(v);
+#elif P_OP == 3
+    return pow(v, (vec)(num)(1.0f / p));
+#else
+    return v;
+#endif
+}
+
+static inline vec fold(const vec best, const vec v, const float p)
+{
+#if P_OP == 0
+    return TAKES(v, best) ? v : best;
+#else
+    return best + power(v, p);
+#endif
+}
+
+#define POOL_ARGS                                                                                  \
+    __global const elem *x, const long x_off, __global elem *y, const long y_off,                 \
+        __global long *indices, const long indices_off, const int planes, const int d, const int od, \
+        const int kd, const int sd, const int dd, const int pd, const int pd_end, const int h,     \
+        const int oh, const int kh, const int sh, const int dh, const int ph, const int ph_end,    \
+        const int w, const int ow, const int kw, const int sw, const int dw, const int pw,         \
+        const int pw_end, const int column_major, const float p
+
+#if P_FORM == 0
+
+__kernel void pool_items(POOL_ARGS)
+{
+    const int outputs = od * oh * ow;
+    for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1))
+    for (int at = get_global_id(0); at < outputs; at += get_global_size(0)) {
+        const int oz = at / (oh * ow), oy = at / ow % oh, ox = at % ow;
+        const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
+        const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
+        const window_axis ax = axis_at(ox, w, kw, sw, dw, pw, pw_end);
+        __global const elem *from = x + x_off + (long)plane * d * h * w;
+        num best = START;
+#if P_INDICES
+        int found = -1, found_z = 0, found_y = 0, found_x = 0;
+#endif
+        for (int kz = az.first; kz < az.last; ++kz)
+        for (int ky = ay.first; ky < ay.last; ++ky) {
+            const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
+            __global const elem *line = from + ((long)iz * h + iy) * w;
+            for (int kx = ax.first; kx < ax.last; ++kx) {
+                const int ix = ax.start + kx * dw;
+                const num v = LOAD1(line + ix);
+#if P_OP == 0
+                const int takes = TAKES(v, best);
+#if P_INDICES
+                // The first element counts even when it is the lowest number there is.
+                if (takes || found < 0) {
+                    found = 1;
+                    found_z = iz;
+                    found_y = iy;
+                    found_x = ix;
+                }
+#endif
+                best = takes ? v : best;
+#else
+                best = fold(best, v, p);
+#endif
+            }
+        }
+        const long to = (long)plane * outputs + at;
+#if P_OP == 1 || P_OP == 2
+        best /= (num)az.counted * (num)ay.counted * (num)ax.counted;
+#elif P_OP == 3
+        best = root(best, p);
+#endif
+        STORE1(best, y + y_off + to);
+#if P_INDICES
+        const long within = column_major ? ((long)found_x * h + found_y) * d + found_z
+                                         : ((long)found_z * h + found_y) * w + found_x;
+        indices[indices_off + to] = found < 0 ? -1 : (long)plane * d * h * w + within;
+#endif
+    }
+}
+
+#else
+
+// P_VEC elements `stride` apart from column ix of a line of w; columns outside of it give `outside`.
+static inline vec load_columns(__global const elem *line, const int ix, const int stride, const int w,
+                               const num outside)
+{
+    if (ix >= 0 && ix + (P_VEC - 1) * stride < w) {
+        if (stride == 1)
+            return VLOAD(line + ix);
+#if P_VEC > 1
+        if (stride == 2 && ix + 2 * P_VEC <= w) {
+            const vec low = VLOAD(line + ix), high = VLOAD(line + ix + P_VEC);
+            return (vec)(low.even, high.even);
+        }
+#endif
+        vec v;
+        num *t = (num *)&v;
+        for (int i = 0; i < P_VEC; ++i)
+            t[i] = LOAD1(line + ix + i * stride);
+        return v;
+    }
+    vec v;
+    num *t = (num *)&v;
+    for (int i = 0; i < P_VEC; ++i) {
+        const int at = ix + i * stride;
+        t[i] = at >= 0 && at < w ? LOAD1(line + at) : outside;
+    }
+    return v;
+}
+
+static inline vec divide(const vec total, const int ox, const int rows, const int w, const int kw,
+                         const int sw, const int dw, const int pw, const int pw_end)
+{
+    vec v = total;
+#if P_OP == 1 || P_OP == 2
+    const int start = ox * sw - pw;
+    if (start >= 0 && start + (P_VEC - 1) * sw + (kw - 1) * dw < w)
+        return total / (vec)((num)rows * (num)kw);
+    num *t = (num *)&v;
+    for (int i = 0; i < P_VEC; ++i)
+        t[i] /= (num)rows * (num)axis_at(ox + i, w, kw, sw, dw, pw, pw_end).counted;
+#endif
+    return v;
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void pool_rows(POOL_ARGS)
+{
+    for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1))
+    for (int row = get_global_id(0); row < od * oh; row += get_global_size(0)) {
+        const int oz = row / oh, oy = row % oh;
+        const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
+        const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
+        __global const elem *from = x + x_off + (long)plane * d * h * w;
+        __global elem *to = y + y_off + ((long)plane * od * oh + row) * ow;
+        for (int ox = 0; ox < ow; ox += P_VEC) {
+            // The last vector moves back to end with the row: some outputs are computed twice, alike.
+            const int at = min(ox, ow - P_VEC);
+            vec best = START;
+            for (int kz = az.first; kz < az.last; ++kz)
+            for (int ky = ay.first; ky < ay.last; ++ky) {
+                const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
+                __global const elem *line = from + ((long)iz * h + iy) * w;
+                for (int kx = 0; kx < kw; ++kx) {
+#if P_OP == 0
+                    const vec v = load_columns(line, at * sw - pw + kx * dw, sw, w, NUM_LOWEST);
+#else
+                    const vec v = load_columns(line, at * sw - pw + kx * dw, sw, w, 0);
+#endif
+                    best = fold(best, v, p);
+                }
+            }
+#if P_OP == 3
+            best = root(best, p);
+#endif
+            best = divide(best, at, az.counted * ay.counted, w, kw, sw, dw, pw, pw_end);
+            VSTORE(best, to + at);
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Softmax, LogSoftmax and Hardmax (ONNX 13) along the middle axis of x, y: [outer, cols, inner].
+// The row's maximum is subtracted first. A NaN or +inf makes its row NaN, as the formula does.
+//
+// Parameters
+//   P_OP    0 Softmax, 1 LogSoftmax, 2 Hardmax (one at the first largest element; a NaN counts as largest)
+//   P_FORM  0 rows: inner = 1, one work-item a row, vectors along it; local size 1. NDRange: rows
+//           1 groups: one work-group of P_LOCAL items a row, trees in local memory. NDRange: rows x P_LOCAL
+//           2 lanes: inner > 1, one work-item for P_VEC neighbours of inner. NDRange: inner / P_VEC, outer
+//   P_LOCAL work-items of a group (P_FORM 1), a power of two; else 1
+//   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in P_FORM 1
+// Arguments
+//   x, y (elements), outer, cols, inner. Every dimension of the NDRange may be smaller than its work.
+// Local memory: P_FORM 1: P_LOCAL * (sizeof(num) + sizeof(int)) bytes at most.
+//
+// @variant P_OP=0 P_FORM=0 P_LOCAL=1 P_T=1 P_VEC=16
+// @variant P_OP=1 P_FORM=0 P_LOCAL=1 P_T=10 P_VEC=8
+// @variant P_OP=2 P_FORM=0 P_LOCAL=1 P_T=11 P_VEC=4
+// @variant P_OP=0 P_FORM=1 P_LOCAL=64 P_T=1 P_VEC=1
+// @variant P_OP=1 P_FORM=1 P_LOCAL=256 P_T=10 P_VEC=1
+// @variant P_OP=2 P_FORM=1 P_LOCAL=128 P_T=11 P_VEC=1
+// @variant P_OP=0 P_FORM=2 P_LOCAL=1 P_T=1 P_VEC=1
+// @variant P_OP=1 P_FORM=2 P_LOCAL=1 P_T=10 P_VEC=16
+// @variant P_OP=2 P_FORM=2 P_LOCAL=1 P_T=11 P_VEC=8
+
+#include "common/number.clh"
+
+// The answer for one element, given the row's maximum and what its exponentials sum up to.
+static inline num finish(const num x, const num high, const num total)
+{
+#if P_OP == 0
+    return exp(x - high) / total;
+#else
+    return x - high - log(total);
+#endif
+}
+
+// True where x takes the place of the largest element seen so far, in the order of Hardmax.
+static inline int beats(const num x, const num high)
+{
+    return x > high || (x != x && high == high);
+}
+
+// One row whose elements lie `step` apart, by one work-item.
+static inline void row_serial(__global const elem *x, __global elem *y, const int cols, const long step)
+{
+#if P_OP == 2
+    num high = LOAD1(x);
+    int at = 0;
+    for (int c = 1; c < cols; ++c) {
+        const num v = LOAD1(x + c * step);
+        at = beats(v, high) ? c : at;
+        high = beats(v, high) ? v : high;
+    }
+    for (int c = 0; c < cols; ++c)
+        STORE1((num)(c == at), y + c * step);
+#else
+    num high = -INFINITY, total = 0;
+    for (int c = 0; c < cols; ++c) {
+        const num v = LOAD1(x + c * step);
+        high = v > high ? v : high;
+    }
+    for (int c = 0; c < cols; ++c)
+        total += exp((num)LOAD1(x + c * step) - high);
+    for (int c = 0; c < cols; ++c)
+        STORE1(finish(LOAD1(x + c * step), high, total), y + c * step);
+#endif
+}
+
+#if P_FORM == 0
+
+#if P_OP != 2
+static inline void row_vectors(__global const elem *x, __global elem *y, const int cols)
+{
+    vec wide_high = (vec)(-INFINITY), wide_total = (vec)(num)0;
+    const int full = cols - cols % P_VEC;
+    for (int c = 0; c < full; c += P_VEC) {
+        const vec v = VLOAD(x + c);
+        wide_high = v > wide_high ? v : wide_high;
+    }
+    num high = -INFINITY, total = 0;
+    for (int i = 0; i < P_VEC; ++i) {
+        const num v = ((const num *)&wide_high)[i];
+        high = v > high ? v : high;
+    }
+    for (int c = full; c < cols; ++c) {
+        const num v = LOAD1(x + c);
+        high = v > high ? v : high;
+    }
+    for (int c = 0; c < full; c += P_VEC)
+        wide_total += exp(VLOAD(x + c) - high);
+    for (int i = 0; i < P_VEC; ++i)
+        total += ((const num *)&wide_total)[i];
+    for (int c = full; c < cols; ++c)
+        total += exp((num)LOAD1(x + c) - high);
+#if P_OP == 0
+    const num factor = 1 / total;
+    for (int c = 0; c < full; c += P_VEC)
+        VSTORE(exp(VLOAD(x + c) - high) * factor, y + c);
+#else
+    const num log_total = log(total);
+    for (int c = 0; c < full; c += P_VEC)
+        VSTORE(VLOAD(x + c) - high - log_total, y + c);
+#endif
+    for (int c = full; c < cols; ++c)
+        STORE1(finish(LOAD1(x + c), high, total), y + c);
+}
+#endif
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void softmax_rows(__global const elem *x, const long x_off, __global elem *y, const long y_off,
+                           const int outer, const int cols, const int inner)
+{
+    for (int row = get_group_id(0); row < outer; row += get_num_groups(0)) {
+        __global const elem *from = x + x_off + (long)row * cols;
+        __global elem *to = y + y_off + (long)row * cols;
+#if P_OP == 2
+        row_serial(from, to, cols, 1);
+#else
+        if (cols < P_VEC)
+            row_serial(from, to, cols, 1);
+        else
+            row_vectors(from, to, cols);
+#endif
+    }
+}
+
+#elif P_FORM == 1
+
+// Folds the work-items' values of a row to one that all of them get.
+static inline num group_max(const num v, __local num *shared)
+{
+    const int me = get_local_id(0);
+    shared[me] = v;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+        if (me < half_way && shared[me + half_way] > shared[me])
+            shared[me] = shared[me + half_way];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const num result = shared[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return result;
+}
+
+static inline num group_sum(const num v, __local num *shared)
+{
+    const int me = get_local_id(0);
+    shared[me] = v;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+        if (me < half_way)
+            shared[me] += shared[me + half_way];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const num result = shared[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return result;
+}
+
+static inline int group_min(const int v, __local int *shared)
+{
+    const int me = get_local_id(0);
+    shared[me] = v;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+        if (me < half_way)
+            shared[me] = min(shared[me], shared[me + half_way]);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const int result = shared[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return result;
+}
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void softmax_groups(__global const elem *x, const long x_off, __global elem *y, const long y_off,
+                             const int outer, const int cols, const int inner)
+{
+    __local num shared[P_LOCAL];
+#if P_OP == 2
+    __local int shared_at[P_LOCAL];
+#endif
+    const int me = get_local_id(0);
+    // A row is (o, i): the same for all items of the group, so barriers are met by all.
+    for (long row = get_group_id(0); row < (long)outer * inner; row += get_num_groups(0)) {
+        const long start = row / inner * cols * inner + row % inner;
+        __global const elem *from = x + x_off + start;
+        __global elem *to = y + y_off + start;
+        num high = -INFINITY;
+#if P_OP == 2
+        int nan_at = cols;
+#endif
+        for (int c = me; c < cols; c += P_LOCAL) {
+            const num v = LOAD1(from + (long)c * inner);
+            high = v > high ? v : high;
+#if P_OP == 2
+            nan_at = v != v ? min(nan_at, c) : nan_at;
+#endif
+        }
+        high = group_max(high, shared);
+#if P_OP == 2
+        int at = cols;
+        for (int c = me; c < cols; c += P_LOCAL)
+            at = (num)LOAD1(from + (long)c * inner) == high ? min(at, c) : at;
+        at = group_min(at, shared_at);
+        nan_at = group_min(nan_at, shared_at);
+        at = nan_at < cols ? nan_at : at;
+        for (int c = me; c < cols; c += P_LOCAL)
+            STORE1((num)(c == at), to + (long)c * inner);
+#else
+        num total = 0;
+        for (int c = me; c < cols; c += P_LOCAL)
+            total += exp((num)LOAD1(from + (long)c * inner) - high);
+        total = group_sum(total, shared);
+        for (int c = me; c < cols; c += P_LOCAL)
+            STORE1(finish(LOAD1(from + (long)c * inner), high, total), to + (long)c * inner);
+#endif
+    }
+}
+
+#else
+
+#if P_OP != 2 && P_VEC > 1
+static inline void lanes_vectors(__global const elem *x, __global elem *y, const int cols, const int inner)
+{
+    vec high = (vec)(-INFINITY), total = (vec)(num)0;
+    for (int c = 0; c < cols; ++c) {
+        const vec v = VLOAD(x + (long)c * inner);
+        high = v > high ? v : high;
+    }
+    for (int c = 0; c < cols; ++c)
+        total += exp(VLOAD(x + (long)c * inner) - high);
+#if P_OP == 0
+    const vec factor = (vec)(num)1 / total;
+    for (int c = 0; c < cols; ++c)
+        VSTORE(exp(VLOAD(x + (long)c * inner) - high) * factor, y + (long)c * inner);
+#else
+    const vec log_total = log(total);
+    for (int c = 0; c < cols; ++c)
+        VSTORE(VLOAD(x + (long)c * inner) - high - log_total, y + (long)c * inner);
+#endif
+}
+#endif
+
+__kernel void softmax_lanes(__global const elem *x, const long x_off, __global elem *y, const long y_off,
+                            const int outer, const int cols, const int inner)
+{
+    for (int o = get_global_id(1); o < outer; o += get_global_size(1)) {
+        const long plane = (long)o * cols * inner;
+        for (long i = (long)get_global_id(0) * P_VEC; i < inner; i += (long)get_global_size(0) * P_VEC) {
+            __global const elem *from = x + x_off + plane + i;
+            __global elem *to = y + y_off + plane + i;
+            const int lanes = (int)min((long)P_VEC, inner - i);
+#if P_OP != 2 && P_VEC > 1
+            if (lanes == P_VEC) {
+                lanes_vectors(from, to, cols, inner);
+                continue;
+            }
+#endif
+            for (int lane = 0; lane < lanes; ++lane)
+                row_serial(from + lane, to + lane, cols, inner);
+        }
+    }
+}
+
+#endif

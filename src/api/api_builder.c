@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Public functions of builders. A builder is a graph in the making; names stand for values from their first
+ * mention on, and what nothing gives is found when the model is built.
+ */
+#include "api/arguments.h"
+#include "session/model.h"
+
+#include <string.h>
+
+struct clg_builder {
+    graph *g;
+    node_id last; /* where attributes go */
+};
+
+clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
+{
+    API_REQUIRE(out_builder);
+    *out_builder = NULL;
+    if (version < 1) {
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_builder_create: opset versions start at 1, not %lld",
+                         (long long)version);
+    }
+    clg_builder *b = memory_zalloc(1, sizeof *b);
+    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    b->last = NODE_NONE;
+    clg_status status = graph_create("", &b->g);
+    if (status == CLG_OK) status = graph_set_opset(b->g, "", version);
+    if (status != CLG_OK) {
+        clg_builder_free(b);
+        return status;
+    }
+    *out_builder = b;
+    return CLG_OK;
+}
+
+void clg_builder_free(clg_builder *builder)
+{
+    if (!builder) return;
+    graph_free(builder->g);
+    memory_free(builder);
+}
+
+/* ---- values ---------------------------------------------------------------------------------------------- */
+
+#define REQUIRE_NAME(name)                                                                                     \
+    do {                                                                                                       \
+        API_REQUIRE(name);                                                                                     \
+        if (!(name)[0]) return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: " #name " is empty", __func__);      \
+    } while (0)
+
+static clg_status find_or_add(graph *g, const char *name, value_id *out_value)
+{
+    *out_value = graph_find_value(g, name);
+    return *out_value == VALUE_NONE ? graph_add_value(g, name, out_value) : CLG_OK;
+}
+
+/* A dtype and shape of the caller's; negative dimensions are free. */
+static clg_status read_type(const char *function, const char *name, clg_dtype dtype, size_t rank,
+                            const int64_t *dims, bool allow_free, shape *out_shape)
+{
+    char shown[NAME_TEXT_BYTES];
+    int64_t fixed[CLG_MAX_RANK];
+    if (!dtype_find(dtype)) {
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': %d is no dtype", function, name_text(name, shown),
+                         (int)dtype);
+    }
+    for (size_t i = 0; dims && i < rank && i < CLG_MAX_RANK; i++) {
+        if (dims[i] < 0 && !allow_free) {
+            return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': dimension %zu is negative: %lld", function,
+                             name_text(name, shown), i, (long long)dims[i]);
+        }
+        fixed[i] = dims[i] < 0 ? DIM_UNKNOWN : dims[i];
+    }
+    clg_status status = shape_make(rank, dims ? fixed : NULL, out_shape);
+    return status == CLG_OK ? status : error_prefix(status, "%s: '%s'", function, name_text(name, shown));
+}
+
+clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype dtype, size_t rank,
+                             const int64_t *dims, const char *const *dim_names)
+{
+    shape s;
+    value_id v;
+    const char *symbols[CLG_MAX_RANK] = {NULL};
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    CLG_TRY(read_type(__func__, name, dtype, rank, dims, true, &s));
+    for (size_t i = 0; dim_names && i < rank; i++) {
+        if (s.dims[i] != DIM_UNKNOWN || !dim_names[i] || !dim_names[i][0]) continue;
+        symbols[i] = arena_strdup(&builder->g->memory, dim_names[i]);
+        if (!symbols[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    CLG_TRY(find_or_add(builder->g, name, &v));
+    CLG_TRY(graph_add_input(builder->g, v));
+    value *in = &builder->g->values[v];
+    in->dtype = dtype;
+    in->dims = s;
+    memcpy(in->dim_names, symbols, sizeof symbols);
+    return CLG_OK;
+}
+
+clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype, size_t rank,
+                                const int64_t *dims, const void *data)
+{
+    char shown[NAME_TEXT_BYTES];
+    shape s;
+    int64_t n;
+    size_t size_bytes;
+    tensor *t;
+    value_id v;
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    CLG_TRY(read_type(__func__, name, dtype, rank, dims, false, &s));
+    CLG_TRY(shape_n_elements(&s, &n));
+    if (!dtype_bytes(dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
+    if (size_bytes > 0) API_REQUIRE(data);
+    clg_status status = tensor_from_bytes(dtype, &s, data, size_bytes, NULL, &t);
+    if (status != CLG_OK) return error_prefix(status, "%s: '%s'", __func__, name_text(name, shown));
+    status = graph_add_constant(builder->g, name, t, &v);
+    tensor_free(t);
+    return status;
+}
+
+clg_status clg_builder_output(clg_builder *builder, const char *name)
+{
+    value_id v;
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    CLG_TRY(find_or_add(builder->g, name, &v));
+    return graph_add_output(builder->g, v);
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------------- */
+
+static clg_status find_names(graph *g, size_t n, const char *const *names, value_id *ids)
+{
+    for (size_t i = 0; i < n; i++) {
+        ids[i] = VALUE_NONE;
+        if (names[i] && names[i][0]) CLG_TRY(find_or_add(g, names[i], &ids[i]));
+    }
+    return CLG_OK;
+}
+
+static clg_status add_node(clg_builder *b, const char *domain, const char *op_type, const char *name,
+                           size_t n_inputs, const char *const *inputs, size_t n_outputs,
+                           const char *const *outputs, value_id *ids)
+{
+    node_id n;
+    if (graph_opset(b->g, domain) == 0) CLG_TRY(graph_set_opset(b->g, domain, 1));
+    CLG_TRY(find_names(b->g, n_inputs, inputs, ids));
+    CLG_TRY(find_names(b->g, n_outputs, outputs, ids + n_inputs));
+    CLG_TRY(graph_add_node(b->g, domain, op_type, name, n_inputs, ids, n_outputs, ids + n_inputs, &n));
+    b->last = n;
+    return CLG_OK;
+}
+
+clg_status clg_builder_node(clg_builder *builder, const char *domain, const char *op_type, const char *name,
+                            size_t n_inputs, const char *const *inputs, size_t n_outputs,
+                            const char *const *outputs)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(op_type);
+    if (n_inputs > 0) API_REQUIRE(inputs);
+    if (n_outputs > 0) API_REQUIRE(outputs);
+    if (domain && strcmp(domain, DOMAIN_INTERNAL) == 0) {
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_builder_node: the domain '%s' is not for models", domain);
+    }
+    if (n_inputs >= SIZE_MAX - n_outputs) return error_no_memory(SIZE_MAX);
+    value_id *ids = memory_zalloc(n_inputs + n_outputs, sizeof *ids);
+    if (!ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = add_node(builder, domain_canonical(domain), op_type, name ? name : "", n_inputs, inputs,
+                                 n_outputs, outputs, ids);
+    memory_free(ids);
+    return status;
+}
+
+static clg_status add_attribute(const char *function, clg_builder *b, const attribute *a)
+{
+    if (b->last == NODE_NONE) {
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: there is no node yet to take the attribute", function);
+    }
+    return node_add_attribute(b->g, b->last, a);
+}
+
+clg_status clg_builder_attribute_int(clg_builder *builder, const char *name, int64_t number)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    return add_attribute(__func__, builder, &(attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number});
+}
+
+clg_status clg_builder_attribute_float(clg_builder *builder, const char *name, float number)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    return add_attribute(__func__, builder, &(attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number});
+}
+
+clg_status clg_builder_attribute_string(clg_builder *builder, const char *name, const char *string)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    API_REQUIRE(string);
+    attribute a = {.name = name, .type = ATTRIBUTE_STRING, .n = strlen(string), .as.s = string};
+    return add_attribute(__func__, builder, &a);
+}
+
+clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name, size_t n, const int64_t *values)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    if (n > 0) API_REQUIRE(values);
+    attribute a = {.name = name, .type = ATTRIBUTE_INTS, .n = n, .as.ints = values};
+    return add_attribute(__func__, builder, &a);
+}
+
+clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name, size_t n, const float *values)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    if (n > 0) API_REQUIRE(values);
+    attribute a = {.name = name, .type = ATTRIBUTE_FLOATS, .n = n, .as.floats = values};
+    return add_attribute(__func__, builder, &a);
+}
+
+clg_status clg_builder_build(clg_builder *builder, clg_model **out_model)
+{
+    graph *copy;
+    API_REQUIRE(out_model);
+    *out_model = NULL;
+    API_REQUIRE(builder);
+    CLG_TRY(graph_clone(builder->g, &copy));
+    return model_create(copy, out_model);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Public functions of contexts.
+ */
+#include "api/arguments.h"
+#include "base/files.h"
+#include "session/context.h"
+
+#include <clgraph/inspect.h>
+
+/* The devices that the selector (or $CLG_DEVICE, or auto) means; the first serves. */
+static clg_status choose_device(const char *selector, const char *fallback, size_t *out_index)
+{
+    device_record *records;
+    device_caps *caps;
+    size_t n, n_chosen = 0, *chosen = NULL;
+    if (!selector) selector = env_get("CLG_DEVICE");
+    if (!selector) selector = "auto";
+    CLG_TRY(ocl_enumerate(&records, &caps, &n));
+    clg_status status = caps_select(records, caps, n, selector, fallback, &chosen, &n_chosen);
+    if (status == CLG_OK) *out_index = chosen[0];
+    memory_free(chosen);
+    device_caps_free(caps, n);
+    device_records_free(records, n);
+    return status;
+}
+
+clg_status clg_context_create(const char *selector, const clg_context_options *options, clg_context **out_context)
+{
+    clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
+    size_t index;
+    ocl_context *ocl;
+    API_REQUIRE(out_context);
+    *out_context = NULL;
+    API_OPTIONS(options, o);
+    CLG_TRY(choose_device(selector, o.fallback, &index));
+    ocl_context_options below = {.cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
+    CLG_TRY(ocl_context_create(index, &below, &ocl));
+    return context_create(ocl, o.profiling, out_context);
+}
+
+const clg_device_info *clg_context_device(const clg_context *context)
+{
+    return context ? &context->info : NULL;
+}
+
+void clg_context_free(clg_context *context)
+{
+    context_free(context);
+}
+
+clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement)
+{
+    ocl_measurement m;
+    API_REQUIRE(context);
+    API_REQUIRE(out_measurement);
+    CLG_TRY(ocl_measure(context->ocl, &m));
+    clg_measurement ours = {.fp32_gflops = m.fp32_gflops,
+                            .fp16_gflops = m.fp16_gflops,
+                            .memory_gbytes_per_s = m.memory_gbytes_per_s,
+                            .upload_gbytes_per_s = m.upload_gbytes_per_s,
+                            .download_gbytes_per_s = m.download_gbytes_per_s,
+                            .launch_us = m.launch_us};
+    return api_write_result(__func__, &ours, sizeof ours, out_measurement);
+}
+
+clg_status clg_context_counters(const clg_context *context, clg_counters *out_counters)
+{
+    ocl_counters below;
+    API_REQUIRE(context);
+    API_REQUIRE(out_counters);
+    ocl_context_counters(context->ocl, &below);
+    clg_counters ours = {.programs_compiled = below.programs_compiled,
+                         .programs_loaded = below.programs_loaded,
+                         .kernels_launched = below.kernels_launched,
+                         .blas_calls = below.blas_calls,
+                         .plans_made = atomic_load(&context->plans_made),
+                         .weights_packed = atomic_load(&context->weights_packed),
+                         .device_bytes = below.buffer_bytes,
+                         .device_bytes_peak = below.buffer_bytes_peak};
+    return api_write_result(__func__, &ours, sizeof ours, out_counters);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clg_device_*: what OpenCL devices there are, which ones a selector means, what they can do.
+ */
+#include "api/arguments.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "session/context.h"
+
+#include <clgraph/inspect.h>
+
+#include <stddef.h>
+#include <string.h>
+
+/* What clg_device_list gives out is `items`; the strings lie in the rest. */
+typedef struct device_list {
+    device_record *records;
+    device_caps *caps;
+    size_t n;
+    clg_device_info items[];
+} device_list;
+
+clg_status clg_device_list(clg_device_info **out_devices, size_t *out_n_devices)
+{
+    API_REQUIRE(out_devices);
+    API_REQUIRE(out_n_devices);
+    *out_devices = NULL;
+    *out_n_devices = 0;
+    device_record *records;
+    device_caps *caps;
+    size_t n;
+    CLG_TRY(ocl_enumerate(&records, &caps, &n));
+    device_list *list = memory_zalloc(1, sizeof *list + n * sizeof list->items[0]);
+    if (!list) {
+        device_records_free(records, n);
+        device_caps_free(caps, n);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    list->records = records;
+    list->caps = caps;
+    list->n = n;
+    for (size_t i = 0; i < n; i++) context_describe(&records[i], &caps[i], &list->items[i]);
+    *out_devices = list->items;
+    *out_n_devices = n;
+    return CLG_OK;
+}
+
+void clg_device_list_free(clg_device_info *devices, size_t n_devices)
+{
+    (void)n_devices;
+    if (!devices) return;
+    device_list *list = (device_list *)(void *)((char *)devices - offsetof(device_list, items));
+    device_records_free(list->records, list->n);
+    device_caps_free(list->caps, list->n);
+    memory_free(list);
+}
+
+clg_status clg_device_select(const char *selector, const char *fallback, size_t **out_indices,
+                             size_t *out_n_indices)
+{
+    API_REQUIRE(out_indices);
+    API_REQUIRE(out_n_indices);
+    *out_indices = NULL;
+    *out_n_indices = 0;
+    if (!selector) selector = env_get("CLG_DEVICE");
+    device_record *records;
+    device_caps *caps;
+    size_t n;
+    CLG_TRY(ocl_enumerate(&records, &caps, &n));
+    clg_status status = caps_select(records, caps, n, selector ? selector : "auto", fallback,
+                                    out_indices, out_n_indices);
+    device_records_free(records, n);
+    device_caps_free(caps, n);
+    return status;
+}
+
+void clg_indices_free(size_t *indices) { memory_free(indices); }
+
+/* The device of a list's entry among those there are now. */
+static clg_status find_device(const char *selector, size_t *out_index)
+{
+    device_record *records;
+    device_caps *caps;
+    size_t n;
+    CLG_TRY(ocl_enumerate(&records, &caps, &n));
+    size_t i = 0;
+    while (i < n && strcmp(caps[i].selector, selector) != 0) i++;
+    clg_status status = CLG_OK;
+    if (i == n) status = error_set(CLG_ERROR_NO_DEVICE, "device %s is gone", selector);
+    *out_index = i;
+    device_records_free(records, n);
+    device_caps_free(caps, n);
+    return status;
+}
+
+clg_status clg_device_probe(clg_device_info *device)
+{
+    API_REQUIRE(device);
+    API_REQUIRE(device->selector);
+    size_t index;
+    ocl_context *context;
+    ocl_context_options options = {0};
+    CLG_TRY(find_device(device->selector, &index));
+    CLG_TRY(ocl_context_create(index, &options, &context));
+    const device_caps *caps = ocl_context_caps(context);
+    device->probed = caps->probed;
+    device->fp16 = caps->fp16;
+    device->fp64 = caps->fp64;
+    device->subgroups = caps->subgroups;
+    device->int8_dot = caps->int8_dot;
+    device->matrix = caps->matrix;
+    ocl_context_free(context);
+    return CLG_OK;
+}
+
+clg_status clg_diagnose(char **out_text)
+{
+    API_REQUIRE(out_text);
+    *out_text = NULL;
+    return ocl_diagnose(out_text);
+}
+
+void clg_text_free(char *text) { memory_free(text); }

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Public functions that share OpenCL objects with the application.
+ */
+#include "api/arguments.h"
+#include "session/session.h"
+
+#include <clgraph/opencl.h>
+
+clg_status clg_context_create_opencl(cl_context context, cl_device_id device, cl_command_queue queue,
+                                     const clg_context_options *options, clg_context **out_context)
+{
+    clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
+    ocl_context *ocl;
+    API_REQUIRE(out_context);
+    *out_context = NULL;
+    API_REQUIRE(context);
+    API_REQUIRE(device);
+    API_OPTIONS(options, o);
+    ocl_context_options below = {.cache_dir = o.cache_dir, .profiling = o.profiling};
+    CLG_TRY(ocl_context_wrap(context, device, queue, &below, &ocl));
+    return context_create(ocl, o.profiling, out_context);
+}
+
+cl_context clg_context_opencl(const clg_context *context)
+{
+    return context ? ocl_context_handle(context->ocl) : NULL;
+}
+
+cl_device_id clg_context_opencl_device(const clg_context *context)
+{
+    return context ? ocl_context_device_handle(context->ocl) : NULL;
+}
+
+cl_command_queue clg_session_opencl_queue(const clg_session *session)
+{
+    return session ? ocl_queue_handle(session->f->queue) : NULL;
+}
+
+clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t offset_bytes, clg_dtype dtype,
+                                   size_t rank, const int64_t *dims, clg_value **out_value)
+{
+    shape s;
+    int64_t n;
+    size_t size_bytes;
+    ocl_buffer *b;
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(context);
+    API_REQUIRE(memory);
+    CLG_TRY(shape_make(rank, dims, &s));
+    CLG_TRY(shape_n_elements(&s, &n));
+    if (dtype_size(dtype) == 0 || offset_bytes % dtype_size(dtype) != 0)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_value_create_opencl: offset %zu is no multiple of an element of %s",
+                         offset_bytes, dtype_name(dtype));
+    CLG_TRY(ocl_buffer_wrap(context->ocl, memory, &b));
+    if (!dtype_bytes(dtype, n, &size_bytes) || offset_bytes > ocl_buffer_size(b) ||
+        size_bytes > ocl_buffer_size(b) - offset_bytes) {
+        clg_status status = error_set(CLG_ERROR_INVALID_ARGUMENT,
+                                      "clg_value_create_opencl: the buffer of %zu bytes is too small for the tensor",
+                                      ocl_buffer_size(b));
+        ocl_buffer_free(b);
+        return status;
+    }
+    return context_wrap_buffer(context, b, offset_bytes, dtype, &s, out_value);
+}
+
+clg_status clg_value_opencl(const clg_value *value, cl_mem *out_memory, size_t *out_offset_bytes)
+{
+    clg_context *context;
+    API_REQUIRE(out_memory);
+    API_REQUIRE(out_offset_bytes);
+    *out_memory = NULL;
+    *out_offset_bytes = 0;
+    API_REQUIRE(value);
+    ocl_buffer *b = value_buffer(value, &context);
+    if (!b) return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_value_opencl: the value is not on a device");
+    *out_memory = ocl_buffer_handle(b);
+    *out_offset_bytes = value->offset_bytes;
+    return CLG_OK;
+}
+
+clg_status clg_session_wait_for_events(clg_session *session, cl_uint n_events, const cl_event *events)
+{
+    API_REQUIRE(session);
+    if (n_events == 0) return CLG_OK;
+    API_REQUIRE(events);
+    CLG_TRY(session_enter(session));
+    clg_status status = ocl_queue_wait_for(session->f->queue, n_events, (void *const *)events);
+    session_leave(session);
+    return status;
+}
+
+clg_status clg_session_event(clg_session *session, cl_event *out_event)
+{
+    void *event = NULL;
+    API_REQUIRE(out_event);
+    *out_event = NULL;
+    API_REQUIRE(session);
+    CLG_TRY(session_enter(session));
+    clg_status status = ocl_queue_marker(session->f->queue, &event);
+    session_leave(session);
+    *out_event = event;
+    return status;
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Public functions of sessions: arguments are checked and the session is entered here.
+ */
+#include "api/arguments.h"
+#include "session/session.h"
+
+/* Takes the session for the length of one call. */
+#define ENTER(session)                                                                             \
+    do {                                                                                           \
+        API_REQUIRE(session);                                                                      \
+        CLG_TRY(session_enter(session));                                                           \
+    } while (0)
+
+static clg_status leave(clg_session *session, clg_status status)
+{
+    session_leave(session);
+    return status;
+}
+
+static clg_status decide_options(const clg_context *context, const clg_session_options *given, exec_options *out_options)
+{
+    clg_kernel_class device = ocl_context_caps(context->ocl)->kernel_class;
+    if (given->kernels < CLG_KERNELS_AUTO || given->kernels > CLG_KERNELS_SIMT)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: there is no kernel class %d", (int)given->kernels);
+    if (given->n_disabled_passes && !given->disabled_passes)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: disabled_passes is NULL");
+    *out_options = (exec_options){.kernel_class = given->kernels == CLG_KERNELS_AUTO ? device : given->kernels,
+                                  .no_blas = given->no_blas,
+                                  .strict = given->strict,
+                                  .disabled = given->disabled_passes,
+                                  .n_disabled = given->n_disabled_passes};
+    return CLG_OK;
+}
+
+clg_status clg_session_create(clg_context *context, clg_model *model, const clg_session_options *options,
+                              clg_session **out_session)
+{
+    clg_session_options o = CLG_SESSION_OPTIONS_INIT;
+    exec_options decided;
+    API_REQUIRE(out_session);
+    *out_session = NULL;
+    API_REQUIRE(context);
+    API_REQUIRE(model);
+    API_OPTIONS(options, o);
+    CLG_TRY(decide_options(context, &o, &decided));
+    return session_create(context, model, &decided, o.progress, o.progress_user, out_session);
+}
+
+clg_status clg_session_clone(clg_session *session, clg_session **out_session)
+{
+    API_REQUIRE(out_session);
+    *out_session = NULL;
+    API_REQUIRE(session);
+    return session_clone(session, out_session);
+}
+
+void clg_session_free(clg_session *session)
+{
+    session_free(session);
+}
+
+clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)
+{
+    ENTER(session);
+    return leave(session, session_prepare(session, progress, user));
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------ */
+
+clg_status clg_session_set_input_shape(clg_session *session, const char *name, size_t rank, const int64_t *dims)
+{
+    size_t index;
+    shape s;
+    API_REQUIRE(name);
+    CLG_TRY(shape_make(rank, dims, &s));
+    ENTER(session);
+    clg_status status = session_find_input(session, name, &index);
+    if (status == CLG_OK) status = session_set_shape(session, index, &s);
+    return leave(session, status);
+}
+
+clg_status clg_session_set_input(clg_session *session, const char *name, clg_value *value)
+{
+    size_t index;
+    API_REQUIRE(name);
+    ENTER(session);
+    clg_status status = session_find_input(session, name, &index);
+    if (status == CLG_OK) status = session_set_input(session, index, value);
+    return leave(session, status);
+}
+
+clg_status clg_session_set_input_data(clg_session *session, const char *name, clg_dtype dtype, size_t rank,
+                                      const int64_t *dims, const void *data)
+{
+    clg_value *v;
+    API_REQUIRE(session);
+    API_REQUIRE(name);
+    CLG_TRY(clg_value_create(dtype, rank, dims, &v));
+    clg_status status = v->size_bytes && !data
+                            ? error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_set_input_data: data is NULL")
+                            : CLG_OK;
+    if (status == CLG_OK && v->size_bytes) status = value_write(v, data, v->size_bytes);
+    if (status == CLG_OK) status = clg_session_set_input(session, name, v);
+    value_free(v);
+    return status;
+}
+
+clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank, const int64_t *dims,
+                                 void **out_data)
+{
+    size_t index;
+    shape s;
+    API_REQUIRE(out_data);
+    *out_data = NULL;
+    API_REQUIRE(name);
+    CLG_TRY(shape_make(rank, dims, &s));
+    ENTER(session);
+    clg_status status = session_find_input(session, name, &index);
+    if (status == CLG_OK) status = session_map_input(session, index, &s, out_data);
+    return leave(session, status);
+}
+
+clg_status clg_session_link(clg_session *session, const char *output, const char *input)
+{
+    size_t from = 0, to;
+    API_REQUIRE(input);
+    ENTER(session);
+    clg_status status = session_find_input(session, input, &to);
+    if (status == CLG_OK && output) status = session_find_output(session, output, &from);
+    if (status == CLG_OK) status = output ? session_link(session, from, to) : session_unlink(session, to);
+    return leave(session, status);
+}
+
+clg_status clg_session_bind_output(clg_session *session, const char *name, clg_value *value)
+{
+    size_t index;
+    API_REQUIRE(name);
+    ENTER(session);
+    clg_status status = session_find_output(session, name, &index);
+    if (status == CLG_OK) status = session_bind_output(session, index, value);
+    return leave(session, status);
+}
+
+/* ---- runs --------------------------------------------------------------------------------------------- */
+
+clg_status clg_session_run(clg_session *session)
+{
+    ENTER(session);
+    return leave(session, session_run(session));
+}
+
+clg_status clg_session_run_async(clg_session *session)
+{
+    ENTER(session); /* left by clg_session_wait */
+    clg_status status = session_run_async(session);
+    return status == CLG_OK ? CLG_OK : leave(session, status);
+}
+
+clg_status clg_session_wait(clg_session *session)
+{
+    API_REQUIRE(session);
+    return session_wait(session);
+}
+
+void clg_session_cancel(clg_session *session)
+{
+    if (session) atomic_store(&session->cancel, true);
+}
+
+/* ---- results -------------------------------------------------------------------------------------------- */
+
+clg_status clg_session_get_output(clg_session *session, const char *name, clg_value **out_value)
+{
+    size_t index;
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(name);
+    ENTER(session);
+    clg_status status = session_find_output(session, name, &index);
+    if (status == CLG_OK) status = session_output_host(session, index, out_value);
+    return leave(session, status);
+}
+
+clg_status clg_session_get_output_device(clg_session *session, const char *name, clg_value **out_value)
+{
+    size_t index;
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(name);
+    ENTER(session);
+    clg_status status = session_find_output(session, name, &index);
+    if (status == CLG_OK) status = session_output_device(session, index, out_value);
+    return leave(session, status);
+}
+
+clg_status clg_session_get_output_data(clg_session *session, const char *name, void *data, size_t size_bytes)
+{
+    clg_value *v;
+    API_REQUIRE(data);
+    CLG_TRY(clg_session_get_output(session, name, &v));
+    clg_status status = value_read(v, data, size_bytes);
+    value_free(v);
+    return status == CLG_OK ? CLG_OK : error_prefix(status, "output '%s'", name);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------ */
+
+static size_t fact_bytes(const value_fact *f)
+{
+    int64_t n;
+    size_t bytes = 0;
+    if (shape_n_elements(&f->dims, &n) == CLG_OK && n >= 0) (void)dtype_bytes(f->dtype, n, &bytes);
+    return bytes;
+}
+
+static void add_buffer(clg_memory_estimate *m, uint64_t bytes)
+{
+    if (bytes > m->largest_buffer_bytes) m->largest_buffer_bytes = bytes;
+}
+
+static void estimate(clg_session *session, const plan *p, clg_memory_estimate *out)
+{
+    out->weight_bytes = exec_weight_bytes(session->e);
+    for (size_t i = 0; i < p->root->n_slabs; i++) {
+        out->slab_bytes += p->root->slab_bytes[i];
+        add_buffer(out, p->root->slab_bytes[i]);
+    }
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        out->io_bytes += fact_bytes(&p->inputs[i]);
+        add_buffer(out, fact_bytes(&p->inputs[i]));
+    }
+    for (size_t i = 0; i < session->n_outputs; i++)
+        if (p->root->output_bytes[i] != PLAN_NO_OUTPUT) {
+            out->io_bytes += p->root->output_bytes[i];
+            add_buffer(out, p->root->output_bytes[i]);
+        }
+}
+
+clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate)
+{
+    plan *p = NULL;
+    clg_memory_estimate ours = CLG_MEMORY_ESTIMATE_INIT;
+    API_REQUIRE(out_estimate);
+    ENTER(session);
+    clg_status status = session_plan(session, &p);
+    if (status == CLG_OK) estimate(session, p, &ours);
+    plan_free(p);
+    if (status == CLG_OK) status = api_write_result(__func__, &ours, sizeof ours, out_estimate);
+    return leave(session, status);
+}

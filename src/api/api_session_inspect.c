@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Public functions that look into a session: where nodes run, the plan, the profile of the last run.
+ */
+#include "api/arguments.h"
+#include "base/text.h"
+#include "session/session.h"
+
+#include <string.h>
+
+const char *clg_place_name(clg_place place)
+{
+    static const char *const names[] = {"device", "load", "shape", "view", "host", "fused"};
+    return (unsigned)place < sizeof names / sizeof names[0] ? names[place] : "unknown place";
+}
+
+/* ---- plan ---------------------------------------------------------------------------------------------- */
+
+clg_status clg_session_plan_text(clg_session *session, char **out_text)
+{
+    plan *p = NULL;
+    text t;
+    API_REQUIRE(out_text);
+    *out_text = NULL;
+    API_REQUIRE(session);
+    CLG_TRY(session_enter(session));
+    clg_status status = session_plan(session, &p);
+    session_leave(session);
+    CLG_TRY(status);
+    text_init(&t, 0);
+    plan_dump(&session->e->planning, p, &t);
+    plan_free(p);
+    status = text_take(&t, out_text);
+    text_deinit(&t);
+    return status;
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------------------- */
+
+/* The node of the optimised graph that makes the same first output; NODE_NONE when it was fused or removed. */
+static node_id counterpart(const exec *e, const graph *model, const node *n)
+{
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == VALUE_NONE) continue;
+        value_id v = graph_find_value(e->g, model->values[n->outputs[i]].name);
+        return v == VALUE_NONE ? NODE_NONE : e->g->values[v].producer;
+    }
+    return NODE_NONE;
+}
+
+static const char *reason_for(const exec *e, const node *n, node_id found, clg_place place)
+{
+    switch (place) {
+    case CLG_PLACE_DEVICE:
+        return found != NODE_NONE && strcmp(e->g->nodes[found].op_type, n->op_type) != 0
+                   ? "part of a fused kernel"
+                   : "runs as kernels";
+    case CLG_PLACE_LOAD:
+        return "depends on constants only: computed once, on the device, when the session is made";
+    case CLG_PLACE_SHAPE:
+        return "arithmetic on shapes and other small known numbers, done at planning";
+    case CLG_PLACE_VIEW:
+        return "moves nothing: another view of its input's memory";
+    case CLG_PLACE_HOST:
+        return "strings and control flow are the host's";
+    case CLG_PLACE_FUSED:
+        return "merged into another node's kernel or removed";
+    }
+    return "";
+}
+
+static clg_place place_of_node(const exec *e, const plan *p, node_id found)
+{
+    if (found == NODE_NONE) return CLG_PLACE_FUSED;
+    if (e->node_is_init[found]) return CLG_PLACE_LOAD;
+    for (const plan_segment *s = p->root; s; s = s->children)
+        if (s->node_places[found] != UINT8_MAX) return s->node_places[found];
+    return CLG_PLACE_DEVICE; /* in a segment that no run has planned yet */
+}
+
+static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info **out_nodes, size_t *out_n_nodes)
+{
+    const exec *e = session->e;
+    const graph *model = e->model->graph;
+    CLG_TRY(clg_model_nodes(e->model, out_nodes, out_n_nodes));
+    for (size_t i = 0; i < *out_n_nodes; i++) {
+        const node *n = &model->nodes[i];
+        node_id found = counterpart(e, model, n);
+        (*out_nodes)[i].place = place_of_node(e, p, found);
+        (*out_nodes)[i].reason = reason_for(e, n, found, (*out_nodes)[i].place);
+    }
+    return CLG_OK;
+}
+
+clg_status clg_session_nodes(clg_session *session, clg_node_info **out_nodes, size_t *out_n_nodes)
+{
+    plan *p = NULL;
+    API_REQUIRE(out_nodes);
+    API_REQUIRE(out_n_nodes);
+    *out_nodes = NULL;
+    *out_n_nodes = 0;
+    API_REQUIRE(session);
+    CLG_TRY(session_enter(session));
+    clg_status status = session_plan(session, &p);
+    if (status == CLG_OK) status = list_nodes(session, p, out_nodes, out_n_nodes);
+    plan_free(p);
+    session_leave(session);
+    return status;
+}
+
+clg_status clg_session_keep_values(clg_session *session, const char *const *names, size_t n_names)
+{
+    static const char *const none[] = {""};
+    API_REQUIRE(session);
+    if (n_names && !names)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_keep_values: names is NULL");
+    CLG_TRY(session_enter(session));
+    clg_status status = session_keep_values(session, n_names == 0 && names ? none : names, n_names);
+    session_leave(session);
+    return status;
+}
+
+/* ---- profile ----------------------------------------------------------------------------------------------- */
+
+clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps, size_t *out_n_steps)
+{
+    API_REQUIRE(out_steps);
+    API_REQUIRE(out_n_steps);
+    *out_steps = NULL;
+    *out_n_steps = 0;
+    API_REQUIRE(session);
+    if (!session->e->context->profiling)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_profile: the context was made without profiling");
+    CLG_TRY(session_enter(session));
+    clg_status status = CLG_OK;
+    clg_step_profile *copy = memory_zalloc(session->n_profile + 1, sizeof *copy);
+    if (!copy)
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    else if (session->n_profile)
+        memcpy(copy, session->profile, session->n_profile * sizeof *copy);
+    if (status == CLG_OK) {
+        *out_steps = copy;
+        *out_n_steps = session->n_profile;
+    }
+    session_leave(session);
+    return status;
+}
+
+void clg_session_profile_free(clg_step_profile *steps, size_t n_steps)
+{
+    (void)n_steps;
+    memory_free(steps);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clg_value_*: values on the host and in the memory of a device.
+ */
+#include "api/arguments.h"
+#include "session/context.h"
+#include "tensor/value.h"
+
+static clg_status check_shape(clg_dtype dtype, size_t rank, const int64_t *dims, shape *out_shape)
+{
+    char words[SHAPE_TEXT_BYTES];
+    if (!dtype_find(dtype)) {
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is no element type", (int)dtype);
+    }
+    if (rank > 0) API_REQUIRE(dims);
+    CLG_TRY(shape_make(rank, dims, out_shape));
+    if (shape_is_known(out_shape)) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "shape %s has a dimension below zero",
+                     shape_text(out_shape, words));
+}
+
+clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    shape s;
+    tensor *t;
+    CLG_TRY(check_shape(dtype, rank, dims, &s));
+    CLG_TRY(tensor_create(dtype, &s, &t));
+    clg_status status = value_create_host(t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims, void *data,
+                          clg_release_callback release, void *user, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    shape s;
+    tensor *t;
+    CLG_TRY(check_shape(dtype, rank, dims, &s));
+    int64_t n;
+    CLG_TRY(shape_n_elements(&s, &n));
+    if (n > 0) API_REQUIRE(data);
+    CLG_TRY(tensor_wrap(dtype, &s, data, release, user, &t));
+    clg_status status = value_create_host(t, out_value);
+    if (status != CLG_OK) t->release = NULL; /* the caller keeps what a failed call was given */
+    tensor_free(t);
+    return status;
+}
+
+clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t rank,
+                                   const int64_t *dims, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(context);
+    shape s;
+    int64_t n;
+    size_t size_bytes;
+    ocl_buffer *buffer;
+    CLG_TRY(check_shape(dtype, rank, dims, &s));
+    CLG_TRY(shape_n_elements(&s, &n));
+    if (dtype == CLG_STRING || !dtype_bytes(dtype, n, &size_bytes)) {
+        char words[SHAPE_TEXT_BYTES];
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a %s tensor of shape %s cannot be in the memory of a device",
+                         dtype_name(dtype), shape_text(&s, words));
+    }
+    CLG_TRY(ocl_buffer_create(context->ocl, size_bytes, OCL_BUFFER_DEVICE, &buffer));
+    return context_wrap_buffer(context, buffer, 0, dtype, &s, out_value);
+}
+
+clg_status clg_value_write(clg_value *value, const void *data, size_t size_bytes)
+{
+    API_REQUIRE(value);
+    if (size_bytes > 0) API_REQUIRE(data);
+    return value_write(value, data, size_bytes);
+}
+
+clg_status clg_value_read(const clg_value *value, void *data, size_t size_bytes)
+{
+    API_REQUIRE(value);
+    if (size_bytes > 0) API_REQUIRE(data);
+    return value_read(value, data, size_bytes);
+}
+
+clg_status clg_value_to_host(clg_value *value, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(value);
+    return value_to_host(value, out_value);
+}
+
+/* ---- what a value is; NULL reads as an empty tensor ------------------------------------------- */
+
+static bool is_tensor(const clg_value *value) { return value && value->kind == CLG_VALUE_TENSOR; }
+
+clg_value_kind clg_value_get_kind(const clg_value *value)
+{
+    return value ? value->kind : CLG_VALUE_TENSOR;
+}
+
+clg_dtype clg_value_dtype(const clg_value *value) { return value ? value->dtype : CLG_DTYPE_NONE; }
+
+size_t clg_value_rank(const clg_value *value)
+{
+    return is_tensor(value) ? (size_t)value->dims.rank : 0;
+}
+
+const int64_t *clg_value_dims(const clg_value *value)
+{
+    static const int64_t no_dims[CLG_MAX_RANK];
+    return is_tensor(value) ? value->dims.dims : no_dims;
+}
+
+int64_t clg_value_n_elements(const clg_value *value)
+{
+    return is_tensor(value) ? value->n_elements : 0;
+}
+
+size_t clg_value_size_bytes(const clg_value *value)
+{
+    return is_tensor(value) ? value->size_bytes : 0;
+}
+
+void *clg_value_data(const clg_value *value)
+{
+    return is_tensor(value) && value->host ? value->host->data : NULL;
+}
+
+clg_value *clg_value_retain(clg_value *value) { return value_retain(value); }
+
+void clg_value_free(clg_value *value) { value_free(value); }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows, and how one is matched.
+ */
+#include "caps/quirks.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+#include "caps/words.h"
+
+static const char *const southern_islands[] = {"tahiti", "pitcairn", "capeverde",
+                                               "oland",  "hainan",   NULL};
+static const char *const ivy_bridge[] = {"ivybridge", NULL};
+
+const quirk_row quirk_rows[] = {
+    {.bit = QUIRK_FILL_BREAKS_AT_2GB,
+     .name = "fill-breaks-at-2gb",
+     .family = PLATFORM_NVIDIA,
+     .what = "clEnqueueFillBuffer of 2^31 bytes or more hangs or damages the queue",
+     .why = "fill in pieces",
+     .source = "https://github.com/inducer/pyopencl/issues/395"},
+    {.bit = QUIRK_BINARIES_CRASH,
+     .name = "binaries-crash",
+     .family = PLATFORM_POCL,
+     .what = "a damaged program binary aborts the process, a truncated one is a segmentation fault",
+     .why = "check our own checksum before the driver sees a byte",
+     .source = "measured with PoCL 3.1"},
+    {.bit = QUIRK_GLOBAL_SIZE_RECOMPILES,
+     .name = "global-size-recompiles",
+     .family = PLATFORM_POCL,
+     .cpu_only = true,
+     .what =
+         "a dimension of 65,536 work-items or more, or a global offset, compiles the kernel again",
+     .why = "stay below with loops over the grid, and use no offset",
+     .source = "measured with PoCL 3.1; grid_width_specialization_limit in PoCL's sources"},
+    {.bit = QUIRK_SLOW_LAUNCH,
+     .name = "slow-launch",
+     .any_family = true,
+     .software_only = true,
+     .what = "a launch takes tens of milliseconds",
+     .why = "no tuning, short measurements",
+     .source = "measured with llvmpipe of Mesa 22.3"},
+    {.bit = QUIRK_NO_BLAS,
+     .name = "no-blas",
+     .family = PLATFORM_AMD,
+     .device_parts = southern_islands,
+     .what = "CLBlast gives wrong results unless it was built with a workaround for these chips",
+     .why = "use kernels of our own",
+     .source = "https://github.com/CNugteren/CLBlast/issues/301"},
+    {.bit = QUIRK_NO_BLAS,
+     .name = "no-blas",
+     .family = PLATFORM_INTEL_GPU,
+     .device_parts = ivy_bridge,
+     .platform_part = "gen ocl driver",
+     .driver_from = "1.3",
+     .what = "CLBlast's own tests fail with the Beignet driver after 1.2.1",
+     .why = "use kernels of our own",
+     .source = "https://github.com/CNugteren/CLBlast/issues/231"},
+};
+const size_t n_quirk_rows = sizeof quirk_rows / sizeof *quirk_rows;
+
+/* Reads one number and steps over it and the separator behind it; 0 at the end. */
+static unsigned long next_number(const char **at)
+{
+    unsigned long value = 0;
+    while (**at && (**at < '0' || **at > '9')) ++*at;
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        value = value < 100000000 ? value * 10 + (unsigned long)(**at - '0') : value;
+    return value;
+}
+
+int quirks_compare_versions(const char *a, const char *b)
+{
+    while (*a || *b) {
+        unsigned long x = next_number(&a), y = next_number(&b);
+        if (x != y) return x < y ? -1 : 1;
+    }
+    return 0;
+}
+
+static bool has_part(const char *name, const char *const *parts)
+{
+    for (; *parts; parts++)
+        if (words_contain(name, *parts)) return true;
+    return false;
+}
+
+bool quirks_row_holds(const quirk_row *row, const device_record *record, const device_caps *caps)
+{
+    if (!row->any_family && row->family != caps->family) return false;
+    if ((row->cpu_only && caps->kind != CLG_DEVICE_CPU) ||
+        (row->software_only && !caps->is_software))
+        return false;
+    if (row->device_parts && !has_part(record->name, row->device_parts)) return false;
+    if (row->platform_part && !words_contain(record->platform_name, row->platform_part))
+        return false;
+    if (row->driver_from && quirks_compare_versions(record->driver_version, row->driver_from) < 0)
+        return false;
+    return !row->driver_before ||
+           quirks_compare_versions(record->driver_version, row->driver_before) < 0;
+}
+
+uint32_t quirks_of(const device_record *record, const device_caps *caps)
+{
+    uint32_t bits = 0;
+    for (size_t i = 0; i < n_quirk_rows; i++)
+        if (quirks_row_holds(&quirk_rows[i], record, caps)) bits |= (uint32_t)quirk_rows[i].bit;
+    return bits;
+}
+
+char *quirks_names(uint32_t bits)
+{
+    text t;
+    char *names = NULL;
+    text_init(&t, 0);
+    for (size_t i = 0; i < n_quirk_rows; i++) {
+        uint32_t bit = (uint32_t)quirk_rows[i].bit;
+        if (bits & bit) text_printf(&t, "%s%s", t.size_bytes > 0 ? "," : "", quirk_rows[i].name);
+        bits &= ~bit; /* a quirk may have several rows */
+    }
+    if (text_take(&t, &names) != CLG_OK) text_deinit(&t);
+    return names;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a selector means: the words of CLI.md, matched without regard to case.
+ *
+ * A word has several meanings that are tried in one order, and the first that fits is taken: auto, gpu, cpu, all;
+ * id:...; a vendor's keyword; P:D; the whole name of a device, then of a platform, then a part of either. The four
+ * words, ids and keywords are never looked for in names: PoCL on an AMD processor is not `amd`. Each meaning is a
+ * list of devices, best first: a word alone is its first device, WORD#N its N-th, `all` the whole list. Commas
+ * are tried as part of a name before they separate.
+ */
+#include "caps/caps.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "caps/identity.h"
+#include "caps/ranking.h"
+#include "caps/words.h"
+
+#include <string.h>
+
+#define MAX_PARTS 64         /* of a comma-separated list */
+#define MAX_LISTED 24        /* devices that an error names */
+#define MAX_QUOTED_BYTES 120 /* of a selector in an error */
+
+typedef struct word {
+    const char *text;
+    size_t n;
+} word;
+
+/* Why a part of a selector means nothing; made a sentence only when nothing else serves. */
+typedef enum misfit {
+    NO_MATCH,
+    NO_POSITION,
+    NO_VENDOR,
+    NO_WORD,
+    OUT_OF_RANGE,
+    TOO_MANY_PARTS
+} misfit;
+
+typedef struct problem {
+    misfit misfit;
+    word part;        /* what the selector says */
+    word base;        /* of WORD#N: the word, */
+    size_t n_matches; /* and how many devices it means */
+} problem;
+
+/* A choice under way. */
+typedef struct choice {
+    const device_record *records;
+    const device_caps *caps;
+    size_t n;
+    size_t *matches, n_matches; /* of the word at hand; room for n */
+    size_t *chosen, n_chosen;   /* room for n */
+    problem problem;            /* why the selector fits nothing */
+    bool explain;               /* the list of devices tells why auto passes them by */
+} choice;
+
+static void match(choice *c, size_t index) { c->matches[c->n_matches++] = index; }
+
+/* The one-device words, and `all`. They pass by what auto never takes. */
+static bool match_kind(choice *c, word w)
+{
+    bool any = words_equal("auto", w.text, w.n), all = words_equal("all", w.text, w.n);
+    bool gpu = all || words_equal("gpu", w.text, w.n), cpu = words_equal("cpu", w.text, w.n);
+    if (!any && !gpu && !cpu) return false;
+    for (size_t i = 0; i < c->n; i++) {
+        clg_device_kind kind = c->caps[i].kind;
+        bool is_gpu = kind == CLG_DEVICE_DISCRETE_GPU || kind == CLG_DEVICE_INTEGRATED_GPU;
+        if (!c->caps[i].never_auto && (any || (gpu && is_gpu) || (cpu && kind == CLG_DEVICE_CPU)))
+            match(c, i);
+    }
+    if (all && c->n_matches == 0) {
+        (void)match_kind(c, (word){"cpu", 3});
+        ranking_sort(c->records, c->caps, c->matches, c->n_matches);
+        c->n_matches = c->n_matches > 0; /* the processor once, through its best driver */
+    }
+    c->explain = true;
+    return true;
+}
+
+/* The whole id, or its address alone: "id:0000:03:00.0" is the card whoever drives it. */
+static bool match_id(choice *c, word w)
+{
+    if (w.n < 3 || !words_equal_n(w.text, "id:", 3)) return false;
+    for (size_t i = 0; i < c->n; i++) {
+        const char *id = c->caps[i].id, *address = strchr(id + 3, ':') + 1;
+        if (words_equal(id, w.text, w.n) || words_equal(address, w.text + 3, w.n - 3)) match(c, i);
+    }
+    return true;
+}
+
+static bool match_vendor(choice *c, word w)
+{
+    static const struct {
+        const char *keyword;
+        platform_family family;
+    } rows[] = {
+        {"nvidia", PLATFORM_NVIDIA},    {"amd", PLATFORM_AMD},
+        {"intel", PLATFORM_INTEL_GPU},  {"intel", PLATFORM_INTEL_CPU},
+        {"intel", PLATFORM_INTEL_FPGA}, {"pocl", PLATFORM_POCL},
+        {"mesa", PLATFORM_RUSTICL},     {"mesa", PLATFORM_CLOVER},
+    };
+    bool known = false;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (!words_equal(rows[r].keyword, w.text, w.n)) continue;
+        known = true;
+        for (size_t i = 0; i < c->n; i++)
+            if (c->caps[i].family == rows[r].family) match(c, i);
+    }
+    return known;
+}
+
+/* A run of digits at the front of w, stepped over; -1 when there is none. Numbers too large for any list stay so. */
+static long take_number(word *w)
+{
+    long value = -1;
+    for (; w->n > 0 && *w->text >= '0' && *w->text <= '9'; w->text++, w->n--)
+        value = value < 0         ? *w->text - '0'
+                : value < 1000000 ? value * 10 + (*w->text - '0')
+                                  : value;
+    return value;
+}
+
+static bool parse_position(word w, long *out_platform, long *out_device)
+{
+    *out_platform = take_number(&w);
+    if (*out_platform < 0 || w.n == 0 || *w.text != ':') return false;
+    w.text++;
+    w.n--;
+    *out_device = take_number(&w);
+    return *out_device >= 0 && w.n == 0;
+}
+
+static bool match_position(choice *c, word w)
+{
+    long platform, device;
+    if (!parse_position(w, &platform, &device)) return false;
+    for (size_t i = 0; i < c->n; i++)
+        if (c->records[i].platform_index == platform && c->records[i].device_index == device)
+            match(c, i);
+    return c->n_matches > 0;
+}
+
+/* The meanings of a name, strictest first. */
+static bool name_fits(const device_record *r, word w, int meaning)
+{
+    if (meaning == 0)
+        return words_equal(r->name, w.text, w.n) || words_equal(r->board_name, w.text, w.n);
+    if (meaning == 1) return words_equal(r->platform_name, w.text, w.n);
+    return words_contain_n(r->name, w.text, w.n) || words_contain_n(r->board_name, w.text, w.n) ||
+           words_contain_n(r->platform_name, w.text, w.n);
+}
+
+static void match_name(choice *c, word w)
+{
+    for (int meaning = 0; meaning < 3 && c->n_matches == 0; meaning++)
+        for (size_t i = 0; i < c->n; i++)
+            if (name_fits(&c->records[i], w, meaning)) match(c, i);
+}
+
+/* Fills matches, best first. */
+static bool match_word(choice *c, word w)
+{
+    c->n_matches = 0;
+    if (w.n == 0) return false;
+    if (!match_kind(c, w) && !match_id(c, w) && !match_vendor(c, w) && !match_position(c, w))
+        match_name(c, w);
+    ranking_sort(c->records, c->caps, c->matches, c->n_matches);
+    return c->n_matches > 0;
+}
+
+static bool is_space(char c) { return c == ' ' || c == '\t'; }
+
+static word trimmed(word w)
+{
+    for (; w.n > 0 && is_space(*w.text); w.text++) w.n--;
+    while (w.n > 0 && is_space(w.text[w.n - 1])) w.n--;
+    return w;
+}
+
+static void choose(choice *c, size_t index)
+{
+    for (size_t i = 0; i < c->n_chosen; i++)
+        if (c->chosen[i] == index) return;
+    c->chosen[c->n_chosen++] = index;
+}
+
+static int quoted(word w) { return (int)(w.n < MAX_QUOTED_BYTES ? w.n : MAX_QUOTED_BYTES); }
+
+/* Splits "WORD#N"; false when w is no such thing. */
+static bool split_nth(word w, word *out_word, size_t *out_nth)
+{
+    size_t at = w.n;
+    while (at > 0 && w.text[at - 1] >= '0' && w.text[at - 1] <= '9') at--;
+    if (at < 2 || at == w.n || w.text[at - 1] != '#') return false;
+    word digits = {w.text + at, w.n - at};
+    *out_nth = (size_t)take_number(&digits);
+    *out_word = trimmed((word){w.text, at - 1});
+    return true;
+}
+
+static problem misfit_of(choice *c, word w)
+{
+    long platform, device;
+    misfit why = NO_MATCH;
+    c->n_matches = 0;
+    if (w.n == 0)
+        why = NO_WORD;
+    else if (match_vendor(c, w))
+        why = NO_VENDOR;
+    else if (parse_position(w, &platform, &device))
+        why = NO_POSITION;
+    return (problem){.misfit = why, .part = w};
+}
+
+/* Takes what one part of the list means; false, with the problem told, when it means nothing. */
+static bool choose_part(choice *c, word w)
+{
+    word base;
+    size_t nth;
+    if (match_word(c, w)) {
+        bool all = words_equal("all", w.text, w.n);
+        for (size_t i = 0; i < (all ? c->n_matches : 1); i++) choose(c, c->matches[i]);
+        return true;
+    }
+    if (!split_nth(w, &base, &nth) || !match_word(c, base)) {
+        c->problem = misfit_of(c, w);
+        return false;
+    }
+    if (nth < c->n_matches) {
+        choose(c, c->matches[nth]);
+        return true;
+    }
+    c->problem = (problem){OUT_OF_RANGE, w, base, c->n_matches};
+    return false;
+}
+
+/* Takes a whole selector: the longest run of parts that means something together, then the rest. */
+static bool choose_list(choice *c, const char *selector)
+{
+    const char *ends[MAX_PARTS];
+    size_t n_parts = 0;
+    for (const char *at = selector;; at++) {
+        if (*at != ',' && *at) continue;
+        if (n_parts == MAX_PARTS) {
+            c->problem = (problem){.misfit = TOO_MANY_PARTS};
+            return false;
+        }
+        ends[n_parts++] = at;
+        if (!*at) break;
+    }
+    const char *start = selector;
+    for (size_t part = 0; part < n_parts; part++) {
+        size_t last = n_parts;
+        while (last-- > part)
+            if (choose_part(c, trimmed((word){start, (size_t)(ends[last] - start)}))) break;
+        if (last + 1 == part) return false; /* the problem is that of the part alone */
+        part = last;
+        start = ends[last] + 1;
+    }
+    return true;
+}
+
+static void append_devices(choice *c, text *t)
+{
+    if (c->n == 0) text_append(t, "; no OpenCL platform of this machine has a device");
+    for (size_t i = 0; i < c->n && i < MAX_LISTED; i++) {
+        const device_record *r = &c->records[i];
+        text_printf(t, "%s%s %s", i == 0 ? "; there is: " : "; ", c->caps[i].selector, r->name);
+        if (*r->board_name) text_printf(t, ", %s", r->board_name);
+        text_printf(t, " (%s)", r->platform_name);
+        if (c->explain && c->caps[i].never_auto) text_printf(t, ": %s", c->caps[i].auto_reason);
+    }
+    if (c->n > MAX_LISTED) text_printf(t, "; and %zu more", c->n - MAX_LISTED);
+}
+
+static void append_problem(text *t, const problem *p)
+{
+    const char *part = p->part.text;
+    int n = quoted(p->part);
+    switch (p->misfit) {
+    case NO_MATCH: text_printf(t, "no device matches '%.*s'", n, part); break;
+    case NO_POSITION: text_printf(t, "there is no device '%.*s'", n, part); break;
+    case NO_VENDOR: text_printf(t, "no platform of the vendor '%.*s' has a device", n, part); break;
+    case NO_WORD: text_append(t, "an empty word selects no device"); break;
+    case OUT_OF_RANGE:
+        text_printf(t, "'%.*s' is out of range: '%.*s' matches %zu device%s, counted from 0", n,
+                    part, quoted(p->base), p->base.text, p->n_matches,
+                    p->n_matches == 1 ? "" : "s");
+        break;
+    case TOO_MANY_PARTS: text_printf(t, "the list has more than %d parts", MAX_PARTS); break;
+    }
+}
+
+/* The sentence about a selector that fits nothing; without_fallback is its problem when c's is the fallback's. */
+static clg_status refuse(choice *c, const problem *without_fallback)
+{
+    text t;
+    text_init(&t, 0);
+    if (without_fallback) {
+        append_problem(&t, without_fallback);
+        text_append(&t, ", nor does the fallback serve: ");
+    }
+    append_problem(&t, &c->problem);
+    append_devices(c, &t);
+    clg_status status = t.status;
+    if (status == CLG_OK) {
+        status = error_set(CLG_ERROR_NO_DEVICE, "%s", text_data(&t));
+        if (c->n == 0)
+            error_hint("install a driver; 'pocl-opencl-icd' serves any CPU on Debian and Ubuntu");
+        else
+            error_hint(
+                "name a device by its selector, such as '%s', by its id or by a part of its name",
+                c->caps[0].selector);
+    }
+    text_deinit(&t);
+    return status;
+}
+
+static clg_status choose_or_fall_back(choice *c, const char *selector, const char *fallback)
+{
+    if (choose_list(c, selector)) return CLG_OK;
+    if (!fallback) return refuse(c, NULL);
+    problem first = c->problem;
+    c->n_chosen = 0;
+    if (!choose_list(c, fallback)) return refuse(c, &first);
+    log_write(CLG_LOG_INFO, "nothing matches '%s': the fallback '%s' serves", selector, fallback);
+    return CLG_OK;
+}
+
+clg_status caps_select(const device_record *records, const device_caps *caps, size_t n,
+                       const char *selector, const char *fallback, size_t **out_indices,
+                       size_t *out_n_indices)
+{
+    *out_indices = NULL;
+    *out_n_indices = 0;
+    choice c = {.records = records, .caps = caps, .n = n};
+    c.matches = memory_zalloc(n, sizeof *c.matches);
+    c.chosen = memory_zalloc(n, sizeof *c.chosen);
+    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (c.matches && c.chosen)
+        status = choose_or_fall_back(&c, selector ? selector : "auto", fallback);
+    memory_free(c.matches);
+    if (status != CLG_OK) {
+        memory_free(c.chosen);
+        return status;
+    }
+    *out_indices = c.chosen;
+    *out_n_indices = c.n_chosen;
+    return CLG_OK;
+}

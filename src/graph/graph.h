@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The IR: nodes that read and write values. A graph owns its memory (one arena) and references to the
+ * tensors of its constants. Importers and builders fill it, graph_check makes it trustworthy (names
+ * unique, inputs there, no cycle, nodes sorted), passes work on a clone. The graph knows nothing of
+ * operators' meaning: that is ops/.
+ */
+#ifndef CLG_GRAPH_GRAPH_H
+#define CLG_GRAPH_GRAPH_H
+
+#include "base/map.h"
+#include "base/memory.h"
+#include "tensor/tensor.h"
+
+typedef uint32_t value_id;
+typedef uint32_t node_id;
+#define VALUE_NONE ((value_id)UINT32_MAX) /* an optional input or output left out */
+#define NODE_NONE ((node_id)UINT32_MAX)
+#define GRAPH_MAX_DEPTH 64                /* of subgraphs */
+
+typedef struct graph graph;
+
+typedef enum attribute_type {
+    ATTRIBUTE_NONE, /* of a type that no operator of ours takes (sparse tensors, types); its content is not read */
+    ATTRIBUTE_FLOAT,
+    ATTRIBUTE_INT,
+    ATTRIBUTE_STRING,
+    ATTRIBUTE_TENSOR,
+    ATTRIBUTE_GRAPH,
+    ATTRIBUTE_FLOATS,
+    ATTRIBUTE_INTS,
+    ATTRIBUTE_STRINGS
+} attribute_type;
+
+typedef struct attribute {
+    const char *name;
+    attribute_type type;
+    size_t n; /* of floats, ints, strings; bytes of a string; 0 for the rest */
+    union {
+        float f;
+        int64_t i;
+        const char *s;   /* NUL-terminated, n bytes before it */
+        tensor *t;       /* a reference of the graph's */
+        graph *g;        /* owned by the graph */
+        const float *floats;
+        const int64_t *ints;
+        const char *const *strings;
+    } as;
+} attribute;
+
+typedef struct value {
+    const char *name;                      /* "" for values that passes made without one */
+    clg_value_kind kind;
+    clg_dtype dtype;                       /* CLG_DTYPE_NONE while not known */
+    shape dims;                            /* as declared; rank and dimensions may be unknown */
+    const char *dim_names[CLG_MAX_RANK];   /* NULL or a symbol */
+    tensor *constant;                      /* its content, for initialisers; a reference */
+    node_id producer;                      /* NODE_NONE for inputs and constants */
+    bool is_input, is_output;
+    bool is_outer;                         /* in a subgraph: a value of the enclosing graph, which may itself have it
+                                              from further out */
+    value_id outer;                        /* its id there, when is_outer */
+    const char *missing_file;              /* a constant whose external data was not found, where loading allows that:
+                                              such a graph can only be looked at. NULL otherwise */
+} value;
+
+typedef struct node {
+    const char *name;       /* may be "" */
+    const char *label;      /* the name, or that of the first output: for messages */
+    const char *domain;     /* "" is ONNX's default; "clgraph" is ours, from passes */
+    const char *op_type;
+    int64_t opset;          /* version of its domain */
+    value_id *inputs, *outputs;
+    size_t n_inputs, n_outputs;
+    attribute *attributes;
+    size_t n_attributes;
+    const void *op;         /* the operator's row, set by ops_resolve; opaque here */
+    bool removed;           /* by a pass; gone after graph_compact */
+} node;
+
+typedef struct opset {
+    const char *domain;
+    int64_t version;
+} opset;
+
+struct graph {
+    arena memory;
+    const char *name, *producer;
+    int64_t ir_version;
+    opset *opsets;
+    size_t n_opsets;
+    value *values;
+    size_t n_values, values_capacity;
+    node *nodes;            /* in an order that can be executed, once checked */
+    size_t n_nodes, nodes_capacity;
+    value_id *inputs, *outputs;
+    size_t n_inputs, n_outputs;
+    map names;              /* name -> value_id */
+};
+
+clg_status graph_create(const char *name, graph **out_graph);
+void graph_free(graph *g);
+/* A copy with its own nodes and values, sharing tensors. Subgraphs are copied too. */
+clg_status graph_clone(const graph *g, graph **out_copy);
+
+/* "ai.onnx" is "" here and everywhere. Versions start at 1; a second import of a domain replaces the first. */
+clg_status graph_set_opset(graph *g, const char *domain, int64_t version);
+int64_t graph_opset(const graph *g, const char *domain); /* 0 when the model does not import it; "clgraph": 1 */
+/* "" for "ai.onnx" and NULL. */
+const char *domain_canonical(const char *domain);
+#define DOMAIN_INTERNAL "clgraph"
+
+/* A new value; the name must be new unless it is "". No call that fails changes what the graph says. */
+clg_status graph_add_value(graph *g, const char *name, value_id *out_value);
+value_id graph_find_value(const graph *g, const char *name); /* VALUE_NONE */
+/* Takes a reference to the tensor. The name may be that of a value that nothing gives yet. */
+clg_status graph_add_constant(graph *g, const char *name, tensor *t, value_id *out_value);
+/* In a subgraph: a value that stands for `outer` of the enclosing graph. */
+clg_status graph_add_outer(graph *g, const char *name, value_id outer, value_id *out_value);
+clg_status graph_add_input(graph *g, value_id v);
+/* Bodies of loops may give one value twice; the outermost graph may not, which graph_check sees to. */
+clg_status graph_add_output(graph *g, value_id v);
+/* Whether something gives the value its content: a node, an input, a constant, the enclosing graph. */
+bool value_is_defined(const value *v);
+/* Copies names and ids; trailing VALUE_NONEs are left away. opset is taken from the graph's imports. Refuses outputs
+ * that something else gives already. */
+clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name,
+                          size_t n_inputs, const value_id *inputs, size_t n_outputs,
+                          const value_id *outputs, node_id *out_node);
+/* Appends to the node; the payload of ints, floats, strings is copied into the arena, tensors retained,
+ * graphs taken over. A second attribute of that name is refused. */
+clg_status node_add_attribute(graph *g, node_id n, const attribute *a);
+/* These replace an attribute of that name. */
+clg_status node_set_int(graph *g, node_id n, const char *name, int64_t value);
+clg_status node_set_float(graph *g, node_id n, const char *name, float value);
+clg_status node_set_string(graph *g, node_id n, const char *name, const char *value);
+clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values, const int64_t *values);
+clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values, const float *values);
+clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t);
+
+/* Reading attributes; defaults when absent. Types were checked against the operator's table before. */
+const attribute *node_attribute(const node *n, const char *name);
+int64_t node_int(const node *n, const char *name, int64_t fallback);
+float node_float(const node *n, const char *name, float fallback);
+const char *node_string(const node *n, const char *name, const char *fallback);
+/* NULL and *out_n = 0 when absent. */
+const int64_t *node_ints(const node *n, const char *name, size_t *out_n);
+const float *node_floats(const node *n, const char *name, size_t *out_n);
+/* "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no name, into buffer, names cut to
+ * fit and made printable; returns buffer. */
+#define NODE_TEXT_BYTES 256
+const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES]);
+/* An untrusted name for messages: cut to fit, control characters and bytes that are not UTF-8 as '?'; returns buffer. */
+#define NAME_TEXT_BYTES 96
+const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES]);
+/* "Conv" or "com.example.Conv", as name_text. */
+const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
+
+/* Editing, for passes. */
+/* Inputs of nodes, captures of their subgraphs; outputs of the graph stay. */
+void graph_replace_uses(graph *g, value_id from, value_id to);
+void graph_remove_node(graph *g, node_id n);                   /* marks; its outputs lose their producer */
+/* Drops removed nodes and sorts the rest so that each comes after what it reads (captures of its subgraphs too), else in
+ * the order it has. Ids of nodes change, of values do not. A cycle is an INVALID_MODEL that names it. */
+clg_status graph_compact(graph *g);
+/* For each value, how many node inputs (of subgraphs too, by capture) and graph outputs read it. */
+clg_status graph_count_uses(const graph *g, uint32_t **out_counts); /* memory_free */
+
+/* Names, references, cycles, depth, duplicates: everything that does not need operators. Sorts nodes. */
+clg_status graph_check(graph *g);
+/* A readable listing, for tests and `inspect`. */
+struct text;
+void graph_dump(const graph *g, struct text *out_text);
+void graph_dump_dot(const graph *g, struct text *out_text);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Topological order, stable: nodes that are in order stay as they are. Depth-first without recursion, since a
+ * model may be a chain of a million nodes.
+ */
+#include "base/text.h"
+#include "graph/graph_internal.h"
+
+#include <string.h>
+
+/* For each node the producers of what it reads; producers[start[n]..start[n + 1]). */
+typedef struct dependencies {
+    size_t *start;
+    node_id *producers;
+} dependencies;
+
+/* Calls for each value that node n reads, captures included. Returns how many producers were stored. */
+static size_t list_producers(const graph *g, const node *n, node_id *out)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE) continue;
+        node_id producer = g->values[n->inputs[i]].producer;
+        if (producer == NODE_NONE) continue;
+        if (out) out[count] = producer;
+        count++;
+    }
+    for (size_t k = 0; k < n->n_attributes; k++) {
+        if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
+        const graph *sub = n->attributes[k].as.g;
+        for (size_t i = 0; i < sub->n_values; i++) {
+            if (!sub->values[i].is_outer) continue;
+            node_id producer = g->values[sub->values[i].outer].producer;
+            if (producer == NODE_NONE) continue;
+            if (out) out[count] = producer;
+            count++;
+        }
+    }
+    return count;
+}
+
+static clg_status dependencies_init(const graph *g, dependencies *d)
+{
+    d->start = memory_zalloc(g->n_nodes + 1, sizeof *d->start);
+    if (!d->start) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        d->start[i + 1] = d->start[i] + (g->nodes[i].removed ? 0 : list_producers(g, &g->nodes[i], NULL));
+    }
+    d->producers = memory_zalloc(d->start[g->n_nodes], sizeof *d->producers);
+    if (!d->producers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        if (!g->nodes[i].removed) (void)list_producers(g, &g->nodes[i], d->producers + d->start[i]);
+    }
+    return CLG_OK;
+}
+
+typedef struct sorting {
+    dependencies deps;
+    uint8_t *state;    /* of each node: one of the below */
+    node_id *stack;    /* the path from a node to what it depends on */
+    size_t *next;      /* per stack entry: the next dependency to look at */
+    node_id *order;    /* the result: old ids */
+    size_t n_order;
+} sorting;
+
+enum { NOT_SEEN, ON_PATH, DONE };
+
+static void sorting_deinit(sorting *s)
+{
+    memory_free(s->order);
+    memory_free(s->next);
+    memory_free(s->stack);
+    memory_free(s->state);
+    memory_free(s->deps.producers);
+    memory_free(s->deps.start);
+}
+
+#define MAX_NAMES_OF_CYCLE 6
+
+/* The stack from `again` to its top, which reads from `again`: told in the direction of the data. */
+static clg_status tell_cycle(const graph *g, const sorting *s, size_t depth, node_id again)
+{
+    size_t first = depth;
+    while (s->stack[first - 1] != again) first--;
+    size_t n = depth - first + 1, n_named = n < MAX_NAMES_OF_CYCLE ? n : MAX_NAMES_OF_CYCLE;
+    text names;
+    text_init(&names, 0);
+    char shown[NODE_TEXT_BYTES];
+    for (size_t i = 0; i < n_named; i++) {
+        text_printf(&names, "%s -> ", node_text(&g->nodes[s->stack[depth - 1 - i]], shown));
+    }
+    if (n > n_named) text_printf(&names, "%zu more -> ", n - n_named);
+    clg_status status = names.status;
+    if (status == CLG_OK) {
+        status = error_set(CLG_ERROR_INVALID_MODEL, "the graph has a cycle: %s%s", text_data(&names),
+                           node_text(&g->nodes[s->stack[depth - 1]], shown));
+    }
+    text_deinit(&names);
+    return status;
+}
+
+/* Puts everything that `root` depends on, then root, into the order. */
+static clg_status visit(const graph *g, sorting *s, node_id root)
+{
+    size_t depth = 0;
+    s->stack[depth] = root;
+    s->next[depth++] = s->deps.start[root];
+    s->state[root] = ON_PATH;
+    while (depth > 0) {
+        node_id at = s->stack[depth - 1];
+        if (s->next[depth - 1] == s->deps.start[at + 1]) {
+            s->state[at] = DONE;
+            s->order[s->n_order++] = at;
+            depth--;
+            continue;
+        }
+        node_id producer = s->deps.producers[s->next[depth - 1]++];
+        if (s->state[producer] == DONE) continue;
+        if (s->state[producer] == ON_PATH) return tell_cycle(g, s, depth, producer);
+        s->state[producer] = ON_PATH;
+        s->stack[depth] = producer;
+        s->next[depth++] = s->deps.start[producer];
+    }
+    return CLG_OK;
+}
+
+static clg_status find_order(const graph *g, sorting *s)
+{
+    size_t n = g->n_nodes;
+    CLG_TRY(dependencies_init(g, &s->deps));
+    s->state = memory_zalloc(n, sizeof *s->state);
+    s->stack = memory_zalloc(n, sizeof *s->stack);
+    s->next = memory_zalloc(n, sizeof *s->next);
+    s->order = memory_zalloc(n, sizeof *s->order);
+    if (!s->state || !s->stack || !s->next || !s->order) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        if (!g->nodes[i].removed && s->state[i] == NOT_SEEN) CLG_TRY(visit(g, s, (node_id)i));
+    }
+    return CLG_OK;
+}
+
+clg_status graph_compact(graph *g)
+{
+    sorting s = {0};
+    node *sorted = NULL;
+    clg_status status;
+    CLG_TRY_GOTO(find_order(g, &s), done);
+    sorted = memory_zalloc(s.n_order, sizeof *sorted);
+    if (!sorted) {
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        goto done;
+    }
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        if (g->nodes[i].removed) node_release(&g->nodes[i]);
+    }
+    for (size_t i = 0; i < s.n_order; i++) {
+        sorted[i] = g->nodes[s.order[i]];
+        for (size_t k = 0; k < sorted[i].n_outputs; k++) {
+            if (sorted[i].outputs[k] != VALUE_NONE) g->values[sorted[i].outputs[k]].producer = (node_id)i;
+        }
+    }
+    memory_free(g->nodes);
+    g->nodes = sorted;
+    g->n_nodes = g->nodes_capacity = s.n_order;
+done:
+    sorting_deinit(&s);
+    return status;
+}

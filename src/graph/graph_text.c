@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Untrusted names made fit for messages.
+ */
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 sequence at s, 0 when it is none (overlong forms, surrogates, beyond U+10FFFF). */
+static size_t utf8_length(const unsigned char *s)
+{
+    if (s[0] < 0x80) return 1;
+    size_t n = s[0] >= 0xC2 && s[0] <= 0xDF ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xC0) != 0x80) return 0;
+    }
+    if (n == 3 && ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F))) return 0;
+    if (n == 4 && ((s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F))) return 0;
+    return n;
+}
+
+/* Copies what is printable into buffer[n_bytes]; what does not fit ends in "...". */
+static void copy_printable(const char *name, char *buffer, size_t n_bytes)
+{
+    const unsigned char *from = (const unsigned char *)name;
+    size_t used = 0, safe = 0; /* safe: where "..." still fits */
+    while (*from) {
+        size_t n = utf8_length(from);
+        bool is_printable = n > 1 ? !(from[0] == 0xC2 && from[1] < 0xA0) : n == 1 && from[0] >= 0x20 && from[0] != 0x7F;
+        size_t n_out = is_printable ? n : 1;
+        if (used + n_out + 1 > n_bytes) {
+            memcpy(buffer + safe, "...", 4);
+            return;
+        }
+        if (is_printable) {
+            memcpy(buffer + used, from, n);
+        } else {
+            buffer[used] = '?';
+        }
+        used += n_out;
+        if (used + 4 <= n_bytes) safe = used;
+        from += n > 0 ? n : 1;
+    }
+    buffer[used] = '\0';
+}
+
+const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES])
+{
+    copy_printable(name, buffer, NAME_TEXT_BYTES);
+    return buffer;
+}
+
+const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES])
+{
+    char whole[2 * NAME_TEXT_BYTES];
+    (void)snprintf(whole, sizeof whole, "%s%s%s", domain, domain[0] ? "." : "", op_type);
+    copy_printable(whole, buffer, NAME_TEXT_BYTES);
+    return buffer;
+}
+
+const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES])
+{
+    char label[NAME_TEXT_BYTES], operator_name[NAME_TEXT_BYTES];
+    (void)snprintf(buffer, NODE_TEXT_BYTES, "%s '%s' (%s, opset %lld)", n->name[0] ? "node" : "the node of",
+                   name_text(n->label, label), operator_text(n->domain, n->op_type, operator_name),
+                   (long long)n->opset);
+    return buffer;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Memory on the device. Buffers count references and keep their context alive.
+ */
+#include "ocl/context.h"
+
+#include "base/memory.h"
+
+#define SMALLEST_BYTES 64
+
+struct ocl_buffer {
+    refcount references;
+    ocl_context *context;
+    cl_mem handle;
+    size_t size_bytes;
+    size_t counted_bytes; /* 0 for memory of the caller's */
+};
+
+/* Counts bytes in use; false when they are more than the device has. */
+static bool take_bytes(ocl_context *c, size_t size_bytes)
+{
+    const uint64_t limit = context_record(c)->global_mem_bytes;
+    uint64_t used = atomic_load(&c->buffer_bytes), after;
+    do {
+        after = used + size_bytes;
+        if (after < used || (limit > 0 && after > limit))
+            return false;
+    } while (!atomic_compare_exchange_weak(&c->buffer_bytes, &used, after));
+    uint64_t peak = atomic_load(&c->buffer_bytes_peak);
+    while (peak < after && !atomic_compare_exchange_weak(&c->buffer_bytes_peak, &peak, after))
+        continue;
+    return true;
+}
+
+static clg_status too_much(const ocl_context *c, size_t size_bytes, const char *why)
+{
+    const device_record *r = context_record(c);
+    const double mib = 1.0 / (1024.0 * 1024.0);
+    clg_status status = error_set(
+        CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+        "device '%s' has no room for a buffer of %.1f MiB: %.1f MiB are in use, the device has %.1f MiB, the "
+        "largest single buffer is %.1f MiB%s%s",
+        r->name, (double)size_bytes * mib, (double)atomic_load(&c->buffer_bytes) * mib,
+        (double)r->global_mem_bytes * mib, (double)r->max_alloc_bytes * mib, why ? "; " : "", why ? why : "");
+    error_hint("use a smaller batch or input, or a device with more memory");
+    return status;
+}
+
+static ocl_buffer *allocate(ocl_context *c)
+{
+    ocl_buffer *b = memory_zalloc(1, sizeof *b);
+    if (!b)
+        return NULL;
+    refcount_init(&b->references);
+    b->context = ocl_context_retain(c);
+    return b;
+}
+
+clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags, ocl_buffer **out_buffer)
+{
+    *out_buffer = NULL;
+    if (size_bytes < SMALLEST_BYTES)
+        size_bytes = SMALLEST_BYTES;
+    const uint64_t largest = context_record(c)->max_alloc_bytes;
+    if (largest > 0 && size_bytes > largest)
+        return too_much(c, size_bytes, NULL);
+    ocl_buffer *b = allocate(c);
+    if (!b)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status;
+    if (!take_bytes(c, size_bytes)) {
+        status = too_much(c, size_bytes, NULL);
+        goto failed;
+    }
+    b->size_bytes = b->counted_bytes = size_bytes;
+    cl_mem_flags cl_flags = CL_MEM_READ_WRITE;
+    if (flags & OCL_BUFFER_HOST_VISIBLE)
+        cl_flags |= CL_MEM_ALLOC_HOST_PTR;
+    cl_int code;
+    b->handle = cl.CreateBuffer(c->handle, cl_flags, size_bytes, NULL, &code);
+    status = cl_check(code, "clCreateBuffer", context_record(c)->name);
+    if (status == CLG_ERROR_OUT_OF_DEVICE_MEMORY)
+        status = too_much(c, size_bytes, cl_error_name(code));
+    if (status == CLG_OK) {
+        *out_buffer = b;
+        return CLG_OK;
+    }
+failed:
+    ocl_buffer_free(b);
+    return status;
+}
+
+clg_status ocl_buffer_wrap(ocl_context *c, void *memory, ocl_buffer **out_buffer)
+{
+    *out_buffer = NULL;
+    cl_context context = NULL;
+    size_t size_bytes = 0;
+    CL_TRY(c, GetMemObjectInfo, (memory, CL_MEM_CONTEXT, sizeof context, &context, NULL));
+    CL_TRY(c, GetMemObjectInfo, (memory, CL_MEM_SIZE, sizeof size_bytes, &size_bytes, NULL));
+    if (context != c->handle)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the cl_mem belongs to another OpenCL context");
+    ocl_buffer *b = allocate(c);
+    if (!b)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = CL_DO(context_record(c)->name, RetainMemObject, (memory));
+    if (status != CLG_OK) {
+        ocl_buffer_free(b);
+        return status;
+    }
+    b->handle = memory;
+    b->size_bytes = size_bytes;
+    *out_buffer = b;
+    return CLG_OK;
+}
+
+ocl_buffer *ocl_buffer_retain(ocl_buffer *b)
+{
+    refcount_retain(&b->references);
+    return b;
+}
+
+void ocl_buffer_free(ocl_buffer *b)
+{
+    if (!b || !refcount_release(&b->references))
+        return;
+    if (b->handle)
+        (void)cl.ReleaseMemObject(b->handle);
+    atomic_fetch_sub(&b->context->buffer_bytes, b->counted_bytes);
+    ocl_context_free(b->context);
+    memory_free(b);
+}
+
+size_t ocl_buffer_size(const ocl_buffer *b)
+{
+    return b->size_bytes;
+}
+
+void *ocl_buffer_handle(const ocl_buffer *b)
+{
+    return b->handle;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OpenCL as the library calls it: a table of the functions of libOpenCL, filled when the library is opened,
+ * and the check that turns an OpenCL error into a status and a sentence. `cl.Finish(queue)` is clFinish.
+ *
+ * Only what OpenCL 1.2 has is here, so that one list serves every driver.
+ */
+#ifndef CLG_OCL_CL_API_H
+#define CLG_OCL_CL_API_H
+
+#include "base/error.h"
+
+#include <clgraph/opencl.h>
+
+/* Every OpenCL function that the library calls; all are required. */
+#define CL_API_FUNCTIONS(X)                                                                        \
+    X(GetPlatformIDs)                                                                              \
+    X(GetPlatformInfo)                                                                             \
+    X(GetDeviceIDs)                                                                                \
+    X(GetDeviceInfo)                                                                               \
+    X(CreateSubDevices)                                                                            \
+    X(RetainDevice)                                                                                \
+    X(ReleaseDevice)                                                                               \
+    X(CreateContext)                                                                               \
+    X(RetainContext)                                                                               \
+    X(ReleaseContext)                                                                              \
+    X(GetContextInfo)                                                                              \
+    X(CreateCommandQueue)                                                                          \
+    X(RetainCommandQueue)                                                                          \
+    X(ReleaseCommandQueue)                                                                         \
+    X(GetCommandQueueInfo)                                                                         \
+    X(CreateBuffer)                                                                                \
+    X(RetainMemObject)                                                                             \
+    X(ReleaseMemObject)                                                                            \
+    X(GetMemObjectInfo)                                                                            \
+    X(CreateProgramWithSource)                                                                     \
+    X(CreateProgramWithBinary)                                                                     \
+    X(BuildProgram)                                                                                \
+    X(GetProgramInfo)                                                                              \
+    X(GetProgramBuildInfo)                                                                         \
+    X(ReleaseProgram)                                                                              \
+    X(CreateKernel)                                                                                \
+    X(ReleaseKernel)                                                                               \
+    X(SetKernelArg)                                                                                \
+    X(EnqueueNDRangeKernel)                                                                        \
+    X(EnqueueReadBuffer)                                                                           \
+    X(EnqueueWriteBuffer)                                                                          \
+    X(EnqueueCopyBuffer)                                                                           \
+    X(EnqueueFillBuffer)                                                                           \
+    X(EnqueueMapBuffer)                                                                            \
+    X(EnqueueUnmapMemObject)                                                                       \
+    X(EnqueueMarkerWithWaitList)                                                                   \
+    X(EnqueueBarrierWithWaitList)                                                                  \
+    X(Flush)                                                                                       \
+    X(Finish)                                                                                      \
+    X(GetEventProfilingInfo)                                                                       \
+    X(ReleaseEvent)
+
+typedef struct cl_api {
+#define CL_API_MEMBER(name) __typeof__(&cl##name) name;
+    CL_API_FUNCTIONS(CL_API_MEMBER)
+#undef CL_API_MEMBER
+} cl_api;
+
+/* Valid after cl_api_load returned CLG_OK, for as long as the process lives. */
+extern cl_api cl;
+
+/* Opens libOpenCL once a process; later calls repeat the first one's result.
+ * NO_OPENCL: the library or a function of it is missing; the hint says what to install. */
+clg_status cl_api_load(void);
+
+/* "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for a number that is none. Never NULL. */
+const char *cl_error_name(cl_int code);
+/* CLG_OK for CL_SUCCESS, else records "clFinish failed on 'device': CL_OUT_OF_RESOURCES (-5)" and returns the
+ * status that fits. device may be NULL. */
+clg_status cl_check(cl_int code, const char *call, const char *device);
+
+/* CL_DO(device_name, Finish, (queue)): calls and checks. */
+#define CL_DO(device, function, arguments) cl_check(cl.function arguments, "cl" #function, (device))
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared libraries opened at run time: dlopen or LoadLibrary.
+ */
+#ifndef CLG_OCL_DYNLIB_H
+#define CLG_OCL_DYNLIB_H
+
+#include "base/error.h"
+
+#define DYNLIB_WHY_BYTES 512
+
+/* NULL when the library cannot be loaded; why then has the system's words. name NULL: what the process has loaded
+ * already, where the system can tell. */
+void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
+/* Stores the address of a function through out_function (a pointer to a function pointer); false when the
+ * library does not have it. */
+bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes);
+void dynlib_close(void *library); /* accepts NULL */
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernel objects and their arguments. A kernel belongs to one thread at a time; programs are shared.
+ */
+#include "ocl/kernel.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
+{
+    program *p;
+    cl_int code;
+    *out_kernel = NULL;
+    CLG_TRY(program_get(c, ref, &p));
+    ocl_kernel *k = memory_zalloc(1, sizeof *k);
+    if (!k)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    k->context = ocl_context_retain(c);
+    k->program = p;
+    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    k->entry = memory_strdup(ref->entry);
+    if (k->entry) {
+        k->handle = cl.CreateKernel(p->handle, ref->entry, &code);
+        status = cl_check(code, "clCreateKernel", context_record(c)->name);
+        if (status != CLG_OK)
+            status = error_prefix(status, "kernel '%s' of '%s'", ref->entry, ref->source);
+    }
+    if (status != CLG_OK) {
+        ocl_kernel_free(k);
+        return status;
+    }
+    *out_kernel = k;
+    return CLG_OK;
+}
+
+void ocl_kernel_free(ocl_kernel *k)
+{
+    if (!k)
+        return;
+    if (k->handle)
+        (void)cl.ReleaseKernel(k->handle);
+    memory_free(k->entry);
+    ocl_context_free(k->context);
+    memory_free(k);
+}
+
+static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
+{
+    cl_int code = cl.SetKernelArg(k->handle, index, size_bytes, data);
+    if (code == CL_SUCCESS)
+        return CLG_OK;
+    return error_prefix(cl_check(code, "clSetKernelArg", context_record(k->context)->name),
+                        "argument %u (%zu bytes) of kernel '%s' of '%s'", (unsigned)index, size_bytes, k->entry,
+                        k->program->name);
+}
+
+clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b)
+{
+    cl_mem memory = b ? ocl_buffer_handle(b) : NULL;
+    return set(k, index, sizeof memory, &memory);
+}
+
+clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
+{
+    return set(k, index, size_bytes, data);
+}
+
+void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, const size_t *local)
+{
+    /* n_dims is never 0, so the first launch differs from the zeroed record. */
+    uint64_t form[5] = {n_dims};
+    if (context_has_quirk(k->context, QUIRK_GLOBAL_SIZE_RECOMPILES)) {
+        for (uint32_t i = 0; i < n_dims; i++) {
+            form[1 + i] = local ? local[i] : global[i];
+            form[4] |= (uint64_t)(global[i] >= 65536) << i;
+        }
+        form[4] |= (uint64_t)(local == NULL) << 3;
+    }
+    if (memcmp(form, k->last_form, sizeof form) == 0)
+        return;
+    memcpy(k->last_form, form, sizeof form);
+    program_note_form(k->context, k->program, hash_bytes(form, sizeof form, hash_string(k->entry)));
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Capabilities proved by building and running cl/probe.cl. Extension strings decide alone where a driver is known
+ * to announce all it has: there a probe of what is not announced would cost a compile and prove nothing.
+ */
+#include "ocl/probe.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "ocl/program_build.h"
+#include "ocl/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define N_VALUES 16
+
+typedef enum proof { PROOF_FP16 = 1, PROOF_FP64, PROOF_SUBGROUPS, PROOF_DOT, PROOF_DOT_PTX, PROOF_END } proof;
+
+typedef struct proof_row {
+    const char *name;
+    const char *extension;   /* that announces it */
+    platform_family only_on; /* PLATFORM_OTHER: anywhere */
+} proof_row;
+
+static const proof_row proofs[PROOF_END] = {
+    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER},
+    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER},
+    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER},
+    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER},
+    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA},
+};
+
+/* Drivers that announce what they have. */
+static bool announces_all(platform_family family)
+{
+    switch (family) {
+    case PLATFORM_POCL:
+    case PLATFORM_RUSTICL:
+    case PLATFORM_CLOVER:
+    case PLATFORM_OCLGRIND:
+    case PLATFORM_INTEL_CPU:
+    case PLATFORM_INTEL_GPU:
+    case PLATFORM_INTEL_FPGA:
+    case PLATFORM_APPLE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_worth_trying(const ocl_context *c, proof which)
+{
+    const proof_row *row = &proofs[which];
+    const platform_family family = context_caps(c)->family;
+    if (row->only_on != PLATFORM_OTHER)
+        return row->only_on == family;
+    const char *at = strstr(context_record(c)->extensions, row->extension);
+    const char end = at ? at[strlen(row->extension)] : 'x';
+    return end == ' ' || end == '\0' || !announces_all(family);
+}
+
+/* ---- one proof --------------------------------------------------------------------------------------------- */
+
+static float input_of(proof which, int i)
+{
+    return which == PROOF_SUBGROUPS ? 3.0f : (float)i;
+}
+
+static float expected_of(proof which, int i)
+{
+    switch (which) {
+    case PROOF_FP16: { /* halves from 2048 on are even; halfway goes to the multiple of 4 */
+        const int sum = 2048 + i * i, even = sum & ~1;
+        return (float)(sum == even ? sum : (even & 2) ? even + 2 : even);
+    }
+    case PROOF_SUBGROUPS:
+        return 3.0f;
+    case PROOF_DOT:
+    case PROOF_DOT_PTX: /* (i, -1, 2, 3) . (1, i, -3, 4) + x */
+        return (float)(i - i - 6 + 12 + i);
+    default:
+        return (float)i;
+    }
+}
+
+typedef struct stage {
+    cl_program program;
+    cl_kernel kernel;
+    ocl_queue *queue;
+    ocl_buffer *x, *y;
+} stage;
+
+static void clear(stage *s)
+{
+    ocl_queue_free(s->queue); /* waits */
+    if (s->kernel)
+        (void)cl.ReleaseKernel(s->kernel);
+    if (s->program)
+        (void)cl.ReleaseProgram(s->program);
+    ocl_buffer_free(s->x);
+    ocl_buffer_free(s->y);
+}
+
+static clg_status build(ocl_context *c, proof which, stage *s)
+{
+    char prelude[32];
+    text source;
+    cl_int code;
+    snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n", (int)which);
+    const kernel_ref ref = {.source = "probe", .entry = "probe", .prelude = prelude};
+    CLG_TRY(program_text(&ref, &source));
+    clg_status status = program_compile(c, "probe", text_data(&source), source.size_bytes, true, &s->program);
+    text_deinit(&source);
+    CLG_TRY(status);
+    s->kernel = cl.CreateKernel(s->program, "probe", &code);
+    return cl_check(code, "clCreateKernel", context_record(c)->name);
+}
+
+static clg_status run(ocl_context *c, proof which, stage *s, float *y)
+{
+    const size_t n_bytes = N_VALUES * sizeof *y, n_items = N_VALUES;
+    for (int i = 0; i < N_VALUES; i++)
+        y[i] = input_of(which, i);
+    CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->x));
+    CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->y));
+    CLG_TRY(ocl_queue_create_own(c, &s->queue));
+    CLG_TRY(ocl_queue_write(s->queue, s->x, 0, y, n_bytes, true));
+    cl_mem x_handle = ocl_buffer_handle(s->x), y_handle = ocl_buffer_handle(s->y);
+    CL_TRY(c, SetKernelArg, (s->kernel, 0, sizeof x_handle, &x_handle));
+    CL_TRY(c, SetKernelArg, (s->kernel, 1, sizeof y_handle, &y_handle));
+    CL_TRY(c, EnqueueNDRangeKernel,
+           (ocl_queue_handle(s->queue), s->kernel, 1, NULL, &n_items, &n_items, 0, NULL, NULL));
+    return ocl_queue_read(s->queue, s->y, 0, y, n_bytes, true);
+}
+
+/* *out_proved is what the device showed. Only failures that say nothing about the capability are returned. */
+static clg_status prove(ocl_context *c, proof which, bool *out_proved)
+{
+    stage s = {0};
+    float y[N_VALUES];
+    *out_proved = false;
+    clg_status status = build(c, which, &s);
+    if (status == CLG_OK)
+        status = run(c, which, &s, y);
+    clear(&s);
+    if (status == CLG_OK) {
+        *out_proved = true;
+        for (int i = 0; i < N_VALUES; i++)
+            *out_proved = *out_proved && y[i] == expected_of(which, i);
+    }
+    log_write(CLG_LOG_DEBUG, "'%s' %s %s", context_record(c)->name, *out_proved ? "has" : "lacks", proofs[which].name);
+    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK : status;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------- */
+
+#define VERDICTS "probes 1"
+
+clg_status probe_device(ocl_context *c, device_caps *caps)
+{
+    uint8_t proved[PROOF_END] = {0};
+    char *known;
+    size_t n_bytes;
+    if (ocl_context_recall(c, VERDICTS, &known, &n_bytes)) {
+        if (n_bytes == sizeof proved)
+            memcpy(proved, known, sizeof proved);
+        memory_free(known);
+    } else {
+        n_bytes = 0;
+    }
+    if (n_bytes != sizeof proved) {
+        for (int which = PROOF_FP16; which < PROOF_END; which++) {
+            bool yes = false;
+            if (is_worth_trying(c, (proof)which))
+                CLG_TRY(prove(c, (proof)which, &yes));
+            proved[which] = yes;
+        }
+        ocl_context_remember(c, VERDICTS, "what the device can do", proved, sizeof proved);
+    }
+    caps->fp16 = proved[PROOF_FP16];
+    caps->fp64 = proved[PROOF_FP64];
+    caps->subgroups = proved[PROOF_SUBGROUPS];
+    caps->int8_dot = proved[PROOF_DOT] || proved[PROOF_DOT_PTX];
+    caps->matrix = false;
+    caps->probed = true;
+    return CLG_OK;
+}

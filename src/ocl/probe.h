@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Capabilities proved by building and running tiny kernels.
+ */
+#ifndef CLG_OCL_PROBE_H
+#define CLG_OCL_PROBE_H
+
+#include "ocl/context.h"
+
+/* Sets probed, fp16, fp64, subgroups, int8_dot and matrix. The verdicts are kept in the store, where they hold
+ * for this device, driver and library. What cannot be proved is false; fails for want of memory or when the
+ * device fails altogether. */
+clg_status probe_device(ocl_context *c, device_caps *caps);
+
+#endif

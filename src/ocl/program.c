@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of programs: each text is built once a context, whoever asks; binaries go to the store after their
+ * kernels ran.
+ */
+#include "ocl/program.h"
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "ocl/program_build.h"
+
+#include <string.h>
+
+/* Kernels of one program in one launch form each; more than this are not remembered. */
+#define MAX_FORMS 256
+
+clg_status program_table_init(program_table *t)
+{
+    CLG_TRY(mutex_init(&t->lock));
+    clg_status status = mutex_init(&t->storing);
+    if (status == CLG_OK) {
+        status = condition_init(&t->changed);
+        if (status == CLG_OK)
+            return CLG_OK;
+        mutex_deinit(&t->storing);
+    }
+    mutex_deinit(&t->lock);
+    return status;
+}
+
+void program_table_deinit(program_table *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        program *p = t->items[i];
+        if (p->handle)
+            (void)cl.ReleaseProgram(p->handle);
+        memory_free(p->forms);
+        memory_free(p->source);
+        memory_free(p->name);
+        memory_free(p);
+    }
+    memory_free(t->items);
+    map_deinit(&t->index);
+    condition_deinit(&t->changed);
+    mutex_deinit(&t->storing);
+    mutex_deinit(&t->lock);
+}
+
+/* ---- in the store: the number of launch forms, the forms, the binary ------------------------------------- */
+
+static size_t prefix_size(size_t n_forms)
+{
+    return (1 + n_forms) * sizeof(uint64_t);
+}
+
+/* False when the store has no usable entry: then p is as it was. */
+static bool load(ocl_context *c, program *p, const char *entry)
+{
+    char *data;
+    size_t n_bytes;
+    if (context_has_quirk(c, QUIRK_NO_BINARIES) || !store_get(c->store, p->key, &data, &n_bytes))
+        return false;
+    uint64_t n_forms = 0;
+    bool loaded = false;
+    if (n_bytes >= sizeof n_forms)
+        memcpy(&n_forms, data, sizeof n_forms);
+    if (n_bytes > sizeof n_forms && n_forms <= MAX_FORMS && n_bytes > prefix_size((size_t)n_forms) &&
+        MEMORY_RESERVE(p->forms, p->forms_capacity, (size_t)n_forms + 1) == CLG_OK) {
+        const size_t prefix = prefix_size((size_t)n_forms);
+        loaded = program_from_binary(c, p->name, entry, data + prefix, n_bytes - prefix, &p->handle) == CLG_OK;
+        if (loaded) {
+            memcpy(p->forms, data + sizeof n_forms, (size_t)n_forms * sizeof *p->forms);
+            p->n_forms = p->n_stored_forms = (size_t)n_forms;
+            p->is_frozen = true;
+        } else {
+            log_write(CLG_LOG_INFO, "kernel '%s': the driver refuses the stored binary, compiling anew: %s", p->name,
+                      error_text());
+        }
+    }
+    memory_free(data);
+    return loaded;
+}
+
+/* The binary with all forms launched so far, behind prefix_bytes. */
+static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data, size_t *out_n_bytes)
+{
+    cl_program fresh = NULL;
+    *out_data = NULL;
+    if (p->is_frozen && p->source)
+        CLG_TRY(program_compile(c, p->name, p->source, p->source_bytes, true, &fresh));
+    clg_status status = program_binary(c, fresh ? fresh : p->handle, prefix_bytes, out_data, out_n_bytes);
+    if (fresh)
+        (void)cl.ReleaseProgram(fresh);
+    p->is_frozen = true;
+    return status;
+}
+
+/* Writes p's binary with the n_forms that it had when the caller looked. */
+static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t n_forms)
+{
+    char *data;
+    size_t n_bytes;
+    const uint64_t n = n_forms;
+    const size_t prefix = prefix_size(n_forms);
+    CLG_TRY(read_binary(c, p, prefix, &data, &n_bytes));
+    memcpy(data, &n, sizeof n);
+    memcpy(data + sizeof n, forms, n_forms * sizeof *forms);
+    text what;
+    text_init(&what, 0);
+    text_printf(&what, "%s: program %s", context_record(c)->name, p->name);
+    if (what.status == CLG_OK)
+        store_put(c->store, p->key, text_data(&what), data, prefix + n_bytes);
+    clg_status status = what.status;
+    text_deinit(&what);
+    memory_free(data);
+    return status;
+}
+
+/* A copy of p's forms when some are not in the store. */
+static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *out_n)
+{
+    mutex_lock(&c->programs.lock);
+    bool is_new = p->handle && !p->building && p->n_forms > p->n_stored_forms;
+    *out_n = p->n_forms;
+    if (is_new)
+        memcpy(forms, p->forms, p->n_forms * sizeof *forms);
+    mutex_unlock(&c->programs.lock);
+    return is_new;
+}
+
+void ocl_programs_store(ocl_context *c)
+{
+    program_table *t = &c->programs;
+    uint64_t forms[MAX_FORMS];
+    if (context_has_quirk(c, QUIRK_NO_BINARIES) || !store_is_on_disk(c->store))
+        return;
+    mutex_lock(&t->storing);
+    mutex_lock(&t->lock);
+    size_t n = t->n;
+    mutex_unlock(&t->lock);
+    for (size_t i = 0; i < n; i++) {
+        mutex_lock(&t->lock);
+        program *p = t->items[i];
+        mutex_unlock(&t->lock);
+        size_t n_forms;
+        if (!take_new_forms(c, p, forms, &n_forms))
+            continue;
+        if (save(c, p, forms, n_forms) != CLG_OK)
+            log_write(CLG_LOG_WARNING, "the program '%s' is not stored: %s", p->name, error_text());
+        mutex_lock(&t->lock);
+        p->n_stored_forms = n_forms; /* after a failure too: once is enough */
+        mutex_unlock(&t->lock);
+    }
+    mutex_unlock(&t->storing);
+}
+
+void program_note_form(ocl_context *c, program *p, uint64_t form)
+{
+    bool known = false;
+    mutex_lock(&c->programs.lock);
+    for (size_t i = 0; i < p->n_forms && !known; i++)
+        known = p->forms[i] == form;
+    if (!known && p->n_forms < MAX_FORMS && MEMORY_RESERVE(p->forms, p->forms_capacity, p->n_forms + 1) == CLG_OK)
+        p->forms[p->n_forms++] = form;
+    mutex_unlock(&c->programs.lock);
+}
+
+/* ---- the table ------------------------------------------------------------------------------------------- */
+
+static clg_status add(program_table *t, hash128 key, const char *name, program **out_program)
+{
+    CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
+    program *p = memory_zalloc(1, sizeof *p);
+    if (!p)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    p->key = key;
+    p->name = memory_strdup(name);
+    clg_status status = p->name ? map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status != CLG_OK) {
+        memory_free(p->name);
+        memory_free(p);
+        return status;
+    }
+    t->items[t->n++] = p;
+    *out_program = p;
+    return CLG_OK;
+}
+
+/* Gives the program ready, or marked as being built by the caller (*out_build). */
+static clg_status find_or_claim(program_table *t, hash128 key, const char *name, program **out_program, bool *out_build)
+{
+    clg_status status = CLG_OK;
+    program *p = NULL;
+    mutex_lock(&t->lock);
+    for (;;) {
+        size_t at = map_get(&t->index, &key, sizeof key);
+        if (at == MAP_NONE) {
+            status = add(t, key, name, &p);
+            break;
+        }
+        p = t->items[at];
+        if (!p->building)
+            break;
+        condition_wait(&t->changed, &t->lock);
+    }
+    *out_build = status == CLG_OK && !p->handle;
+    if (*out_build)
+        p->building = true;
+    *out_program = p;
+    mutex_unlock(&t->lock);
+    return status;
+}
+
+/* Gives p its text where read_binary will want it. */
+static clg_status keep_source(const ocl_context *c, program *p, text *source)
+{
+    if (!context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || p->source)
+        return CLG_OK;
+    p->source_bytes = source->size_bytes;
+    return text_take(source, &p->source);
+}
+
+static clg_status build(ocl_context *c, program *p, const kernel_ref *ref, const text *source)
+{
+    if (load(c, p, ref->entry)) {
+        count(&c->n_loaded, 1);
+        return CLG_OK;
+    }
+    CLG_TRY(program_compile(c, p->name, text_data(source), source->size_bytes, false, &p->handle));
+    count(&c->n_compiled, 1);
+    log_write(CLG_LOG_INFO, "compiled '%s' for '%s'", p->name, context_record(c)->name);
+    return CLG_OK;
+}
+
+clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program)
+{
+    text source;
+    bool must_build;
+    *out_program = NULL;
+    CLG_TRY(program_text(ref, &source));
+    hash128 key = context_key(c, "program " PROGRAM_OPTIONS, text_data(&source), source.size_bytes);
+    clg_status status = find_or_claim(&c->programs, key, ref->source, out_program, &must_build);
+    if (status == CLG_OK && must_build) {
+        program *p = *out_program;
+        status = build(c, p, ref, &source);
+        if (status == CLG_OK)
+            status = keep_source(c, p, &source);
+        mutex_lock(&c->programs.lock);
+        p->building = false; /* without a handle after a failure: the next to ask tries again */
+        condition_broadcast(&c->programs.changed);
+        mutex_unlock(&c->programs.lock);
+    }
+    text_deinit(&source);
+    if (status != CLG_OK)
+        *out_program = NULL;
+    return status;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Programs of a context: text in, cl_program out; from memory, from the store, or from the driver's compiler.
+ *
+ * A binary is worth storing only after its kernels ran: drivers compile late, PoCL once for each (kernel, local
+ * size) at its first launch. So each program keeps the set of *launch forms* seen, the store keeps the set that
+ * a binary has inside, and a program with forms of its own is written out anew.
+ *
+ * PoCL gives a program's binary as it was at the first reading, or as it was given: later forms are not in it. But
+ * a new program of the same text has them all, out of PoCL's own cache, so there the text is kept.
+ */
+#ifndef CLG_OCL_PROGRAM_H
+#define CLG_OCL_PROGRAM_H
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/threads.h"
+#include "ocl/cl_api.h"
+#include "ocl/ocl.h"
+
+typedef struct program {
+    hash128 key;
+    char *name; /* of the ref that asked first: "gemm_wide" */
+    cl_program handle;
+    bool building;
+    bool is_frozen; /* the driver will give the binary that it gave or got before */
+    char *source;   /* NULL where it is not needed again */
+    size_t source_bytes;
+    uint64_t *forms; /* launch forms seen; the first n_stored_forms are in the stored binary */
+    size_t n_forms, n_stored_forms, forms_capacity;
+} program;
+
+typedef struct program_table {
+    mutex lock;    /* guards all of it; not held while a driver compiles */
+    mutex storing; /* one thread writes binaries at a time */
+    condition changed;
+    program **items;
+    size_t n, capacity;
+    map index; /* key -> position in items */
+} program_table;
+
+clg_status program_table_init(program_table *t);
+void program_table_deinit(program_table *t);
+
+/* The program of a ref, built; it lives as long as the context. Two threads that ask for one text build it
+ * once. */
+clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program);
+/* A kernel of the program is about to be launched in this form. */
+void program_note_form(ocl_context *c, program *p, uint64_t form);
+
+/* The whole text of a ref: prelude, then the embedded source, or the common types and the generated body. */
+struct text;
+clg_status program_text(const kernel_ref *ref, struct text *out_text);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the bytes of weights come from: the model's own, or files beside it. A location is a name below the
+ * model's folder, links resolved: a model cannot read what its user did not give it.
+ */
+#include "base/files.h"
+#include "onnx/onnx_internal.h"
+
+#include <string.h>
+
+struct onnx_source {
+    refcount refs;
+    file_view view; /* of a file */
+    void *copy;     /* or the bytes themselves */
+    size_t copy_bytes;
+};
+
+static clg_status create(onnx_source **out_source)
+{
+    *out_source = memory_zalloc(1, sizeof **out_source);
+    if (!*out_source) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    refcount_init(&(*out_source)->refs);
+    return CLG_OK;
+}
+
+clg_status onnx_source_open(const char *path, onnx_source **out_source)
+{
+    CLG_TRY(create(out_source));
+    clg_status status = file_view_open(path, &(*out_source)->view);
+    if (status != CLG_OK) {
+        onnx_source_release(*out_source);
+        *out_source = NULL;
+    }
+    return status;
+}
+
+clg_status onnx_source_copy(const void *data, size_t size_bytes, onnx_source **out_source)
+{
+    CLG_TRY(create(out_source));
+    onnx_source *s = *out_source;
+    s->copy = memory_alloc_aligned(size_bytes);
+    if (!s->copy) {
+        onnx_source_release(s);
+        *out_source = NULL;
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    if (size_bytes > 0) memcpy(s->copy, data, size_bytes);
+    s->copy_bytes = size_bytes;
+    return CLG_OK;
+}
+
+const void *onnx_source_data(const onnx_source *s, size_t *out_size_bytes)
+{
+    *out_size_bytes = s->copy ? s->copy_bytes : s->view.size_bytes;
+    return s->copy ? s->copy : s->view.data;
+}
+
+static void retain(void *source) { refcount_retain(&((onnx_source *)source)->refs); }
+
+void onnx_source_release(void *source)
+{
+    onnx_source *s = source;
+    if (!s || !refcount_release(&s->refs)) return;
+    file_view_close(&s->view);
+    memory_free_aligned(s->copy);
+    memory_free(s);
+}
+
+tensor_owner onnx_source_owner(onnx_source *s)
+{
+    return (tensor_owner){.retain = retain, .release = onnx_source_release, .user = s};
+}
+
+/* ---- external data -------------------------------------------------------------------------------------- */
+
+/* Opens a file of external data, once however many tensors lie in it. */
+static clg_status open_file(importer *im, const char *location, const char *path, onnx_source **out_source)
+{
+    size_t at = map_get_string(&im->file_index, location);
+    if (at != MAP_NONE) {
+        *out_source = im->files[at];
+        return CLG_OK;
+    }
+    CLG_TRY(MEMORY_RESERVE(im->files, im->files_capacity, im->n_files + 1));
+    CLG_TRY(map_set_string(&im->file_index, location, im->n_files));
+    clg_status status = onnx_source_open(path, out_source);
+    im->files[im->n_files++] = *out_source;
+    return status;
+}
+
+static clg_status find_file(importer *im, const char *location, const char *path, onnx_source **out_source)
+{
+    char shown[NAME_TEXT_BYTES];
+    bool is_below;
+    *out_source = NULL;
+    if (!file_exists(path)) {
+        if (im->flags & ONNX_ALLOW_MISSING_DATA) return CLG_OK;
+        error_set(CLG_ERROR_IO, "the file '%s' with the model's data is not there", name_text(location, shown));
+        error_hint("put it beside the model, under this name");
+        return CLG_ERROR_IO;
+    }
+    CLG_TRY(file_is_below(im->folder, path, &is_below));
+    if (!is_below) {
+        return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' lies outside of the model's folder",
+                         name_text(location, shown));
+    }
+    return open_file(im, location, path, out_source);
+}
+
+static clg_status external_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
+                                  const char **out_missing)
+{
+    char shown[NAME_TEXT_BYTES];
+    const char *location;
+    char *path;
+    onnx_source *file = NULL;
+    CLG_TRY(importer_name(&im->names[3], proto->location, "a location of data", &location));
+    if (!file_name_is_inside(location)) {
+        return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' lies outside of the model's folder",
+                         name_text(location, shown));
+    }
+    *out_missing = location;
+    if (!im->folder) {
+        if (im->flags & ONNX_ALLOW_MISSING_DATA) return CLG_OK;
+        return error_set(CLG_ERROR_IO, "the data is in the file '%s', which a model in memory cannot have beside it",
+                         name_text(location, shown));
+    }
+    CLG_TRY(file_join(im->folder, location, &path));
+    clg_status status = find_file(im, location, path, &file);
+    memory_free(path);
+    if (status != CLG_OK || !file) return status;
+    size_t size_bytes;
+    const void *data = onnx_source_data(file, &size_bytes);
+    tensor_owner owner = onnx_source_owner(file);
+    return tensor_proto_resolve(proto, data, size_bytes, &owner, out_tensor);
+}
+
+clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor, const char **out_missing)
+{
+    *out_tensor = NULL;
+    *out_missing = NULL;
+    if (proto->is_external) return external_tensor(im, proto, out_tensor, out_missing);
+    tensor_owner owner = onnx_source_owner(im->model);
+    return tensor_proto_to_tensor(proto, &owner, out_tensor);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GraphProto and NodeProto. Names are given to values before any node is read, so that nodes may come in any
+ * order and subgraphs find what the graphs around them give: initializers, inputs, outputs of nodes; then nodes,
+ * outputs, declared types.
+ */
+#include "base/log.h"
+#include "onnx/onnx_internal.h"
+
+#include <string.h>
+
+/* Fields of the messages read here. */
+enum {
+    GRAPH_NODE = 1,
+    GRAPH_NAME = 2,
+    GRAPH_INITIALIZER = 5,
+    GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
+    GRAPH_VALUE_INFO = 13,
+    GRAPH_SPARSE_INITIALIZER = 15
+};
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
+
+clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what, const char **out_name)
+{
+    *out_name = "";
+    if (bytes.size_bytes == 0) return CLG_OK;
+    if (memchr(bytes.data, '\0', bytes.size_bytes)) {
+        return error_set(CLG_ERROR_INVALID_MODEL, "the name of %s contains a NUL byte", what);
+    }
+    CLG_TRY(MEMORY_RESERVE(buffer->data, buffer->capacity, bytes.size_bytes + 1));
+    memcpy(buffer->data, bytes.data, bytes.size_bytes);
+    buffer->data[bytes.size_bytes] = '\0';
+    *out_name = buffer->data;
+    return CLG_OK;
+}
+
+/* ---- names across scopes ---------------------------------------------------------------------------------- */
+
+/* A name read at the bottom of deep graphs becomes a value in each of them: this bounds what that costs. */
+#define MAX_CAPTURES ((size_t)1 << 18)
+
+/* The value of that name as this scope sees it: its own, or one from around it, brought in scope by scope.
+ * VALUE_NONE when there is none. */
+static clg_status find_in_scope(importer *im, const scope *s, const char *name, value_id *out_value)
+{
+    value_id outer;
+    *out_value = graph_find_value(s->g, name);
+    if (*out_value != VALUE_NONE || !s->outer) return CLG_OK;
+    CLG_TRY(find_in_scope(im, s->outer, name, &outer));
+    if (outer == VALUE_NONE) return CLG_OK;
+    if (++im->n_captures > MAX_CAPTURES) {
+        return error_set(CLG_ERROR_INVALID_MODEL, "subgraphs read more than %zu values from around them",
+                         MAX_CAPTURES);
+    }
+    return graph_add_outer(s->g, name, outer, out_value);
+}
+
+/* The same; a name that nothing has becomes a value that nothing gives, for graph_check to name. */
+static clg_status find_or_add(importer *im, const scope *s, const char *name, value_id *out_value)
+{
+    CLG_TRY(find_in_scope(im, s, name, out_value));
+    return *out_value == VALUE_NONE ? graph_add_value(s->g, name, out_value) : CLG_OK;
+}
+
+/* ---- initializers and inputs -------------------------------------------------------------------------------- */
+
+static clg_status add_missing_constant(graph *g, const char *name, const tensor_proto *proto, const char *file)
+{
+    value_id v;
+    const char *copy = arena_strdup(&g->memory, file);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    CLG_TRY(graph_add_value(g, name, &v));
+    g->values[v].dtype = proto->dtype;
+    g->values[v].dims = proto->dims;
+    g->values[v].missing_file = copy;
+    return CLG_OK;
+}
+
+static clg_status read_initializer(importer *im, const scope *s, const wire_cursor *message)
+{
+    tensor_proto proto;
+    tensor *t;
+    const char *name, *missing;
+    value_id v;
+    CLG_TRY(tensor_proto_parse(message, &proto));
+    CLG_TRY(importer_name(&im->names[0], proto.name, "an initializer", &name));
+    if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an initializer has no name");
+    clg_status status = importer_tensor(im, &proto, &t, &missing);
+    if (status == CLG_OK && !t) return add_missing_constant(s->g, name, &proto, missing);
+    if (status == CLG_OK) status = graph_add_constant(s->g, name, t, &v);
+    tensor_free(t);
+    return status;
+}
+
+static clg_status refuse_sparse(const wire_cursor *message)
+{
+    wire_cursor c = *message, values;
+    tensor_proto proto;
+    char shown[NAME_TEXT_BYTES] = "";
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        CLG_TRY(wire_next(&c, &field));
+        if (field.number != 1) continue;
+        name_buffer buffer = {0};
+        const char *name;
+        CLG_TRY(wire_get_message(&c, &field, &values));
+        CLG_TRY(tensor_proto_parse(&values, &proto));
+        if (importer_name(&buffer, proto.name, "an initializer", &name) == CLG_OK) (void)name_text(name, shown);
+        memory_free(buffer.data);
+    }
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "the initializer '%s' is a sparse tensor, which is not supported",
+                     shown);
+}
+
+/* Until IR 3 every initializer was an input too: it is a constant then, not an input of ours. */
+static clg_status read_input(importer *im, const scope *s, const wire_cursor *message)
+{
+    wire_bytes bytes;
+    const char *name;
+    value_id v;
+    char shown[NAME_TEXT_BYTES];
+    CLG_TRY(importer_type_name(message, &bytes));
+    CLG_TRY(importer_name(&im->names[0], bytes, "an input", &name));
+    if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an input has no name");
+    v = graph_find_value(s->g, name);
+    if (v != VALUE_NONE && (s->g->values[v].constant || s->g->values[v].missing_file)) return CLG_OK;
+    CLG_TRY(graph_add_value(s->g, name, &v));
+    CLG_TRY(graph_add_input(s->g, v));
+    /* Inputs of subgraphs need not say what they are: the operator around them does. */
+    clg_status status = importer_type(s->g, message, v, s->outer == NULL);
+    return status == CLG_OK ? status : error_prefix(status, "input '%s'", name_text(name, shown));
+}
+
+/* ---- nodes ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a NodeProto is a Constant of the default domain. */
+static bool is_constant_node(const wire_cursor *message)
+{
+    wire_cursor c = *message;
+    wire_field field;
+    bool is_constant = false;
+    while (!wire_at_end(&c) && wire_next(&c, &field) == CLG_OK) {
+        wire_bytes bytes;
+        if (field.number != NODE_OP_TYPE && field.number != NODE_DOMAIN) continue;
+        if (wire_get_bytes(&field, &bytes) != CLG_OK) return false;
+        if (field.number == NODE_OP_TYPE) is_constant = wire_bytes_equal(bytes, "Constant");
+        if (field.number == NODE_DOMAIN && bytes.size_bytes > 0 && !wire_bytes_equal(bytes, "ai.onnx")) return false;
+    }
+    return is_constant;
+}
+
+/* A name given twice is an error, with one exception below. */
+static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *message)
+{
+    wire_cursor c = *message;
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        wire_bytes bytes;
+        const char *name;
+        CLG_TRY(wire_next(&c, &field));
+        if (field.number != NODE_OUTPUT) continue;
+        CLG_TRY(wire_get_bytes(&field, &bytes));
+        CLG_TRY(importer_name(&im->names[0], bytes, "an output of a node", &name));
+        value_id v = graph_find_value(s->g, name);
+        bool may_be_there = v != VALUE_NONE && !value_is_defined(&s->g->values[v]) && is_constant_node(message);
+        if (name[0] && !may_be_there) CLG_TRY(graph_add_value(s->g, name, &v));
+    }
+    return CLG_OK;
+}
+
+/* Models edited by hand are around in which a second Constant node gives a name again. The runtimes that accept them
+ * take the last, and so do we. */
+static void drop_earlier_constant(graph *g, value_id v)
+{
+    char shown[NAME_TEXT_BYTES];
+    if (v == VALUE_NONE || g->values[v].producer == NODE_NONE) return;
+    const node *earlier = &g->nodes[g->values[v].producer];
+    if (strcmp(earlier->op_type, "Constant") != 0 || earlier->domain[0]) return;
+    log_write(CLG_LOG_WARNING, "two Constant nodes give '%s': the last one counts", name_text(g->values[v].name, shown));
+    graph_remove_node(g, g->values[v].producer);
+}
+
+static clg_status append_id(id_list *list, value_id v)
+{
+    CLG_TRY(MEMORY_RESERVE(list->ids, list->capacity, list->n + 1));
+    list->ids[list->n++] = v;
+    return CLG_OK;
+}
+
+typedef struct node_reading {
+    wire_bytes name, op_type, domain;
+} node_reading;
+
+static clg_status read_node_field(importer *im, const scope *s, const wire_field *field, node_reading *r)
+{
+    wire_bytes bytes;
+    const char *name;
+    value_id v = VALUE_NONE;
+    switch (field->number) {
+    case NODE_INPUT:
+        CLG_TRY(wire_get_bytes(field, &bytes));
+        CLG_TRY(importer_name(&im->names[0], bytes, "an input of a node", &name));
+        if (name[0]) CLG_TRY(find_or_add(im, s, name, &v));
+        return append_id(&im->inputs, v);
+    case NODE_OUTPUT:
+        CLG_TRY(wire_get_bytes(field, &bytes));
+        CLG_TRY(importer_name(&im->names[0], bytes, "an output of a node", &name));
+        return append_id(&im->outputs, graph_find_value(s->g, name));
+    case NODE_NAME: return wire_get_bytes(field, &r->name);
+    case NODE_OP_TYPE: return wire_get_bytes(field, &r->op_type);
+    case NODE_DOMAIN: return wire_get_bytes(field, &r->domain);
+    default: return CLG_OK;
+    }
+}
+
+static clg_status read_node(importer *im, const scope *s, const wire_cursor *message)
+{
+    wire_cursor c = *message;
+    node_reading r = {{.data = ""}, {.data = ""}, {.data = ""}};
+    const char *name, *op_type, *domain;
+    node_id n;
+    im->inputs.n = im->outputs.n = 0;
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        CLG_TRY(wire_next(&c, &field));
+        CLG_TRY(read_node_field(im, s, &field, &r));
+    }
+    CLG_TRY(importer_name(&im->names[1], r.name, "a node", &name));
+    CLG_TRY(importer_name(&im->names[2], r.op_type, "an operator", &op_type));
+    CLG_TRY(importer_name(&im->names[3], r.domain, "a domain", &domain));
+    if (strcmp(domain, DOMAIN_INTERNAL) == 0) {
+        return error_set(CLG_ERROR_INVALID_MODEL, "a node is of the domain '%s', which models cannot use", domain);
+    }
+    bool is_constant = strcmp(op_type, "Constant") == 0 && !domain_canonical(domain)[0] && im->outputs.n == 1;
+    if (is_constant) drop_earlier_constant(s->g, im->outputs.ids[0]);
+    CLG_TRY(graph_add_node(s->g, domain, op_type, name, im->inputs.n, im->inputs.ids, im->outputs.n,
+                           im->outputs.ids, &n));
+    c = *message;
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        wire_cursor inner;
+        CLG_TRY(wire_next(&c, &field));
+        if (field.number != NODE_ATTRIBUTE) continue;
+        CLG_TRY(wire_get_message(&c, &field, &inner));
+        CLG_TRY(importer_attribute(im, s, &inner, n));
+    }
+    return CLG_OK;
+}
+
+/* ---- outputs and declared types --------------------------------------------------------------------------------- */
+
+static clg_status read_output(importer *im, const scope *s, const wire_cursor *message)
+{
+    wire_bytes bytes;
+    const char *name;
+    value_id v;
+    char shown[NAME_TEXT_BYTES];
+    CLG_TRY(importer_type_name(message, &bytes));
+    CLG_TRY(importer_name(&im->names[0], bytes, "an output", &name));
+    if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an output has no name");
+    CLG_TRY(find_or_add(im, s, name, &v));
+    CLG_TRY(graph_add_output(s->g, v));
+    if (s->g->values[v].is_input || s->g->values[v].constant) return CLG_OK;
+    clg_status status = importer_type(s->g, message, v, false);
+    return status == CLG_OK ? status : error_prefix(status, "output '%s'", name_text(name, shown));
+}
+
+static clg_status read_value_info(importer *im, const scope *s, const wire_cursor *message)
+{
+    wire_bytes bytes;
+    const char *name;
+    char shown[NAME_TEXT_BYTES];
+    CLG_TRY(importer_type_name(message, &bytes));
+    CLG_TRY(importer_name(&im->names[0], bytes, "a value", &name));
+    value_id v = graph_find_value(s->g, name);
+    if (v == VALUE_NONE || s->g->values[v].producer == NODE_NONE) return CLG_OK;
+    clg_status status = importer_type(s->g, message, v, false);
+    return status == CLG_OK ? status : error_prefix(status, "value '%s'", name_text(name, shown));
+}
+
+/* ---- the whole graph --------------------------------------------------------------------------------------------- */
+
+typedef clg_status (*field_reader)(importer *im, const scope *s, const wire_cursor *message);
+
+static clg_status each_field(importer *im, const scope *s, const wire_cursor *message, uint32_t number,
+                             field_reader read)
+{
+    wire_cursor c = *message;
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        wire_cursor inner;
+        CLG_TRY(wire_next(&c, &field));
+        if (field.number != number) continue;
+        CLG_TRY(wire_get_message(&c, &field, &inner));
+        CLG_TRY(read(im, s, &inner));
+    }
+    return CLG_OK;
+}
+
+static clg_status read_sparse(importer *im, const scope *s, const wire_cursor *message)
+{
+    (void)im;
+    (void)s;
+    return refuse_sparse(message);
+}
+
+static clg_status read_graph_name(importer *im, const scope *s, const wire_cursor *message)
+{
+    wire_cursor c = *message;
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        wire_bytes bytes;
+        const char *name;
+        CLG_TRY(wire_next(&c, &field));
+        if (field.number != GRAPH_NAME) continue;
+        CLG_TRY(wire_get_bytes(&field, &bytes));
+        CLG_TRY(importer_name(&im->names[0], bytes, "the graph", &name));
+        s->g->name = arena_strdup(&s->g->memory, name);
+        if (!s->g->name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return CLG_OK;
+}
+
+clg_status importer_graph(importer *im, const scope *s, const wire_cursor *message)
+{
+    static const struct {
+        uint32_t number;
+        field_reader read;
+    } readings[] = {{GRAPH_INITIALIZER, read_initializer},
+                    {GRAPH_SPARSE_INITIALIZER, read_sparse},
+                    {GRAPH_INPUT, read_input},
+                    {GRAPH_NODE, name_outputs},
+                    {GRAPH_NODE, read_node},
+                    {GRAPH_OUTPUT, read_output},
+                    {GRAPH_VALUE_INFO, read_value_info}};
+    CLG_TRY(read_graph_name(im, s, message));
+    for (size_t i = 0; i < sizeof readings / sizeof readings[0]; i++) {
+        CLG_TRY(each_field(im, s, message, readings[i].number, readings[i].read));
+    }
+    return CLG_OK;
+}

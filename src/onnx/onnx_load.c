@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ModelProto: what kind of file it is, which operator sets it imports, and its graph.
+ */
+#include "base/files.h"
+#include "base/log.h"
+#include "onnx/onnx_internal.h"
+
+/* Fields of ModelProto, OperatorSetIdProto and FunctionProto. */
+enum {
+    MODEL_IR_VERSION = 1,
+    MODEL_PRODUCER_NAME = 2,
+    MODEL_PRODUCER_VERSION = 3,
+    MODEL_GRAPH = 7,
+    MODEL_OPSET_IMPORT = 8,
+    MODEL_FUNCTIONS = 25
+};
+enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
+enum { FUNCTION_NAME = 1, FUNCTION_DOMAIN = 10 };
+
+/* The newest IR whose changes the importer was compared with; newer ones load with a warning. */
+#define NEWEST_IR 13
+
+typedef struct model_reading {
+    int64_t ir_version;
+    wire_bytes producer_name, producer_version;
+    wire_cursor graph;
+    bool has_graph;
+} model_reading;
+
+static clg_status read_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field)
+{
+    wire_cursor message;
+    wire_bytes domain = {.data = ""};
+    int64_t version = 0;
+    const char *name;
+    CLG_TRY(wire_get_message(c, field, &message));
+    while (!wire_at_end(&message)) {
+        wire_field part;
+        CLG_TRY(wire_next(&message, &part));
+        if (part.number == OPSET_DOMAIN) CLG_TRY(wire_get_bytes(&part, &domain));
+        if (part.number == OPSET_VERSION) CLG_TRY(wire_get_int(&part, &version));
+    }
+    CLG_TRY(importer_name(&im->names[0], domain, "a domain", &name));
+    return graph_set_opset(g, name, version);
+}
+
+static clg_status refuse_function(importer *im, const wire_cursor *c, const wire_field *field)
+{
+    wire_cursor message;
+    wire_bytes name = {.data = ""}, domain = {.data = ""};
+    const char *names[2];
+    char shown[NAME_TEXT_BYTES];
+    CLG_TRY(wire_get_message(c, field, &message));
+    while (!wire_at_end(&message)) {
+        wire_field part;
+        CLG_TRY(wire_next(&message, &part));
+        if (part.number == FUNCTION_NAME) CLG_TRY(wire_get_bytes(&part, &name));
+        if (part.number == FUNCTION_DOMAIN) CLG_TRY(wire_get_bytes(&part, &domain));
+    }
+    CLG_TRY(importer_name(&im->names[0], name, "a function", &names[0]));
+    CLG_TRY(importer_name(&im->names[1], domain, "a domain", &names[1]));
+    return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                     "the model defines the function %s itself, and functions of a model are not supported",
+                     operator_text(names[1], names[0], shown));
+}
+
+static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c, const wire_field *field,
+                                   model_reading *r)
+{
+    switch (field->number) {
+    case MODEL_IR_VERSION: return wire_get_int(field, &r->ir_version);
+    case MODEL_PRODUCER_NAME: return wire_get_bytes(field, &r->producer_name);
+    case MODEL_PRODUCER_VERSION: return wire_get_bytes(field, &r->producer_version);
+    case MODEL_OPSET_IMPORT: return read_opset(im, g, c, field);
+    case MODEL_FUNCTIONS: return refuse_function(im, c, field);
+    case MODEL_GRAPH:
+        if (r->has_graph) return error_set(CLG_ERROR_INVALID_MODEL, "there are two graphs in the file");
+        r->has_graph = true;
+        return wire_get_message(c, field, &r->graph);
+    default: return CLG_OK; /* texts, metadata, training */
+    }
+}
+
+static clg_status set_producer(importer *im, graph *g, const model_reading *r)
+{
+    const char *name, *version;
+    CLG_TRY(importer_name(&im->names[0], r->producer_name, "the producer", &name));
+    CLG_TRY(importer_name(&im->names[1], r->producer_version, "the producer", &version));
+    g->producer = arena_printf(&g->memory, "%s%s%s", name, name[0] && version[0] ? " " : "", version);
+    return g->producer ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static clg_status read_model(importer *im, graph *g)
+{
+    size_t size_bytes;
+    const void *data = onnx_source_data(im->model, &size_bytes);
+    wire_cursor c = wire_open(data, size_bytes);
+    model_reading r = {.producer_name = {.data = ""}, .producer_version = {.data = ""}};
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        CLG_TRY(wire_next(&c, &field));
+        CLG_TRY(read_model_field(im, g, &c, &field, &r));
+    }
+    if (!r.has_graph || r.ir_version < 1) {
+        return error_set(CLG_ERROR_INVALID_MODEL, "this is no ONNX model: it has no %s",
+                         r.has_graph ? "IR version" : "graph");
+    }
+    if (r.ir_version > NEWEST_IR) {
+        log_write(CLG_LOG_WARNING, "the model is of IR version %lld, newer than %d, the newest that clgraph knows",
+                  (long long)r.ir_version, NEWEST_IR);
+    }
+    g->ir_version = r.ir_version;
+    if (r.ir_version < 3 && g->n_opsets == 0) CLG_TRY(graph_set_opset(g, "", 1));
+    CLG_TRY(set_producer(im, g, &r));
+    im->opsets = g;
+    scope top = {.g = g};
+    return importer_graph(im, &top, &r.graph);
+}
+
+static void importer_deinit(importer *im)
+{
+    memory_free(im->outputs.ids);
+    memory_free(im->inputs.ids);
+    for (size_t i = 0; i < sizeof im->names / sizeof im->names[0]; i++) memory_free(im->names[i].data);
+    arena_deinit(&im->memory);
+    for (size_t i = 0; i < im->n_files; i++) onnx_source_release(im->files[i]);
+    memory_free(im->files);
+    map_deinit(&im->file_index);
+    onnx_source_release(im->model);
+}
+
+static clg_status load(importer *im, graph **out_graph)
+{
+    graph *g;
+    CLG_TRY(graph_create("", &g));
+    clg_status status = read_model(im, g);
+    if (status != CLG_OK) {
+        graph_free(g);
+        return status;
+    }
+    *out_graph = g;
+    return CLG_OK;
+}
+
+clg_status onnx_load_file(const char *path, unsigned flags, graph **out_graph)
+{
+    clg_status status;
+    importer im = {.flags = flags};
+    char *folder = NULL;
+    *out_graph = NULL;
+    CLG_TRY_GOTO(file_folder(path, &folder), done);
+    im.folder = folder;
+    CLG_TRY_GOTO(onnx_source_open(path, &im.model), done);
+    status = load(&im, out_graph);
+    if (status != CLG_OK) (void)error_prefix(status, "'%s'", path);
+done:
+    importer_deinit(&im);
+    memory_free(folder);
+    return status;
+}
+
+clg_status onnx_load_memory(const void *data, size_t size_bytes, unsigned flags, graph **out_graph)
+{
+    clg_status status;
+    importer im = {.flags = flags};
+    *out_graph = NULL;
+    CLG_TRY_GOTO(onnx_source_copy(data, size_bytes, &im.model), done);
+    status = load(&im, out_graph);
+done:
+    importer_deinit(&im);
+    return status;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Candidates for a convolution: which kernel it goes to and how each wants to be called.
+ */
+#ifndef CLG_OPS_CONV_H
+#define CLG_OPS_CONV_H
+
+#include "ops/epilogue.h"
+#include "ops/window.h"
+
+/* x: input 0 [batch, groups * ic, D, H, W], weight: input 1 [groups * oc, ic, KD, KH, KW], y: output 0. */
+typedef struct conv_job {
+    clg_dtype dtype;
+    int64_t batch, groups, ic, oc; /* ic and oc of one group */
+    window_axis axes[WINDOW_MAX_AXES];
+    bool weight_constant;
+    epilogue tail; /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
+} conv_job;
+
+clg_status conv_add(lower_context *c, const conv_job *j);
+
+#endif

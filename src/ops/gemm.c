@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/gemm.h"
+
+#include "ops/work.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static double job_flops(const gemm_job *j)
+{
+    return 2.0 * (double)j->batch * (double)j->m * (double)j->n * (double)j->k;
+}
+
+static double job_bytes(const gemm_job *j)
+{
+    const double elements =
+        (double)j->m * (double)j->k + (double)j->k * (double)j->n + (double)j->m * (double)j->n;
+    return (double)j->batch * elements * (double)clg_dtype_size(j->dtype);
+}
+
+static void matrix_args(step_builder *b, step *s, const gemm_matrix *x, clg_dtype dtype)
+{
+    step_arg_buffer(b, s, x->at, dtype);
+    step_arg_int(b, s, x->rs);
+    step_arg_int(b, s, x->cs);
+    step_arg_long(b, s, x->b0);
+    step_arg_long(b, s, x->b1);
+}
+
+static void size_args(step_builder *b, step *s, const gemm_job *j)
+{
+    step_arg_int(b, s, j->m);
+    step_arg_int(b, s, j->n);
+    step_arg_int(b, s, j->k);
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->batch_in);
+}
+
+/* ---- wide: cl/gemm_wide.cl ------------------------------------------------------------------------- */
+
+#define WIDE_KC 512
+#define WIDE_MC 256
+
+/* The register tile for this device, and how the work is cut. */
+typedef struct wide_tile {
+    int vec, mr, nrv;
+    int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
+} wide_tile;
+
+static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
+{
+    wide_tile t = {.vec = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4};
+    t.mr = t.vec == 16 ? 12 : 6;
+    t.nrv = j->n <= t.vec ? 1 : 2;
+    t.nr = (int64_t)t.nrv * t.vec;
+    t.tile_m = ceil_div(j->m, ceil_div(j->m, t.mr));
+    t.tiles = ceil_div(j->m, t.tile_m);
+    t.panels = ceil_div(j->n, t.nr);
+    /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
+    const int64_t wanted = 4 * (int64_t)(c->caps->compute_units ? c->caps->compute_units : 1);
+    const int64_t most = WIDE_MC / t.tile_m, across = t.panels * j->batch;
+    const int64_t splits = across >= wanted ? 1 : ceil_div(wanted, across);
+    int64_t rows = ceil_div(t.tiles, splits);
+    rows = rows < most ? rows : most;
+    t.group_tiles = ceil_div(t.tiles, ceil_div(t.tiles, rows));
+    /* A group that is over in no time costs more than its work. */
+    const int64_t work = 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1;
+    const int64_t spare = across * ceil_div(t.tiles, t.group_tiles) / wanted;
+    t.group_panels = ceil_div(100000, work);
+    t.group_panels = t.group_panels < spare ? t.group_panels : spare;
+    t.group_panels = t.group_panels < 1 ? 1 : t.group_panels > t.panels ? t.panels : t.group_panels;
+    return t;
+}
+
+static const char *wide_prelude(lower_context *c, const gemm_job *j, const wide_tile *t,
+                                bool a_packed, bool b_packed)
+{
+    return prelude_text(
+        &c->build,
+        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_MC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
+        (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, WIDE_KC, WIDE_MC, a_packed, b_packed,
+        epilogue_prelude(c, &j->tail));
+}
+
+/* Which batches of a matrix differ: those with a stride of 0 are packed once. */
+typedef struct packed_batch {
+    int64_t outer, inner;
+} packed_batch;
+
+static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
+{
+    const int64_t outer = j->batch / j->batch_in;
+    return (packed_batch){x->b0 != 0 ? outer : 1, x->b1 != 0 ? j->batch_in : 1};
+}
+
+/* Replaces x by its packed form: `lines` tiles or panels of `line` x k elements. */
+static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job *j,
+                               const wide_tile *t, const gemm_matrix *x, bool is_a)
+{
+    step_builder *b = &c->build;
+    const packed_batch batches = count_batches(j, x);
+    const int64_t line = is_a ? t->tile_m : t->nr, lines = is_a ? t->tiles : t->panels;
+    const int64_t one = lines * line * j->k, count = batches.outer * batches.inner;
+    char recipe[256];
+    (void)snprintf(recipe, sizeof recipe,
+                   "gemm_%c line=%lld vec=%d k=%lld n=%lld rs=%lld cs=%lld b=%lldx%lld/%lld,%lld",
+                   is_a ? 'a' : 'b', (long long)line, t->vec, (long long)j->k,
+                   (long long)(is_a ? j->m : j->n), (long long)x->rs, (long long)x->cs,
+                   (long long)batches.outer, (long long)batches.inner, (long long)x->b0,
+                   (long long)x->b1);
+    const operand to =
+        step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * clg_dtype_size(j->dtype));
+    step *s = step_pack_kernel(b, way, to, "gemm_wide", is_a ? "gemm_pack_a" : "gemm_pack_b",
+                               wide_prelude(c, j, t, is_a, !is_a));
+    step_arg_int(b, s, is_a ? j->m : j->k);
+    step_arg_int(b, s, is_a ? j->k : j->n);
+    step_arg_int(b, s, batches.inner);
+    matrix_args(b, s, x, j->dtype);
+    step_arg_buffer(b, s, to, j->dtype);
+    if (is_a) step_arg_int(b, s, t->tile_m);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, lines, 1), work_items(c, ceil_div(j->k, 16), 1),
+                               (uint64_t)count};
+    step_range(b, s, 3, range, ones);
+    return (gemm_matrix){
+        to, 0, 0, batches.outer > 1 ? batches.inner * one : 0, batches.inner > 1 ? one : 0, true};
+}
+
+static bool may_pack(const gemm_job *j, const gemm_matrix *x)
+{
+    const packed_batch batches = count_batches(j, x);
+    return x->constant && j->k > 0 && batches.outer * batches.inner <= WORK_MAX_ITEMS;
+}
+
+static void wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack)
+{
+    step_builder *b = &c->build;
+    const wide_tile t = wide_plan(c, j);
+    const bool pack_b = pack && may_pack(j, &j->b), pack_a = pack && !pack_b && may_pack(j, &j->a);
+    const gemm_matrix left = pack_a ? pack_matrix(c, way, j, &t, &j->a, true) : j->a;
+    const gemm_matrix right = pack_b ? pack_matrix(c, way, j, &t, &j->b, false) : j->b;
+    step *s = step_kernel(b, way, "gemm_wide", "gemm_wide", wide_prelude(c, j, &t, pack_a, pack_b));
+    size_args(b, s, j);
+    matrix_args(b, s, &left, j->dtype);
+    matrix_args(b, s, &right, j->dtype);
+    matrix_args(b, s, &j->c, j->dtype);
+    step_arg_int(b, s, t.tile_m);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.group_panels);
+    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    s->flops = job_flops(j);
+    s->bytes = job_bytes(j);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, ceil_div(t.panels, t.group_panels), 1),
+                               work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, ones);
+}
+
+/* ---- simt: cl/gemm_simt.cl --------------------------------------------------------------------------- */
+
+typedef struct simt_tile {
+    int wg_m, wg_n, tm, tn, tk;
+} simt_tile;
+
+static simt_tile simt_plan(const lower_context *c, const gemm_job *j)
+{
+    if (c->caps->max_work_group_size < 256) return (simt_tile){8, 8, 4, 4, 8};
+    if (j->m <= 8) return (simt_tile){4, 64, 1, 1, 32};
+    if (j->m >= 1024 && j->n >= 1024) return (simt_tile){16, 16, 8, 8, 8};
+    return (simt_tile){16, 16, 4, 4, 16};
+}
+
+static void simt_steps(lower_context *c, candidate *way, const gemm_job *j)
+{
+    step_builder *b = &c->build;
+    const simt_tile t = simt_plan(c, j);
+    const char *prelude = prelude_text(
+        b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_TA=%d P_TB=%d %s",
+        (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
+        j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
+    step *s = step_kernel(b, way, "gemm_simt", "gemm_simt", prelude);
+    size_args(b, s, j);
+    matrix_args(b, s, &j->a, j->dtype);
+    matrix_args(b, s, &j->b, j->dtype);
+    matrix_args(b, s, &j->c, j->dtype);
+    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    s->flops = job_flops(j);
+    s->bytes = job_bytes(j);
+    const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
+    const uint64_t local[3] = {wg_n, wg_m, 1};
+    const uint64_t range[3] = {work_items(c, ceil_div(j->n, t.tn), wg_n),
+                               work_items(c, ceil_div(j->m, t.tm), wg_m),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, local);
+}
+
+/* ---- CLBlast ------------------------------------------------------------------------------------------- */
+
+/* A matrix as BLAS knows it: rows or columns next to each other. False when it is neither. */
+static bool blas_layout(const gemm_matrix *x, int64_t rows, int64_t cols, bool *out_trans,
+                        int64_t *out_ld)
+{
+    if ((x->cs == 1 || cols == 1) && (x->rs >= cols || rows == 1)) {
+        *out_trans = false;
+        *out_ld = rows == 1 ? cols : x->rs;
+        return true;
+    }
+    *out_trans = true;
+    *out_ld = cols == 1 ? rows : x->cs;
+    return (x->rs == 1 || rows == 1) && *out_ld >= rows;
+}
+
+static bool blas_problem(const gemm_job *j, gemm_problem *out)
+{
+    bool c_trans;
+    *out = (gemm_problem){.a = j->a.at,
+                          .b = j->b.at,
+                          .c = j->c.at,
+                          .m = j->m,
+                          .n = j->n,
+                          .k = j->k,
+                          .batch = j->batch,
+                          .stride_a = j->a.b1,
+                          .stride_b = j->b.b1,
+                          .stride_c = j->c.b1,
+                          .alpha = j->tail.alpha,
+                          .beta = 0};
+    if (j->dtype != CLG_FLOAT32 || j->batch_in != j->batch || j->m < 1 || j->n < 1 || j->k < 1 ||
+        j->batch < 1)
+        return false;
+    return blas_layout(&j->a, j->m, j->k, &out->trans_a, &out->lda) &&
+           blas_layout(&j->b, j->k, j->n, &out->trans_b, &out->ldb) &&
+           blas_layout(&j->c, j->m, j->n, &c_trans, &out->ldc) && !c_trans;
+}
+
+static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
+{
+    step_builder *b = &c->build;
+    const int lanes = lower_is_wide(c) ? work_lanes(c, j->n) : 1;
+    epilogue tail = j->tail;
+    tail.alpha = 1; /* CLBlast has applied it */
+    step *s = step_kernel(b, way, "epilogue", "epilogue",
+                          prelude_text(b, "P_T=%d P_FMA=%d P_VEC=%d %s", (int)j->dtype, work_fma(c),
+                                       lanes, epilogue_prelude(c, &tail)));
+    step_arg_int(b, s, j->m);
+    step_arg_int(b, s, j->n);
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->batch_in);
+    step_arg_buffer(b, s, j->c.at, j->dtype);
+    step_arg_int(b, s, j->c.rs);
+    step_arg_long(b, s, j->c.b0);
+    step_arg_long(b, s, j->c.b1);
+    epilogue_args(c, s, &tail, j->dtype, j->c.at);
+    s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)clg_dtype_size(j->dtype);
+    const uint64_t across = work_power_of_two(ceil_div(j->n, lanes), 64);
+    const uint64_t local[3] = {across, 64 / across, 1};
+    const uint64_t range[3] = {work_items(c, ceil_div(j->n, lanes), across),
+                               work_items(c, j->m, 64 / across), work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, local);
+}
+
+static void blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)
+{
+    gemm_problem problem;
+    for (size_t i = 0; i < n_jobs; i++) {
+        if (!blas_problem(&jobs[i], &problem)) return;
+    }
+    candidate *way = step_candidate(&c->build, "blas");
+    for (size_t i = 0; i < n_jobs; i++) {
+        (void)blas_problem(&jobs[i], &problem);
+        step *s = step_blas_gemm(&c->build, way, &problem);
+        s->label = "blas_gemm";
+        s->flops = job_flops(&jobs[i]);
+        s->bytes = job_bytes(&jobs[i]);
+        if (!epilogue_is_empty(&jobs[i].tail)) tail_step(c, way, &jobs[i]);
+    }
+}
+
+/* ---- any dtype: cl/gemm_plain.cl --------------------------------------------------------------------------- */
+
+static clg_status check_plain(const lower_context *c, const gemm_job *j)
+{
+    const float alpha = j->tail.alpha, beta = j->tail.beta;
+    CLG_TRY(work_check_dtype(c, j->dtype));
+    if (j->tail.activation != 0 || j->tail.has_residual)
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "nothing is fused with a product of %s",
+                           clg_dtype_name(j->dtype));
+    if (j->dtype != CLG_FLOAT64 && (floorf(alpha) != alpha || floorf(beta) != beta))
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                           "alpha or beta is not whole where numbers are %s",
+                           clg_dtype_name(j->dtype));
+    return CLG_OK;
+}
+
+static void plain_steps(lower_context *c, candidate *way, const gemm_job *j)
+{
+    step_builder *b = &c->build;
+    const epilogue *e = &j->tail;
+    const bool bias = e->bias != BIAS_NONE;
+    step *s = step_kernel(b, way, "gemm_plain", "gemm_plain",
+                          prelude_text(b, "P_BIAS=%d P_T=%d P_VEC=1", bias, (int)j->dtype));
+    size_args(b, s, j);
+    matrix_args(b, s, &j->a, j->dtype);
+    matrix_args(b, s, &j->b, j->dtype);
+    matrix_args(b, s, &j->c, j->dtype);
+    const gemm_matrix addend = {
+        bias ? e->bias_at : j->c.at, e->bias_rs, e->bias_cs, e->bias_b0, e->bias_b1, false};
+    matrix_args(b, s, &addend, j->dtype);
+    step_arg_float(b, s, e->alpha);
+    step_arg_float(b, s, e->beta);
+    s->flops = job_flops(j);
+    s->bytes = job_bytes(j);
+    const uint64_t across = work_power_of_two(j->n, 64), local[3] = {across, 64 / across, 1};
+    const uint64_t range[3] = {work_items(c, j->n, across), work_items(c, j->m, 64 / across),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, local);
+}
+
+/* ---- all together ---------------------------------------------------------------------------------------------- */
+
+clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
+{
+    step_builder *b = &c->build;
+    const bool empty = jobs[0].m == 0 || jobs[0].n == 0 || jobs[0].batch == 0;
+    const bool tiled = jobs[0].dtype == CLG_FLOAT32 || jobs[0].dtype == CLG_FLOAT16;
+    if (empty) {
+        (void)step_candidate(b, "nothing");
+        return CLG_OK;
+    }
+    if (!tiled) {
+        CLG_TRY(check_plain(c, &jobs[0]));
+        candidate *way = step_candidate(b, "gemm_plain");
+        for (size_t i = 0; i < n_jobs; i++) plain_steps(c, way, &jobs[i]);
+        return CLG_OK;
+    }
+    const bool wide = lower_is_wide(c);
+    if (!wide) blas_candidate(c, jobs, n_jobs);
+    candidate *way = step_candidate(b, wide ? "gemm_wide" : "gemm_simt");
+    for (size_t i = 0; i < n_jobs; i++) {
+        if (wide)
+            wide_steps(c, way, &jobs[i], n_jobs == 1);
+        else
+            simt_steps(c, way, &jobs[i]);
+    }
+    if (wide) blas_candidate(c, jobs, n_jobs);
+    return CLG_OK;
+}

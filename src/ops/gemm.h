@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Candidates for a matrix product: what MatMul, Gemm and 1x1 convolutions share. How each kernel wants to be
+ * called is known here and nowhere else.
+ *
+ *     C[z] = activation(alpha * A[z] x B[z] + beta * bias + residual), z = z0 * batch_in + z1
+ */
+#ifndef CLG_OPS_GEMM_H
+#define CLG_OPS_GEMM_H
+
+#include "ops/epilogue.h"
+
+/* A matrix: element (row, column) of batch (z0, z1) lies at row * rs + column * cs + z0 * b0 + z1 * b1. */
+typedef struct gemm_matrix {
+    operand at;
+    int64_t rs, cs, b0, b1;
+    bool constant; /* a weight of the model: packed once */
+} gemm_matrix;
+
+typedef struct gemm_job {
+    clg_dtype dtype;
+    int64_t m, n, k, batch, batch_in; /* batch_in >= 1 divides batch */
+    gemm_matrix a, b, c;
+    epilogue tail;
+} gemm_job;
+
+/* Adds candidates that do all jobs, one after the other. Jobs of one node share dtype, k and the kind of tail. */
+clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs);
+
+#endif

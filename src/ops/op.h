@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an operator is: one row of a table, and the contexts in which its functions are called. A family
+ * file op_<family>.c ends in `const op_row op_rows_<family>[]` and `const size_t n_op_rows_<family>`.
+ * Functions of a row touch no queue and no OpenCL: infer and eval look at shapes and small values, lower
+ * writes down candidates.
+ */
+#ifndef CLG_OPS_OP_H
+#define CLG_OPS_OP_H
+
+#include "caps/caps.h"
+#include "graph/graph.h"
+#include "step/step.h"
+
+/* What is known of a value at some moment of looking or planning. */
+typedef struct value_fact {
+    clg_value_kind kind;
+    clg_dtype dtype;     /* CLG_DTYPE_NONE: not known, or an optional input that is absent (op_has_input tells) */
+    shape dims;
+    const tensor *known; /* content, where known on the host (constants, shape arithmetic); else NULL */
+} value_fact;
+
+/* The largest tensor whose content shape arithmetic computes on the host. */
+#define OP_MAX_KNOWN_ELEMENTS 4096
+
+typedef struct op_row op_row;
+
+typedef struct op_context {
+    const node *node;
+    const op_row *row;
+    const value_fact *inputs;
+    size_t n_inputs;
+    value_fact *outputs; /* infer fills dtype and dims; preset to unknown */
+    size_t n_outputs;
+    uint32_t needs;      /* bit i: the content of input i is needed and was not known */
+} op_context;
+
+/* A fact of input i; an absent fact for indices beyond. */
+const value_fact *op_input(const op_context *c, size_t i);
+bool op_has_input(const op_context *c, size_t i);
+bool op_has_output(const op_context *c, size_t i); /* asked for by the node */
+/* The content of input i, or NULL after marking it as needed: infer then returns CLG_OK and leaves the
+ * outputs unknown; the caller finds the content out (or, when only looking, goes on without). An input that is absent
+ * gives NULL without marking. */
+const tensor *op_need(op_context *c, size_t i);
+/* op_need of a scalar or list of integers as int64 numbers; false when not known, absent or refused: then *status has an
+ * error where it is no such list or holds more than OP_MAX_INTS numbers. *status is written on error only. */
+#define OP_MAX_INTS (CLG_MAX_RANK * 2)
+bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n, clg_status *status);
+/* Errors with the node's name in front: "node 'x' (Conv, opset 13): ...". */
+clg_status op_error(const op_context *c, clg_status status, const char *format, ...) CLG_PRINTF(3, 4);
+/* Puts the node in front of an error that was told without it, as shape_axis and shape_broadcast do; CLG_OK passes. */
+clg_status op_prefix(const op_context *c, clg_status status);
+
+/* ---- lowering ----------------------------------------------------------------------------------- */
+
+/* An input or output as placed for lowering; dims and strides are known. */
+typedef struct lower_operand {
+    clg_dtype dtype;              /* CLG_DTYPE_NONE: absent */
+    shape dims;
+    int64_t strides[CLG_MAX_RANK]; /* elements */
+    bool dense;                   /* strides are the row-major ones */
+    bool constant;                /* content never changes: may be packed once */
+    const tensor *known;
+} lower_operand;
+
+/* Where an output lies in input 0, in elements. */
+typedef struct lower_view {
+    int64_t offset_elems, strides[CLG_MAX_RANK];
+} lower_view;
+
+typedef struct lower_context {
+    const node *node;
+    const op_row *row;
+    const lower_operand *inputs, *outputs;
+    size_t n_inputs, n_outputs;
+    const device_caps *caps;
+    clg_kernel_class kernel_class; /* wide or simt */
+    arena *memory;
+    step_builder build;           /* candidates go here */
+    /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view of input 0. */
+    bool is_view;
+    lower_view *views; /* one an output, preset dense, offset 0 */
+} lower_context;
+
+const lower_operand *lower_input(const lower_context *c, size_t i); /* absent operand beyond the end */
+bool lower_has_input(const lower_context *c, size_t i);
+clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...) CLG_PRINTF(3, 4);
+bool lower_is_wide(const lower_context *c);
+
+/* ---- rows ----------------------------------------------------------------------------------------- */
+
+typedef struct op_attribute {
+    const char *name;
+    attribute_type type;
+    bool required;
+} op_attribute;
+
+/* Which dtypes a group of inputs and outputs may have: ONNX's type variables. Inputs and outputs that share
+ * a letter share a dtype. */
+typedef struct op_types {
+    char letter;       /* 'T', 'I', ... */
+    dtype_set allowed; /* what clgraph supports, not all that ONNX allows */
+} op_types;
+
+typedef enum op_flags {
+    OP_STRIDED_INPUTS = 1u << 0,  /* lower takes inputs that are not dense */
+    OP_EVAL_ONLY = 1u << 1,       /* never needs the device: Shape, Constant */
+    OP_COMMUTES = 1u << 2,
+    OP_HOST = 1u << 3,            /* runs on the host by nature (strings, control flow) */
+    OP_UNKNOWN_RANK = 1u << 4     /* infer accepts inputs of unknown rank */
+} op_flags;
+
+#define OP_ANY_NUMBER 255
+
+struct op_row {
+    const char *name;
+    const char *domain;            /* NULL is "" */
+    int16_t since, until;          /* opset versions, both inclusive; until 0: still so */
+    uint8_t min_inputs, max_inputs;   /* OP_ANY_NUMBER: as many as there are, all of the last letter */
+    uint8_t min_outputs, max_outputs;
+    const char *input_types;       /* one letter an input, the last repeats: "TTI" */
+    const char *output_types;      /* letters, or '?' when infer decides */
+    const op_types *types;         /* ends with letter 0; a letter not listed (NULL: any letter) is every fixed-size dtype */
+    const op_attribute *attributes; /* ends with name NULL; NULL: none */
+    uint32_t flags;
+    /* Looks at attributes only, at load. NULL: nothing to check beyond the table. */
+    clg_status (*check)(const node *n);
+    /* Shapes and dtypes of outputs. dims may be unknown (DIM_UNKNOWN) when a graph is only looked at: then
+     * outputs may be unknown. With everything known it must decide, or say what it needs by op_need. dtypes of
+     * outputs that share a letter with an input are set before the call. */
+    clg_status (*infer)(op_context *c);
+    /* Contents of outputs from known contents of inputs (each at most OP_MAX_KNOWN_ELEMENTS): out_tensors[i] is
+     * owned by the caller. NULL: never. May decline by leaving NULL. c->inputs[i].known may be NULL for Shape and Size only. */
+    clg_status (*eval)(op_context *c, tensor **out_tensors);
+    /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
+    clg_status (*lower)(lower_context *c);
+    const void *param;             /* the family's own row: an expression, a reduction */
+};
+
+typedef struct op_family {
+    const char *name;
+    const op_row *rows;
+    const size_t *n_rows; /* by address: another file's count is no constant expression */
+} op_family;
+
+/* Generated at build: every family, by file name. */
+extern const op_family op_families[];
+extern const size_t n_op_families;
+
+/* ---- the registry and the drivers (registry.c, resolve.c, infer.c, lower.c) ------------------------- */
+
+/* The newest version of ONNX's default operator set whose changes the rows have been compared with. A model of a newer
+ * one loads with a warning. */
+#define OPS_NEWEST_OPSET 24
+
+/* The row for an operator of a domain at an opset version; NULL when there is none. Any thread. */
+const op_row *ops_find(const char *domain, const char *op_type, int64_t opset);
+/* The dtypes that a letter of the row may stand for. */
+dtype_set op_row_types(const op_row *row, char letter);
+/* "float32, float16" into buffer; returns buffer. */
+#define DTYPE_SET_TEXT_BYTES 256
+const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
+/* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types, and rows'
+ * check. Every unsupported operator is named in one message, with node names and opset. */
+clg_status ops_resolve(graph *g);
+/* One node: presets, type constraints, infer, then eval when contents are known. New known tensors are
+ * returned in outputs[i].known with a reference that the caller owns. needs tells what content is missing. */
+clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs, uint32_t *out_needs);
+/* All values of a graph while only looking: facts[value_id], from declared input shapes (or `overrides`, may
+ * be NULL, one fact an input). Unknown stays unknown. Known contents are freed by ops_facts_free. */
+clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fact **out_facts);
+void ops_facts_free(value_fact *facts, size_t n);
+/* Calls lower; on success c->build.candidates or c->is_view tells the result. */
+clg_status ops_lower_node(lower_context *c);
+
+/* Lowers the internal operator clgraph.Copy: input 0, strided, to output 0, dense, same shape and dtype. Never a
+ * view. c->node may be NULL. Its steps name input 0 and output 0 only. */
+clg_status ops_lower_copy(lower_context *c);
+
+/* Fills in a fact, for infer functions and tests: a tensor of unknown content. */
+void fact_set(value_fact *f, clg_dtype dtype, const shape *dims);
+/* For eval functions: another reference to a known content; the same content in another shape of as many elements. */
+tensor *fact_share(const tensor *known);
+clg_status fact_reshaped(const tensor *known, const shape *dims, tensor **out_tensor);
+
+#endif

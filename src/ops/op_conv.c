@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conv over one to three axes, and FusedConv, which passes make of it. 1x1 convolutions are matrix products;
+ * depthwise ones and float64 go straight by the formula; the rest by tiled kernels over packed weights.
+ */
+#include "ops/conv.h"
+#include "ops/window.h"
+#include "ops/work.h"
+
+#include <inttypes.h>
+
+static clg_status conv_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    CLG_TRY(window_check(n));
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups < 1 || groups > INT32_MAX)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
+                         groups);
+    return epilogue_check(n);
+}
+
+static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
+
+static clg_status conv_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    if (x->rank != w->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has rank %d and the weight %d; they must be equal", x->rank,
+                        w->rank);
+    CLG_TRY(window_read(c->node, x, w, &win));
+    const int64_t channels = x->dims[1], per_group = w->dims[1], outputs = w->dims[0];
+    if (per_group != DIM_UNKNOWN && differ(channels, per_group * groups))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
+                        " are wanted",
+                        channels, groups, per_group);
+    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
+                        outputs, groups);
+    int64_t n_bias;
+    CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
+    if (op_has_input(c, 2) && differ(n_bias, outputs))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
+                        outputs);
+    shape y;
+    window_shape(&win, x->dims[0], outputs, &y);
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+static clg_status conv_lower(lower_context *c)
+{
+    const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    conv_job j = {.dtype = x->dtype, .batch = x->dims.dims[0], .groups = groups};
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
+    window_fill(&win, j.axes);
+    j.ic = w->dims.dims[1];
+    j.oc = w->dims.dims[0] / groups;
+    j.weight_constant = w->constant;
+    epilogue_read(c, &j.tail);
+    if (lower_has_input(c, 2)) {
+        j.tail.bias = BIAS_ROW;
+        j.tail.bias_at = operand_input(2);
+        j.tail.bias_b1 = j.oc;
+    }
+    return conv_add(c, &j);
+}
+
+#define TILED (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
+static const op_types types[] = {{'T', TILED | DTYPE_BIT(CLG_FLOAT64)}, {0}};
+static const op_types fused_types[] = {{'T', TILED}, {0}};
+
+#define CONV_ATTRIBUTES                                                                            \
+    {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
+        {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
+        {"pads", ATTRIBUTE_INTS, false},                                                           \
+    {                                                                                              \
+        "strides", ATTRIBUTE_INTS, false                                                           \
+    }
+static const op_attribute attributes[] = {CONV_ATTRIBUTES, {0}};
+static const op_attribute fused_attributes[] = {CONV_ATTRIBUTES,
+                                                {"activation", ATTRIBUTE_STRING, false},
+                                                {"activation_alpha", ATTRIBUTE_FLOAT, false},
+                                                {"activation_beta", ATTRIBUTE_FLOAT, false},
+                                                {0}};
+
+const op_row op_rows_conv[] = {
+    {.name = "Conv",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = types,
+     .attributes = attributes,
+     .check = conv_check,
+     .infer = conv_infer,
+     .lower = conv_lower},
+    {.name = "FusedConv",
+     .domain = "clgraph",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = fused_types,
+     .attributes = fused_attributes,
+     .check = conv_check,
+     .infer = conv_infer,
+     .lower = conv_lower},
+};
+const size_t n_op_rows_conv = sizeof op_rows_conv / sizeof *op_rows_conv;

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MaxPool, AveragePool and LpPool over one to three axes. Global pools are reductions.
+ */
+#include "ops/window.h"
+#include "ops/work.h"
+
+typedef enum pool_op {
+    POOL_MAX,
+    POOL_AVERAGE,
+    POOL_AVERAGE_PADDED,
+    POOL_LP
+} pool_op; /* P_OP of cl/pool.cl */
+
+static const pool_op pool_max = POOL_MAX, pool_average = POOL_AVERAGE, pool_lp = POOL_LP;
+
+static clg_status pool_infer(op_context *c)
+{
+    const value_fact *x = op_input(c, 0);
+    window w;
+    shape y;
+    CLG_TRY(window_read(c->node, &x->dims, NULL, &w));
+    window_shape(&w, x->dims.dims[0], x->dims.dims[1], &y);
+    for (size_t i = 0; i < c->n_outputs; i++) fact_set(&c->outputs[i], c->outputs[i].dtype, &y);
+    return CLG_OK;
+}
+
+/* P_P of the kernel: powers that need no pow(). */
+static int power_form(pool_op op, int64_t p)
+{
+    return op == POOL_LP && (p == 1 || p == 2) ? (int)p : 0;
+}
+
+static void add_sizes(step_builder *b, step *k, const window_axis *axes)
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        const window_axis *a = &axes[i];
+        step_arg_int(b, k, a->in);
+        step_arg_int(b, k, a->out);
+        step_arg_int(b, k, a->kernel);
+        step_arg_int(b, k, a->stride);
+        step_arg_int(b, k, a->dilation);
+        step_arg_int(b, k, a->pad_begin);
+        step_arg_int(b, k, a->pad_end);
+    }
+}
+
+static clg_status pool_lower(lower_context *c)
+{
+    static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};
+    const lower_operand *x = lower_input(c, 0);
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    window w;
+    window_axis axes[WINDOW_MAX_AXES];
+    CLG_TRY(window_read(c->node, &x->dims, NULL, &w));
+    window_fill(&w, axes);
+    const bool indices = work_has_output(c, 1);
+    const int64_t planes = x->dims.dims[0] * x->dims.dims[1], p = node_int(c->node, "p", 2);
+    const int64_t rows = axes[0].out * axes[1].out, outputs = rows * axes[2].out;
+    pool_op op = *(const pool_op *)c->row->param;
+    if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
+        op = POOL_AVERAGE_PADDED;
+    const bool in_rows = lower_is_wide(c) && !indices && axes[2].out >= 4;
+    const int lanes = in_rows ? work_lanes(c, axes[2].out) : 1;
+
+    step_builder *b = &c->build;
+    const char *entry = in_rows ? "pool_rows" : "pool_items";
+    step *k = step_kernel(b, step_candidate(b, entry), "pool", entry,
+                          prelude_text(b, "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_T=%d P_VEC=%d",
+                                       (int)op, power_form(op, p), indices, in_rows, (int)x->dtype,
+                                       lanes));
+    k->label = labels[op];
+    step_arg_buffer(b, k, operand_input(0), x->dtype);
+    step_arg_buffer(b, k, operand_output(0), x->dtype);
+    step_arg_buffer(b, k, operand_output(indices ? 1 : 0), indices ? CLG_INT64 : x->dtype);
+    step_arg_int(b, k, planes);
+    add_sizes(b, k, axes);
+    step_arg_int(b, k, node_int(c->node, "storage_order", 0) != 0);
+    step_arg_float(b, k, (double)p);
+    k->flops =
+        (double)(planes * outputs) * (double)(axes[0].kernel * axes[1].kernel * axes[2].kernel);
+    k->bytes = (double)(planes * (outputs + axes[0].in * axes[1].in * axes[2].in)) *
+               (double)dtype_size(x->dtype);
+    if (in_rows) {
+        work_range_2d(c, k, rows, 1, planes, 1);
+    } else {
+        const uint64_t across = work_power_of_two(outputs, 64);
+        work_range_2d(c, k, outputs, across, planes, 64 / across);
+    }
+    return CLG_OK;
+}
+
+#define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
+static const op_types max_types[] = {
+    {'T', FLOATS | DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types float_types[] = {{'T', FLOATS}, {0}};
+
+#define WINDOW_ATTRIBUTES                                                                          \
+    {"kernel_shape", ATTRIBUTE_INTS, true}, {"auto_pad", ATTRIBUTE_STRING, false},                 \
+        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},                       \
+        {"dilations", ATTRIBUTE_INTS, false},                                                      \
+    {                                                                                              \
+        "ceil_mode", ATTRIBUTE_INT, false                                                          \
+    }
+static const op_attribute max_attributes[] = {
+    WINDOW_ATTRIBUTES, {"storage_order", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute average_attributes[] = {
+    WINDOW_ATTRIBUTES, {"count_include_pad", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES, {"p", ATTRIBUTE_INT, false}, {0}};
+
+const op_row op_rows_pool[] = {
+    {.name = "MaxPool",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 2,
+     .input_types = "T",
+     .output_types = "TI",
+     .types = max_types,
+     .attributes = max_attributes,
+     .check = window_check,
+     .infer = pool_infer,
+     .lower = pool_lower,
+     .param = &pool_max},
+    {.name = "AveragePool",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = float_types,
+     .attributes = average_attributes,
+     .check = window_check,
+     .infer = pool_infer,
+     .lower = pool_lower,
+     .param = &pool_average},
+    {.name = "LpPool",
+     .since = 2,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = float_types,
+     .attributes = lp_attributes,
+     .check = window_check,
+     .infer = pool_infer,
+     .lower = pool_lower,
+     .param = &pool_lp},
+};
+const size_t n_op_rows_pool = sizeof op_rows_pool / sizeof *op_rows_pool;

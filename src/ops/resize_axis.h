@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the outputs of a resized axis lie in the input: Resize's coordinate transformations as a line
+ * (o * step + shift) / unit in integers, exact wherever the numbers allow it. With rounding, the place of an
+ * output between two elements, or on one, would be a matter of luck.
+ */
+#ifndef CLG_OPS_RESIZE_AXIS_H
+#define CLG_OPS_RESIZE_AXIS_H
+
+#include "base/error.h"
+
+typedef enum resize_coordinates {
+    COORDINATES_HALF_PIXEL,
+    COORDINATES_HALF_PIXEL_SYMMETRIC,
+    COORDINATES_PYTORCH_HALF_PIXEL,
+    COORDINATES_ALIGN_CORNERS,
+    COORDINATES_ASYMMETRIC,
+    COORDINATES_CROP,          /* tf_crop_and_resize */
+    COORDINATES_HALF_PIXEL_NN, /* tf_half_pixel_for_nn, opset 11 and 12 */
+    N_COORDINATES
+} resize_coordinates;
+
+extern const char *const resize_coordinate_words[N_COORDINATES]; /* as ONNX spells them */
+
+typedef struct resize_axis {
+    int64_t in, out;
+    int64_t scale_num, scale_den; /* the scale when it is a ratio of sizes; den 0: it is `scale` */
+    float scale;
+    float roi_start, roi_end;  /* COORDINATES_CROP */
+    int64_t step, shift, unit; /* filled by resize_axis_place; unit > 0 */
+    bool identity;             /* output o is element o */
+} resize_axis;
+
+/* in and out are at least 1, scale positive, roi finite and moderate. */
+void resize_axis_place(resize_axis *a, resize_coordinates mode);
+/* The scale as a number. */
+double resize_axis_scale(const resize_axis *a);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that are asked for.
+ */
+#ifndef CLG_OPS_WORK_H
+#define CLG_OPS_WORK_H
+
+#include "ops/op.h"
+
+/* A dimension of 65,536 work-items makes PoCL compile again; kernels stride over what is left. */
+#define WORK_MAX_ITEMS 65535
+
+/* float64 is the only dtype that a device may lack. */
+static inline clg_status work_check_dtype(const lower_context *c, clg_dtype dtype)
+{
+    if (dtype != CLG_FLOAT64 || c->caps->fp64) return CLG_OK;
+    return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "the device has no float64 arithmetic");
+}
+
+static inline bool work_has_output(const lower_context *c, size_t i)
+{
+    return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
+}
+
+/* Work-items for n pieces of work in groups of `local`: a multiple of local; 0 for no work. GPUs want all
+ * their threads busy. */
+static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)
+{
+    const bool small = c->kernel_class == CLG_KERNELS_WIDE ||
+                       (c->caps->quirks & QUIRK_GLOBAL_SIZE_RECOMPILES) != 0;
+    if (n <= 0) return 0;
+    uint64_t most = (small ? WORK_MAX_ITEMS : (uint64_t)1 << 22) / local,
+             groups = ((uint64_t)n - 1) / local + 1;
+    return (groups < most ? groups : most) * local;
+}
+
+/* The smallest power of two >= n, at most `most` (itself a power of two). */
+static inline uint64_t work_power_of_two(int64_t n, uint64_t most)
+{
+    uint64_t p = 1;
+    while (p < most && (int64_t)p < n) p *= 2;
+    return p;
+}
+
+/* Kernels count their work in 32 bits. */
+static inline void work_check_work(lower_context *c, const step *s, int64_t n)
+{
+    if (n > INT32_MAX && c->build.status == CLG_OK)
+        c->build.status =
+            error_set(CLG_ERROR_SHAPE, "%s counts in 32 bits, and %lld is more than that",
+                      s->kernel.entry ? s->kernel.entry : "", (long long)n);
+}
+
+/* Sets a range of one or two dimensions: n0 x n1 pieces of work in groups of local0 x local1. */
+static inline void work_range_2d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
+                                 uint64_t local1)
+{
+    work_check_work(c, s, n0);
+    work_check_work(c, s, n1);
+    const uint64_t global[2] = {work_items(c, n0, local0), work_items(c, n1, local1)};
+    const uint64_t local[2] = {local0, local1};
+    step_range(&c->build, s, 2, global, local);
+}
+
+static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t local)
+{
+    work_check_work(c, s, n);
+    const uint64_t global[1] = {work_items(c, n, local)};
+    step_range(&c->build, s, 1, global, &local);
+}
+
+/* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
+static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
+
+/* Lanes of float vectors in the wide class for rows of n elements: the device's, or fewer to fit n. */
+static inline int work_lanes(const lower_context *c, int64_t n)
+{
+    int lanes = c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    while (lanes > 1 && lanes > n) lanes /= 2;
+    return lanes;
+}
+
+#endif

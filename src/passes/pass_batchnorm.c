@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conv or Gemm followed by BatchNormalization becomes the Conv or Gemm alone. With s = scale / sqrt(var + epsilon)
+ * (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W * s along the output channel and the
+ * new bias is (B - mean) * s + bias. Both are nodes over constants, computed once with the other constants.
+ */
+#include "passes/rewrite.h"
+
+typedef struct fold {
+    graph *g;
+    node_id target, norm;
+    int64_t channels;
+} fold;
+
+static bool norm_is_foldable(const survey *s, const node *norm)
+{
+    if (!node_is(norm, "BatchNormalization") || norm->n_inputs != 5) return false;
+    if (node_int(norm, "training_mode", 0) != 0) return false;
+    for (size_t i = 1; i < norm->n_outputs; i++)
+        if (norm->outputs[i] != VALUE_NONE) return false;
+    for (size_t i = 1; i < 5; i++) {
+        value_id v = norm->inputs[i];
+        if (v == VALUE_NONE || !s->constant[v] || s->facts[v].dtype != CLG_FLOAT32 || s->facts[v].dims.rank != 1) return false;
+    }
+    return true;
+}
+
+/* Output channels of a Conv or Gemm whose weights and bias are constants; 0 when it cannot be folded into. */
+static int64_t channels_of(const survey *s, const node *n)
+{
+    if (n->n_inputs < 2 || n->inputs[1] == VALUE_NONE || !s->constant[n->inputs[1]]) return 0;
+    if (n->n_inputs > 2 && n->inputs[2] != VALUE_NONE && !s->constant[n->inputs[2]]) return 0;
+    const value_fact *w = &s->facts[n->inputs[1]];
+    if (w->dtype != CLG_FLOAT32 || !shape_is_known(&w->dims)) return 0;
+    if (node_is(n, "Conv")) return w->dims.rank >= 3 ? w->dims.dims[0] : 0;
+    if (!node_is(n, "Gemm") || w->dims.rank != 2) return 0;
+    return w->dims.dims[node_int(n, "transB", 0) ? 0 : 1];
+}
+
+/* s = scale / sqrt(var + epsilon), [channels] */
+static clg_status add_factor(const fold *f, value_id *out_factor)
+{
+    value_id epsilon, sum, root, scale = f->g->nodes[f->norm].inputs[1], var = f->g->nodes[f->norm].inputs[4];
+    CLG_TRY(rewrite_float(f->g, node_float(&f->g->nodes[f->norm], "epsilon", 1e-5f), &epsilon));
+    CLG_TRY(rewrite_add(f->g, "Add", 2, (value_id[]){var, epsilon}, &sum));
+    CLG_TRY(rewrite_add(f->g, "Sqrt", 1, &sum, &root));
+    return rewrite_add(f->g, "Div", 2, (value_id[]){scale, root}, out_factor);
+}
+
+/* W times the factor along its output channel. */
+static clg_status add_weights(const fold *f, const survey *s, value_id factor, value_id *out_weights)
+{
+    const node *n = &f->g->nodes[f->target];
+    value_id w = n->inputs[1], dims, shaped = factor;
+    int rank = s->facts[w].dims.rank;
+    bool last = node_is(n, "Gemm") && !node_int(n, "transB", 0);
+    if (!last) {
+        int64_t shaped_dims[CLG_MAX_RANK] = {f->channels, 1, 1, 1, 1, 1, 1, 1};
+        CLG_TRY(rewrite_ints(f->g, (size_t)rank, shaped_dims, &dims));
+        CLG_TRY(rewrite_add(f->g, "Reshape", 2, (value_id[]){factor, dims}, &shaped));
+    }
+    return rewrite_add(f->g, "Mul", 2, (value_id[]){w, shaped}, out_weights);
+}
+
+/* (B - mean) * factor + bias; a Gemm's B comes with its beta. */
+static clg_status add_bias(const fold *f, value_id factor, value_id *out_bias)
+{
+    const node *n = &f->g->nodes[f->target], *norm = &f->g->nodes[f->norm];
+    value_id bias = norm->inputs[2], mean = norm->inputs[3], centred, scaled;
+    value_id old = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
+    float beta = node_is(n, "Gemm") ? node_float(n, "beta", 1.0f) : 1.0f;
+    if (old == VALUE_NONE) {
+        CLG_TRY(rewrite_add(f->g, "Neg", 1, &mean, &centred));
+    } else {
+        if (beta != 1.0f) {
+            value_id factor_beta;
+            CLG_TRY(rewrite_float(f->g, beta, &factor_beta));
+            CLG_TRY(rewrite_add(f->g, "Mul", 2, (value_id[]){old, factor_beta}, &old));
+        }
+        CLG_TRY(rewrite_add(f->g, "Sub", 2, (value_id[]){old, mean}, &centred));
+    }
+    CLG_TRY(rewrite_add(f->g, "Mul", 2, (value_id[]){centred, factor}, &scaled));
+    return rewrite_add(f->g, "Add", 2, (value_id[]){scaled, bias}, out_bias);
+}
+
+static clg_status fold_norm(const fold *f, const survey *s)
+{
+    value_id factor, weights, bias;
+    CLG_TRY(add_factor(f, &factor));
+    CLG_TRY(add_weights(f, s, factor, &weights));
+    CLG_TRY(add_bias(f, factor, &bias));
+    if (node_is(&f->g->nodes[f->target], "Gemm")) CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
+    CLG_TRY(rewrite_inputs(f->g, f->target, 3, (value_id[]){f->g->nodes[f->target].inputs[0], weights, bias}));
+    rewrite_take_output(f->g, f->target, f->norm);
+    return CLG_OK;
+}
+
+clg_status pass_batchnorm(graph *g, const pass_options *options)
+{
+    (void)options;
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = CLG_OK;
+    size_t n_nodes = g->n_nodes;
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
+        fold f = {.g = g, .target = i};
+        f.channels = channels_of(&s, &g->nodes[i]);
+        if (f.channels <= 0) continue;
+        f.norm = survey_only_reader(&s, i);
+        if (f.norm == NODE_NONE || !norm_is_foldable(&s, &g->nodes[f.norm])) continue;
+        if (g->nodes[f.norm].inputs[0] != g->nodes[i].outputs[0]) continue;
+        status = fold_norm(&f, &s);
+    }
+    survey_deinit(&s);
+    return status;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conv, Gemm and MatMul take what follows them along: a constant bias, a residual of the same shape, an activation. They
+ * become clgraph.FusedConv, FusedGemm, FusedMatMul (ops/epilogue.h has their definition).
+ */
+#include "ops/epilogue.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct fusion {
+    survey *s;
+    graph *g;
+    node_id target;
+    value_id inputs[4];   /* as the fused operator has them: x, w, bias, residual */
+    const char *fused_type;
+    const epilogue_activation *activation;
+    float alpha, beta;
+    bool changed;
+} fusion;
+
+static const char *fused_name(const node *n)
+{
+    static const char *const names[][2] = {{"Conv", "FusedConv"}, {"Gemm", "FusedGemm"}, {"MatMul", "FusedMatMul"}};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (node_is(n, names[i][0])) return names[i][1];
+    return NULL;
+}
+
+/* ---- bias ------------------------------------------------------------------------------------------------ */
+
+/* The bias of a MatMul is one number an output column, of a Conv one a channel: its shape with ones around. */
+static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
+{
+    const value_fact *b = &f->s->facts[bias];
+    bool conv = strcmp(f->fused_type, "FusedConv") == 0;
+    int from_end = conv ? product->dims.rank - 2 : 0; /* where the channel stands, counted from the last axis */
+    if (!f->s->constant[bias] || b->dtype != product->dtype || !shape_is_known(&b->dims)) return false;
+    if (b->dims.rank > product->dims.rank || from_end < 0 || b->dims.rank <= from_end) return false;
+    for (int i = 0; i < b->dims.rank; i++) {
+        bool channel = b->dims.rank - 1 - i == from_end;
+        int64_t want = channel ? product->dims.dims[product->dims.rank - 1 - from_end] : 1;
+        if (want == DIM_UNKNOWN || b->dims.dims[i] != want) return false;
+    }
+    return true;
+}
+
+static clg_status take_bias(fusion *f, node_id add, value_id bias)
+{
+    if (f->s->facts[bias].dims.rank != 1) {
+        value_id dims;
+        CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){-1}, &dims));
+        CLG_TRY(rewrite_add(f->g, "Reshape", 2, (value_id[]){bias, dims}, &bias));
+    }
+    if (node_attribute(&f->g->nodes[f->target], "beta")) CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
+    f->inputs[2] = bias;
+    f->changed = true;
+    rewrite_take_output(f->g, f->target, add);
+    return CLG_OK;
+}
+
+/* ---- residual ------------------------------------------------------------------------------------------------ */
+
+static bool residual_fits(const fusion *f, value_id other, const value_fact *product)
+{
+    const value_fact *r = &f->s->facts[other];
+    return !f->s->constant[other] && r->dtype == product->dtype && shape_is_known(&r->dims) &&
+           shape_equal(&r->dims, &product->dims);
+}
+
+/* Follows one Add; *out_taken tells whether it was merged. */
+static clg_status follow_add(fusion *f, bool *out_taken)
+{
+    *out_taken = false;
+    value_id product = f->g->nodes[f->target].outputs[0];
+    node_id add = survey_only_reader(f->s, f->target);
+    if (add == NODE_NONE || !node_is(&f->g->nodes[add], "Add")) return CLG_OK;
+    value_id other = other_input(&f->g->nodes[add], product);
+    if (other == VALUE_NONE || other == product || other >= f->s->n_values) return CLG_OK;
+    const value_fact *fact = &f->s->facts[product];
+    if (fact->dims.rank == RANK_UNKNOWN) return CLG_OK;
+    if (f->inputs[2] == VALUE_NONE && bias_fits(f, other, fact)) {
+        *out_taken = true;
+        return take_bias(f, add, other);
+    }
+    if (f->inputs[3] == VALUE_NONE && residual_fits(f, other, fact)) {
+        *out_taken = true;
+        f->inputs[3] = other;
+        f->changed = true;
+        rewrite_take_output(f->g, f->target, add);
+    }
+    return CLG_OK;
+}
+
+/* ---- activation ------------------------------------------------------------------------------------------------- */
+
+/* A bound of Clip: an attribute before opset 11, a constant input since. */
+static bool clip_bound(const graph *g, const node *n, size_t input, const char *name, float *bound)
+{
+    if (node_attribute(n, name)) {
+        *bound = node_float(n, name, *bound);
+        return true;
+    }
+    if (input >= n->n_inputs || n->inputs[input] == VALUE_NONE) return true;
+    const tensor *t = g->values[n->inputs[input]].constant;
+    if (!t || t->n_elements != 1) return false;
+    *bound = (float)tensor_get_float(t, 0);
+    return true;
+}
+
+static bool activation_numbers(fusion *f, const node *n)
+{
+    f->alpha = node_float(n, "alpha", f->activation->alpha);
+    f->beta = node_float(n, "beta", f->activation->beta);
+    if (strcmp(n->op_type, "Gelu") == 0) return strcmp(node_string(n, "approximate", "none"), "none") == 0;
+    if (strcmp(n->op_type, "Swish") == 0) return node_float(n, "alpha", 1.0f) == 1.0f;
+    if (strcmp(n->op_type, "Clip") != 0) return true;
+    f->alpha = f->activation->alpha;
+    f->beta = f->activation->beta;
+    return clip_bound(f->g, n, 1, "min", &f->alpha) && clip_bound(f->g, n, 2, "max", &f->beta);
+}
+
+static void follow_activation(fusion *f)
+{
+    node_id next = survey_only_reader(f->s, f->target);
+    if (next == NODE_NONE) return;
+    const node *n = &f->g->nodes[next];
+    if (n->domain[0] != '\0' || n->inputs[0] != f->g->nodes[f->target].outputs[0]) return;
+    f->activation = epilogue_find(n->op_type);
+    if (!f->activation || !activation_numbers(f, n)) {
+        f->activation = NULL;
+        return;
+    }
+    f->changed = true;
+    rewrite_take_output(f->g, f->target, next);
+}
+
+/* ---- the node ------------------------------------------------------------------------------------------------------- */
+
+static clg_status write_fused(fusion *f)
+{
+    size_t n_inputs = f->inputs[3] != VALUE_NONE ? 4 : f->inputs[2] != VALUE_NONE ? 3 : 2;
+    CLG_TRY(rewrite_inputs(f->g, f->target, n_inputs, f->inputs));
+    if (f->activation) {
+        CLG_TRY(node_set_string(f->g, f->target, "activation", f->activation->name));
+        CLG_TRY(node_set_float(f->g, f->target, "activation_alpha", f->alpha));
+        CLG_TRY(node_set_float(f->g, f->target, "activation_beta", f->beta));
+    }
+    node *n = &f->g->nodes[f->target];
+    n->domain = DOMAIN_INTERNAL;
+    n->op_type = f->fused_type;
+    n->opset = graph_opset(f->g, DOMAIN_INTERNAL);
+    return CLG_OK;
+}
+
+static clg_status fuse(survey *s, node_id target)
+{
+    graph *g = s->g;
+    const node *n = &g->nodes[target];
+    fusion f = {.s = s, .g = g, .target = target, .fused_type = fused_name(n)};
+    if (!f.fused_type || n->n_inputs < 2 || n->n_inputs > 3) return CLG_OK;
+    clg_dtype dtype = s->facts[n->outputs[0]].dtype;
+    if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16) return CLG_OK;
+    for (size_t i = 0; i < 4; i++) f.inputs[i] = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
+    for (bool taken = true; taken;) CLG_TRY(follow_add(&f, &taken));
+    follow_activation(&f);
+    return f.changed ? write_fused(&f) : CLG_OK;
+}
+
+clg_status pass_epilogue(graph *g, const pass_options *options)
+{
+    (void)options;
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = CLG_OK;
+    size_t n_nodes = g->n_nodes;
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, i);
+    survey_deinit(&s);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The passes in their order, and running them.
+ */
+#include "base/text.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+const pass passes[] = {
+    {"identity", "readers of Identity and Dropout read their input", pass_identity},
+    {"batchnorm", "BatchNormalization into the Conv or Gemm before it", pass_batchnorm},
+    {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
+    {"dead", "nodes that nobody reads", pass_dead},
+};
+const size_t n_passes = sizeof passes / sizeof passes[0];
+
+static bool is_disabled(const pass *p, const pass_options *o)
+{
+    for (size_t i = 0; i < o->n_disabled; i++)
+        if (strcmp(o->disabled[i], p->name) == 0) return true;
+    return false;
+}
+
+static clg_status check_names(const pass_options *o)
+{
+    for (size_t i = 0; i < o->n_disabled; i++) {
+        bool found = false;
+        for (size_t k = 0; k < n_passes; k++) found |= strcmp(o->disabled[i], passes[k].name) == 0;
+        if (found) continue;
+        text names;
+        text_init(&names, 1024);
+        for (size_t k = 0; k < n_passes; k++) text_printf(&names, "%s%s", k ? ", " : "", passes[k].name);
+        clg_status status = error_set(CLG_ERROR_INVALID_ARGUMENT, "there is no pass '%s'; there are: %s", o->disabled[i],
+                                      text_data(&names));
+        text_deinit(&names);
+        return status;
+    }
+    return CLG_OK;
+}
+
+static clg_status run_one(graph *g, const pass *p, const pass_options *options)
+{
+    clg_status status = p->run(g, options);
+    if (status == CLG_OK) status = graph_compact(g);
+    if (status == CLG_OK) status = ops_resolve(g);
+    return status == CLG_OK ? CLG_OK : error_prefix(status, "graph pass '%s'", p->name);
+}
+
+clg_status passes_run(const graph *model, const pass_options *options, graph **out_graph)
+{
+    graph *g;
+    *out_graph = NULL;
+    CLG_TRY(check_names(options));
+    CLG_TRY(graph_clone(model, &g));
+    clg_status status = graph_compact(g);
+    if (status == CLG_OK) status = ops_resolve(g);
+    for (size_t i = 0; i < n_passes && status == CLG_OK; i++)
+        if (!is_disabled(&passes[i], options)) status = run_one(g, &passes[i], options);
+    if (status != CLG_OK) {
+        graph_free(g);
+        return status;
+    }
+    *out_graph = g;
+    return CLG_OK;
+}

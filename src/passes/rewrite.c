@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Questions and edits that passes share.
+ */
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+static void find_readers(survey *s)
+{
+    const graph *g = s->g;
+    for (size_t v = 0; v < g->n_values; v++) s->reader[v] = NODE_NONE;
+    for (node_id n = 0; n < g->n_nodes; n++)
+        for (size_t i = 0; !g->nodes[n].removed && i < g->nodes[n].n_inputs; i++)
+            if (g->nodes[n].inputs[i] != VALUE_NONE) s->reader[g->nodes[n].inputs[i]] = n;
+}
+
+/* Nodes are sorted, so one sweep is enough. */
+static void find_constants(survey *s)
+{
+    const graph *g = s->g;
+    for (size_t v = 0; v < g->n_values; v++) s->constant[v] = g->values[v].constant != NULL;
+    for (node_id n = 0; n < g->n_nodes; n++) {
+        const node *d = &g->nodes[n];
+        const op_row *row = d->op;
+        bool constant = !d->removed && row && !(row->flags & OP_HOST);
+        for (size_t i = 0; constant && i < d->n_inputs; i++)
+            constant = d->inputs[i] == VALUE_NONE || s->constant[d->inputs[i]];
+        for (size_t i = 0; i < d->n_outputs; i++)
+            if (d->outputs[i] != VALUE_NONE) s->constant[d->outputs[i]] = constant;
+    }
+}
+
+clg_status survey_make(graph *g, survey *out_survey)
+{
+    survey *s = out_survey;
+    *s = (survey){.g = g, .n_values = g->n_values};
+    clg_status status = graph_count_uses(g, &s->uses);
+    if (status == CLG_OK) status = ops_infer_graph(g, NULL, &s->facts);
+    s->constant = memory_zalloc(g->n_values + 1, sizeof *s->constant);
+    s->reader = memory_zalloc(g->n_values + 1, sizeof *s->reader);
+    if (status == CLG_OK && (!s->constant || !s->reader)) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status != CLG_OK) {
+        survey_deinit(s);
+        return status;
+    }
+    find_readers(s);
+    find_constants(s);
+    return CLG_OK;
+}
+
+void survey_deinit(survey *s)
+{
+    if (s->facts) ops_facts_free(s->facts, s->n_values);
+    memory_free(s->uses);
+    memory_free(s->constant);
+    memory_free(s->reader);
+    *s = (survey){0};
+}
+
+bool node_is(const node *n, const char *op_type)
+{
+    return !n->removed && n->domain[0] == '\0' && strcmp(n->op_type, op_type) == 0;
+}
+
+node_id survey_only_reader(const survey *s, node_id n)
+{
+    value_id v = s->g->nodes[n].outputs[0];
+    if (v == VALUE_NONE || v >= s->n_values || s->uses[v] != 1 || s->g->values[v].is_output) return NODE_NONE;
+    node_id reader = s->reader[v];
+    return reader == NODE_NONE || s->g->nodes[reader].removed ? NODE_NONE : reader;
+}
+
+value_id other_input(const node *n, value_id v)
+{
+    if (n->n_inputs != 2) return VALUE_NONE;
+    return n->inputs[0] == v ? n->inputs[1] : n->inputs[0];
+}
+
+clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs, value_id *out_value)
+{
+    node_id n;
+    CLG_TRY(graph_add_value(g, "", out_value));
+    return graph_add_node(g, "", op_type, "", n_inputs, inputs, 1, out_value, &n);
+}
+
+clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value)
+{
+    shape dims = {.rank = 1, .dims = {(int64_t)n}};
+    tensor *t;
+    CLG_TRY(tensor_create(CLG_INT64, &dims, &t));
+    if (n) memcpy(t->data, values, n * sizeof *values);
+    clg_status status = graph_add_constant(g, "", t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+clg_status rewrite_float(graph *g, float number, value_id *out_value)
+{
+    shape dims = shape_scalar();
+    tensor *t;
+    CLG_TRY(tensor_create(CLG_FLOAT32, &dims, &t));
+    tensor_set_float(t, 0, (double)number);
+    clg_status status = graph_add_constant(g, "", t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs)
+{
+    value_id *copy = arena_alloc(&g->memory, n_inputs + 1, sizeof *copy);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (n_inputs) memcpy(copy, inputs, n_inputs * sizeof *copy);
+    g->nodes[n].inputs = copy;
+    g->nodes[n].n_inputs = n_inputs;
+    return CLG_OK;
+}
+
+void rewrite_take_output(graph *g, node_id n, node_id last)
+{
+    value_id old = g->nodes[n].outputs[0], taken = g->nodes[last].outputs[0];
+    graph_remove_node(g, last);
+    g->nodes[n].outputs[0] = taken;
+    g->values[taken].producer = n;
+    g->values[old].producer = NODE_NONE;
+}

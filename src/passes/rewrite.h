@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What passes share: questions about a graph and small edits.
+ */
+#ifndef CLG_PASSES_REWRITE_H
+#define CLG_PASSES_REWRITE_H
+
+#include "passes/passes.h"
+
+/* What is known of a graph while a pass works on it. Edits do not update it: a pass that depends on its own edits makes
+ * a new one. */
+typedef struct survey {
+    graph *g;
+    uint32_t *uses;      /* by value: readers and graph outputs */
+    bool *constant;      /* by value: depends on constants only */
+    value_fact *facts;   /* by value: dtype and shape as far as known */
+    node_id *reader;     /* by value: the last node that reads it; NODE_NONE */
+    size_t n_values;     /* when the survey was made */
+} survey;
+
+clg_status survey_make(graph *g, survey *out_survey);
+void survey_deinit(survey *s);
+
+bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
+/* The only reader of node n's first output, when that output is read once and is no output of the graph. */
+node_id survey_only_reader(const survey *s, node_id n);
+/* The other input of a two-input node. */
+value_id other_input(const node *n, value_id v);
+
+/* A new node of the default domain with one unnamed output. */
+clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs, value_id *out_value);
+/* A constant of int64 numbers, of a single float32. */
+clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
+clg_status rewrite_float(graph *g, float number, value_id *out_value);
+/* Node n gets these inputs. */
+clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs);
+/* Node n takes over the first output of `last`, which is removed. */
+void rewrite_take_output(graph *g, node_id n, node_id last);
+
+/* The passes; order and words in pipeline.c. */
+clg_status pass_identity(graph *g, const pass_options *options);
+clg_status pass_batchnorm(graph *g, const pass_options *options);
+clg_status pass_epilogue(graph *g, const pass_options *options);
+clg_status pass_dead(graph *g, const pass_options *options);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A readable listing of a plan, for `cltool inspect --plan` and tests.
+ */
+#include "base/text.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+static const char *const place_names[] = {"none", "slab", "in", "out", "weight", "packed", "literal"};
+
+static void dump_buffers(const plan_step *s, text *out)
+{
+    for (uint32_t i = 0; i < s->n_buffers; i++) {
+        const placement *p = &s->buffers[i];
+        text_printf(out, "%s%s%u", i ? ", " : "", place_names[p->kind], p->index);
+        if (p->offset_bytes) text_printf(out, "+%lld", (long long)p->offset_bytes);
+    }
+}
+
+static void dump_range(const step *s, text *out)
+{
+    text_append(out, " [");
+    for (uint32_t i = 0; i < s->n_dims; i++) text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->global[i]);
+    if (s->local[0]) {
+        text_append(out, " / ");
+        for (uint32_t i = 0; i < s->n_dims; i++) text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->local[i]);
+    }
+    text_append(out, "]");
+}
+
+static void dump_step(const plan_context *c, const plan_step *s, size_t index, text *out)
+{
+    const node *n = s->node < c->g->n_nodes ? &c->g->nodes[s->node] : NULL;
+    text_printf(out, "  %4zu  %-18s %-24s", index, n ? n->op_type : "", s->variant);
+    switch (s->what->kind) {
+    case STEP_KERNEL:
+        text_printf(out, " %s.%s", s->what->kernel.source, s->what->kernel.entry);
+        dump_range(s->what, out);
+        break;
+    case STEP_BLAS_GEMM:
+        text_printf(out, " clblast m=%lld n=%lld k=%lld batch=%lld", (long long)s->what->gemm.m, (long long)s->what->gemm.n,
+                    (long long)s->what->gemm.k, (long long)s->what->gemm.batch);
+        break;
+    case STEP_COPY:
+        text_printf(out, " copy %zu bytes", s->what->size_bytes);
+        break;
+    case STEP_FILL:
+        text_printf(out, " fill %zu bytes", s->what->size_bytes);
+        break;
+    }
+    text_append(out, "  (");
+    dump_buffers(s, out);
+    text_append(out, ")");
+    if (n && n->name[0]) text_printf(out, "  %s", n->name);
+    text_append(out, "\n");
+}
+
+static void dump_ports(const plan_context *c, const char *what, const plan_port *ports, size_t n, text *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        char dims[SHAPE_TEXT_BYTES];
+        text_printf(out, "  %s %s %s%s\n", what, c->g->values[ports[i].value].name, dtype_name(ports[i].dtype),
+                    shape_text(&ports[i].dims, dims));
+    }
+}
+
+static void dump_segment(const plan_context *c, const plan_segment *segment, text *out)
+{
+    text_printf(out, "segment %u: %zu steps\n", segment->depth, segment->n_steps);
+    for (size_t i = 0; i < segment->n_steps; i++) dump_step(c, &segment->steps[i], i, out);
+    dump_ports(c, "host reads", segment->reads, segment->n_reads, out);
+    dump_ports(c, "output", segment->outputs, segment->n_outputs, out);
+    size_t total = 0;
+    for (size_t i = 0; i < segment->n_slabs; i++) total += segment->slab_bytes[i];
+    text_printf(out, "  %zu slabs of %zu bytes; largest live set %zu bytes; literals %zu bytes\n", segment->n_slabs, total,
+                segment->live_bytes, segment->literal_bytes);
+    for (const plan_segment *child = segment->children; child; child = child->sibling) dump_segment(c, child, out);
+}
+
+void plan_dump(const plan_context *c, const plan *p, text *out)
+{
+    dump_segment(c, p->root, out);
+}

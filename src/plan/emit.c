@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From a node to pending steps: operands for lowering, the choice of a candidate, packings and scratch, and
+ * the candidate's steps with their operands resolved to roots.
+ */
+#include "base/checked.h"
+#include "plan/state.h"
+
+#include <string.h>
+
+
+
+static void set_operand(const plan_value *v, lower_operand *out)
+{
+    *out = (lower_operand){.dtype = v->fact.dtype,
+                           .dims = v->fact.dims,
+                           .dense = v->dense,
+                           .constant = v->weight,
+                           .known = v->fact.known};
+    memcpy(out->strides, v->strides, sizeof out->strides);
+}
+
+clg_status emit_copy(plan_state *s, value_id v, uint32_t root, node_id node)
+{
+    const plan_context *c = s->context;
+    lower_operand from, to;
+    CLG_TRY(state_materialise(s, v));
+    set_operand(&s->values[v], &from);
+    to = from;
+    to.dense = true;
+    to.constant = false;
+    to.known = NULL;
+    shape_strides(&to.dims, to.strides);
+    lower_context lc = {.inputs = &from,
+                        .outputs = &to,
+                        .n_inputs = 1,
+                        .n_outputs = 1,
+                        .caps = c->caps,
+                        .kernel_class = c->kernel_class,
+                        .memory = &s->segment->memory};
+    step_builder_init(&lc.build, lc.memory);
+    CLG_TRY(ops_lower_copy(&lc));
+    CLG_TRY(lc.build.status);
+    const candidate *choice = plan_choose(c, lc.build.candidates);
+    if (!choice) return error_set(CLG_ERROR_INTERNAL, "there is no kernel that copies a tensor");
+    for (const step *what = choice->steps; what; what = what->next) {
+        root_ref refs[STEP_MAX_ARGS];
+        uint32_t n_refs = 0;
+        int64_t base = s->values[v].offset_elems;
+        size_t elem = dtype_size(from.dtype);
+        if (what->kind == STEP_COPY) {
+            refs[n_refs++] = (root_ref){s->values[v].root, base * (int64_t)elem + what->from.offset_elems};
+            refs[n_refs++] = (root_ref){root, what->to.offset_elems};
+        } else {
+            for (uint32_t i = 0; i < what->n_args; i++) {
+                const step_arg *a = &what->args[i];
+                if (a->kind != ARG_BUFFER) continue;
+                bool input = a->buffer.space == OPERAND_INPUT;
+                refs[n_refs++] = (root_ref){input ? s->values[v].root : root,
+                                            (a->buffer.offset_elems + (input ? base : 0)) * (int64_t)elem};
+            }
+        }
+        CLG_TRY(state_add_step(s, what, refs, n_refs, node, choice->variant));
+    }
+    return CLG_OK;
+}
+
+/* Replaces v's view by a dense copy: once, for all later consumers. */
+static clg_status make_dense(plan_state *s, value_id v, node_id node)
+{
+    plan_value *value = &s->values[v];
+    size_t size_bytes;
+    uint32_t root;
+    CLG_TRY(state_value_bytes(value, &size_bytes));
+    CLG_TRY(state_add_root(s, PLACE_SLAB, 0, size_bytes, &root));
+    CLG_TRY(emit_copy(s, v, root, node));
+    value = &s->values[v];
+    value->root = root;
+    value->offset_elems = 0;
+    value->dense = true;
+    shape_strides(&value->fact.dims, value->strides);
+    return CLG_OK;
+}
+
+/* ---- operands to roots ---------------------------------------------------------------------------- */
+
+typedef struct emission {
+    plan_state *s;
+    const node *n;
+    node_id id;
+    const candidate *choice;
+    uint32_t scratch[CANDIDATE_MAX_SCRATCH];
+    uint32_t packed[CANDIDATE_MAX_PACKINGS];
+} emission;
+
+static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root_ref *out)
+{
+    plan_state *s = e->s;
+    value_id v = VALUE_NONE;
+    *out = (root_ref){ROOT_NONE, o->offset_elems * (int64_t)unit_bytes};
+    switch (o->space) {
+    case OPERAND_SCRATCH:
+        out->root = e->scratch[o->index];
+        return CLG_OK;
+    case OPERAND_PACKED:
+        out->root = e->packed[o->index];
+        return CLG_OK;
+    case OPERAND_INPUT:
+        if (o->index < e->n->n_inputs) v = e->n->inputs[o->index];
+        if (v != VALUE_NONE) CLG_TRY(state_materialise(s, v));
+        break;
+    case OPERAND_OUTPUT:
+        if (o->index < e->n->n_outputs) v = e->n->outputs[o->index];
+        break;
+    }
+    if (v == VALUE_NONE || s->values[v].root == ROOT_NONE)
+        return error_set(CLG_ERROR_INTERNAL, "candidate '%s' of %s names an operand that is not there", e->choice->variant,
+                         e->n->op_type);
+    out->root = s->values[v].root;
+    out->offset_bytes += s->values[v].offset_elems * (int64_t)dtype_size(s->values[v].fact.dtype);
+    return CLG_OK;
+}
+
+static clg_status emit_step(emission *e, const step *what)
+{
+    root_ref refs[STEP_MAX_ARGS];
+    uint32_t n = 0;
+    if (what->kind == STEP_KERNEL) {
+        for (uint32_t i = 0; i < what->n_dims; i++)
+            if (what->global[i] == 0) return CLG_OK;
+        for (uint32_t i = 0; i < what->n_args; i++)
+            if (what->args[i].kind == ARG_BUFFER) {
+                CLG_TRY(resolve(e, &what->args[i].buffer, dtype_size(what->args[i].dtype), &refs[n]));
+                n++;
+            }
+    } else if (what->kind == STEP_BLAS_GEMM) {
+        CLG_TRY(resolve(e, &what->gemm.a, sizeof(float), &refs[n++]));
+        CLG_TRY(resolve(e, &what->gemm.b, sizeof(float), &refs[n++]));
+        CLG_TRY(resolve(e, &what->gemm.c, sizeof(float), &refs[n++]));
+    } else {
+        if (what->size_bytes == 0) return CLG_OK;
+        if (what->kind == STEP_COPY) CLG_TRY(resolve(e, &what->from, 1, &refs[n++]));
+        CLG_TRY(resolve(e, &what->to, 1, &refs[n++]));
+    }
+    return state_add_step(e->s, what, refs, n, e->id, e->choice->variant);
+}
+
+/* Weights are packed by the owner, once; other values are packed into scratch before the candidate's steps. */
+static clg_status emit_packings(emission *e)
+{
+    plan_state *s = e->s;
+    for (uint32_t i = 0; i < e->choice->n_packings; i++) {
+        const packing *p = &e->choice->packings[i];
+        value_id v = p->input < e->n->n_inputs ? e->n->inputs[p->input] : VALUE_NONE;
+        if (v == VALUE_NONE) return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'", e->choice->variant);
+        if (s->values[v].weight && s->values[v].offset_elems == 0 && s->values[v].dense) {
+            uint32_t index;
+            CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact, e->choice, p, &index));
+            CLG_TRY(state_add_root(s, PLACE_PACKED, index, p->size_bytes, &e->packed[i]));
+            continue;
+        }
+        CLG_TRY(state_add_root(s, PLACE_SLAB, 0, p->size_bytes, &e->packed[i]));
+        for (const step *what = p->steps; what; what = what->next) CLG_TRY(emit_step(e, what));
+    }
+    return CLG_OK;
+}
+
+static clg_status emit_candidate(plan_state *s, node_id id, const candidate *choice)
+{
+    const node *n = &s->context->g->nodes[id];
+    emission e = {.s = s, .n = n, .id = id, .choice = choice};
+    for (uint32_t i = 0; i < choice->n_scratch; i++)
+        CLG_TRY(state_add_root(s, PLACE_SLAB, 0, choice->scratch_bytes[i], &e.scratch[i]));
+    CLG_TRY(emit_packings(&e));
+    for (size_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
+            CLG_TRY(state_place_value(s, n->outputs[i]));
+    for (const step *what = choice->steps; what; what = what->next) CLG_TRY(emit_step(&e, what));
+    return CLG_OK;
+}
+
+/* ---- views ---------------------------------------------------------------------------------------- */
+
+static bool strides_are_dense(const shape *dims, const int64_t *strides)
+{
+    int64_t expected = 1;
+    for (int i = dims->rank - 1; i >= 0; i--) {
+        if (dims->dims[i] == 0) return true;
+        if (dims->dims[i] != 1 && strides[i] != expected) return false;
+        expected *= dims->dims[i];
+    }
+    return true;
+}
+
+static clg_status emit_views(plan_state *s, const node *n, const lower_context *lc)
+{
+    CLG_TRY(state_materialise(s, n->inputs[0]));
+    const plan_value from = s->values[n->inputs[0]];
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == VALUE_NONE) continue;
+        plan_value *to = &s->values[n->outputs[i]];
+        to->root = from.root;
+        to->offset_elems = from.offset_elems + lc->views[i].offset_elems;
+        memcpy(to->strides, lc->views[i].strides, sizeof to->strides);
+        to->dense = strides_are_dense(&to->fact.dims, to->strides);
+        to->weight = false;
+    }
+    return CLG_OK;
+}
+
+/* ---- a node ---------------------------------------------------------------------------------------- */
+
+static clg_status prepare_operands(plan_state *s, node_id id, lower_operand *inputs, lower_operand *outputs)
+{
+    const node *n = &s->context->g->nodes[id];
+    const op_row *row = n->op;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE) continue;
+        if (!s->values[n->inputs[i]].dense && !(row->flags & OP_STRIDED_INPUTS)) CLG_TRY(make_dense(s, n->inputs[i], id));
+        set_operand(&s->values[n->inputs[i]], &inputs[i]);
+    }
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == VALUE_NONE) continue;
+        plan_value *v = &s->values[n->outputs[i]];
+        v->dense = true;
+        shape_strides(&v->fact.dims, v->strides);
+        set_operand(v, &outputs[i]);
+    }
+    return CLG_OK;
+}
+
+static bool all_outputs_empty(const plan_state *s, const node *n)
+{
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        int64_t count;
+        if (n->outputs[i] == VALUE_NONE) continue;
+        if (shape_n_elements(&s->values[n->outputs[i]].fact.dims, &count) != CLG_OK || count != 0) return false;
+    }
+    return true;
+}
+
+static clg_status emit_lowered(plan_state *s, node_id id, lower_context *lc, uint8_t *out_place)
+{
+    const node *n = lc->node;
+    CLG_TRY(ops_lower_node(lc));
+    if (lc->is_view) {
+        *out_place = CLG_PLACE_VIEW;
+        return emit_views(s, n, lc);
+    }
+    const candidate *choice = plan_choose(s->context, lc->build.candidates);
+    if (!choice) {
+        char text[NODE_TEXT_BYTES];
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "%s: no kernel of clgraph can run it on this device with these options",
+                         node_text(n, text));
+    }
+    return emit_candidate(s, id, choice);
+}
+
+clg_status emit_node(plan_state *s, node_id id, uint8_t *out_place)
+{
+    const node *n = &s->context->g->nodes[id];
+    arena *memory = &s->segment->memory;
+    *out_place = CLG_PLACE_DEVICE;
+    if (all_outputs_empty(s, n)) {
+        for (size_t i = 0; i < n->n_outputs; i++)
+            if (n->outputs[i] != VALUE_NONE) CLG_TRY(state_place_value(s, n->outputs[i]));
+        return CLG_OK;
+    }
+    lower_operand *inputs = arena_alloc(memory, n->n_inputs + 1, sizeof *inputs);
+    lower_operand *outputs = arena_alloc(memory, n->n_outputs + 1, sizeof *outputs);
+    lower_context lc = {.node = n,
+                        .row = n->op,
+                        .inputs = inputs,
+                        .outputs = outputs,
+                        .n_inputs = n->n_inputs,
+                        .n_outputs = n->n_outputs,
+                        .caps = s->context->caps,
+                        .kernel_class = s->context->kernel_class,
+                        .memory = memory};
+    lc.views = arena_alloc(memory, n->n_outputs + 1, sizeof *lc.views);
+    if (!inputs || !outputs || !lc.views) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    CLG_TRY(prepare_operands(s, id, inputs, outputs));
+    for (size_t i = 0; i < n->n_outputs; i++) memcpy(lc.views[i].strides, outputs[i].strides, sizeof outputs[i].strides);
+    return emit_lowered(s, id, &lc, out_place);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Closing a segment: which roots live on, where slab memory goes, and the segment's final steps and ports.
+ */
+#include "plan/state.h"
+
+#include <string.h>
+
+static void keep_alive(plan_state *s, value_id v)
+{
+    if (v == VALUE_NONE || s->values[v].root == ROOT_NONE) return;
+    plan_root *root = &s->roots[s->values[v].root];
+    root->live = true;
+    root->last_step = STEP_END;
+}
+
+/* Roots that the rest of the graph, the outputs or the reads still need live to the end. */
+static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
+{
+    const plan_context *c = s->context;
+    for (size_t r = 0; r < s->n_roots; r++) s->roots[r].live = false;
+    for (size_t i = 0; i < n_reads; i++) keep_alive(s, reads[i]);
+    for (size_t i = 0; i < c->n_outputs; i++) keep_alive(s, c->outputs[i]);
+    for (node_id n = s->next_node; n < c->g->n_nodes; n++)
+        for (size_t i = 0; i < c->g->nodes[n].n_inputs; i++) keep_alive(s, c->g->nodes[n].inputs[i]);
+}
+
+static clg_status place_slabs(plan_state *s)
+{
+    clg_status status = CLG_OK;
+    plan_segment *segment = s->segment;
+    plan_block *blocks = memory_zalloc(s->n_roots + 1, sizeof *blocks);
+    uint32_t *roots = memory_zalloc(s->n_roots + 1, sizeof *roots);
+    size_t n = 0;
+    if (!blocks || !roots) {
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        goto done;
+    }
+    for (uint32_t r = 0; r < s->n_roots; r++) {
+        const plan_root *root = &s->roots[r];
+        if (root->kind != PLACE_SLAB || root->size_bytes == 0) continue;
+        blocks[n] = (plan_block){.size_bytes = root->size_bytes,
+                                 .first_step = root->placed ? 0 : root->first_step,
+                                 .last_step = root->last_step,
+                                 .fixed = root->placed,
+                                 .slab = root->placed ? root->index : 0,
+                                 .offset_bytes = root->placed ? (size_t)root->offset_bytes : 0};
+        roots[n++] = r;
+    }
+    CLG_TRY_GOTO(plan_place_blocks(blocks, n, s->context->caps->buffer_align_bytes ? s->context->caps->buffer_align_bytes : 128,
+                                   (size_t)s->context->caps->max_alloc_bytes, &s->slab_bytes, &s->n_slabs,
+                                   &segment->live_bytes),
+                 done);
+    for (size_t i = 0; i < n; i++) {
+        s->roots[roots[i]].index = blocks[i].slab;
+        s->roots[roots[i]].offset_bytes = (int64_t)blocks[i].offset_bytes;
+    }
+    segment->slab_bytes = arena_alloc(&segment->memory, s->n_slabs + 1, sizeof(size_t));
+    if (!segment->slab_bytes) {
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        goto done;
+    }
+    if (s->n_slabs) memcpy(segment->slab_bytes, s->slab_bytes, s->n_slabs * sizeof(size_t));
+    segment->n_slabs = s->n_slabs;
+done:
+    memory_free(blocks);
+    memory_free(roots);
+    return status;
+}
+
+static placement place_of(const plan_state *s, root_ref ref)
+{
+    const plan_root *root = &s->roots[ref.root];
+    bool has_base = root->kind == PLACE_SLAB || root->kind == PLACE_LITERAL;
+    return (placement){root->kind, root->index, ref.offset_bytes + (has_base ? root->offset_bytes : 0)};
+}
+
+static clg_status write_steps(plan_state *s)
+{
+    plan_segment *segment = s->segment;
+    segment->steps = arena_alloc(&segment->memory, s->n_pending + 1, sizeof *segment->steps);
+    if (!segment->steps) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < s->n_pending; i++) {
+        const pending_step *p = &s->pending[i];
+        placement *places = arena_alloc(&segment->memory, p->n_buffers + 1u, sizeof *places);
+        if (!places) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        for (uint32_t b = 0; b < p->n_buffers; b++) places[b] = place_of(s, p->buffers[b]);
+        segment->steps[i] = (plan_step){.what = p->what,
+                                        .buffers = places,
+                                        .n_buffers = p->n_buffers,
+                                        .node = p->node,
+                                        .variant = p->variant};
+        for (uint32_t a = 0; p->what->kind == STEP_KERNEL && a < p->what->n_args; a++)
+            if (p->what->args[a].kind == ARG_FAULT) segment->has_fault_args = true;
+    }
+    segment->n_steps = s->n_pending;
+    return CLG_OK;
+}
+
+static clg_status write_ports(plan_state *s, const value_id *values, size_t n, plan_port **out_ports)
+{
+    plan_port *ports = arena_alloc(&s->segment->memory, n + 1, sizeof *ports);
+    *out_ports = ports;
+    if (!ports) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        const plan_value *v = &s->values[values[i]];
+        ports[i] = (plan_port){.value = values[i], .dtype = v->fact.dtype, .dims = v->fact.dims};
+        if (v->root != ROOT_NONE) {
+            root_ref ref = {v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)};
+            ports[i].place = s->segment->last ? (placement){PLACE_OUTPUT, (uint32_t)i, 0} : place_of(s, ref);
+        } else {
+            ports[i].known = v->fact.known;
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status write_output_bytes(plan_state *s)
+{
+    size_t n = s->context->n_outputs;
+    size_t *bytes = arena_alloc(&s->segment->memory, n + 1, sizeof *bytes);
+    if (!bytes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) bytes[i] = PLAN_NO_OUTPUT;
+    for (size_t r = 0; r < s->n_roots; r++)
+        if (s->roots[r].kind == PLACE_OUTPUT) bytes[s->roots[r].index] = s->roots[r].size_bytes;
+    s->segment->output_bytes = bytes;
+    return CLG_OK;
+}
+
+/* Outputs end in their own buffers: by renaming the root where that is possible, else by a copy. */
+static clg_status settle_output(plan_state *s, size_t index)
+{
+    value_id id = s->context->outputs[index];
+    plan_value *v = &s->values[id];
+    if (v->fact.dtype == CLG_DTYPE_NONE)
+        return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed", s->context->g->values[id].name);
+    if (v->root == ROOT_NONE && v->fact.known) return CLG_OK;
+    if (v->root == ROOT_NONE) CLG_TRY(state_materialise(s, id));
+    plan_root *root = &s->roots[v->root];
+    size_t size_bytes;
+    CLG_TRY(state_value_bytes(v, &size_bytes));
+    if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0) return CLG_OK;
+    if (root->kind == PLACE_SLAB && !root->placed && v->dense && v->offset_elems == 0 && root->size_bytes == size_bytes) {
+        root->kind = PLACE_OUTPUT;
+        root->index = (uint32_t)index;
+        return CLG_OK;
+    }
+    uint32_t copy;
+    CLG_TRY(state_add_root(s, PLACE_OUTPUT, (uint32_t)index, size_bytes, &copy));
+    return size_bytes ? emit_copy(s, id, copy, s->context->g->values[id].producer) : CLG_OK;
+}
+
+/* Reads need dense memory. */
+static clg_status settle_read(plan_state *s, value_id id)
+{
+    CLG_TRY(state_materialise(s, id));
+    plan_value *v = &s->values[id];
+    if (v->dense) return CLG_OK;
+    size_t size_bytes;
+    uint32_t copy;
+    CLG_TRY(state_value_bytes(v, &size_bytes));
+    CLG_TRY(state_add_root(s, PLACE_SLAB, 0, size_bytes, &copy));
+    CLG_TRY(emit_copy(s, id, copy, s->context->g->values[id].producer));
+    v = &s->values[id];
+    v->root = copy;
+    v->offset_elems = 0;
+    v->dense = true;
+    shape_strides(&v->fact.dims, v->strides);
+    return CLG_OK;
+}
+
+clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
+{
+    plan_segment *segment = s->segment;
+    const plan_context *c = s->context;
+    segment->last = n_reads == 0;
+    if (segment->last)
+        for (size_t i = 0; i < c->n_outputs; i++) CLG_TRY(settle_output(s, i));
+    else
+        for (size_t i = 0; i < n_reads; i++) CLG_TRY(settle_read(s, reads[i]));
+    mark_live(s, reads, n_reads);
+    CLG_TRY(place_slabs(s));
+    CLG_TRY(write_steps(s));
+    CLG_TRY(write_output_bytes(s));
+    CLG_TRY(write_ports(s, reads, n_reads, &segment->reads));
+    segment->n_reads = n_reads;
+    if (segment->last) {
+        CLG_TRY(write_ports(s, c->outputs, c->n_outputs, &segment->outputs));
+        segment->n_outputs = c->n_outputs;
+    }
+    if (s->literal_bytes) {
+        uint8_t *literals = arena_alloc(&segment->memory, s->literal_bytes, 1);
+        if (!literals) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        memcpy(literals, s->literals, s->literal_bytes);
+        segment->literals = literals;
+        segment->literal_bytes = s->literal_bytes;
+    }
+    segment->held = s->held; /* moved */
+    segment->n_held = s->n_held;
+    s->held = NULL;
+    s->n_held = s->held_capacity = 0;
+    return CLG_OK;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Planning: walks the graph's nodes with concrete shapes. Each node is inferred; shape arithmetic ends there, the
+ * rest is lowered and emitted. Where a shape needs content that only the device has, the segment ends.
+ */
+#include "plan/state.h"
+
+#include <string.h>
+
+#define TRACE_MAX_VISITS 4096
+
+typedef enum walk_end { WALK_DONE, WALK_READS, WALK_NEEDS_INPUTS } walk_end;
+
+typedef struct walk {
+    plan_state *s;
+    bool *needed_inputs; /* NULL for children: inputs are settled by then */
+    value_id reads[OP_MAX_INTS];
+    size_t n_reads;
+} walk;
+
+static void segment_free(plan_segment *segment)
+{
+    if (!segment) return;
+    for (plan_segment *child = segment->children; child;) {
+        plan_segment *next = child->sibling;
+        segment_free(child);
+        child = next;
+    }
+    if (segment->bound && segment->release_bound) segment->release_bound(segment->bound);
+    for (size_t i = 0; i < segment->n_held; i++) tensor_free(segment->held[i]);
+    memory_free(segment->held);
+    state_free(segment->state);
+    arena_deinit(&segment->memory);
+    memory_free(segment);
+}
+
+static clg_status segment_create(plan_state *s, plan_segment *parent, plan_segment **out_segment)
+{
+    plan_segment *segment = memory_zalloc(1, sizeof *segment);
+    *out_segment = segment;
+    if (!segment) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    segment->parent = parent;
+    segment->depth = parent ? parent->depth + 1 : 0;
+    size_t n_nodes = s->context->g->n_nodes;
+    segment->node_places = arena_alloc(&segment->memory, n_nodes + 1, 1);
+    if (!segment->node_places) {
+        segment_free(segment);
+        *out_segment = NULL;
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    memset(segment->node_places, UINT8_MAX, n_nodes);
+    s->segment = segment;
+    return CLG_OK;
+}
+
+/* ---- whose content decides ------------------------------------------------------------------------- */
+
+/* Whether host arithmetic could give v's content if the graph inputs it depends on were known; marks those inputs. */
+static bool trace_inputs(walk *w, value_id v, size_t *visits)
+{
+    const graph *g = w->s->context->g;
+    const plan_value *value = &w->s->values[v];
+    if (++*visits > TRACE_MAX_VISITS) return false;
+    if (value->fact.known) return true;
+    if (g->values[v].is_input) {
+        for (size_t i = 0; i < g->n_inputs; i++)
+            if (g->inputs[i] == v) w->needed_inputs[i] = true;
+        return true;
+    }
+    if (value->weight || g->values[v].producer == NODE_NONE) return false;
+    const node *n = &g->nodes[g->values[v].producer];
+    const op_row *row = n->op;
+    if (!row->eval) return false;
+    if (row->flags & OP_EVAL_ONLY) return true;
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE && !trace_inputs(w, n->inputs[i], visits)) return false;
+    return true;
+}
+
+static walk_end settle_needs(walk *w, const node *n, uint32_t needs)
+{
+    size_t n_inputs = w->s->context->g->n_inputs;
+    bool from_inputs = w->needed_inputs != NULL;
+    w->n_reads = 0;
+    for (size_t i = 0; i < n->n_inputs && i < 32; i++) {
+        if (!(needs & (1u << i)) || n->inputs[i] == VALUE_NONE) continue;
+        size_t visits = 0;
+        if (from_inputs && !trace_inputs(w, n->inputs[i], &visits)) from_inputs = false;
+        if (w->n_reads < OP_MAX_INTS) w->reads[w->n_reads++] = n->inputs[i];
+    }
+    bool any = false;
+    for (size_t i = 0; from_inputs && i < n_inputs; i++) any |= w->needed_inputs[i];
+    if (from_inputs && any) return WALK_NEEDS_INPUTS;
+    for (size_t i = 0; w->needed_inputs && i < n_inputs; i++) w->needed_inputs[i] = false;
+    return WALK_READS;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------------ */
+
+/* Infers node n; its outputs' facts go into the state. *out_all_known: nothing is left for the device. */
+static clg_status infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known)
+{
+    clg_status status = CLG_OK;
+    value_fact *facts = memory_zalloc(n->n_inputs + n->n_outputs + 1, sizeof *facts);
+    if (!facts) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    value_fact *outputs = facts + n->n_inputs;
+    *out_all_known = true;
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE) facts[i] = s->values[n->inputs[i]].fact;
+    status = ops_infer_node(n, facts, outputs, out_needs);
+    if (status != CLG_OK || *out_needs) goto done;
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (outputs[i].known && status == CLG_OK) status = state_hold(s, (tensor *)outputs[i].known);
+        if (n->outputs[i] == VALUE_NONE) continue;
+        if (!outputs[i].known) *out_all_known = false;
+        s->values[n->outputs[i]].fact = outputs[i];
+        if (!shape_is_known(&outputs[i].dims) && status == CLG_OK) {
+            char text[NODE_TEXT_BYTES];
+            status = error_set(CLG_ERROR_INTERNAL, "%s: the shape of output %zu could not be told", node_text(n, text), i);
+        }
+    }
+done:
+    memory_free(facts);
+    return status;
+}
+
+static clg_status plan_node(walk *w, node_id id, walk_end *out_end)
+{
+    plan_state *s = w->s;
+    const plan_context *c = s->context;
+    const node *n = &c->g->nodes[id];
+    uint32_t needs = 0;
+    bool all_known = false;
+    *out_end = WALK_DONE;
+    if (c->node_is_init[id] != c->is_init_plan) return CLG_OK;
+    CLG_TRY(infer(s, n, &needs, &all_known));
+    if (needs) {
+        *out_end = settle_needs(w, n, needs);
+        return CLG_OK;
+    }
+    const op_row *row = n->op;
+    if (all_known) {
+        s->segment->node_places[id] = CLG_PLACE_SHAPE;
+        return CLG_OK;
+    }
+    if (!row->lower) {
+        char text[NODE_TEXT_BYTES];
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s: it exists in shape arithmetic only, and its inputs are not known",
+                         node_text(n, text));
+    }
+    return emit_node(s, id, &s->segment->node_places[id]);
+}
+
+static clg_status walk_nodes(walk *w, walk_end *out_end)
+{
+    plan_state *s = w->s;
+    *out_end = WALK_DONE;
+    for (; s->next_node < s->context->g->n_nodes; s->next_node++) {
+        CLG_TRY(plan_node(w, s->next_node, out_end));
+        if (*out_end != WALK_DONE) return CLG_OK;
+    }
+    return CLG_OK;
+}
+
+/* Walks to the end of a segment and closes it. Takes the state over: it is freed, or kept for children. */
+static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs, walk_end *out_end)
+{
+    walk w = {.s = s, .needed_inputs = needed_inputs};
+    clg_status status = walk_nodes(&w, out_end);
+    if (status == CLG_OK && *out_end != WALK_NEEDS_INPUTS)
+        status = finish_segment(s, w.reads, *out_end == WALK_READS ? w.n_reads : 0);
+    if (status == CLG_OK && *out_end == WALK_READS) {
+        plan_state *kept = NULL;
+        status = state_copy(s, &kept);
+        segment->state = kept;
+    }
+    state_free(s);
+    return status;
+}
+
+/* ---- plans --------------------------------------------------------------------------------------------- */
+
+static clg_status plan_alloc(const plan_context *c, const value_fact *inputs, plan **out_plan)
+{
+    plan *p = memory_zalloc(1, sizeof *p);
+    *out_plan = p;
+    if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    refcount_init(&p->refs);
+    size_t n_inputs = c->is_init_plan ? 0 : c->g->n_inputs;
+    p->inputs = memory_zalloc(n_inputs + 1, sizeof *p->inputs);
+    if (!p->inputs) {
+        memory_free(p);
+        *out_plan = NULL;
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    p->n_inputs = n_inputs;
+    for (size_t i = 0; i < n_inputs; i++) {
+        p->inputs[i] = inputs[i];
+        if (inputs[i].known) p->inputs[i].known = tensor_retain((tensor *)inputs[i].known);
+    }
+    return CLG_OK;
+}
+
+static clg_status set_inputs(plan_state *s, const plan *p)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        plan_value *v = &s->values[s->context->g->inputs[i]];
+        size_t size_bytes;
+        v->fact = p->inputs[i];
+        shape_strides(&v->fact.dims, v->strides);
+        CLG_TRY(state_value_bytes(v, &size_bytes));
+        CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)i, size_bytes, &v->root));
+    }
+    return CLG_OK;
+}
+
+clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs, plan **out_plan)
+{
+    plan *p;
+    plan_state *s = NULL;
+    walk_end end = WALK_DONE;
+    *out_plan = NULL;
+    for (size_t i = 0; i < c->g->n_inputs && out_needed_inputs; i++) out_needed_inputs[i] = false;
+    CLG_TRY(plan_alloc(c, inputs, &p));
+    clg_status status = state_create(c, &s);
+    if (status == CLG_OK) status = segment_create(s, NULL, &p->root);
+    if (status == CLG_OK) status = set_inputs(s, p);
+    if (status == CLG_OK)
+        status = run_walk(s, p->root, out_needed_inputs, &end);
+    else
+        state_free(s);
+    if (status != CLG_OK || end == WALK_NEEDS_INPUTS) {
+        plan_free(p);
+        return status;
+    }
+    *out_plan = p;
+    return CLG_OK;
+}
+
+/* ---- children -------------------------------------------------------------------------------------------- */
+
+static plan_segment *find_child(const plan_segment *segment, tensor *const *contents)
+{
+    for (plan_segment *child = segment->children; child; child = child->sibling) {
+        bool same = true;
+        for (size_t i = 0; same && i < child->n_arrived; i++) same = tensor_equal(child->arrived[i], contents[i]);
+        if (same) return child;
+    }
+    return NULL;
+}
+
+static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_segment *segment, tensor *const *contents)
+{
+    child->arrived = arena_alloc(&child->memory, segment->n_reads + 1, sizeof *child->arrived);
+    if (!child->arrived) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < segment->n_reads; i++) {
+        CLG_TRY(state_hold(s, tensor_retain(contents[i])));
+        child->arrived[i] = contents[i];
+        s->values[segment->reads[i].value].fact.known = contents[i];
+    }
+    child->n_arrived = segment->n_reads;
+    return CLG_OK;
+}
+
+clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents, plan_segment **out_child)
+{
+    *out_child = find_child(segment, contents);
+    if (*out_child) return CLG_OK;
+    plan_state *s;
+    plan_segment *child = NULL;
+    walk_end end;
+    CLG_TRY(state_copy(segment->state, &s));
+    s->context = c;
+    clg_status status = segment_create(s, segment, &child);
+    if (status == CLG_OK) status = set_arrived(s, child, segment, contents);
+    if (status == CLG_OK)
+        status = run_walk(s, child, NULL, &end);
+    else
+        state_free(s);
+    if (status != CLG_OK) {
+        segment_free(child);
+        return status;
+    }
+    child->sibling = segment->children;
+    segment->children = child;
+    *out_child = child;
+    return CLG_OK;
+}
+
+plan *plan_retain(plan *p)
+{
+    refcount_retain(&p->refs);
+    return p;
+}
+
+void plan_free(plan *p)
+{
+    if (!p || !refcount_release(&p->refs)) return;
+    segment_free(p->root);
+    for (size_t i = 0; i < p->n_inputs; i++) tensor_free((tensor *)p->inputs[i].known);
+    memory_free(p->inputs);
+    memory_free(p);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Blocks with lifetimes into slabs: greedy by size, each block at the lowest offset where it overlaps nothing that is
+ * alive with it (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020).
+ */
+#include "base/memory.h"
+#include "plan/plan.h"
+
+typedef struct slab_work {
+    plan_block *blocks;
+    uint32_t *order;     /* not yet placed, largest first */
+    uint32_t *placed;    /* by offset within each slab; slabs are told apart by the block's slab */
+    size_t n_order, n_placed;
+    size_t align_bytes, max_slab_bytes;
+} slab_work;
+
+static size_t align_up(size_t n, size_t align)
+{
+    return (n + align - 1) / align * align;
+}
+
+static bool overlap_in_time(const plan_block *a, const plan_block *b)
+{
+    return a->first_step <= b->last_step && b->first_step <= a->last_step;
+}
+
+/* The lowest offset in `slab` where `block` fits between the placed blocks (sorted by offset). */
+static size_t lowest_gap(const slab_work *w, const plan_block *block, uint32_t slab)
+{
+    size_t offset = 0;
+    for (size_t i = 0; i < w->n_placed; i++) {
+        const plan_block *other = &w->blocks[w->placed[i]];
+        if (other->slab != slab || !overlap_in_time(block, other)) continue;
+        if (offset + block->size_bytes <= other->offset_bytes) return offset;
+        size_t end = align_up(other->offset_bytes + other->size_bytes, w->align_bytes);
+        if (end > offset) offset = end;
+    }
+    return offset;
+}
+
+static void insert_placed(slab_work *w, uint32_t index)
+{
+    size_t at = w->n_placed++;
+    while (at > 0 && w->blocks[w->placed[at - 1]].offset_bytes > w->blocks[index].offset_bytes) {
+        w->placed[at] = w->placed[at - 1];
+        at--;
+    }
+    w->placed[at] = index;
+}
+
+static clg_status grow_slabs(size_t **slab_bytes, size_t *n_slabs)
+{
+    size_t *grown = memory_resize(*slab_bytes, (*n_slabs + 1) * sizeof *grown);
+    if (!grown) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    grown[*n_slabs] = 0;
+    *slab_bytes = grown;
+    ++*n_slabs;
+    return CLG_OK;
+}
+
+static clg_status place_block(slab_work *w, uint32_t index, size_t **slab_bytes, size_t *n_slabs)
+{
+    plan_block *block = &w->blocks[index];
+    if (block->size_bytes > w->max_slab_bytes)
+        return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+                         "an intermediate tensor of %zu bytes does not fit the device's largest buffer of %zu bytes",
+                         block->size_bytes, w->max_slab_bytes);
+    for (uint32_t slab = 0;; slab++) {
+        if (slab == *n_slabs) CLG_TRY(grow_slabs(slab_bytes, n_slabs));
+        size_t offset = lowest_gap(w, block, slab);
+        if (offset + block->size_bytes > w->max_slab_bytes) continue;
+        block->slab = slab;
+        block->offset_bytes = offset;
+        if (offset + block->size_bytes > (*slab_bytes)[slab]) (*slab_bytes)[slab] = offset + block->size_bytes;
+        insert_placed(w, index);
+        return CLG_OK;
+    }
+}
+
+static size_t largest_live_set(const plan_block *blocks, size_t n_blocks)
+{
+    size_t largest = 0;
+    for (size_t i = 0; i < n_blocks; i++) { /* a maximum starts where some block starts */
+        size_t live = 0;
+        for (size_t j = 0; j < n_blocks; j++)
+            if (blocks[j].first_step <= blocks[i].first_step && blocks[i].first_step <= blocks[j].last_step)
+                live += blocks[j].size_bytes;
+        if (live > largest) largest = live;
+    }
+    return largest;
+}
+
+/* Sorts w->order by size, largest first; equal sizes keep their order, so plans are reproducible. */
+static void sort_by_size(slab_work *w)
+{
+    for (size_t gap = w->n_order / 2; gap > 0; gap /= 2)
+        for (size_t i = gap; i < w->n_order; i++) {
+            uint32_t moved = w->order[i];
+            size_t at = i;
+            while (at >= gap) {
+                const plan_block *before = &w->blocks[w->order[at - gap]];
+                bool wrong = before->size_bytes < w->blocks[moved].size_bytes ||
+                             (before->size_bytes == w->blocks[moved].size_bytes && w->order[at - gap] > moved);
+                if (!wrong) break;
+                w->order[at] = w->order[at - gap];
+                at -= gap;
+            }
+            w->order[at] = moved;
+        }
+}
+
+clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes, size_t max_slab_bytes,
+                             size_t **slab_bytes, size_t *n_slabs, size_t *out_live_bytes)
+{
+    clg_status status = CLG_OK;
+    slab_work w = {.blocks = blocks, .align_bytes = align_bytes, .max_slab_bytes = max_slab_bytes};
+    *out_live_bytes = 0;
+    w.order = memory_zalloc(n_blocks + 1, sizeof *w.order);
+    w.placed = memory_zalloc(n_blocks + 1, sizeof *w.placed);
+    if (!w.order || !w.placed) {
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        goto done;
+    }
+    for (uint32_t i = 0; i < n_blocks; i++) {
+        if (blocks[i].fixed)
+            insert_placed(&w, i);
+        else
+            w.order[w.n_order++] = i;
+    }
+    sort_by_size(&w);
+    for (size_t i = 0; i < w.n_order; i++) CLG_TRY_GOTO(place_block(&w, w.order[i], slab_bytes, n_slabs), done);
+    *out_live_bytes = largest_live_set(blocks, n_blocks);
+done:
+    memory_free(w.order);
+    memory_free(w.placed);
+    return status;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The planner's working state: values, roots, pending steps.
+ */
+#include "plan/state.h"
+
+#include "base/checked.h"
+
+#include <string.h>
+
+#define LITERAL_ALIGN 64
+
+clg_status state_create(const plan_context *c, plan_state **out_state)
+{
+    *out_state = NULL;
+    plan_state *s = memory_zalloc(1, sizeof *s);
+    if (!s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    s->context = c;
+    s->n_values = c->g->n_values;
+    s->values = memory_zalloc(s->n_values ? s->n_values : 1, sizeof *s->values);
+    if (!s->values) {
+        memory_free(s);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    for (size_t v = 0; v < s->n_values; v++) {
+        s->values[v].root = ROOT_NONE;
+        s->values[v].dense = true;
+        if (c->weights[v].dtype == CLG_DTYPE_NONE) continue;
+        s->values[v].fact = c->weights[v];
+        s->values[v].weight = true;
+        shape_strides(&c->weights[v].dims, s->values[v].strides);
+    }
+    *out_state = s;
+    return CLG_OK;
+}
+
+static void *copy_array(const void *items, size_t n, size_t item_bytes)
+{
+    void *copy = memory_alloc(n * item_bytes);
+    if (copy && n) memcpy(copy, items, n * item_bytes);
+    return copy;
+}
+
+clg_status state_copy(const plan_state *s, plan_state **out_copy)
+{
+    *out_copy = NULL;
+    plan_state *copy = memory_zalloc(1, sizeof *copy);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    copy->context = s->context;
+    copy->n_values = s->n_values;
+    copy->n_roots = copy->roots_capacity = s->n_roots;
+    copy->next_node = s->next_node;
+    copy->n_slabs = s->n_slabs;
+    copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
+    copy->roots = copy_array(s->roots, s->n_roots, sizeof *s->roots);
+    copy->slab_bytes = copy_array(s->slab_bytes, s->n_slabs, sizeof *s->slab_bytes);
+    if (!copy->values || !copy->roots || !copy->slab_bytes) {
+        state_free(copy);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    for (size_t r = 0; r < copy->n_roots; r++) {
+        plan_root *root = &copy->roots[r];
+        root->first_step = root->last_step = 0;
+        if (root->kind == PLACE_SLAB && !root->live) root->kind = PLACE_NONE; /* dead: its memory is free again */
+        root->placed = root->kind == PLACE_SLAB;
+    }
+    *out_copy = copy;
+    return CLG_OK;
+}
+
+void state_free(plan_state *s)
+{
+    if (!s) return;
+    for (size_t i = 0; i < s->n_held; i++) tensor_free(s->held[i]);
+    memory_free(s->held);
+    memory_free(s->values);
+    memory_free(s->roots);
+    memory_free(s->slab_bytes);
+    memory_free(s->pending);
+    memory_free(s->literals);
+    memory_free(s);
+}
+
+clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes, uint32_t *out_root)
+{
+    *out_root = ROOT_NONE;
+    CLG_TRY(MEMORY_RESERVE(s->roots, s->roots_capacity, s->n_roots + 1));
+    s->roots[s->n_roots] = (plan_root){.kind = kind,
+                                       .index = index,
+                                       .size_bytes = size_bytes,
+                                       .first_step = (uint32_t)s->n_pending,
+                                       .last_step = (uint32_t)s->n_pending};
+    *out_root = (uint32_t)s->n_roots++;
+    return CLG_OK;
+}
+
+clg_status state_value_bytes(const plan_value *v, size_t *out_bytes)
+{
+    *out_bytes = 0;
+    int64_t n;
+    CLG_TRY(shape_n_elements(&v->fact.dims, &n));
+    if (n == DIM_UNKNOWN || !dtype_bytes(v->fact.dtype, n, out_bytes))
+        return error_set(CLG_ERROR_SHAPE, "a tensor of %lld elements of %s is larger than memory can be", (long long)n,
+                         dtype_name(v->fact.dtype));
+    return CLG_OK;
+}
+
+size_t state_output_index(const plan_state *s, value_id v)
+{
+    for (size_t i = 0; i < s->context->n_outputs; i++)
+        if (s->context->outputs[i] == v) return i;
+    return SIZE_MAX;
+}
+
+clg_status state_place_value(plan_state *s, value_id v)
+{
+    plan_value *value = &s->values[v];
+    size_t size_bytes;
+    CLG_TRY(state_value_bytes(value, &size_bytes));
+    size_t output = state_output_index(s, v);
+    value->offset_elems = 0;
+    value->dense = true;
+    shape_strides(&value->fact.dims, value->strides);
+    if (output != SIZE_MAX) return state_add_root(s, PLACE_OUTPUT, (uint32_t)output, size_bytes, &value->root);
+    return state_add_root(s, PLACE_SLAB, 0, size_bytes, &value->root);
+}
+
+static clg_status add_literal(plan_state *s, const tensor *t, uint32_t *out_root)
+{
+    size_t start = (s->literal_bytes + LITERAL_ALIGN - 1) / LITERAL_ALIGN * LITERAL_ALIGN;
+    CLG_TRY(MEMORY_RESERVE(s->literals, s->literals_capacity, start + t->size_bytes + LITERAL_ALIGN));
+    memset(s->literals + s->literal_bytes, 0, start - s->literal_bytes);
+    if (t->size_bytes) memcpy(s->literals + start, t->data, t->size_bytes);
+    s->literal_bytes = start + t->size_bytes;
+    CLG_TRY(state_add_root(s, PLACE_LITERAL, s->segment->depth, t->size_bytes, out_root));
+    s->roots[*out_root].offset_bytes = (int64_t)start;
+    return CLG_OK;
+}
+
+clg_status state_materialise(plan_state *s, value_id v)
+{
+    plan_value *value = &s->values[v];
+    if (value->root != ROOT_NONE) return CLG_OK;
+    value->offset_elems = 0;
+    value->dense = true;
+    shape_strides(&value->fact.dims, value->strides);
+    if (value->weight) {
+        size_t size_bytes;
+        CLG_TRY(state_value_bytes(value, &size_bytes));
+        return state_add_root(s, PLACE_WEIGHT, v, size_bytes, &value->root);
+    }
+    if (value->fact.known) {
+        if (value->fact.dtype == CLG_STRING)
+            return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "strings cannot be placed on a device");
+        return add_literal(s, value->fact.known, &value->root);
+    }
+    return error_set(CLG_ERROR_INTERNAL, "value '%s' has neither memory nor content", s->context->g->values[v].name);
+}
+
+clg_status state_hold(plan_state *s, tensor *t)
+{
+    clg_status status = MEMORY_RESERVE(s->held, s->held_capacity, s->n_held + 1);
+    if (status != CLG_OK) {
+        tensor_free(t);
+        return status;
+    }
+    s->held[s->n_held++] = t;
+    return CLG_OK;
+}
+
+clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers, uint32_t n_buffers, node_id node,
+                          const char *variant)
+{
+    CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
+    root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (n_buffers) memcpy(copy, buffers, n_buffers * sizeof *copy);
+    for (uint32_t i = 0; i < n_buffers; i++) {
+        plan_root *root = &s->roots[buffers[i].root];
+        root->last_step = (uint32_t)s->n_pending;
+    }
+    s->pending[s->n_pending++] =
+        (pending_step){.what = what, .buffers = copy, .n_buffers = n_buffers, .node = node, .variant = variant};
+    return CLG_OK;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Contexts and device values.
+ */
+#include "session/context.h"
+
+#include "session/exec.h"
+
+clg_status context_create(ocl_context *ocl, bool profiling, clg_context **out_context)
+{
+    *out_context = NULL;
+    clg_context *c = memory_zalloc(1, sizeof *c);
+    clg_status status = c ? mutex_init(&c->utility_lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status != CLG_OK) goto no_lock;
+    CLG_TRY_GOTO(mutex_init(&c->registry_lock), no_registry);
+    CLG_TRY_GOTO(ocl_queue_create_own(ocl, &c->utility), no_queue);
+    refcount_init(&c->refs);
+    atomic_init(&c->plans_made, 0);
+    atomic_init(&c->weights_packed, 0);
+    c->ocl = ocl;
+    c->profiling = profiling;
+    context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &c->info);
+    *out_context = c;
+    return CLG_OK;
+no_queue:
+    mutex_deinit(&c->registry_lock);
+no_registry:
+    mutex_deinit(&c->utility_lock);
+no_lock:
+    memory_free(c);
+    ocl_context_free(ocl);
+    return status;
+}
+
+clg_context *context_retain(clg_context *c)
+{
+    refcount_retain(&c->refs);
+    return c;
+}
+
+void context_free(clg_context *c)
+{
+    if (!c || !refcount_release(&c->refs)) return;
+    ocl_queue_free(c->utility);
+    mutex_deinit(&c->registry_lock);
+    mutex_deinit(&c->utility_lock);
+    ocl_context_free(c->ocl);
+    memory_free(c);
+}
+
+void context_describe(const device_record *record, const device_caps *caps, clg_device_info *out_info)
+{
+    *out_info = (clg_device_info){.struct_size = sizeof *out_info,
+                                  .selector = caps->selector,
+                                  .id = caps->id,
+                                  .platform = record->platform_name,
+                                  .name = record->name,
+                                  .vendor = record->platform_vendor,
+                                  .driver = record->driver_version,
+                                  .opencl_version = record->version,
+                                  .quirks = caps->quirk_names,
+                                  .kind = caps->kind,
+                                  .kernel_class = caps->kernel_class,
+                                  .compute_units = caps->compute_units,
+                                  .max_clock_mhz = record->max_clock_mhz,
+                                  .global_mem_bytes = caps->global_mem_bytes,
+                                  .max_alloc_bytes = caps->max_alloc_bytes,
+                                  .local_mem_bytes = caps->local_mem_bytes,
+                                  .unified_memory = caps->unified_memory,
+                                  .probed = caps->probed,
+                                  .fp16 = caps->fp16,
+                                  .fp64 = caps->fp64,
+                                  .subgroups = caps->subgroups,
+                                  .int8_dot = caps->int8_dot,
+                                  .matrix = caps->matrix,
+                                  .is_default = caps->is_default,
+                                  .auto_reason = caps->auto_reason};
+}
+
+clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data, size_t size_bytes)
+{
+    if (size_bytes == 0) return CLG_OK;
+    mutex_lock(&c->utility_lock);
+    clg_status status = ocl_queue_write(c->utility, b, offset_bytes, data, size_bytes, true);
+    mutex_unlock(&c->utility_lock);
+    return status;
+}
+
+clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data, size_t size_bytes)
+{
+    if (size_bytes == 0) return CLG_OK;
+    mutex_lock(&c->utility_lock);
+    clg_status status = ocl_queue_read(c->utility, b, offset_bytes, data, size_bytes, true);
+    mutex_unlock(&c->utility_lock);
+    return status;
+}
+
+/* ---- device values -------------------------------------------------------------------------------------- */
+
+typedef struct device_storage {
+    clg_context *context;
+    ocl_buffer *buffer;
+} device_storage;
+
+static void storage_release(void *storage)
+{
+    device_storage *s = storage;
+    ocl_buffer_free(s->buffer);
+    context_free(s->context);
+    memory_free(s);
+}
+
+static clg_status storage_read(void *storage, size_t offset_bytes, void *data, size_t size_bytes)
+{
+    device_storage *s = storage;
+    return context_download(s->context, s->buffer, offset_bytes, data, size_bytes);
+}
+
+static clg_status storage_write(void *storage, size_t offset_bytes, const void *data, size_t size_bytes)
+{
+    device_storage *s = storage;
+    return context_upload(s->context, s->buffer, offset_bytes, data, size_bytes);
+}
+
+static const value_device_ops device_ops = {storage_release, storage_read, storage_write};
+
+clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype, const shape *dims,
+                               clg_value **out_value)
+{
+    *out_value = NULL;
+    device_storage *s = memory_alloc(sizeof *s);
+    if (!s) {
+        ocl_buffer_free(b);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    *s = (device_storage){context_retain(c), b};
+    clg_status status = value_create_device(&device_ops, s, offset_bytes, dtype, dims, out_value);
+    if (status != CLG_OK) storage_release(s);
+    return status;
+}
+
+ocl_buffer *value_buffer(const clg_value *v, clg_context **out_context)
+{
+    if (v->device_ops != &device_ops) {
+        *out_context = NULL;
+        return NULL;
+    }
+    device_storage *s = v->storage;
+    *out_context = s->context;
+    return s->buffer;
+}
+
+ocl_buffer *context_value_buffer(const clg_context *c, const clg_value *v)
+{
+    clg_context *owner;
+    ocl_buffer *b = value_buffer(v, &owner);
+    return owner == c ? b : NULL;
+}

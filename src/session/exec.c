@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making, sharing and freeing execs, and their cache of plans.
+ */
+#include "session/exec.h"
+
+#include "passes/passes.h"
+
+#include <string.h>
+
+#define MAX_PLANS 64 /* of different input shapes kept; the least recently used goes */
+
+/* ---- options --------------------------------------------------------------------------------------- */
+
+static bool same_strings(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+{
+    if (n_a != n_b) return false;
+    for (size_t i = 0; i < n_a; i++)
+        if (strcmp(a[i], b[i]) != 0) return false;
+    return true;
+}
+
+static bool same_options(const exec_options *a, const exec_options *b)
+{
+    return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas && a->strict == b->strict &&
+           a->keep_all == b->keep_all && same_strings(a->disabled, a->n_disabled, b->disabled, b->n_disabled) &&
+           same_strings(a->keep, a->n_keep, b->keep, b->n_keep);
+}
+
+static clg_status copy_strings(arena *memory, const char *const *from, size_t n, const char *const **out)
+{
+    const char **copy = arena_alloc(memory, n + 1, sizeof *copy);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        copy[i] = arena_strdup(memory, from[i]);
+        if (!copy[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    *out = copy;
+    return CLG_OK;
+}
+
+/* ---- the graph to run --------------------------------------------------------------------------------- */
+
+/* A clone of the model's graph in which the values to keep are outputs. */
+static clg_status keep_values(const exec *e, graph **out_graph)
+{
+    graph *g;
+    CLG_TRY(graph_clone(e->model->graph, &g));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < e->options.n_keep && status == CLG_OK; i++) {
+        value_id v = graph_find_value(g, e->options.keep[i]);
+        if (v == VALUE_NONE)
+            status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value named '%s'", e->options.keep[i]);
+        else if (!g->values[v].is_output)
+            status = graph_add_output(g, v);
+    }
+    for (size_t n = 0; e->options.keep_all && n < g->n_nodes && status == CLG_OK; n++)
+        for (size_t i = 0; i < g->nodes[n].n_outputs && status == CLG_OK; i++) {
+            value_id v = g->nodes[n].outputs[i];
+            if (v != VALUE_NONE && !g->values[v].is_output && g->values[v].name[0]) status = graph_add_output(g, v);
+        }
+    if (status != CLG_OK) {
+        graph_free(g);
+        return status;
+    }
+    *out_graph = g;
+    return CLG_OK;
+}
+
+static clg_status optimise(exec *e)
+{
+    pass_options options = {.kernel_class = e->options.kernel_class,
+                            .disabled = e->options.disabled,
+                            .n_disabled = e->options.n_disabled};
+    if (!e->options.keep_all && e->options.n_keep == 0) return passes_run(e->model->graph, &options, &e->g);
+    graph *kept = NULL;
+    CLG_TRY(keep_values(e, &kept));
+    clg_status status = passes_run(kept, &options, &e->g);
+    graph_free(kept);
+    return status;
+}
+
+static clg_status set_constants(exec *e)
+{
+    size_t n = e->g->n_values;
+    e->weights = arena_alloc(&e->memory, n + 1, sizeof *e->weights);
+    e->weight_buffers = arena_alloc(&e->memory, n + 1, sizeof(ocl_buffer *));
+    e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof(bool));
+    e->host_inputs = arena_alloc(&e->memory, e->g->n_inputs + 1, sizeof(bool));
+    if (!e->weights || !e->weight_buffers || !e->node_is_init || !e->host_inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t v = 0; v < n; v++) {
+        const tensor *t = e->g->values[v].constant;
+        if (t) e->weights[v] = (value_fact){.dtype = t->dtype, .dims = t->dims, .known = t};
+    }
+    return CLG_OK;
+}
+
+static bool blas_accepts(const gemm_problem *p)
+{
+    return ocl_blas_accepts(p);
+}
+
+static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
+{
+    if (progress && !progress(user, "optimising the graph", 0, 2))
+        return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
+    CLG_TRY(optimise(e));
+    CLG_TRY(set_constants(e));
+    e->planning = (plan_context){.g = e->g,
+                                 .caps = ocl_context_caps(e->context->ocl),
+                                 .kernel_class = e->options.kernel_class,
+                                 .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
+                                 .strict = e->options.strict,
+                                 .blas_accepts = blas_accepts,
+                                 .weights = e->weights,
+                                 .node_is_init = e->node_is_init,
+                                 .outputs = e->g->outputs,
+                                 .n_outputs = e->g->n_outputs,
+                                 .owner = {e, exec_pack}};
+    CLG_TRY(exec_find_init(e));
+    if (progress && !progress(user, "computing constants", 1, 2))
+        return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
+    return exec_run_init(e);
+}
+
+/* ---- sharing ---------------------------------------------------------------------------------------------- */
+
+static void exec_destroy(exec *e)
+{
+    for (plan *p = e->plans; p;) {
+        plan *next = p->next;
+        plan_free(p);
+        p = next;
+    }
+    exec_free_weights(e);
+    graph_free(e->g);
+    arena_deinit(&e->memory);
+    mutex_deinit(&e->plan_lock);
+    mutex_deinit(&e->weights_lock);
+    model_free(e->model);
+    context_free(e->context);
+    memory_free(e);
+}
+
+static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options, exec **out_exec)
+{
+    exec *e = memory_zalloc(1, sizeof *e);
+    if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    refcount_init(&e->refs);
+    clg_status status = mutex_init(&e->plan_lock);
+    if (status != CLG_OK) {
+        memory_free(e);
+        return status;
+    }
+    status = mutex_init(&e->weights_lock);
+    if (status != CLG_OK) {
+        mutex_deinit(&e->plan_lock);
+        memory_free(e);
+        return status;
+    }
+    e->context = context_retain(context);
+    e->model = model_retain(model);
+    e->options = *options;
+    status = copy_strings(&e->memory, options->disabled, options->n_disabled, &e->options.disabled);
+    if (status == CLG_OK) status = copy_strings(&e->memory, options->keep, options->n_keep, &e->options.keep);
+    if (status != CLG_OK) {
+        exec_destroy(e);
+        return status;
+    }
+    *out_exec = e;
+    return CLG_OK;
+}
+
+clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
+                    clg_progress_callback progress, void *user, exec **out_exec)
+{
+    exec *e;
+    *out_exec = NULL;
+    mutex_lock(&context->registry_lock);
+    for (e = context->execs; e; e = e->next)
+        if (e->model == model && same_options(&e->options, options)) {
+            *out_exec = exec_retain(e);
+            mutex_unlock(&context->registry_lock);
+            return CLG_OK;
+        }
+    clg_status status = exec_alloc(context, model, options, &e);
+    if (status == CLG_OK) {
+        status = exec_build(e, progress, user);
+        if (status == CLG_OK) {
+            e->next = context->execs;
+            context->execs = e;
+            *out_exec = e;
+        }
+    } else {
+        e = NULL;
+    }
+    mutex_unlock(&context->registry_lock);
+    if (status != CLG_OK && e) exec_destroy(e);
+    return status;
+}
+
+exec *exec_retain(exec *e)
+{
+    refcount_retain(&e->refs);
+    return e;
+}
+
+void exec_free(exec *e)
+{
+    if (!e) return;
+    clg_context *context = e->context;
+    mutex_lock(&context->registry_lock);
+    bool last = refcount_release(&e->refs);
+    for (exec **link = &context->execs; last && *link; link = &(*link)->next)
+        if (*link == e) {
+            *link = e->next;
+            break;
+        }
+    mutex_unlock(&context->registry_lock);
+    if (last) exec_destroy(e);
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------- */
+
+static bool same_inputs(const plan *p, const value_fact *inputs)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        const value_fact *a = &p->inputs[i], *b = &inputs[i];
+        if (a->dtype != b->dtype || !shape_equal(&a->dims, &b->dims)) return false;
+        if ((a->known != NULL) != (b->known != NULL)) return false;
+        if (a->known && !tensor_equal(a->known, b->known)) return false;
+    }
+    return true;
+}
+
+static plan *find_plan(exec *e, const value_fact *inputs)
+{
+    for (plan **link = &e->plans; *link; link = &(*link)->next) {
+        plan *p = *link;
+        if (!same_inputs(p, inputs)) continue;
+        *link = p->next;
+        p->next = e->plans;
+        e->plans = p;
+        return p;
+    }
+    return NULL;
+}
+
+static void drop_old_plans(exec *e)
+{
+    plan **link = &e->plans;
+    for (size_t kept = 0; *link && kept < MAX_PLANS; kept++) link = &(*link)->next;
+    while (*link) {
+        plan *old = *link;
+        *link = old->next;
+        plan_free(old);
+        e->n_plans--;
+    }
+}
+
+static clg_status make_plan(exec *e, const value_fact *inputs, plan **out_plan)
+{
+    bool needed[256] = {false};
+    bool *needs = needed, *allocated = NULL;
+    if (e->g->n_inputs > sizeof needed) {
+        needs = allocated = memory_zalloc(e->g->n_inputs, sizeof(bool));
+        if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    clg_status status = plan_create(&e->planning, inputs, needs, out_plan);
+    if (status == CLG_OK && !*out_plan)
+        for (size_t i = 0; i < e->g->n_inputs; i++) e->host_inputs[i] |= needs[i];
+    memory_free(allocated);
+    return status;
+}
+
+clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
+{
+    clg_status status = CLG_OK;
+    *out_plan = NULL;
+    mutex_lock(&e->plan_lock);
+    plan *p = find_plan(e, inputs);
+    if (!p) {
+        status = make_plan(e, inputs, &p);
+        if (p) {
+            p->next = e->plans;
+            e->plans = p;
+            e->n_plans++;
+            drop_old_plans(e);
+            atomic_fetch_add(&e->context->plans_made, 1);
+        }
+    }
+    if (p) *out_plan = plan_retain(p);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents, plan_segment **out_child)
+{
+    mutex_lock(&e->plan_lock);
+    clg_status status = plan_continue(&e->planning, segment, contents, out_child);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+bool exec_needs_content(exec *e, size_t i)
+{
+    mutex_lock(&e->plan_lock);
+    bool needs = e->host_inputs[i];
+    mutex_unlock(&e->plan_lock);
+    return needs;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames: memory, kernels, binding.
+ */
+#include "session/frame.h"
+
+#include <string.h>
+
+#define MAX_FRAME_PLANS 16 /* plans with kernel objects ready; the least recently used goes */
+
+clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session, frame **out_frame)
+{
+    *out_frame = NULL;
+    frame *f = memory_zalloc(1, sizeof *f);
+    if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    f->e = e;
+    f->stamp = 1;
+    f->n_inputs = n_inputs;
+    f->n_outputs = n_outputs;
+    f->inputs = memory_zalloc(n_inputs + 1, sizeof *f->inputs);
+    f->outputs = memory_zalloc(n_outputs + 1, sizeof *f->outputs);
+    clg_status status = f->inputs && f->outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK)
+        status = of_session ? ocl_queue_create(e->context->ocl, &f->queue)
+                            : ocl_queue_create_own(e->context->ocl, &f->queue);
+    if (status == CLG_OK)
+        status = ocl_buffer_create(e->context->ocl, FAULT_WORDS * sizeof(int32_t), OCL_BUFFER_DEVICE, &f->fault);
+    static const int32_t zeros[FAULT_WORDS] = {0};
+    if (status == CLG_OK) status = ocl_queue_write(f->queue, f->fault, 0, zeros, sizeof zeros, true);
+    if (status != CLG_OK) {
+        frame_free(f);
+        return status;
+    }
+    *out_frame = f;
+    return CLG_OK;
+}
+
+static void free_segments(frame_segment *s)
+{
+    while (s) {
+        frame_segment *next = s->next;
+        for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) ocl_kernel_free(s->kernels[i]);
+        memory_free(s->kernels);
+        memory_free(s->bound);
+        memory_free(s);
+        s = next;
+    }
+}
+
+static void free_plan(frame_plan *p)
+{
+    free_segments(p->segments);
+    plan_free(p->p);
+    memory_free(p);
+}
+
+void frame_free(frame *f)
+{
+    if (!f) return;
+    ocl_queue_free(f->queue);
+    while (f->plans) {
+        frame_plan *next = f->plans->next;
+        free_plan(f->plans);
+        f->plans = next;
+    }
+    for (size_t i = 0; f->inputs && i < f->n_inputs; i++) ocl_buffer_free(f->inputs[i].buffer);
+    for (size_t i = 0; f->outputs && i < f->n_outputs; i++) ocl_buffer_free(f->outputs[i].buffer);
+    for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
+    ocl_buffer_free(f->fault);
+    memory_free(f->inputs);
+    memory_free(f->outputs);
+    memory_free(f->slabs);
+    memory_free(f->ran);
+    memory_free(f);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+static void touch(frame *f, frame_memory *m)
+{
+    m->stamp = ++f->stamp;
+}
+
+clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
+{
+    if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
+    ocl_buffer_free(m->buffer);
+    m->buffer = NULL;
+    m->foreign = false;
+    m->offset_bytes = 0;
+    touch(f, m);
+    return ocl_buffer_create(f->e->context->ocl, size_bytes, flags, &m->buffer);
+}
+
+void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
+{
+    if (m->foreign && m->buffer == b && m->offset_bytes == offset_bytes) return;
+    ocl_buffer_retain(b);
+    ocl_buffer_free(m->buffer);
+    m->buffer = b;
+    m->offset_bytes = offset_bytes;
+    m->foreign = true;
+    touch(f, m);
+}
+
+void frame_swap(frame *f, frame_memory *a, frame_memory *b)
+{
+    frame_memory t = *a;
+    *a = *b;
+    *b = t;
+    touch(f, a);
+    touch(f, b);
+}
+
+static clg_status reserve_slabs(frame *f, const plan_segment *segment)
+{
+    if (segment->n_slabs > f->n_slabs) {
+        CLG_TRY(MEMORY_RESERVE(f->slabs, f->slabs_capacity, segment->n_slabs));
+        memset(f->slabs + f->n_slabs, 0, (segment->n_slabs - f->n_slabs) * sizeof *f->slabs);
+        f->n_slabs = segment->n_slabs;
+    }
+    for (size_t i = 0; i < segment->n_slabs; i++) {
+        frame_memory *m = &f->slabs[i];
+        ocl_buffer *old = m->buffer && ocl_buffer_size(m->buffer) < segment->slab_bytes[i] ? m->buffer : NULL;
+        if (!old) {
+            CLG_TRY(frame_reserve(f, m, segment->slab_bytes[i], OCL_BUFFER_DEVICE));
+            continue;
+        }
+        /* A later segment needs more: what earlier ones left in the slab moves along. */
+        ocl_buffer *grown;
+        CLG_TRY(ocl_buffer_create(f->e->context->ocl, segment->slab_bytes[i], OCL_BUFFER_DEVICE, &grown));
+        clg_status status = segment->parent ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old)) : CLG_OK;
+        ocl_buffer_free(old);
+        m->buffer = grown;
+        touch(f, m);
+        CLG_TRY(status);
+    }
+    return CLG_OK;
+}
+
+/* ---- binding ------------------------------------------------------------------------------------------- */
+
+static const plan_segment *segment_at(const plan_segment *segment, uint32_t depth)
+{
+    while (segment && segment->depth > depth) segment = segment->parent;
+    return segment;
+}
+
+static void from_memory(const frame_memory *m, bound_buffer *out)
+{
+    out->buffer = m->buffer;
+    out->offset_bytes = (int64_t)m->offset_bytes;
+    out->stamp = m->stamp;
+}
+
+clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place, bound_buffer *out)
+{
+    *out = (bound_buffer){NULL, 0, 0};
+    switch (place->kind) {
+    case PLACE_SLAB:
+        from_memory(&f->slabs[place->index], out);
+        break;
+    case PLACE_INPUT:
+        from_memory(&f->inputs[place->index], out);
+        break;
+    case PLACE_OUTPUT:
+        from_memory(&f->outputs[place->index], out);
+        break;
+    case PLACE_WEIGHT:
+        CLG_TRY(exec_weight_buffer(f->e, place->index, &out->buffer));
+        break;
+    case PLACE_PACKED:
+        CLG_TRY(exec_packed_buffer(f->e, place->index, &out->buffer));
+        break;
+    case PLACE_LITERAL:
+        CLG_TRY(exec_literals(f->e, (plan_segment *)segment_at(segment, place->index), &out->buffer));
+        break;
+    case PLACE_NONE:
+        break;
+    }
+    out->offset_bytes += place->offset_bytes;
+    if (!out->buffer) return error_set(CLG_ERROR_INTERNAL, "an operand of a step has no memory");
+    return CLG_OK;
+}
+
+static clg_status bind_steps(frame *f, frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    bound_buffer fresh[STEP_MAX_ARGS];
+    size_t at = 0;
+    bool first = prepared->bound_stamp == 0;
+    prepared->bound_stamp = 0; /* stays so when this fails half-way */
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        for (uint32_t b = 0; b < s->n_buffers; b++) CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
+        if (prepared->kernels[i])
+            CLG_TRY(launch_set_args(prepared->kernels[i], s->what, fresh, first ? NULL : &prepared->bound[at], f->fault,
+                                    (int32_t)s->node));
+        if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
+        at += s->n_buffers;
+    }
+    prepared->bound_stamp = f->stamp;
+    return CLG_OK;
+}
+
+static clg_status make_kernels(frame *f, frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        if (s->what->kind != STEP_KERNEL) continue;
+        clg_status status = ocl_kernel_create(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
+        if (status != CLG_OK) {
+            char name[NODE_TEXT_BYTES];
+            return s->node < f->e->g->n_nodes ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name)) : status;
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status make_segment(frame *f, const plan_segment *segment, frame_segment **out_prepared)
+{
+    size_t n_bound = 0;
+    for (size_t i = 0; i < segment->n_steps; i++) n_bound += segment->steps[i].n_buffers;
+    frame_segment *prepared = memory_zalloc(1, sizeof *prepared);
+    if (!prepared) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    prepared->segment = segment;
+    prepared->n_bound = n_bound;
+    prepared->kernels = memory_zalloc(segment->n_steps + 1, sizeof *prepared->kernels);
+    prepared->bound = memory_zalloc(n_bound + 1, sizeof *prepared->bound);
+    clg_status status = prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) status = make_kernels(f, prepared);
+    if (status != CLG_OK) {
+        free_segments(prepared);
+        return status;
+    }
+    *out_prepared = prepared;
+    return CLG_OK;
+}
+
+static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
+{
+    size_t n = 0;
+    for (frame_plan **link = &f->plans; *link; link = &(*link)->next, n++) {
+        frame_plan *found = *link;
+        if (found->p != p) continue;
+        *link = found->next;
+        found->next = f->plans;
+        f->plans = found;
+        *out_plan = found;
+        return CLG_OK;
+    }
+    frame_plan *made = memory_zalloc(1, sizeof *made);
+    if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    made->p = plan_retain(p);
+    made->next = f->plans;
+    f->plans = made;
+    *out_plan = made;
+    if (n < MAX_FRAME_PLANS) return CLG_OK;
+    frame_plan **link = &f->plans;
+    for (size_t kept = 0; kept < MAX_FRAME_PLANS; kept++) link = &(*link)->next;
+    while (*link) {
+        frame_plan *old = *link;
+        *link = old->next;
+        free_plan(old);
+    }
+    return CLG_OK;
+}
+
+clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared)
+{
+    frame_plan *owner;
+    frame_segment *prepared;
+    CLG_TRY(find_frame_plan(f, p, &owner));
+    CLG_TRY(reserve_slabs(f, segment));
+    for (prepared = owner->segments; prepared && prepared->segment != segment;) prepared = prepared->next;
+    if (!prepared) {
+        CLG_TRY(make_segment(f, segment, &prepared));
+        prepared->next = owner->segments;
+        owner->segments = prepared;
+    }
+    if (prepared->bound_stamp != f->stamp) CLG_TRY(bind_steps(f, prepared));
+    *out_prepared = prepared;
+    return CLG_OK;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------- */
+
+static clg_status note_ran(frame *f, const plan_step *s)
+{
+    CLG_TRY(MEMORY_RESERVE(f->ran, f->ran_capacity, f->n_ran + 1));
+    f->ran[f->n_ran].what = s;
+    ocl_queue_set_tag(f->queue, (uint32_t)f->n_ran++);
+    return CLG_OK;
+}
+
+clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
+{
+    const plan_segment *segment = prepared->segment;
+    size_t at = 0;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
+            return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
+        if (f->e->context->profiling) CLG_TRY(note_ran(f, s));
+        clg_status status = launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
+        if (status != CLG_OK) {
+            char name[NODE_TEXT_BYTES];
+            return s->node < f->e->g->n_nodes ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name)) : status;
+        }
+        at += s->n_buffers;
+    }
+    return CLG_OK;
+}
+
+clg_status frame_check_fault(frame *f, const int32_t *words)
+{
+    static const int32_t zeros[FAULT_WORDS] = {0};
+    char name[NODE_TEXT_BYTES];
+    if (words[0] == 0) return CLG_OK;
+    CLG_TRY(ocl_queue_write(f->queue, f->fault, 0, zeros, sizeof zeros, true));
+    int32_t n = FAULT_NODE(words[0]);
+    const char *where = n >= 0 && (size_t)n < f->e->g->n_nodes ? node_text(&f->e->g->nodes[n], name) : "a node";
+    const char *what = step_fault_text(FAULT_KERNEL_CODE(words[0]));
+    return error_set(CLG_ERROR_DATA, "%s: %s: %d", where, what, words[1]);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Binding arguments and enqueuing steps.
+ */
+#include "session/launch.h"
+
+static clg_status set_scalar(ocl_kernel *k, uint32_t index, const step_arg *a)
+{
+    switch (a->kind) {
+    case ARG_INT:
+        return ocl_kernel_set_bytes(k, index, sizeof a->as.i, &a->as.i);
+    case ARG_LONG:
+        return ocl_kernel_set_bytes(k, index, sizeof a->as.l, &a->as.l);
+    case ARG_FLOAT:
+        return ocl_kernel_set_bytes(k, index, sizeof a->as.f, &a->as.f);
+    default:
+        return ocl_kernel_set_bytes(k, index, a->as.bytes, NULL);
+    }
+}
+
+static clg_status set_buffer(ocl_kernel *k, uint32_t index, const step_arg *a, const bound_buffer *b)
+{
+    int64_t offset_elems = b->offset_bytes / (int64_t)dtype_size(a->dtype);
+    CLG_TRY(ocl_kernel_set_buffer(k, index, b->buffer));
+    return ocl_kernel_set_bytes(k, index + 1, sizeof offset_elems, &offset_elems);
+}
+
+clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers, const bound_buffer *previous,
+                           ocl_buffer *fault, int32_t fault_node)
+{
+    uint32_t index = 0, n_buffers = 0;
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const step_arg *a = &s->args[i];
+        if (a->kind == ARG_BUFFER) {
+            if (!previous || previous[n_buffers].stamp != buffers[n_buffers].stamp)
+                CLG_TRY(set_buffer(k, index, a, &buffers[n_buffers]));
+            n_buffers++;
+            index += 2;
+        } else if (a->kind == ARG_FAULT) {
+            if (!previous) {
+                int32_t code = FAULT_CODE(fault_node, a->as.i);
+                CLG_TRY(ocl_kernel_set_buffer(k, index, fault));
+                CLG_TRY(ocl_kernel_set_bytes(k, index + 1, sizeof code, &code));
+            }
+            index += 2;
+        } else {
+            if (!previous) CLG_TRY(set_scalar(k, index, a));
+            index++;
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status launch_gemm(ocl_queue *q, const gemm_problem *p, const bound_buffer *b)
+{
+    int64_t unit = (int64_t)sizeof(float);
+    ocl_gemm g = {.a = b[0].buffer,
+                  .b = b[1].buffer,
+                  .c = b[2].buffer,
+                  .offset_a = b[0].offset_bytes / unit,
+                  .offset_b = b[1].offset_bytes / unit,
+                  .offset_c = b[2].offset_bytes / unit,
+                  .m = p->m,
+                  .n = p->n,
+                  .k = p->k,
+                  .lda = p->lda,
+                  .ldb = p->ldb,
+                  .ldc = p->ldc,
+                  .batch = p->batch,
+                  .stride_a = p->stride_a,
+                  .stride_b = p->stride_b,
+                  .stride_c = p->stride_c,
+                  .trans_a = p->trans_a,
+                  .trans_b = p->trans_b,
+                  .alpha = p->alpha,
+                  .beta = p->beta};
+    return ocl_queue_gemm(q, &g);
+}
+
+clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers)
+{
+    switch (s->kind) {
+    case STEP_KERNEL:
+        return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
+    case STEP_BLAS_GEMM:
+        return launch_gemm(q, &s->gemm, buffers);
+    case STEP_COPY:
+        return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, buffers[1].buffer,
+                              (size_t)buffers[1].offset_bytes, s->size_bytes);
+    case STEP_FILL:
+        return ocl_queue_fill(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, s->size_bytes, s->pattern,
+                              s->pattern_bytes);
+    }
+    return error_set(CLG_ERROR_INTERNAL, "a step of unknown kind %d", (int)s->kind);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clg_session inside: an exec shared with others, a frame of its own, and what the caller set for inputs and outputs.
+ * One request at a time: `busy` is taken by a run, a preparation, or any change of inputs and outputs.
+ */
+#ifndef CLG_SESSION_SESSION_H
+#define CLG_SESSION_SESSION_H
+
+#include "session/frame.h"
+
+typedef struct session_input {
+    clg_value *value;       /* as set; a reference */
+    shape hint;             /* of clg_session_set_input_shape; RANK_UNKNOWN: none */
+    void *mapped;           /* the frame's memory mapped for the caller; NULL when not */
+    shape mapped_dims;
+    bool filled;            /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
+    size_t link;            /* output that feeds this input; SIZE_MAX: none */
+    bool carried;           /* the last run's output is in the frame's memory of this input */
+    shape carried_dims;
+    tensor *content;        /* known content for planning, of the run under way; a reference */
+} session_input;
+
+typedef struct session_output {
+    clg_value *bound;       /* a reference */
+    size_t link;            /* input that it feeds; SIZE_MAX: none */
+    bool valid;             /* of the last run: */
+    clg_dtype dtype;
+    shape dims;
+    clg_value *host;        /* its content on the host; NULL while it is on the device only */
+    const tensor *known;    /* content that never was on the device; held by `ran` */
+} session_output;
+
+typedef struct session_worker {
+    thread id;
+    mutex lock;
+    condition changed;
+    bool started, stop, has_work, done;
+    error_record result;
+} session_worker;
+
+struct clg_session {
+    exec *e;
+    frame *f;
+    session_input *inputs;
+    session_output *outputs;
+    size_t n_inputs, n_outputs; /* n_outputs: of the exec's graph, values kept included */
+    plan *ran;                  /* of the last run; keeps known contents alive */
+    atomic_bool busy, cancel;
+    session_worker worker;
+    clg_step_profile *profile;  /* of the last run */
+    size_t n_profile;
+};
+
+/* The options with everything decided (class, defaults). */
+clg_status session_create(clg_context *context, clg_model *model, const exec_options *options,
+                          clg_progress_callback progress, void *user, clg_session **out_session);
+clg_status session_clone(clg_session *s, clg_session **out_session);
+void session_free(clg_session *s);
+/* A new exec with these values kept as outputs; inputs stay set. */
+clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names);
+
+/* Takes the session for one request; BUSY when another has it. */
+clg_status session_enter(clg_session *s);
+void session_leave(clg_session *s);
+
+/* session_io.c. The session is entered by the caller. */
+clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
+clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
+clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
+clg_status session_set_shape(clg_session *s, size_t index, const shape *dims);
+clg_status session_map_input(clg_session *s, size_t index, const shape *dims, void **out_data);
+clg_status session_link(clg_session *s, size_t output, size_t input);
+clg_status session_unlink(clg_session *s, size_t input);
+clg_status session_bind_output(clg_session *s, size_t index, clg_value *v);
+clg_status session_output_host(clg_session *s, size_t index, clg_value **out_value);
+clg_status session_output_device(clg_session *s, size_t index, clg_value **out_value);
+/* The name, dtype and declared shape of input i of the exec's graph. */
+const value *session_input_port(const clg_session *s, size_t index);
+
+/* run.c. Runs with what is set; the session is entered by the caller. */
+clg_status session_run(clg_session *s);
+/* Plans and compiles for the shapes that are set and runs once on zeros. */
+clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user);
+/* The plan for the shapes that are set (declared ones where nothing is); a reference. */
+clg_status session_plan(clg_session *s, plan **out_plan);
+
+/* worker.c */
+clg_status session_run_async(clg_session *s);
+clg_status session_wait(clg_session *s);
+void session_stop_worker(clg_session *s);
+
+#endif

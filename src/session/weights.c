@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights on the device: raw on demand, packed once per (weight, recipe), literals of a segment.
+ */
+#include "session/exec.h"
+#include "session/launch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    const tensor *t = e->weights[v].known;
+    *out_buffer = NULL;
+    if (!t) return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content", e->g->values[v].name);
+    if (t->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "constant '%s': strings cannot be placed on a device",
+                         e->g->values[v].name);
+    ocl_buffer *b;
+    clg_status status = ocl_buffer_create(e->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &b);
+    if (status != CLG_OK) return error_prefix(status, "weight '%s'", e->g->values[v].name);
+    if (t->size_bytes) status = context_upload(e->context, b, 0, t->data, t->size_bytes);
+    if (status != CLG_OK) {
+        ocl_buffer_free(b);
+        return error_prefix(status, "weight '%s'", e->g->values[v].name);
+    }
+    *out_buffer = b;
+    return CLG_OK;
+}
+
+clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    clg_status status = CLG_OK;
+    mutex_lock(&e->weights_lock);
+    if (!e->weight_buffers[v]) {
+        status = upload_constant(e, v, &e->weight_buffers[v]);
+        if (status == CLG_OK) e->weight_bytes += ocl_buffer_size(e->weight_buffers[v]);
+    }
+    *out_buffer = e->weight_buffers[v];
+    mutex_unlock(&e->weights_lock);
+    return status;
+}
+
+clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer)
+{
+    mutex_lock(&e->weights_lock);
+    *out_buffer = index < e->n_packed ? e->packed[index].buffer : NULL;
+    mutex_unlock(&e->weights_lock);
+    return *out_buffer ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "packed weight %u does not exist", index);
+}
+
+static void release_literals(void *bound)
+{
+    ocl_buffer_free(bound);
+}
+
+clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer)
+{
+    clg_status status = CLG_OK;
+    mutex_lock(&e->weights_lock);
+    if (!segment->bound) {
+        ocl_buffer *b = NULL;
+        status = ocl_buffer_create(e->context->ocl, segment->literal_bytes, OCL_BUFFER_DEVICE, &b);
+        if (status == CLG_OK) status = context_upload(e->context, b, 0, segment->literals, segment->literal_bytes);
+        if (status == CLG_OK) {
+            segment->bound = b;
+            segment->release_bound = release_literals;
+        } else {
+            ocl_buffer_free(b);
+        }
+    }
+    *out_buffer = segment->bound;
+    mutex_unlock(&e->weights_lock);
+    return status;
+}
+
+/* ---- packing ------------------------------------------------------------------------------------------ */
+
+static clg_status pack_operand(const operand *o, const packing *p, const candidate *c, ocl_buffer *raw, ocl_buffer *packed,
+                               size_t unit_bytes, bound_buffer *out)
+{
+    out->offset_bytes = o->offset_elems * (int64_t)unit_bytes;
+    out->stamp = 0;
+    if (o->space == OPERAND_INPUT && o->index == p->input)
+        out->buffer = raw;
+    else if (o->space == OPERAND_PACKED && o->index < c->n_packings && &c->packings[o->index] == p)
+        out->buffer = packed;
+    else
+        return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own", p->recipe);
+    return CLG_OK;
+}
+
+static clg_status run_pack_step(exec *e, const step *s, const packing *p, const candidate *c, ocl_buffer *raw,
+                                ocl_buffer *packed)
+{
+    bound_buffer buffers[STEP_MAX_ARGS];
+    uint32_t n = 0;
+    ocl_kernel *k = NULL;
+    for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
+        if (s->args[i].kind == ARG_BUFFER) {
+            CLG_TRY(pack_operand(&s->args[i].buffer, p, c, raw, packed, dtype_size(s->args[i].dtype), &buffers[n]));
+            n++;
+        }
+    if (s->kind == STEP_COPY) CLG_TRY(pack_operand(&s->from, p, c, raw, packed, 1, &buffers[n++]));
+    if (s->kind == STEP_COPY || s->kind == STEP_FILL) CLG_TRY(pack_operand(&s->to, p, c, raw, packed, 1, &buffers[n++]));
+    if (s->kind == STEP_KERNEL) {
+        CLG_TRY(ocl_kernel_create(e->context->ocl, &s->kernel, &k));
+        clg_status status = launch_set_args(k, s, buffers, NULL, NULL, 0);
+        if (status != CLG_OK) {
+            ocl_kernel_free(k);
+            return status;
+        }
+    }
+    mutex_lock(&e->context->utility_lock);
+    clg_status status = launch_step(e->context->utility, s, k, buffers);
+    mutex_unlock(&e->context->utility_lock);
+    ocl_kernel_free(k);
+    return status;
+}
+
+static clg_status run_packing(exec *e, const packing *p, const candidate *c, ocl_buffer *raw, ocl_buffer **out_packed)
+{
+    ocl_buffer *packed = NULL;
+    CLG_TRY(ocl_buffer_create(e->context->ocl, p->size_bytes, OCL_BUFFER_DEVICE, &packed));
+    clg_status status = CLG_OK;
+    for (const step *s = p->steps; s && status == CLG_OK; s = s->next)
+        status = run_pack_step(e, s, p, c, raw, packed);
+    mutex_lock(&e->context->utility_lock);
+    clg_status finished = ocl_queue_finish(e->context->utility);
+    mutex_unlock(&e->context->utility_lock);
+    if (status == CLG_OK) status = finished;
+    if (status != CLG_OK) {
+        ocl_buffer_free(packed);
+        return status;
+    }
+    *out_packed = packed;
+    return CLG_OK;
+}
+
+static clg_status add_packed(exec *e, const char *key, value_id weight, const candidate *c, const packing *p)
+{
+    ocl_buffer *raw = e->weight_buffers[weight], *packed = NULL;
+    bool borrowed = raw != NULL;
+    CLG_TRY(MEMORY_RESERVE(e->packed, e->packed_capacity, e->n_packed + 1));
+    if (!borrowed) CLG_TRY(upload_constant(e, weight, &raw));
+    clg_status status = run_packing(e, p, c, raw, &packed);
+    if (!borrowed) ocl_buffer_free(raw);
+    if (status == CLG_OK) status = map_set_string(&e->packed_keys, key, e->n_packed);
+    if (status != CLG_OK) {
+        ocl_buffer_free(packed);
+        return error_prefix(status, "weight '%s'", e->g->values[weight].name);
+    }
+    e->packed[e->n_packed++].buffer = packed;
+    e->weight_bytes += ocl_buffer_size(packed);
+    atomic_fetch_add(&e->context->weights_packed, 1);
+    return CLG_OK;
+}
+
+clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c, const packing *p,
+                     uint32_t *out_index)
+{
+    exec *e = self;
+    char key[256];
+    clg_status status = CLG_OK;
+    (void)fact;
+    int length = snprintf(key, sizeof key, "%u|%s", weight, p->recipe);
+    if (length < 0 || (size_t)length >= sizeof key)
+        return error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
+    mutex_lock(&e->weights_lock);
+    size_t index = map_get_string(&e->packed_keys, key);
+    if (index == MAP_NONE) {
+        status = add_packed(e, key, weight, c, p);
+        index = e->n_packed - 1;
+    }
+    mutex_unlock(&e->weights_lock);
+    *out_index = (uint32_t)index;
+    return status;
+}
+
+uint64_t exec_weight_bytes(exec *e)
+{
+    mutex_lock(&e->weights_lock);
+    uint64_t bytes = e->weight_bytes;
+    mutex_unlock(&e->weights_lock);
+    return bytes;
+}
+
+void exec_free_weights(exec *e)
+{
+    for (size_t v = 0; e->g && e->weight_buffers && v < e->g->n_values; v++) ocl_buffer_free(e->weight_buffers[v]);
+    for (size_t i = 0; i < e->n_packed; i++) ocl_buffer_free(e->packed[i].buffer);
+    for (size_t i = 0; i < e->n_held; i++) tensor_free(e->held[i]);
+    memory_free(e->packed);
+    memory_free(e->held);
+    map_deinit(&e->packed_keys);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is known of element types, as one table.
+ */
+#ifndef CLG_TENSOR_DTYPE_H
+#define CLG_TENSOR_DTYPE_H
+
+#include "base/error.h"
+
+typedef enum dtype_kind {
+    DTYPE_KIND_NONE,
+    DTYPE_KIND_FLOAT,
+    DTYPE_KIND_SIGNED,
+    DTYPE_KIND_UNSIGNED,
+    DTYPE_KIND_BOOL,
+    DTYPE_KIND_COMPLEX,
+    DTYPE_KIND_STRING
+} dtype_kind;
+
+typedef struct dtype_info {
+    clg_dtype dtype;
+    const char *name;     /* "float32" */
+    const char *cl_name;  /* OpenCL C type in memory, "float"; bool is "uchar"; NULL when there is none */
+    dtype_kind kind;
+    uint8_t bits;         /* 0 for strings */
+} dtype_info;
+
+const dtype_info *dtype_find(clg_dtype dtype); /* NULL when unknown */
+const char *dtype_name(clg_dtype dtype);       /* for messages: "unknown dtype" when it is none */
+size_t dtype_size(clg_dtype dtype);             /* bytes of one element; 0 below a byte, for strings and for none */
+clg_dtype dtype_by_name(const char *name);     /* CLG_DTYPE_NONE when unknown */
+bool dtype_is_float(clg_dtype dtype);
+bool dtype_is_integer(clg_dtype dtype);        /* signed or unsigned, not bool */
+/* Bytes of n elements, sub-byte types packed two or four to the byte and rounded up, a char * for a string;
+ * false on overflow, a negative n and an unknown dtype. */
+bool dtype_bytes(clg_dtype dtype, int64_t n, size_t *out_bytes);
+
+/* Sets of dtypes for type constraints: bit i stands for clg_dtype i. */
+typedef uint32_t dtype_set;
+#define DTYPE_BIT(dtype) ((dtype_set)1 << (dtype))
+#define DTYPES_FLOAT (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_BFLOAT16))
+#define DTYPES_SIGNED (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
+#define DTYPES_UNSIGNED (DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_UINT16) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64))
+#define DTYPES_INTEGER (DTYPES_SIGNED | DTYPES_UNSIGNED)
+#define DTYPES_NUMERIC (DTYPES_FLOAT | DTYPES_INTEGER)
+#define DTYPES_ALL_FIXED (DTYPES_NUMERIC | DTYPE_BIT(CLG_BOOL))
+
+/* Narrow floats, in half.c. To nearest, ties to even; a NaN stays one. */
+float half_to_float(uint16_t half);
+uint16_t half_from_float(float value);
+float bfloat16_to_float(uint16_t bits);
+uint16_t bfloat16_from_float(float value);
+/* float8 of the five kinds and float4e2m1, one code in the low bits. Encoding saturates, as ONNX Cast does by
+ * default; float8e8m0 rounds up, ONNX Cast's default for it. */
+float minifloat_to_float(clg_dtype dtype, uint8_t code);
+uint8_t minifloat_from_float(clg_dtype dtype, float value);
+/* A double as a float that a further rounding to a narrower type rounds as it would the double. */
+float float_for_narrowing(double value);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Floats of 16 bits and fewer: IEEE 754 binary16, bfloat16, the float8 kinds of arXiv:2209.05433 and
+ * arXiv:2206.02915, and the E2M1 and E8M0 of the OCP microscaling formats. Rounds to nearest, ties to even.
+ */
+#include "tensor/dtype.h"
+
+#include <math.h>
+#include <string.h>
+
+static uint32_t bits_of(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+static float float_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+float half_to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
+    uint32_t exponent = (half >> 10) & 31u, mantissa = half & 0x3ffu;
+    if (exponent == 31) return float_of(sign | 0x7f800000u | mantissa << 13);
+    if (exponent > 0) return float_of(sign | (exponent + 112) << 23 | mantissa << 13);
+    float value = (float)mantissa * 0x1p-24f;
+    return float_of(sign | bits_of(value));
+}
+
+uint16_t half_from_float(float value)
+{
+    uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
+    uint32_t sign = bits >> 16 & 0x8000u, half;
+    if (magnitude > 0x7f800000u) { /* NaN: a payload that would vanish becomes another */
+        uint32_t payload = magnitude >> 13 & 0x3ffu;
+        half = 0x7c00u | (payload ? payload : 0x200u);
+    } else if (magnitude >= 0x477ff000u) { /* from 65520: infinity */
+        half = 0x7c00u;
+    } else if (magnitude >= 0x38800000u) { /* normal from 2^-14 */
+        uint32_t rebiased = magnitude - (112u << 23);
+        half = (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13;
+    } else if (magnitude >= 0x33000000u) { /* subnormal from 2^-25, half of the least one */
+        uint32_t shift = 126u - (magnitude >> 23);
+        uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
+        half = (mantissa + (1u << (shift - 1)) - 1 + (mantissa >> shift & 1u)) >> shift;
+    } else {
+        half = 0;
+    }
+    return (uint16_t)(sign | half);
+}
+
+float bfloat16_to_float(uint16_t bits) { return float_of((uint32_t)bits << 16); }
+
+uint16_t bfloat16_from_float(float value)
+{
+    uint32_t bits = bits_of(value);
+    if ((bits & 0x7fffffffu) > 0x7f800000u) {
+        uint32_t kept = bits >> 16;
+        return (uint16_t)(kept & 0x7fu ? kept : kept | 0x40u);
+    }
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
+
+float float_for_narrowing(double value)
+{
+    float nearest = (float)value;
+    if (isnan(value) || (double)nearest == value) return nearest;
+    /* Rounding to odd: towards zero, then an odd last bit stands for everything that was cut off. */
+    uint32_t bits = bits_of(nearest);
+    if (fabs((double)nearest) > fabs(value)) bits--;
+    return float_of(bits | 1u);
+}
+
+/* ---- eight bits and fewer --------------------------------------------------------------------- */
+
+typedef struct minifloat {
+    int mantissa_bits, bias;
+    uint8_t sign_bit;
+    uint8_t largest;   /* code of the largest finite number */
+    uint8_t nan;       /* code of NaN; what float4e2m1 gives for it, having none, is its largest */
+    uint8_t infinity;  /* 0: there is none */
+    bool unsigned_zero; /* the code of -0 is NaN */
+} minifloat;
+
+static const minifloat *find(clg_dtype dtype)
+{
+    static const minifloat e4m3fn = {3, 7, 0x80, 0x7e, 0x7f, 0, false};
+    static const minifloat e4m3fnuz = {3, 8, 0x80, 0x7f, 0x80, 0, true};
+    static const minifloat e5m2 = {2, 15, 0x80, 0x7b, 0x7f, 0x7c, false};
+    static const minifloat e5m2fnuz = {2, 16, 0x80, 0x7f, 0x80, 0, true};
+    static const minifloat e2m1 = {1, 1, 0x08, 0x07, 0x07, 0, false};
+    switch (dtype) {
+    case CLG_FLOAT8E4M3FN: return &e4m3fn;
+    case CLG_FLOAT8E4M3FNUZ: return &e4m3fnuz;
+    case CLG_FLOAT8E5M2: return &e5m2;
+    case CLG_FLOAT8E5M2FNUZ: return &e5m2fnuz;
+    case CLG_FLOAT4E2M1: return &e2m1;
+    default: return NULL;
+    }
+}
+
+/* E8M0: a power of two alone, no sign, no zero. */
+static float scale_to_float(uint8_t code) { return code == 255 ? NAN : ldexpf(1.0f, code - 127); }
+
+static uint8_t scale_from_float(float value)
+{
+    if (isnan(value)) return 255;
+    if (value <= 0.0f) return 0;
+    if (isinf(value)) return 254;
+    int exponent;
+    float fraction = frexpf(value, &exponent); /* [0.5, 1) */
+    if (fraction == 0.5f) exponent--;          /* a power of two already; all else goes up */
+    if (exponent < -127) return 0;
+    return exponent > 127 ? 254 : (uint8_t)(exponent + 127);
+}
+
+float minifloat_to_float(clg_dtype dtype, uint8_t code)
+{
+    if (dtype == CLG_FLOAT8E8M0) return scale_to_float(code);
+    const minifloat *f = find(dtype);
+    if (!f) return NAN;
+    bool negative = code & f->sign_bit;
+    uint8_t magnitude = code & (uint8_t)(f->sign_bit - 1);
+    if (f->unsigned_zero && negative && magnitude == 0) return NAN;
+    if (magnitude > f->largest) return f->infinity && magnitude == f->infinity ? (negative ? -INFINITY : INFINITY) : NAN;
+    int exponent = magnitude >> f->mantissa_bits;
+    int mantissa = magnitude & ((1 << f->mantissa_bits) - 1);
+    if (exponent > 0) {
+        mantissa += 1 << f->mantissa_bits;
+    } else {
+        exponent = 1;
+    }
+    float value = ldexpf((float)mantissa, exponent - f->bias - f->mantissa_bits);
+    return negative ? -value : value;
+}
+
+uint8_t minifloat_from_float(clg_dtype dtype, float value)
+{
+    if (dtype == CLG_FLOAT8E8M0) return scale_from_float(value);
+    const minifloat *f = find(dtype);
+    if (!f) return 0;
+    if (isnan(value)) return f->nan;
+    int code = f->largest;
+    if (isfinite(value)) {
+        int exponent;
+        (void)frexpf(value, &exponent);
+        exponent--; /* of a mantissa in [1, 2) */
+        if (exponent < 1 - f->bias || value == 0.0f) exponent = 1 - f->bias;
+        /* The mantissa with its leading one, whose carry or absence moves the exponent by itself. */
+        int mantissa = (int)nearbyintf(ldexpf(fabsf(value), f->mantissa_bits - exponent));
+        int exact = ((exponent + f->bias - 1) << f->mantissa_bits) + mantissa;
+        if (exact < code) code = exact;
+    }
+    if (code == 0 && f->unsigned_zero) return 0;
+    return (uint8_t)(code | (signbit(value) ? f->sign_bit : 0));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NumPy's .npy files: header versions 1 to 3, both orders of axes, both byte orders; bool, integers and floats
+ * of 16 to 64 bits. Written as version 1.0, little-endian, C order. A damaged file, and one whose header does
+ * not say exactly what follows it, gives CLG_ERROR_IO; an element type that has no place here,
+ * CLG_ERROR_UNSUPPORTED_DTYPE.
+ */
+#ifndef CLG_TENSOR_NPY_H
+#define CLG_TENSOR_NPY_H
+
+#include "base/files.h"
+#include "tensor/tensor.h"
+
+/* What a header says. */
+typedef struct npy_info {
+    clg_dtype dtype;
+    shape dims;
+    bool fortran_order; /* first axis fastest */
+    bool swapped;       /* big-endian */
+    size_t header_bytes; /* where the data begins */
+    size_t data_bytes;
+} npy_info;
+
+/* The header's whole length, from its first NPY_PREAMBLE_BYTES. */
+#define NPY_PREAMBLE_BYTES ((size_t)12)
+#define NPY_MAX_HEADER_BYTES ((size_t)1 << 20)
+clg_status npy_header_length(const void *start, size_t size_bytes, size_t *out_header_bytes);
+clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_info);
+/* Fills t, which has info's dtype, with its number of rows (steps of the first axis), beginning at first_row of
+ * the file's data. raw may be t's own memory unless fortran_order is set. */
+void npy_convert(const npy_info *info, const void *raw, int64_t first_row, tensor *t);
+
+/* A whole file in memory; over that memory when there is an owner and nothing is to be converted. */
+clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner, tensor **out_tensor);
+clg_status npy_load(const char *path, tensor **out_tensor);
+clg_status npy_save(const char *path, const tensor *t);
+/* The header of a file, padded with blanks to a multiple of 64 and to at least min_bytes. */
+#define NPY_HEADER_TEXT_BYTES ((size_t)384)
+clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_bytes,
+                             char out_header[NPY_HEADER_TEXT_BYTES], size_t *out_header_bytes);
+
+/* A file larger than memory, rows at a time. */
+typedef struct npy_reader {
+    file_view view;
+    npy_info info; /* dims[0] is the number of rows */
+} npy_reader;
+clg_status npy_reader_open(const char *path, npy_reader *out_reader); /* refuses a scalar */
+clg_status npy_reader_rows(const npy_reader *reader, int64_t first, int64_t n, tensor **out_tensor);
+void npy_reader_close(npy_reader *reader); /* accepts a closed one */
+
+/* A file of not yet known length, rows at a time; appears at its path with commit. */
+typedef struct npy_writer {
+    file_writer file;
+    clg_dtype dtype;
+    shape dims; /* dims[0] counts what was appended */
+    size_t header_bytes;
+} npy_writer; /* all zeros is valid and closed */
+/* dims[0] is ignored. */
+clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims, npy_writer *out_writer);
+clg_status npy_writer_append(npy_writer *writer, const tensor *rows);
+clg_status npy_writer_commit(npy_writer *writer); /* closes, also when it fails */
+void npy_writer_abandon(npy_writer *writer);      /* accepts a closed one */
+
+#endif

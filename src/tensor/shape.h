@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shapes: a rank and dimensions, either of which may be unknown while a graph is only being looked at.
+ */
+#ifndef CLG_TENSOR_SHAPE_H
+#define CLG_TENSOR_SHAPE_H
+
+#include "base/error.h"
+
+#define DIM_UNKNOWN ((int64_t)-1)
+#define RANK_UNKNOWN (-1)
+
+typedef struct shape {
+    int rank;                    /* RANK_UNKNOWN: nothing is known */
+    int64_t dims[CLG_MAX_RANK];  /* DIM_UNKNOWN or >= 0 */
+} shape;
+
+shape shape_unknown(void);
+shape shape_scalar(void);
+/* INVALID_ARGUMENT for rank > CLG_MAX_RANK, dims below -1, and more elements than an int64 counts. */
+clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape);
+bool shape_is_known(const shape *s);       /* rank and all dimensions */
+bool shape_equal(const shape *a, const shape *b);
+/* Elements; DIM_UNKNOWN when not known; an error when the product does not fit an int64, dimensions of 0
+ * counted as 1, so that strides fit too. */
+clg_status shape_n_elements(const shape *s, int64_t *out_n);
+/* Row-major strides in elements; s must be known. */
+void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK]);
+/* ONNX multidirectional broadcasting; unknown dimensions stay unknown where the partner does not decide. */
+clg_status shape_broadcast(const shape *a, const shape *b, shape *out_shape);
+/* -rank..rank-1 to 0..rank-1. Error names `what`. Where the end counts too (Unsqueeze), give rank + 1. */
+clg_status shape_axis(int64_t axis, int rank, const char *what, int *out_axis);
+/* "[2,?,8]", "[...]" for an unknown rank, into buffer; returns buffer. */
+#define SHAPE_TEXT_BYTES 200
+const char *shape_text(const shape *s, char buffer[SHAPE_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ZIP containers for .npz: stored and deflated entries, zip64, no encryption, one disk. Reading is bounded:
+ * everything the directory says is checked against the file, an entry gives exactly the bytes it announces,
+ * and its CRC must hold. Errors are CLG_ERROR_IO.
+ */
+#ifndef CLG_TENSOR_ZIP_H
+#define CLG_TENSOR_ZIP_H
+
+#include "base/files.h"
+#include "base/text.h"
+
+#include <zlib.h>
+
+typedef struct zip_entry {
+    char *name;
+    uint16_t method; /* 0 stored, 8 deflated */
+    uint32_t crc;
+    const uint8_t *packed;
+    size_t packed_bytes, size_bytes;
+} zip_entry;
+
+/* The directory of a file in memory, which must outlive it. */
+typedef struct zip_archive {
+    zip_entry *entries;
+    size_t n;
+} zip_archive; /* all zeros is valid and empty */
+clg_status zip_open(const void *data, size_t size_bytes, zip_archive *out_archive);
+void zip_close(zip_archive *archive);
+
+/* Reads one entry from its beginning. Must not move in memory while open. */
+typedef struct zip_stream {
+    const zip_entry *entry;
+    z_stream inflater;
+    bool is_open; /* the inflater is */
+    size_t n_read, n_taken; /* bytes given out; packed bytes given to the inflater */
+    uint32_t crc;
+} zip_stream;
+clg_status zip_stream_open(const zip_entry *entry, zip_stream *out_stream);
+clg_status zip_stream_read(zip_stream *stream, void *out_data, size_t size_bytes); /* all of them or an error */
+clg_status zip_stream_finish(zip_stream *stream); /* the end is here and the CRC holds */
+void zip_stream_close(zip_stream *stream);
+
+/* Writes aside and renames, as file_writer does. Must not move in memory while open. */
+typedef struct zip_writer {
+    file_writer file;
+    text directory;
+    size_t n_entries;
+    uint64_t zip64_from; /* sizes, offsets and counts from here on are written as zip64; tests lower it */
+    bool compress;
+    z_stream deflater;
+    bool is_open; /* the deflater is */
+    uint8_t *buffer;
+    /* the entry being written */
+    char *name;
+    uint64_t start, packed_bytes, size_bytes;
+    uint32_t crc;
+} zip_writer;
+clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writer);
+clg_status zip_writer_begin(zip_writer *writer, const char *name);
+clg_status zip_writer_write(zip_writer *writer, const void *data, size_t size_bytes);
+clg_status zip_writer_end(zip_writer *writer);
+clg_status zip_writer_commit(zip_writer *writer);
+void zip_writer_abandon(zip_writer *writer); /* also after commit; accepts all zeros */
+
+/* zlib's memory is ours. */
+void *zip_alloc(void *user, unsigned n, unsigned size_bytes);
+void zip_free(void *user, void *memory);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Bytes for parsers: from hexadecimal, cut short everywhere, damaged everywhere. Blocks are exactly as long as
+ * they say, so that the address sanitizer sees a byte read too many.
+ */
+#ifndef CLG_TESTS_BYTES_H
+#define CLG_TESTS_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Freed by free. */
+uint8_t *bytes_from_hex(const char *hex, size_t *out_n);
+
+typedef void (*bytes_check)(void *user, const uint8_t *data, size_t n);
+/* Every prefix of the data but the whole. */
+void bytes_each_prefix(const uint8_t *data, size_t n, bytes_check check, void *user);
+/* The data with one byte changed, every byte in some ways. */
+void bytes_each_damage(const uint8_t *data, size_t n, bytes_check check, void *user);
+
+#endif

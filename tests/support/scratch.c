@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The scratch folder. Uses the C library alone, so that it works while the library's functions are made to
+ * fail.
+ */
+#include "support/scratch.h"
+
+#include "support/unit.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PATH_BYTES 1024
+
+static char folder[PATH_BYTES];
+
+static struct kept_path {
+    struct kept_path *next;
+    char path[];
+} *kept_paths;
+
+static void remove_tree(const char *path)
+{
+    DIR *dir = opendir(path);
+    if (!dir) return;
+    for (const struct dirent *entry; (entry = readdir(dir));) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+        char below[2 * PATH_BYTES];
+        struct stat info;
+        (void)snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+        if (lstat(below, &info) == 0 && S_ISDIR(info.st_mode)) {
+            remove_tree(below);
+        } else {
+            (void)unlink(below);
+        }
+    }
+    (void)closedir(dir);
+    (void)rmdir(path);
+}
+
+static void remove_folder(void)
+{
+    remove_tree(folder);
+    while (kept_paths) {
+        struct kept_path *next = kept_paths->next;
+        free(kept_paths);
+        kept_paths = next;
+    }
+}
+
+const char *scratch_folder(void)
+{
+    if (folder[0]) return folder;
+    const char *base = getenv("TMPDIR");
+    (void)snprintf(folder, sizeof folder, "%s/clgraph-test-XXXXXX", base && base[0] ? base : "/tmp");
+    assert_non_null(mkdtemp(folder));
+    (void)atexit(remove_folder);
+    return folder;
+}
+
+const char *scratch_path(const char *name)
+{
+    size_t size = strlen(scratch_folder()) + strlen(name) + 2;
+    struct kept_path *kept = malloc(sizeof *kept + size);
+    assert_non_null(kept);
+    kept->next = kept_paths;
+    kept_paths = kept;
+    (void)snprintf(kept->path, size, "%s/%s", folder, name);
+    return kept->path;
+}
+
+const char *scratch_file(const char *name, const void *data, size_t size_bytes)
+{
+    const char *path = scratch_path(name);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    if (size_bytes > 0) assert_int_equal(fwrite(data, 1, size_bytes, file), size_bytes);
+    assert_int_equal(fclose(file), 0);
+    return path;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A folder of the test's own, made at first use and removed when the program ends.
+ */
+#ifndef CLG_TESTS_SCRATCH_H
+#define CLG_TESTS_SCRATCH_H
+
+#include <stddef.h>
+
+const char *scratch_folder(void);
+/* FOLDER/NAME; lives as long as the program. */
+const char *scratch_path(const char *name);
+/* A file there with these bytes; returns its path. */
+const char *scratch_file(const char *name, const void *data, size_t size_bytes);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files, folders, names, time.
+ */
+#include "support/unit.h"
+
+#include "support/failing_alloc.h"
+#include "support/scratch.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void files__view_shows_the_whole_file(void **state)
+{
+    (void)state;
+    file_view view;
+    assert_ok(file_view_open(scratch_file("view", "a\0bc", 4), &view));
+    assert_int_equal(view.size_bytes, 4);
+    assert_memory_equal(view.data, "a\0bc", 4);
+    file_view_close(&view);
+    assert_null(view.data);
+    file_view_close(&view);
+
+    assert_ok(file_view_open(scratch_file("empty", "", 0), &view));
+    assert_int_equal(view.size_bytes, 0);
+    file_view_close(&view);
+}
+
+static void files__view_reads_what_cannot_be_mapped(void **state)
+{
+    (void)state;
+    int ends[2];
+    char path[64];
+    char block[5000];
+    file_view view;
+    memset(block, 'p', sizeof block);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], block, sizeof block), sizeof block);
+    assert_int_equal(close(ends[1]), 0);
+    (void)snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+    assert_ok(file_view_open(path, &view));
+    assert_int_equal(view.size_bytes, sizeof block);
+    assert_memory_equal(view.data, block, sizeof block);
+    file_view_close(&view);
+    assert_int_equal(close(ends[0]), 0);
+}
+
+static void files__errors_name_path_and_cause(void **state)
+{
+    (void)state;
+    file_view view;
+    char *data;
+    size_t size;
+    assert_error(file_view_open(scratch_path("absent"), &view), CLG_ERROR_IO, "absent' cannot be opened");
+    assert_error(file_view_open(scratch_folder(), &view), CLG_ERROR_IO, "is a folder");
+    assert_error(file_read(scratch_path("absent"), 10, &data, &size), CLG_ERROR_IO, "absent");
+    assert_null(data);
+    assert_error(file_remove(scratch_path("absent")), CLG_ERROR_IO, "cannot be removed");
+    assert_error(file_write_atomic(scratch_path("no/folder"), "x", 1), CLG_ERROR_IO, "cannot be written");
+    file_entry *entries;
+    size_t n;
+    assert_error(file_list(scratch_path("absent"), &entries, &n), CLG_ERROR_IO, "cannot be listed");
+    assert_null(entries);
+}
+
+static void files__read_keeps_to_its_maximum(void **state)
+{
+    (void)state;
+    char *data;
+    size_t size;
+    const char *path = scratch_file("ten", "0123456789", 10);
+    assert_ok(file_read(path, 10, &data, &size));
+    assert_int_equal(size, 10);
+    assert_string_equal(data, "0123456789"); /* with a NUL behind it */
+    memory_free(data);
+    assert_error(file_read(path, 9, &data, &size), CLG_ERROR_IO, "larger than the 9 bytes");
+    assert_ok(file_read(path, SIZE_MAX, &data, &size));
+    assert_int_equal(size, 10);
+    memory_free(data);
+}
+
+static size_t n_entries(const char *folder)
+{
+    file_entry *entries;
+    size_t n;
+    assert_ok(file_list(folder, &entries, &n));
+    file_list_free(entries, n);
+    return n;
+}
+
+static void files__atomic_write_replaces_whole_files(void **state)
+{
+    (void)state;
+    const char *folder = scratch_path("atomic"), *path = scratch_path("atomic/file");
+    char *data;
+    size_t size;
+    assert_ok(file_make_folders(folder));
+    assert_ok(file_write_atomic(path, "old", 3));
+    file_view old;
+    assert_ok(file_view_open(path, &old));
+    assert_ok(file_write_atomic(path, "new text", 8));
+    assert_memory_equal(old.data, "old", 3); /* a reader keeps what it opened */
+    file_view_close(&old);
+    assert_ok(file_read(path, 100, &data, &size));
+    assert_string_equal(data, "new text");
+    memory_free(data);
+    assert_ok(file_write_atomic(path, NULL, 0));
+    assert_ok(file_read(path, 100, &data, &size));
+    assert_int_equal(size, 0);
+    memory_free(data);
+    assert_int_equal(n_entries(folder), 1);
+}
+
+static void files__writer_patches_and_abandons(void **state)
+{
+    (void)state;
+    const char *folder = scratch_path("writer"), *path = scratch_path("writer/file");
+    file_writer writer;
+    char *data;
+    size_t size;
+    assert_ok(file_make_folders(folder));
+    assert_ok(file_writer_open(path, &writer));
+    assert_ok(file_writer_append(&writer, "....body", 8));
+    assert_ok(file_writer_patch(&writer, 0, "head", 4));
+    assert_ok(file_writer_append(&writer, "tail", 4));
+    assert_error(file_writer_patch(&writer, 10, "xxx", 3), CLG_ERROR_INTERNAL, "outside");
+    assert_false(file_exists(path));
+    assert_ok(file_writer_commit(&writer));
+    assert_ok(file_read(path, 100, &data, &size));
+    assert_string_equal(data, "headbodytail");
+    memory_free(data);
+
+    assert_ok(file_writer_open(path, &writer));
+    assert_ok(file_writer_append(&writer, "lost", 4));
+    assert_int_equal(n_entries(folder), 2);
+    file_writer_abandon(&writer);
+    file_writer_abandon(&writer);
+    assert_int_equal(n_entries(folder), 1);
+
+    /* A folder stands where the file should go: nothing is left behind. */
+    assert_ok(file_make_folders(scratch_path("writer/folder")));
+    assert_error(file_write_atomic(scratch_path("writer/folder"), "x", 1), CLG_ERROR_IO, "cannot be replaced");
+    assert_int_equal(n_entries(folder), 2);
+}
+
+static void files__make_folders_is_private_and_repeatable(void **state)
+{
+    (void)state;
+    struct stat info;
+    const char *deep = scratch_path("one/two//three");
+    assert_ok(file_make_folders(deep));
+    assert_ok(file_make_folders(deep));
+    assert_int_equal(stat(deep, &info), 0);
+    assert_int_equal(info.st_mode & 0077, 0);
+    (void)scratch_file("plain", "", 0);
+    assert_error(file_make_folders(scratch_path("plain/below")), CLG_ERROR_IO, "cannot be made");
+}
+
+static void files__list_is_sorted_and_skips_dead_links(void **state)
+{
+    (void)state;
+    file_entry *entries;
+    size_t n;
+    assert_ok(file_make_folders(scratch_path("list/sub")));
+    (void)scratch_file("list/b", "22", 2);
+    (void)scratch_file("list/a", "1", 1);
+    assert_int_equal(symlink("nowhere", scratch_path("list/dead")), 0);
+    assert_ok(file_list(scratch_path("list"), &entries, &n));
+    assert_int_equal(n, 3);
+    assert_string_equal(entries[0].name, "a");
+    assert_string_equal(entries[1].name, "b");
+    assert_int_equal(entries[1].size_bytes, 2);
+    assert_false(entries[1].is_folder);
+    assert_true(entries[1].modified_ns > (int64_t)1600000000 * 1000000000);
+    assert_string_equal(entries[2].name, "sub");
+    assert_true(entries[2].is_folder);
+    file_list_free(entries, n);
+    file_list_free(NULL, 0);
+}
+
+static void check_join(const char *folder, const char *name, const char *expected)
+{
+    char *path;
+    assert_ok(file_join(folder, name, &path));
+    assert_string_equal(path, expected);
+    memory_free(path);
+}
+
+static void check_folder(const char *path, const char *expected)
+{
+    char *folder;
+    assert_ok(file_folder(path, &folder));
+    assert_string_equal(folder, expected);
+    memory_free(folder);
+}
+
+static void names__join_and_folder(void **state)
+{
+    (void)state;
+    check_join("a", "b", "a/b");
+    check_join("a/", "b", "a/b");
+    check_join("", "b", "b");
+    check_join("/", "b", "/b");
+    check_folder("model.onnx", ".");
+    check_folder("a/model.onnx", "a");
+    check_folder("a//model.onnx", "a");
+    check_folder("/model.onnx", "/");
+    check_folder("/a/b/c", "/a/b");
+    check_folder("", ".");
+}
+
+static void names__inside_a_folder(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "a.bin", "a/b", "./a", "..a/b..", "a..b", "...", "weights:0", "a\\b"};
+    static const char *const bad[] = {"", "/a", "..", "../a", "a/..", "a/../b", "a\\..\\b", "\\a", "C:a", "c:/a", "a/b/.."};
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) assert_true(file_name_is_inside(good[i]));
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) assert_false(file_name_is_inside(bad[i]));
+}
+
+static bool is_below(const char *folder, const char *path)
+{
+    bool below;
+    assert_ok(file_is_below(folder, path, &below));
+    return below;
+}
+
+static void names__links_do_not_lead_out(void **state)
+{
+    (void)state;
+    bool below;
+    const char *folder = scratch_path("model");
+    assert_ok(file_make_folders(scratch_path("model/sub")));
+    (void)scratch_file("model/sub/in", "", 0);
+    (void)scratch_file("outside", "", 0);
+    (void)scratch_file("model2", "", 0);
+    assert_int_equal(symlink("../outside", scratch_path("model/leak")), 0);
+    assert_int_equal(symlink("sub/in", scratch_path("model/alias")), 0);
+    assert_true(is_below(folder, scratch_path("model/sub/in")));
+    assert_true(is_below(folder, scratch_path("model/alias")));
+    assert_true(is_below("/", scratch_path("outside")));
+    assert_false(is_below(folder, scratch_path("model/leak")));
+    assert_false(is_below(folder, scratch_path("model2")));
+    assert_false(is_below(folder, folder));
+    assert_false(is_below(folder, scratch_folder()));
+    assert_error(file_is_below(folder, scratch_path("model/absent"), &below), CLG_ERROR_IO, "cannot be resolved");
+    assert_false(below);
+}
+
+static void environment__empty_is_unset(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("CLG_TEST_VARIABLE", "", 1), 0);
+    assert_null(env_get("CLG_TEST_VARIABLE"));
+    assert_int_equal(setenv("CLG_TEST_VARIABLE", "x", 1), 0);
+    assert_string_equal(env_get("CLG_TEST_VARIABLE"), "x");
+    assert_int_equal(unsetenv("CLG_TEST_VARIABLE"), 0);
+    assert_null(env_get("CLG_TEST_VARIABLE"));
+}
+
+static void environment__cache_folder(void **state)
+{
+    (void)state;
+    char *path;
+    assert_int_equal(setenv("HOME", "/home/someone", 1), 0);
+    assert_int_equal(setenv("XDG_CACHE_HOME", "relative", 1), 0);
+    assert_ok(file_cache_folder(&path));
+    assert_string_equal(path, "/home/someone/.cache/clgraph");
+    memory_free(path);
+    assert_int_equal(setenv("XDG_CACHE_HOME", "/caches", 1), 0);
+    assert_ok(file_cache_folder(&path));
+    assert_string_equal(path, "/caches/clgraph");
+    memory_free(path);
+    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
+    assert_int_equal(unsetenv("HOME"), 0);
+    assert_error(file_cache_folder(&path), CLG_ERROR_IO, "no cache folder");
+    assert_non_null(strstr(error_hint_text(), "CLG_CACHE_DIR"));
+    assert_null(path);
+}
+
+static void time__goes_forward(void **state)
+{
+    (void)state;
+    uint64_t first = time_now_ns(), last = first;
+    while (last == first) last = time_now_ns();
+    assert_true(last > first);
+}
+
+static clg_status work_with_files(void *user)
+{
+    const char *folder = user;
+    char *path = NULL, *data = NULL, *parent = NULL;
+    file_entry *entries = NULL;
+    size_t n = 0, size;
+    clg_status status = file_join(folder, "file", &path);
+    if (status == CLG_OK) status = file_make_folders(folder);
+    if (status == CLG_OK) status = file_write_atomic(path, "abc", 3);
+    if (status == CLG_OK) status = file_read(path, 10, &data, &size);
+    if (status == CLG_OK) status = file_folder(path, &parent);
+    if (status == CLG_OK) status = file_list(parent, &entries, &n);
+    file_list_free(entries, n);
+    memory_free(parent);
+    memory_free(data);
+    memory_free(path);
+    return status;
+}
+
+static void files__survive_every_failing_allocation(void **state)
+{
+    (void)state;
+    char folder[2048];
+    (void)snprintf(folder, sizeof folder, "%s", scratch_path("faults"));
+    failing_alloc_install();
+    assert_true(fault_loop(work_with_files, folder) > 6);
+    failing_alloc_remove();
+    assert_int_equal(n_entries(folder), 1); /* no temporary file is left */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files__view_shows_the_whole_file),
+        cmocka_unit_test(files__view_reads_what_cannot_be_mapped),
+        cmocka_unit_test(files__errors_name_path_and_cause),
+        cmocka_unit_test(files__read_keeps_to_its_maximum),
+        cmocka_unit_test(files__atomic_write_replaces_whole_files),
+        cmocka_unit_test(files__writer_patches_and_abandons),
+        cmocka_unit_test(files__make_folders_is_private_and_repeatable),
+        cmocka_unit_test(files__list_is_sorted_and_skips_dead_links),
+        cmocka_unit_test(names__join_and_folder),
+        cmocka_unit_test(names__inside_a_folder),
+        cmocka_unit_test(names__links_do_not_lead_out),
+        cmocka_unit_test(environment__empty_is_unset),
+        cmocka_unit_test(environment__cache_folder),
+        cmocka_unit_test(time__goes_forward),
+        cmocka_unit_test(files__survive_every_failing_allocation),
+    };
+    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
+}

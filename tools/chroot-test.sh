@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Proves the two commands of the README on a fresh Debian 12:
+#
+#   tools/chroot-test.sh [--worktree] FOLDER
+#
+# debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
+# with --worktree the files as they stand, to a path with a space, runs tools/quickstart.sh and
+# tools/test.sh there, each twice, and prints their last lines. Needs root and debootstrap. Packages
+# come from where this machine's apt takes them.
+set -euo pipefail
+
+worktree=
+if [ "${1:-}" = --worktree ]; then
+  worktree=yes
+  shift
+fi
+if [ $# -ne 1 ]; then
+  echo "usage: tools/chroot-test.sh [--worktree] FOLDER" >&2
+  exit 2
+fi
+if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
+  echo "chroot-test.sh: needs root and the package debootstrap" >&2
+  exit 1
+fi
+mkdir -p -- "$1"
+root=$(cd -- "$1" && pwd)
+if [ -n "$(ls -A "$root")" ]; then
+  echo "chroot-test.sh: $root is not empty" >&2
+  exit 1
+fi
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
+
+# The first Debian mirror of this machine's apt, one-line or deb822 format.
+mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+  grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
+if [ -z "$mirror" ]; then
+  echo "chroot-test.sh: no Debian mirror in this machine's apt sources" >&2
+  exit 1
+fi
+eval "$(apt-config shell proxy Acquire::http::Proxy)"
+[ -z "${proxy:-}" ] || export http_proxy=$proxy https_proxy=$proxy
+
+echo "Debian 12 into $root"
+if ! debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1; then
+  tail -n 20 "$root.log" >&2
+  exit 1
+fi
+[ -z "${proxy:-}" ] || echo "Acquire::http::Proxy \"$proxy\";" >"$root/etc/apt/apt.conf.d/90proxy"
+cp /etc/resolv.conf "$root/etc/resolv.conf"
+
+unmount() {
+  for point in dev/shm sys proc; do
+    mountpoint -q "$root/$point" && umount "$root/$point"
+  done
+  return 0
+}
+trap unmount EXIT
+mkdir -p "$root/dev/shm"
+mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t tmpfs tmpfs "$root/dev/shm"
+
+place="/opt/clgraph source"
+mkdir "$root$place"
+if [ -n "$worktree" ]; then
+  git ls-files -z --cached --others --exclude-standard | tar -c --null -T - --ignore-failed-read
+else
+  git archive HEAD
+fi | tar -x -C "$root$place"
+
+status=0
+for command in quickstart quickstart test test; do
+  start=$SECONDS
+  if chroot "$root" env -i HOME=/root PATH="$PATH" LANG=C.UTF-8 bash "$place/tools/$command.sh" \
+    >"$root.log" 2>&1; then
+    echo "==== tools/$command.sh: done in $((SECONDS - start)) s"
+  else
+    echo "==== tools/$command.sh: FAILED after $((SECONDS - start)) s"
+    status=1
+  fi
+  tail -n 25 "$root.log"
+done
+exit $status

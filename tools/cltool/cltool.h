@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The commands: cmd_<name>.c each, listed in main.c.
+ */
+#ifndef CLTOOL_CLTOOL_H
+#define CLTOOL_CLTOOL_H
+
+#include "options.h"
+
+typedef struct command {
+    const char *name;
+    const char *arguments; /* "MODEL [inputs]" */
+    size_t min_arguments, max_arguments;
+    unsigned groups;       /* of options */
+    const char *what;      /* one line */
+    const char *more;      /* paragraphs for --help, or NULL */
+    const char *example;
+    int (*run)(const options *o);
+} command;
+
+int cmd_devices(const options *o);
+int cmd_inspect(const options *o);
+int cmd_run(const options *o);
+int cmd_verify(const options *o);
+int cmd_bench(const options *o);
+int cmd_profile(const options *o);
+int cmd_cache(const options *o);
+
+#endif

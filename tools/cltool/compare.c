@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Comparing tensors.
+ */
+#include "compare.h"
+
+#include "output.h"
+#include "stats.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The element that is furthest outside. */
+typedef struct worst {
+    int64_t index;
+    double excess, got, want;
+} worst;
+
+/* "[0,3]" of an element's place in row-major order. */
+static const char *index_text(const clg_value *v, int64_t i, char *buffer, size_t n)
+{
+    int64_t at[CLG_MAX_RANK];
+    size_t rank = clg_value_rank(v), used = 0;
+    for (size_t d = rank; d-- > 0;) {
+        at[d] = i % clg_value_dims(v)[d];
+        i /= clg_value_dims(v)[d];
+    }
+    buffer[0] = '\0';
+    for (size_t d = 0; d < rank && used < n; d++) {
+        used += (size_t)snprintf(buffer + used, n - used, "%s%" PRId64, d > 0 ? "," : "", at[d]);
+    }
+    return buffer;
+}
+
+static bool same_kind(comparison *c, const clg_value *got, const clg_value *want)
+{
+    size_t rank = clg_value_rank(want);
+    if (clg_value_get_kind(got) != CLG_VALUE_TENSOR || clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
+        (void)snprintf(c->text, sizeof c->text, "only tensors can be compared");
+    } else if (clg_value_dtype(got) != clg_value_dtype(want)) {
+        (void)snprintf(c->text, sizeof c->text, "it is %s, expected %s", clg_dtype_name(clg_value_dtype(got)),
+                       clg_dtype_name(clg_value_dtype(want)));
+    } else if (clg_value_rank(got) != rank ||
+               memcmp(clg_value_dims(got), clg_value_dims(want), rank * sizeof(int64_t)) != 0) {
+        (void)snprintf(c->text, sizeof c->text, "its shape is %s, expected %s",
+                       dims_text(clg_value_rank(got), clg_value_dims(got)),
+                       dims_text(rank, clg_value_dims(want)));
+    } else {
+        return true;
+    }
+    return false;
+}
+
+static void compare_numbers(comparison *c, const clg_value *got, const clg_value *want, double rtol, double atol)
+{
+    worst w = {.index = -1};
+    for (int64_t i = 0; i < c->n_elements; i++) {
+        double x = clg_value_get_double(got, i), y = clg_value_get_double(want, i);
+        if (x == y || (isnan(x) && isnan(y))) continue;
+        double difference = fabs(x - y), limit = atol + rtol * fabs(y);
+        bool is_finite = isfinite(x) && isfinite(y);
+        if (is_finite && difference > c->max_abs) c->max_abs = difference;
+        if (is_finite && y != 0 && difference / fabs(y) > c->max_rel) c->max_rel = difference / fabs(y);
+        if (is_finite && difference <= limit) continue;
+        c->n_different++;
+        double excess = is_finite ? difference - limit : INFINITY;
+        if (w.index < 0 || excess > w.excess) w = (worst){i, excess, x, y};
+    }
+    c->holds = c->n_different == 0;
+    if (c->holds) {
+        (void)snprintf(c->text, sizeof c->text, "largest difference %.3g", c->max_abs);
+        return;
+    }
+    char where[200];
+    (void)snprintf(c->text, sizeof c->text,
+                   "%" PRId64 " of %" PRId64 " elements differ, most at [%s]: %.9g, expected %.9g", c->n_different,
+                   c->n_elements, index_text(want, w.index, where, sizeof where), w.got, w.want);
+}
+
+static bool same_string(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+
+/* Strings, complex numbers: only the very same. */
+static void compare_exactly(comparison *c, const clg_value *got, const clg_value *want)
+{
+    if (clg_value_dtype(want) == CLG_STRING) {
+        char *const *a = clg_value_data(got), *const *b = clg_value_data(want);
+        for (int64_t i = 0; i < c->n_elements; i++) c->n_different += !same_string(a[i], b[i]);
+    } else if (clg_value_size_bytes(want) > 0) {
+        bool same = memcmp(clg_value_data(got), clg_value_data(want), clg_value_size_bytes(want)) == 0;
+        c->n_different = same ? 0 : c->n_elements;
+    }
+    c->holds = c->n_different == 0;
+    (void)snprintf(c->text, sizeof c->text, "%" PRId64 " of %" PRId64 " elements differ", c->n_different,
+                   c->n_elements);
+}
+
+comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol)
+{
+    comparison c = {.n_elements = clg_value_n_elements(want)};
+    if (!same_kind(&c, got, want)) return c;
+    if (dtype_is_numeric(clg_value_dtype(want))) {
+        compare_numbers(&c, got, want, rtol, atol);
+    } else {
+        compare_exactly(&c, got, want);
+    }
+    return c;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether one tensor is another within a tolerance: |got - want| <= atol + rtol |want|. NaN equals NaN, an infinity
+ * its like. Element types, shapes and strings must be the same.
+ */
+#ifndef CLTOOL_COMPARE_H
+#define CLTOOL_COMPARE_H
+
+#include <clgraph/inspect.h>
+
+typedef struct comparison {
+    bool holds;
+    int64_t n_elements, n_different; /* outside the tolerance */
+    double max_abs, max_rel;         /* of finite elements; relative to |want| where that is not 0 */
+    char text[512];                  /* a sentence */
+} comparison;
+
+/* Host tensors. */
+comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol);
+
+#endif

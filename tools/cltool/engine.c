@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Devices, models, sessions.
+ */
+#include "engine.h"
+
+#include "interrupt.h"
+#include "output.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+double now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* ---- devices ---------------------------------------------------------------------------------- */
+
+int devices_choose(const options *o, const char *selector, device_choice *out_choice)
+{
+    *out_choice = (device_choice){0};
+    clg_status status = clg_device_list(&out_choice->devices, &out_choice->n_devices);
+    if (status == CLG_OK) {
+        status = clg_device_select(selector ? selector : o->device, o->fallback, &out_choice->chosen,
+                                   &out_choice->n_chosen);
+    }
+    if (status == CLG_OK) return CODE_DONE;
+    int code = fail_status(status, STAGE_WORK, NULL);
+    devices_free(out_choice);
+    return code;
+}
+
+void devices_free(device_choice *choice)
+{
+    clg_indices_free(choice->chosen);
+    clg_device_list_free(choice->devices, choice->n_devices);
+    *choice = (device_choice){0};
+}
+
+/* The first word of a small file of the system's; false when it cannot be read. */
+static bool read_word(const char *folder, const char *entry, const char *file, char *word, size_t n)
+{
+    char path[512];
+    int length = snprintf(path, sizeof path, "%s/%s/%s", folder, entry, file);
+    FILE *stream = length > 0 && (size_t)length < sizeof path ? fopen(path, "r") : NULL;
+    if (!stream) return false;
+    bool is_read = fgets(word, (int)n, stream) != NULL;
+    (void)fclose(stream);
+    return is_read;
+}
+
+/* Whether the system shows a graphics card of a vendor that has OpenCL drivers. */
+static bool system_has_gpu(void)
+{
+    static const char folder[] = "/sys/bus/pci/devices";
+    static const char *const vendors[] = {"0x10de", "0x1002", "0x8086"};
+    DIR *entries = opendir(folder);
+    bool has_gpu = false;
+    struct dirent *entry;
+    while (entries && !has_gpu && (entry = readdir(entries)) != NULL) {
+        char kind[16], vendor[16];
+        if (entry->d_name[0] == '.' || !read_word(folder, entry->d_name, "class", kind, sizeof kind) ||
+            !read_word(folder, entry->d_name, "vendor", vendor, sizeof vendor)) {
+            continue;
+        }
+        bool is_display = strncmp(kind, "0x0300", 6) == 0 || strncmp(kind, "0x0302", 6) == 0 ||
+                          strncmp(kind, "0x0380", 6) == 0;
+        for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++) {
+            has_gpu |= is_display && strncmp(vendor, vendors[i], 6) == 0;
+        }
+    }
+    if (entries) (void)closedir(entries);
+    return has_gpu;
+}
+
+static bool chooses_by_itself(const options *o)
+{
+    const char *selector = o->device ? o->device : getenv("CLG_DEVICE");
+    return !selector || selector[0] == '\0' || strcmp(selector, "auto") == 0;
+}
+
+int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
+                       clg_context **out_context)
+{
+    clg_context_options given = CLG_CONTEXT_OPTIONS_INIT;
+    given.cpu_threads = (uint32_t)o->cpu_threads;
+    given.profiling = profiling;
+    if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
+    clg_status status = clg_context_create(device->selector, &given, out_context);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, "device %s", device->selector);
+    output_note("device %s, %s (%s)", device->selector, printable(device->name),
+                printable(device->platform));
+    if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && system_has_gpu()) {
+        output_note("this is a CPU although the system shows a GPU: see 'cltool devices --diagnose'");
+    }
+    return CODE_DONE;
+}
+
+/* ---- models and sessions ---------------------------------------------------------------------- */
+
+int engine_check(const options *o)
+{
+    if (o->precision && strcmp(o->precision, "fp32") != 0) {
+        bool is_known = strcmp(o->precision, "fp16") == 0 || strcmp(o->precision, "auto") == 0;
+        return fail_usage(is_known ? "precision '%s' is not there yet: everything is computed in fp32"
+                                   : "there is no precision '%s': fp32 is what there is",
+                          o->precision);
+    }
+    if (o->keep_fp32.n > 0) {
+        return fail_usage("--keep-fp32 is not there yet: everything is computed in fp32");
+    }
+    if (o->kernels && strcmp(o->kernels, "wide") != 0 && strcmp(o->kernels, "simt") != 0) {
+        return fail_usage("there are no kernels '%s': --kernels takes wide or simt", o->kernels);
+    }
+    return CODE_DONE;
+}
+
+int engine_load_model(const char *path, clg_model **out_model)
+{
+    clg_status status = clg_model_load_file(path, NULL, out_model);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
+int engine_create_session(const options *o, clg_context *context, clg_model *model,
+                          clg_session **out_session)
+{
+    clg_session_options given = CLG_SESSION_OPTIONS_INIT;
+    if (o->kernels) given.kernels = o->kernels[0] == 'w' ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT;
+    given.no_blas = o->no_blas;
+    given.strict = o->strict;
+    given.disabled_passes = o->disabled_passes.items;
+    given.n_disabled_passes = o->disabled_passes.n;
+    given.progress = output_progress_callback;
+    interrupt_begin(NULL);
+    clg_status status = clg_session_create(context, model, &given, out_session);
+    interrupt_end(NULL);
+    output_progress_clear();
+    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
+static int open_first(const options *o, bool profiling, clg_context **out_context)
+{
+    device_choice choice;
+    int code = devices_choose(o, NULL, &choice);
+    if (code != CODE_DONE) return code;
+    if (choice.n_chosen > 1) {
+        output_note("one device serves: the first of the %zu that are selected", choice.n_chosen);
+    }
+    code = engine_open_device(o, &choice.devices[choice.chosen[0]], profiling, out_context);
+    devices_free(&choice);
+    return code;
+}
+
+int engine_open(const options *o, const char *model_path, bool profiling, engine *out_engine)
+{
+    *out_engine = (engine){.model_path = model_path};
+    int code = engine_check(o);
+    double start = now_ms();
+    if (code == CODE_DONE) code = engine_load_model(model_path, &out_engine->model);
+    double read_ms = now_ms() - start;
+    if (code == CODE_DONE) code = open_first(o, profiling, &out_engine->context);
+    start = now_ms();
+    if (code == CODE_DONE) {
+        code = engine_create_session(o, out_engine->context, out_engine->model, &out_engine->session);
+    }
+    out_engine->load_ms = read_ms + now_ms() - start;
+    if (code != CODE_DONE) engine_close(out_engine);
+    return code;
+}
+
+void engine_close(engine *e)
+{
+    clg_session_free(e->session);
+    clg_model_free(e->model);
+    clg_context_free(e->context);
+    *e = (engine){0};
+}
+
+int engine_run(clg_session *session)
+{
+    interrupt_begin(session);
+    clg_status status = clg_session_run(session);
+    interrupt_end(session);
+    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+int engine_prepare(clg_session *session)
+{
+    interrupt_begin(session);
+    clg_status status = clg_session_prepare(session, output_progress_callback, NULL);
+    interrupt_end(session);
+    output_progress_clear();
+    if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+const char *engine_device_id(const engine *e) { return clg_context_device(e->context)->id; }

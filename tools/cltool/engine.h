@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From options to a device, a model and a session: what every computing command begins with.
+ */
+#ifndef CLTOOL_ENGINE_H
+#define CLTOOL_ENGINE_H
+
+#include "options.h"
+
+#include <clgraph/inspect.h>
+
+/* What the selector means. */
+typedef struct device_choice {
+    clg_device_info *devices;
+    size_t n_devices;
+    size_t *chosen, n_chosen; /* indices into devices, best first */
+} device_choice;
+
+/* selector NULL: -d of the options, else $CLG_DEVICE, else auto. */
+int devices_choose(const options *o, const char *selector, device_choice *out_choice);
+void devices_free(device_choice *choice);
+
+typedef struct engine {
+    clg_context *context;
+    clg_model *model;
+    clg_session *session;
+    const char *model_path;
+    double load_ms; /* from the model's file to a session */
+} engine; /* all zeros is valid and empty */
+
+/* Refuses what is not there yet: precisions other than fp32. */
+int engine_check(const options *o);
+/* A context on one device, which is named on standard error. */
+int engine_open_device(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context);
+int engine_load_model(const char *path, clg_model **out_model);
+int engine_create_session(const options *o, clg_context *context, clg_model *model, clg_session **out_session);
+
+/* All of it: the first device of the selector, the model, a session. A note tells when the selector means more. */
+int engine_open(const options *o, const char *model_path, bool profiling, engine *out_engine);
+void engine_close(engine *e);
+
+/* A run that Ctrl-C ends with CODE_INTERRUPTED. */
+int engine_run(clg_session *session);
+int engine_prepare(clg_session *session);
+
+/* What JSON calls the device. */
+const char *engine_device_id(const engine *e);
+/* Monotonic. */
+double now_ms(void);
+
+#endif

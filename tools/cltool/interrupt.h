@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ctrl-C and termination. Inside work that must end in order (a run, a file being written) a signal only
+ * cancels; outside it ends the program at once. A second signal always ends it.
+ */
+#ifndef CLTOOL_INTERRUPT_H
+#define CLTOOL_INTERRUPT_H
+
+#include <clgraph/clgraph.h>
+
+/* Before any thread is started. */
+void interrupt_setup(bool json);
+/* From here to the end of the section a signal only cancels; `session`, which may be NULL, is told. They nest. */
+void interrupt_begin(clg_session *session);
+/* Ends the section; the session is forgotten. */
+void interrupt_end(clg_session *session);
+bool interrupt_seen(void);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of options and its reader.
+ */
+#include "options.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum option_kind {
+    KIND_FLAG,
+    KIND_COUNT,
+    KIND_TEXT,
+    KIND_LIST,
+    KIND_SIZE,  /* 1 and more */
+    KIND_SIZE0, /* 0 and more */
+    KIND_REAL   /* 0 and more */
+} option_kind;
+
+typedef struct option_row {
+    const char *name;
+    char letter;
+    option_kind kind;
+    size_t offset;
+    unsigned groups;
+    const char *metavar;
+    const char *help;
+} option_row;
+
+#define AT(field) offsetof(options, field)
+
+static const option_row rows[] = {
+    {"ops", 0, KIND_FLAG, AT(ops), OPTIONS_INSPECT, NULL, "where each node runs, and why"},
+    {"plan", 0, KIND_FLAG, AT(plan), OPTIONS_INSPECT, NULL,
+     "steps, kernels and memory on the device (needs one)"},
+    {"dot", 0, KIND_TEXT, AT(dot), OPTIONS_INSPECT, "FILE", "write the graph for Graphviz"},
+    {"measure", 0, KIND_FLAG, AT(measure), OPTIONS_DEVICES, NULL,
+     "measure arithmetic, memory, transfers and launches"},
+    {"diagnose", 0, KIND_FLAG, AT(diagnose), OPTIONS_DEVICES, NULL,
+     "what stands between this machine and OpenCL"},
+    {"output", 'o', KIND_TEXT, AT(output), OPTIONS_RUN, "DIR", "write each output to DIR/NAME.npy"},
+    {"top", 0, KIND_SIZE, AT(top), OPTIONS_RUN, "K", "show the K largest elements of each row"},
+    {"labels", 0, KIND_TEXT, AT(labels), OPTIONS_RUN, "FILE", "names for --top, one a line"},
+    {"expect", 0, KIND_LIST, AT(expect), OPTIONS_RUN, "NAME=FILE",
+     "compare an output; exit 1 on a difference (repeatable)"},
+    {"dump", 0, KIND_LIST, AT(dump), OPTIONS_RUN, "NODE|all",
+     "show what a node computes, or all of them; with -o also to files"},
+    {"tolerance", 0, KIND_TEXT, AT(tolerance), OPTIONS_VERIFY, "FILE.json",
+     "{\"case\": [rtol, atol]} for single cases"},
+    {"list-skipped", 0, KIND_FLAG, AT(list_skipped), OPTIONS_VERIFY, NULL,
+     "at the end, the skipped cases by reason"},
+    {"expect-pass", 0, KIND_TEXT, AT(expect_pass), OPTIONS_VERIFY, "FILE",
+     "names of cases, one a line, that must pass; exit 1 naming those that did not"},
+    {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_BENCH, "N,N...", "sizes of the first dimension"},
+    {"each", 0, KIND_FLAG, AT(each), OPTIONS_BENCH, NULL,
+     "each selected device by itself, and a verdict (default --device all)"},
+    {"concurrency", 0, KIND_SIZE, AT(concurrency), OPTIONS_BENCH, "N",
+     "N sessions at once, a thread each"},
+    {"compare", 0, KIND_TEXT, AT(compare), OPTIONS_BENCH, "SELECTOR[@PRECISION]",
+     "in turn with another device; exit 1 when outputs differ"},
+    {"warmup", 0, KIND_SIZE0, AT(warmup), OPTIONS_BENCH, "N", "runs before measuring (default 3)"},
+    {"trace", 0, KIND_TEXT, AT(trace), OPTIONS_PROFILE, "FILE",
+     "write Chrome/Perfetto JSON with host and device rows"},
+    {"runs", 0, KIND_SIZE, AT(runs), OPTIONS_RUNS, "N", "runs to measure"},
+    {"max-size", 0, KIND_TEXT, AT(max_size), OPTIONS_CACHE, "BYTES",
+     "prune: keep this much, 64M for example (default: the store's own limit)"},
+    {"force", 0, KIND_FLAG, AT(force), OPTIONS_FORCE, NULL, "overwrite files that exist"},
+    {"rtol", 0, KIND_REAL, AT(rtol), OPTIONS_TOLERANCE, "R", "relative tolerance (default 1e-3)"},
+    {"atol", 0, KIND_REAL, AT(atol), OPTIONS_TOLERANCE, "A", "absolute tolerance (default 1e-7)"},
+
+    {"input", 'i', KIND_LIST, AT(inputs), OPTIONS_INPUT, "[NAME=]FILE",
+     ".npy, .npz, .pb or .csv (repeatable)"},
+    {"image", 0, KIND_LIST, AT(images), OPTIONS_INPUT, "[NAME=]FILE",
+     "a picture, values 0..1; several make a batch"},
+    {"fill", 0, KIND_LIST, AT(fills), OPTIONS_INPUT, "[NAME=]KIND",
+     "random:SEED[:LO:HI], zeros or ones (repeatable)"},
+    {"cast", 0, KIND_FLAG, AT(cast), OPTIONS_INPUT, NULL, "allow lossy casts of inputs"},
+    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C", "taken from each channel of a picture"},
+    {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},
+    {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S", "multiplies 0..1 before the mean is taken"},
+    {"resize", 0, KIND_TEXT, AT(resize), OPTIONS_INPUT, "HOW",
+     "stretch, crop or pad a picture of another size"},
+    {"channels", 0, KIND_TEXT, AT(channels), OPTIONS_INPUT, "ORDER", "rgb, bgr or gray"},
+    {"layout", 0, KIND_TEXT, AT(layout), OPTIONS_INPUT, "ORDER", "nchw or nhwc (else guessed)"},
+    {"shape", 0, KIND_LIST, AT(shapes), OPTIONS_SHAPE, "NAME=AxBxC", "the shape of an input (repeatable)"},
+    {"dim", 0, KIND_LIST, AT(dims), OPTIONS_SHAPE, "SYMBOL=N",
+     "a free dimension; 1 when not given (repeatable)"},
+
+    {"device", 'd', KIND_TEXT, AT(device), OPTIONS_DEVICE, "SELECTOR",
+     "auto, gpu, cpu, all, a vendor, P:D, id:..., part of a name (default $CLG_DEVICE, then auto)"},
+    {"fallback", 0, KIND_TEXT, AT(fallback), OPTIONS_DEVICE, "SELECTOR", "serves when nothing matches"},
+    {"cpu-threads", 0, KIND_SIZE, AT(cpu_threads), OPTIONS_DEVICE, "N", "compute units of a CPU device to use"},
+    {"precision", 0, KIND_TEXT, AT(precision), OPTIONS_PLAN, "P", "fp32 (the only one so far)"},
+    {"keep-fp32", 0, KIND_LIST, AT(keep_fp32), OPTIONS_PLAN, "PATTERN", NULL},
+    {"kernels", 0, KIND_TEXT, AT(kernels), OPTIONS_PLAN, "CLASS", "wide or simt (default: the device's)"},
+    {"no-blas", 0, KIND_FLAG, AT(no_blas), OPTIONS_PLAN, NULL, "never use CLBlast"},
+    {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
+    {"disable-pass", 0, KIND_LIST, AT(disabled_passes), OPTIONS_PLAN, "NAME",
+     "do not run this graph pass (repeatable)"},
+
+    {"json", 0, KIND_FLAG, AT(json), OPTIONS_ALL, NULL, "one JSON document on standard output"},
+    {"verbose", 'v', KIND_COUNT, AT(verbose), OPTIONS_ALL, NULL, "say more; twice: even more"},
+    {"quiet", 'q', KIND_FLAG, AT(quiet), OPTIONS_ALL, NULL, "say less"},
+    {"help", 'h', KIND_FLAG, AT(help), OPTIONS_ALL, NULL, "this text"},
+};
+#define N_ROWS (sizeof rows / sizeof rows[0])
+
+/* ---- values ----------------------------------------------------------------------------------- */
+
+bool option_pair(const char *text, char **out_name, const char **out_value)
+{
+    const char *equals = strchr(text, '=');
+    *out_name = NULL;
+    *out_value = text;
+    if (!equals) return false;
+    size_t n = (size_t)(equals - text);
+    *out_name = must_alloc(n + 1, 1);
+    memcpy(*out_name, text, n);
+    *out_value = equals + 1;
+    return true;
+}
+
+int option_size(const char *what, const char *text, size_t least, size_t *out_size)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(text, &end, 10);
+    bool is_number = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
+    if (!is_number || n > (unsigned long long)INT64_MAX || n < least) {
+        return fail_usage("%s takes a whole number of at least %zu, not '%s'", what, least, text);
+    }
+    *out_size = (size_t)n;
+    return CODE_DONE;
+}
+
+int option_real(const char *what, const char *text, double *out_real)
+{
+    char *end;
+    double number = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(number)) {
+        return fail_usage("%s takes a number, not '%s'", what, text);
+    }
+    *out_real = number;
+    return CODE_DONE;
+}
+
+int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n)
+{
+    char *copy = must_copy(text), *rest = copy, *part;
+    size_t n = 0;
+    int code = CODE_DONE;
+    *out_sizes = must_alloc(strlen(text) + 1, sizeof **out_sizes);
+    while (code == CODE_DONE && (part = strsep(&rest, ",")) != NULL) {
+        code = option_size(what, part, 1, &(*out_sizes)[n++]);
+    }
+    free(copy);
+    *out_n = n;
+    return code;
+}
+
+int option_dims(const char *what, const char *text, size_t *out_rank, int64_t out_dims[CLG_MAX_RANK])
+{
+    char *copy = must_copy(text), *rest = copy, *part;
+    size_t rank = 0;
+    int code = CODE_DONE;
+    if (strcmp(text, "scalar") == 0) rest = NULL;
+    while (code == CODE_DONE && (part = strsep(&rest, "x")) != NULL) {
+        size_t n = 0;
+        if (rank == CLG_MAX_RANK) {
+            code = fail_usage("%s: '%s' has more than %d dimensions", what, text, CLG_MAX_RANK);
+            break;
+        }
+        code = option_size(what, part, 0, &n);
+        out_dims[rank++] = (int64_t)n;
+    }
+    free(copy);
+    *out_rank = rank;
+    return code;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------- */
+
+static void append(text_list *list, const char *text)
+{
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity * 2 + 8;
+        list->items = must_resize(list->items, list->capacity, sizeof *list->items);
+    }
+    list->items[list->n++] = text;
+}
+
+static bool takes_value(const option_row *row) { return row->kind != KIND_FLAG && row->kind != KIND_COUNT; }
+
+static int store(options *o, const option_row *row, const char *text)
+{
+    void *field = (char *)o + row->offset;
+    char what[64];
+    (void)snprintf(what, sizeof what, "--%s", row->name);
+    switch (row->kind) {
+    case KIND_FLAG: *(bool *)field = true; break;
+    case KIND_COUNT: *(size_t *)field += 1; break;
+    case KIND_TEXT: *(const char **)field = text; break;
+    case KIND_LIST: append(field, text); break;
+    case KIND_SIZE: return option_size(what, text, 1, field);
+    case KIND_SIZE0: return option_size(what, text, 0, field);
+    case KIND_REAL: {
+        int code = option_real(what, text, field);
+        if (code != CODE_DONE) return code;
+        if (*(double *)field < 0) return fail_usage("%s takes a number of at least 0, not '%s'", what, text);
+    }
+    }
+    return CODE_DONE;
+}
+
+/* By its long name (up to the '=') or its letter. */
+static const option_row *find(const char *name, size_t n, char letter)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        bool is_named = name && strlen(rows[i].name) == n && strncmp(rows[i].name, name, n) == 0;
+        if (is_named || (letter && rows[i].letter == letter)) return &rows[i];
+    }
+    return NULL;
+}
+
+static int refuse(const char *command, const option_row *row, const char *word)
+{
+    if (row) {
+        (void)fail_usage("'cltool %s' does not take %s", command, word);
+    } else {
+        (void)fail_usage("there is no option '%s'", word);
+    }
+    fail_hint("'cltool %s --help' lists the options", command);
+    return CODE_USAGE;
+}
+
+typedef struct reader {
+    options *o;
+    const char *command;
+    unsigned groups;
+    char **next, **end;
+} reader;
+
+static int take_value(reader *r, const option_row *row, const char *word, const char *value)
+{
+    if (!value && r->next == r->end) return fail_usage("%s needs a value: %s", word, row->metavar);
+    return store(r->o, row, value ? value : *r->next++);
+}
+
+static int read_long(reader *r, const char *word)
+{
+    const char *equals = strchr(word, '=');
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+    const option_row *row = find(word + 2, n - 2, 0);
+    if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
+    if (strcmp(row->name, "warmup") == 0) r->o->has_warmup = true;
+    if (takes_value(row)) return take_value(r, row, word, equals ? equals + 1 : NULL);
+    if (equals) return fail_usage("--%s takes no value", row->name);
+    return store(r->o, row, NULL);
+}
+
+/* "-v", "-vv", "-d cpu", "-dcpu" */
+static int read_short(reader *r, const char *word)
+{
+    for (const char *letter = word + 1; *letter; letter++) {
+        const option_row *row = find(NULL, 0, *letter);
+        if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
+        if (takes_value(row)) return take_value(r, row, word, letter[1] ? letter + 1 : NULL);
+        int code = store(r->o, row, NULL);
+        if (code != CODE_DONE) return code;
+    }
+    return CODE_DONE;
+}
+
+int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv)
+{
+    *o = (options){.rtol = 1e-3, .atol = 1e-7, .scale = 1};
+    o->arguments = must_alloc((size_t)argc + 1, sizeof *o->arguments);
+    reader r = {o, command, groups, argv, argv + argc};
+    bool only_arguments = false;
+    while (r.next != r.end) {
+        const char *word = *r.next++;
+        int code = CODE_DONE;
+        if (only_arguments || word[0] != '-' || word[1] == '\0') {
+            o->arguments[o->n_arguments++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            only_arguments = true;
+        } else {
+            code = word[1] == '-' ? read_long(&r, word) : read_short(&r, word);
+        }
+        if (code != CODE_DONE) return code;
+    }
+    return CODE_DONE;
+}
+
+void options_deinit(options *o)
+{
+    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs, &o->images, &o->fills,
+                          &o->shapes,    &o->dims,            &o->expect, &o->dump};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
+    free(o->arguments);
+}
+
+void options_print(unsigned groups)
+{
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const option_row *row = &rows[i];
+        if (!(row->groups & groups) || !row->help) continue;
+        char left[64], letter[8] = "    ";
+        if (row->letter) (void)snprintf(letter, sizeof letter, "-%c, ", row->letter);
+        (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->metavar ? " " : "",
+                       row->metavar ? row->metavar : "");
+        const char *gap = strlen(left) > 31 ? "\n                                   " : "";
+        (void)printf("  %-31s  %s%s\n", left, gap, row->help);
+    }
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line as a struct, read by one table of options. Which commands take an option is a set of groups.
+ */
+#ifndef CLTOOL_OPTIONS_H
+#define CLTOOL_OPTIONS_H
+
+#include "failure.h"
+
+typedef struct text_list {
+    const char **items;
+    size_t n, capacity;
+} text_list;
+
+typedef struct options {
+    /* everywhere */
+    bool help, json, quiet;
+    size_t verbose;
+    /* the device and how to plan for it */
+    const char *device, *fallback;
+    const char *precision, *kernels;
+    text_list keep_fp32, disabled_passes;
+    bool strict, no_blas;
+    size_t cpu_threads;
+    /* inputs */
+    text_list inputs, images, fills, shapes, dims;
+    bool cast;
+    const char *mean, *std, *resize, *channels, *layout;
+    double scale;
+    /* devices */
+    bool measure, diagnose;
+    /* inspect */
+    bool ops, plan;
+    const char *dot;
+    /* run */
+    const char *output, *labels;
+    bool force;
+    size_t top;
+    text_list expect, dump;
+    double rtol, atol;
+    /* verify */
+    const char *tolerance, *expect_pass;
+    bool list_skipped;
+    /* bench, profile */
+    const char *batch, *compare, *trace;
+    bool each;
+    size_t runs, warmup, concurrency;
+    bool has_warmup;
+    /* cache */
+    const char *max_size;
+
+    const char **arguments; /* what is no option */
+    size_t n_arguments;
+} options;
+
+/* Groups of options, for commands to choose from. */
+enum option_groups {
+    OPTIONS_ALL = 1u << 0,
+    OPTIONS_DEVICE = 1u << 1,
+    OPTIONS_PLAN = 1u << 2,
+    OPTIONS_SHAPE = 1u << 3,
+    OPTIONS_INPUT = 1u << 4,
+    OPTIONS_TOLERANCE = 1u << 5,
+    OPTIONS_FORCE = 1u << 6,
+    OPTIONS_RUNS = 1u << 7,
+    OPTIONS_DEVICES = 1u << 8,
+    OPTIONS_INSPECT = 1u << 9,
+    OPTIONS_RUN = 1u << 10,
+    OPTIONS_VERIFY = 1u << 11,
+    OPTIONS_BENCH = 1u << 12,
+    OPTIONS_PROFILE = 1u << 13,
+    OPTIONS_CACHE = 1u << 14
+};
+
+/* Reads the words behind the command. An option of another command is refused. */
+int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv);
+void options_deinit(options *o);
+/* The options of these groups, as --help shows them. */
+void options_print(unsigned groups);
+
+/* "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
+bool option_pair(const char *text, char **out_name, const char **out_value);
+/* A whole number of at least `least`; the message names `what`. */
+int option_size(const char *what, const char *text, size_t least, size_t *out_size);
+int option_real(const char *what, const char *text, double *out_real);
+/* "1,8,64" */
+int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);
+/* "1x3x224x224"; "scalar" for rank 0. */
+int option_dims(const char *what, const char *text, size_t *out_rank, int64_t out_dims[CLG_MAX_RANK]);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a tensor holds, in a few numbers; and lists of times.
+ */
+#ifndef CLTOOL_STATS_H
+#define CLTOOL_STATS_H
+
+#include "digest.h"
+
+#include <clgraph/inspect.h>
+
+/* Numbers of a host tensor; min, max and mean are of the finite elements, NaN when there is none. */
+typedef struct value_stats {
+    double min, max, mean;
+    int64_t n_nan, n_inf;
+} value_stats;
+value_stats stats_of(const clg_value *value);
+/* Element type, shape and bytes. */
+void digest_value(digest *d, const clg_value *value);
+bool dtype_is_numeric(clg_dtype dtype);
+bool dtype_is_floating(clg_dtype dtype);
+bool dtype_is_integral(clg_dtype dtype); /* not bool */
+
+typedef struct times {
+    double *ms;
+    size_t n, capacity;
+} times;
+typedef struct time_stats {
+    double min, median, p90, p99, mean;
+} time_stats;
+void times_add(times *t, double ms);
+time_stats times_stats(times *t); /* sorts */
+void times_free(times *t);
+
+#endif

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every check that needs no device: layout, clang-tidy, shellcheck, and the scripts of tests/lint.
+# Needs a configured build folder for clang-tidy: tools/lint.sh [BUILD], default build.
+# Ends with `N passed, N failed`.
+set -uo pipefail
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+cd -- "$root" || exit 1
+build=${1:-build}
+export CLG_SOURCE_DIR=$root
+
+passed=0
+failed=0
+check() { # NAME COMMAND...
+  local name=$1 output
+  shift
+  if output=$("$@" 2>&1); then
+    passed=$((passed + 1))
+    echo "pass  $name"
+  else
+    failed=$((failed + 1))
+    echo "FAIL  $name"
+    printf '%s\n' "$output" | head -n 100
+  fi
+}
+
+c_files() { # FOLDER...
+  find "$@" -name '*.[ch]' -type f 2>/dev/null | sort
+}
+layout() {
+  local file status=0
+  while IFS= read -r file; do
+    if ! clang-format --dry-run -Werror "$file" 2>/dev/null; then
+      echo "clang-format -i $file"
+      status=1
+    fi
+  done < <(c_files src include tools tests examples)
+  return $status
+}
+tidy() {
+  [ -f "$build/compile_commands.json" ] || {
+    echo "no $build/compile_commands.json: configure the build first"
+    return 1
+  }
+  # gcc's flags that clang does not know are no news.
+  local tidy=(clang-tidy -quiet -p "$build" --extra-arg=-Wno-unknown-warning-option)
+  local each=(xargs -d '\n' -r -P "$(nproc)" -n 4) status=0
+  # The files that define what tidy_status.h replaces go without it.
+  local plain=(src/base/error.c src/base/system.c)
+  find src -name '*.c' | sort | grep -vxF "$(printf '%s\n' "${plain[@]}")" |
+    "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
+    status=1
+  {
+    printf '%s\n' "${plain[@]}"
+    find tools -name '*.c' | sort
+  } | "${each[@]}" "${tidy[@]}" || status=1
+  return $status
+} 2> >(grep -vE '^[0-9]+ (warning|error).* generated' >&2)
+shell_scripts() {
+  {
+    find tools tests cmake examples -name '*.sh' -type f 2>/dev/null
+    echo .ci/run
+  } | sort | xargs -d '\n' shellcheck --exclude=SC2317 # functions called by trap and by name
+}
+
+check layout layout
+check clang-tidy tidy
+check shellcheck shell_scripts
+for script in tests/lint/*.sh; do
+  name=${script##*/}
+  check "${name%.sh}" bash "$script"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
