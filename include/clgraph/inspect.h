@@ -63,11 +63,14 @@ CLG_API const char *clg_place_name(clg_place place);
 
 /* One node as the model has it. */
 typedef struct clg_node_info {
-    const char *name, *domain, *op_type;
+    const char *name;    /* that of its first output when it has none */
+    const char *domain, *op_type;
     int64_t opset;
     bool supported;
     clg_place place;     /* meaningful from a session's list */
     const char *reason;  /* why there; or why it is not supported */
+    const char *const *outputs; /* names of values; "" for one left out */
+    size_t n_outputs;
 } clg_node_info;
 
 /* Looks at a file whose operators may be unsupported: nodes tell which. The array and its strings are freed by
@@ -155,6 +158,7 @@ CLG_API CLG_MUST_USE clg_status clg_cache_list(const char *cache_dir, clg_cache_
                                                size_t *out_n_entries);
 CLG_API void clg_cache_list_free(clg_cache_entry *entries, size_t n_entries);
 CLG_API CLG_MUST_USE clg_status clg_cache_clear(const char *cache_dir, size_t *out_n_removed);
+/* max_bytes 0: the limit that the store keeps by itself. */
 CLG_API CLG_MUST_USE clg_status clg_cache_prune(const char *cache_dir, uint64_t max_bytes,
                                                 size_t *out_n_removed);
 CLG_API CLG_MUST_USE clg_status clg_cache_pack(const char *cache_dir, const char *file);

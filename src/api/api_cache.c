@@ -5,6 +5,7 @@
 #include "api/arguments.h"
 #include "base/memory.h"
 #include "ocl/ocl.h"
+#include "ocl/store.h"
 
 #include <clgraph/inspect.h>
 
@@ -71,7 +72,7 @@ clg_status clg_cache_clear(const char *cache_dir, size_t *out_n_removed)
 clg_status clg_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed)
 {
     size_t n = 0;
-    clg_status status = ocl_store_prune(cache_dir, max_bytes, &n);
+    clg_status status = ocl_store_prune(cache_dir, max_bytes > 0 ? max_bytes : STORE_MAX_BYTES, &n);
     if (out_n_removed) *out_n_removed = n;
     return status;
 }

@@ -31,13 +31,12 @@ clg_status error_set_v(clg_status status, const char *format, va_list args)
     return status;
 }
 
-clg_status error_set(clg_status status, const char *format, ...)
+void error_write(const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    (void)error_set_v(status, format, args);
+    (void)error_set_v(CLG_OK, format, args);
     va_end(args);
-    return status;
 }
 
 clg_status error_prefix(clg_status status, const char *format, ...)
@@ -51,7 +50,8 @@ clg_status error_prefix(clg_status status, const char *format, ...)
 
     size_t used = strlen(buffer);
     int more = snprintf(buffer + used, sizeof buffer - used, ": %s", last_text);
-    if (more >= 0 && used + (size_t)more >= sizeof buffer) memcpy(buffer + sizeof buffer - 4, "...", 4);
+    if (more >= 0 && used + (size_t)more >= sizeof buffer)
+        memcpy(buffer + sizeof buffer - 4, "...", 4);
     memcpy(last_text, buffer, strlen(buffer) + 1);
     return status;
 }
@@ -69,12 +69,6 @@ void error_hint(const char *format, ...)
 const char *error_text(void) { return last_text; }
 
 const char *error_hint_text(void) { return last_hint; }
-
-clg_status error_no_memory(size_t size_bytes)
-{
-    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory: %zu bytes could not be allocated",
-                     size_bytes);
-}
 
 const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES])
 {

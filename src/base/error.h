@@ -22,8 +22,11 @@
 #define CLG_PRINTF(fmt, args)
 #endif
 
-/* Records a full sentence for this thread, clears the hint, returns `status`. */
-clg_status error_set(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
+/* error_set(status, format, ...) records a full sentence for this thread, clears the hint, returns `status`. A
+ * macro, so that compilers and analysers see which status comes back and that an error is not CLG_OK. */
+#define error_set(status, ...) (error_write(__VA_ARGS__), error_as(status))
+static inline clg_status error_as(clg_status status) { return status; }
+void error_write(const char *format, ...) CLG_PRINTF(1, 2);
 clg_status error_set_v(clg_status status, const char *format, va_list args) CLG_PRINTF(2, 0);
 /* Puts "<text>: " in front of the recorded sentence; returns `status` unchanged. */
 clg_status error_prefix(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
@@ -33,7 +36,10 @@ void error_hint(const char *format, ...) CLG_PRINTF(1, 2);
 const char *error_text(void);
 const char *error_hint_text(void);
 /* The standard sentence for a failed host allocation of size_bytes. */
-clg_status error_no_memory(size_t size_bytes);
+static inline clg_status error_no_memory(size_t size_bytes)
+{
+    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory: %zu bytes could not be allocated", size_bytes);
+}
 
 /* The system's words for an errno, into buffer; returns buffer. Safe in threads, as strerror is not. */
 #define ERROR_SYSTEM_BYTES 128

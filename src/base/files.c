@@ -27,8 +27,8 @@ static int64_t read_some(int fd, void *data, size_t n_bytes)
 }
 
 /* Everything up to the end, into memory that grows from the size expected. */
-static clg_status read_all(int fd, const char *path, size_t expected_bytes, size_t max_bytes, char **out_data,
-                           size_t *out_size_bytes)
+static clg_status read_all(int fd, const char *path, size_t expected_bytes, size_t max_bytes,
+                           char **out_data, size_t *out_size_bytes)
 {
     clg_status status = CLG_OK;
     char *data = NULL;
@@ -45,7 +45,9 @@ static clg_status read_all(int fd, const char *path, size_t expected_bytes, size
         if (got == 0) break;
         n += (size_t)got;
         if (n > max_bytes) {
-            status = error_set(CLG_ERROR_IO, "'%s' is larger than the %zu bytes that are read of it", path, max_bytes);
+            status =
+                error_set(CLG_ERROR_IO, "'%s' is larger than the %zu bytes that are read of it",
+                          path, max_bytes);
             goto fail;
         }
     }
@@ -91,7 +93,8 @@ clg_status file_view_open(const char *path, file_view *out_view)
         char *copy = NULL;
         size_t size_bytes = 0;
         status = read_all(fd, path, 0, SIZE_MAX / 2, &copy, &size_bytes);
-        *out_view = (file_view){.data = (const uint8_t *)copy, .size_bytes = size_bytes, .copy = copy};
+        *out_view =
+            (file_view){.data = (const uint8_t *)copy, .size_bytes = size_bytes, .copy = copy};
     }
     (void)sys_close(fd);
     return status;
@@ -114,7 +117,8 @@ clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t
     int fd;
     sys_info info;
     CLG_TRY(open_file(path, &fd, &info));
-    size_t expected = info.size_bytes < max_bytes && max_bytes < SIZE_MAX ? (size_t)info.size_bytes : 0;
+    bool known = info.is_regular && info.size_bytes <= max_bytes && info.size_bytes < SIZE_MAX / 2;
+    size_t expected = known ? (size_t)info.size_bytes : 0;
     clg_status status = read_all(fd, path, expected, max_bytes, out_data, out_size_bytes);
     (void)sys_close(fd);
     return status;
@@ -127,7 +131,8 @@ clg_status file_writer_open(const char *path, file_writer *out_writer)
     static atomic_uint counter;
     *out_writer = (file_writer){.descriptor = -1};
     char tail[64];
-    (void)snprintf(tail, sizeof tail, ".tmp.%ld.%u", sys_process_id(), atomic_fetch_add(&counter, 1));
+    (void)snprintf(tail, sizeof tail, ".tmp.%ld.%u", sys_process_id(),
+                   atomic_fetch_add(&counter, 1));
     size_t length = strlen(path);
     out_writer->path = memory_strdup(path);
     out_writer->temporary = memory_alloc(length + sizeof tail);
@@ -164,14 +169,17 @@ clg_status file_writer_append(file_writer *writer, const void *data, size_t size
     return CLG_OK;
 }
 
-clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data, size_t size_bytes)
+clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
+                             size_t size_bytes)
 {
     if (offset > writer->size_bytes || size_bytes > writer->size_bytes - offset) {
-        return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' lies outside of what was written", writer->path);
+        return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' lies outside of what was written",
+                         writer->path);
     }
     if (sys_seek(writer->descriptor, offset) != 0) return sys_error("written", writer->path, errno);
     CLG_TRY(write_all(writer, data, size_bytes));
-    if (sys_seek(writer->descriptor, writer->size_bytes) != 0) return sys_error("written", writer->path, errno);
+    if (sys_seek(writer->descriptor, writer->size_bytes) != 0)
+        return sys_error("written", writer->path, errno);
     return CLG_OK;
 }
 
@@ -248,7 +256,10 @@ bool file_exists(const char *path)
     return sys_stat(path, &info) == 0;
 }
 
-clg_status file_remove(const char *path) { return sys_remove(path) == 0 ? CLG_OK : sys_error("removed", path, errno); }
+clg_status file_remove(const char *path)
+{
+    return sys_remove(path) == 0 ? CLG_OK : sys_error("removed", path, errno);
+}
 
 typedef struct listing {
     const char *folder;
@@ -310,7 +321,8 @@ clg_status file_join(const char *folder, const char *name, char **out_path)
 {
     *out_path = NULL;
     size_t n_folder = strlen(folder), n_name = strlen(name), total;
-    if (!checked_add_size(n_folder, n_name, &total) || total > SIZE_MAX - 2) return error_no_memory(SIZE_MAX);
+    if (!checked_add_size(n_folder, n_name, &total) || total > SIZE_MAX - 2)
+        return error_no_memory(SIZE_MAX);
     char *path = memory_alloc(total + 2);
     if (!path) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memcpy(path, folder, n_folder);
@@ -332,7 +344,7 @@ clg_status file_folder(const char *path, char **out_folder)
 bool file_name_is_inside(const char *name)
 {
     if (name[0] == '\0' || name[0] == '/' || name[0] == '\\') return false;
-    if (name[1] == ':') return false; /* a drive */
+    if (name[1] == ':') return false;                             /* a drive */
     if (SYS_SEPARATOR == '\\' && strchr(name, ':')) return false; /* a stream of a file */
     for (const char *part = name;; part++) {
         size_t n = strcspn(part, "/\\");
@@ -350,7 +362,8 @@ clg_status file_is_below(const char *folder, const char *path, bool *out_below)
     if (!sys_resolve(path, true_path)) return sys_error("resolved", path, errno);
     size_t n = strlen(true_folder);
     if (n > 0 && sys_is_separator(true_folder[n - 1])) n--; /* a root */
-    *out_below = strncmp(true_folder, true_path, n) == 0 && sys_is_separator(true_path[n]) && true_path[n + 1] != '\0';
+    *out_below = strncmp(true_folder, true_path, n) == 0 && sys_is_separator(true_path[n]) &&
+                 true_path[n + 1] != '\0';
     return CLG_OK;
 }
 

@@ -25,5 +25,6 @@ hash128 hash128_bytes(const void *data, size_t size_bytes)
 
 void hash128_hex(hash128 hash, char out_text[33])
 {
-    (void)snprintf(out_text, 33, "%016llx%016llx", (unsigned long long)hash.high, (unsigned long long)hash.low);
+    (void)snprintf(out_text, 33, "%016llx%016llx", (unsigned long long)hash.high,
+                   (unsigned long long)hash.low);
 }

@@ -29,20 +29,25 @@ void log_set(clg_log_callback callback, void *user, clg_log_level level)
     if (!inside_callback) mutex_unlock(&lock);
 }
 
-bool log_wants(clg_log_level level) { return (int)level <= atomic_load(&current_level) && !inside_callback; }
+bool log_wants(clg_log_level level)
+{
+    return (int)level <= atomic_load(&current_level) && !inside_callback;
+}
 
 static void deliver(clg_log_level level, const char *message)
 {
     mutex_lock(&lock);
     inside_callback = true;
-    if (current_callback && (int)level <= atomic_load(&current_level)) current_callback(current_user, level, message);
+    if (current_callback && (int)level <= atomic_load(&current_level))
+        current_callback(current_user, level, message);
     inside_callback = false;
     mutex_unlock(&lock);
 }
 
 /* A message too long for the stack, or its first part when there is no memory. The caller may be on its
  * way to report an error, which a failing allocation must not replace. */
-static void deliver_long(clg_log_level level, char *start, size_t length, const char *format, va_list args)
+static void deliver_long(clg_log_level level, char *start, size_t length, const char *format,
+                         va_list args)
 {
     error_record record;
     error_save(CLG_OK, &record);

@@ -68,7 +68,10 @@ size_t map_get(const map *m, const void *key, size_t key_bytes)
     return entry->key ? entry->value : MAP_NONE;
 }
 
-clg_status map_set_string(map *m, const char *key, size_t value) { return map_set(m, key, strlen(key), value); }
+clg_status map_set_string(map *m, const char *key, size_t value)
+{
+    return map_set(m, key, strlen(key), value);
+}
 
 size_t map_get_string(const map *m, const char *key) { return map_get(m, key, strlen(key)); }
 

@@ -24,7 +24,8 @@ clg_status memory_set_allocator(const clg_allocator *allocator)
     if (n > 0) {
         error_set(CLG_ERROR_INVALID_ARGUMENT,
                   "the allocator cannot change while %zu blocks of the one before are in use", n);
-        error_hint("set the allocator before the first object is created, or free every object first");
+        error_hint(
+            "set the allocator before the first object is created, or free every object first");
         return CLG_ERROR_INVALID_ARGUMENT;
     }
     hook = allocator ? *allocator : (clg_allocator){0};
@@ -178,7 +179,8 @@ void *arena_alloc(arena *a, size_t n, size_t size_bytes)
     }
     size_t rounded = total > 0 ? (total + alignment - 1) / alignment * alignment : alignment;
     arena_block *block = a->blocks;
-    if (!block || block->capacity_bytes - block->used_bytes < rounded) block = add_block(a, rounded);
+    if (!block || block->capacity_bytes - block->used_bytes < rounded)
+        block = add_block(a, rounded);
     if (!block) return NULL;
     void *memory = (uint8_t *)block->data + block->used_bytes;
     block->used_bytes += rounded;

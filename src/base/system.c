@@ -14,14 +14,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
-clg_status sys_error(const char *verb, const char *path, int number)
-{
-    char words[ERROR_SYSTEM_BYTES];
-    return error_set(CLG_ERROR_IO, "'%s' cannot be %s: %s", path, verb, error_system(number, words));
-}
-
 /* Below what read and write take in one call on any system. */
-static unsigned limited(size_t n_bytes) { return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30; }
+static unsigned limited(size_t n_bytes)
+{
+    return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
+}
 
 #ifdef _WIN32
 /* ---- Windows ---------------------------------------------------------------------------------- */
@@ -33,9 +30,15 @@ static unsigned limited(size_t n_bytes) { return n_bytes < (1u << 30) ? (unsigne
 
 int64_t sys_read(int fd, void *data, size_t n_bytes) { return _read(fd, data, limited(n_bytes)); }
 
-int64_t sys_write(int fd, const void *data, size_t n_bytes) { return _write(fd, data, limited(n_bytes)); }
+int64_t sys_write(int fd, const void *data, size_t n_bytes)
+{
+    return _write(fd, data, limited(n_bytes));
+}
 
-int sys_seek(int fd, uint64_t offset) { return _lseeki64(fd, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0; }
+int sys_seek(int fd, uint64_t offset)
+{
+    return _lseeki64(fd, (int64_t)offset, SEEK_SET) < 0 ? -1 : 0;
+}
 
 int sys_close(int fd) { return _close(fd); }
 
@@ -44,7 +47,8 @@ long sys_process_id(void) { return _getpid(); }
 /* Sets errno and returns false when the path is no UTF-8 or too long. */
 static bool widen(const char *path, wchar_t wide[SYS_PATH_BYTES])
 {
-    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, SYS_PATH_BYTES) > 0) return true;
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, SYS_PATH_BYTES) > 0)
+        return true;
     errno = EINVAL;
     return false;
 }
@@ -64,7 +68,8 @@ int sys_open_new(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];
     if (!widen(path, wide)) return -1;
-    return _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+    return _wopen(wide, _O_WRONLY | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT,
+                  _S_IREAD | _S_IWRITE);
 }
 
 static int fill_info(int result, const struct _stat64 *st, sys_info *out_info)
@@ -115,7 +120,8 @@ int sys_make_folder(const char *path)
 void *sys_map(int fd, size_t size_bytes)
 {
     (void)size_bytes;
-    HANDLE mapping = CreateFileMappingW((HANDLE)_get_osfhandle(fd), NULL, PAGE_READONLY, 0, 0, NULL);
+    HANDLE mapping =
+        CreateFileMappingW((HANDLE)_get_osfhandle(fd), NULL, PAGE_READONLY, 0, 0, NULL);
     if (!mapping) return NULL;
     void *data = MapViewOfFile(mapping, FILE_MAP_READ, 0, 0, 0);
     CloseHandle(mapping); /* the view keeps it alive */
@@ -142,12 +148,14 @@ bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
 }
 
 /* Calls visit(user, name) for each entry. */
-clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name), void *user)
+clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
+                    void *user)
 {
     wchar_t wide[SYS_PATH_BYTES];
     char name[SYS_PATH_BYTES];
     int length = snprintf(name, sizeof name, "%s\\*", folder);
-    if (length < 0 || (size_t)length >= sizeof name || !widen(name, wide)) return sys_error("listed", folder, EINVAL);
+    if (length < 0 || (size_t)length >= sizeof name || !widen(name, wide))
+        return sys_error("listed", folder, EINVAL);
     WIN32_FIND_DATAW found;
     HANDLE search = FindFirstFileW(wide, &found);
     if (search == INVALID_HANDLE_VALUE) return sys_error("listed", folder, ENOENT);
@@ -191,7 +199,10 @@ bool sys_is_separator(char c) { return c == '/' || c == '\\'; }
 
 int64_t sys_read(int fd, void *data, size_t n_bytes) { return read(fd, data, limited(n_bytes)); }
 
-int64_t sys_write(int fd, const void *data, size_t n_bytes) { return write(fd, data, limited(n_bytes)); }
+int64_t sys_write(int fd, const void *data, size_t n_bytes)
+{
+    return write(fd, data, limited(n_bytes));
+}
 
 int sys_seek(int fd, uint64_t offset) { return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -1 : 0; }
 
@@ -201,7 +212,10 @@ long sys_process_id(void) { return (long)getpid(); }
 
 int sys_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
-int sys_open_new(const char *path) { return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
+int sys_open_new(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
 
 #ifdef __APPLE__
 #define st_mtim st_mtimespec
@@ -211,11 +225,12 @@ int sys_open_new(const char *path) { return open(path, O_WRONLY | O_CREAT | O_EX
 static int fill_info(int result, const struct stat *st, sys_info *out_info)
 {
     if (result != 0) return result;
-    *out_info = (sys_info){.is_folder = S_ISDIR(st->st_mode),
-                           .is_regular = S_ISREG(st->st_mode),
-                           .size_bytes = (uint64_t)st->st_size,
-                           .modified_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
-                           .accessed_ns = (int64_t)st->st_atim.tv_sec * 1000000000 + st->st_atim.tv_nsec};
+    *out_info =
+        (sys_info){.is_folder = S_ISDIR(st->st_mode),
+                   .is_regular = S_ISREG(st->st_mode),
+                   .size_bytes = (uint64_t)st->st_size,
+                   .modified_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                   .accessed_ns = (int64_t)st->st_atim.tv_sec * 1000000000 + st->st_atim.tv_nsec};
     return 0;
 }
 
@@ -252,12 +267,14 @@ bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
 }
 
 /* Calls visit(user, name) for each entry. */
-clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name), void *user)
+clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
+                    void *user)
 {
     DIR *dir = opendir(folder);
     if (!dir) return sys_error("listed", folder, errno);
     clg_status status = CLG_OK;
-    for (const struct dirent *entry; status == CLG_OK && (entry = readdir(dir));) status = visit(user, entry->d_name);
+    for (const struct dirent *entry; status == CLG_OK && (entry = readdir(dir));)
+        status = visit(user, entry->d_name);
     (void)closedir(dir);
     return status;
 }
@@ -271,7 +288,8 @@ clg_status sys_cache_base(char **out_path)
     }
     const char *home = env_get("HOME");
     if (home) return file_join(home, ".cache", out_path);
-    return error_set(CLG_ERROR_IO, "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+    return error_set(CLG_ERROR_IO,
+                     "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");
 }
 
 uint64_t time_now_ns(void)

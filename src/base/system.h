@@ -21,7 +21,12 @@ typedef struct sys_info {
 } sys_info;
 
 /* "'PATH' cannot be VERB: CAUSE", CLG_ERROR_IO. */
-clg_status sys_error(const char *verb, const char *path, int number);
+static inline clg_status sys_error(const char *verb, const char *path, int number)
+{
+    char words[ERROR_SYSTEM_BYTES];
+    return error_set(CLG_ERROR_IO, "'%s' cannot be %s: %s", path, verb,
+                     error_system(number, words));
+}
 bool sys_is_separator(char c);
 int sys_open_read(const char *path);
 int sys_open_new(const char *path); /* fails when it exists */
@@ -43,7 +48,8 @@ void sys_unmap(void *data, size_t size_bytes);
 #define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
 /* Calls visit(user, name) for each entry until it fails. */
-clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name), void *user);
+clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
+                    void *user);
 /* Where caches of the user live; freed by memory_free. */
 clg_status sys_cache_base(char **out_path);
 

@@ -11,7 +11,10 @@
 
 #define TEXT_DEFAULT_MAX_BYTES ((size_t)64 << 20)
 
-static size_t max_of(const text *t) { return t->max_bytes > 0 ? t->max_bytes : TEXT_DEFAULT_MAX_BYTES; }
+static size_t max_of(const text *t)
+{
+    return t->max_bytes > 0 ? t->max_bytes : TEXT_DEFAULT_MAX_BYTES;
+}
 
 void text_init(text *t, size_t max_bytes) { *t = (text){.max_bytes = max_bytes}; }
 
@@ -20,8 +23,8 @@ static bool make_room(text *t, size_t n_bytes)
 {
     if (t->status != CLG_OK) return false;
     if (n_bytes > max_of(t) - t->size_bytes) {
-        t->status = error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "a text would grow beyond its maximum of %zu bytes",
-                              max_of(t));
+        t->status = error_set(CLG_ERROR_OUT_OF_HOST_MEMORY,
+                              "a text would grow beyond its maximum of %zu bytes", max_of(t));
     } else {
         t->status = MEMORY_RESERVE(t->data, t->capacity_bytes, t->size_bytes + n_bytes + 1);
     }
@@ -44,7 +47,8 @@ void text_printf(text *t, const char *format, ...)
     va_start(args, format);
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (length < 0 && t->status == CLG_OK) t->status = error_set(CLG_ERROR_INTERNAL, "a text cannot be formatted");
+    if (length < 0 && t->status == CLG_OK)
+        t->status = error_set(CLG_ERROR_INTERNAL, "a text cannot be formatted");
     if (length <= 0 || !make_room(t, (size_t)length)) return;
     va_start(args, format);
     (void)vsnprintf(t->data + t->size_bytes, (size_t)length + 1, format, args);
@@ -59,7 +63,8 @@ clg_status text_take(text *t, char **out_string)
     *out_string = NULL;
     if (t->status != CLG_OK) {
         /* Said again: other errors may have come between the failed append and here. */
-        return error_set(t->status, "a text of more than %zu bytes could not be built (its maximum is %zu)",
+        return error_set(t->status,
+                         "a text of more than %zu bytes could not be built (its maximum is %zu)",
                          t->size_bytes, max_of(t));
     }
     char *string = t->data;

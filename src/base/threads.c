@@ -7,7 +7,8 @@
 static clg_status refused(const char *what, int number)
 {
     char words[ERROR_SYSTEM_BYTES];
-    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "%s cannot be made: %s", what, error_system(number, words));
+    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "%s cannot be made: %s", what,
+                     error_system(number, words));
 }
 
 clg_status mutex_init(mutex *m)

@@ -18,7 +18,8 @@ bool wire_at_end(const wire_cursor *c) { return c->at == c->end; }
 
 static clg_status broken(const wire_cursor *c, const uint8_t *where, const char *what)
 {
-    return error_set(CLG_ERROR_INVALID_MODEL, "damaged file: %s at byte %zu", what, (size_t)(where - c->start));
+    return error_set(CLG_ERROR_INVALID_MODEL, "damaged file: %s at byte %zu", what,
+                     (size_t)(where - c->start));
 }
 
 /* Ten bytes of seven bits hold 64: the tenth may add one bit. Zeros that only lengthen are allowed, since
@@ -30,7 +31,8 @@ clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value)
     for (unsigned shift = 0; shift < 70; shift += 7) {
         if (elements->at == elements->end) return broken(elements, first, "a number is cut off");
         uint8_t byte = *elements->at++;
-        if (shift == 63 && byte > 1) return broken(elements, first, "a number of more than 64 bits");
+        if (shift == 63 && byte > 1)
+            return broken(elements, first, "a number of more than 64 bits");
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *out_value = value;
@@ -58,7 +60,10 @@ clg_status wire_next_fixed32(wire_cursor *elements, uint32_t *out_value)
     return CLG_OK;
 }
 
-clg_status wire_next_fixed64(wire_cursor *elements, uint64_t *out_value) { return next_fixed(elements, 8, out_value); }
+clg_status wire_next_fixed64(wire_cursor *elements, uint64_t *out_value)
+{
+    return next_fixed(elements, 8, out_value);
+}
 
 clg_status wire_next(wire_cursor *c, wire_field *out_field)
 {
@@ -102,7 +107,8 @@ clg_status wire_next(wire_cursor *c, wire_field *out_field)
 static clg_status expect(const wire_field *field, wire_type type)
 {
     if (field->type == type) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "damaged file: field %u at byte %zu has wire type %d in place of %d",
+    return error_set(CLG_ERROR_INVALID_MODEL,
+                     "damaged file: field %u at byte %zu has wire type %d in place of %d",
                      (unsigned)field->number, field->offset, (int)field->type, (int)type);
 }
 
@@ -127,7 +133,8 @@ clg_status wire_get_bytes(const wire_field *field, wire_bytes *out_bytes)
 {
     *out_bytes = (wire_bytes){.data = ""};
     CLG_TRY(expect(field, WIRE_BYTES));
-    if (field->size_bytes > 0) *out_bytes = (wire_bytes){(const char *)field->data, field->size_bytes};
+    if (field->size_bytes > 0)
+        *out_bytes = (wire_bytes){(const char *)field->data, field->size_bytes};
     return CLG_OK;
 }
 
@@ -135,7 +142,8 @@ clg_status wire_get_message(const wire_cursor *c, const wire_field *field, wire_
 {
     *out_message = wire_open(NULL, 0);
     CLG_TRY(expect(field, WIRE_BYTES));
-    *out_message = (wire_cursor){.start = c->start, .at = field->data, .end = field->data + field->size_bytes};
+    *out_message =
+        (wire_cursor){.start = c->start, .at = field->data, .end = field->data + field->size_bytes};
     return CLG_OK;
 }
 
@@ -150,7 +158,8 @@ clg_status wire_get_elements(const wire_cursor *c, const wire_field *field, wire
 {
     *out_elements = wire_open(NULL, 0);
     if (field->type != WIRE_BYTES) CLG_TRY(expect(field, element));
-    *out_elements = (wire_cursor){.start = c->start, .at = field->data, .end = field->data + field->size_bytes};
+    *out_elements =
+        (wire_cursor){.start = c->start, .at = field->data, .end = field->data + field->size_bytes};
     return CLG_OK;
 }
 

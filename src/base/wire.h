@@ -51,7 +51,8 @@ clg_status wire_next(wire_cursor *c, wire_field *out_field);
 clg_status wire_get_int(const wire_field *field, int64_t *out_value);
 clg_status wire_get_float(const wire_field *field, float *out_value);
 clg_status wire_get_bytes(const wire_field *field, wire_bytes *out_bytes);
-clg_status wire_get_message(const wire_cursor *c, const wire_field *field, wire_cursor *out_message);
+clg_status wire_get_message(const wire_cursor *c, const wire_field *field,
+                            wire_cursor *out_message);
 bool wire_bytes_equal(wire_bytes bytes, const char *string);
 
 /* Repeated numbers, packed or not: a cursor over this field's elements, of one wire type. */

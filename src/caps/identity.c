@@ -72,8 +72,8 @@ bool identity_is_software(const device_record *record, platform_family family)
     return false;
 }
 
-/* AMD's GPUs inside a processor. ROCm calls their memory unified only where the host sees it coherently, which
- * leaves out all of them since 2018; Mesa does not tell it in every version. */
+/* AMD's GPUs inside a processor. ROCm calls memory unified only where the processor sees it coherently,
+ * which leaves the recent ones out; Mesa does not tell it in every version. */
 static bool is_amd_apu(const device_record *record)
 {
     static const char *const chips[] = {"gfx902",  "gfx909",    "gfx90c",  "gfx1013",   "gfx1033",

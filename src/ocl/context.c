@@ -216,7 +216,7 @@ void ocl_context_free(ocl_context *c)
 {
     if (!c || !refcount_release(&c->references))
         return;
-    if (c->handle)
+    if (c->store)
         ocl_programs_store(c);
     program_table_deinit(&c->programs);
     if (atomic_load(&c->used_blas))

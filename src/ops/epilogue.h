@@ -28,6 +28,11 @@ extern const epilogue_activation epilogue_activations[];
 /* NULL when activations of that name cannot be fused. */
 const epilogue_activation *epilogue_find(const char *name);
 
+/* For the tables of attributes. */
+#define EPILOGUE_ATTRIBUTES                                                                        \
+    {"activation", ATTRIBUTE_STRING, false}, {"activation_alpha", ATTRIBUTE_FLOAT, false},         \
+        {"activation_beta", ATTRIBUTE_FLOAT, false},
+
 typedef enum epilogue_bias {
     BIAS_NONE,
     BIAS_COLUMN,

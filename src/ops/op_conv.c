@@ -82,16 +82,9 @@ static const op_types fused_types[] = {{'T', TILED}, {0}};
 #define CONV_ATTRIBUTES                                                                            \
     {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
         {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
-        {"pads", ATTRIBUTE_INTS, false},                                                           \
-    {                                                                                              \
-        "strides", ATTRIBUTE_INTS, false                                                           \
-    }
-static const op_attribute attributes[] = {CONV_ATTRIBUTES, {0}};
-static const op_attribute fused_attributes[] = {CONV_ATTRIBUTES,
-                                                {"activation", ATTRIBUTE_STRING, false},
-                                                {"activation_alpha", ATTRIBUTE_FLOAT, false},
-                                                {"activation_beta", ATTRIBUTE_FLOAT, false},
-                                                {0}};
+        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
+static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
+static const op_attribute fused_attributes[] = {CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
 
 const op_row op_rows_conv[] = {
     {.name = "Conv",

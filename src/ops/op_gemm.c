@@ -290,20 +290,27 @@ static const op_types fused_types[] = {{'T', TILED}, {0}};
 
 #define GEMM_ATTRIBUTES                                                                            \
     {"alpha", ATTRIBUTE_FLOAT, false}, {"beta", ATTRIBUTE_FLOAT, false},                           \
-        {"transA", ATTRIBUTE_INT, false},                                                          \
-    {                                                                                              \
-        "transB", ATTRIBUTE_INT, false                                                             \
-    }
-#define ACTIVATION_ATTRIBUTES                                                                      \
-    {"activation", ATTRIBUTE_STRING, false}, {"activation_alpha", ATTRIBUTE_FLOAT, false},         \
-    {                                                                                              \
-        "activation_beta", ATTRIBUTE_FLOAT, false                                                  \
-    }
-static const op_attribute gemm_attributes[] = {GEMM_ATTRIBUTES, {0}};
-static const op_attribute fused_gemm_attributes[] = {GEMM_ATTRIBUTES, ACTIVATION_ATTRIBUTES, {0}};
-static const op_attribute fused_matmul_attributes[] = {ACTIVATION_ATTRIBUTES, {0}};
+        {"transA", ATTRIBUTE_INT, false}, {"transB", ATTRIBUTE_INT, false},
+static const op_attribute gemm_1_attributes[] = {GEMM_ATTRIBUTES{"broadcast", ATTRIBUTE_INT, false},
+                                                 {0}};
+static const op_attribute gemm_attributes[] = {GEMM_ATTRIBUTES{0}};
+static const op_attribute fused_gemm_attributes[] = {GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
+static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 
 const op_row op_rows_gemm[] = {
+    {.name = "Gemm",
+     .since = 1,
+     .until = 6,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = types,
+     .attributes = gemm_1_attributes,
+     .infer = gemm_infer,
+     .lower = gemm_op_lower},
     {.name = "Gemm",
      .since = 7,
      .min_inputs = 2,

@@ -36,12 +36,11 @@ static double tensor_bytes(const lower_operand *x, double times)
 static clg_status batch_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
-    if (node_int(n, "training_mode", 0) != 0)
-        return error_set(
-            CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-            "%s has training_mode 1; clgraph predicts only, export the model for inference",
-            node_text(n, shown));
-    return CLG_OK;
+    const bool before_7 = n->opset < 7 && node_int(n, "is_test", 0) == 0;
+    if (!before_7 && node_int(n, "training_mode", 0) == 0) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s has %s; clgraph predicts only, export the model for inference",
+                     node_text(n, shown), before_7 ? "is_test 0" : "training_mode 1");
 }
 
 /* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every element of a sample. */
@@ -309,6 +308,10 @@ static const op_attribute batch_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, fal
                                                 {"spatial", ATTRIBUTE_INT, false},
                                                 {"training_mode", ATTRIBUTE_INT, false},
                                                 {0}};
+static const op_attribute batch_1_attributes[] = {
+    {"epsilon", ATTRIBUTE_FLOAT, false},        {"momentum", ATTRIBUTE_FLOAT, false},
+    {"spatial", ATTRIBUTE_INT, false},          {"is_test", ATTRIBUTE_INT, false},
+    {"consumed_inputs", ATTRIBUTE_INTS, false}, {0}};
 static const op_attribute layer_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                                 {"epsilon", ATTRIBUTE_FLOAT, false},
                                                 {"stash_type", ATTRIBUTE_INT, false},
@@ -325,6 +328,20 @@ static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false},
                                               {0}};
 
 const op_row op_rows_norm[] = {
+    {.name = "BatchNormalization",
+     .since = 1,
+     .until = 6,
+     .min_inputs = 5,
+     .max_inputs = 5,
+     .min_outputs = 1,
+     .max_outputs = 5,
+     .input_types = "T",
+     .output_types = "T",
+     .types = types,
+     .attributes = batch_1_attributes,
+     .check = batch_check,
+     .infer = batch_infer,
+     .lower = batch_lower},
     {.name = "BatchNormalization",
      .since = 7,
      .until = 13,

@@ -98,15 +98,12 @@ static const op_types float_types[] = {{'T', FLOATS}, {0}};
 #define WINDOW_ATTRIBUTES                                                                          \
     {"kernel_shape", ATTRIBUTE_INTS, true}, {"auto_pad", ATTRIBUTE_STRING, false},                 \
         {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},                       \
-        {"dilations", ATTRIBUTE_INTS, false},                                                      \
-    {                                                                                              \
-        "ceil_mode", ATTRIBUTE_INT, false                                                          \
-    }
+        {"dilations", ATTRIBUTE_INTS, false}, {"ceil_mode", ATTRIBUTE_INT, false},
 static const op_attribute max_attributes[] = {
-    WINDOW_ATTRIBUTES, {"storage_order", ATTRIBUTE_INT, false}, {0}};
+    WINDOW_ATTRIBUTES{"storage_order", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute average_attributes[] = {
-    WINDOW_ATTRIBUTES, {"count_include_pad", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES, {"p", ATTRIBUTE_INT, false}, {0}};
+    WINDOW_ATTRIBUTES{"count_include_pad", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES{"p", ATTRIBUTE_INT, false}, {0}};
 
 const op_row op_rows_pool[] = {
     {.name = "MaxPool",

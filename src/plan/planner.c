@@ -114,6 +114,7 @@ static clg_status infer(plan_state *s, const node *n, uint32_t *out_needs, bool 
         if (n->outputs[i] == VALUE_NONE) continue;
         if (!outputs[i].known) *out_all_known = false;
         s->values[n->outputs[i]].fact = outputs[i];
+        if (shape_is_known(&outputs[i].dims)) shape_strides(&outputs[i].dims, s->values[n->outputs[i]].strides);
         if (!shape_is_known(&outputs[i].dims) && status == CLG_OK) {
             char text[NODE_TEXT_BYTES];
             status = error_set(CLG_ERROR_INTERNAL, "%s: the shape of output %zu could not be told", node_text(n, text), i);

@@ -81,9 +81,9 @@ float float_for_narrowing(double value)
 typedef struct minifloat {
     int mantissa_bits, bias;
     uint8_t sign_bit;
-    uint8_t largest;   /* code of the largest finite number */
-    uint8_t nan;       /* code of NaN; what float4e2m1 gives for it, having none, is its largest */
-    uint8_t infinity;  /* 0: there is none */
+    uint8_t largest;    /* code of the largest finite number */
+    uint8_t nan;        /* code of NaN; what float4e2m1 gives for it, having none, is its largest */
+    uint8_t infinity;   /* 0: there is none */
     bool unsigned_zero; /* the code of -0 is NaN */
 } minifloat;
 
@@ -127,7 +127,8 @@ float minifloat_to_float(clg_dtype dtype, uint8_t code)
     bool negative = code & f->sign_bit;
     uint8_t magnitude = code & (uint8_t)(f->sign_bit - 1);
     if (f->unsigned_zero && negative && magnitude == 0) return NAN;
-    if (magnitude > f->largest) return f->infinity && magnitude == f->infinity ? (negative ? -INFINITY : INFINITY) : NAN;
+    if (magnitude > f->largest)
+        return f->infinity && magnitude == f->infinity ? (negative ? -INFINITY : INFINITY) : NAN;
     int exponent = magnitude >> f->mantissa_bits;
     int mantissa = magnitude & ((1 << f->mantissa_bits) - 1);
     if (exponent > 0) {

@@ -22,7 +22,10 @@ static const struct kind_row {
 };
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 
-static clg_status damaged(const char *what) { return error_set(CLG_ERROR_IO, "no valid .npy file: %s", what); }
+static clg_status damaged(const char *what)
+{
+    return error_set(CLG_ERROR_IO, "no valid .npy file: %s", what);
+}
 
 /* ---- the header's dictionary ------------------------------------------------------------------ */
 
@@ -32,7 +35,8 @@ typedef struct parser {
 
 static void skip_blanks(parser *p)
 {
-    while (p->at < p->end && (*p->at == ' ' || *p->at == '\t' || *p->at == '\n' || *p->at == '\r')) p->at++;
+    while (p->at < p->end && (*p->at == ' ' || *p->at == '\t' || *p->at == '\n' || *p->at == '\r'))
+        p->at++;
 }
 
 /* Takes the character when it is next. */
@@ -73,7 +77,8 @@ static bool parse_dim(parser *p, int64_t *out_dim)
     const char *first = p->at;
     int64_t value = 0;
     for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++) {
-        if (!checked_mul_i64(value, 10, &value) || !checked_add_i64(value, *p->at - '0', &value)) return false;
+        if (!checked_mul_i64(value, 10, &value) || !checked_add_i64(value, *p->at - '0', &value))
+            return false;
     }
     if (p->at == first) return false;
     (void)accept(p, 'L'); /* a long integer of Python 2 */
@@ -89,7 +94,8 @@ static clg_status parse_shape(parser *p, shape *out_dims)
         int64_t dim;
         if (!parse_dim(p, &dim)) return damaged("a dimension is not a number");
         if (out_dims->rank == CLG_MAX_RANK) {
-            return error_set(CLG_ERROR_IO, "the rank is above the largest supported, %d", CLG_MAX_RANK);
+            return error_set(CLG_ERROR_IO, "the rank is above the largest supported, %d",
+                             CLG_MAX_RANK);
         }
         out_dims->dims[out_dims->rank++] = dim;
         if (!accept(p, ',')) {
@@ -103,9 +109,11 @@ static clg_status parse_shape(parser *p, shape *out_dims)
 static clg_status unsupported(const char *descr, size_t n)
 {
     int shown = n < 40 ? (int)n : 40;
-    error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "the element type '%.*s' of an .npy file is not supported", shown, descr);
+    error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+              "the element type '%.*s' of an .npy file is not supported", shown, descr);
     if (n == 3 && descr[1] == 'V') {
-        error_hint("bfloat16 and other types of ml_dtypes lose their name in .npy: save the array as float32");
+        error_hint("bfloat16 and other types of ml_dtypes lose their name in .npy: save the array "
+                   "as float32");
     } else {
         error_hint("supported are bool, integers and floats: convert the array with astype");
     }
@@ -118,7 +126,8 @@ static clg_status parse_descr(parser *p, npy_info *info)
     size_t n;
     skip_blanks(p);
     if (p->at < p->end && *p->at == '[') {
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "the .npy file holds records, not plain numbers");
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "the .npy file holds records, not plain numbers");
     }
     if (!parse_string(p, &descr, &n)) return damaged("the element type is not a string");
     const char *kind = descr;
@@ -144,14 +153,16 @@ static clg_status parse_dictionary(parser *p, npy_info *info)
     while (!accept(p, '}')) {
         const char *key;
         size_t n;
-        if (!parse_string(p, &key, &n) || !accept(p, ':')) return damaged("the header's dictionary is broken");
+        if (!parse_string(p, &key, &n) || !accept(p, ':'))
+            return damaged("the header's dictionary is broken");
         if (n == 5 && memcmp(key, "descr", n) == 0) {
             seen |= DESCR;
             CLG_TRY(parse_descr(p, info));
         } else if (n == 13 && memcmp(key, "fortran_order", n) == 0) {
             seen |= ORDER;
             info->fortran_order = accept_word(p, "True");
-            if (!info->fortran_order && !accept_word(p, "False")) return damaged("fortran_order is not a boolean");
+            if (!info->fortran_order && !accept_word(p, "False"))
+                return damaged("fortran_order is not a boolean");
         } else if (n == 5 && memcmp(key, "shape", n) == 0) {
             seen |= SHAPE;
             CLG_TRY(parse_shape(p, &info->dims));
@@ -194,7 +205,8 @@ clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_
     parser p = {.at = text + (text[6] > 1 ? 12 : 10), .end = text + info.header_bytes};
     CLG_TRY(parse_dictionary(&p, &info));
     int64_t n;
-    if (shape_n_elements(&info.dims, &n) != CLG_OK || !dtype_bytes(info.dtype, n, &info.data_bytes)) {
+    if (shape_n_elements(&info.dims, &n) != CLG_OK ||
+        !dtype_bytes(info.dtype, n, &info.data_bytes)) {
         return damaged("the shape is too large to address");
     }
     *out_info = info;
@@ -216,9 +228,10 @@ static void swap_elements(uint8_t *data, size_t size_bytes, size_t element_bytes
 }
 
 /* Walks t in C order, the last axis fastest, and fetches each element from where the file's order has it. */
-static void gather_fortran(const npy_info *info, const uint8_t *raw, int64_t first_row, tensor *t, size_t element_bytes)
+static void gather_fortran(const npy_info *info, const uint8_t *raw, int64_t first_row, tensor *t,
+                           size_t element_bytes)
 {
-    int64_t strides[CLG_MAX_RANK], index[CLG_MAX_RANK] = {0}, stride = 1;
+    int64_t strides[CLG_MAX_RANK] = {0}, index[CLG_MAX_RANK] = {0}, stride = 1;
     int rank = t->dims.rank;
     for (int i = 0; i < rank; i++) {
         strides[i] = stride;
@@ -258,11 +271,14 @@ static clg_status check_file(const void *data, size_t size_bytes, npy_info *out_
     CLG_TRY(npy_parse_header(data, size_bytes, out_info));
     size_t rest = size_bytes - out_info->header_bytes;
     if (rest == out_info->data_bytes) return CLG_OK;
-    return error_set(CLG_ERROR_IO, "no valid .npy file: its header announces %zu bytes of data, but there are %zu",
-                     out_info->data_bytes, rest);
+    return error_set(
+        CLG_ERROR_IO,
+        "no valid .npy file: its header announces %zu bytes of data, but there are %zu",
+        out_info->data_bytes, rest);
 }
 
-clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner, tensor **out_tensor)
+clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner,
+                           tensor **out_tensor)
 {
     npy_info info;
     *out_tensor = NULL;
@@ -290,7 +306,8 @@ clg_status npy_reader_open(const char *path, npy_reader *out_reader)
 {
     *out_reader = (npy_reader){0};
     CLG_TRY(file_view_open(path, &out_reader->view));
-    clg_status status = check_file(out_reader->view.data, out_reader->view.size_bytes, &out_reader->info);
+    clg_status status =
+        check_file(out_reader->view.data, out_reader->view.size_bytes, &out_reader->info);
     if (status == CLG_OK && out_reader->info.dims.rank == 0) {
         status = error_set(CLG_ERROR_SHAPE, "it holds a scalar, which has no rows");
     }
@@ -305,7 +322,9 @@ clg_status npy_reader_rows(const npy_reader *reader, int64_t first, int64_t n, t
     int64_t n_rows = reader->info.dims.dims[0];
     if (first < 0 || n < 0 || first > n_rows || n > n_rows - first) {
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "%" PRId64 " rows from row %" PRId64 " are not in a file of %" PRId64 " rows", n, first, n_rows);
+                         "%" PRId64 " rows from row %" PRId64 " are not in a file of %" PRId64
+                         " rows",
+                         n, first, n_rows);
     }
     shape dims = reader->info.dims;
     dims.dims[0] = n;
@@ -328,17 +347,22 @@ clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_byte
     }
     if (!kind) {
         const dtype_info *info = dtype_find(dtype);
-        error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s has no place in an .npy file", info ? info->name : "an unknown dtype");
+        error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s has no place in an .npy file",
+                  info ? info->name : "an unknown dtype");
         error_hint("cast it to float32, or write a .pb file");
         return CLG_ERROR_UNSUPPORTED_DTYPE;
     }
-    char text[SHAPE_TEXT_BYTES], order = dtype_find(dtype)->bits > 8 ? '<' : '|';
-    size_t n = strlen(shape_text(dims, text));
-    text[n - 1] = '\0'; /* "[2,3" */
-    const char *comma = dims->rank == 1 ? "," : "";
-    int used = snprintf(out_header + 10, NPY_HEADER_TEXT_BYTES - 10,
-                        "{'descr': '%c%s', 'fortran_order': False, 'shape': (%s%s), }", order, kind, text + 1, comma);
-    size_t total = 10 + (size_t)used + 1; /* at most 10 + 170 + 60 */
+    char order = dtype_find(dtype)->bits > 8 ? '<' : '|', *text = out_header + 10;
+    size_t room =
+        NPY_HEADER_TEXT_BYTES - 10; /* more than eight numbers of 19 digits and the words take */
+    int used =
+        snprintf(text, room, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, kind);
+    for (int i = 0; i < dims->rank; i++) {
+        const char *comma = i > 0 ? ", " : "";
+        used += snprintf(text + used, room - (size_t)used, "%s%" PRId64, comma, dims->dims[i]);
+    }
+    used += snprintf(text + used, room - (size_t)used, "%s), }", dims->rank == 1 ? "," : "");
+    size_t total = 10 + (size_t)used + 1;
     total = (total + 63) / 64 * 64;
     if (total < min_bytes) total = min_bytes;
     memset(out_header + 10 + used, ' ', total - 10 - (size_t)used);
@@ -364,7 +388,8 @@ clg_status npy_save(const char *path, const tensor *t)
     return status;
 }
 
-clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims, npy_writer *out_writer)
+clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
+                           npy_writer *out_writer)
 {
     *out_writer = (npy_writer){.dtype = dtype, .dims = *dims};
     char header[NPY_HEADER_TEXT_BYTES];
@@ -378,7 +403,8 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
     status = npy_format_header(dtype, &out_writer->dims, 0, header, &out_writer->header_bytes);
     out_writer->dims.dims[0] = 0;
     if (status == CLG_OK) status = file_writer_open(path, &out_writer->file);
-    if (status == CLG_OK) status = file_writer_append(&out_writer->file, header, out_writer->header_bytes);
+    if (status == CLG_OK)
+        status = file_writer_append(&out_writer->file, header, out_writer->header_bytes);
     if (status != CLG_OK) npy_writer_abandon(out_writer);
     return status;
 }
@@ -391,8 +417,9 @@ clg_status npy_writer_append(npy_writer *writer, const tensor *rows)
         char have[SHAPE_TEXT_BYTES], given[SHAPE_TEXT_BYTES];
         shape expected = writer->dims;
         expected.dims[0] = DIM_UNKNOWN;
-        return error_set(CLG_ERROR_SHAPE, "rows of %s %s do not go on a file of %s %s", dtype_find(rows->dtype)->name,
-                         shape_text(&rows->dims, given), dtype_find(writer->dtype)->name, shape_text(&expected, have));
+        return error_set(CLG_ERROR_SHAPE, "rows of %s %s do not go on a file of %s %s",
+                         dtype_find(rows->dtype)->name, shape_text(&rows->dims, given),
+                         dtype_find(writer->dtype)->name, shape_text(&expected, have));
     }
     CLG_TRY(file_writer_append(&writer->file, rows->data, rows->size_bytes));
     writer->dims.dims[0] += rows->dims.dims[0];
@@ -403,7 +430,8 @@ clg_status npy_writer_commit(npy_writer *writer)
 {
     char header[NPY_HEADER_TEXT_BYTES];
     size_t header_bytes;
-    clg_status status = npy_format_header(writer->dtype, &writer->dims, writer->header_bytes, header, &header_bytes);
+    clg_status status = npy_format_header(writer->dtype, &writer->dims, writer->header_bytes,
+                                          header, &header_bytes);
     if (status == CLG_OK) status = file_writer_patch(&writer->file, 0, header, header_bytes);
     if (status == CLG_OK) status = file_writer_commit(&writer->file);
     npy_writer_abandon(writer);

@@ -15,8 +15,8 @@
 typedef struct npy_info {
     clg_dtype dtype;
     shape dims;
-    bool fortran_order; /* first axis fastest */
-    bool swapped;       /* big-endian */
+    bool fortran_order;  /* first axis fastest */
+    bool swapped;        /* big-endian */
     size_t header_bytes; /* where the data begins */
     size_t data_bytes;
 } npy_info;
@@ -31,7 +31,8 @@ clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_
 void npy_convert(const npy_info *info, const void *raw, int64_t first_row, tensor *t);
 
 /* A whole file in memory; over that memory when there is an owner and nothing is to be converted. */
-clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner, tensor **out_tensor);
+clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner,
+                           tensor **out_tensor);
 clg_status npy_load(const char *path, tensor **out_tensor);
 clg_status npy_save(const char *path, const tensor *t);
 /* The header of a file, padded with blanks to a multiple of 64 and to at least min_bytes. */
@@ -56,7 +57,8 @@ typedef struct npy_writer {
     size_t header_bytes;
 } npy_writer; /* all zeros is valid and closed */
 /* dims[0] is ignored. */
-clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims, npy_writer *out_writer);
+clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
+                           npy_writer *out_writer);
 clg_status npy_writer_append(npy_writer *writer, const tensor *rows);
 clg_status npy_writer_commit(npy_writer *writer); /* closes, also when it fails */
 void npy_writer_abandon(npy_writer *writer);      /* accepts a closed one */

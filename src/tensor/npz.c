@@ -71,13 +71,16 @@ static clg_status read_header(zip_stream *stream, npy_info *out_info)
     char *header = memory_alloc(header_bytes);
     if (!header) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memcpy(header, preamble, sizeof preamble);
-    clg_status status = zip_stream_read(stream, header + sizeof preamble, header_bytes - sizeof preamble);
+    clg_status status =
+        zip_stream_read(stream, header + sizeof preamble, header_bytes - sizeof preamble);
     if (status == CLG_OK) status = npy_parse_header(header, header_bytes, out_info);
     memory_free(header);
     CLG_TRY(status);
     if (out_info->data_bytes == stream->entry->size_bytes - header_bytes) return CLG_OK;
-    return error_set(CLG_ERROR_IO, "no valid .npy file: its header announces %zu bytes of data, but there are %zu",
-                     out_info->data_bytes, stream->entry->size_bytes - header_bytes);
+    return error_set(
+        CLG_ERROR_IO,
+        "no valid .npy file: its header announces %zu bytes of data, but there are %zu",
+        out_info->data_bytes, stream->entry->size_bytes - header_bytes);
 }
 
 static clg_status read_data(zip_stream *stream, const npy_info *info, tensor *t)
@@ -102,7 +105,8 @@ clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor)
     npy_info info;
     tensor *t = NULL;
     *out_tensor = NULL;
-    if (i >= reader->n) return error_set(CLG_ERROR_INVALID_ARGUMENT, "the .npz file has %zu arrays", reader->n);
+    if (i >= reader->n)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the .npz file has %zu arrays", reader->n);
     CLG_TRY_GOTO(zip_stream_open(&reader->zip.entries[reader->entries[i]], &stream), done);
     CLG_TRY_GOTO(read_header(&stream, &info), done);
     CLG_TRY_GOTO(tensor_create(info.dtype, &info.dims, &t), done);
@@ -145,7 +149,8 @@ static clg_status write_array(zip_writer *writer, const char *name, const tensor
     return status;
 }
 
-clg_status npz_save(const char *path, size_t n, const char *const *names, tensor *const *tensors, bool compress)
+clg_status npz_save(const char *path, size_t n, const char *const *names, tensor *const *tensors,
+                    bool compress)
 {
     zip_writer writer;
     CLG_TRY(zip_writer_open(path, compress, &writer));

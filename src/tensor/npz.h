@@ -27,6 +27,7 @@ clg_status npz_read(const npz_reader *reader, size_t i, tensor **out_tensor);
 void npz_close(npz_reader *reader); /* accepts a closed one */
 
 /* Written aside and renamed. names without ".npy". */
-clg_status npz_save(const char *path, size_t n, const char *const *names, tensor *const *tensors, bool compress);
+clg_status npz_save(const char *path, size_t n, const char *const *names, tensor *const *tensors,
+                    bool compress);
 
 #endif

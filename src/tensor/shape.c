@@ -27,24 +27,26 @@ clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape)
 {
     *out_shape = shape_unknown();
     if (rank > CLG_MAX_RANK) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a rank of %zu is above the largest supported, %d", rank,
-                         CLG_MAX_RANK);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a rank of %zu is above the largest supported, %d", rank, CLG_MAX_RANK);
     }
     if (rank > 0 && !dims) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "dimensions are missing for a rank of %zu", rank);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "dimensions are missing for a rank of %zu",
+                         rank);
     }
     shape s = {.rank = (int)rank};
     for (size_t i = 0; i < rank; i++) {
         if (dims[i] < DIM_UNKNOWN) {
-            return error_set(CLG_ERROR_INVALID_ARGUMENT, "dimension %zu is negative: %" PRId64, i, dims[i]);
+            return error_set(CLG_ERROR_INVALID_ARGUMENT, "dimension %zu is negative: %" PRId64, i,
+                             dims[i]);
         }
         s.dims[i] = dims[i];
     }
     int64_t n;
     if (!extent(&s, &n)) {
         char text[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "shape %s has more elements than can be counted",
-                         shape_text(&s, text));
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "shape %s has more elements than can be counted", shape_text(&s, text));
     }
     *out_shape = s;
     return CLG_OK;
@@ -74,7 +76,8 @@ clg_status shape_n_elements(const shape *s, int64_t *out_n)
     int64_t n;
     if (!extent(s, &n)) {
         char text[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_SHAPE, "shape %s has more elements than can be counted", shape_text(s, text));
+        return error_set(CLG_ERROR_SHAPE, "shape %s has more elements than can be counted",
+                         shape_text(s, text));
     }
     if (!shape_is_known(s)) return CLG_OK;
     for (int i = 0; i < s->rank; i++) {
@@ -110,6 +113,9 @@ static bool broadcast_dim(int64_t a, int64_t b, int64_t *out_dim)
 
 clg_status shape_broadcast(const shape *a, const shape *b, shape *out_shape)
 {
+    const shape left = *a, right = *b; /* out_shape may be one of them */
+    a = &left;
+    b = &right;
     *out_shape = shape_unknown();
     if (a->rank < 0 || b->rank < 0) return CLG_OK;
     shape s = {.rank = a->rank > b->rank ? a->rank : b->rank};
@@ -119,7 +125,8 @@ clg_status shape_broadcast(const shape *a, const shape *b, shape *out_shape)
         if (broadcast_dim(from_a, from_b, &s.dims[s.rank - i])) continue;
         char text_a[SHAPE_TEXT_BYTES], text_b[SHAPE_TEXT_BYTES];
         return error_set(CLG_ERROR_SHAPE,
-                         "shapes %s and %s do not broadcast: %" PRId64 " meets %" PRId64 " on axis %d of the result",
+                         "shapes %s and %s do not broadcast: %" PRId64 " meets %" PRId64
+                         " on axis %d of the result",
                          shape_text(a, text_a), shape_text(b, text_b), from_a, from_b, s.rank - i);
     }
     int64_t n;
@@ -135,8 +142,11 @@ clg_status shape_axis(int64_t axis, int rank, const char *what, int *out_axis)
         *out_axis = (int)(axis < 0 ? axis + rank : axis);
         return CLG_OK;
     }
-    if (rank <= 0) return error_set(CLG_ERROR_SHAPE, "%s is %" PRId64 ", but a scalar has no axes", what, axis);
-    return error_set(CLG_ERROR_SHAPE, "%s is %" PRId64 ", outside of %d..%d", what, axis, -rank, rank - 1);
+    if (rank <= 0)
+        return error_set(CLG_ERROR_SHAPE, "%s is %" PRId64 ", but a scalar has no axes", what,
+                         axis);
+    return error_set(CLG_ERROR_SHAPE, "%s is %" PRId64 ", outside of %d..%d", what, axis, -rank,
+                     rank - 1);
 }
 
 const char *shape_text(const shape *s, char buffer[SHAPE_TEXT_BYTES])
@@ -150,7 +160,8 @@ const char *shape_text(const shape *s, char buffer[SHAPE_TEXT_BYTES])
     for (int i = 0; i < s->rank; i++) {
         const char *comma = i > 0 ? "," : "";
         int n = s->dims[i] < 0 ? snprintf(buffer + used, SHAPE_TEXT_BYTES - used, "%s?", comma)
-                               : snprintf(buffer + used, SHAPE_TEXT_BYTES - used, "%s%" PRId64, comma, s->dims[i]);
+                               : snprintf(buffer + used, SHAPE_TEXT_BYTES - used, "%s%" PRId64,
+                                          comma, s->dims[i]);
         used += n > 0 ? (size_t)n : 0; /* at most 8 * 20 bytes in all */
     }
     buffer[used++] = ']';

@@ -20,15 +20,18 @@ static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_t
 {
     *out_tensor = NULL;
     const dtype_info *info = dtype_find(dtype);
-    if (!info) return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is not an element type", (int)dtype);
+    if (!info)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is not an element type", (int)dtype);
     char text[SHAPE_TEXT_BYTES];
     if (!shape_is_known(dims)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a tensor needs a known shape, not %s", shape_text(dims, text));
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a tensor needs a known shape, not %s",
+                         shape_text(dims, text));
     }
     int64_t n;
     size_t size_bytes;
     if (shape_n_elements(dims, &n) != CLG_OK || !dtype_bytes(dtype, n, &size_bytes)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a %s tensor of shape %s is too large to address", info->name,
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a %s tensor of shape %s is too large to address", info->name,
                          shape_text(dims, text));
     }
     tensor *t = memory_zalloc(1, sizeof *t);
@@ -67,8 +70,8 @@ clg_status tensor_create(clg_dtype dtype, const shape *dims, tensor **out_tensor
     return CLG_OK;
 }
 
-clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*release)(void *), void *user,
-                       tensor **out_tensor)
+clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*release)(void *),
+                       void *user, tensor **out_tensor)
 {
     tensor *t;
     *out_tensor = NULL;
@@ -76,7 +79,8 @@ clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*re
     if (!data && t->size_bytes > 0) {
         size_t size_bytes = t->size_bytes;
         memory_free(t);
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the data of a tensor of %zu bytes is NULL", size_bytes);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the data of a tensor of %zu bytes is NULL",
+                         size_bytes);
     }
     t->data = data;
     t->release = release;
@@ -101,8 +105,8 @@ static bool is_aligned(clg_dtype dtype, const void *data)
     return size < 2 || (uintptr_t)data % size == 0;
 }
 
-clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data, size_t size_bytes,
-                             const tensor_owner *owner, tensor **out_tensor)
+clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data,
+                             size_t size_bytes, const tensor_owner *owner, tensor **out_tensor)
 {
     tensor *t;
     *out_tensor = NULL;
@@ -110,9 +114,11 @@ clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *dat
     if (dtype == CLG_STRING || t->size_bytes != size_bytes) {
         size_t expected = t->size_bytes;
         memory_free(t);
-        if (dtype == CLG_STRING) return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "strings have no plain bytes");
+        if (dtype == CLG_STRING)
+            return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "strings have no plain bytes");
         char text[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s of shape %s takes %zu bytes, but %zu are given",
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "%s of shape %s takes %zu bytes, but %zu are given",
                          dtype_find(dtype)->name, shape_text(dims, text), expected, size_bytes);
     }
     bool clean = dtype != CLG_BOOL || holds_only_bools(data, size_bytes);
@@ -127,7 +133,8 @@ clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *dat
     memory_free(t);
     CLG_TRY(tensor_create(dtype, dims, &t));
     if (size_bytes > 0) memcpy(t->data, data, size_bytes);
-    for (size_t i = 0; !clean && i < size_bytes; i++) ((uint8_t *)t->data)[i] = ((uint8_t *)t->data)[i] != 0;
+    for (size_t i = 0; !clean && i < size_bytes; i++)
+        ((uint8_t *)t->data)[i] = ((uint8_t *)t->data)[i] != 0;
     *out_tensor = t;
     return CLG_OK;
 }
@@ -161,7 +168,10 @@ static number unsigned_number(uint64_t value) { return (number){.kind = IS_UNSIG
 
 static number float_number(double value) { return (number){.kind = IS_FLOAT, .f = value}; }
 
-static uint64_t low_mask(unsigned bits) { return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
+static uint64_t low_mask(unsigned bits)
+{
+    return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+}
 
 /* The bits of element i, low ones first as ONNX packs what is narrower than a byte. */
 static uint64_t load_bits(const tensor *t, int64_t i, unsigned bits)
@@ -206,7 +216,8 @@ static number load(const tensor *t, int64_t i)
 {
     const dtype_info *info = dtype_find(t->dtype);
     switch (info->kind) {
-    case DTYPE_KIND_FLOAT: return float_number(float_from_bits(t->dtype, load_bits(t, i, info->bits)));
+    case DTYPE_KIND_FLOAT:
+        return float_number(float_from_bits(t->dtype, load_bits(t, i, info->bits)));
     case DTYPE_KIND_BOOL: return unsigned_number(load_bits(t, i, info->bits) != 0);
     case DTYPE_KIND_UNSIGNED: return unsigned_number(load_bits(t, i, info->bits));
     case DTYPE_KIND_SIGNED: {
@@ -229,12 +240,19 @@ static double number_for_narrowing(number n)
 {
     if (n.kind == IS_FLOAT) return n.f;
     if (n.kind == IS_UNSIGNED) return magnitude_for_narrowing(n.u);
-    return n.i < 0 ? -magnitude_for_narrowing((uint64_t)0 - (uint64_t)n.i) : magnitude_for_narrowing((uint64_t)n.i);
+    return n.i < 0 ? -magnitude_for_narrowing((uint64_t)0 - (uint64_t)n.i)
+                   : magnitude_for_narrowing((uint64_t)n.i);
 }
 
-static double to_double(number n) { return n.kind == IS_FLOAT ? n.f : n.kind == IS_SIGNED ? (double)n.i : (double)n.u; }
+static double to_double(number n)
+{
+    return n.kind == IS_FLOAT ? n.f : n.kind == IS_SIGNED ? (double)n.i : (double)n.u;
+}
 
-static float to_single(number n) { return n.kind == IS_FLOAT ? (float)n.f : n.kind == IS_SIGNED ? (float)n.i : (float)n.u; }
+static float to_single(number n)
+{
+    return n.kind == IS_FLOAT ? (float)n.f : n.kind == IS_SIGNED ? (float)n.i : (float)n.u;
+}
 
 static uint64_t float_to_bits(clg_dtype dtype, number n)
 {
@@ -272,10 +290,13 @@ static void store(tensor *t, int64_t i, number n)
     uint64_t value;
     switch (info->kind) {
     case DTYPE_KIND_FLOAT: value = float_to_bits(t->dtype, n); break;
-    case DTYPE_KIND_BOOL: value = n.kind == IS_FLOAT ? n.f != 0.0 : n.kind == IS_SIGNED ? n.i != 0 : n.u != 0; break;
+    case DTYPE_KIND_BOOL:
+        value = n.kind == IS_FLOAT ? n.f != 0.0 : n.kind == IS_SIGNED ? n.i != 0 : n.u != 0;
+        break;
     case DTYPE_KIND_SIGNED:
     case DTYPE_KIND_UNSIGNED:
-        value = n.kind == IS_FLOAT    ? integer_from_float(n.f, info->bits, info->kind == DTYPE_KIND_SIGNED)
+        value = n.kind == IS_FLOAT
+                    ? integer_from_float(n.f, info->bits, info->kind == DTYPE_KIND_SIGNED)
                 : n.kind == IS_SIGNED ? (uint64_t)n.i
                                       : n.u;
         break;
@@ -307,9 +328,11 @@ const char *tensor_get_string(const tensor *t, int64_t i)
 
 clg_status tensor_set_string(tensor *t, int64_t i, const char *bytes, size_t n_bytes)
 {
-    if (t->dtype != CLG_STRING) return error_set(CLG_ERROR_INVALID_ARGUMENT, "the tensor does not hold strings");
+    if (t->dtype != CLG_STRING)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the tensor does not hold strings");
     if (n_bytes > 0 && memchr(bytes, '\0', n_bytes)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a string of a tensor contains a NUL byte, which is not supported");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a string of a tensor contains a NUL byte, which is not supported");
     }
     char *copy = memory_strndup(bytes, n_bytes);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -329,13 +352,14 @@ clg_status tensor_cast(const tensor *t, clg_dtype dtype, tensor **out_tensor)
 {
     *out_tensor = NULL;
     if (dtype == t->dtype) {
-        *out_tensor = tensor_retain((tensor *)(uintptr_t)t); /* the count may change, the contents do not */
+        *out_tensor =
+            tensor_retain((tensor *)(uintptr_t)t); /* the count may change, the contents do not */
         return CLG_OK;
     }
     if (!is_number(t->dtype) || !is_number(dtype)) {
         const dtype_info *to = dtype_find(dtype);
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s cannot be cast to %s on the host", dtype_find(t->dtype)->name,
-                         to ? to->name : "an unknown dtype");
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s cannot be cast to %s on the host",
+                         dtype_find(t->dtype)->name, to ? to->name : "an unknown dtype");
     }
     tensor *cast;
     CLG_TRY(tensor_create(dtype, &t->dims, &cast));
@@ -382,7 +406,8 @@ static bool same_number(number a, number b)
 
 bool tensor_equal_numbers(const tensor *a, const tensor *b)
 {
-    if (!is_number(a->dtype) || !is_number(b->dtype) || !shape_equal(&a->dims, &b->dims)) return false;
+    if (!is_number(a->dtype) || !is_number(b->dtype) || !shape_equal(&a->dims, &b->dims))
+        return false;
     for (int64_t i = 0; i < a->n_elements; i++) {
         if (!same_number(load(a, i), load(b, i))) return false;
     }

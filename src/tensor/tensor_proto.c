@@ -80,10 +80,12 @@ static clg_status parse_dims(const wire_cursor *c, const wire_field *field, shap
         uint64_t value;
         CLG_TRY(wire_next_varint(&elements, &value));
         if (value > INT64_MAX) {
-            return error_set(CLG_ERROR_INVALID_MODEL, "dimension %d is negative: %" PRId64, dims->rank, (int64_t)value);
+            return error_set(CLG_ERROR_INVALID_MODEL, "dimension %d is negative: %" PRId64,
+                             dims->rank, (int64_t)value);
         }
         if (dims->rank == CLG_MAX_RANK) {
-            return error_set(CLG_ERROR_INVALID_MODEL, "the rank is above the largest supported, %d", CLG_MAX_RANK);
+            return error_set(CLG_ERROR_INVALID_MODEL, "the rank is above the largest supported, %d",
+                             CLG_MAX_RANK);
         }
         dims->dims[dims->rank++] = (int64_t)value;
     }
@@ -98,7 +100,8 @@ static clg_status parse_number(wire_bytes digits, const char *key, uint64_t *out
         good = digits.data[i] >= '0' && digits.data[i] <= '9';
         value = value * 10 + (uint64_t)(digits.data[i] - '0');
     }
-    if (!good) return error_set(CLG_ERROR_INVALID_MODEL, "%s of external data is not a number", key);
+    if (!good)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s of external data is not a number", key);
     *out_value = value;
     return CLG_OK;
 }
@@ -116,8 +119,10 @@ static clg_status parse_external(const wire_cursor *c, const wire_field *field, 
         if (part.number == 2) CLG_TRY(wire_get_bytes(&part, &value));
     }
     if (wire_bytes_equal(key, "location")) proto->location = value;
-    if (wire_bytes_equal(key, "offset")) return parse_number(value, "the offset", &proto->external_offset);
-    if (wire_bytes_equal(key, "length")) return parse_number(value, "the length", &proto->external_length);
+    if (wire_bytes_equal(key, "offset"))
+        return parse_number(value, "the offset", &proto->external_offset);
+    if (wire_bytes_equal(key, "length"))
+        return parse_number(value, "the length", &proto->external_length);
     return CLG_OK;
 }
 
@@ -130,7 +135,8 @@ static clg_status parse_field(const wire_cursor *c, const wire_field *field, ten
         CLG_TRY(wire_get_int(field, &value));
         proto->dtype = value > 0 && value < INT16_MAX ? (clg_dtype)value : CLG_DTYPE_NONE;
         return CLG_OK;
-    case SEGMENT: return error_set(CLG_ERROR_INVALID_MODEL, "tensors in segments are not supported");
+    case SEGMENT:
+        return error_set(CLG_ERROR_INVALID_MODEL, "tensors in segments are not supported");
     case NAME: return wire_get_bytes(field, &proto->name);
     case RAW_DATA:
         CLG_TRY(wire_get_bytes(field, &proto->raw));
@@ -148,7 +154,8 @@ static clg_status parse_field(const wire_cursor *c, const wire_field *field, ten
     case DATA_LOCATION:
         CLG_TRY(wire_get_int(field, &value));
         if (value < 0 || value > 1) {
-            return error_set(CLG_ERROR_INVALID_MODEL, "data_location %" PRId64 " is not known", value);
+            return error_set(CLG_ERROR_INVALID_MODEL, "data_location %" PRId64 " is not known",
+                             value);
         }
         proto->is_external = value == 1;
         return CLG_OK;
@@ -163,14 +170,19 @@ static clg_status check(const tensor_proto *proto)
     }
     int64_t n;
     size_t size_bytes;
-    if (shape_n_elements(&proto->dims, &n) != CLG_OK || !dtype_bytes(proto->dtype, n, &size_bytes)) {
+    if (shape_n_elements(&proto->dims, &n) != CLG_OK ||
+        !dtype_bytes(proto->dtype, n, &size_bytes)) {
         char words[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_MODEL, "shape %s is too large to address", shape_text(&proto->dims, words));
+        return error_set(CLG_ERROR_INVALID_MODEL, "shape %s is too large to address",
+                         shape_text(&proto->dims, words));
     }
     if (!proto->is_external) return CLG_OK;
-    if (proto->dtype == CLG_STRING) return error_set(CLG_ERROR_INVALID_MODEL, "strings cannot be external data");
-    if (proto->location.size_bytes == 0 || memchr(proto->location.data, '\0', proto->location.size_bytes)) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the location of external data is missing or not a file name");
+    if (proto->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_INVALID_MODEL, "strings cannot be external data");
+    if (proto->location.size_bytes == 0 ||
+        memchr(proto->location.data, '\0', proto->location.size_bytes)) {
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the location of external data is missing or not a file name");
     }
     return CLG_OK;
 }
@@ -198,7 +210,9 @@ clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_prot
 
 static wire_type element_type(unsigned storage)
 {
-    return storage == FLOAT_DATA ? WIRE_FIXED32 : storage == DOUBLE_DATA ? WIRE_FIXED64 : WIRE_VARINT;
+    return storage == FLOAT_DATA    ? WIRE_FIXED32
+           : storage == DOUBLE_DATA ? WIRE_FIXED64
+                                    : WIRE_VARINT;
 }
 
 /* Numbers in the field for each element of the tensor, or each byte of a packed one. */
@@ -206,7 +220,8 @@ static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t
 {
     const dtype_info *info = dtype_find(proto->dtype);
     if (info->kind == DTYPE_KIND_COMPLEX) return checked_mul_size((size_t)n_elements, 2, out_n);
-    if (info->bits < 8 && info->kind != DTYPE_KIND_STRING) return dtype_bytes(proto->dtype, n_elements, out_n);
+    if (info->bits < 8 && info->kind != DTYPE_KIND_STRING)
+        return dtype_bytes(proto->dtype, n_elements, out_n);
     *out_n = (size_t)n_elements;
     return true;
 }
@@ -214,7 +229,8 @@ static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t
 /* Calls for every element of every field of that number: what a field says is read in order. */
 typedef clg_status (*element_sink)(void *user, const wire_field *field, wire_cursor *elements);
 
-static clg_status each_field(const tensor_proto *proto, unsigned storage, element_sink sink, void *user)
+static clg_status each_field(const tensor_proto *proto, unsigned storage, element_sink sink,
+                             void *user)
 {
     wire_cursor c = proto->message;
     while (!wire_at_end(&c)) {
@@ -222,7 +238,8 @@ static clg_status each_field(const tensor_proto *proto, unsigned storage, elemen
         wire_cursor elements = c;
         CLG_TRY(wire_next(&c, &field));
         if (field.number != storage) continue;
-        if (storage != STRING_DATA) CLG_TRY(wire_get_elements(&c, &field, element_type(storage), &elements));
+        if (storage != STRING_DATA)
+            CLG_TRY(wire_get_elements(&c, &field, element_type(storage), &elements));
         CLG_TRY(sink(user, &field, &elements));
     }
     return CLG_OK;
@@ -271,7 +288,8 @@ static clg_status fill_number(filling *f, wire_cursor *elements)
     default:
         CLG_TRY(wire_next_varint(elements, &value));
         if (!fits(f->dtype, (int64_t)value)) {
-            return error_set(CLG_ERROR_INVALID_MODEL, "number %zu in %s, %" PRId64 ", does not fit %s", f->n_found,
+            return error_set(CLG_ERROR_INVALID_MODEL,
+                             "number %zu in %s, %" PRId64 ", does not fit %s", f->n_found,
                              storage_name(f->storage), (int64_t)value, dtype_find(f->dtype)->name);
         }
         break;
@@ -286,7 +304,8 @@ static clg_status fill_field(void *user, const wire_field *field, wire_cursor *e
     if (f->storage == STRING_DATA) {
         wire_bytes string;
         CLG_TRY(wire_get_bytes(field, &string));
-        clg_status status = tensor_set_string(f->t, (int64_t)f->n_found++, string.data, string.size_bytes);
+        clg_status status =
+            tensor_set_string(f->t, (int64_t)f->n_found++, string.data, string.size_bytes);
         return status == CLG_ERROR_INVALID_ARGUMENT ? CLG_ERROR_INVALID_MODEL : status;
     }
     while (!wire_at_end(elements)) {
@@ -303,9 +322,10 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements, ten
     CLG_TRY(each_field(proto, f.storage, count_numbers, &f));
     if (f.n_found != f.n_needed) {
         char words[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s of shape %s needs %zu numbers in %s, which has %zu",
-                         dtype_find(proto->dtype)->name, shape_text(&proto->dims, words), f.n_needed,
-                         storage_name(f.storage), f.n_found);
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "%s of shape %s needs %zu numbers in %s, which has %zu",
+                         dtype_find(proto->dtype)->name, shape_text(&proto->dims, words),
+                         f.n_needed, storage_name(f.storage), f.n_found);
     }
     CLG_TRY(tensor_create(proto->dtype, &proto->dims, &f.t));
     f.number_bytes = f.n_needed > 0 ? f.t->size_bytes / f.n_needed : 0;
@@ -322,24 +342,28 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements, ten
 /* ---- the tensor ------------------------------------------------------------------------------- */
 
 /* From raw bytes, whose number is checked with a sentence of the model's. */
-static clg_status from_raw(const tensor_proto *proto, const void *data, size_t size_bytes, const tensor_owner *owner,
-                           tensor **out_tensor)
+static clg_status from_raw(const tensor_proto *proto, const void *data, size_t size_bytes,
+                           const tensor_owner *owner, tensor **out_tensor)
 {
     int64_t n;
     size_t expected;
     CLG_TRY(shape_n_elements(&proto->dims, &n));
-    if (proto->dtype == CLG_STRING) return error_set(CLG_ERROR_INVALID_MODEL, "strings cannot be raw data");
+    if (proto->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_INVALID_MODEL, "strings cannot be raw data");
     if (!dtype_bytes(proto->dtype, n, &expected) || expected != size_bytes) {
         char words[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s of shape %s takes %zu bytes, but its data has %zu",
-                         dtype_find(proto->dtype)->name, shape_text(&proto->dims, words), expected, size_bytes);
+        return error_set(
+            CLG_ERROR_INVALID_MODEL, "%s of shape %s takes %zu bytes, but its data has %zu",
+            dtype_find(proto->dtype)->name, shape_text(&proto->dims, words), expected, size_bytes);
     }
     return tensor_from_bytes(proto->dtype, &proto->dims, data, size_bytes, owner, out_tensor);
 }
 
-static clg_status to_tensor(const tensor_proto *proto, const tensor_owner *owner, tensor **out_tensor)
+static clg_status to_tensor(const tensor_proto *proto, const tensor_owner *owner,
+                            tensor **out_tensor)
 {
-    if (proto->is_external) return error_set(CLG_ERROR_INVALID_MODEL, "the data is in another file");
+    if (proto->is_external)
+        return error_set(CLG_ERROR_INVALID_MODEL, "the data is in another file");
     int64_t n;
     CLG_TRY(shape_n_elements(&proto->dims, &n));
     unsigned own = 1u << storage_of(proto->dtype), raw = 1u << RAW_DATA;
@@ -347,20 +371,22 @@ static clg_status to_tensor(const tensor_proto *proto, const tensor_owner *owner
         if (n == 0) return tensor_create(proto->dtype, &proto->dims, out_tensor);
         return error_set(CLG_ERROR_INVALID_MODEL, "there is no data");
     }
-    if (proto->storages == raw) return from_raw(proto, proto->raw.data, proto->raw.size_bytes, owner, out_tensor);
+    if (proto->storages == raw)
+        return from_raw(proto, proto->raw.data, proto->raw.size_bytes, owner, out_tensor);
     if (proto->storages == own) return from_fields(proto, n, out_tensor);
     for (unsigned field = FLOAT_DATA; field <= UINT64_DATA; field++) {
         unsigned bit = 1u << field;
         if ((proto->storages & bit) && bit != own && bit != raw) {
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s cannot be in %s", dtype_find(proto->dtype)->name,
-                             storage_name(field));
+            return error_set(CLG_ERROR_INVALID_MODEL, "%s cannot be in %s",
+                             dtype_find(proto->dtype)->name, storage_name(field));
         }
     }
     return error_set(CLG_ERROR_INVALID_MODEL, "there is data in raw_data and in %s",
                      storage_name(storage_of(proto->dtype)));
 }
 
-clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner, tensor **out_tensor)
+clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner,
+                                  tensor **out_tensor)
 {
     *out_tensor = NULL;
     return named(proto, to_tensor(proto, owner, out_tensor));
@@ -369,27 +395,31 @@ clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner 
 static clg_status resolve(const tensor_proto *proto, const void *file_data, size_t file_size_bytes,
                           const tensor_owner *owner, tensor **out_tensor)
 {
-    if (!proto->is_external) return error_set(CLG_ERROR_INVALID_MODEL, "the data is not in another file");
+    if (!proto->is_external)
+        return error_set(CLG_ERROR_INVALID_MODEL, "the data is not in another file");
     int64_t n;
     size_t size_bytes;
     CLG_TRY(shape_n_elements(&proto->dims, &n));
     if (!dtype_bytes(proto->dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
     if (proto->external_length != TENSOR_PROTO_NO_LENGTH && proto->external_length != size_bytes) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "external data of %" PRIu64 " bytes for a tensor of %zu",
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "external data of %" PRIu64 " bytes for a tensor of %zu",
                          proto->external_length, size_bytes);
     }
     uint64_t offset = proto->external_offset;
     if (offset > file_size_bytes || size_bytes > file_size_bytes - offset) {
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "external data of %zu bytes at offset %" PRIu64 " ends beyond its file of %zu bytes",
+                         "external data of %zu bytes at offset %" PRIu64
+                         " ends beyond its file of %zu bytes",
                          size_bytes, offset, file_size_bytes);
     }
     const uint8_t *data = size_bytes > 0 ? (const uint8_t *)file_data + offset : NULL;
     return from_raw(proto, data, size_bytes, owner, out_tensor);
 }
 
-clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data, size_t file_size_bytes,
-                                const tensor_owner *owner, tensor **out_tensor)
+clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data,
+                                size_t file_size_bytes, const tensor_owner *owner,
+                                tensor **out_tensor)
 {
     *out_tensor = NULL;
     return named(proto, resolve(proto, file_data, file_size_bytes, owner, out_tensor));
@@ -454,7 +484,8 @@ clg_status tensor_proto_save(const char *path, const char *name, const tensor *t
     put_int(&head, DATA_TYPE, (uint64_t)t->dtype);
     put_bytes(&head, NAME, name);
     bool strings = t->dtype == CLG_STRING;
-    for (int64_t i = 0; strings && i < t->n_elements; i++) put_bytes(&head, STRING_DATA, tensor_get_string(t, i));
+    for (int64_t i = 0; strings && i < t->n_elements; i++)
+        put_bytes(&head, STRING_DATA, tensor_get_string(t, i));
     if (!strings) {
         put_varint(&head, RAW_DATA << 3 | WIRE_BYTES);
         put_varint(&head, t->size_bytes);

@@ -31,10 +31,12 @@ clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_prot
 
 /* The tensor itself; over the message's memory where `owner` keeps that alive and raw_data is aligned, else a
  * copy. owner may be NULL. Refuses external data. */
-clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner, tensor **out_tensor);
+clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner,
+                                  tensor **out_tensor);
 /* The same for external data, from the whole of the file that location names. */
-clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data, size_t file_size_bytes,
-                                const tensor_owner *owner, tensor **out_tensor);
+clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data,
+                                size_t file_size_bytes, const tensor_owner *owner,
+                                tensor **out_tensor);
 
 /* A .pb file that holds one TensorProto. name, freed by memory_free, may be NULL when it is not wanted. */
 clg_status tensor_proto_load(const char *path, char **out_name, tensor **out_tensor);

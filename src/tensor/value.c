@@ -29,8 +29,8 @@ clg_status value_create_host(tensor *t, clg_value **out_value)
     return CLG_OK;
 }
 
-clg_status value_create_device(const value_device_ops *ops, void *storage, size_t offset_bytes, clg_dtype dtype,
-                               const shape *dims, clg_value **out_value)
+clg_status value_create_device(const value_device_ops *ops, void *storage, size_t offset_bytes,
+                               clg_dtype dtype, const shape *dims, clg_value **out_value)
 {
     char words[SHAPE_TEXT_BYTES];
     int64_t n;
@@ -38,11 +38,13 @@ clg_status value_create_device(const value_device_ops *ops, void *storage, size_
     *out_value = NULL;
     const dtype_info *info = dtype_find(dtype);
     if (!info || info->kind == DTYPE_KIND_STRING) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s cannot be in the memory of a device", dtype_name(dtype));
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s cannot be in the memory of a device",
+                         dtype_name(dtype));
     }
     if (shape_n_elements(dims, &n) != CLG_OK || !dtype_bytes(dtype, n, &size_bytes)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a %s tensor of shape %s is unknown in part or too large",
-                         info->name, shape_text(dims, words));
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a %s tensor of shape %s is unknown in part or too large", info->name,
+                         shape_text(dims, words));
     }
     CLG_TRY(make(CLG_VALUE_TENSOR, dtype, out_value));
     clg_value *value = *out_value;
@@ -66,7 +68,8 @@ clg_status value_create_sequence(clg_dtype dtype, clg_value **out_value)
 static clg_status add_item(clg_value *value, clg_value *item)
 {
     if (item == value || item->depth >= VALUE_MAX_DEPTH) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "values are nested more than %d deep", VALUE_MAX_DEPTH);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "values are nested more than %d deep",
+                         VALUE_MAX_DEPTH);
     }
     CLG_TRY(MEMORY_RESERVE(value->items, value->capacity, value->n_items + 1));
     value->items[value->n_items++] = value_retain(item);
@@ -98,7 +101,8 @@ clg_status value_create_map(tensor *keys, clg_value *values, clg_value **out_val
     *out_value = NULL;
     if ((keys->dtype != CLG_INT64 && keys->dtype != CLG_STRING) || keys->dims.rank != 1 ||
         values->kind != CLG_VALUE_TENSOR || !shape_equal(&keys->dims, &values->dims)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a map takes int64 or string keys and as many values, both of rank 1");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a map takes int64 or string keys and as many values, both of rank 1");
     }
     CLG_TRY(make(CLG_VALUE_MAP, values->dtype, out_value));
     clg_status status = add_item(*out_value, values);
@@ -130,7 +134,10 @@ void value_free(clg_value *value)
 
 size_t value_length(const clg_value *value) { return value->n_items; }
 
-clg_value *value_get(const clg_value *value, size_t i) { return i < value->n_items ? value->items[i] : NULL; }
+clg_value *value_get(const clg_value *value, size_t i)
+{
+    return i < value->n_items ? value->items[i] : NULL;
+}
 
 /* ---- contents --------------------------------------------------------------------------------- */
 
@@ -141,8 +148,9 @@ static clg_status check_copy(const clg_value *value, size_t size_bytes)
     }
     if (size_bytes != value->size_bytes) {
         char words[SHAPE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a %s tensor of shape %s has %zu bytes, not %zu",
-                         dtype_name(value->dtype), shape_text(&value->dims, words), value->size_bytes, size_bytes);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a %s tensor of shape %s has %zu bytes, not %zu", dtype_name(value->dtype),
+                         shape_text(&value->dims, words), value->size_bytes, size_bytes);
     }
     return CLG_OK;
 }
@@ -151,7 +159,8 @@ clg_status value_read(const clg_value *value, void *data, size_t size_bytes)
 {
     CLG_TRY(check_copy(value, size_bytes));
     if (size_bytes == 0) return CLG_OK;
-    if (value->device_ops) return value->device_ops->read(value->storage, value->offset_bytes, data, size_bytes);
+    if (value->device_ops)
+        return value->device_ops->read(value->storage, value->offset_bytes, data, size_bytes);
     memcpy(data, value->host->data, size_bytes);
     return CLG_OK;
 }
@@ -160,7 +169,8 @@ clg_status value_write(clg_value *value, const void *data, size_t size_bytes)
 {
     CLG_TRY(check_copy(value, size_bytes));
     if (size_bytes == 0) return CLG_OK;
-    if (value->device_ops) return value->device_ops->write(value->storage, value->offset_bytes, data, size_bytes);
+    if (value->device_ops)
+        return value->device_ops->write(value->storage, value->offset_bytes, data, size_bytes);
     memcpy(value->host->data, data, size_bytes);
     return CLG_OK;
 }

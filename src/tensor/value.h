@@ -21,7 +21,8 @@ typedef struct value_device_ops {
 struct clg_value {
     refcount refs;
     clg_value_kind kind;
-    clg_dtype dtype; /* of the tensor, of a sequence's or optional's tensors, of a map's values; may be NONE */
+    clg_dtype
+        dtype; /* of the tensor, of a sequence's or optional's tensors, of a map's values; may be NONE */
     /* tensors */
     shape dims;
     int64_t n_elements;
@@ -40,8 +41,8 @@ struct clg_value {
 /* All of these retain what they are given and leave it alone on failure. */
 clg_status value_create_host(tensor *t, clg_value **out_value);
 /* Takes storage over: its release is called at the end, but not when this fails. */
-clg_status value_create_device(const value_device_ops *ops, void *storage, size_t offset_bytes, clg_dtype dtype,
-                               const shape *dims, clg_value **out_value);
+clg_status value_create_device(const value_device_ops *ops, void *storage, size_t offset_bytes,
+                               clg_dtype dtype, const shape *dims, clg_value **out_value);
 /* An empty sequence; dtype may be CLG_DTYPE_NONE. */
 clg_status value_create_sequence(clg_dtype dtype, clg_value **out_value);
 /* Before the sequence is shared. INVALID_ARGUMENT beyond VALUE_MAX_DEPTH. */

@@ -32,12 +32,13 @@ void zip_close(zip_archive *archive);
 typedef struct zip_stream {
     const zip_entry *entry;
     z_stream inflater;
-    bool is_open; /* the inflater is */
+    bool is_open;           /* the inflater is */
     size_t n_read, n_taken; /* bytes given out; packed bytes given to the inflater */
     uint32_t crc;
 } zip_stream;
 clg_status zip_stream_open(const zip_entry *entry, zip_stream *out_stream);
-clg_status zip_stream_read(zip_stream *stream, void *out_data, size_t size_bytes); /* all of them or an error */
+clg_status zip_stream_read(zip_stream *stream, void *out_data,
+                           size_t size_bytes);    /* all of them or an error */
 clg_status zip_stream_finish(zip_stream *stream); /* the end is here and the CRC holds */
 void zip_stream_close(zip_stream *stream);
 
@@ -46,7 +47,8 @@ typedef struct zip_writer {
     file_writer file;
     text directory;
     size_t n_entries;
-    uint64_t zip64_from; /* sizes, offsets and counts from here on are written as zip64; tests lower it */
+    uint64_t
+        zip64_from; /* sizes, offsets and counts from here on are written as zip64; tests lower it */
     bool compress;
     z_stream deflater;
     bool is_open; /* the deflater is */

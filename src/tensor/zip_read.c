@@ -20,7 +20,10 @@
 /* No deflate stream expands more: a match of 258 bytes in two bits. */
 #define DEFLATE_MOST ((size_t)1032)
 
-static clg_status damaged(const char *what) { return error_set(CLG_ERROR_IO, "damaged ZIP file: %s", what); }
+static clg_status damaged(const char *what)
+{
+    return error_set(CLG_ERROR_IO, "damaged ZIP file: %s", what);
+}
 
 static uint64_t little(const uint8_t *data, unsigned n_bytes)
 {
@@ -40,7 +43,8 @@ typedef struct directory {
 /* The end record is the last thing in a file but for a comment, whose length it knows. */
 static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
 {
-    for (size_t comment = 0; comment <= UINT16_MAX && comment + END_BYTES <= size_bytes; comment++) {
+    for (size_t comment = 0; comment <= UINT16_MAX && comment + END_BYTES <= size_bytes;
+         comment++) {
         const uint8_t *at = data + size_bytes - END_BYTES - comment;
         if (little(at, 4) == 0x06054b50 && little(at + 20, 2) == comment) return at;
     }
@@ -54,7 +58,8 @@ static clg_status read_end64(const uint8_t *data, size_t end_offset, uint64_t nu
     const uint8_t *locator = data + end_offset - LOCATOR_BYTES;
     uint64_t offset = little(locator + 8, 8), limit = end_offset - LOCATOR_BYTES;
     if (little(locator, 4) != 0x07064b50) return damaged("the zip64 locator is missing");
-    if (offset > limit || limit - offset < END64_BYTES) return damaged("the zip64 directory is missing");
+    if (offset > limit || limit - offset < END64_BYTES)
+        return damaged("the zip64 directory is missing");
     const uint8_t *end = data + offset;
     if (little(end, 4) != 0x06064b50) return damaged("the zip64 directory is missing");
     numbers[0] = little(end + 32, 8);
@@ -75,8 +80,10 @@ static clg_status find_directory(const uint8_t *data, size_t size_bytes, directo
     if (numbers[0] == UINT16_MAX || numbers[1] == UINT32_MAX || numbers[2] == UINT32_MAX) {
         CLG_TRY(read_end64(data, end_offset, numbers));
     }
-    if (numbers[2] > end_offset || numbers[1] > end_offset - numbers[2]) return damaged("the directory lies outside");
-    if (numbers[0] > numbers[1] / CENTRAL_BYTES) return damaged("the directory is too small for its entries");
+    if (numbers[2] > end_offset || numbers[1] > end_offset - numbers[2])
+        return damaged("the directory lies outside");
+    if (numbers[0] > numbers[1] / CENTRAL_BYTES)
+        return damaged("the directory is too small for its entries");
     *out = (directory){.file = data,
                        .offset = (size_t)numbers[2],
                        .size_bytes = (size_t)numbers[1],
@@ -109,8 +116,8 @@ static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numb
 }
 
 /* The entry's data, behind a local header that names it again. */
-static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *name, size_t n_name, uint64_t packed_bytes,
-                         const uint8_t **out_packed)
+static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *name, size_t n_name,
+                         uint64_t packed_bytes, const uint8_t **out_packed)
 {
     size_t limit = dir->offset;
     if (offset > limit || limit - offset < LOCAL_BYTES) return damaged("an entry lies outside");
@@ -129,27 +136,31 @@ static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *n
 }
 
 /* One record of n_bytes at most; tells its length. */
-static clg_status read_entry(const directory *dir, const uint8_t *record, size_t n_bytes, zip_entry *out_entry,
-                             size_t *out_record_bytes)
+static clg_status read_entry(const directory *dir, const uint8_t *record, size_t n_bytes,
+                             zip_entry *out_entry, size_t *out_record_bytes)
 {
     *out_entry = (zip_entry){0};
-    if (n_bytes < CENTRAL_BYTES || little(record, 4) != 0x02014b50) return damaged("the directory is broken");
+    if (n_bytes < CENTRAL_BYTES || little(record, 4) != 0x02014b50)
+        return damaged("the directory is broken");
     size_t n_name = (size_t)little(record + 28, 2), n_extra = (size_t)little(record + 30, 2);
     size_t total = CENTRAL_BYTES + n_name + n_extra + (size_t)little(record + 32, 2);
     if (total > n_bytes) return damaged("the directory is cut off");
     const uint8_t *name = record + CENTRAL_BYTES;
-    if (n_name == 0 || memchr(name, '\0', n_name)) return damaged("an entry's name is empty or has a NUL");
+    if (n_name == 0 || memchr(name, '\0', n_name))
+        return damaged("an entry's name is empty or has a NUL");
     if (little(record + 8, 2) & 1) return error_set(CLG_ERROR_IO, "the ZIP file is encrypted");
 
     uint64_t numbers[3] = {little(record + 24, 4), little(record + 20, 4), little(record + 42, 4)};
     CLG_TRY(read_extra(name + n_name, n_extra, numbers));
-    if (numbers[0] > SIZE_MAX / 2 || numbers[1] > SIZE_MAX / 2) return damaged("an entry is too large to address");
+    if (numbers[0] > SIZE_MAX / 2 || numbers[1] > SIZE_MAX / 2)
+        return damaged("an entry is too large to address");
     zip_entry entry = {.method = (uint16_t)little(record + 10, 2),
                        .crc = (uint32_t)little(record + 16, 4),
                        .size_bytes = (size_t)numbers[0],
                        .packed_bytes = (size_t)numbers[1]};
     CLG_TRY(locate(dir, numbers[2], name, n_name, numbers[1], &entry.packed));
-    if (entry.method == 0 && entry.size_bytes != entry.packed_bytes) return damaged("an entry has two sizes");
+    if (entry.method == 0 && entry.size_bytes != entry.packed_bytes)
+        return damaged("an entry has two sizes");
     if (entry.method == 8 && entry.size_bytes / DEFLATE_MOST > entry.packed_bytes) {
         return damaged("an entry announces more than it can expand to");
     }
@@ -177,7 +188,8 @@ clg_status zip_open(const void *data, size_t size_bytes, zip_archive *out_archiv
         out_archive->n = i + 1;
         record += record_bytes;
         if (map_get_string(&names, entry->name) != MAP_NONE) {
-            status = error_set(CLG_ERROR_IO, "damaged ZIP file: two entries are called '%s'", entry->name);
+            status = error_set(CLG_ERROR_IO, "damaged ZIP file: two entries are called '%s'",
+                               entry->name);
             goto fail;
         }
         CLG_TRY_GOTO(map_set_string(&names, entry->name, i), fail);
@@ -216,18 +228,22 @@ clg_status zip_stream_open(const zip_entry *entry, zip_stream *out_stream)
     *out_stream = (zip_stream){.entry = entry};
     if (entry->method == 0) return CLG_OK;
     if (entry->method != 8) {
-        return error_set(CLG_ERROR_IO, "entry '%s' is packed by method %d; only stored and deflated ones are read",
-                         entry->name, entry->method);
+        return error_set(
+            CLG_ERROR_IO,
+            "entry '%s' is packed by method %d; only stored and deflated ones are read",
+            entry->name, entry->method);
     }
     out_stream->inflater.zalloc = zip_alloc;
     out_stream->inflater.zfree = zip_free;
-    if (inflateInit2(&out_stream->inflater, -MAX_WBITS) != Z_OK) return error_no_memory(sizeof(z_stream));
+    if (inflateInit2(&out_stream->inflater, -MAX_WBITS) != Z_OK)
+        return error_no_memory(sizeof(z_stream));
     out_stream->is_open = true;
     return CLG_OK;
 }
 
 /* Inflates until the buffer is full; what comes of it in *out_result is zlib's. */
-static void inflate_into(zip_stream *stream, uint8_t *data, size_t size_bytes, size_t *out_n, int *out_result)
+static void inflate_into(zip_stream *stream, uint8_t *data, size_t size_bytes, size_t *out_n,
+                         int *out_result)
 {
     z_stream *z = &stream->inflater;
     *out_n = 0;
@@ -250,7 +266,8 @@ clg_status zip_stream_read(zip_stream *stream, void *out_data, size_t size_bytes
 {
     const zip_entry *entry = stream->entry;
     if (size_bytes == 0) return CLG_OK;
-    if (size_bytes > entry->size_bytes - stream->n_read) return damaged("an entry is shorter than its contents say");
+    if (size_bytes > entry->size_bytes - stream->n_read)
+        return damaged("an entry is shorter than its contents say");
     if (entry->method == 0) {
         memcpy(out_data, entry->packed + stream->n_read, size_bytes);
     } else {
@@ -259,7 +276,8 @@ clg_status zip_stream_read(zip_stream *stream, void *out_data, size_t size_bytes
         inflate_into(stream, out_data, size_bytes, &n, &result);
         if (result == Z_MEM_ERROR) return error_no_memory(sizeof(z_stream));
         if (n < size_bytes) {
-            return error_set(CLG_ERROR_IO, "damaged ZIP file: entry '%s' cannot be unpacked", entry->name);
+            return error_set(CLG_ERROR_IO, "damaged ZIP file: entry '%s' cannot be unpacked",
+                             entry->name);
         }
     }
     stream->n_read += size_bytes;
@@ -278,9 +296,12 @@ clg_status zip_stream_finish(zip_stream *stream)
         inflate_into(stream, &more, 1, &n, &result); /* nothing may come but the end mark */
         at_end = n == 0 && result == Z_STREAM_END && stream->n_taken == entry->packed_bytes;
     }
-    if (!at_end) return error_set(CLG_ERROR_IO, "damaged ZIP file: entry '%s' does not end as announced", entry->name);
+    if (!at_end)
+        return error_set(CLG_ERROR_IO, "damaged ZIP file: entry '%s' does not end as announced",
+                         entry->name);
     if (stream->crc != entry->crc) {
-        return error_set(CLG_ERROR_IO, "damaged ZIP file: the checksum of entry '%s' does not hold", entry->name);
+        return error_set(CLG_ERROR_IO, "damaged ZIP file: the checksum of entry '%s' does not hold",
+                         entry->name);
     }
     return CLG_OK;
 }

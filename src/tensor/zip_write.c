@@ -34,8 +34,8 @@ clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writ
     out_writer->deflater.zalloc = zip_alloc;
     out_writer->deflater.zfree = zip_free;
     if (out_writer->buffer) {
-        int result = deflateInit2(&out_writer->deflater, Z_DEFAULT_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL,
-                                  Z_DEFAULT_STRATEGY);
+        int result = deflateInit2(&out_writer->deflater, Z_DEFAULT_COMPRESSION, Z_DEFLATED,
+                                  -MAX_WBITS, MAX_MEM_LEVEL, Z_DEFAULT_STRATEGY);
         out_writer->is_open = result == Z_OK;
         status = out_writer->is_open ? CLG_OK : error_no_memory(sizeof(z_stream));
     }
@@ -66,7 +66,8 @@ static void format_local(const zip_writer *w, text *out)
 
 clg_status zip_writer_begin(zip_writer *writer, const char *name)
 {
-    if (strlen(name) > UINT16_MAX) return error_set(CLG_ERROR_INVALID_ARGUMENT, "a name is too long for a ZIP file");
+    if (strlen(name) > UINT16_MAX)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "a name is too long for a ZIP file");
     memory_free(writer->name);
     writer->name = memory_strdup(name);
     if (!writer->name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -77,7 +78,8 @@ clg_status zip_writer_begin(zip_writer *writer, const char *name)
     text_init(&header, 0);
     format_local(writer, &header);
     clg_status status = header.status;
-    if (status == CLG_OK) status = file_writer_append(&writer->file, header.data, header.size_bytes);
+    if (status == CLG_OK)
+        status = file_writer_append(&writer->file, header.data, header.size_bytes);
     text_deinit(&header);
     return status;
 }
@@ -89,7 +91,8 @@ static clg_status append_packed(zip_writer *writer, const void *data, size_t siz
 }
 
 /* Feeds the deflater and writes what comes out; flush is Z_NO_FLUSH or Z_FINISH. */
-static clg_status deflate_some(zip_writer *writer, const uint8_t *data, size_t size_bytes, int flush)
+static clg_status deflate_some(zip_writer *writer, const uint8_t *data, size_t size_bytes,
+                               int flush)
 {
     z_stream *z = &writer->deflater;
     z->next_in = (Bytef *)(uintptr_t)data;
@@ -155,13 +158,15 @@ clg_status zip_writer_end(zip_writer *writer)
 {
     if (writer->compress) {
         CLG_TRY(deflate_some(writer, NULL, 0, Z_FINISH));
-        if (deflateReset(&writer->deflater) != Z_OK) return error_set(CLG_ERROR_INTERNAL, "zlib refuses to go on");
+        if (deflateReset(&writer->deflater) != Z_OK)
+            return error_set(CLG_ERROR_INTERNAL, "zlib refuses to go on");
     }
     text header;
     text_init(&header, 0);
     format_local(writer, &header);
     clg_status status = header.status;
-    if (status == CLG_OK) status = file_writer_patch(&writer->file, writer->start, header.data, header.size_bytes);
+    if (status == CLG_OK)
+        status = file_writer_patch(&writer->file, writer->start, header.data, header.size_bytes);
     text_deinit(&header);
     CLG_TRY(status);
     format_central(writer);
@@ -173,7 +178,8 @@ clg_status zip_writer_end(zip_writer *writer)
 static void format_end(zip_writer *w, text *out)
 {
     uint64_t n = w->n_entries, size_bytes = w->directory.size_bytes, offset = w->file.size_bytes;
-    bool large = n >= UINT16_MAX || n >= w->zip64_from || size_bytes >= w->zip64_from || offset >= w->zip64_from;
+    bool large = n >= UINT16_MAX || n >= w->zip64_from || size_bytes >= w->zip64_from ||
+                 offset >= w->zip64_from;
     if (large) {
         put(out, 4, 0x06064b50);
         put(out, 8, 44); /* bytes that follow */
@@ -206,7 +212,9 @@ clg_status zip_writer_commit(zip_writer *writer)
     text_init(&end, 0);
     format_end(writer, &end);
     clg_status status = end.status;
-    if (status == CLG_OK) status = file_writer_append(&writer->file, writer->directory.data, writer->directory.size_bytes);
+    if (status == CLG_OK)
+        status =
+            file_writer_append(&writer->file, writer->directory.data, writer->directory.size_bytes);
     if (status == CLG_OK) status = file_writer_append(&writer->file, end.data, end.size_bytes);
     if (status == CLG_OK) status = file_writer_commit(&writer->file);
     text_deinit(&end);

@@ -24,7 +24,8 @@ uint8_t *bytes_from_hex(const char *hex, size_t *out_n)
     *out_n = strlen(hex) / 2;
     uint8_t *bytes = malloc(*out_n > 0 ? *out_n : 1);
     assert_non_null(bytes);
-    for (size_t i = 0; i < *out_n; i++) bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
+    for (size_t i = 0; i < *out_n; i++)
+        bytes[i] = (uint8_t)(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
     return bytes;
 }
 

@@ -109,7 +109,7 @@ size_t ocl_platforms_each(const ocl_context_options *options, ocl_platforms_body
 static clg_status run_axpy(ocl_queue *q, ocl_kernel *k, ocl_buffer *b, float a, size_t n, size_t local, float *y)
 {
     const uint64_t global_size = n, local_size = local;
-    CLG_TRY(ocl_queue_write(q, b, 0, y, n * sizeof *y, false));
+    CLG_TRY(ocl_queue_write(q, b, 0, y, n * sizeof *y, true));
     CLG_TRY(ocl_kernel_set_buffer(k, 0, b));
     CLG_TRY(ocl_kernel_set_bytes(k, 1, sizeof a, &a));
     CLG_TRY(ocl_queue_launch(q, k, 1, &global_size, &local_size));

@@ -6,7 +6,7 @@
 
 #include "support/unit.h"
 
-#include <CL/cl.h>
+#include <clgraph/opencl.h>
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
 #include "caps/caps.h"
 
 /* NVIDIA */
-extern const device_record recorded_rtx3080, recorded_rtx3080_laptop, recorded_rtx4070,
-    recorded_h100;
+extern const device_record recorded_rtx3080, recorded_rtx3080_ti, recorded_rtx3080_laptop,
+    recorded_rtx4070, recorded_h100;
 extern const device_record recorded_gtx480; /* a driver of 2012: OpenCL 1.1 */
 /* AMD: ROCm, Windows, and drivers before both */
 extern const device_record recorded_gfx1100, recorded_gfx90a, recorded_gfx90c,

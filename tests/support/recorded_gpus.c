@@ -29,6 +29,17 @@ const device_record recorded_rtx3080 = {
     .cache_bytes = 1949696,
 };
 
+const device_record recorded_rtx3080_ti = {
+    NVIDIA("12.2.148"),
+    .name = "NVIDIA GeForce RTX 3080 Ti",
+    .driver_version = "535.183.01",
+    .uuid = {0x9e, 0x70, 0x25, 0xb1, 0xd4, 0x38, 0x42, 0x9c, 0x3a, 0x5f, 0xe6, 0x01, 0xb7, 0x8d,
+             0x4c, 0x01},
+    RECORDED_PCI(8, 0),
+    RECORDED_UNITS(80, 1665),
+    RECORDED_MEMORY(12635340800, 3158835200, 49152),
+};
+
 const device_record recorded_rtx3080_laptop = {
     NVIDIA("11.6.134"),
     .name = "NVIDIA GeForce RTX 3080 Laptop GPU",

@@ -10,6 +10,7 @@
 
 const device_record *const recorded_devices[] = {
     &recorded_rtx3080,
+    &recorded_rtx3080_ti,
     &recorded_rtx3080_laptop,
     &recorded_rtx4070,
     &recorded_h100,
@@ -53,6 +54,7 @@ const recording recordings[] = {
     {"nothing", {{0}}},
     {"nvidia", {{&recorded_rtx3080, 0, 0, 0}}},
     {"nvidia twins", {{&recorded_rtx3080, 0, 0, 0}, {&recorded_rtx3080, 0, 1, 1}}},
+    {"nvidia 3080 and 3080 ti", {{&recorded_rtx3080, 0, 0, 0}, {&recorded_rtx3080_ti, 0, 1, 0}}},
     {"nvidia h100",
      {{&recorded_h100, 0, 0, 0},
       {&recorded_h100, 0, 1, 1},

@@ -21,7 +21,7 @@ static char folder[PATH_BYTES];
 static struct kept_path {
     struct kept_path *next;
     char path[];
-} *kept_paths;
+} * kept_paths;
 
 static void remove_tree(const char *path)
 {
@@ -56,7 +56,8 @@ const char *scratch_folder(void)
 {
     if (folder[0]) return folder;
     const char *base = getenv("TMPDIR");
-    (void)snprintf(folder, sizeof folder, "%s/clgraph-test-XXXXXX", base && base[0] ? base : "/tmp");
+    (void)snprintf(folder, sizeof folder, "%s/clgraph-test-XXXXXX",
+                   base && base[0] ? base : "/tmp");
     assert_non_null(mkdtemp(folder));
     (void)atexit(remove_folder);
     return folder;

@@ -32,6 +32,7 @@ static void caps__knows_the_recorded_devices(void **state)
     } cases[] = {
         {&recorded_rtx3080, PLATFORM_NVIDIA, DISCRETE, SIMT, 4, false,
          "id:nvidia:5c119a3e-07d2-4b6f-9120-8e331f64aa01"},
+        {&recorded_rtx3080_ti, PLATFORM_NVIDIA, DISCRETE, SIMT, 4, false, NULL},
         {&recorded_rtx3080_laptop, PLATFORM_NVIDIA, DISCRETE, SIMT, 4, false,
          "id:nvidia:808d8c70-1aef-49f3-cc51-44aaea760720"},
         {&recorded_rtx4070, PLATFORM_NVIDIA, DISCRETE, SIMT, 4, false, NULL},

@@ -22,15 +22,20 @@ static double reference(uint16_t code, int exponent_bits, int mantissa_bits)
     return sign * ldexp(1.0 + mantissa, exponent - bias);
 }
 
-static bool same(double a, double b) { return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b); }
+static bool same(double a, double b)
+{
+    return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
+}
 
 static void half__all_codes_decode_and_return(void **state)
 {
     (void)state;
     for (uint32_t code = 0; code < 65536; code++) {
         float half = half_to_float((uint16_t)code), brain = bfloat16_to_float((uint16_t)code);
-        if (!same(half, reference((uint16_t)code, 5, 10))) fail_msg("half %04x gives %g", code, (double)half);
-        if (!same(brain, reference((uint16_t)code, 8, 7))) fail_msg("bfloat16 %04x gives %g", code, (double)brain);
+        if (!same(half, reference((uint16_t)code, 5, 10)))
+            fail_msg("half %04x gives %g", code, (double)half);
+        if (!same(brain, reference((uint16_t)code, 8, 7)))
+            fail_msg("bfloat16 %04x gives %g", code, (double)brain);
         assert_int_equal(half_from_float(half), code); /* payloads of NaN included */
         assert_int_equal(bfloat16_from_float(brain), code);
     }
@@ -59,7 +64,8 @@ static void half__rounds_to_nearest_even(void **state)
     }
     /* Subnormal floats lie below the finest step of bfloat16, so its neighbours are checked from normal ones. */
     for (uint16_t code = 0x80; code < 0x7f7f; code++) {
-        check_rounding(code, reference(code, 8, 7), reference((uint16_t)(code + 1), 8, 7), bfloat16_from_float);
+        check_rounding(code, reference(code, 8, 7), reference((uint16_t)(code + 1), 8, 7),
+                       bfloat16_from_float);
     }
 }
 
@@ -105,14 +111,17 @@ static void minifloat__known_values(void **state)
         float value;
     } rows[] = {
         /* From the tables of the papers and of ONNX's float8 page. */
-        {CLG_FLOAT8E4M3FN, 0x7e, 448.0f},     {CLG_FLOAT8E4M3FN, 0x01, 0x1p-9f},    {CLG_FLOAT8E4M3FN, 0x38, 1.0f},
-        {CLG_FLOAT8E4M3FN, 0x08, 0x1p-6f},    {CLG_FLOAT8E4M3FN, 0xb8, -1.0f},      {CLG_FLOAT8E4M3FNUZ, 0x7f, 240.0f},
-        {CLG_FLOAT8E4M3FNUZ, 0x01, 0x1p-10f}, {CLG_FLOAT8E4M3FNUZ, 0x40, 1.0f},     {CLG_FLOAT8E5M2, 0x7b, 57344.0f},
-        {CLG_FLOAT8E5M2, 0x01, 0x1p-16f},     {CLG_FLOAT8E5M2, 0x3c, 1.0f},         {CLG_FLOAT8E5M2FNUZ, 0x7f, 57344.0f},
-        {CLG_FLOAT8E5M2FNUZ, 0x01, 0x1p-17f}, {CLG_FLOAT8E5M2FNUZ, 0x40, 1.0f},     {CLG_FLOAT4E2M1, 0x01, 0.5f},
-        {CLG_FLOAT4E2M1, 0x02, 1.0f},         {CLG_FLOAT4E2M1, 0x03, 1.5f},         {CLG_FLOAT4E2M1, 0x07, 6.0f},
-        {CLG_FLOAT4E2M1, 0x0d, -3.0f},        {CLG_FLOAT8E8M0, 0x7f, 1.0f},         {CLG_FLOAT8E8M0, 0x00, 0x1p-127f},
-        {CLG_FLOAT8E8M0, 0xfe, 0x1p127f},
+        {CLG_FLOAT8E4M3FN, 0x7e, 448.0f},     {CLG_FLOAT8E4M3FN, 0x01, 0x1p-9f},
+        {CLG_FLOAT8E4M3FN, 0x38, 1.0f},       {CLG_FLOAT8E4M3FN, 0x08, 0x1p-6f},
+        {CLG_FLOAT8E4M3FN, 0xb8, -1.0f},      {CLG_FLOAT8E4M3FNUZ, 0x7f, 240.0f},
+        {CLG_FLOAT8E4M3FNUZ, 0x01, 0x1p-10f}, {CLG_FLOAT8E4M3FNUZ, 0x40, 1.0f},
+        {CLG_FLOAT8E5M2, 0x7b, 57344.0f},     {CLG_FLOAT8E5M2, 0x01, 0x1p-16f},
+        {CLG_FLOAT8E5M2, 0x3c, 1.0f},         {CLG_FLOAT8E5M2FNUZ, 0x7f, 57344.0f},
+        {CLG_FLOAT8E5M2FNUZ, 0x01, 0x1p-17f}, {CLG_FLOAT8E5M2FNUZ, 0x40, 1.0f},
+        {CLG_FLOAT4E2M1, 0x01, 0.5f},         {CLG_FLOAT4E2M1, 0x02, 1.0f},
+        {CLG_FLOAT4E2M1, 0x03, 1.5f},         {CLG_FLOAT4E2M1, 0x07, 6.0f},
+        {CLG_FLOAT4E2M1, 0x0d, -3.0f},        {CLG_FLOAT8E8M0, 0x7f, 1.0f},
+        {CLG_FLOAT8E8M0, 0x00, 0x1p-127f},    {CLG_FLOAT8E8M0, 0xfe, 0x1p127f},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_true(minifloat_to_float(rows[i].dtype, rows[i].code) == rows[i].value);
@@ -129,8 +138,8 @@ static void minifloat__known_values(void **state)
 static void minifloat__all_codes_return_and_rounding_is_nearest(void **state)
 {
     (void)state;
-    static const clg_dtype dtypes[] = {CLG_FLOAT8E4M3FN, CLG_FLOAT8E4M3FNUZ, CLG_FLOAT8E5M2, CLG_FLOAT8E5M2FNUZ,
-                                       CLG_FLOAT4E2M1};
+    static const clg_dtype dtypes[] = {CLG_FLOAT8E4M3FN, CLG_FLOAT8E4M3FNUZ, CLG_FLOAT8E5M2,
+                                       CLG_FLOAT8E5M2FNUZ, CLG_FLOAT4E2M1};
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
         int n_codes = dtypes[d] == CLG_FLOAT4E2M1 ? 16 : 256;
         float largest = 0.0f;
@@ -145,18 +154,24 @@ static void minifloat__all_codes_return_and_rounding_is_nearest(void **state)
             float high = minifloat_to_float(dtypes[d], (uint8_t)(code + 1));
             if (!isfinite(low) || !isfinite(high)) continue;
             float middle = (low + high) / 2;
-            assert_int_equal(minifloat_from_float(dtypes[d], middle), code % 2 == 0 ? code : code + 1);
+            assert_int_equal(minifloat_from_float(dtypes[d], middle),
+                             code % 2 == 0 ? code : code + 1);
             assert_int_equal(minifloat_from_float(dtypes[d], nextafterf(middle, 0.0f)), code);
-            assert_int_equal(minifloat_from_float(dtypes[d], nextafterf(middle, INFINITY)), code + 1);
+            assert_int_equal(minifloat_from_float(dtypes[d], nextafterf(middle, INFINITY)),
+                             code + 1);
         }
         /* Saturation, as ONNX Cast does by default. */
-        assert_true(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], 1e30f)) == largest);
-        assert_true(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], -INFINITY)) == -largest);
+        assert_true(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], 1e30f)) ==
+                    largest);
+        assert_true(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], -INFINITY)) ==
+                    -largest);
         if (dtypes[d] != CLG_FLOAT4E2M1) {
             assert_true(isnan(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], NAN))));
         }
         bool unsigned_zero = dtypes[d] == CLG_FLOAT8E4M3FNUZ || dtypes[d] == CLG_FLOAT8E5M2FNUZ;
-        assert_int_equal(!signbit(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], -0.0f))), unsigned_zero);
+        assert_int_equal(
+            !signbit(minifloat_to_float(dtypes[d], minifloat_from_float(dtypes[d], -0.0f))),
+            unsigned_zero);
     }
 }
 
@@ -164,7 +179,9 @@ static void minifloat__scales_round_up(void **state)
 {
     (void)state;
     for (int code = 0; code < 255; code++) {
-        assert_int_equal(minifloat_from_float(CLG_FLOAT8E8M0, minifloat_to_float(CLG_FLOAT8E8M0, (uint8_t)code)), code);
+        assert_int_equal(
+            minifloat_from_float(CLG_FLOAT8E8M0, minifloat_to_float(CLG_FLOAT8E8M0, (uint8_t)code)),
+            code);
     }
     assert_int_equal(minifloat_from_float(CLG_FLOAT8E8M0, 1.01f), 128);
     assert_int_equal(minifloat_from_float(CLG_FLOAT8E8M0, 3.0f), 129);

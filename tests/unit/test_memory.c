@@ -44,7 +44,8 @@ static void memory__refuses_sizes_that_overflow(void **state)
     assert_null(memory_strndup("x", SIZE_MAX));
     void *items = NULL;
     size_t capacity = 0;
-    assert_int_equal(memory_reserve(&items, &capacity, SIZE_MAX / 2, 16), CLG_ERROR_OUT_OF_HOST_MEMORY);
+    assert_int_equal(memory_reserve(&items, &capacity, SIZE_MAX / 2, 16),
+                     CLG_ERROR_OUT_OF_HOST_MEMORY);
     assert_null(items);
     assert_int_equal(capacity, 0);
 }
@@ -144,7 +145,8 @@ static clg_status use_arena(void *user)
     (void)user;
     arena a = {0};
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (arena_alloc(&a, 100, 1) && arena_alloc(&a, 5000, 1) && arena_printf(&a, "%5000s", "")) status = CLG_OK;
+    if (arena_alloc(&a, 100, 1) && arena_alloc(&a, 5000, 1) && arena_printf(&a, "%5000s", ""))
+        status = CLG_OK;
     arena_deinit(&a);
     return status;
 }

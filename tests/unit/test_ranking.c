@@ -92,9 +92,32 @@ static void ranking__goes_by_speed_then_memory(void **state)
     assert_int_equal(taken_of(&b, &a), 0);
     a.max_clock_mhz = 0, b.max_clock_mhz = 1000; /* not told */
     assert_int_equal(taken_of(&a, &b), 0);
+    a = b = recorded_adreno; /* equal but for whose driver it is, and not in the order of names */
+    b.platform_name = "Portable Computing Language";
+    assert_int_equal(taken_of(&a, &b), 0);
+    assert_int_equal(taken_of(&b, &a), 1);
+    a = recorded_gfx1100, b = recorded_rtx3080;
     a.compute_units = b.compute_units = UINT32_MAX; /* no overflow */
     a.max_clock_mhz = UINT32_MAX, b.max_clock_mhz = UINT32_MAX - 1;
     assert_int_equal(taken_of(&a, &b), 0);
+}
+
+static void ranking__puts_software_last(void **state)
+{
+    (void)state;
+    device_record many = recorded_llvmpipe; /* as llvmpipe shows a large machine */
+    many.compute_units = 256;
+    many.max_clock_mhz = 5000;
+    assert_int_equal(taken_of(&many, &recorded_pocl_xeon), 1);
+    assert_int_equal(taken_of(&many, &recorded_uhd620), 1);
+    device_record oddity =
+        recorded_intel_fpga_emulator; /* auto takes neither: the software stays */
+    device_record records[2] = {many, oddity};
+    device_caps *caps;
+    records[1].platform_index = 1;
+    assert_ok(caps_derive(records, 2, &caps));
+    assert_true(caps[0].is_default && caps[1].never_auto);
+    device_caps_free(caps, 2);
 }
 
 static void ranking__tells_one_card_from_two(void **state)
@@ -106,6 +129,10 @@ static void ranking__tells_one_card_from_two(void **state)
     mesa.pci_bus = vendor.pci_bus;
     assert_true(identity_same_card(&vendor, &mesa));
     mesa.pci_domain = 1;
+    assert_false(identity_same_card(&vendor, &mesa));
+    mesa.pci_domain = 0, mesa.pci_device = 1;
+    assert_false(identity_same_card(&vendor, &mesa));
+    mesa.pci_device = 0, mesa.pci_function = 1;
     assert_false(identity_same_card(&vendor, &mesa));
     /* by UUID, addresses differing */
     memcpy(mesa.uuid, vendor.uuid, sizeof mesa.uuid);
@@ -124,6 +151,20 @@ static void ranking__tells_one_card_from_two(void **state)
     partition.device_index = 1;
     partition.uuid[0] ^= 1;
     assert_false(identity_same_card(&vendor, &partition));
+}
+
+/* A processor is no second sight of the GPU in it. */
+static void ranking__keeps_processors_apart_from_cards(void **state)
+{
+    (void)state;
+    device_record records[2] = {recorded_intel_cpu, recorded_rusticl_iris};
+    device_caps *caps;
+    records[0].has_pci = true;
+    records[0].pci_device = records[1].pci_device;
+    records[1].platform_index = 1;
+    assert_ok(caps_derive(records, 2, &caps));
+    assert_true(!caps[0].never_auto && !caps[1].never_auto && caps[1].is_default);
+    device_caps_free(caps, 2);
 }
 
 /* The vendor's driver that cannot be used does not stand in the way of the other. */
@@ -287,7 +328,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranking__gives_reasons),
         cmocka_unit_test(ranking__goes_by_speed_then_memory),
+        cmocka_unit_test(ranking__puts_software_last),
         cmocka_unit_test(ranking__tells_one_card_from_two),
+        cmocka_unit_test(ranking__keeps_processors_apart_from_cards),
         cmocka_unit_test(ranking__takes_the_other_driver_when_the_vendor_s_is_broken),
         cmocka_unit_test(ranking__holds_on_any_machine),
     };

@@ -161,6 +161,9 @@ static const selector_case cases[] = {
     {"nvidia", "CUDA", "0:0", NULL},
     {"nvidia", "4090",
      "!no device matches '4090'; there is: 0:0 NVIDIA GeForce RTX 3080 (NVIDIA CUDA)", NULL},
+    {"nvidia 3080 and 3080 ti", "3080", "0:1", NULL},
+    {"nvidia 3080 and 3080 ti", "nvidia geforce rtx 3080", "0:0", NULL},
+    {"nvidia 3080 and 3080 ti", "NVIDIA GeForce RTX 3080#1", "!matches 1 device", NULL},
     {"rocm", "7900", "0:0", NULL},
     {"rocm", "gfx1100", "0:0", NULL},
     {"rocm", "AMD Radeon RX 7900 XTX", "0:0", NULL},
@@ -197,6 +200,7 @@ static const selector_case cases[] = {
      NULL},
     {"rusticl apu and card", "(radeonsi, navi31, LLVM 17.0.6, DRM 3.57, 6.9.7)", "0:1", NULL},
     {"rusticl apu and card", "radeonsi, navi31", "0:1", NULL},
+    {"rusticl apu and card", "radeonsi, raphael_mendocino", "0:0", NULL},
     {"rusticl apu and card", "radeonsi, navi31,0:0", "0:1 0:0", NULL},
     {"rusticl apu and card", "0:0,radeonsi, navi31,0:0", "0:0 0:1", NULL},
     /* lists */
@@ -261,6 +265,7 @@ static void select_text(const machine *m, const char *selector, const char *fall
         assert_int_equal(n, 0);
         assert_true(*error_hint_text());
         text_printf(t, "!%s", error_text());
+        return;
     }
     for (size_t i = 0; i < n; i++)
         text_printf(t, "%s%s", i > 0 ? " " : "", m->caps[indices[i]].selector);

@@ -21,11 +21,13 @@ static void shape__make_refuses(void **state)
 {
     (void)state;
     shape s;
-    const int64_t nine[9] = {0}, negative[] = {2, -2}, huge[] = {INT64_MAX, 2}, hidden[] = {0, INT64_MAX, 2};
+    const int64_t nine[9] = {0}, negative[] = {2, -2}, huge[] = {INT64_MAX, 2},
+                  hidden[] = {0, INT64_MAX, 2};
     assert_error(shape_make(9, nine, &s), CLG_ERROR_INVALID_ARGUMENT, "rank of 9");
     assert_int_equal(s.rank, RANK_UNKNOWN);
     assert_error(shape_make(SIZE_MAX, nine, &s), CLG_ERROR_INVALID_ARGUMENT, "rank");
-    assert_error(shape_make(2, negative, &s), CLG_ERROR_INVALID_ARGUMENT, "dimension 1 is negative: -2");
+    assert_error(shape_make(2, negative, &s), CLG_ERROR_INVALID_ARGUMENT,
+                 "dimension 1 is negative: -2");
     assert_error(shape_make(2, huge, &s), CLG_ERROR_INVALID_ARGUMENT, "more elements");
     assert_error(shape_make(3, hidden, &s), CLG_ERROR_INVALID_ARGUMENT, "more elements");
     assert_error(shape_make(1, NULL, &s), CLG_ERROR_INVALID_ARGUMENT, "missing");
@@ -118,7 +120,8 @@ static void shape__broadcast_table(void **state)
             }
         }
     }
-    shape a = make(2, (int64_t[]){(int64_t)1 << 40, 1}), b = make(2, (int64_t[]){1, (int64_t)1 << 40}), out;
+    shape a = make(2, (int64_t[]){(int64_t)1 << 40, 1}),
+          b = make(2, (int64_t[]){1, (int64_t)1 << 40}), out;
     assert_error(shape_broadcast(&a, &b, &out), CLG_ERROR_SHAPE, "more elements");
 }
 
@@ -134,15 +137,16 @@ static void shape__axes(void **state)
     assert_int_equal(axis, 3);
     assert_error(shape_axis(4, 4, "axis", &axis), CLG_ERROR_SHAPE, "axis is 4, outside of -4..3");
     assert_error(shape_axis(-5, 4, "axis of Split", &axis), CLG_ERROR_SHAPE, "axis of Split is -5");
-    assert_error(shape_axis(INT64_MIN, 4, "axis", &axis), CLG_ERROR_SHAPE, "axis is -9223372036854775808");
+    assert_error(shape_axis(INT64_MIN, 4, "axis", &axis), CLG_ERROR_SHAPE,
+                 "axis is -9223372036854775808");
     assert_error(shape_axis(0, 0, "axis", &axis), CLG_ERROR_SHAPE, "scalar");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shape__make_refuses),  cmocka_unit_test(shape__counts_and_strides),
-        cmocka_unit_test(shape__text),          cmocka_unit_test(shape__broadcast_table),
+        cmocka_unit_test(shape__make_refuses), cmocka_unit_test(shape__counts_and_strides),
+        cmocka_unit_test(shape__text),         cmocka_unit_test(shape__broadcast_table),
         cmocka_unit_test(shape__axes),
     };
     return cmocka_run_group_tests_name("shape", tests, NULL, NULL);

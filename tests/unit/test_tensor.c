@@ -21,9 +21,11 @@ static tensor *make(clg_dtype dtype, int64_t n)
 }
 
 static const clg_dtype all_numbers[] = {
-    CLG_FLOAT32, CLG_UINT8,  CLG_INT8,  CLG_UINT16, CLG_INT16,      CLG_INT32,        CLG_INT64,      CLG_BOOL,
-    CLG_FLOAT16, CLG_FLOAT64, CLG_UINT32, CLG_UINT64, CLG_BFLOAT16, CLG_FLOAT8E4M3FN, CLG_FLOAT8E4M3FNUZ,
-    CLG_FLOAT8E5M2, CLG_FLOAT8E5M2FNUZ, CLG_UINT4, CLG_INT4, CLG_FLOAT4E2M1, CLG_FLOAT8E8M0, CLG_UINT2, CLG_INT2,
+    CLG_FLOAT32,    CLG_UINT8,          CLG_INT8,     CLG_UINT16,       CLG_INT16,
+    CLG_INT32,      CLG_INT64,          CLG_BOOL,     CLG_FLOAT16,      CLG_FLOAT64,
+    CLG_UINT32,     CLG_UINT64,         CLG_BFLOAT16, CLG_FLOAT8E4M3FN, CLG_FLOAT8E4M3FNUZ,
+    CLG_FLOAT8E5M2, CLG_FLOAT8E5M2FNUZ, CLG_UINT4,    CLG_INT4,         CLG_FLOAT4E2M1,
+    CLG_FLOAT8E8M0, CLG_UINT2,          CLG_INT2,
 };
 #define N_NUMBERS (sizeof all_numbers / sizeof all_numbers[0])
 
@@ -54,17 +56,21 @@ static void tensor__create_refuses(void **state)
 {
     (void)state;
     tensor *t;
-    shape partly = {.rank = 1, .dims = {DIM_UNKNOWN}}, huge = {.rank = 1, .dims = {INT64_MAX}}, one = {.rank = 0};
+    shape partly = {.rank = 1, .dims = {DIM_UNKNOWN}}, huge = {.rank = 1, .dims = {INT64_MAX}},
+          one = {.rank = 0};
     shape product = {.rank = 2, .dims = {INT64_MAX, INT64_MAX}}, unknown = shape_unknown();
-    assert_error(tensor_create(CLG_DTYPE_NONE, &one, &t), CLG_ERROR_INVALID_ARGUMENT, "not an element type");
+    assert_error(tensor_create(CLG_DTYPE_NONE, &one, &t), CLG_ERROR_INVALID_ARGUMENT,
+                 "not an element type");
     assert_null(t);
     assert_error(tensor_create((clg_dtype)99, &one, &t), CLG_ERROR_INVALID_ARGUMENT, "99");
     assert_error(tensor_create(CLG_FLOAT32, &partly, &t), CLG_ERROR_INVALID_ARGUMENT, "[?]");
     assert_error(tensor_create(CLG_FLOAT32, &unknown, &t), CLG_ERROR_INVALID_ARGUMENT, "[...]");
     assert_error(tensor_create(CLG_FLOAT32, &huge, &t), CLG_ERROR_INVALID_ARGUMENT, "too large");
     assert_error(tensor_create(CLG_UINT8, &product, &t), CLG_ERROR_INVALID_ARGUMENT, "too large");
-    assert_error(tensor_create(CLG_UINT8, &huge, &t), CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory");
-    assert_error(tensor_wrap(CLG_FLOAT32, &one, NULL, NULL, NULL, &t), CLG_ERROR_INVALID_ARGUMENT, "NULL");
+    assert_error(tensor_create(CLG_UINT8, &huge, &t), CLG_ERROR_OUT_OF_HOST_MEMORY,
+                 "out of host memory");
+    assert_error(tensor_wrap(CLG_FLOAT32, &one, NULL, NULL, NULL, &t), CLG_ERROR_INVALID_ARGUMENT,
+                 "NULL");
 }
 
 static void count_release(void *user) { ++*(int *)user; }
@@ -119,8 +125,10 @@ static void tensor__from_bytes_shares_what_it_may(void **state)
     tensor_free(t);
     assert_int_equal(n[0], 2);
     assert_int_equal(n[1], 2);
-    assert_error(tensor_from_bytes(CLG_FLOAT64, &two, data, 15, NULL, &t), CLG_ERROR_INVALID_ARGUMENT, "16 bytes");
-    assert_error(tensor_from_bytes(CLG_STRING, &two, data, 16, NULL, &t), CLG_ERROR_UNSUPPORTED_DTYPE, "strings");
+    assert_error(tensor_from_bytes(CLG_FLOAT64, &two, data, 15, NULL, &t),
+                 CLG_ERROR_INVALID_ARGUMENT, "16 bytes");
+    assert_error(tensor_from_bytes(CLG_STRING, &two, data, 16, NULL, &t),
+                 CLG_ERROR_UNSUPPORTED_DTYPE, "strings");
     assert_null(t);
 }
 
@@ -130,7 +138,8 @@ static void elements__small_integers_survive_every_dtype(void **state)
     for (size_t d = 0; d < N_NUMBERS; d++) {
         tensor *t = make(all_numbers[d], 13);
         const dtype_info *info = dtype_find(all_numbers[d]);
-        bool is_signed = info->kind == DTYPE_KIND_SIGNED || (info->kind == DTYPE_KIND_FLOAT && info->dtype != CLG_FLOAT8E8M0);
+        bool is_signed = info->kind == DTYPE_KIND_SIGNED ||
+                         (info->kind == DTYPE_KIND_FLOAT && info->dtype != CLG_FLOAT8E8M0);
         for (int64_t i = 0; i < 13; i++) tensor_set_int(t, i, i % 2);
         if (info->dtype != CLG_FLOAT8E8M0) { /* has no zero */
             for (int64_t i = 0; i < 13; i++) assert_int_equal(tensor_get_int(t, i), i % 2);
@@ -138,7 +147,8 @@ static void elements__small_integers_survive_every_dtype(void **state)
         tensor_set_float(t, 5, is_signed ? -1.0 : 1.0);
         assert_true(tensor_get_float(t, 5) == (is_signed ? -1.0 : 1.0));
         assert_int_equal(tensor_get_int(t, 5), is_signed ? -1 : 1);
-        if (info->dtype != CLG_FLOAT8E8M0) assert_int_equal(tensor_get_int(t, 4), 0); /* the neighbours stay */
+        if (info->dtype != CLG_FLOAT8E8M0)
+            assert_int_equal(tensor_get_int(t, 4), 0); /* the neighbours stay */
         if (info->dtype != CLG_FLOAT8E8M0) assert_int_equal(tensor_get_int(t, 6), 0);
         tensor_free(t);
     }
@@ -152,12 +162,14 @@ static void elements__integers_wrap_and_floats_saturate(void **state)
         double value;
         int64_t from_float, from_int; /* from_int: of (int64_t)value */
     } rows[] = {
-        {CLG_INT8, 300.0, 127, 44},          {CLG_INT8, -300.0, -128, -44},   {CLG_UINT8, 300.7, 255, 44},
-        {CLG_UINT8, -1.0, 0, 255},           {CLG_UINT8, -0.9, 0, 0},         {CLG_INT16, 1e6, 32767, 16960},
-        {CLG_INT4, 9.0, 7, -7},              {CLG_INT4, -9.0, -8, 7},         {CLG_UINT4, 17.0, 15, 1},
-        {CLG_INT2, 2.0, 1, -2},              {CLG_UINT2, 5.0, 3, 1},          {CLG_INT32, 3e9, INT32_MAX, -1294967296},
-        {CLG_INT32, -2.9, -2, -2},           {CLG_UINT32, -3.0, 0, 4294967293}, {CLG_BOOL, 0.5, 1, 0},
-        {CLG_BOOL, -7.0, 1, 1},
+        {CLG_INT8, 300.0, 127, 44},  {CLG_INT8, -300.0, -128, -44},
+        {CLG_UINT8, 300.7, 255, 44}, {CLG_UINT8, -1.0, 0, 255},
+        {CLG_UINT8, -0.9, 0, 0},     {CLG_INT16, 1e6, 32767, 16960},
+        {CLG_INT4, 9.0, 7, -7},      {CLG_INT4, -9.0, -8, 7},
+        {CLG_UINT4, 17.0, 15, 1},    {CLG_INT2, 2.0, 1, -2},
+        {CLG_UINT2, 5.0, 3, 1},      {CLG_INT32, 3e9, INT32_MAX, -1294967296},
+        {CLG_INT32, -2.9, -2, -2},   {CLG_UINT32, -3.0, 0, 4294967293},
+        {CLG_BOOL, 0.5, 1, 0},       {CLG_BOOL, -7.0, 1, 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tensor *t = make(rows[i].dtype, 1);
@@ -244,7 +256,8 @@ static void cast__rounds_once(void **state)
     assert_true(tensor_get_float(cast, 0) > 0x1p62);
     assert_false(tensor_equal_numbers(t, cast));
     tensor_free(cast);
-    large = ((int64_t)1 << 62) + ((int64_t)1 << 54) + 1; /* the middle of two bfloat16, and one more */
+    large =
+        ((int64_t)1 << 62) + ((int64_t)1 << 54) + 1; /* the middle of two bfloat16, and one more */
     tensor_set_int(t, 0, large);
     tensor_set_int(t, 1, -large);
     assert_ok(tensor_cast(t, CLG_BFLOAT16, &cast));
@@ -268,14 +281,22 @@ static void cast__exactness_is_told(void **state)
         double value;
         bool exact;
     } rows[] = {
-        {CLG_FLOAT64, CLG_FLOAT32, 0.1, false},      {CLG_FLOAT64, CLG_FLOAT32, 0.5, true},
-        {CLG_FLOAT64, CLG_INT32, 3.0, true},         {CLG_FLOAT64, CLG_INT32, 3.5, false},
-        {CLG_FLOAT64, CLG_UINT64, -1.0, false},      {CLG_FLOAT64, CLG_FLOAT32, (double)NAN, true},
-        {CLG_FLOAT64, CLG_FLOAT16, 1e9, false},      {CLG_INT64, CLG_UINT8, -1.0, false},
-        {CLG_INT64, CLG_UINT64, -1.0, false},        {CLG_INT64, CLG_UINT64, 1.0, true},
-        {CLG_UINT64, CLG_FLOAT64, 0x1p63, true},     {CLG_FLOAT64, CLG_INT64, 0x1p63, false},
-        {CLG_FLOAT64, CLG_UINT64, 0x1p64, false},    {CLG_FLOAT64, CLG_INT64, (double)INFINITY, false},
-        {CLG_FLOAT64, CLG_INT64, (double)NAN, false}, {CLG_UINT64, CLG_INT64, 0x1p63, false},
+        {CLG_FLOAT64, CLG_FLOAT32, 0.1, false},
+        {CLG_FLOAT64, CLG_FLOAT32, 0.5, true},
+        {CLG_FLOAT64, CLG_INT32, 3.0, true},
+        {CLG_FLOAT64, CLG_INT32, 3.5, false},
+        {CLG_FLOAT64, CLG_UINT64, -1.0, false},
+        {CLG_FLOAT64, CLG_FLOAT32, (double)NAN, true},
+        {CLG_FLOAT64, CLG_FLOAT16, 1e9, false},
+        {CLG_INT64, CLG_UINT8, -1.0, false},
+        {CLG_INT64, CLG_UINT64, -1.0, false},
+        {CLG_INT64, CLG_UINT64, 1.0, true},
+        {CLG_UINT64, CLG_FLOAT64, 0x1p63, true},
+        {CLG_FLOAT64, CLG_INT64, 0x1p63, false},
+        {CLG_FLOAT64, CLG_UINT64, 0x1p64, false},
+        {CLG_FLOAT64, CLG_INT64, (double)INFINITY, false},
+        {CLG_FLOAT64, CLG_INT64, (double)NAN, false},
+        {CLG_UINT64, CLG_INT64, 0x1p63, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         tensor *t = make(rows[i].from, 1), *cast;
@@ -304,7 +325,8 @@ static void strings__are_copied_and_replaced(void **state)
     assert_int_equal(tensor_get_int(t, 0), 0);
     tensor_set_int(t, 0, 5);
     assert_string_equal(tensor_get_string(t, 0), "two");
-    assert_error(tensor_cast(t, CLG_INT32, &cast), CLG_ERROR_UNSUPPORTED_DTYPE, "string cannot be cast to int32");
+    assert_error(tensor_cast(t, CLG_INT32, &cast), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "string cannot be cast to int32");
     assert_null(cast);
     tensor *ints = make(CLG_INT32, 1);
     assert_error(tensor_set_string(ints, 0, "x", 1), CLG_ERROR_INVALID_ARGUMENT, "strings");
@@ -345,7 +367,8 @@ static clg_status use_tensors(void *user)
     clg_status status = tensor_create(CLG_FLOAT32, &s, &t);
     if (status == CLG_OK) status = tensor_cast(t, CLG_INT64, &cast);
     if (status == CLG_OK) status = tensor_create(CLG_STRING, &s, &strings);
-    for (int64_t i = 0; i < 5 && status == CLG_OK; i++) status = tensor_set_string(strings, i, "text", 4);
+    for (int64_t i = 0; i < 5 && status == CLG_OK; i++)
+        status = tensor_set_string(strings, i, "text", 4);
     tensor_free(t);
     tensor_free(cast);
     tensor_free(strings);

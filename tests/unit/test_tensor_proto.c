@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The message is copied to an aligned block, then parsed and made a tensor. */
-static clg_status from_bytes(const void *bytes, size_t n, const tensor_owner *owner, tensor **out_tensor)
+/* Parsed and made a tensor. */
+static clg_status from_bytes(const void *bytes, size_t n, const tensor_owner *owner,
+                             tensor **out_tensor)
 {
     tensor_proto proto;
     wire_cursor message = wire_open(bytes, n);
@@ -59,7 +60,8 @@ static void proto__reads_what_onnx_wrote(void **state)
         assert_int_equal(t->dtype, rows[i].dtype);
         assert_int_equal(t->n_elements, rows[i].n);
         for (int64_t e = 0; e < rows[i].n; e++) {
-            if (tensor_get_float(t, e) != rows[i].values[e]) fail_msg("row %zu element %d", i, (int)e);
+            if (tensor_get_float(t, e) != rows[i].values[e])
+                fail_msg("row %zu element %d", i, (int)e);
         }
         tensor_free(t);
     }
@@ -93,7 +95,8 @@ static void proto__reads_fields_packed_and_scattered(void **state)
     assert_true(tensor_get_float(t, 0) == 1.0 && tensor_get_float(t, 1) == 2.0);
     tensor_free(t);
     /* int64_data: 1 packed, -1 alone; double_data; uint32 in uint64_data. */
-    assert_ok(from_bytes(MESSAGE("\x08\x02" I64 "\x3a\x01\x01\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &t));
+    assert_ok(from_bytes(
+        MESSAGE("\x08\x02" I64 "\x3a\x01\x01\x38\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), &t));
     assert_int_equal(tensor_get_int(t, 1), -1);
     tensor_free(t);
     assert_ok(from_bytes(MESSAGE(F64 "\x51\0\0\0\0\0\0\xf8\x3f"), &t));
@@ -104,57 +107,86 @@ static void proto__reads_fields_packed_and_scattered(void **state)
     assert_true(tensor_get_int(t, 0) == 4294967295);
     tensor_free(t);
     /* No elements need no data; unknown fields and a doc_string are passed over. */
-    assert_ok(from_bytes(MESSAGE("\x08\x00" F32 "\x62\x03" "doc" "\xfa\x01\x01z"), &t));
+    assert_ok(from_bytes(MESSAGE("\x08\x00" F32 "\x62\x03"
+                                 "doc"
+                                 "\xfa\x01\x01z"),
+                         &t));
     assert_int_equal(t->n_elements, 0);
     tensor_free(t);
 }
 
+static const struct refused {
+    const char *bytes;
+    size_t n;
+    const char *words;
+} refused_messages[] = {
+#define ROW(bytes, words)                                                                          \
+    {                                                                                              \
+        bytes, sizeof(bytes) - 1, words                                                            \
+    }
+    ROW("", "element type"),
+    ROW("\x10\x00", "element type"),
+    ROW("\x10\x7f", "element type"),
+    ROW(F32, "no data"),
+    ROW("\x42\x03"
+        "abc" F32,
+        "tensor 'abc': there is no data"),
+    ROW("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" F32, "dimension 0 is negative: -1"),
+    ROW("\x0a\x09\x01\x01\x01\x01\x01\x01\x01\x01\x01" F32, "rank"),
+    ROW("\x0a\x0f\xff\xff\xff\xff\xff\xff\xff\x7f\x80\x80\x80\x80\x80\x80\x01" F32, "too large"),
+    ROW("\x08\x00\x0a\x0a\xff\xff\xff\xff\x0f\xff\xff\xff\xff\x0f\x08\x80\x08" F32, "too large"),
+    ROW("\x08\x02" F32 "\x4a\x04\0\0\0\0", "[2] takes 8 bytes, but its data has 4"),
+    ROW("\x08\x01" F32 "\x4a\x08\0\0\0\0\0\0\0\0", "takes 4 bytes"),
+    ROW("\x08\x02" F32 "\x22\x04\0\0\0\0", "needs 2 numbers in float_data, which has 1"),
+    ROW("\x08\x01" F32 "\x22\x08\0\0\0\0\0\0\0\0", "needs 1 numbers"),
+    ROW("\x08\x01" F32 "\x22\x05\0\0\0\0\0", "cut off"),
+    ROW("\x08\x00" F32 "\x22\x04\0\0\0\0", "needs 0 numbers"),
+    ROW("\x08\x01" F32 "\x3a\x01\x01", "float32 cannot be in int64_data"),
+    ROW("\x08\x01" F32 "\x22\x04\0\0\0\0\x4a\x04\0\0\0\0", "raw_data and in float_data"),
+    ROW("\x08\x01"
+        "\x10\x03"
+        "\x2a\x02\x80\x02",
+        "does not fit int8"),
+    ROW("\x08\x01"
+        "\x10\x09"
+        "\x2a\x01\x02",
+        "does not fit bool"),
+    ROW("\x08\x01"
+        "\x10\x02"
+        "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        "does not fit uint8"),
+    ROW("\x08\x01" U32 "\x5a\x06\x80\x80\x80\x80\x80\x01", "does not fit uint32"),
+    ROW("\x08\x01" I32 "\x2a\x06\x80\x80\x80\x80\x80\x01", "does not fit int32"),
+    ROW("\x08\x01"
+        "\x10\x08"
+        "\x4a\x01z",
+        "strings cannot be raw"),
+    ROW("\x08\x01"
+        "\x10\x08"
+        "\x32\x02z\0",
+        "NUL"),
+    ROW("\x08\x02"
+        "\x10\x08"
+        "\x32\x01z",
+        "needs 2 numbers in string_data"),
+    ROW(F32 "\x1a\x00", "segments"),
+    ROW(F32 "\x70\x02", "data_location 2"),
+    ROW(F32 "\x70\x01", "location of external data"),
+    ROW("\x22\x00" F32 "\x20\x01", "wire type"),
+    ROW("\x08\x01" F32 "\x25\0\0", "cut off"),
+#undef ROW
+};
+
 static void proto__refuses(void **state)
 {
     (void)state;
-    static const struct row {
-        const char *bytes;
-        size_t n;
-        const char *words;
-    } rows[] = {
-#define ROW(bytes, words) {bytes, sizeof(bytes) - 1, words}
-        ROW("", "element type"),
-        ROW("\x10\x00", "element type"),
-        ROW("\x10\x7f", "element type"),
-        ROW(F32, "no data"),
-        ROW("\x42\x03" "abc" F32, "tensor 'abc': there is no data"),
-        ROW("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01" F32, "dimension 0 is negative: -1"),
-        ROW("\x0a\x09\x01\x01\x01\x01\x01\x01\x01\x01\x01" F32, "rank"),
-        ROW("\x0a\x0f\xff\xff\xff\xff\xff\xff\xff\x7f\x80\x80\x80\x80\x80\x80\x01" F32, "too large"),
-        ROW("\x08\x00\x0a\x0a\xff\xff\xff\xff\x0f\xff\xff\xff\xff\x0f\x08\x80\x08" F32, "too large"),
-        ROW("\x08\x02" F32 "\x4a\x04\0\0\0\0", "[2] takes 8 bytes, but its data has 4"),
-        ROW("\x08\x01" F32 "\x4a\x08\0\0\0\0\0\0\0\0", "takes 4 bytes"),
-        ROW("\x08\x02" F32 "\x22\x04\0\0\0\0", "needs 2 numbers in float_data, which has 1"),
-        ROW("\x08\x01" F32 "\x22\x08\0\0\0\0\0\0\0\0", "needs 1 numbers"),
-        ROW("\x08\x01" F32 "\x22\x05\0\0\0\0\0", "cut off"),
-        ROW("\x08\x00" F32 "\x22\x04\0\0\0\0", "needs 0 numbers"),
-        ROW("\x08\x01" F32 "\x3a\x01\x01", "float32 cannot be in int64_data"),
-        ROW("\x08\x01" F32 "\x22\x04\0\0\0\0\x4a\x04\0\0\0\0", "raw_data and in float_data"),
-        ROW("\x08\x01" "\x10\x03" "\x2a\x02\x80\x02", "does not fit int8"),
-        ROW("\x08\x01" "\x10\x09" "\x2a\x01\x02", "does not fit bool"),
-        ROW("\x08\x01" "\x10\x02" "\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "does not fit uint8"),
-        ROW("\x08\x01" U32 "\x5a\x06\x80\x80\x80\x80\x80\x01", "does not fit uint32"),
-        ROW("\x08\x01" I32 "\x2a\x06\x80\x80\x80\x80\x80\x01", "does not fit int32"),
-        ROW("\x08\x01" "\x10\x08" "\x4a\x01z", "strings cannot be raw"),
-        ROW("\x08\x01" "\x10\x08" "\x32\x02z\0", "NUL"),
-        ROW("\x08\x02" "\x10\x08" "\x32\x01z", "needs 2 numbers in string_data"),
-        ROW(F32 "\x1a\x00", "segments"),
-        ROW(F32 "\x70\x02", "data_location 2"),
-        ROW(F32 "\x70\x01", "location of external data"),
-        ROW("\x22\x00" F32 "\x20\x01", "wire type"),
-        ROW("\x08\x01" F32 "\x25\0\0", "cut off"),
-#undef ROW
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; i < sizeof refused_messages / sizeof refused_messages[0]; i++) {
         tensor *t;
-        clg_status status = from_bytes(rows[i].bytes, rows[i].n, NULL, &t);
-        if (status != CLG_ERROR_INVALID_MODEL) fail_msg("row %zu gave %s: %s", i, status_name(status), error_text());
-        if (!strstr(error_text(), rows[i].words)) fail_msg("row %zu says: %s", i, error_text());
+        clg_status status = from_bytes(refused_messages[i].bytes, refused_messages[i].n, NULL, &t);
+        if (status != CLG_ERROR_INVALID_MODEL)
+            fail_msg("row %zu gave %s: %s", i, status_name(status), error_text());
+        if (!strstr(error_text(), refused_messages[i].words))
+            fail_msg("row %zu says: %s", i, error_text());
         assert_null(t);
     }
 }
@@ -197,7 +229,10 @@ static clg_status parse(const char *bytes, size_t n, tensor_proto *out_proto)
 static void external__is_a_view_to_resolve(void **state)
 {
     (void)state;
-    static const char bytes[] = EXTERNAL("\x6a\x0b\x0a\x06offset\x12\x01" "4" "\x6a\x0b\x0a\x06length\x12\x01" "8"
+    static const char bytes[] = EXTERNAL("\x6a\x0b\x0a\x06offset\x12\x01"
+                                         "4"
+                                         "\x6a\x0b\x0a\x06length\x12\x01"
+                                         "8"
                                          "\x6a\x09\x0a\x04hash\x12\x01z");
     static const _Alignas(8) uint8_t file[12] = {9, 9, 9, 9, 0, 0, 0x80, 0x3f, 0, 0, 0, 0x40};
     tensor_proto p;
@@ -214,15 +249,18 @@ static void external__is_a_view_to_resolve(void **state)
     assert_ptr_equal(t->data, file + 4);
     assert_true(tensor_get_float(t, 1) == 2.0);
     tensor_free(t);
-    assert_error(tensor_proto_resolve(&p, file, 11, NULL, &t), CLG_ERROR_INVALID_MODEL, "beyond its file of 11");
+    assert_error(tensor_proto_resolve(&p, file, 11, NULL, &t), CLG_ERROR_INVALID_MODEL,
+                 "beyond its file of 11");
     assert_error(tensor_proto_resolve(&p, file, 3, NULL, &t), CLG_ERROR_INVALID_MODEL, "beyond");
     p.external_length = 4;
-    assert_error(tensor_proto_resolve(&p, file, 12, NULL, &t), CLG_ERROR_INVALID_MODEL, "4 bytes for a tensor of 8");
+    assert_error(tensor_proto_resolve(&p, file, 12, NULL, &t), CLG_ERROR_INVALID_MODEL,
+                 "4 bytes for a tensor of 8");
     p.external_offset = UINT64_MAX - 3;
     p.external_length = TENSOR_PROTO_NO_LENGTH;
     assert_error(tensor_proto_resolve(&p, file, 12, NULL, &t), CLG_ERROR_INVALID_MODEL, "beyond");
     p.is_external = false;
-    assert_error(tensor_proto_resolve(&p, file, 12, NULL, &t), CLG_ERROR_INVALID_MODEL, "not in another file");
+    assert_error(tensor_proto_resolve(&p, file, 12, NULL, &t), CLG_ERROR_INVALID_MODEL,
+                 "not in another file");
 }
 
 static void external__refuses(void **state)
@@ -230,20 +268,24 @@ static void external__refuses(void **state)
     (void)state;
     static const char *const offsets[] = {"x", "-", " ", "9x"};
     for (size_t i = 0; i < 3; i++) {
-        char bytes[] = EXTERNAL("\x6a\x0b\x0a\x06offset\x12\x01" "0");
+        char bytes[] = EXTERNAL("\x6a\x0b\x0a\x06offset\x12\x01"
+                                "0");
         tensor_proto p;
         bytes[sizeof bytes - 2] = offsets[i][0];
-        assert_error(parse(bytes, sizeof bytes - 1, &p), CLG_ERROR_INVALID_MODEL, "the offset of external data");
+        assert_error(parse(bytes, sizeof bytes - 1, &p), CLG_ERROR_INVALID_MODEL,
+                     "the offset of external data");
     }
     static const char empty[] = EXTERNAL("\x6a\x0a\x0a\x06length\x12\x00");
-    static const char huge[] = EXTERNAL("\x6a\x1e\x0a\x06length\x12\x14" "18446744073709551616");
+    static const char huge[] = EXTERNAL("\x6a\x1e\x0a\x06length\x12\x14"
+                                        "18446744073709551616");
     static const char nul[] = "\x08\x02" F32 "\x70\x01\x6a\x11\x0a\x08location\x12\x05w.b\0n";
     static const char strings[] = "\x08\x02\x10\x08\x70\x01\x6a\x11\x0a\x08location\x12\x05w.bin";
     tensor_proto p;
     assert_error(parse(empty, sizeof empty - 1, &p), CLG_ERROR_INVALID_MODEL, "the length");
     assert_error(parse(huge, sizeof huge - 1, &p), CLG_ERROR_INVALID_MODEL, "the length");
     assert_error(parse(nul, sizeof nul - 1, &p), CLG_ERROR_INVALID_MODEL, "not a file name");
-    assert_error(parse(strings, sizeof strings - 1, &p), CLG_ERROR_INVALID_MODEL, "strings cannot be external");
+    assert_error(parse(strings, sizeof strings - 1, &p), CLG_ERROR_INVALID_MODEL,
+                 "strings cannot be external");
 }
 
 /* ---- damage ----------------------------------------------------------------------------------- */
@@ -305,7 +347,8 @@ static void files__round_trip_every_dtype(void **state)
         assert_ok(tensor_create((clg_dtype)d, &s, &t));
         for (int64_t i = 0; i < 15; i++) {
             tensor_set_int(t, i, i % 2);
-            if (d == CLG_STRING && i > 0) assert_ok(tensor_set_string(t, i, "some text", (size_t)i % 9));
+            if (d == CLG_STRING && i > 0)
+                assert_ok(tensor_set_string(t, i, "some text", (size_t)i % 9));
         }
         assert_ok(tensor_proto_save(path, "a name", t));
         assert_ok(tensor_proto_load(path, &name, &back));
@@ -319,7 +362,8 @@ static void files__round_trip_every_dtype(void **state)
     }
     tensor *t;
     assert_error(tensor_proto_load(scratch_path("absent.pb"), NULL, &t), CLG_ERROR_IO, "absent.pb");
-    assert_error(tensor_proto_load(scratch_file("bad.pb", "\x0b", 1), NULL, &t), CLG_ERROR_INVALID_MODEL, "bad.pb");
+    assert_error(tensor_proto_load(scratch_file("bad.pb", "\x0b", 1), NULL, &t),
+                 CLG_ERROR_INVALID_MODEL, "bad.pb");
     assert_null(t);
 }
 

@@ -73,10 +73,14 @@ static void wire__refuses_what_is_broken(void **state)
     assert_error(FIELD("\x0f", &f), CLG_ERROR_INVALID_MODEL, "wire type");
     assert_error(FIELD("\x0d\x00\x00\x00", &f), CLG_ERROR_INVALID_MODEL, "cut off");
     assert_error(FIELD("\x09\x00\x00\x00\x00\x00\x00\x00", &f), CLG_ERROR_INVALID_MODEL, "cut off");
-    assert_error(FIELD("\x12\x03\x61\x62", &f), CLG_ERROR_INVALID_MODEL, "length beyond the end at byte 0");
-    assert_error(FIELD("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01z", &f), CLG_ERROR_INVALID_MODEL, "length");
-    assert_error(FIELD("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", &f), CLG_ERROR_INVALID_MODEL, "64 bits");
-    assert_error(FIELD("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", &f), CLG_ERROR_INVALID_MODEL, "64 bits");
+    assert_error(FIELD("\x12\x03\x61\x62", &f), CLG_ERROR_INVALID_MODEL,
+                 "length beyond the end at byte 0");
+    assert_error(FIELD("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01z", &f),
+                 CLG_ERROR_INVALID_MODEL, "length");
+    assert_error(FIELD("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", &f), CLG_ERROR_INVALID_MODEL,
+                 "64 bits");
+    assert_error(FIELD("\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", &f),
+                 CLG_ERROR_INVALID_MODEL, "64 bits");
 }
 
 static void wire__types_must_fit(void **state)
@@ -88,12 +92,14 @@ static void wire__types_must_fit(void **state)
     wire_bytes b;
     wire_cursor c = wire_open("\x08\x01", 2), sub;
     assert_ok(wire_next(&c, &f));
-    assert_error(wire_get_bytes(&f, &b), CLG_ERROR_INVALID_MODEL, "field 1 at byte 0 has wire type 0 in place of 2");
+    assert_error(wire_get_bytes(&f, &b), CLG_ERROR_INVALID_MODEL,
+                 "field 1 at byte 0 has wire type 0 in place of 2");
     assert_int_equal(b.size_bytes, 0);
     assert_error(wire_get_message(&c, &f, &sub), CLG_ERROR_INVALID_MODEL, "wire type");
     assert_true(wire_at_end(&sub));
     assert_error(wire_get_float(&f, &x), CLG_ERROR_INVALID_MODEL, "wire type");
-    assert_error(wire_get_elements(&c, &f, WIRE_FIXED32, &sub), CLG_ERROR_INVALID_MODEL, "wire type");
+    assert_error(wire_get_elements(&c, &f, WIRE_FIXED32, &sub), CLG_ERROR_INVALID_MODEL,
+                 "wire type");
     assert_ok(FIELD("\x12\x01z", &f));
     assert_error(wire_get_int(&f, &i), CLG_ERROR_INVALID_MODEL, "wire type");
 }
@@ -117,7 +123,8 @@ static void wire__repeated_numbers_packed_and_not(void **state)
 {
     (void)state;
     /* Field 1: varints 3 and 270 packed, then 5 alone. Field 2: floats 1 packed and 2 alone. */
-    static const char bytes[] = "\x0a\x03\x03\x8e\x02\x08\x05\x12\x04\x00\x00\x80\x3f\x15\x00\x00\x00\x40";
+    static const char bytes[] =
+        "\x0a\x03\x03\x8e\x02\x08\x05\x12\x04\x00\x00\x80\x3f\x15\x00\x00\x00\x40";
     wire_cursor c = wire_open(bytes, sizeof bytes - 1);
     uint64_t sum = 0;
     size_t n = 0, n_floats = 0;

@@ -147,6 +147,9 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
                           port->kind == CLG_VALUE_TENSOR ? clg_dtype_name(port->dtype) : "no tensor");
     }
     bool is_float = dtype_is_floating(port->dtype);
+    if (!is_float && (fabs(f.low) > 0x1p53 || fabs(f.high) > 0x1p53)) {
+        return fail_usage("--fill: the range of '%s' is too wide for integers", kind);
+    }
     uint64_t state = f.seed * UINT64_C(0x100000001b3) + salt;
     clg_status status = clg_value_create(is_float ? CLG_FLOAT32 : CLG_INT64, rank, dims, &made);
     if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));

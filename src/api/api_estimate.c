@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a model costs, told from shapes alone: operations and memory, without a device and without passes.
+ */
+#include "api/arguments.h"
+#include "api/flops.h"
+#include "base/memory.h"
+#include "session/model.h"
+
+#include <clgraph/inspect.h>
+
+#include <string.h>
+
+/* ---- shapes ------------------------------------------------------------------------------------- */
+
+static clg_status find_input(const graph *g, const char *name, size_t *out_index)
+{
+    char shown[NAME_TEXT_BYTES];
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        if (strcmp(g->values[g->inputs[i]].name, name) != 0) continue;
+        *out_index = i;
+        return CLG_OK;
+    }
+    return error_set(CLG_ERROR_NOT_FOUND, "the model has no input '%s'", name_text(name, shown));
+}
+
+static clg_status override_shape(const graph *g, const clg_shape_override *given, value_fact *facts)
+{
+    size_t i;
+    shape dims;
+    char shown[NAME_TEXT_BYTES], words[SHAPE_TEXT_BYTES];
+    API_REQUIRE(given->input);
+    CLG_TRY(find_input(g, given->input, &i));
+    CLG_TRY(shape_make(given->rank, given->dims, &dims));
+    const value *v = &g->values[g->inputs[i]];
+    bool fits = shape_is_known(&dims) && (v->dims.rank == RANK_UNKNOWN || v->dims.rank == dims.rank);
+    for (int d = 0; fits && d < v->dims.rank; d++) {
+        fits = v->dims.dims[d] == DIM_UNKNOWN || v->dims.dims[d] == dims.dims[d];
+    }
+    if (!fits) {
+        char declared[SHAPE_TEXT_BYTES];
+        return error_set(CLG_ERROR_SHAPE, "input '%s' is declared as %s, it cannot be %s",
+                         name_text(given->input, shown), shape_text(&v->dims, declared), shape_text(&dims, words));
+    }
+    facts[i].dims = dims;
+    return CLG_OK;
+}
+
+/* Facts of all values, for the shapes given; free dimensions are 1. */
+static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t n_shapes, value_fact **out_facts)
+{
+    *out_facts = NULL;
+    value_fact *inputs = memory_zalloc(g->n_inputs, sizeof *inputs);
+    if (!inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        const value *v = &g->values[g->inputs[i]];
+        fact_set(&inputs[i], v->dtype, &v->dims);
+        inputs[i].kind = v->kind;
+        for (int d = 0; d < v->dims.rank; d++) {
+            if (v->dims.dims[d] == DIM_UNKNOWN) inputs[i].dims.dims[d] = 1;
+        }
+    }
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < n_shapes && status == CLG_OK; i++) status = override_shape(g, &shapes[i], inputs);
+    if (status == CLG_OK) status = ops_infer_graph(g, inputs, out_facts);
+    memory_free(inputs);
+    return status;
+}
+
+clg_status clg_model_flops(const clg_model *model, const clg_shape_override *shapes, size_t n_shapes,
+                           double *out_flops)
+{
+    API_REQUIRE(out_flops);
+    *out_flops = 0;
+    API_REQUIRE(model);
+    if (n_shapes > 0) API_REQUIRE(shapes);
+    const graph *g = model->graph;
+    value_fact *facts;
+    CLG_TRY(infer(g, shapes, n_shapes, &facts));
+    for (size_t i = 0; i < g->n_nodes; i++) *out_flops += flops_of_node(&g->nodes[i], facts);
+    ops_facts_free(facts, g->n_values);
+    return CLG_OK;
+}
+
+/* ---- memory --------------------------------------------------------------------------------------- */
+
+/* A walk over the nodes in their order: a value lives from the node that makes it to the last that reads it. */
+typedef struct lifetimes {
+    const graph *g;
+    const value_fact *facts;
+    value_id *root;   /* of views: the value whose memory it is */
+    size_t *last_use; /* node index + 1; SIZE_MAX: an output */
+    uint64_t live_bytes, peak_bytes;
+} lifetimes;
+
+static uint64_t value_bytes(const lifetimes *l, value_id v)
+{
+    int64_t n;
+    size_t bytes;
+    const value_fact *f = &l->facts[v];
+    if (!shape_is_known(&f->dims) || shape_n_elements(&f->dims, &n) != CLG_OK || !dtype_bytes(f->dtype, n, &bytes)) {
+        return 0;
+    }
+    return bytes;
+}
+
+static bool is_view(const char *op_type)
+{
+    static const char *const names[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(op_type, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* Whether a value needs memory of the run: it is no constant, input or output, and is not known beforehand. */
+static bool is_intermediate(const lifetimes *l, value_id v)
+{
+    return v != VALUE_NONE && l->g->values[v].producer != NODE_NONE && !l->g->values[v].is_output && !l->facts[v].known;
+}
+
+static void find_roots(lifetimes *l)
+{
+    for (value_id v = 0; v < l->g->n_values; v++) l->root[v] = v;
+    for (size_t i = 0; i < l->g->n_nodes; i++) {
+        const node *n = &l->g->nodes[i];
+        if (is_view(n->op_type) && n->n_inputs > 0 && n->inputs[0] != VALUE_NONE && n->n_outputs > 0 &&
+            n->outputs[0] != VALUE_NONE) {
+            l->root[n->outputs[0]] = l->root[n->inputs[0]];
+        }
+        for (size_t k = 0; k < n->n_inputs; k++) {
+            if (n->inputs[k] != VALUE_NONE) l->last_use[l->root[n->inputs[k]]] = i + 1;
+        }
+    }
+}
+
+static void walk(lifetimes *l)
+{
+    for (size_t i = 0; i < l->g->n_nodes; i++) {
+        const node *n = &l->g->nodes[i];
+        for (size_t k = 0; k < n->n_outputs; k++) {
+            value_id v = n->outputs[k];
+            if (is_intermediate(l, v) && l->root[v] == v && l->last_use[v] > 0) l->live_bytes += value_bytes(l, v);
+        }
+        if (l->live_bytes > l->peak_bytes) l->peak_bytes = l->live_bytes;
+        for (size_t k = 0; k < n->n_inputs; k++) {
+            value_id v = n->inputs[k] == VALUE_NONE ? VALUE_NONE : l->root[n->inputs[k]];
+            if (!is_intermediate(l, v) || l->last_use[v] != i + 1) continue;
+            l->live_bytes -= value_bytes(l, v);
+            l->last_use[v] = SIZE_MAX; /* an input that is read twice ends once */
+        }
+    }
+}
+
+static clg_status estimate(const graph *g, const value_fact *facts, clg_memory_estimate *out_estimate)
+{
+    lifetimes l = {.g = g, .facts = facts};
+    l.root = memory_zalloc(g->n_values, sizeof *l.root);
+    l.last_use = memory_zalloc(g->n_values, sizeof *l.last_use);
+    clg_status status = l.root && l.last_use ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) {
+        find_roots(&l);
+        walk(&l);
+        out_estimate->slab_bytes = l.peak_bytes;
+    }
+    for (value_id v = 0; v < g->n_values && status == CLG_OK; v++) {
+        const value *at = &g->values[v];
+        uint64_t bytes = at->constant ? at->constant->size_bytes : value_bytes(&l, v);
+        if (at->constant) out_estimate->weight_bytes += bytes;
+        if (at->is_input || at->is_output) out_estimate->io_bytes += bytes;
+        if (bytes > out_estimate->largest_buffer_bytes) out_estimate->largest_buffer_bytes = bytes;
+    }
+    memory_free(l.root);
+    memory_free(l.last_use);
+    return status;
+}
+
+clg_status clg_model_memory(const clg_model *model, const clg_shape_override *shapes, size_t n_shapes,
+                            clg_memory_estimate *out_estimate)
+{
+    API_REQUIRE(out_estimate);
+    *out_estimate = (clg_memory_estimate){.struct_size = sizeof *out_estimate};
+    API_REQUIRE(model);
+    if (n_shapes > 0) API_REQUIRE(shapes);
+    value_fact *facts;
+    CLG_TRY(infer(model->graph, shapes, n_shapes, &facts));
+    clg_status status = estimate(model->graph, facts, out_estimate);
+    ops_facts_free(facts, model->graph->n_values);
+    return status;
+}

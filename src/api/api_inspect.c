@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Looking at models without a device: numbers, nodes, pictures; and the table of operators.
+ */
+#include "api/arguments.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "onnx/onnx.h"
+#include "ops/op.h"
+#include "session/model.h"
+
+#include <clgraph/inspect.h>
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- numbers ---------------------------------------------------------------------------------- */
+
+clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info)
+{
+    API_REQUIRE(out_info);
+    *out_info = (clg_model_info){.struct_size = sizeof *out_info, .producer = "", .graph_name = ""};
+    API_REQUIRE(model);
+    const graph *g = model->graph;
+    out_info->ir_version = g->ir_version;
+    out_info->opset = graph_opset(g, "");
+    if (g->producer) out_info->producer = g->producer;
+    if (g->name) out_info->graph_name = g->name;
+    out_info->n_nodes = g->n_nodes;
+    for (size_t i = 0; i < g->n_values; i++) {
+        const tensor *t = g->values[i].constant;
+        if (!t) continue;
+        out_info->parameter_bytes += t->size_bytes;
+        if (dtype_is_float(t->dtype)) out_info->n_parameters += t->n_elements;
+    }
+    return CLG_OK;
+}
+
+/* ---- nodes ------------------------------------------------------------------------------------ */
+
+/* What is given out is `items`; the strings lie in `memory`. */
+typedef struct node_list {
+    arena memory;
+    clg_node_info items[];
+} node_list;
+
+static node_list *list_of(clg_node_info *nodes)
+{
+    return (node_list *)(void *)((char *)nodes - offsetof(node_list, items));
+}
+
+void clg_node_list_free(clg_node_info *nodes, size_t n_nodes)
+{
+    (void)n_nodes;
+    if (!nodes) return;
+    arena_deinit(&list_of(nodes)->memory);
+    memory_free(list_of(nodes));
+}
+
+static node_list *make_list(size_t n) { return memory_zalloc(1, sizeof(node_list) + n * sizeof(clg_node_info)); }
+
+static clg_status copy_outputs(arena *memory, const graph *g, const node *n, clg_node_info *info)
+{
+    const char **names = arena_alloc(memory, n->n_outputs, sizeof *names);
+    if (!names) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        names[i] = arena_strdup(memory, n->outputs[i] == VALUE_NONE ? "" : g->values[n->outputs[i]].name);
+        if (!names[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    info->outputs = names;
+    info->n_outputs = n->n_outputs;
+    return CLG_OK;
+}
+
+static clg_status describe_node(arena *memory, const graph *g, const node *n, clg_node_info *info)
+{
+    info->name = arena_strdup(memory, n->label);
+    info->domain = arena_strdup(memory, n->domain);
+    info->op_type = arena_strdup(memory, n->op_type);
+    info->opset = n->opset;
+    info->reason = "";
+    if (!info->name || !info->domain || !info->op_type) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return copy_outputs(memory, g, n, info);
+}
+
+/* Whether a node's operator is there, and why not. */
+static clg_status judge_node(arena *memory, const node *n, clg_node_info *info)
+{
+    const op_row *row = ops_find(n->domain, n->op_type, n->opset);
+    clg_status status = row && row->check ? row->check(n) : CLG_OK;
+    if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
+    info->supported = row && status == CLG_OK;
+    if (!row) {
+        info->reason = n->opset == 0 ? "the model does not import the operator's domain"
+                                     : "the operator is not supported in this opset";
+    } else if (status != CLG_OK) {
+        info->reason = arena_strdup(memory, error_text());
+        if (!info->reason) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    return CLG_OK;
+}
+
+static size_t count_nodes(const graph *g)
+{
+    size_t n = g->n_nodes;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        for (size_t k = 0; k < g->nodes[i].n_attributes; k++) {
+            const attribute *a = &g->nodes[i].attributes[k];
+            if (a->type == ATTRIBUTE_GRAPH) n += count_nodes(a->as.g);
+        }
+    }
+    return n;
+}
+
+static clg_status judge_graph(const graph *g, node_list *list, size_t *n)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const node *nd = &g->nodes[i];
+        clg_node_info *info = &list->items[(*n)++];
+        CLG_TRY(describe_node(&list->memory, g, nd, info));
+        CLG_TRY(judge_node(&list->memory, nd, info));
+        for (size_t k = 0; k < nd->n_attributes; k++) {
+            if (nd->attributes[k].type == ATTRIBUTE_GRAPH) CLG_TRY(judge_graph(nd->attributes[k].as.g, list, n));
+        }
+    }
+    return CLG_OK;
+}
+
+clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes, size_t *out_n_nodes)
+{
+    API_REQUIRE(out_nodes);
+    API_REQUIRE(out_n_nodes);
+    *out_nodes = NULL;
+    *out_n_nodes = 0;
+    API_REQUIRE(path);
+    graph *g;
+    node_list *list = NULL;
+    size_t n = 0;
+    CLG_TRY(onnx_load_file(path, ONNX_ALLOW_MISSING_DATA, &g));
+    clg_status status = graph_check(g);
+    if (status == CLG_OK && !(list = make_list(count_nodes(g)))) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) status = judge_graph(g, list, &n);
+    graph_free(g);
+    if (status == CLG_OK) {
+        *out_nodes = list->items;
+        *out_n_nodes = n;
+    } else if (list) {
+        clg_node_list_free(list->items, n);
+    }
+    return status;
+}
+
+/* ---- places, as far as they can be told without a device --------------------------------------- */
+
+/* Whether all that the node reads is constant: what earlier nodes of that kind gave, too. */
+static bool reads_constants(const graph *g, const node *n, const bool *is_constant)
+{
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        value_id v = n->inputs[i];
+        if (v != VALUE_NONE && !g->values[v].constant && !is_constant[v]) return false;
+    }
+    return true;
+}
+
+static bool gives_known(const node *n, const value_fact *facts)
+{
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] != VALUE_NONE && !facts[n->outputs[i]].known) return false;
+    }
+    return true;
+}
+
+static void place_node(const graph *g, const node *n, const value_fact *facts, bool *is_constant, clg_node_info *info)
+{
+    const op_row *row = n->op;
+    info->supported = true;
+    if (reads_constants(g, n, is_constant) && n->n_outputs > 0 && !(row->flags & OP_HOST)) {
+        for (size_t i = 0; i < n->n_outputs; i++) {
+            if (n->outputs[i] != VALUE_NONE) is_constant[n->outputs[i]] = true;
+        }
+        info->place = CLG_PLACE_LOAD;
+        info->reason = "depends on constants only: computed once, at load";
+    } else if ((row->flags & OP_EVAL_ONLY) || !row->lower || gives_known(n, facts)) {
+        info->place = CLG_PLACE_SHAPE;
+        info->reason = "arithmetic on shapes and other small known numbers, at planning";
+    } else if (row->flags & OP_HOST) {
+        info->place = CLG_PLACE_HOST;
+        info->reason = "strings and control flow are the host's";
+    } else {
+        info->place = CLG_PLACE_DEVICE;
+        info->reason = "runs as kernels";
+    }
+}
+
+static clg_status fill_list(const graph *g, const value_fact *facts, node_list *list)
+{
+    bool *is_constant = memory_zalloc(g->n_values, sizeof *is_constant);
+    clg_status status = is_constant ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++) {
+        status = describe_node(&list->memory, g, &g->nodes[i], &list->items[i]);
+        if (status == CLG_OK) place_node(g, &g->nodes[i], facts, is_constant, &list->items[i]);
+    }
+    memory_free(is_constant);
+    return status;
+}
+
+clg_status clg_model_nodes(const clg_model *model, clg_node_info **out_nodes, size_t *out_n_nodes)
+{
+    API_REQUIRE(out_nodes);
+    API_REQUIRE(out_n_nodes);
+    *out_nodes = NULL;
+    *out_n_nodes = 0;
+    API_REQUIRE(model);
+    const graph *g = model->graph;
+    value_fact *facts;
+    CLG_TRY(ops_infer_graph(g, NULL, &facts));
+    node_list *list = make_list(g->n_nodes);
+    clg_status status = list ? fill_list(g, facts, list) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    ops_facts_free(facts, g->n_values);
+    if (status == CLG_OK) {
+        *out_nodes = list->items;
+        *out_n_nodes = g->n_nodes;
+    } else if (list) {
+        clg_node_list_free(list->items, g->n_nodes);
+    }
+    return status;
+}
+
+clg_status clg_model_dot(const clg_model *model, char **out_text)
+{
+    API_REQUIRE(out_text);
+    *out_text = NULL;
+    API_REQUIRE(model);
+    text t;
+    text_init(&t, 0);
+    graph_dump_dot(model->graph, &t);
+    clg_status status = text_take(&t, out_text);
+    text_deinit(&t);
+    return status;
+}
+
+/* ---- the table of operators --------------------------------------------------------------------- */
+
+typedef struct operator_list {
+    arena memory;
+    clg_operator_info items[];
+} operator_list;
+
+static bool is_public(const op_row *row) { return !row->domain || strcmp(row->domain, DOMAIN_INTERNAL) != 0; }
+
+/* "T: float32, float16; I: int64", of the letters that inputs and outputs have. */
+static clg_status dtypes_of(const op_row *row, text *out)
+{
+    char names[DTYPE_SET_TEXT_BYTES], seen[64] = "";
+    const char *lists[] = {row->input_types, row->output_types};
+    for (size_t k = 0; k < 2; k++) {
+        for (const char *letter = lists[k]; letter && *letter; letter++) {
+            size_t n_seen = strlen(seen);
+            if (*letter == '?' || strchr(seen, *letter) || n_seen + 1 >= sizeof seen) continue;
+            seen[n_seen] = *letter;
+            text_printf(out, "%s%c: %s", n_seen > 0 ? "; " : "", *letter,
+                        dtype_set_text(op_row_types(row, *letter), names));
+        }
+    }
+    return out->status;
+}
+
+static clg_status describe_row(arena *memory, const op_family *family, const op_row *row, clg_operator_info *info)
+{
+    text dtypes;
+    text_init(&dtypes, 0);
+    clg_status status = dtypes_of(row, &dtypes);
+    char *copy = status == CLG_OK ? arena_strdup(memory, text_data(&dtypes)) : NULL;
+    text_deinit(&dtypes);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    bool is_shape = (row->flags & OP_EVAL_ONLY) || !row->lower;
+    *info = (clg_operator_info){.domain = row->domain ? row->domain : "",
+                                .name = row->name,
+                                .family = family->name,
+                                .since = row->since,
+                                .until = row->until,
+                                .dtypes = copy,
+                                .place = row->flags & OP_HOST ? "host" : is_shape ? "shape arithmetic" : "device"};
+    return CLG_OK;
+}
+
+clg_status clg_operator_list(clg_operator_info **out_operators, size_t *out_n_operators)
+{
+    API_REQUIRE(out_operators);
+    API_REQUIRE(out_n_operators);
+    *out_operators = NULL;
+    *out_n_operators = 0;
+    size_t room = 0, n = 0;
+    for (size_t f = 0; f < n_op_families; f++) room += *op_families[f].n_rows;
+    operator_list *list = memory_zalloc(1, sizeof *list + room * sizeof list->items[0]);
+    if (!list) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = CLG_OK;
+    for (size_t f = 0; f < n_op_families; f++) {
+        for (size_t i = 0; i < *op_families[f].n_rows && status == CLG_OK; i++) {
+            const op_row *row = &op_families[f].rows[i];
+            if (is_public(row)) status = describe_row(&list->memory, &op_families[f], row, &list->items[n++]);
+        }
+    }
+    if (status != CLG_OK) {
+        clg_operator_list_free(list->items, n);
+        return status;
+    }
+    *out_operators = list->items;
+    *out_n_operators = n;
+    return CLG_OK;
+}
+
+void clg_operator_list_free(clg_operator_info *operators, size_t n_operators)
+{
+    (void)n_operators;
+    if (!operators) return;
+    operator_list *list = (operator_list *)(void *)((char *)operators - offsetof(operator_list, items));
+    arena_deinit(&list->memory);
+    memory_free(list);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of formulas. Operators of the families pointwise and reduce need no row.
+ */
+#include "api/flops.h"
+
+#include <string.h>
+
+typedef struct counting {
+    const node *n;
+    const value_fact *facts;
+} counting;
+
+/* ---- what formulas are made of ------------------------------------------------------------------ */
+
+static const value_fact *fact_at(const counting *c, const value_id *ids, size_t n_ids, size_t i)
+{
+    return i < n_ids && ids[i] != VALUE_NONE ? &c->facts[ids[i]] : NULL;
+}
+
+static double elements(const value_fact *f)
+{
+    int64_t n;
+    if (!f || !shape_is_known(&f->dims) || shape_n_elements(&f->dims, &n) != CLG_OK) return 0;
+    return (double)n;
+}
+
+static const value_fact *input(const counting *c, size_t i) { return fact_at(c, c->n->inputs, c->n->n_inputs, i); }
+static double in_elements(const counting *c, size_t i) { return elements(input(c, i)); }
+
+static double out_elements(const counting *c)
+{
+    return elements(fact_at(c, c->n->outputs, c->n->n_outputs, 0));
+}
+
+/* Elements of input i below its first axis: of a convolution's filter, what one output channel reads. */
+static double row_elements(const counting *c, size_t i)
+{
+    const value_fact *f = input(c, i);
+    return f && f->dims.rank > 0 && f->dims.dims[0] > 0 ? elements(f) / (double)f->dims.dims[0] : 0;
+}
+
+/* The size of an axis of input i, counted from the end when negative. */
+static double dim(const counting *c, size_t i, int axis)
+{
+    const value_fact *f = input(c, i);
+    if (!f || !shape_is_known(&f->dims)) return 0;
+    int at = axis < 0 ? f->dims.rank + axis : axis;
+    return at >= 0 && at < f->dims.rank ? (double)f->dims.dims[at] : 0;
+}
+
+/* ---- formulas ------------------------------------------------------------------------------------- */
+
+/* x: [N,C,...], w: [M,C/group,...], y: [N,M,...] */
+static double conv(const counting *c, size_t w)
+{
+    double bias = w == 1 && c->n->n_inputs > 2 ? out_elements(c) : 0;
+    return 2 * out_elements(c) * row_elements(c, w) + bias;
+}
+
+/* x: [N,C,...], w: [C,M/group,...]: each element of x meets a row of w */
+static double conv_transpose(const counting *c, size_t w)
+{
+    double bias = c->n->n_inputs > 2 ? out_elements(c) : 0;
+    return 2 * in_elements(c, 0) * row_elements(c, w) + bias;
+}
+
+/* y: [M,N], k: the other axis of a */
+static double gemm(const counting *c, size_t a)
+{
+    double k = dim(c, a, node_int(c->n, "transA", 0) ? 0 : 1);
+    return 2 * out_elements(c) * k + (c->n->n_inputs > 2 ? out_elements(c) : 0);
+}
+
+static double matmul(const counting *c, size_t a) { return 2 * out_elements(c) * dim(c, a, -1); }
+
+static double pool(const counting *c, size_t per_element)
+{
+    size_t rank;
+    const int64_t *window = node_ints(c->n, "kernel_shape", &rank);
+    double area = 1;
+    for (size_t i = 0; i < rank; i++) area *= (double)window[i];
+    return out_elements(c) * area * (double)per_element;
+}
+
+/* x: [S,B,I]; w and r: [directions, gates * H, I or H] */
+static double recurrent(const counting *c, size_t r)
+{
+    return 2 * dim(c, 0, 0) * dim(c, 0, 1) * (in_elements(c, r - 1) + in_elements(c, r));
+}
+
+static double per_input(const counting *c, size_t operations) { return in_elements(c, 0) * (double)operations; }
+static double per_output(const counting *c, size_t operations) { return out_elements(c) * (double)operations; }
+
+/* ---- the table -------------------------------------------------------------------------------------- */
+
+static const struct formula {
+    const char *op_type;
+    double (*count)(const counting *c, size_t number);
+    size_t number; /* which input is the weight, or operations an element */
+} formulas[] = {
+    {"Conv", conv, 1},
+    {"ConvInteger", conv, 1},
+    {"QLinearConv", conv, 3},
+    {"DeformConv", conv, 1},
+    {"ConvTranspose", conv_transpose, 1},
+    {"Gemm", gemm, 0},
+    {"MatMul", matmul, 0},
+    {"MatMulInteger", matmul, 0},
+    {"QLinearMatMul", matmul, 0},
+    {"RNN", recurrent, 2},
+    {"GRU", recurrent, 2},
+    {"LSTM", recurrent, 2},
+    {"AveragePool", pool, 1},
+    {"MaxPool", pool, 1},
+    {"LpPool", pool, 2},
+    {"GlobalAveragePool", per_input, 1},
+    {"GlobalMaxPool", per_input, 1},
+    {"GlobalLpPool", per_input, 2},
+    {"BatchNormalization", per_input, 2},       /* scale and shift, folded */
+    {"InstanceNormalization", per_input, 7},    /* mean, variance (2), minus, times, scale, shift */
+    {"LayerNormalization", per_input, 7},
+    {"GroupNormalization", per_input, 7},
+    {"MeanVarianceNormalization", per_input, 5},
+    {"RMSNormalization", per_input, 4},
+    {"LpNormalization", per_input, 3},
+    {"LRN", per_input, 6},
+    {"Softmax", per_input, 5},                  /* maximum, minus, exp, sum, times */
+    {"LogSoftmax", per_input, 5},
+    {"Hardmax", per_input, 1},
+    {"ArgMax", per_input, 1},
+    {"ArgMin", per_input, 1},
+    {"CumSum", per_input, 1},
+    {"Resize", per_output, 4},
+    {"Upsample", per_output, 4},
+};
+
+/* Casts and choices move data; they do no arithmetic. */
+static bool only_moves(const char *op_type)
+{
+    static const char *const names[] = {"Cast", "CastLike", "Identity", "Where", "BitCast"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(op_type, names[i]) == 0) return true;
+    }
+    return false;
+}
+
+static bool is_of_family(const op_row *row, const char *name)
+{
+    for (size_t f = 0; f < n_op_families; f++) {
+        const op_family *family = &op_families[f];
+        if (strcmp(family->name, name) == 0) return row >= family->rows && row < family->rows + *family->n_rows;
+    }
+    return false;
+}
+
+double flops_of_node(const node *n, const value_fact *facts)
+{
+    const counting c = {n, facts};
+    for (size_t i = 0; i < sizeof formulas / sizeof formulas[0]; i++) {
+        if (strcmp(n->op_type, formulas[i].op_type) == 0) return formulas[i].count(&c, formulas[i].number);
+    }
+    if (is_of_family(n->op, "pointwise") && !only_moves(n->op_type)) return per_output(&c, 1);
+    if (is_of_family(n->op, "reduce")) return per_input(&c, 1);
+    return 0;
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrix products through CLBlast against a reference in double: transposes, rows with gaps, offsets, batches dense
+ * and not. Inputs are small integers, so that every product and sum is exact in float: results must be equal.
+ */
+/* ctest: timeout 900 */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#include <string.h>
+
+static ocl_buffer *upload(ocl_context *c, ocl_queue *q, const float *data, size_t n)
+{
+    ocl_buffer *b;
+    assert_ok(ocl_buffer_create(c, n * sizeof *data, OCL_BUFFER_DEVICE, &b));
+    assert_ok(ocl_queue_write(q, b, 0, data, n * sizeof *data, true));
+    return b;
+}
+
+static float *numbers(size_t n, unsigned seed)
+{
+    float *x = memory_zalloc(n, sizeof *x);
+    assert_non_null(x);
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x[i] = (float)((int)(seed >> 24) % 9 - 4);
+    }
+    return x;
+}
+
+/* The largest index that the problem touches, plus one. */
+static size_t extent(int64_t offset, int64_t batch, int64_t stride, int64_t rows, int64_t ld)
+{
+    return (size_t)(offset + (batch - 1) * stride + rows * ld);
+}
+
+static void reference(const ocl_gemm *g, const float *a, const float *b, float *c)
+{
+    for (int64_t i = 0; i < g->batch; i++)
+        for (int64_t m = 0; m < g->m; m++)
+            for (int64_t n = 0; n < g->n; n++) {
+                const float *x = a + g->offset_a + i * g->stride_a, *y = b + g->offset_b + i * g->stride_b;
+                float *z = c + g->offset_c + i * g->stride_c + m * g->ldc + n;
+                double sum = 0.0;
+                for (int64_t k = 0; k < g->k; k++)
+                    sum += (double)x[g->trans_a ? k * g->lda + m : m * g->lda + k] *
+                           (double)y[g->trans_b ? n * g->ldb + k : k * g->ldb + n];
+                *z = (float)((double)g->alpha * sum + (double)g->beta * (double)*z);
+            }
+}
+
+static void check_gemm(ocl_context *c, ocl_queue *q, ocl_gemm g)
+{
+    const size_t n_a = extent(g.offset_a, g.batch, g.stride_a, g.trans_a ? g.k : g.m, g.lda);
+    const size_t n_b = extent(g.offset_b, g.batch, g.stride_b, g.trans_b ? g.n : g.k, g.ldb);
+    const size_t n_c = extent(g.offset_c, g.batch, g.stride_c, g.m, g.ldc);
+    float *a = numbers(n_a, 1), *b = numbers(n_b, 2), *expected = numbers(n_c, 3), *got = numbers(n_c, 3);
+    const gemm_problem p = {.m = g.m, .n = g.n, .k = g.k, .lda = g.lda, .ldb = g.ldb, .ldc = g.ldc, .batch = g.batch,
+                            .stride_a = g.stride_a, .stride_b = g.stride_b, .stride_c = g.stride_c,
+                            .trans_a = g.trans_a, .trans_b = g.trans_b, .alpha = g.alpha, .beta = g.beta};
+    assert_true(ocl_blas_accepts(&p));
+    g.a = upload(c, q, a, n_a);
+    g.b = upload(c, q, b, n_b);
+    g.c = upload(c, q, got, n_c);
+    assert_ok(ocl_queue_gemm(q, &g));
+    assert_ok(ocl_queue_read(q, g.c, 0, got, n_c * sizeof *got, true));
+    reference(&g, a, b, expected);
+    for (size_t i = 0; i < n_c; i++)
+        if (got[i] != expected[i])
+            fail_msg("%lld x %lld x %lld, batch %lld: element %zu is %g in place of %g", (long long)g.m,
+                     (long long)g.n, (long long)g.k, (long long)g.batch, i, (double)got[i], (double)expected[i]);
+    ocl_buffer_free(g.a);
+    ocl_buffer_free(g.b);
+    ocl_buffer_free(g.c);
+    memory_free(a);
+    memory_free(b);
+    memory_free(expected);
+    memory_free(got);
+}
+
+static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans_a, bool trans_b)
+{
+    return (ocl_gemm){.m = m, .n = n, .k = k, .batch = batch, .trans_a = trans_a, .trans_b = trans_b, .alpha = 1.0f,
+                      .lda = trans_a ? m : k, .ldb = trans_b ? k : n, .ldc = n, .stride_a = m * k, .stride_b = k * n,
+                      .stride_c = m * n};
+}
+
+static bool is_too_slow(ocl_context *c)
+{
+    if ((ocl_context_caps(c)->quirks & QUIRK_SLOW_LAUNCH) == 0)
+        return false;
+    float y[8] = {0};
+    ocl_queue *q;
+    print_message("CLBlast is not run on '%s': it compiles for minutes there\n", ocl_context_record(c)->name);
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_platforms_axpy(c, q, "slow", 1.0f, 8, 8, y));
+    ocl_queue_free(q);
+    return true;
+}
+
+static void check_products(ocl_context *c, void *user)
+{
+    size_t *n_checked = user;
+    ocl_queue *q;
+    if (is_too_slow(c))
+        return;
+    assert_true(ocl_blas_available(c));
+    assert_ok(ocl_queue_create(c, &q));
+    for (int trans = 0; trans < 4; trans++) {
+        check_gemm(c, q, dense(17, 13, 5, 1, trans & 1, trans & 2));
+        check_gemm(c, q, dense(128, 64, 32, 1, trans & 1, trans & 2));
+    }
+    check_gemm(c, q, dense(1, 1, 1, 1, false, false));
+    check_gemm(c, q, dense(64, 64, 64, 3, false, true));
+
+    ocl_gemm gaps = dense(9, 10, 11, 1, false, false);
+    gaps.lda += 3, gaps.ldb += 5, gaps.ldc += 7;
+    gaps.offset_a = 2, gaps.offset_b = 4, gaps.offset_c = 6;
+    gaps.alpha = 2.0f, gaps.beta = -1.0f;
+    check_gemm(c, q, gaps);
+
+    /* What GemmStridedBatched of CLBlast 1.5.3 gets wrong: tile-multiple shapes, a repeated matrix, an offset. */
+    ocl_gemm repeated = dense(128, 128, 64, 3, false, false);
+    repeated.stride_b = 0;
+    check_gemm(c, q, repeated);
+    ocl_gemm shifted = dense(128, 128, 64, 2, false, false);
+    shifted.offset_a = 128;
+    check_gemm(c, q, shifted);
+    ocl_gemm apart = dense(64, 64, 64, 2, true, false);
+    apart.stride_c += 64;
+    check_gemm(c, q, apart);
+    ocl_queue_free(q);
+    *n_checked += 1;
+}
+
+static void blas__products_are_exact(void **state)
+{
+    (void)state;
+    size_t n_checked = 0;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_products, &n_checked);
+    assert_true(n_checked > 0);
+}
+
+static void check_samples(ocl_context *c, void *user)
+{
+    (void)user;
+    ocl_queue *q;
+    ocl_sample *samples;
+    size_t n;
+    if (is_too_slow(c))
+        return;
+    assert_ok(ocl_queue_create(c, &q));
+    ocl_queue_set_tag(q, 5);
+    check_gemm(c, q, dense(17, 13, 5, 1, false, false));
+    assert_ok(ocl_queue_take_samples(q, &samples, &n));
+    assert_int_equal(n, 5); /* three writes, the product, a read */
+    for (size_t i = 0; i < n; i++)
+        assert_true(samples[i].tag == 5 && samples[i].start_ns <= samples[i].end_ns);
+    memory_free(samples);
+    ocl_counters counters;
+    ocl_context_counters(c, &counters);
+    assert_int_equal(counters.blas_calls, 1);
+    ocl_queue_free(q);
+}
+
+static void blas__products_have_time_stamps(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.profiling = true}, check_samples, NULL);
+}
+
+static void blas__refuses_what_it_cannot_do(void **state)
+{
+    (void)state;
+    const gemm_problem good = {.m = 4, .n = 5, .k = 6, .lda = 6, .ldb = 5, .ldc = 5, .batch = 1};
+    assert_true(ocl_blas_accepts(&good));
+    gemm_problem p = good;
+    p.k = 0;
+    assert_false(ocl_blas_accepts(&p));
+    p = good;
+    p.lda = 5;
+    assert_false(ocl_blas_accepts(&p));
+    p.trans_a = true; /* now rows of 4 */
+    assert_true(ocl_blas_accepts(&p));
+    p = good;
+    p.m = (int64_t)1 << 40;
+    assert_false(ocl_blas_accepts(&p));
+    p = good;
+    p.batch = 2; /* results over each other */
+    assert_false(ocl_blas_accepts(&p));
+    p.stride_c = 20;
+    assert_true(ocl_blas_accepts(&p));
+}
+
+static int leaks(void **state)
+{
+    (void)state;
+    return memory_n_live() == 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(blas__products_are_exact, leaks),
+        cmocka_unit_test_teardown(blas__products_have_time_stamps, leaks),
+        cmocka_unit_test_teardown(blas__refuses_what_it_cannot_do, leaks),
+    };
+    ocl_platforms_show_all();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

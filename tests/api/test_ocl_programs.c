@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Programs: built once, stored, loaded, refused; and the promise that a warm start compiles nothing.
+ *
+ * Started as `test_ocl_programs child LOCAL FILE`, the program is one such start on PoCL: it runs a kernel with
+ * that local size and writes what it cost into the file.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/scratch.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "ocl/store_entry.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { N = 64 };
+#define PRELUDE "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"
+
+static const char *program_path; /* argv[0] */
+
+static ocl_counters counters_of(ocl_context *c)
+{
+    ocl_counters counters;
+    ocl_context_counters(c, &counters);
+    return counters;
+}
+
+/* Runs one program and checks its result. */
+static void run(ocl_context *c, const char *name, size_t local)
+{
+    float y[N];
+    ocl_queue *q;
+    for (int i = 0; i < N; i++)
+        y[i] = (float)i;
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_platforms_axpy(c, q, name, 2.0f, N, local, y));
+    for (int i = 0; i < N; i++)
+        assert_true(y[i] == 2.0f * (float)i + (float)strlen(name));
+    ocl_queue_free(q);
+}
+
+/* ---- in one context ---------------------------------------------------------------------------------------- */
+
+static void check_once(ocl_context *c, void *user)
+{
+    (void)user;
+    for (int i = 0; i < 3; i++)
+        run(c, "once", 8);
+    assert_int_equal(counters_of(c).programs_compiled, 1);
+    assert_int_equal(counters_of(c).programs_loaded, 0);
+    assert_int_equal(counters_of(c).kernels_launched, 3);
+}
+
+static void programs__are_built_once(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_once, NULL);
+}
+
+static void *build_in_thread(void *argument)
+{
+    ocl_kernel *k;
+    const kernel_ref ref = {.source = "threads", .entry = "f", .prelude = PRELUDE,
+                            .body = "__kernel void f(__global int *y) { y[0] = 1; }"};
+    if (ocl_kernel_create(argument, &ref, &k) != CLG_OK)
+        return NULL;
+    ocl_kernel_free(k);
+    return argument;
+}
+
+static void check_threads(ocl_context *c, void *user)
+{
+    (void)user;
+    pthread_t threads[6];
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, build_in_thread, c), 0);
+    for (size_t i = 0; i < 6; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, c);
+    }
+    assert_int_equal(counters_of(c).programs_compiled, 1);
+    run(c, "after the threads", 8);
+}
+
+static void programs__threads_share_one_build(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_threads, NULL);
+}
+
+static void check_refusal(ocl_context *c, void *user)
+{
+    (void)user;
+    ocl_kernel *k;
+    const kernel_ref wrong = {.source = "wrong", .entry = "f", .prelude = PRELUDE,
+                              .body = "__kernel void f(__global int *y) { y[0] = not_declared; }"};
+    for (int i = 0; i < 2; i++) {
+        assert_error(ocl_kernel_create(c, &wrong, &k), CLG_ERROR_KERNEL_BUILD, "kernel 'wrong' does not compile");
+        assert_non_null(strstr(error_text(), "not_declared"));
+        assert_null(k);
+    }
+    const kernel_ref absent = {.source = "no_such_file", .entry = "f"};
+    assert_error(ocl_kernel_create(c, &absent, &k), CLG_ERROR_INTERNAL, "no_such_file");
+    assert_int_equal(counters_of(c).programs_compiled, 0);
+    run(c, "after the refusal", 8);
+}
+
+static void programs__refusal_has_the_build_log(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_refusal, NULL);
+}
+
+typedef struct progress {
+    size_t n_calls, last_done, stop_after;
+} progress;
+
+static bool watch(void *user, const char *what, size_t done, size_t total)
+{
+    progress *p = user;
+    assert_string_equal(what, "compiling kernels");
+    assert_true(done > p->last_done && done <= total);
+    p->last_done = done;
+    return ++p->n_calls != p->stop_after;
+}
+
+static void check_batch(ocl_context *c, void *user)
+{
+    (void)user;
+    enum { N_REFS = 3 };
+    char preludes[N_REFS][128];
+    kernel_ref refs[N_REFS];
+    const kernel_ref *pointers[N_REFS];
+    for (size_t i = 0; i < N_REFS; i++) {
+        (void)snprintf(preludes[i], sizeof preludes[i], PRELUDE "#define P_I %zu\n", i);
+        refs[i] = (kernel_ref){.source = "batch", .entry = "f", .prelude = preludes[i],
+                               .body = "__kernel void f(__global int *y) { y[0] = P_I; }"};
+        pointers[i] = &refs[i];
+    }
+    progress all = {0}, some = {.stop_after = 1};
+    assert_error(ocl_programs_build(c, pointers, N_REFS, watch, &some), CLG_ERROR_CANCELLED, "cancelled");
+    assert_ok(ocl_programs_build(c, pointers, N_REFS, watch, &all));
+    assert_int_equal(all.last_done, N_REFS);
+    assert_int_equal(counters_of(c).programs_compiled, N_REFS);
+    assert_ok(ocl_programs_build(c, pointers, N_REFS, NULL, NULL));
+    assert_int_equal(counters_of(c).programs_compiled, N_REFS);
+    assert_ok(ocl_programs_build(c, NULL, 0, NULL, NULL));
+    run(c, "after the batch", 8);
+}
+
+static void programs__batch_reports_and_stops(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_batch, NULL);
+}
+
+/* ---- through the store ------------------------------------------------------------------------------------- */
+
+static void run_and_store(ocl_context *c, void *user)
+{
+    (void)user;
+    run(c, "stored", 8);
+    ocl_programs_store(c);
+}
+
+static void expect_loaded(ocl_context *c, void *user)
+{
+    (void)user;
+    run(c, "stored", 8);
+    assert_int_equal(counters_of(c).programs_compiled, 0);
+    assert_int_equal(counters_of(c).programs_loaded, 1);
+}
+
+static void expect_compiled(ocl_context *c, void *user)
+{
+    (void)user;
+    run(c, "stored", 8);
+    assert_int_equal(counters_of(c).programs_compiled, 1);
+    assert_int_equal(counters_of(c).programs_loaded, 0);
+}
+
+static void programs__second_start_compiles_nothing(void **state)
+{
+    (void)state;
+    const ocl_context_options options = {.cache_dir = scratch_path("second start")};
+    (void)ocl_platforms_each(&options, run_and_store, NULL);
+    (void)ocl_platforms_each(&options, expect_loaded, NULL);
+}
+
+/* Calls change for each entry file that tells of the program. */
+static void each_entry(const char *folder, void (*change)(const char *path))
+{
+    ocl_store_entry *entries;
+    size_t n, n_changed = 0;
+    assert_ok(ocl_store_list(folder, &entries, &n));
+    for (size_t i = 0; i < n; i++) {
+        char *path;
+        if (!strstr(entries[i].what, "program stored"))
+            continue;
+        assert_ok(file_join(folder, entries[i].name, &path));
+        change(path);
+        memory_free(path);
+        n_changed++;
+    }
+    ocl_store_list_free(entries, n);
+    assert_true(n_changed > 0);
+}
+
+static void cut(const char *path)
+{
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size / 2), 0);
+}
+
+static void flip_a_bit(const char *path)
+{
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, -20, SEEK_END), 0);
+    const int c = fgetc(file);
+    assert_int_equal(fseek(file, -20, SEEK_END), 0);
+    assert_int_equal(fputc(c ^ 4, file), c ^ 4);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void programs__damaged_entries_are_compiled_anew_and_replaced(void **state)
+{
+    (void)state;
+    const char *folder = scratch_path("damaged programs");
+    const ocl_context_options options = {.cache_dir = folder};
+    void (*const damages[])(const char *) = {cut, flip_a_bit};
+    (void)ocl_platforms_each(&options, run_and_store, NULL);
+    for (size_t i = 0; i < 2; i++) {
+        each_entry(folder, damages[i]);
+        (void)ocl_platforms_each(&options, expect_compiled, NULL); /* and stores as it is freed */
+        (void)ocl_platforms_each(&options, expect_loaded, NULL);
+    }
+}
+
+/* An entry that is whole, with a binary that is none. */
+static void replace_binary(const char *path)
+{
+    static const char payload[] = "\0\0\0\0\0\0\0\0this is no program binary";
+    char *data, *made;
+    size_t n;
+    store_entry entry;
+    assert_ok(file_read(path, SIZE_MAX, &data, &n));
+    assert_true(store_entry_read(data, n, &entry));
+    if (strncmp(entry.what, "Oclgrind", 8) != 0) { /* PoCL and rusticl abort the process */
+        print_message("not tried on '%.*s'\n", (int)entry.what_bytes, entry.what);
+        memory_free(data);
+        return;
+    }
+    made = store_entry_make(entry.key, "replaced: program stored", payload, sizeof payload - 1, &n);
+    assert_non_null(made);
+    assert_ok(file_write_atomic(path, made, n));
+    memory_free(made);
+    memory_free(data);
+}
+
+static void expect_compiled_on_oclgrind(ocl_context *c, void *user)
+{
+    if (ocl_context_caps(c)->family == PLATFORM_OCLGRIND)
+        expect_compiled(c, user);
+    else
+        expect_loaded(c, user);
+}
+
+static void programs__binary_that_the_driver_refuses_is_compiled_anew(void **state)
+{
+    (void)state;
+    const char *folder = scratch_path("refused programs");
+    const ocl_context_options options = {.cache_dir = folder};
+    (void)ocl_platforms_each(&options, run_and_store, NULL);
+    each_entry(folder, replace_binary);
+    (void)ocl_platforms_each(&options, expect_compiled_on_oclgrind, NULL);
+    (void)ocl_platforms_each(&options, expect_loaded, NULL);
+}
+
+static void programs__unusable_store_changes_no_result(void **state)
+{
+    (void)state;
+    const ocl_context_options options = {.cache_dir = scratch_file("a plain file", "", 0)};
+    (void)ocl_platforms_each(&options, run_and_store, NULL);
+    (void)ocl_platforms_each(&options, expect_compiled, NULL);
+}
+
+static void facts__are_recalled_by_name_and_device(void **state)
+{
+    (void)state;
+    ocl_context *c;
+    char *data;
+    size_t n;
+    const ocl_context_options options = {.cache_dir = scratch_path("facts")};
+    for (int start = 0; start < 2; start++) {
+        assert_ok(ocl_context_create(0, &options, &c));
+        assert_false(ocl_context_recall(c, "another", &data, &n));
+        if (start == 0) {
+            assert_false(ocl_context_recall(c, "tuning 1", &data, &n));
+            ocl_context_remember(c, "tuning 1", "what was measured", "fast", 4);
+        }
+        assert_true(ocl_context_recall(c, "tuning 1", &data, &n));
+        assert_int_equal(n, 4);
+        assert_memory_equal(data, "fast", 4);
+        memory_free(data);
+        ocl_context_free(c);
+    }
+}
+
+/* ---- starts of PoCL with an empty cache of its own ----------------------------------------------------------- */
+
+static size_t count_objects(const char *folder)
+{
+    size_t n = 0;
+    DIR *dir = opendir(folder);
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        char below[2048];
+        if (entry->d_name[0] == '.')
+            continue;
+        (void)snprintf(below, sizeof below, "%s/%s", folder, entry->d_name);
+        n += count_objects(below) + (strstr(entry->d_name, ".so") != NULL);
+    }
+    if (dir)
+        (void)closedir(dir);
+    return n;
+}
+
+static int child(size_t local, const char *result)
+{
+    ocl_context *c;
+    const char *driver_cache = getenv("POCL_CACHE_DIR");
+    assert_ok(ocl_context_create(0, &(ocl_context_options){.cache_dir = NULL}, &c));
+    run(c, "warmed", 8); /* makes the driver unpack what the store has */
+    const size_t n_before = count_objects(driver_cache);
+    run(c, "warmed", local);
+    const size_t n_after = count_objects(driver_cache);
+    ocl_programs_store(c);
+    char line[128];
+    (void)snprintf(line, sizeof line, "%d %d %zu", (int)counters_of(c).programs_compiled,
+                   (int)counters_of(c).programs_loaded, n_after - n_before);
+    ocl_context_free(c);
+    return file_write_atomic(result, line, strlen(line)) == CLG_OK ? 0 : 1;
+}
+
+typedef struct start {
+    int compiled, loaded;
+    size_t n_specialised; /* by the driver, at the launch with the second local size */
+} start;
+
+/* A new process with an empty cache of the driver's. */
+static start start_anew(size_t local)
+{
+    static int n_starts;
+    char name[64], local_text[16];
+    (void)snprintf(name, sizeof name, "pocl %d", n_starts++);
+    (void)snprintf(local_text, sizeof local_text, "%zu", local);
+    const char *driver_cache = scratch_path(name), *result = scratch_path("result");
+    assert_int_equal(mkdir(driver_cache, 0700), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)setenv("POCL_CACHE_DIR", driver_cache, 1);
+        (void)setenv("CLG_CACHE_DIR", scratch_path("starts"), 1);
+        (void)execl(program_path, program_path, "child", local_text, result, (char *)NULL);
+        _exit(127);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+    char *line;
+    size_t n;
+    start s;
+    assert_ok(file_read(result, 4096, &line, &n));
+    assert_int_equal(sscanf(line, "%d %d %zu", &s.compiled, &s.loaded, &s.n_specialised), 3);
+    memory_free(line);
+    return s;
+}
+
+static void programs__warm_start_needs_nothing_of_the_drivers_cache(void **state)
+{
+    (void)state;
+    start s = start_anew(8);
+    assert_int_equal(s.compiled + s.loaded, 1);
+    assert_int_equal(s.compiled, 1);
+    s = start_anew(8);
+    assert_int_equal(s.compiled, 0);
+    assert_int_equal(s.loaded, 1);
+    assert_int_equal(s.n_specialised, 0);
+    /* A local size that is new is compiled once, and is in the store afterwards. */
+    s = start_anew(16);
+    assert_int_equal(s.compiled, 0);
+    assert_int_equal(s.n_specialised, 1);
+    s = start_anew(16);
+    assert_int_equal(s.compiled, 0);
+    assert_int_equal(s.n_specialised, 0);
+    s = start_anew(8);
+    assert_int_equal(s.n_specialised, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(programs__are_built_once),
+        cmocka_unit_test(programs__threads_share_one_build),
+        cmocka_unit_test(programs__refusal_has_the_build_log),
+        cmocka_unit_test(programs__batch_reports_and_stops),
+        cmocka_unit_test(programs__second_start_compiles_nothing),
+        cmocka_unit_test(programs__damaged_entries_are_compiled_anew_and_replaced),
+        cmocka_unit_test(programs__binary_that_the_driver_refuses_is_compiled_anew),
+        cmocka_unit_test(programs__unusable_store_changes_no_result),
+        cmocka_unit_test(facts__are_recalled_by_name_and_device),
+        cmocka_unit_test(programs__warm_start_needs_nothing_of_the_drivers_cache),
+    };
+    program_path = argv[0];
+    if (argc == 4 && strcmp(argv[1], "child") == 0) {
+        ocl_platforms_show_pocl();
+        return child((size_t)strtoul(argv[2], NULL, 10), argv[3]);
+    }
+    ocl_platforms_show_all();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Buffers, transfers, launches, profiling and sharing, on every OpenCL platform of the machine.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+
+#include "base/memory.h"
+
+#include <clgraph/opencl.h>
+
+#include <string.h>
+
+enum { N = 96 };
+
+static void fill_ramp(float *x)
+{
+    for (int i = 0; i < N; i++)
+        x[i] = (float)i;
+}
+
+/* ---- transfers --------------------------------------------------------------------------------------------- */
+
+static void check_transfers(ocl_context *c, void *user)
+{
+    (void)user;
+    float x[N], y[N] = {0};
+    ocl_queue *q;
+    ocl_buffer *a, *b;
+    void *mapped;
+    const float pattern = 7.5f;
+    fill_ramp(x);
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_DEVICE, &a));
+    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    assert_ok(ocl_queue_write(q, a, 0, x, sizeof x, false));
+    assert_ok(ocl_queue_copy(q, a, 0, b, 4 * 32, sizeof x - 4 * 32));
+    assert_ok(ocl_queue_fill(q, b, 0, 4 * 32, &pattern, sizeof pattern));
+    assert_ok(ocl_queue_read(q, b, 0, y, sizeof y, true));
+    for (int i = 0; i < N; i++)
+        assert_true(y[i] == (i < 32 ? 7.5f : (float)(i - 32)));
+
+    assert_ok(ocl_queue_map(q, b, 0, sizeof x, true, &mapped));
+    memcpy(mapped, x, sizeof x);
+    assert_ok(ocl_queue_unmap(q, b, mapped));
+    assert_ok(ocl_queue_map(q, b, 4 * 10, 4 * 10, false, &mapped));
+    assert_memory_equal(mapped, x + 10, 4 * 10);
+    assert_ok(ocl_queue_unmap(q, b, mapped));
+    assert_ok(ocl_queue_finish(q));
+
+    /* Nothing asked for is nothing done. */
+    assert_ok(ocl_queue_write(q, a, 0, NULL, 0, true));
+    assert_ok(ocl_queue_read(q, a, 0, NULL, 0, true));
+    assert_ok(ocl_queue_copy(q, a, 0, b, 0, 0));
+    assert_ok(ocl_queue_fill(q, a, 0, 0, &pattern, sizeof pattern));
+
+    ocl_counters counters;
+    ocl_context_counters(c, &counters);
+    assert_int_equal(counters.buffer_bytes, 2 * sizeof x);
+    ocl_buffer_free(ocl_buffer_retain(a));
+    ocl_buffer_free(a);
+    ocl_buffer_free(b);
+    ocl_context_counters(c, &counters);
+    assert_int_equal(counters.buffer_bytes, 0);
+    assert_true(counters.buffer_bytes_peak >= 2 * sizeof x);
+
+    assert_ok(ocl_platforms_axpy(c, q, "transfers", 2.0f, N, 8, x));
+    for (int i = 0; i < N; i++)
+        assert_true(x[i] == 2.0f * (float)i + 9.0f);
+    ocl_queue_free(q);
+}
+
+static void queue__moves_data(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_transfers, NULL);
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------ */
+
+static void check_errors(ocl_context *c, void *user)
+{
+    (void)user;
+    const device_record *r = ocl_context_record(c);
+    float y[N];
+    ocl_queue *q;
+    ocl_buffer *b;
+    assert_error(ocl_buffer_create(c, (size_t)r->max_alloc_bytes + 1, OCL_BUFFER_DEVICE, &b),
+                 CLG_ERROR_OUT_OF_DEVICE_MEMORY, "MiB");
+    assert_null(b);
+    assert_non_null(strstr(error_text(), r->name));
+    assert_error(ocl_buffer_create(c, SIZE_MAX, OCL_BUFFER_DEVICE, &b), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "largest");
+
+    assert_ok(ocl_queue_create(c, &q));
+    fill_ramp(y);
+    assert_ok(ocl_platforms_axpy(c, q, "errors", 1.0f, N, 1, y));
+    const kernel_ref ref = {.source = "launch", .entry = "f", .body = "__kernel void f(__global float *y) { y[0] = 1.0f; }",
+                            .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"};
+    ocl_kernel *k;
+    assert_ok(ocl_kernel_create(c, &ref, &k));
+    assert_ok(ocl_buffer_create(c, 64, OCL_BUFFER_DEVICE, &b));
+    assert_error(ocl_kernel_set_buffer(k, 5, b), CLG_ERROR_INTERNAL, "argument 5");
+    assert_ok(ocl_kernel_set_buffer(k, 0, b));
+    const uint64_t too_large = r->max_work_group_size * 2;
+    assert_error(ocl_queue_launch(q, k, 1, &too_large, &too_large), CLG_ERROR_UNSUPPORTED_DEVICE,
+                 "kernel 'f' of 'launch'");
+    ocl_kernel_free(k);
+    ocl_buffer_free(b);
+
+    const kernel_ref absent = {.source = "launch", .entry = "g", .body = ref.body, .prelude = ref.prelude};
+    assert_error(ocl_kernel_create(c, &absent, &k), CLG_ERROR_INTERNAL, "kernel 'g' of 'launch'");
+    assert_null(k);
+    ocl_queue_free(q);
+}
+
+static void queue__errors_name_kernel_size_and_device(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_errors, NULL);
+}
+
+/* ---- profiling --------------------------------------------------------------------------------------------- */
+
+static void check_samples(ocl_context *c, void *user)
+{
+    (void)user;
+    float y[N];
+    ocl_queue *q;
+    ocl_sample *samples;
+    size_t n;
+    assert_ok(ocl_queue_create(c, &q));
+    fill_ramp(y);
+    ocl_queue_set_tag(q, 41);
+    assert_ok(ocl_platforms_axpy(c, q, "samples", 1.0f, N, 8, y));
+    ocl_queue_set_tag(q, 42);
+    assert_ok(ocl_platforms_axpy(c, q, "samples", 1.0f, N, 8, y));
+    assert_ok(ocl_queue_finish(q));
+    assert_ok(ocl_queue_take_samples(q, &samples, &n));
+    assert_int_equal(n, 6); /* write, launch, read, twice */
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(samples[i].tag, i < 3 ? 41 : 42);
+        assert_true(samples[i].queued_ns <= samples[i].start_ns);
+        assert_true(samples[i].start_ns <= samples[i].end_ns);
+    }
+    memory_free(samples);
+    assert_ok(ocl_queue_take_samples(q, &samples, &n));
+    assert_int_equal(n, 0);
+    memory_free(samples);
+    ocl_queue_free(q);
+}
+
+static void queue__samples_carry_tags(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.profiling = true}, check_samples, NULL);
+}
+
+/* ---- sharing ----------------------------------------------------------------------------------------------- */
+
+static void run_wrapped(ocl_context *wrapped, cl_command_queue queue, cl_mem memory)
+{
+    float y[N], z[N];
+    ocl_queue *q, *other;
+    ocl_buffer *b;
+    void *event;
+    assert_ok(ocl_queue_create(wrapped, &q));
+    assert_ptr_equal(ocl_queue_handle(q), queue);
+    assert_ok(ocl_queue_create(wrapped, &other));
+    assert_ptr_not_equal(ocl_queue_handle(other), queue);
+    fill_ramp(y);
+    assert_ok(ocl_platforms_axpy(wrapped, q, "wrapped", 3.0f, N, 8, y));
+    assert_true(y[5] == 22.0f);
+
+    assert_ok(ocl_buffer_wrap(wrapped, memory, &b));
+    assert_int_equal(ocl_buffer_size(b), sizeof y);
+    assert_ok(ocl_queue_write(q, b, 0, y, sizeof y, false));
+    assert_ok(ocl_queue_marker(q, &event));
+    assert_ok(ocl_queue_wait_for(other, 1, &event));
+    assert_ok(ocl_queue_flush(q));
+    assert_ok(ocl_queue_read(other, b, 0, z, sizeof z, true));
+    assert_memory_equal(y, z, sizeof y);
+    assert_int_equal(clReleaseEvent(event), CL_SUCCESS);
+    ocl_buffer_free(b);
+    ocl_queue_free(q);
+    ocl_queue_free(other);
+}
+
+static void check_wrapping(ocl_context *c, void *user)
+{
+    (void)user;
+    cl_int code;
+    float y[N];
+    ocl_queue *own;
+    ocl_context *wrapped;
+    cl_context context = ocl_context_handle(c);
+    cl_device_id device = ocl_context_device_handle(c);
+    cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
+    cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof y, NULL, &code);
+    assert_ok(ocl_context_wrap(context, device, queue, &(ocl_context_options){.cache_dir = ""}, &wrapped));
+    assert_string_equal(ocl_context_record(wrapped)->name, ocl_context_record(c)->name);
+    assert_true(ocl_context_caps(wrapped)->probed);
+    run_wrapped(wrapped, queue, memory);
+    ocl_context_free(wrapped);
+
+    cl_command_queue out_of_order =
+        clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
+    if (code == CL_SUCCESS) {
+        assert_error(ocl_context_wrap(context, device, out_of_order, &(ocl_context_options){.cache_dir = ""}, &wrapped),
+                     CLG_ERROR_INVALID_ARGUMENT, "in order");
+        assert_null(wrapped);
+        (void)clReleaseCommandQueue(out_of_order);
+    }
+    fill_ramp(y);
+    assert_ok(ocl_queue_create(c, &own));
+    assert_ok(ocl_platforms_axpy(c, own, "own", 1.0f, N, 8, y));
+    ocl_queue_free(own);
+    assert_int_equal(clReleaseMemObject(memory), CL_SUCCESS);
+    assert_int_equal(clReleaseCommandQueue(queue), CL_SUCCESS);
+}
+
+static void context__wraps_the_callers(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_wrapping, NULL);
+}
+
+/* ---- part of a CPU ------------------------------------------------------------------------------------------ */
+
+static void check_one_thread(ocl_context *c, void *user)
+{
+    float y[N];
+    ocl_queue *q;
+    size_t *n_parts = user;
+    *n_parts += ocl_context_caps(c)->compute_units == 1;
+    fill_ramp(y);
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_platforms_axpy(c, q, "one thread", 1.0f, N, 8, y));
+    assert_true(y[1] == 11.0f);
+    ocl_queue_free(q);
+    ocl_programs_store(c);
+}
+
+static void context__can_take_part_of_a_cpu(void **state)
+{
+    (void)state;
+    device_record *records;
+    device_caps *caps;
+    size_t n, n_parts = 0;
+    assert_ok(ocl_enumerate(&records, &caps, &n));
+    for (size_t i = 0; i < n; i++) {
+        ocl_context *c;
+        if (caps[i].family != PLATFORM_POCL)
+            continue;
+        assert_ok(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &c));
+        check_one_thread(c, &n_parts);
+        assert_int_equal(ocl_context_caps(c)->compute_units, 1);
+        ocl_context_free(c);
+    }
+    device_records_free(records, n);
+    device_caps_free(caps, n);
+    assert_true(n_parts > 0);
+}
+
+static void context__refuses_a_device_that_is_not_there(void **state)
+{
+    (void)state;
+    ocl_context *c;
+    assert_error(ocl_context_create(9999, &(ocl_context_options){.cache_dir = ""}, &c), CLG_ERROR_NO_DEVICE, "9999");
+    assert_null(c);
+}
+
+static int leaks(void **state)
+{
+    (void)state;
+    return memory_n_live() == 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(queue__moves_data, leaks),
+        cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, leaks),
+        cmocka_unit_test_teardown(queue__samples_carry_tags, leaks),
+        cmocka_unit_test_teardown(context__wraps_the_callers, leaks),
+        cmocka_unit_test_teardown(context__can_take_part_of_a_cpu, leaks),
+        cmocka_unit_test_teardown(context__refuses_a_device_that_is_not_there, leaks),
+    };
+    ocl_platforms_show_all();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Fails every OpenCL call in turn, and every allocation, in the life of a small context with a warm store: each
+ * time a negative status with a sentence, nothing left behind, and the next run right again.
+ */
+/* ctest: timeout 600 */
+#include "support/unit.h"
+
+#include "support/failing_alloc.h"
+#include "support/ocl_platforms.h"
+#include "support/opencl_faults.h"
+#include "support/scratch.h"
+
+#include "base/memory.h"
+
+#include <clgraph/opencl.h>
+
+#include <stdio.h>
+#include <string.h>
+
+enum { N = 64 };
+
+static opencl_faults faults;
+
+typedef struct job {
+    const char *cache_dir;
+    bool profiling;
+} job;
+
+static clg_status use_queue(ocl_context *c, ocl_queue *q)
+{
+    float y[N];
+    ocl_buffer *b = NULL;
+    void *mapped, *event = NULL;
+    ocl_sample *samples = NULL;
+    size_t n_samples;
+    clg_status status = ocl_buffer_create(c, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b);
+    CLG_TRY_GOTO(status, out);
+    CLG_TRY_GOTO(ocl_queue_map(q, b, 0, sizeof y, true, &mapped), out);
+    memset(mapped, 0, sizeof y);
+    CLG_TRY_GOTO(ocl_queue_unmap(q, b, mapped), out);
+    CLG_TRY_GOTO(ocl_queue_copy(q, b, 0, b, 128, 128), out);
+    CLG_TRY_GOTO(ocl_queue_read(q, b, 0, y, sizeof y, true), out);
+    CLG_TRY_GOTO(ocl_queue_marker(q, &event), out);
+    CLG_TRY_GOTO(ocl_queue_wait_for(q, 1, &event), out);
+    CLG_TRY_GOTO(ocl_platforms_axpy(c, q, "faults", 2.0f, N, 8, y), out);
+    CLG_TRY_GOTO(ocl_queue_finish(q), out);
+    CLG_TRY_GOTO(ocl_queue_take_samples(q, &samples, &n_samples), out);
+    for (int i = 0; i < N; i++)
+        if (y[i] != 6.0f)
+            fail_msg("y[%d] is %g", i, (double)y[i]);
+out:
+    memory_free(samples);
+    if (event)
+        (void)clReleaseEvent(event);
+    ocl_buffer_free(b);
+    return status;
+}
+
+static clg_status do_job(void *user)
+{
+    const job *j = user;
+    ocl_context *c = NULL;
+    ocl_queue *q = NULL;
+    const ocl_context_options options = {.cache_dir = j->cache_dir, .profiling = j->profiling};
+    CLG_TRY(ocl_context_create(0, &options, &c));
+    clg_status status = ocl_queue_create(c, &q);
+    if (status == CLG_OK)
+        status = use_queue(c, q);
+    if (status == CLG_OK)
+        ocl_programs_store(c);
+    ocl_queue_free(q);
+    ocl_context_free(c);
+    return status;
+}
+
+/* Fails call n; false when there were fewer. */
+static bool fail_call(job *j, long n, int code)
+{
+    faults.arm(n, code);
+    error_set(CLG_OK, "%s", "");
+    const clg_status status = do_job(j);
+    const bool fired = faults.has_fired();
+    faults.arm(-1, 0);
+    if (status != CLG_OK && (status >= 0 || error_text()[0] == '\0'))
+        fail_msg("call %ld gave status %d with \"%s\"", n, (int)status, error_text());
+    assert_int_equal(memory_n_live(), 0);
+    for (int kind = 0; kind < OPENCL_FAULTS_KINDS; kind++)
+        if (faults.n_live((opencl_faults_kind)kind) != 0)
+            fail_msg("call %ld left %ld objects of kind %d: %s", n, faults.n_live((opencl_faults_kind)kind), kind,
+                     error_text());
+    return fired;
+}
+
+static void fail_every_call(const char *name, bool profiling, int code)
+{
+    job j = {.cache_dir = scratch_path(name), .profiling = profiling};
+    assert_ok(do_job(&j));
+    long n = 0;
+    size_t n_failed = 0;
+    while (fail_call(&j, n, code)) {
+        n_failed += error_text()[0] != '\0';
+        n++;
+    }
+    print_message("%ld calls, %zu of them reported\n", n, n_failed);
+    assert_true(n > 60);
+    assert_true(n_failed > 20);
+    assert_ok(do_job(&j));
+}
+
+static void faults__every_opencl_call(void **state)
+{
+    (void)state;
+    fail_every_call("calls", false, CL_OUT_OF_RESOURCES);
+}
+
+static void faults__every_opencl_call_while_profiling(void **state)
+{
+    (void)state;
+    fail_every_call("profiling", true, CL_OUT_OF_HOST_MEMORY);
+}
+
+static void faults__every_allocation(void **state)
+{
+    (void)state;
+    job j = {.cache_dir = scratch_path("allocations"), .profiling = true};
+    assert_ok(do_job(&j));
+    failing_alloc_install();
+    for (size_t n = 0;; n++) {
+        failing_alloc_arm(n);
+        const clg_status status = do_job(&j);
+        if (status != CLG_OK && error_text()[0] == '\0')
+            fail_msg("allocation %zu gave status %d without a sentence", n, (int)status);
+        assert_int_equal(failing_alloc_n_live(), 0);
+        assert_int_equal(opencl_faults_total_live(&faults), 0);
+        if (!failing_alloc_has_failed()) {
+            assert_ok(status);
+            print_message("%zu allocations\n", n);
+            break;
+        }
+    }
+    failing_alloc_remove();
+    assert_ok(do_job(&j));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults__every_opencl_call),
+        cmocka_unit_test(faults__every_opencl_call_while_profiling),
+        cmocka_unit_test(faults__every_allocation),
+    };
+    ocl_platforms_show_pocl();
+    if (!opencl_faults_open(&faults)) {
+        print_message("this OpenCL loader knows no layers: no call was made to fail\n");
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What graph_check refuses, in which words, and the order that it makes.
+ */
+#include "support/unit.h"
+
+#include "graph/graph.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static graph *make(void)
+{
+    graph *g;
+    assert_ok(graph_create("test", &g));
+    assert_ok(graph_set_opset(g, "", 13));
+    return g;
+}
+
+static value_id value_of(graph *g, const char *name)
+{
+    value_id v = graph_find_value(g, name);
+    if (v == VALUE_NONE) assert_ok(graph_add_value(g, name, &v));
+    return v;
+}
+
+static void input(graph *g, const char *name) { assert_ok(graph_add_input(g, value_of(g, name))); }
+
+static void output(graph *g, const char *name) { assert_ok(graph_add_output(g, value_of(g, name))); }
+
+/* A node named as its output, reading up to two values. */
+static void link_node(graph *g, const char *result, const char *a, const char *b)
+{
+    value_id inputs[2] = {value_of(g, a), b ? value_of(g, b) : VALUE_NONE}, out = value_of(g, result);
+    node_id n;
+    assert_ok(graph_add_node(g, "", "Op", result, 2, inputs, 1, &out, &n));
+}
+
+static void check__names_a_cycle(void **state)
+{
+    (void)state;
+    graph *g = make();
+    input(g, "x");
+    link_node(g, "a", "x", "c");
+    link_node(g, "b", "a", NULL);
+    link_node(g, "c", "b", NULL);
+    link_node(g, "y", "c", NULL);
+    output(g, "y");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "the graph has a cycle");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
+                 "node 'b' (Op, opset 13) -> node 'c' (Op, opset 13) -> node 'a' (Op, opset 13) -> node 'b'");
+    assert_null(strstr(error_text(), "'y'"));
+    graph_free(g);
+}
+
+static void check__names_a_node_that_reads_itself(void **state)
+{
+    (void)state;
+    graph *g = make();
+    link_node(g, "a", "a", NULL);
+    output(g, "a");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "node 'a' (Op, opset 13) -> node 'a'");
+    graph_free(g);
+}
+
+static void check__shortens_long_cycles(void **state)
+{
+    (void)state;
+    graph *g = make();
+    char from[16], to[16];
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(from, sizeof from, "v%d", i);
+        (void)snprintf(to, sizeof to, "v%d", (i + 1) % 1000);
+        link_node(g, to, from, NULL);
+    }
+    output(g, "v0");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "994 more");
+    graph_free(g);
+}
+
+static void check__names_a_missing_input(void **state)
+{
+    (void)state;
+    graph *g = make();
+    link_node(g, "y", "nowhere", NULL);
+    output(g, "y");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
+                 "node 'y' (Op, opset 13) reads 'nowhere', which no node, input or initializer gives");
+    graph_free(g);
+}
+
+static void check__outputs(void **state)
+{
+    (void)state;
+    graph *g = make();
+    input(g, "x");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "no outputs");
+    output(g, "x"); /* straight through is allowed */
+    assert_ok(graph_check(g));
+    output(g, "x");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "the output 'x' is listed twice");
+    graph_free(g);
+    g = make();
+    output(g, "nothing");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "the output 'nothing' is given by no node");
+    graph_free(g);
+}
+
+static void check__domains_are_imported(void **state)
+{
+    (void)state;
+    graph *g = make();
+    value_id y = value_of(g, "y");
+    node_id n;
+    assert_ok(graph_add_node(g, "com.example", "Op", "n", 0, NULL, 1, &y, &n));
+    output(g, "y");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "'com.example', of which the model imports no version");
+    graph_free(g);
+    assert_ok(graph_create("", &g));
+    y = value_of(g, "y");
+    assert_ok(graph_add_node(g, "", "Op", "n", 0, NULL, 1, &y, &n));
+    output(g, "y");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "'ai.onnx', of which");
+    graph_free(g);
+}
+
+static void check__operators_have_a_type(void **state)
+{
+    (void)state;
+    graph *g = make();
+    value_id y = value_of(g, "y");
+    node_id n;
+    assert_ok(graph_add_node(g, "", "", "n", 0, NULL, 1, &y, &n));
+    output(g, "y");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "no operator type");
+    graph_free(g);
+}
+
+/* Nodes that are in order keep it; the rest comes as late as it may. */
+static void check__sorts_and_is_stable(void **state)
+{
+    (void)state;
+    graph *g = make();
+    input(g, "x");
+    link_node(g, "p", "x", NULL);
+    link_node(g, "late", "z", "p");
+    link_node(g, "q", "x", NULL);
+    link_node(g, "z", "q", NULL);
+    link_node(g, "r", "x", NULL);
+    output(g, "late");
+    assert_ok(graph_check(g));
+    const char *expected[] = {"p", "q", "z", "late", "r"};
+    for (size_t i = 0; i < 5; i++) {
+        assert_string_equal(g->nodes[i].name, expected[i]);
+        assert_int_equal(g->values[g->nodes[i].outputs[0]].producer, i);
+    }
+    assert_ok(graph_check(g));
+    for (size_t i = 0; i < 5; i++) assert_string_equal(g->nodes[i].name, expected[i]);
+    graph_free(g);
+}
+
+static void check__sorts_a_long_chain(void **state)
+{
+    (void)state;
+    const int n = 200000;
+    graph *g = make();
+    char from[16], to[16];
+    for (int i = n; i > 0; i--) { /* last node first */
+        (void)snprintf(from, sizeof from, "v%d", i - 1);
+        (void)snprintf(to, sizeof to, "v%d", i);
+        link_node(g, to, from, NULL);
+    }
+    input(g, "v0");
+    (void)snprintf(to, sizeof to, "v%d", n);
+    output(g, to);
+    assert_ok(graph_check(g));
+    assert_string_equal(g->nodes[0].name, "v1");
+    graph_free(g);
+}
+
+/* A node with a subgraph that reads `outer` of g. */
+static graph *add_subgraph_node(graph *g, const char *result, const char *outer)
+{
+    graph *sub;
+    value_id captured, inner;
+    node_id n;
+    link_node(g, result, "x", NULL);
+    assert_ok(graph_create("", &sub));
+    assert_ok(graph_set_opset(sub, "", 13));
+    assert_ok(graph_add_outer(sub, outer, value_of(g, outer), &captured));
+    assert_ok(graph_add_value(sub, "inner", &inner));
+    assert_ok(graph_add_node(sub, "", "Neg", "", 1, &captured, 1, &inner, &n));
+    assert_ok(graph_add_output(sub, inner));
+    n = g->values[graph_find_value(g, result)].producer;
+    assert_ok(node_add_attribute(g, n, &(attribute){.name = "body", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    return sub;
+}
+
+static void check__captures_count_as_inputs(void **state)
+{
+    (void)state;
+    graph *g = make();
+    input(g, "x");
+    (void)add_subgraph_node(g, "loop", "later");
+    link_node(g, "later", "x", NULL);
+    output(g, "loop");
+    assert_ok(graph_check(g));
+    assert_string_equal(g->nodes[0].name, "later");
+    graph_free(g);
+    g = make();
+    input(g, "x");
+    (void)add_subgraph_node(g, "loop", "later");
+    link_node(g, "later", "loop", NULL);
+    output(g, "later");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "cycle");
+    graph_free(g);
+}
+
+static void check__captures_must_be_there(void **state)
+{
+    (void)state;
+    graph *g = make();
+    input(g, "x");
+    (void)add_subgraph_node(g, "loop", "absent");
+    output(g, "loop");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "a subgraph reads 'absent', which nothing around it gives");
+    graph_free(g);
+    g = make();
+    value_id v;
+    assert_ok(graph_add_outer(g, "v", 0, &v)); /* nothing is around the outermost graph */
+    output(g, "v");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "nothing around it gives");
+    graph_free(g);
+}
+
+static void check__looks_into_subgraphs(void **state)
+{
+    (void)state;
+    graph *g = make();
+    input(g, "x");
+    graph *sub = add_subgraph_node(g, "loop", "x");
+    link_node(sub, "bad", "nowhere", NULL);
+    output(sub, "inner"); /* twice: bodies of loops may */
+    output(g, "loop");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "reads 'nowhere'");
+    graph_free(g);
+}
+
+static void check__depth_is_bounded(void **state)
+{
+    (void)state;
+    graph *g = make(), *at = g;
+    for (int i = 0; i <= GRAPH_MAX_DEPTH; i++) {
+        if (i == 0) input(at, "x");
+        at = add_subgraph_node(at, "y", "x");
+    }
+    output(g, "y");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "deeper than 64");
+    graph_free(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(check__names_a_cycle),
+        cmocka_unit_test(check__names_a_node_that_reads_itself),
+        cmocka_unit_test(check__shortens_long_cycles),
+        cmocka_unit_test(check__names_a_missing_input),
+        cmocka_unit_test(check__outputs),
+        cmocka_unit_test(check__domains_are_imported),
+        cmocka_unit_test(check__operators_have_a_type),
+        cmocka_unit_test(check__sorts_and_is_stable),
+        cmocka_unit_test(check__sorts_a_long_chain),
+        cmocka_unit_test(check__captures_count_as_inputs),
+        cmocka_unit_test(check__captures_must_be_there),
+        cmocka_unit_test(check__looks_into_subgraphs),
+        cmocka_unit_test(check__depth_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

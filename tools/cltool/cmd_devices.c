@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool devices: what OpenCL devices there are, what they can do, which one auto takes.
+ */
+#include "cltool.h"
+
+#include "engine.h"
+#include "output.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What was found out about one device. */
+typedef struct finding {
+    char *problem; /* it cannot be used: why; NULL otherwise; free() */
+    clg_measurement measured;
+    bool is_measured;
+} finding;
+
+static const char *kind_name(clg_device_kind kind)
+{
+    switch (kind) {
+    case CLG_DEVICE_CPU: return "cpu";
+    case CLG_DEVICE_INTEGRATED_GPU: return "integrated gpu";
+    case CLG_DEVICE_DISCRETE_GPU: return "discrete gpu";
+    case CLG_DEVICE_ACCELERATOR: return "accelerator";
+    }
+    return "unknown";
+}
+
+static const char *class_name(clg_kernel_class kernels) { return kernels == CLG_KERNELS_WIDE ? "wide" : "simt"; }
+
+static int measure(const clg_device_info *device, finding *f)
+{
+    clg_context *context;
+    f->measured.struct_size = sizeof f->measured;
+    clg_status status = clg_context_create(device->selector, NULL, &context);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, "device %s", device->selector);
+    output_progress("measuring", 0, 0);
+    status = clg_context_measure(context, &f->measured);
+    clg_context_free(context);
+    output_progress_clear();
+    f->is_measured = status == CLG_OK;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "device %s", device->selector);
+}
+
+/* A device that fails is listed with its reason; the others are not its victims. */
+static finding examine(const options *o, clg_device_info *device)
+{
+    finding f = {0};
+    clg_status status = clg_device_probe(device);
+    int code = status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+    if (code == CODE_DONE && o->measure) code = measure(device, &f);
+    if (code != CODE_DONE) {
+        f.problem = must_copy(failure_text());
+        failure_clear();
+    }
+    return f;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static json_t *quirk_list(const char *names)
+{
+    json_t *list = json_array();
+    char *copy = must_copy(names), *rest = copy, *name;
+    while ((name = strsep(&rest, ",")) != NULL) {
+        name += strspn(name, " ");
+        if (name[0]) (void)json_array_append_new(list, output_json_text(name));
+    }
+    free(copy);
+    return list;
+}
+
+static json_t *measurement_json(const clg_measurement *m)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "fp32_gflops", m->fp32_gflops, "fp16_gflops", m->fp16_gflops,
+                     "memory_gbytes_per_s", m->memory_gbytes_per_s, "upload_gbytes_per_s", m->upload_gbytes_per_s,
+                     "download_gbytes_per_s", m->download_gbytes_per_s, "launch_us", m->launch_us);
+}
+
+static json_t *device_json(const clg_device_info *d, const finding *f)
+{
+    json_t *json = json_pack(
+        "{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o, s:o}",
+        "selector", d->selector, "id", output_json_text(d->id), "platform", output_json_text(d->platform), "name",
+        output_json_text(d->name), "vendor", output_json_text(d->vendor), "kind", kind_name(d->kind), "class",
+        class_name(d->kernel_class), "driver", output_json_text(d->driver), "opencl",
+        output_json_text(d->opencl_version), "compute_units", (json_int_t)d->compute_units, "global_mem_bytes",
+        (json_int_t)d->global_mem_bytes, "max_alloc_bytes", (json_int_t)d->max_alloc_bytes, "fp16", d->fp16, "fp64",
+        d->fp64, "subgroups", d->subgroups, "int8_dot", d->int8_dot, "matrix", d->matrix, "unified_memory",
+        d->unified_memory, "default", d->is_default, "quirks", quirk_list(d->quirks), "auto",
+        output_json_text(d->auto_reason));
+    if (f->problem) (void)json_object_set_new(json, "problem", output_json_text(f->problem));
+    if (f->is_measured) (void)json_object_set_new(json, "measured", measurement_json(&f->measured));
+    return json;
+}
+
+/* ---- text ------------------------------------------------------------------------------------- */
+
+static void print_row(const char *name, const char *format, ...) TOOL_PRINTF(2, 3);
+static void print_row(const char *name, const char *format, ...)
+{
+    va_list args;
+    (void)printf("    ");
+    output_mark(stdout, MARK_DIM, name);
+    (void)printf("%*s", (int)(12 - strlen(name)), "");
+    va_start(args, format);
+    (void)vprintf(format, args);
+    va_end(args);
+    (void)putchar('\n');
+}
+
+static void print_proved(const clg_device_info *d)
+{
+    const struct {
+        const char *name;
+        bool has;
+    } rows[] = {{"fp16", d->fp16},
+                {"fp64", d->fp64},
+                {"sub-groups", d->subgroups},
+                {"int8 dot product", d->int8_dot},
+                {"matrix units", d->matrix}};
+    char has[128] = "", lacks[128] = "";
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *to = rows[i].has ? has : lacks;
+        size_t n = strlen(to);
+        (void)snprintf(to + n, sizeof has - n, "%s%s", n > 0 ? ", " : "", rows[i].name);
+    }
+    print_row("proved", "%s%s%s", has[0] ? has : "fp32 alone", lacks[0] ? "; not " : "", lacks);
+}
+
+static void print_measured(const clg_measurement *m)
+{
+    char half[64] = "not measured";
+    if (m->fp16_gflops > 0) (void)snprintf(half, sizeof half, "%.0f GFLOP/s", m->fp16_gflops);
+    print_row("arithmetic", "fp32 %.0f GFLOP/s, fp16 %s", m->fp32_gflops, half);
+    print_row("bandwidth", "memory %.1f GB/s, to the device %.1f GB/s, back %.1f GB/s", m->memory_gbytes_per_s,
+              m->upload_gbytes_per_s, m->download_gbytes_per_s);
+    print_row("launch", "%.1f us for an empty kernel, with waiting", m->launch_us);
+}
+
+static void print_device(const clg_device_info *d, const finding *f)
+{
+    char line[300];
+    (void)snprintf(line, sizeof line, "%-5s %s", d->selector, printable(d->name));
+    (void)printf("%s ", d->is_default ? "*" : " ");
+    output_mark(stdout, d->is_default ? MARK_GOOD : MARK_STRONG, line);
+    (void)putchar('\n');
+    print_row("id", "%s", printable(d->id));
+    print_row("platform", "%s, %s", printable(d->platform), printable(d->opencl_version));
+    print_row("vendor", "%s, driver %s", printable(d->vendor), printable(d->driver));
+    print_row("kind", "%s, kernels %s", kind_name(d->kind), class_name(d->kernel_class));
+    print_row("compute", "%u unit%s at %u MHz", d->compute_units, d->compute_units == 1 ? "" : "s", d->max_clock_mhz);
+    print_row("memory", "%s, largest buffer %s%s", bytes_text((double)d->global_mem_bytes),
+              bytes_text((double)d->max_alloc_bytes), d->unified_memory ? ", shared with the host" : "");
+    if (f->problem) {
+        print_row("problem", "%s", f->problem);
+    } else {
+        print_proved(d);
+    }
+    if (d->quirks[0]) print_row("quirks", "%s", d->quirks);
+    print_row("auto", "%s", d->auto_reason);
+    if (f->is_measured) print_measured(&f->measured);
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+static int diagnose(const options *o)
+{
+    char *text;
+    clg_status status = clg_diagnose(&text);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    if (o->json) {
+        (void)output_json(json_pack("{s:o}", "diagnosis", output_json_text(text)));
+    } else {
+        (void)fputs(text, stdout);
+    }
+    clg_text_free(text);
+    /* The report is the output; the exit code tells scripts whether there is a device. */
+    clg_device_info *devices;
+    size_t n;
+    if (clg_device_list(&devices, &n) != CLG_OK) return CODE_NO_DEVICE;
+    clg_device_list_free(devices, n);
+    return n > 0 ? CODE_DONE : CODE_NO_DEVICE;
+}
+
+int cmd_devices(const options *o)
+{
+    clg_device_info *devices;
+    size_t n;
+    if (o->diagnose) return diagnose(o);
+    clg_status status = clg_device_list(&devices, &n);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    json_t *list = json_array();
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n; i++) {
+        finding f = examine(o, &devices[i]);
+        if (o->json) {
+            (void)json_array_append_new(list, device_json(&devices[i], &f));
+        } else {
+            if (i > 0) (void)putchar('\n');
+            print_device(&devices[i], &f);
+        }
+        free(f.problem);
+    }
+    if (o->json) code = output_json(json_pack("{s:O}", "devices", list));
+    json_decref(list);
+    clg_device_list_free(devices, n);
+    return code;
+}

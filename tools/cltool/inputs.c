@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which option gives which input, and what that means for shapes. Symbols get their size from --dim, then from the
+ * shapes of what is given, else it is 1.
+ */
+#include "inputs.h"
+
+#include "image.h"
+#include "names.h"
+#include "output.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+char *inputs_names(const clg_model *model)
+{
+    size_t n = clg_model_n_inputs(model);
+    char *text = must_copy("");
+    for (size_t i = 0; i < n && i < 20; i++) {
+        char *longer = must_printf("%s%s'%s'", text, i == 0 ? "" : ", ", printable(clg_model_input(model, i)->name));
+        free(text);
+        text = longer;
+    }
+    if (n <= 20) return text;
+    char *longer = must_printf("%s and %zu more", text, n - 20);
+    free(text);
+    return longer;
+}
+
+static int unknown_input(const input_set *set, const char *option, const char *name)
+{
+    char *names = inputs_names(set->model);
+    int code = set->n == 0 ? fail_usage("%s: the model has no inputs", option)
+                           : fail_usage("%s: the model has no input '%s'; its inputs are %s", option,
+                                        printable(name), names);
+    free(names);
+    return code;
+}
+
+/* The input that "NAME=REST" or, where there is one input only, "REST" is for. An input's name may hold a '='. */
+static int find_item(input_set *set, const char *option, const char *text, input_item **out_item,
+                     const char **out_rest)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        size_t n = strlen(set->items[i].port->name);
+        if (strncmp(text, set->items[i].port->name, n) != 0 || text[n] != '=') continue;
+        *out_item = &set->items[i];
+        *out_rest = text + n + 1;
+        return CODE_DONE;
+    }
+    char *name;
+    const char *rest;
+    bool is_pair = option_pair(text, &name, &rest) && !path_exists(text);
+    int code = is_pair ? unknown_input(set, option, name) : CODE_DONE;
+    free(name);
+    if (code != CODE_DONE) return code;
+    if (set->n != 1) {
+        char *names = inputs_names(set->model);
+        code = set->n == 0 ? fail_usage("%s: the model has no inputs", option)
+                           : fail_usage("%s %s: which input? The model has %s", option, text, names);
+        if (set->n > 0) fail_hint("%s NAME=%s", option, text);
+        free(names);
+        return code;
+    }
+    *out_item = &set->items[0];
+    *out_rest = text;
+    return CODE_DONE;
+}
+
+static int check_first(const input_item *item)
+{
+    if (!item->from) return CODE_DONE;
+    return fail_usage("input '%s' is given twice", printable(item->port->name));
+}
+
+/* ---- symbols ---------------------------------------------------------------------------------- */
+
+static input_symbol *find_symbol(const input_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->n_symbols; i++) {
+        if (strcmp(set->symbols[i].name, name) == 0) return &set->symbols[i];
+    }
+    return NULL;
+}
+
+static bool is_symbol(const clg_port *port, int d) { return port->dims[d] < 0 && port->dim_names[d][0]; }
+
+static void collect_symbols(input_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const clg_port *port = set->items[i].port;
+        for (int d = 0; d < port->rank; d++) {
+            if (!is_symbol(port, d) || find_symbol(set, port->dim_names[d])) continue;
+            set->symbols = must_resize(set->symbols, set->n_symbols + 1, sizeof *set->symbols);
+            set->symbols[set->n_symbols++] = (input_symbol){.name = port->dim_names[d], .size = -1};
+        }
+    }
+}
+
+static int read_dims(const options *o, input_set *set)
+{
+    for (size_t i = 0; i < o->dims.n; i++) {
+        char *name;
+        const char *text;
+        size_t size;
+        if (!option_pair(o->dims.items[i], &name, &text)) {
+            return fail_usage("--dim takes SYMBOL=N, not '%s'", o->dims.items[i]);
+        }
+        int code = option_size("--dim", text, 0, &size);
+        input_symbol *symbol = find_symbol(set, name);
+        if (code == CODE_DONE && !symbol) {
+            code = fail_usage("--dim: no input of the model has a free dimension '%s'", printable(name));
+            char *known = must_copy("");
+            for (size_t k = 0; k < set->n_symbols && k < 20; k++) {
+                char *longer = must_printf("%s%s%s", known, k == 0 ? "" : ", ", printable(set->symbols[k].name));
+                free(known);
+                known = longer;
+            }
+            if (known[0]) fail_hint("free are: %s", known);
+            free(known);
+        }
+        free(name);
+        if (code != CODE_DONE) return code;
+        symbol->size = (int64_t)size;
+        symbol->is_given = true;
+    }
+    return CODE_DONE;
+}
+
+/* What the shape of a given input says of its symbols. Shapes that do not fit are the library's to refuse. */
+static int bind_symbols(input_set *set, const input_item *item)
+{
+    const clg_port *port = item->port;
+    for (int d = 0; port->rank == (int)item->rank && d < port->rank; d++) {
+        input_symbol *symbol = is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
+        if (!symbol || item->dims[d] < 0) continue;
+        if (symbol->is_given && symbol->size != item->dims[d]) {
+            return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has shape %s, but --dim says %s=%" PRId64,
+                        printable(port->name), dims_text(item->rank, item->dims), printable(symbol->name),
+                        symbol->size);
+        }
+        if (symbol->size < 0) symbol->size = item->dims[d];
+    }
+    return CODE_DONE;
+}
+
+/* ---- options to items ------------------------------------------------------------------------- */
+
+static int read_shapes(const options *o, input_set *set)
+{
+    for (size_t i = 0; i < o->shapes.n; i++) {
+        input_item *item;
+        const char *text;
+        int code = find_item(set, "--shape", o->shapes.items[i], &item, &text);
+        if (code == CODE_DONE) code = option_dims("--shape", text, &item->rank, item->dims);
+        if (code == CODE_DONE && item->has_dims) code = fail_usage("--shape: '%s' is given twice", printable(item->port->name));
+        if (code == CODE_DONE) code = bind_symbols(set, item);
+        if (code != CODE_DONE) return code;
+        item->has_dims = true;
+    }
+    return CODE_DONE;
+}
+
+/* Takes the value over. */
+static int give_value(const options *o, input_set *set, input_item *item, const char *from, clg_value *value)
+{
+    size_t rank = clg_value_rank(value);
+    const int64_t *dims = clg_value_dims(value);
+    int code = check_first(item);
+    if (code == CODE_DONE && item->has_dims &&
+        (rank != item->rank || memcmp(dims, item->dims, rank * sizeof *dims) != 0)) {
+        code = fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s': '%s' has shape %s, --shape says %s",
+                    printable(item->port->name), from, dims_text(rank, dims), dims_text(item->rank, item->dims));
+    }
+    if (code == CODE_DONE) code = value_fit_dtype(item->port, from, o->cast, path_ends_in(from, ".csv"), &value);
+    if (code != CODE_DONE) {
+        clg_value_free(value);
+        return code;
+    }
+    item->from = from;
+    item->value = value;
+    item->rank = rank;
+    memcpy(item->dims, clg_value_dims(value), rank * sizeof *item->dims);
+    item->has_dims = true;
+    return bind_symbols(set, item);
+}
+
+static input_item *item_named(input_set *set, const char *name)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        if (strcmp(set->items[i].port->name, name) == 0) return &set->items[i];
+    }
+    return NULL;
+}
+
+/* A set of arrays: each is the input of its name; item, when not NULL, takes its own or the only one. */
+static int read_npz(const options *o, input_set *set, input_item *item, const char *path)
+{
+    char **names;
+    clg_value **values;
+    size_t n, n_taken = 0;
+    clg_status status = clg_npz_load(path, &names, &values, &n);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    if (!item && set->n == 1 && n == 1) item = &set->items[0];
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) {
+        input_item *to = item ? item : item_named(set, names[i]);
+        if (item && n > 1 && strcmp(names[i], item->port->name) != 0) continue;
+        code = to ? give_value(o, set, to, path, clg_value_retain(values[i])) : unknown_input(set, path, names[i]);
+        n_taken++;
+    }
+    if (code == CODE_DONE && item && n_taken == 0) {
+        code = fail_usage("'%s' holds %zu arrays, none of them is called '%s'", path, n, printable(item->port->name));
+    }
+    clg_npz_free(names, values, n);
+    return code;
+}
+
+/* A table: all columns are the one input, or each is the input of its name. */
+static int read_csv(const options *o, input_set *set, input_item *item, const char *path)
+{
+    csv_table table;
+    clg_value *value;
+    int code = csv_load(path, &table);
+    if (code != CODE_DONE) return code;
+    size_t step = item ? table.n_columns : 1;
+    for (size_t i = 0; i < table.n_columns && code == CODE_DONE; i += step) {
+        input_item *to = item ? item : item_named(set, table.names[i]);
+        code = to ? csv_value(&table, i, step, to->port, path, &value) : unknown_input(set, path, table.names[i]);
+        if (code == CODE_DONE) code = give_value(o, set, to, path, value);
+    }
+    csv_free(&table);
+    return code;
+}
+
+static int read_file(const options *o, input_set *set, const char *text)
+{
+    input_item *item = NULL;
+    const char *path = text;
+    clg_value *value;
+    bool is_npz = path_ends_in(text, ".npz"), is_csv = path_ends_in(text, ".csv");
+    bool is_whole_set = (is_npz || is_csv) && set->n != 1 && path_exists(text);
+    int code = is_whole_set ? CODE_DONE : find_item(set, "-i", text, &item, &path);
+    if (code != CODE_DONE) return code;
+    if (is_npz) return read_npz(o, set, item, path);
+    if (is_csv) return read_csv(o, set, item, path);
+    code = value_load(path, &value);
+    return code == CODE_DONE ? give_value(o, set, item, path, value) : code;
+}
+
+static int read_given(const options *o, input_set *set)
+{
+    input_item *item;
+    const char *rest;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < o->inputs.n && code == CODE_DONE; i++) code = read_file(o, set, o->inputs.items[i]);
+    for (size_t i = 0; i < o->images.n && code == CODE_DONE; i++) {
+        code = find_item(set, "--image", o->images.items[i], &item, &rest);
+        if (code == CODE_DONE && item->n_pictures == 0) code = check_first(item);
+        if (code != CODE_DONE) return code;
+        item->from = rest;
+        item->pictures = must_resize(item->pictures, item->n_pictures + 1, sizeof *item->pictures);
+        item->pictures[item->n_pictures++] = rest;
+    }
+    return code;
+}
+
+/* "NAME=KIND", or "KIND" for all inputs that nothing else gives. */
+static int read_fills(const options *o, input_set *set, const char **out_rest_kind)
+{
+    *out_rest_kind = NULL;
+    for (size_t i = 0; i < o->fills.n; i++) {
+        input_item *item;
+        const char *kind = o->fills.items[i];
+        bool for_all = !strchr(kind, '=');
+        int code = for_all ? CODE_DONE : find_item(set, "--fill", kind, &item, &kind);
+        if (code == CODE_DONE) code = value_check_fill(kind);
+        if (code == CODE_DONE && !for_all) code = check_first(item);
+        if (code != CODE_DONE) return code;
+        if (for_all) {
+            *out_rest_kind = kind;
+        } else {
+            item->from = item->fill = kind;
+        }
+    }
+    return CODE_DONE;
+}
+
+/* ---- what is left ----------------------------------------------------------------------------- */
+
+/* The declared shape with symbols replaced; what is still free is -1. */
+static int declared_dims(const input_set *set, input_item *item)
+{
+    const clg_port *port = item->port;
+    if (item->has_dims) return CODE_DONE;
+    if (port->rank < 0) {
+        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has no declared shape", printable(port->name));
+        fail_hint("--shape %s=AxBxC says it", printable(port->name));
+        return CODE_USAGE;
+    }
+    item->rank = (size_t)port->rank;
+    for (int d = 0; d < port->rank; d++) {
+        const input_symbol *symbol = is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
+        item->dims[d] = symbol ? symbol->size : port->dims[d] < 0 ? -1 : port->dims[d];
+    }
+    return CODE_DONE;
+}
+
+/* Symbols that nothing decided are 1. */
+static void settle_symbols(input_set *set)
+{
+    for (size_t i = 0; i < set->n_symbols; i++) {
+        if (set->symbols[i].size >= 0) continue;
+        set->symbols[i].size = 1;
+        output_note("dimension '%s' is 1 (--dim %s=N for another size)", printable(set->symbols[i].name),
+                    printable(set->symbols[i].name));
+    }
+}
+
+static void settle_dims(input_item *item)
+{
+    bool is_free = false;
+    for (size_t d = 0; d < item->rank; d++) {
+        if (item->dims[d] >= 0) continue;
+        item->dims[d] = 1;
+        is_free = true;
+    }
+    if (is_free) {
+        output_note("input '%s': free dimensions are 1, its shape is %s (--shape for another)",
+                    printable(item->port->name), dims_text(item->rank, item->dims));
+    }
+    item->has_dims = true;
+}
+
+static int load_pictures(const options *o, input_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        input_item *item = &set->items[i];
+        if (item->n_pictures == 0) continue;
+        int code = declared_dims(set, item);
+        if (code == CODE_DONE) code = image_load(o, item);
+        item->has_dims = true;
+        if (code == CODE_DONE) code = bind_symbols(set, item);
+        if (code != CODE_DONE) return code;
+    }
+    return CODE_DONE;
+}
+
+static int missing_input(const input_item *item)
+{
+    const char *name = printable(item->port->name);
+    (void)fail(CODE_USAGE, CLG_ERROR_NOT_FOUND, "input '%s' is not given", name);
+    fail_hint("-i '%s=FILE.npy', --image '%s=FILE.png' or --fill '%s=random:0'", name, name, name);
+    return CODE_USAGE;
+}
+
+static int fill_rest(input_set *set, input_need need, const char *rest_kind)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        input_item *item = &set->items[i];
+        if (item->value) continue;
+        if (!item->fill && rest_kind) item->fill = rest_kind;
+        if (!item->fill && need == INPUTS_REQUIRED) return missing_input(item);
+        int code = declared_dims(set, item);
+        if (code != CODE_DONE) return code;
+        settle_dims(item);
+        if (!item->fill && need == INPUTS_FILL) {
+            item->fill = "random:0";
+            output_note("input '%s' is filled with %s", printable(item->port->name), item->fill);
+        }
+        if (item->fill && need != INPUTS_SHAPES) {
+            code = value_fill(item->fill, i, item->port, item->rank, item->dims, &item->value);
+        }
+        if (code != CODE_DONE) return code;
+        item->from = item->fill;
+    }
+    return CODE_DONE;
+}
+
+int inputs_gather(const options *o, const clg_model *model, input_need need, input_set *out_set)
+{
+    size_t n = clg_model_n_inputs(model);
+    *out_set = (input_set){.model = model, .items = must_alloc(n, sizeof(input_item)), .n = n};
+    for (size_t i = 0; i < n; i++) out_set->items[i].port = clg_model_input(model, i);
+    collect_symbols(out_set);
+    const char *rest_kind = NULL;
+    int code = read_dims(o, out_set);
+    if (code == CODE_DONE) code = read_shapes(o, out_set);
+    if (code == CODE_DONE) code = read_given(o, out_set);
+    if (code == CODE_DONE) code = read_fills(o, out_set, &rest_kind);
+    if (code == CODE_DONE) code = load_pictures(o, out_set);
+    if (code == CODE_DONE) {
+        bool is_open = need != INPUTS_REQUIRED || rest_kind;
+        for (size_t i = 0; i < n && !is_open; i++) is_open = out_set->items[i].fill != NULL;
+        if (is_open) settle_symbols(out_set);
+        code = fill_rest(out_set, need, rest_kind);
+    }
+    if (code != CODE_DONE) inputs_free(out_set);
+    return code;
+}
+
+void inputs_free(input_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        clg_value_free(set->items[i].value);
+        free(set->items[i].pictures);
+    }
+    free(set->items);
+    free(set->symbols);
+    *set = (input_set){0};
+}

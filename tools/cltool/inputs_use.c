@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is done with gathered inputs: given to a session, brought to a batch, varied.
+ */
+#include "inputs.h"
+#include "output.h"
+#include "stats.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int inputs_give(const input_set *set, clg_session *session)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const input_item *item = &set->items[i];
+        clg_status status = item->value
+                                ? clg_session_set_input(session, item->port->name, item->value)
+                                : clg_session_set_input_shape(session, item->port->name, item->rank, item->dims);
+        if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
+    }
+    return CODE_DONE;
+}
+
+clg_shape_override *inputs_shapes(const input_set *set)
+{
+    clg_shape_override *shapes = must_alloc(set->n, sizeof *shapes);
+    for (size_t i = 0; i < set->n; i++) {
+        shapes[i].input = set->items[i].port->name;
+        shapes[i].rank = set->items[i].rank;
+        memcpy(shapes[i].dims, set->items[i].dims, sizeof shapes[i].dims);
+    }
+    return shapes;
+}
+
+/* ---- the batch -------------------------------------------------------------------------------- */
+
+int64_t model_batch(const clg_model *model)
+{
+    int64_t fixed = 0;
+    bool is_free = false;
+    size_t n = clg_model_n_inputs(model);
+    for (size_t i = 0; i < n; i++) {
+        const clg_port *port = clg_model_input(model, i);
+        if (port->rank == 0 || port->kind != CLG_VALUE_TENSOR) continue;
+        int64_t rows = port->rank > 0 ? port->dims[0] : -1;
+        if (rows < 0) is_free = true;
+        if (rows >= 0 && fixed > 0 && rows != fixed) return 0;
+        if (rows >= 0) fixed = rows;
+    }
+    return is_free ? -1 : fixed;
+}
+
+/* The symbol of the batch, or NULL: that of the first input whose first axis is free. */
+static const char *batch_symbol(const input_set *set)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        const clg_port *port = set->items[i].port;
+        if (port->rank > 0 && port->dims[0] < 0) return port->dim_names[0];
+    }
+    return NULL;
+}
+
+static bool has_batch(const input_item *item, const char *symbol)
+{
+    const clg_port *port = item->port;
+    return item->rank > 0 && (port->rank < 0 || (port->dims[0] < 0 && strcmp(port->dim_names[0], symbol) == 0));
+}
+
+size_t inputs_batch(const input_set *set)
+{
+    const char *symbol = batch_symbol(set);
+    for (size_t i = 0; symbol && i < set->n; i++) {
+        if (has_batch(&set->items[i], symbol)) return (size_t)set->items[i].dims[0];
+    }
+    int64_t fixed = model_batch(set->model);
+    return fixed > 0 ? (size_t)fixed : 1;
+}
+
+/* The items without their own memory: values are shared. */
+static input_set copy_set(const input_set *set)
+{
+    input_set copy = {.model = set->model, .items = must_alloc(set->n, sizeof *copy.items), .n = set->n};
+    memcpy(copy.items, set->items, set->n * sizeof *copy.items);
+    for (size_t i = 0; i < set->n; i++) {
+        copy.items[i].pictures = NULL;
+        copy.items[i].n_pictures = 0;
+        (void)clg_value_retain(copy.items[i].value);
+    }
+    return copy;
+}
+
+int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
+{
+    const char *symbol = batch_symbol(set);
+    *out_set = (input_set){0};
+    if (!symbol && inputs_batch(set) != n) {
+        int64_t fixed = model_batch(set->model);
+        if (fixed <= 0) return fail(CODE_USAGE, CLG_ERROR_SHAPE, "the model has no batch: its inputs share no first axis");
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, n);
+    }
+    *out_set = copy_set(set);
+    for (size_t i = 0; symbol && i < set->n; i++) {
+        input_item *item = &out_set->items[i];
+        if (!has_batch(item, symbol) || item->dims[0] == (int64_t)n) continue;
+        clg_value *repeated = NULL;
+        int code = item->value ? value_repeat_rows(item->value, n, &repeated) : CODE_DONE;
+        if (code != CODE_DONE) {
+            inputs_free(out_set);
+            return code;
+        }
+        clg_value_free(item->value);
+        item->value = repeated;
+        item->dims[0] = (int64_t)n;
+    }
+    return CODE_DONE;
+}
+
+int inputs_varied(const input_set *set, size_t step, input_set *out_set)
+{
+    *out_set = copy_set(set);
+    for (size_t i = 0; i < set->n; i++) {
+        input_item *item = &out_set->items[i];
+        clg_dtype dtype = item->port->dtype;
+        /* Integers of one axis or none may be shapes, axes or lengths: they stay. */
+        bool varies = dtype_is_floating(dtype) || (dtype_is_integral(dtype) && item->rank >= 2);
+        if (!item->value || !varies) continue;
+        clg_value *rotated = NULL;
+        int code = value_rotate(item->value, step, &rotated);
+        if (code != CODE_DONE) {
+            inputs_free(out_set);
+            return code;
+        }
+        clg_value_free(item->value);
+        item->value = rotated;
+    }
+    return CODE_DONE;
+}

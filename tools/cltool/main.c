@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool: what clgraph does, at the command line. Finds the command, reads its options, prints what failed.
+ */
+#include "cltool.h"
+
+#include "interrupt.h"
+#include "output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const command commands[] = {
+    {"devices", "", 0, 0, OPTIONS_DEVICES,
+     "every OpenCL device of this machine, and which one is taken by itself",
+     NULL,
+     "cltool devices --measure", cmd_devices},
+    {"inspect", "MODEL", 1, 1, OPTIONS_INSPECT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     "what a model takes, gives and costs; needs no device",
+     "Exits 4 when an operator of the model is not supported; all of them are listed.",
+     "cltool inspect model.onnx --dim batch=8 --ops", cmd_inspect},
+    {"run", "MODEL [inputs]", 1, 1,
+     OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_TOLERANCE | OPTIONS_FORCE,
+     "one prediction",
+     "An element of a picture is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for integer inputs).\n"
+     "Statistics are of finite elements; NaN and infinities are counted.",
+     "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
+    {"verify", "DIR...", 1, SIZE_MAX, OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,
+     "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",
+     "What is not supported is skipped, with its reason. Exits 1 when a case fails.",
+     "cltool verify --list-skipped /usr/share/libonnx-testdata/data", cmd_verify},
+    {"bench", "MODEL [inputs]", 1, 1,
+     OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_TOLERANCE,
+     "latency from host values in to host values out",
+     "Inputs that are not given are filled with random numbers; they vary between runs. Without --runs, as many\n"
+     "runs as two seconds take, at least 10. --rtol and --atol are for --compare.",
+     "cltool bench model.onnx --batch 1,8,64 --each", cmd_bench},
+    {"profile", "MODEL [inputs]", 1, 1,
+     OPTIONS_PROFILE | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     "device time per step and operator, beside what the device can do",
+     "Inputs that are not given are filled with random numbers. Without --runs, 10 runs.",
+     "cltool profile model.onnx --trace trace.json", cmd_profile},
+    {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
+     OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     "the store of compiled programs",
+     "path    prints where it is ($CLG_CACHE_DIR moves it)\n"
+     "list    its entries\n"
+     "clear   removes all of them\n"
+     "prune   removes the least recently used ones beyond --max-size\n"
+     "warm    compiles what MODEL needs, ahead of its first run\n"
+     "pack    writes all entries into one file, for installers\n"
+     "unpack  adds the entries of such a file",
+     "cltool cache warm model.onnx --device gpu", cmd_cache},
+};
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+static void print_overview(void)
+{
+    (void)printf("cltool %s: neural-network prediction on any OpenCL device\n\n", clg_version());
+    (void)printf("usage: cltool COMMAND [options] [arguments]\n\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) (void)printf("  %-9s %s\n", commands[i].name, commands[i].what);
+    (void)printf("\n'cltool COMMAND --help' shows a command's options and an example.\n");
+    (void)printf("exit codes: 0 done, 1 a difference or failed work, 2 wrong usage, 3 no device, 4 unreadable file or\n"
+                 "unsupported model, 5 the device failed, 130 interrupted\n");
+}
+
+static void print_section(const char *title, unsigned all, unsigned groups)
+{
+    if (!(all & groups)) return;
+    (void)printf("\n%s\n", title);
+    options_print(all & groups);
+}
+
+static int print_help(const command *c)
+{
+    const unsigned shared = OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN;
+    (void)printf("usage: cltool %s%s%s [options]\n\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->what);
+    if (c->more) (void)printf("\n%s\n", c->more);
+    print_section("options", c->groups, ~shared);
+    print_section("inputs", c->groups, OPTIONS_INPUT | OPTIONS_SHAPE);
+    print_section("device", c->groups, OPTIONS_DEVICE | OPTIONS_PLAN);
+    print_section("everywhere", OPTIONS_ALL, OPTIONS_ALL);
+    (void)printf("\nexample\n  %s\n", c->example);
+    return CODE_DONE;
+}
+
+static void log_message(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    if (level <= CLG_LOG_WARNING) {
+        output_warning("%s", message);
+    } else {
+        output_note("%s", message);
+    }
+}
+
+static const command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0) return &commands[i];
+    }
+    return NULL;
+}
+
+static int check_arguments(const command *c, const options *o)
+{
+    if (o->n_arguments < c->min_arguments) {
+        (void)fail_usage("'cltool %s' needs %s", c->name, c->arguments);
+    } else if (o->n_arguments > c->max_arguments) {
+        (void)fail_usage("'cltool %s' does not know what to do with '%s'", c->name, o->arguments[c->max_arguments]);
+    } else {
+        return CODE_DONE;
+    }
+    fail_hint("'cltool %s --help'", c->name);
+    return CODE_USAGE;
+}
+
+static int run_command(const command *c, int argc, char **argv)
+{
+    options o;
+    int code = options_parse(&o, c->name, c->groups | OPTIONS_ALL, argc, argv);
+    output_setup(o.quiet);
+    interrupt_setup(o.json);
+    clg_log_level level = o.verbose > 1 ? CLG_LOG_DEBUG : o.verbose > 0 ? CLG_LOG_INFO : CLG_LOG_WARNING;
+    clg_set_log(log_message, NULL, o.quiet ? CLG_LOG_ERROR : level);
+    if (code == CODE_DONE && o.help) {
+        code = print_help(c);
+    } else {
+        if (code == CODE_DONE) code = check_arguments(c, &o);
+        if (code == CODE_DONE) code = c->run(&o);
+    }
+    options_deinit(&o);
+    return code;
+}
+
+static bool asks_for_json(int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0) return true;
+    }
+    return false;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (strcmp(name, "--version") == 0) {
+        (void)printf("cltool %s\n", clg_version());
+        return CODE_DONE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        const command *c = argc > 2 ? find_command(argv[2]) : NULL;
+        if (c) return print_help(c);
+        print_overview();
+        return CODE_DONE;
+    }
+    const command *c = find_command(name);
+    if (c) return run_command(c, argc - 2, argv + 2);
+    if (argc < 2) {
+        (void)fail_usage("which command?");
+    } else {
+        (void)fail_usage("there is no command '%s'", name);
+    }
+    fail_hint("'cltool --help' lists the commands");
+    return CODE_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    int code = dispatch(argc, argv);
+    bool json = asks_for_json(argc, argv);
+    if (code != CODE_DONE) failure_print(json);
+    int written = output_finish();
+    if (written != CODE_DONE && code == CODE_DONE) {
+        failure_print(false);
+        code = written;
+    }
+    return code;
+}
