@@ -23,6 +23,8 @@ if(CLG_SANITIZE)
     "UBSAN_OPTIONS=print_stacktrace=1")
 endif()
 
+set(test_definitions
+  "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\"")
 file(GLOB support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
 add_library(clg_test_support INTERFACE)
 if(support_sources)
@@ -30,11 +32,12 @@ if(support_sources)
   target_link_libraries(clg_test_support_objects PRIVATE clg_settings)
   target_link_libraries(clg_test_support_objects PUBLIC clgraph_internal clg_cmocka clg_jansson)
   target_include_directories(clg_test_support_objects PUBLIC "${tests_dir}")
+  target_compile_definitions(clg_test_support_objects PRIVATE ${test_definitions})
+  target_link_libraries(clg_test_support_objects PRIVATE clg_opencl_headers)
   target_link_libraries(clg_test_support INTERFACE clg_test_support_objects)
 endif()
 target_include_directories(clg_test_support INTERFACE "${tests_dir}")
-target_compile_definitions(clg_test_support INTERFACE
-  "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\"")
+target_compile_definitions(clg_test_support INTERFACE ${test_definitions})
 
 # OpenCL layers (OPENCL_LAYERS of ocl-icd) that tests load: tests/layers/<name>.c becomes
 # build/tests/layers/<name>.so.
@@ -42,6 +45,7 @@ file(GLOB layer_sources CONFIGURE_DEPENDS "${tests_dir}/layers/*.c")
 foreach(source IN LISTS layer_sources)
   get_filename_component(name "${source}" NAME_WE)
   add_library(layer_${name} MODULE "${source}")
+  target_include_directories(layer_${name} PRIVATE "${tests_dir}")
   target_link_libraries(layer_${name} PRIVATE clg_settings clg_opencl_headers)
   set_target_properties(layer_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
     C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From what a driver says to what the library relies on. Drivers leave fields empty or give numbers that cannot
- * be: those are replaced by the least that OpenCL promises, so that nobody above has to ask again.
+ * From what a driver says to what the library relies on. Drivers leave fields empty or give numbers
+ * that cannot be: those are replaced by the least that OpenCL promises, so that nobody above has to
+ * ask again.
  */
 #include "caps/caps.h"
 
@@ -67,7 +68,8 @@ clg_status caps_check(const device_record *record)
                      record->name, record->platform_name, reason);
 }
 
-/* Floats in a hardware vector. Some drivers tell 1 where they vectorise on their own: four lanes are everywhere. */
+/* Floats in a hardware vector. Some drivers tell 1 where they vectorise on their own: four lanes
+ * are everywhere. */
 static uint32_t vector_width_of(const device_record *record)
 {
     uint32_t width = record->native_vector_width_float;

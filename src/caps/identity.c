@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A platform is known by its own name and vendor. Names and vendor numbers of devices say nothing about whose
- * driver it is: PoCL tells Intel's number on an AMD processor, Intel's CPU runtime names the AMD processor it
- * runs on.
+ * A platform is known by its own name and vendor. Names and vendor numbers of devices say nothing
+ * about whose driver it is: PoCL tells Intel's number on an AMD processor, Intel's CPU runtime
+ * names the AMD processor it runs on.
  */
 #include "caps/identity.h"
 
@@ -72,8 +72,8 @@ bool identity_is_software(const device_record *record, platform_family family)
     return false;
 }
 
-/* AMD's GPUs inside a processor. ROCm calls memory unified only where the processor sees it coherently,
- * which leaves the recent ones out; Mesa does not tell it in every version. */
+/* AMD's GPUs inside a processor. ROCm calls memory unified only where the processor sees it
+ * coherently, which leaves the recent ones out; Mesa does not tell it in every version. */
 static bool is_amd_apu(const device_record *record)
 {
     static const char *const chips[] = {"gfx902",  "gfx909",    "gfx90c",  "gfx1013",   "gfx1033",
@@ -99,8 +99,8 @@ clg_device_kind identity_kind(const device_record *record, platform_family famil
     return record->type & TYPE_CPU ? CLG_DEVICE_CPU : CLG_DEVICE_ACCELERATOR;
 }
 
-/* "OpenCL C 1.1 Mesa": the first "<major>.<minor>" as 11; 0 when there is none. A driver that says nothing
- * readable is let through. */
+/* "OpenCL C 1.1 Mesa": the first "<major>.<minor>" as 11; 0 when there is none. A driver that says
+ * nothing readable is let through. */
 static int version_of(const char *said)
 {
     for (const char *c = said; *c; c++)
@@ -118,7 +118,8 @@ const char *identity_unusable(const device_record *record)
         return "is big-endian, and clgraph is written for little-endian devices";
     if ((api != 0 && api < 12) || (language != 0 && language < 12))
         return "has an OpenCL older than 1.2";
-    /* In an embedded profile 64-bit integers are an extension; the kernels' index arithmetic needs them. */
+    /* In an embedded profile 64-bit integers are an extension; the kernels' index arithmetic needs
+     * them. */
     if (words_start(record->profile, "embedded") &&
         !words_contain(record->extensions, "cles_khr_int64"))
         return "has an embedded profile without 64-bit integers";

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of what drivers are known to do wrong or differently. A row is a last resort: what a probe can
- * find out is not written down here.
+ * The table of what drivers are known to do wrong or differently. A row is a last resort: what a
+ * probe can find out is not written down here.
  */
 #ifndef CLG_CAPS_QUIRKS_H
 #define CLG_CAPS_QUIRKS_H
@@ -33,7 +33,8 @@ bool quirks_row_holds(const quirk_row *row, const device_record *record, const d
 /* Bits of enum quirk that hold for a device whose family, kind and is_software are set in caps. */
 uint32_t quirks_of(const device_record *record, const device_caps *caps);
 
-/* The names of the bits, comma-separated, "" for none. Freed by memory_free; NULL without memory. */
+/* The names of the bits, comma-separated, "" for none. Freed by memory_free; NULL without memory.
+ * */
 char *quirks_names(uint32_t bits);
 
 /* Orders versions number by number: "3.1+debian" after "3.0" and before "3.10". */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Discrete GPUs, integrated GPUs, CPUs; within a kind by compute units x clock, then memory. What `auto` never
- * takes is marked first, in this order: what cannot run at all, tools for debugging, the second sight of a
- * card, and software rasterisers where there is anything better. Each decision leaves a sentence.
+ * Discrete GPUs, integrated GPUs, CPUs; within a kind by compute units x clock, then memory. What
+ * `auto` never takes is marked first, in this order: what cannot run at all, tools for debugging,
+ * the second sight of a card, and software rasterisers where there is anything better. Each
+ * decision leaves a sentence.
  */
 #include "caps/ranking.h"
 
@@ -114,8 +115,8 @@ static clg_status forbid_beside(const device_record *records, device_caps *caps,
     return status;
 }
 
-/* The device through which a card is to be used: the vendor's driver before others. i itself when there is no
- * better one. */
+/* The device through which a card is to be used: the vendor's driver before others. i itself when
+ * there is no better one. */
 static size_t first_sight(const device_record *records, const device_caps *caps, size_t n, size_t i)
 {
     size_t best = i;

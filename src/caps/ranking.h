@@ -7,8 +7,8 @@
 
 #include "caps/caps.h"
 
-/* Below zero when device i comes before j. Total: never zero for two different devices, and the same for any
- * order of the platforms unless two are equal in every respect. */
+/* Below zero when device i comes before j. Total: never zero for two different devices, and the
+ * same for any order of the platforms unless two are equal in every respect. */
 int ranking_compare(const device_record *records, const device_caps *caps, size_t i, size_t j);
 
 /* Sorts indices, best first. */

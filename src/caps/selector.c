@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a selector means: the words of CLI.md, matched without regard to case.
+ * What a selector means (`cltool --device`, $CLG_DEVICE), matched without regard to case.
  *
- * A word has several meanings that are tried in one order, and the first that fits is taken: auto, gpu, cpu, all;
- * id:...; a vendor's keyword; P:D; the whole name of a device, then of a platform, then a part of either. The four
- * words, ids and keywords are never looked for in names: PoCL on an AMD processor is not `amd`. Each meaning is a
- * list of devices, best first: a word alone is its first device, WORD#N its N-th, `all` the whole list. Commas
- * are tried as part of a name before they separate.
+ * A word has several meanings that are tried in one order, and the first that fits is taken: auto,
+ * gpu, cpu, all; id:...; a vendor's keyword; P:D; the whole name of a device, then of a platform,
+ * then a part of either. The four words, ids and keywords are never looked for in names: PoCL on an
+ * AMD processor is not `amd`. Each meaning is a list of devices, best first: a word alone is its
+ * first device, WORD#N its N-th, `all` the whole list. Commas are tried as part of a name before
+ * they separate.
  */
 #include "caps/caps.h"
 
@@ -111,7 +112,8 @@ static bool match_vendor(choice *c, word w)
     return known;
 }
 
-/* A run of digits at the front of w, stepped over; -1 when there is none. Numbers too large for any list stay so. */
+/* A run of digits at the front of w, stepped over; -1 when there is none. Numbers too large for any
+ * list stay so. */
 static long take_number(word *w)
 {
     long value = -1;
@@ -293,7 +295,8 @@ static void append_problem(text *t, const problem *p)
     }
 }
 
-/* The sentence about a selector that fits nothing; without_fallback is its problem when c's is the fallback's. */
+/* The sentence about a selector that fits nothing; without_fallback is its problem when c's is the
+ * fallback's. */
 static clg_status refuse(choice *c, const problem *without_fallback)
 {
     text t;

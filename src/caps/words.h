@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparing names without regard to case. ASCII only and never the locale's rules: the same selector means the
- * same device everywhere.
+ * Comparing names without regard to case. ASCII only and never the locale's rules: the same
+ * selector means the same device everywhere.
  */
 #ifndef CLG_CAPS_WORDS_H
 #define CLG_CAPS_WORDS_H

@@ -28,7 +28,10 @@ static clg_status bind_input(const op_context *c, size_t i, letters *bound)
     char letter = letter_at(c->row->input_types, i);
     dtype_set allowed = op_row_types(c->row, letter);
     if (c->inputs[i].kind != CLG_VALUE_TENSOR) {
-        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "input %zu is no tensor", i);
+        const char *what = c->inputs[i].kind == CLG_VALUE_SEQUENCE   ? "a sequence"
+                           : c->inputs[i].kind == CLG_VALUE_OPTIONAL ? "an optional value"
+                                                                     : "a map";
+        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "input %zu is %s; only tensors are supported", i, what);
     }
     if (dtype == CLG_DTYPE_NONE) return CLG_OK;
     if ((unsigned)dtype >= 32 || !(allowed & DTYPE_BIT(dtype))) {

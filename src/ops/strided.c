@@ -22,7 +22,8 @@ grid *strided_grid(arena *memory, int rank, const int64_t *dims)
     if (!g)
         return NULL;
     g->rank = rank;
-    memcpy(g->dims, dims, (size_t)rank * sizeof dims[0]);
+    if (rank > 0)
+        memcpy(g->dims, dims, (size_t)rank * sizeof dims[0]);
     return g;
 }
 
@@ -184,16 +185,95 @@ void strided_copy_host(const grid *g, size_t element_bytes, const void *source, 
     }
 }
 
-clg_status strided_eval(const tensor *from, const grid *g, int64_t offset_elems, clg_dtype dtype, const shape *dims,
-                        tensor **out_tensor)
+/* ---- operators ------------------------------------------------------------------------------------------------------------------ */
+
+void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to)
 {
+    grid *g = w->g;
+    g->dims[g->rank] = n;
+    g->strides[STRIDED_FROM][g->rank] = from;
+    g->strides[STRIDED_TO][g->rank++] = to;
+}
+
+size_t strided_known_ints(const strided_walk *w, size_t i, int64_t out_values[OP_MAX_INTS])
+{
+    const tensor *t = i < w->n_known ? w->known[i] : NULL;
+    const int64_t n = t && t->n_elements <= OP_MAX_INTS ? t->n_elements : 0;
+    for (int64_t k = 0; k < n; k++)
+        out_values[k] = tensor_get_int(t, k);
+    return (size_t)n;
+}
+
+clg_status strided_eval(op_context *c, tensor **out_tensors)
+{
+    const tensor *known[6] = {NULL};
+    int64_t in_strides[CLG_MAX_RANK], strides[2][GRID_MAX_RANK] = {{0}};
+    const tensor *from = c->inputs[0].known;
+    const size_t size = dtype_size(from->dtype);
+    grid g = {.n_operands = 2, .strides = strides};
     tensor *t;
-    const size_t size = dtype_size(dtype);
-    *out_tensor = NULL;
     if (size == 0)
         return CLG_OK;
-    CLG_TRY(tensor_create(dtype, dims, &t));
-    strided_copy_host(g, size, (const char *)from->data + offset_elems * (int64_t)size, t->data);
-    *out_tensor = t;
+    for (size_t i = 0; i < c->n_inputs && i < 6; i++)
+        known[i] = c->inputs[i].known;
+    shape_strides(&from->dims, in_strides);
+    strided_walk w = {.node = c->node, .in = &from->dims, .out = &c->outputs[0].dims, .in_strides = in_strides,
+                      .known = known, .n_known = 6, .g = &g};
+    CLG_TRY(((const strided_op *)c->row->param)->walk(&w));
+    CLG_TRY(tensor_create(from->dtype, &c->outputs[0].dims, &t));
+    strided_copy_host(&g, size, (const char *)from->data + w.offset_elems * (int64_t)size, t->data);
+    out_tensors[0] = t;
+    return CLG_OK;
+}
+
+/* Elements that a consumer should find side by side in a view. */
+#define VIEW_RUN 16
+
+static bool is_good_view(const strided_walk *w)
+{
+    const grid *g = w->g;
+    int64_t dense[CLG_MAX_RANK];
+    if (g->rank != w->out->rank)
+        return false;
+    shape_strides(w->out, dense);
+    for (int d = 0; d < g->rank; d++)
+        if (g->strides[STRIDED_FROM][d] < 0 || (g->dims[d] != 1 && g->strides[STRIDED_TO][d] != dense[d]))
+            return false;
+    if (grid_is_dense(g, STRIDED_FROM))
+        return true;
+    int last = g->rank - 1;
+    while (last > 0 && g->dims[last] == 1)
+        last--;
+    /* The order of dimensions is kept, or runs are long. */
+    bool in_order = true;
+    for (int d = 1; d < g->rank; d++)
+        if (g->dims[d] != 1 && g->dims[d - 1] != 1 && g->strides[STRIDED_FROM][d - 1] != 0)
+            in_order = in_order && g->strides[STRIDED_FROM][d] <= g->strides[STRIDED_FROM][d - 1];
+    return in_order || (g->strides[STRIDED_FROM][last] == 1 && g->dims[last] >= VIEW_RUN);
+}
+
+clg_status strided_lower(lower_context *c)
+{
+    const tensor *known[6] = {NULL};
+    const strided_op *op = c->row->param;
+    const lower_operand *in = &c->inputs[0];
+    for (size_t i = 0; i < c->n_inputs && i < 6; i++)
+        known[i] = c->inputs[i].known;
+    strided_walk w = {.node = c->node, .in = &in->dims, .out = &c->outputs[0].dims, .in_strides = in->strides,
+                      .known = known, .n_known = 6, .g = strided_grid(c->memory, 0, NULL)};
+    if (!w.g)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const clg_status status = op->walk(&w);
+    if (status != CLG_OK)
+        return lower_error(c, status, "%s", error_text());
+    if (is_good_view(&w)) {
+        c->is_view = true;
+        c->views[0].offset_elems = w.offset_elems;
+        memcpy(c->views[0].strides, w.g->strides[STRIDED_FROM], (size_t)w.g->rank * sizeof w.g->strides[0][0]);
+        return CLG_OK;
+    }
+    operand source = operand_input(0);
+    source.offset_elems = w.offset_elems;
+    strided_copy(c, step_candidate(&c->build, op->variant), w.g, source, operand_output(0), in->dtype);
     return CLG_OK;
 }

@@ -94,8 +94,8 @@ static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
                      (long long)extent(a), axis, (long long)a->in,
                      (long long)(a->pad_begin + a->pad_end));
     a->out = room / a->stride + 1;
-    if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID && room % a->stride != 0) {
-        a->out++;
+    if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID) {
+        a->out = (room + a->stride - 1) / a->stride + 1;
         /* A window that would start in the padding at the end is none. */
         if ((a->out - 1) * a->stride >= a->in + a->pad_begin) a->out--;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Machines as OpenCL shows them, for tests of what is decided from records alone: no OpenCL is needed.
+ * Machines as OpenCL shows them, for tests of what is decided from records alone: no OpenCL is
+ * needed.
  */
 #ifndef CLG_TESTS_SUPPORT_RECORDINGS_H
 #define CLG_TESTS_SUPPORT_RECORDINGS_H

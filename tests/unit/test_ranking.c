@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What `auto` takes and why, on recorded machines and on thousands of made-up ones. The seed of those is
- * printed; CLG_TEST_SEED gives it back.
+ * What `auto` takes and why, on recorded machines and on thousands of made-up ones. The seed of
+ * those is printed; CLG_TEST_SEED gives it back.
  */
 #include "support/unit.h"
 
@@ -180,7 +180,8 @@ static void ranking__takes_the_other_driver_when_the_vendor_s_is_broken(void **s
     device_caps_free(caps, 2);
 }
 
-/* ---- made-up machines --------------------------------------------------------------------------- */
+/* ---- made-up machines ---------------------------------------------------------------------------
+ * */
 
 #define MAX_DEVICES 12
 
@@ -200,8 +201,8 @@ static bool same_platform(const device_record *a, const device_record *b)
            strcmp(a->platform_version, b->platform_version) == 0;
 }
 
-/* Up to four platforms of recorded devices, with few different addresses and speeds, so that cards meet and
- * tie. */
+/* Up to four platforms of recorded devices, with few different addresses and speeds, so that cards
+ * meet and tie. */
 static size_t make_machine(device_record *records)
 {
     size_t n = 0;
@@ -234,7 +235,8 @@ static size_t make_machine(device_record *records)
     return n;
 }
 
-/* Index of the default device, n when there is none, after checking what must hold on any machine. */
+/* Index of the default device, n when there is none, after checking what must hold on any machine.
+ * */
 static size_t check_machine(const device_record *records, device_caps *caps, size_t n)
 {
     size_t best = n, *indices, n_indices;

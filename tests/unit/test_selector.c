@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What selectors mean on recorded machines: "1:0" is a device by its place, "!words" a refusal that says so.
+ * What selectors mean on recorded machines: "1:0" is a device by its place, "!words" a refusal that
+ * says so.
  */
 #include "support/unit.h"
 
@@ -301,7 +302,8 @@ static void selector__means_what_the_table_says(void **state)
     assert_int_equal(n_wrong, 0);
 }
 
-/* On every machine: P:D and the id find that device and no other, in any case of letters; the id is unique. */
+/* On every machine: P:D and the id find that device and no other, in any case of letters; the id is
+ * unique. */
 static void selector__finds_every_device_by_place_and_id(void **state)
 {
     (void)state;

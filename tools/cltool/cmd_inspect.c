@@ -69,8 +69,8 @@ static void count_operators(inspection *x)
     if (x->n_operators > 0) qsort(x->operators, x->n_operators, sizeof *x->operators, most_frequent_first);
 }
 
-/* The model, or, when its operators are not all there, its nodes alone. */
-static int load(const options *o, inspection *x)
+/* The model, or, when its operators are not all there, its nodes alone: then the fault stays recorded. */
+static int load(inspection *x)
 {
     clg_model_options given = CLG_MODEL_OPTIONS_INIT;
     given.allow_external_data_missing = true;
@@ -84,7 +84,6 @@ static int load(const options *o, inspection *x)
     if (status != CLG_OK && !x->model) return code; /* the first fault says more */
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
     count_operators(x);
-    (void)o;
     return CODE_DONE;
 }
 
@@ -105,9 +104,9 @@ static int estimate(const options *o, inspection *x)
 static int plan(const options *o, inspection *x)
 {
     engine e;
-    int code = engine_open(o, x->path, false, &e);
-    if (code != CODE_DONE) return code;
-    code = inputs_give(&x->inputs, e.session);
+    int code = engine_load(o, x->path, &e);
+    if (code == CODE_DONE) code = engine_start(o, false, &e);
+    if (code == CODE_DONE) code = inputs_give(&x->inputs, e.session);
     clg_status status = CLG_OK;
     interrupt_begin(e.session);
     if (code == CODE_DONE) status = clg_session_plan_text(e.session, &x->plan);
@@ -277,6 +276,10 @@ static int print_json(const options *o, const inspection *x)
     if (x->model) add_model_json(json, x);
     if (o->ops) (void)json_object_set_new(json, "places", nodes_json(x, false));
     if (x->plan) (void)json_object_set_new(json, "plan", output_json_text(x->plan));
+    if (!x->model) {
+        (void)json_object_set_new(json, "error", failure_json());
+        failure_clear(); /* it is told */
+    }
     return output_json(json);
 }
 
@@ -388,7 +391,7 @@ int cmd_inspect(const options *o)
 {
     inspection x = {.path = o->arguments[0], .info = {.struct_size = sizeof x.info}, .memory = {.struct_size = sizeof x.memory}};
     int code = engine_check(o);
-    if (code == CODE_DONE) code = load(o, &x);
+    if (code == CODE_DONE) code = load(&x);
     if (code == CODE_DONE && x.model) code = estimate(o, &x);
     if (code == CODE_DONE && x.model && o->plan) code = plan(o, &x);
     if (code == CODE_DONE && x.model && o->dot) code = write_dot(o, &x);
@@ -400,7 +403,6 @@ int cmd_inspect(const options *o)
         }
         if (code == CODE_DONE && !x.model) code = CODE_FILE;
     }
-    if (x.model) failure_clear();
     release(&x);
     return code;
 }

@@ -158,20 +158,23 @@ static int open_first(const options *o, bool profiling, clg_context **out_contex
     return code;
 }
 
-int engine_open(const options *o, const char *model_path, bool profiling, engine *out_engine)
+int engine_load(const options *o, const char *model_path, engine *out_engine)
 {
     *out_engine = (engine){.model_path = model_path};
     int code = engine_check(o);
     double start = now_ms();
     if (code == CODE_DONE) code = engine_load_model(model_path, &out_engine->model);
-    double read_ms = now_ms() - start;
-    if (code == CODE_DONE) code = open_first(o, profiling, &out_engine->context);
-    start = now_ms();
-    if (code == CODE_DONE) {
-        code = engine_create_session(o, out_engine->context, out_engine->model, &out_engine->session);
-    }
-    out_engine->load_ms = read_ms + now_ms() - start;
-    if (code != CODE_DONE) engine_close(out_engine);
+    out_engine->load_ms = now_ms() - start;
+    return code;
+}
+
+int engine_start(const options *o, bool profiling, engine *e)
+{
+    int code = open_first(o, profiling, &e->context);
+    if (code != CODE_DONE) return code;
+    double start = now_ms();
+    code = engine_create_session(o, e->context, e->model, &e->session);
+    e->load_ms += now_ms() - start;
     return code;
 }
 

@@ -35,8 +35,10 @@ int engine_open_device(const options *o, const clg_device_info *device, bool pro
 int engine_load_model(const char *path, clg_model **out_model);
 int engine_create_session(const options *o, clg_context *context, clg_model *model, clg_session **out_session);
 
-/* All of it: the first device of the selector, the model, a session. A note tells when the selector means more. */
-int engine_open(const options *o, const char *model_path, bool profiling, engine *out_engine);
+/* The model; usage is checked first. */
+int engine_load(const options *o, const char *model_path, engine *out_engine);
+/* Then the first device of the selector and a session on it; a note tells when the selector means more. */
+int engine_start(const options *o, bool profiling, engine *e);
 void engine_close(engine *e);
 
 /* A run that Ctrl-C ends with CODE_INTERRUPTED. */

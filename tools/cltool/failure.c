@@ -114,15 +114,18 @@ void failure_clear(void) { failure.is_set = false; }
 
 const char *failure_text(void) { return failure.text; }
 
+json_t *failure_json(void)
+{
+    return json_pack("{s:s, s:o, s:o}", "status", clg_status_name(failure.status), "message",
+                     output_json_text(failure.text), "hint", output_json_text(failure.hint));
+}
+
 void failure_print(bool json)
 {
     if (!failure.is_set) return;
     output_progress_clear();
     if (json) {
-        json_t *error = json_pack("{s:s, s:o, s:o}", "status", clg_status_name(failure.status),
-                                  "message", output_json_text(failure.text), "hint",
-                                  output_json_text(failure.hint));
-        (void)output_json(json_pack("{s:o}", "error", error));
+        (void)output_json(json_pack("{s:o}", "error", failure_json()));
         return;
     }
     output_mark(stderr, MARK_BAD, "cltool: error:");

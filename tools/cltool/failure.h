@@ -8,6 +8,8 @@
 
 #include <clgraph/clgraph.h>
 
+#include <jansson.h>
+
 enum exit_codes {
     CODE_DONE = 0,
     CODE_WORK = 1,        /* a comparison did not hold, or another failure of the work */
@@ -45,6 +47,8 @@ int fail_status(clg_status status, stage when, const char *format, ...) TOOL_PRI
 bool failure_is_recorded(void);
 /* As JSON on standard output, else as text on standard error. */
 void failure_print(bool json);
+/* {"status", "message", "hint"} */
+json_t *failure_json(void);
 /* Forgets it: the fault was dealt with. */
 void failure_clear(void);
 /* The recorded sentence. */

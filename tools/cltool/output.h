@@ -55,8 +55,9 @@ typedef struct table {
 } table;
 void table_begin(table *t, size_t n_columns, const char *const *headers);
 void table_cell(table *t, mark how, const char *format, ...) TOOL_PRINTF(3, 4);
-/* Prints with `indent` blanks in front and empties it. */
+/* Prints with `indent` blanks in front, and empties it. */
 void table_print(table *t, FILE *stream, size_t indent);
+void table_free(table *t);
 
 /* Numbers for people; each gives a buffer as `printable` does. */
 const char *bytes_text(double bytes);    /* "1.2 GB", powers of 1000 */

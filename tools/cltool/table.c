@@ -47,7 +47,7 @@ void table_cell(table *t, mark how, const char *format, ...)
     add(t, how, text);
 }
 
-static void print_cell(const table *t, FILE *stream, size_t i, const size_t *widths)
+static void print_cell(const table *t, FILE *stream, size_t i, const size_t *widths, bool is_last)
 {
     size_t column = i % t->n_columns;
     bool is_header = i < t->n_columns, right = t->cells[column][0] == '>';
@@ -55,24 +55,48 @@ static void print_cell(const table *t, FILE *stream, size_t i, const size_t *wid
     size_t blanks = widths[column] - width(text);
     if (right) (void)fprintf(stream, "%*s", (int)blanks, "");
     output_mark(stream, t->marks[i], text);
-    if (column + 1 < t->n_columns) (void)fprintf(stream, "%*s", right ? 2 : (int)blanks + 2, "");
+    if (!is_last) (void)fprintf(stream, "%*s", right ? 2 : (int)blanks + 2, "");
+}
+
+/* Cells of the row up to the last that has something; columns of width 0 are left out. */
+static void print_line(const table *t, FILE *stream, size_t row, const size_t *widths)
+{
+    size_t first = row * t->n_columns, end = t->n_columns;
+    while (end > 0 && (widths[end - 1] == 0 || t->cells[first + end - 1][0] == '\0')) end--;
+    for (size_t i = 0; i < end; i++) {
+        if (widths[i] > 0) print_cell(t, stream, first + i, widths, i + 1 == end);
+    }
+    (void)fputc('\n', stream);
+}
+
+/* The width of each column; 0 for one that has nothing below its header. */
+static size_t *measure(const table *t)
+{
+    size_t *widths = must_alloc(t->n_columns, sizeof *widths);
+    for (size_t i = t->n_columns; i < t->n_cells; i++) {
+        size_t column = i % t->n_columns, n = width(t->cells[i]), header = width(t->cells[column]);
+        if (n > 0 && t->cells[column][0] == '>') header--;
+        if (n > 0 && n < header) n = header;
+        if (n > widths[column]) widths[column] = n;
+    }
+    return widths;
 }
 
 void table_print(table *t, FILE *stream, size_t indent)
 {
-    size_t *widths = must_alloc(t->n_columns, sizeof *widths);
-    for (size_t i = 0; i < t->n_cells; i++) {
-        size_t n = width(t->cells[i]) - (i < t->n_columns && t->cells[i][0] == '>' ? 1 : 0);
-        if (n > widths[i % t->n_columns]) widths[i % t->n_columns] = n;
+    size_t *widths = measure(t);
+    for (size_t row = 0; row < t->n_cells / t->n_columns; row++) {
+        (void)fprintf(stream, "%*s", (int)indent, "");
+        print_line(t, stream, row, widths);
     }
-    for (size_t i = 0; i < t->n_cells; i++) {
-        if (i % t->n_columns == 0) (void)fprintf(stream, "%*s", (int)indent, "");
-        print_cell(t, stream, i, widths);
-        if ((i + 1) % t->n_columns == 0) (void)fputc('\n', stream);
-    }
+    free(widths);
+    table_free(t);
+}
+
+void table_free(table *t)
+{
     for (size_t i = 0; i < t->n_cells; i++) free(t->cells[i]);
     free(t->cells);
     free(t->marks);
-    free(widths);
     *t = (table){0};
 }

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions through the public interface: inputs and outputs in every form, links, clones, asynchronous runs, shapes
+ * that change, contents that shapes depend on, and what is refused.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static clg_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    clg_counters counters = CLG_COUNTERS_INIT;
+    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
+    clg_context_free(context);
+    return ran ? 0 : -1; /* a run in which no kernel ran shows nothing */
+}
+
+/* y = Relu(x W + b), x: [rows,3], y: [rows,2] */
+static clg_model *affine_model(void)
+{
+    static const float w[] = {1, -1, 2, 0.5f, -3, 1}, b[] = {0.25f, -0.5f};
+    clg_builder *g;
+    clg_model *m;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, 3), NAMES("rows", NULL)));
+    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 2), w));
+    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 1, DIMS(2), b));
+    assert_ok(clg_builder_node(g, NULL, "Gemm", "affine", 3, NAMES("x", "w", "b"), 1, NAMES("sum")));
+    assert_ok(clg_builder_node(g, NULL, "Relu", "relu", 1, NAMES("sum"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    return m;
+}
+
+static void expect_affine(const float *x, const float *y, int rows)
+{
+    static const double w[] = {1, -1, 2, 0.5, -3, 1}, b[] = {0.25, -0.5};
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < 2; c++) {
+            double want = b[c];
+            for (int k = 0; k < 3; k++) want += (double)x[r * 3 + k] * w[k * 2 + c];
+            if (want < 0) want = 0;
+            assert_true(fabs((double)y[r * 2 + c] - want) <= 1e-5 * (1 + fabs(want)));
+        }
+}
+
+static clg_session *affine_session(clg_kernel_class kernels)
+{
+    clg_model *m = affine_model();
+    clg_session *s;
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    options.kernels = kernels;
+    assert_ok(clg_session_create(context, m, &options, &s));
+    clg_model_free(m); /* the session keeps it */
+    return s;
+}
+
+static void fill(float *x, int n, int seed)
+{
+    for (int i = 0; i < n; i++) x[i] = sinf((float)(i * 7 + seed));
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------ */
+
+static void session__shapes_change_without_compiling(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float x[3 * 50], y[2 * 50];
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    for (int pass = 0; pass < 2; pass++)
+        for (int rows = 1; rows <= 50; rows += 7) {
+            fill(x, rows * 3, rows);
+            assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, 3), x));
+            assert_ok(clg_session_run(s));
+            assert_ok(clg_session_get_output_data(s, "y", y, (size_t)rows * 2 * sizeof *y));
+            expect_affine(x, y, rows);
+            if (pass == 0 && rows == 1) assert_ok(clg_context_counters(context, &before));
+        }
+    assert_ok(clg_context_counters(context, &after));
+    assert_int_equal(after.programs_compiled, before.programs_compiled);
+    assert_int_equal(after.weights_packed, before.weights_packed);
+    assert_int_equal(after.plans_made - before.plans_made, 7);
+    clg_session_free(s);
+}
+
+static void session__no_rows_give_no_rows(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    clg_value *y;
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(0, 3), NULL));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &y));
+    assert_int_equal(clg_value_rank(y), 2);
+    assert_int_equal(clg_value_dims(y)[0], 0);
+    assert_int_equal(clg_value_dims(y)[1], 2);
+    clg_value_free(y);
+    clg_session_free(s);
+}
+
+static void session__both_classes_agree_and_repeat_their_bits(void **state)
+{
+    (void)state;
+    float x[3 * 33], first[2 * 33], again[2 * 33];
+    fill(x, 3 * 33, 5);
+    for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
+        clg_session *s = affine_session(kernels);
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(33, 3), x));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "y", first, sizeof first));
+        expect_affine(x, first, 33);
+        for (int i = 0; i < 5; i++) {
+            assert_ok(clg_session_run(s));
+            assert_ok(clg_session_get_output_data(s, "y", again, sizeof again));
+            assert_memory_equal(first, again, sizeof first);
+        }
+        clg_session_free(s);
+    }
+}
+
+/* ---- inputs and outputs ----------------------------------------------------------------------------------------- */
+
+static void session__mapped_inputs(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float x[3 * 9], y[2 * 9];
+    for (int i = 0; i < 3; i++) {
+        void *mapped;
+        fill(x, 3 * 9, i);
+        assert_ok(clg_session_map_input(s, "x", 2, DIMS(9, 3), &mapped));
+        memcpy(mapped, x, sizeof x);
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+        expect_affine(x, y, 9);
+    }
+    assert_ok(clg_session_run(s)); /* what was mapped stays */
+    clg_session_free(s);
+}
+
+static void session__device_values_in_and_out(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float x[3 * 4], y[2 * 4], bound[2 * 4] = {0};
+    clg_value *in, *out, *device_y, *host_y;
+    fill(x, 12, 1);
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 2, DIMS(4, 3), &in));
+    assert_ok(clg_value_write(in, x, sizeof x));
+    assert_null(clg_value_data(in));
+    assert_ok(clg_session_set_input(s, "x", in));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_device(s, "y", &device_y));
+    assert_ok(clg_value_read(device_y, y, sizeof y));
+    expect_affine(x, y, 4);
+    clg_value_free(device_y);
+
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 2, DIMS(4, 2), &out));
+    assert_ok(clg_session_bind_output(s, "y", out));
+    fill(x, 12, 2);
+    assert_ok(clg_value_write(in, x, sizeof x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_value_read(out, y, sizeof y));
+    expect_affine(x, y, 4);
+
+    assert_ok(clg_value_wrap(CLG_FLOAT32, 2, DIMS(4, 2), bound, NULL, NULL, &host_y));
+    assert_ok(clg_session_bind_output(s, "y", host_y));
+    assert_ok(clg_session_run(s));
+    expect_affine(x, bound, 4);
+    assert_ok(clg_session_bind_output(s, "y", NULL));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    expect_affine(x, y, 4);
+    clg_value_free(host_y);
+    clg_value_free(out);
+    clg_value_free(in);
+    clg_session_free(s);
+}
+
+static void session__results_outlive_the_next_run(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float a[6], b[6];
+    clg_value *first, *second;
+    fill(a, 6, 1);
+    fill(b, 6, 2);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), a));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &first));
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), b));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &second));
+    clg_session_free(s);
+    expect_affine(a, clg_value_data(first), 2);
+    expect_affine(b, clg_value_data(second), 2);
+    clg_value_free(first);
+    clg_value_free(second);
+}
+
+/* state_out = state + x, y = state_out * 2 */
+static clg_session *accumulator(void)
+{
+    static const float two = 2;
+    clg_builder *g;
+    clg_model *m;
+    clg_session *s;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(5), NULL));
+    assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 1, DIMS(5), NULL));
+    assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+    assert_ok(clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "x"), 1, NAMES("state_out")));
+    assert_ok(clg_builder_node(g, NULL, "Mul", "mul", 2, NAMES("state_out", "two"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "state_out"));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    clg_model_free(m);
+    return s;
+}
+
+static void session__linked_state_stays_on_the_device(void **state)
+{
+    (void)state;
+    clg_session *s = accumulator();
+    const float x[5] = {1, 2, 3, 4, 5}, zero[5] = {0};
+    float y[5], out[5];
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(5), x));
+    assert_ok(clg_session_set_input_data(s, "state", CLG_FLOAT32, 1, DIMS(5), zero));
+    assert_ok(clg_session_link(s, "state_out", "state"));
+    for (int step = 1; step <= 10; step++) {
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+        assert_ok(clg_session_get_output_data(s, "state_out", out, sizeof out));
+        for (int i = 0; i < 5; i++) {
+            assert_true(out[i] == x[i] * (float)step);
+            assert_true(y[i] == 2 * x[i] * (float)step);
+        }
+    }
+    assert_ok(clg_session_link(s, NULL, "state"));
+    assert_ok(clg_session_set_input_data(s, "state", CLG_FLOAT32, 1, DIMS(5), zero));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "state_out", out, sizeof out));
+    assert_memory_equal(out, x, sizeof out);
+    clg_session_free(s);
+}
+
+/* ---- contents that shapes depend on ------------------------------------------------------------------------------- */
+
+static void session__a_shape_that_is_an_input(void **state)
+{
+    (void)state;
+    clg_builder *g;
+    clg_model *m;
+    clg_session *s;
+    float x[24];
+    clg_value *y;
+    fill(x, 24, 3);
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 3, DIMS(2, 3, 4), NULL));
+    assert_ok(clg_builder_input(g, "shape", CLG_INT64, 1, DIMS(2), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Reshape", "reshape", 2, NAMES("x", "shape"), 1, NAMES("r")));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "neg", 1, NAMES("r"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 3, DIMS(2, 3, 4), x));
+    for (int64_t rows = 1; rows <= 24; rows *= 2) {
+        if (24 % rows) continue;
+        assert_ok(clg_session_set_input_data(s, "shape", CLG_INT64, 1, DIMS(2), DIMS(rows, -1)));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output(s, "y", &y));
+        assert_int_equal(clg_value_dims(y)[0], rows);
+        assert_int_equal(clg_value_dims(y)[1], 24 / rows);
+        for (int i = 0; i < 24; i++) assert_true(((float *)clg_value_data(y))[i] == -x[i]);
+        clg_value_free(y);
+    }
+    assert_ok(clg_session_set_input_data(s, "shape", CLG_INT64, 1, DIMS(2), DIMS(5, -1)));
+    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "reshape");
+    clg_session_free(s);
+    clg_model_free(m);
+}
+
+/* A count that only the device knows: the run waits, learns it and goes on. */
+static void session__a_shape_that_the_device_computes(void **state)
+{
+    (void)state;
+    clg_builder *g;
+    clg_model *m;
+    clg_session *s;
+    clg_value *y;
+    static const int64_t zero = 0, one = 1;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, 3), NULL));
+    assert_ok(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
+    assert_ok(clg_builder_constant(g, "one", CLG_INT64, 0, NULL, &one));
+    assert_ok(clg_builder_node(g, NULL, "ReduceMax", "largest", 1, NAMES("x"), 1, NAMES("m")));
+    assert_ok(clg_builder_attribute_int(g, "keepdims", 0));
+    assert_ok(clg_builder_node(g, NULL, "Cast", "count", 1, NAMES("m"), 1, NAMES("n")));
+    assert_ok(clg_builder_attribute_int(g, "to", CLG_INT64));
+    assert_ok(clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("r")));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "negative", 1, NAMES("r"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    for (int n = 0; n < 6; n++) {
+        const float x[6] = {0, -1, 0, (float)n + 0.5f, 0, -2};
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output(s, "y", &y));
+        assert_int_equal(clg_value_n_elements(y), n);
+        for (int i = 0; i < n; i++) assert_true(((int64_t *)clg_value_data(y))[i] == -i);
+        clg_value_free(y);
+    }
+    clg_session_free(s);
+    clg_model_free(m);
+}
+
+static void session__an_index_out_of_range_is_told(void **state)
+{
+    (void)state;
+    clg_builder *g;
+    clg_model *m;
+    clg_session *s;
+    float table[6] = {0, 1, 2, 3, 4, 5}, y[4];
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "at", CLG_INT64, 1, DIMS(2), NULL));
+    assert_ok(clg_builder_constant(g, "table", CLG_FLOAT32, 2, DIMS(3, 2), table));
+    assert_ok(clg_builder_node(g, NULL, "Gather", "lookup", 2, NAMES("table", "at"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    assert_ok(clg_session_set_input_data(s, "at", CLG_INT64, 1, DIMS(2), DIMS(0, 3)));
+    assert_error(clg_session_run(s), CLG_ERROR_DATA, "lookup");
+    assert_non_null(strstr(clg_last_error(), "3"));
+    assert_error(clg_session_get_output_data(s, "y", y, sizeof y), CLG_ERROR_NOT_FOUND, "'y'");
+    assert_ok(clg_session_set_input_data(s, "at", CLG_INT64, 1, DIMS(2), DIMS(-1, 0))); /* and the next run is right */
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    assert_true(y[0] == 4 && y[1] == 5 && y[2] == 0 && y[3] == 1);
+    clg_session_free(s);
+    clg_model_free(m);
+}
+
+/* ---- several at once -------------------------------------------------------------------------------------------------- */
+
+static void *run_clone(void *argument)
+{
+    clg_session *s = argument;
+    for (int i = 0; i < 30; i++) {
+        float x[3 * 20], y[2 * 20];
+        fill(x, 60, i);
+        if (clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(20, 3), x) != CLG_OK || clg_session_run(s) != CLG_OK ||
+            clg_session_get_output_data(s, "y", y, sizeof y) != CLG_OK)
+            return s;
+        double want = 0.25 + (double)x[57] + 2 * (double)x[58] - 3 * (double)x[59];
+        if (fabs((double)y[38] - (want < 0 ? 0 : want)) > 1e-4) return s;
+    }
+    return NULL;
+}
+
+static void session__clones_run_side_by_side(void **state)
+{
+    (void)state;
+    enum { N = 4 };
+    clg_session *s[N];
+    pthread_t threads[N];
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    s[0] = affine_session(CLG_KERNELS_AUTO);
+    assert_ok(clg_context_counters(context, &before));
+    for (int i = 1; i < N; i++) assert_ok(clg_session_clone(s[0], &s[i]));
+    for (int i = 0; i < N; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_clone, s[i]), 0);
+    for (int i = 0; i < N; i++) {
+        void *bad;
+        pthread_join(threads[i], &bad);
+        assert_null(bad);
+    }
+    assert_ok(clg_context_counters(context, &after));
+    assert_true(after.plans_made - before.plans_made <= 1);
+    for (int i = 0; i < N; i++) clg_session_free(s[i]);
+}
+
+static void session__asynchronous_runs(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float x[3 * 8], y[2 * 8];
+    assert_error(clg_session_wait(s), CLG_ERROR_INVALID_ARGUMENT, "no asynchronous run");
+    for (int i = 0; i < 20; i++) {
+        fill(x, 24, i);
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
+        assert_ok(clg_session_run_async(s));
+        assert_error(clg_session_run(s), CLG_ERROR_BUSY, "another request");
+        assert_ok(clg_session_wait(s));
+        assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+        expect_affine(x, y, 8);
+    }
+    assert_ok(clg_session_set_input(s, "x", NULL));
+    assert_ok(clg_session_run_async(s));
+    assert_error(clg_session_wait(s), CLG_ERROR_NOT_FOUND, "'x' is not set"); /* told to the thread that waits */
+    fill(x, 24, 1);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(8, 3), x));
+    assert_ok(clg_session_run_async(s));
+    clg_session_free(s); /* freeing while a run is under way is allowed */
+}
+
+static bool say_no(void *user, const char *what, size_t done, size_t total)
+{
+    (void)what;
+    (void)done;
+    (void)total;
+    ++*(int *)user;
+    return false;
+}
+
+static void session__progress_can_cancel(void **state)
+{
+    (void)state;
+    clg_model *m = affine_model();
+    clg_session *s;
+    int calls = 0;
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    const char *const off[] = {"epilogue"}; /* options of its own, so that it is no exec made before */
+    options.disabled_passes = off;
+    options.n_disabled_passes = 1;
+    options.progress = say_no;
+    options.progress_user = &calls;
+    assert_error(clg_session_create(context, m, &options, &s), CLG_ERROR_CANCELLED, "cancelled");
+    assert_null(s);
+    assert_true(calls > 0);
+    options.progress = NULL;
+    assert_ok(clg_session_create(context, m, &options, &s));
+    assert_error(clg_session_prepare(s, say_no, &calls), CLG_ERROR_CANCELLED, "cancelled");
+    assert_ok(clg_session_prepare(s, NULL, NULL));
+    clg_session_free(s);
+    clg_model_free(m);
+}
+
+static void session__prepared_sessions_compile_nothing(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_SIMT);
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
+    float x[12], y[8];
+    fill(x, 12, 9);
+    assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(4, 3)));
+    assert_ok(clg_session_prepare(s, NULL, NULL));
+    assert_ok(clg_session_memory(s, &memory));
+    assert_int_equal(memory.io_bytes, sizeof x + sizeof y);
+    assert_true(memory.weight_bytes > 0);
+    assert_ok(clg_context_counters(context, &before));
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(4, 3), x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    assert_ok(clg_context_counters(context, &after));
+    assert_int_equal(after.programs_compiled, before.programs_compiled);
+    assert_int_equal(after.programs_loaded, before.programs_loaded);
+    assert_int_equal(after.plans_made, before.plans_made);
+    expect_affine(x, y, 4);
+    clg_session_free(s);
+}
+
+/* ---- passes ------------------------------------------------------------------------------------------------------------- */
+
+static void session__passes_do_not_change_answers(void **state)
+{
+    (void)state;
+    const char *const all[] = {"identity", "batchnorm", "epilogue", "dead"};
+    float x[3 * 17], with[2 * 17], without[2 * 17];
+    clg_model *m = affine_model();
+    fill(x, 3 * 17, 4);
+    for (int round = 0; round < 2; round++) {
+        clg_session *s;
+        clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+        options.disabled_passes = all;
+        options.n_disabled_passes = round ? 4 : 0;
+        assert_ok(clg_session_create(context, m, &options, &s));
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(17, 3), x));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "y", round ? without : with, sizeof with));
+        clg_session_free(s);
+    }
+    for (int i = 0; i < 34; i++) assert_true(fabsf(with[i] - without[i]) <= 1e-5f);
+    clg_model_free(m);
+}
+
+static void session__kept_values_can_be_read(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float x[6], sum[4], y[4];
+    fill(x, 6, 8);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+    assert_error(clg_session_keep_values(s, NAMES("nowhere"), 1), CLG_ERROR_NOT_FOUND, "nowhere");
+    assert_ok(clg_session_keep_values(s, NAMES("sum"), 1));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "sum", sum, sizeof sum));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    expect_affine(x, y, 2);
+    for (int i = 0; i < 4; i++) assert_true(y[i] == (sum[i] < 0 ? 0 : sum[i]));
+    clg_session_free(s);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------------------- */
+
+static void session__wrong_inputs_are_refused(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    float x[12] = {0};
+    clg_value *out;
+    assert_error(clg_session_run(s), CLG_ERROR_NOT_FOUND, "'x' is not set");
+    assert_error(clg_session_set_input_data(s, "z", CLG_FLOAT32, 2, DIMS(4, 3), x), CLG_ERROR_NOT_FOUND, "'x'");
+    assert_error(clg_session_set_input_data(s, "x", CLG_INT32, 2, DIMS(4, 3), x), CLG_ERROR_UNSUPPORTED_DTYPE, "int32");
+    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(3, 4), x), CLG_ERROR_SHAPE, "[3,4]");
+    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(12), x), CLG_ERROR_SHAPE, "[12]");
+    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(-4, 3), x), CLG_ERROR_INVALID_ARGUMENT, "negative");
+    assert_error(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(INT64_MAX, 3), x), CLG_ERROR_INVALID_ARGUMENT, "");
+    assert_error(clg_session_get_output(s, "q", &out), CLG_ERROR_NOT_FOUND, "'y'");
+    assert_error(clg_session_get_output(s, "y", &out), CLG_ERROR_NOT_FOUND, "nothing ran");
+    assert_error(clg_session_create(NULL, NULL, NULL, &s), CLG_ERROR_INVALID_ARGUMENT, "context");
+}
+
+static void session__more_memory_than_there_is(void **state)
+{
+    (void)state;
+    clg_session *s = affine_session(CLG_KERNELS_AUTO);
+    const int64_t rows = INT64_C(1) << 40;
+    assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(rows, 3)));
+    assert_error(clg_session_prepare(s, NULL, NULL), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "bytes");
+    clg_session_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(session__shapes_change_without_compiling),
+        cmocka_unit_test(session__no_rows_give_no_rows),
+        cmocka_unit_test(session__both_classes_agree_and_repeat_their_bits),
+        cmocka_unit_test(session__mapped_inputs),
+        cmocka_unit_test(session__device_values_in_and_out),
+        cmocka_unit_test(session__results_outlive_the_next_run),
+        cmocka_unit_test(session__linked_state_stays_on_the_device),
+        cmocka_unit_test(session__a_shape_that_is_an_input),
+        cmocka_unit_test(session__a_shape_that_the_device_computes),
+        cmocka_unit_test(session__an_index_out_of_range_is_told),
+        cmocka_unit_test(session__clones_run_side_by_side),
+        cmocka_unit_test(session__asynchronous_runs),
+        cmocka_unit_test(session__progress_can_cancel),
+        cmocka_unit_test(session__prepared_sessions_compile_nothing),
+        cmocka_unit_test(session__passes_do_not_change_answers),
+        cmocka_unit_test(session__kept_values_can_be_read),
+        cmocka_unit_test(session__wrong_inputs_are_refused),
+        cmocka_unit_test(session__more_memory_than_there_is),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

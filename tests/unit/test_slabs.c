@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Placing blocks in slabs: nothing alive together overlaps, whatever the lifetimes.
+ */
+#include "support/unit.h"
+
+#include "base/memory.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+#define ALIGN 128
+#define MAX_BLOCKS 300
+
+typedef struct slabs {
+    size_t *bytes, n, live;
+} slabs;
+
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static bool overlap(size_t a, size_t n_a, size_t b, size_t n_b)
+{
+    return a < b + n_b && b < a + n_a;
+}
+
+static void check(const plan_block *blocks, size_t n, const slabs *s)
+{
+    for (size_t i = 0; i < n; i++) {
+        const plan_block *a = &blocks[i];
+        assert_true(a->slab < s->n);
+        assert_int_equal(a->offset_bytes % ALIGN, 0);
+        assert_true(a->offset_bytes + a->size_bytes <= s->bytes[a->slab]);
+        for (size_t j = 0; j < i; j++) {
+            const plan_block *b = &blocks[j];
+            bool together = a->first_step <= b->last_step && b->first_step <= a->last_step;
+            if (together && a->slab == b->slab)
+                assert_false(overlap(a->offset_bytes, a->size_bytes, b->offset_bytes, b->size_bytes));
+        }
+    }
+}
+
+static void slabs__random_lifetimes_never_overlap(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        uint64_t random = seed;
+        plan_block blocks[MAX_BLOCKS];
+        slabs s = {0};
+        size_t n = 1 + next_random(&random) % MAX_BLOCKS;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t first = (uint32_t)(next_random(&random) % 100);
+            blocks[i] = (plan_block){.size_bytes = 1 + next_random(&random) % 5000,
+                                     .first_step = first,
+                                     .last_step = first + (uint32_t)(next_random(&random) % 20)};
+        }
+        assert_ok(plan_place_blocks(blocks, n, ALIGN, 1u << 30, &s.bytes, &s.n, &s.live));
+        check(blocks, n, &s);
+        assert_int_equal(s.n, 1);
+        assert_true(s.live <= s.bytes[0]);
+        memory_free(s.bytes);
+    }
+}
+
+static void slabs__a_chain_reuses_its_memory(void **state)
+{
+    (void)state;
+    plan_block blocks[100];
+    slabs s = {0};
+    for (uint32_t i = 0; i < 100; i++)
+        blocks[i] = (plan_block){.size_bytes = 1024, .first_step = i, .last_step = i + 1};
+    assert_ok(plan_place_blocks(blocks, 100, ALIGN, 1u << 30, &s.bytes, &s.n, &s.live));
+    check(blocks, 100, &s);
+    assert_int_equal(s.bytes[0], 2048);
+    assert_int_equal(s.live, 2048);
+    memory_free(s.bytes);
+}
+
+static void slabs__fixed_blocks_stay_where_they_are(void **state)
+{
+    (void)state;
+    slabs s = {0};
+    s.bytes = memory_zalloc(1, sizeof *s.bytes);
+    s.bytes[0] = 4096;
+    s.n = 1;
+    plan_block blocks[] = {
+        {.size_bytes = 1000, .first_step = 0, .last_step = 9, .fixed = true, .slab = 0, .offset_bytes = 1024},
+        {.size_bytes = 1024, .first_step = 0, .last_step = 3},
+        {.size_bytes = 3000, .first_step = 2, .last_step = 5},
+    };
+    assert_ok(plan_place_blocks(blocks, 3, ALIGN, 1u << 20, &s.bytes, &s.n, &s.live));
+    assert_int_equal(blocks[0].offset_bytes, 1024);
+    check(blocks, 3, &s);
+    memory_free(s.bytes);
+}
+
+static void slabs__a_full_slab_opens_another(void **state)
+{
+    (void)state;
+    slabs s = {0};
+    plan_block blocks[5];
+    for (size_t i = 0; i < 5; i++) blocks[i] = (plan_block){.size_bytes = 900, .first_step = 0, .last_step = 1};
+    assert_ok(plan_place_blocks(blocks, 5, ALIGN, 2048, &s.bytes, &s.n, &s.live));
+    assert_int_equal(s.n, 3);
+    check(blocks, 5, &s);
+    memory_free(s.bytes);
+}
+
+static void slabs__a_block_beyond_the_largest_buffer_is_refused(void **state)
+{
+    (void)state;
+    slabs s = {0};
+    plan_block block = {.size_bytes = 4097, .first_step = 0, .last_step = 1};
+    assert_error(plan_place_blocks(&block, 1, ALIGN, 4096, &s.bytes, &s.n, &s.live), CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+                 "4097 bytes");
+    memory_free(s.bytes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slabs__random_lifetimes_never_overlap),
+        cmocka_unit_test(slabs__a_chain_reuses_its_memory),
+        cmocka_unit_test(slabs__fixed_blocks_stay_where_they_are),
+        cmocka_unit_test(slabs__a_full_slab_opens_another),
+        cmocka_unit_test(slabs__a_block_beyond_the_largest_buffer_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

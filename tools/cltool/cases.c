@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Finding test cases.
+ */
+#include "cases.h"
+
+#include "names.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_DEPTH 16 /* of folders; links may go round in circles */
+
+static void append(case_list *list, const char *folder)
+{
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity * 2 + 64;
+        list->items = must_resize(list->items, list->capacity, sizeof *list->items);
+    }
+    char *path = must_copy(folder);
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/') path[--n] = '\0';
+    list->items[list->n++] = (test_case){.path = path, .name = must_copy(path_base(path))};
+}
+
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+static int find(const char *folder, int depth, case_list *list)
+{
+    struct dirent **entries;
+    char *model = path_join(folder, "model.onnx");
+    bool is_case = path_exists(model);
+    free(model);
+    if (is_case) {
+        append(list, folder);
+        return CODE_DONE;
+    }
+    int n = scandir(folder, &entries, is_visible, alphasort);
+    if (n < 0) return fail_file("the folder '%s' cannot be read: %s", folder, strerror(errno));
+    int code = CODE_DONE;
+    for (int i = 0; i < n; i++) {
+        char *path = path_join(folder, entries[i]->d_name);
+        if (code == CODE_DONE && depth < MAX_DEPTH && path_is_folder(path)) code = find(path, depth + 1, list);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    return code;
+}
+
+int cases_find(const char *folder, case_list *list)
+{
+    if (!path_exists(folder)) return fail_file("there is no folder '%s'", folder);
+    if (!path_is_folder(folder)) return fail_file("'%s' is no folder", folder);
+    return find(folder, 0, list);
+}
+
+void cases_free(case_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->items[i].path);
+        free(list->items[i].name);
+        free(list->items[i].reason);
+    }
+    free(list->items);
+    *list = (case_list){0};
+}

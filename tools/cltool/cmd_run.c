@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool run: one prediction. Outputs to files, a summary or the largest classes to the terminal, comparison with
+ * what is expected.
+ */
+#include "cltool.h"
+
+#include "compare.h"
+#include "engine.h"
+#include "inputs.h"
+#include "interrupt.h"
+#include "names.h"
+#include "output.h"
+#include "stats.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A value to show: an output of the model, or one that --dump keeps. */
+typedef struct shown {
+    char *name;
+    clg_value *value;
+    char *file; /* below the output folder; NULL: not written */
+    bool is_dump;
+    value_stats stats;
+} shown;
+
+typedef struct expectation {
+    const char *name, *path;
+    char *name_copy;
+    clg_value *want;
+    comparison result;
+} expectation;
+
+typedef struct run {
+    const options *o;
+    engine e;
+    input_set inputs;
+    shown *values;
+    size_t n_values;
+    expectation *expectations;
+    size_t n_expectations;
+    char **labels;
+    size_t n_labels;
+} run;
+
+/* ---- before the run --------------------------------------------------------------------------- */
+
+static int read_labels(run *r)
+{
+    char *text;
+    if (!r->o->labels) return CODE_DONE;
+    int code = file_read_text(r->o->labels, &text);
+    if (code != CODE_DONE) return code;
+    char *rest = text, *line;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        size_t n = strlen(line);
+        if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
+        if (!rest && line[0] == '\0') break; /* behind the last line's end */
+        r->labels = must_resize(r->labels, r->n_labels + 1, sizeof *r->labels);
+        r->labels[r->n_labels++] = must_copy(line);
+    }
+    free(text);
+    return CODE_DONE;
+}
+
+static const clg_port *output_named(const clg_model *model, const char *name)
+{
+    for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
+        if (strcmp(clg_model_output(model, i)->name, name) == 0) return clg_model_output(model, i);
+    }
+    return NULL;
+}
+
+/* "NAME=FILE", or "FILE" where there is one output. */
+static int read_expectation(run *r, const char *text, expectation *x)
+{
+    bool is_pair = option_pair(text, &x->name_copy, &x->path);
+    const clg_model *model = r->e.model;
+    x->name = x->name_copy;
+    if (!is_pair && clg_model_n_outputs(model) == 1) x->name = clg_model_output(model, 0)->name;
+    if (!x->name) return fail_usage("--expect takes NAME=FILE, not '%s'", text);
+    if (!output_named(model, x->name)) {
+        return fail_usage("--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
+                          clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
+    }
+    return value_load(x->path, &x->want);
+}
+
+static int read_expectations(run *r)
+{
+    int code = CODE_DONE;
+    r->expectations = must_alloc(r->o->expect.n, sizeof *r->expectations);
+    for (size_t i = 0; i < r->o->expect.n && code == CODE_DONE; i++) {
+        code = read_expectation(r, r->o->expect.items[i], &r->expectations[r->n_expectations++]);
+    }
+    return code;
+}
+
+static void add_shown(run *r, const char *name, bool is_dump)
+{
+    for (size_t i = 0; i < r->n_values; i++) {
+        if (strcmp(r->values[i].name, name) == 0) return;
+    }
+    r->values = must_resize(r->values, r->n_values + 1, sizeof *r->values);
+    r->values[r->n_values++] = (shown){.name = must_copy(name), .is_dump = is_dump};
+}
+
+/* The values that --dump means: a node's outputs, a value's own name, or everything. */
+static int find_dumped(run *r, const char *what)
+{
+    clg_node_info *nodes;
+    size_t n;
+    clg_status status = clg_model_nodes(r->e.model, &nodes, &n);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    bool all = strcmp(what, "all") == 0, is_known = all;
+    for (size_t i = 0; i < n; i++) {
+        bool is_node = all || strcmp(nodes[i].name, what) == 0;
+        for (size_t k = 0; k < nodes[i].n_outputs; k++) {
+            const char *name = nodes[i].outputs[k];
+            if (name[0] == '\0' || (!is_node && strcmp(name, what) != 0)) continue;
+            is_known = true;
+            if (!output_named(r->e.model, name)) add_shown(r, name, true);
+        }
+    }
+    clg_node_list_free(nodes, n);
+    if (is_known) return CODE_DONE;
+    (void)fail_usage("--dump: the model has no node or value '%s'", printable(what));
+    fail_hint("'cltool inspect MODEL --ops' lists the nodes");
+    return CODE_USAGE;
+}
+
+static int find_all_dumped(run *r)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < r->o->dump.n && code == CODE_DONE; i++) code = find_dumped(r, r->o->dump.items[i]);
+    return code;
+}
+
+static int keep_dumped(run *r)
+{
+    if (r->o->dump.n == 0) return CODE_DONE;
+    const char **names = must_alloc(r->n_values, sizeof *names);
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_values; i++) {
+        if (r->values[i].is_dump) names[n++] = r->values[i].name;
+    }
+    clg_status status = n > 0 ? clg_session_keep_values(r->e.session, names, n) : CLG_OK;
+    free(names);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "--dump");
+}
+
+/* Names the files and sees that they may be written, before any work is done. */
+static int plan_files(run *r)
+{
+    if (!r->o->output) return CODE_DONE;
+    for (size_t i = 0; i < r->n_values; i++) {
+        shown *v = &r->values[i];
+        char *base = name_to_file(v->name);
+        v->file = must_printf("%s.npy", base);
+        if (strcmp(base, v->name) != 0) output_note("'%s' is written as %s", printable(v->name), v->file);
+        free(base);
+        char *path = path_join(r->o->output, v->file);
+        int code = file_may_be_written(path, r->o->force);
+        free(path);
+        if (code != CODE_DONE) return code;
+    }
+    return folder_make(r->o->output);
+}
+
+static int prepare(run *r, const char *model_path)
+{
+    int code = engine_load(r->o, model_path, &r->e);
+    if (code == CODE_DONE) code = inputs_gather(r->o, r->e.model, INPUTS_REQUIRED, &r->inputs);
+    if (code == CODE_DONE) code = read_labels(r);
+    if (code == CODE_DONE) code = read_expectations(r);
+    for (size_t i = 0; code == CODE_DONE && i < clg_model_n_outputs(r->e.model); i++) {
+        add_shown(r, clg_model_output(r->e.model, i)->name, false);
+    }
+    if (code == CODE_DONE) code = find_all_dumped(r);
+    if (code == CODE_DONE) code = plan_files(r);
+    if (code == CODE_DONE) code = engine_start(r->o, false, &r->e);
+    if (code == CODE_DONE) code = keep_dumped(r);
+    if (code == CODE_DONE) code = inputs_give(&r->inputs, r->e.session);
+    return code;
+}
+
+/* ---- after the run ---------------------------------------------------------------------------- */
+
+static int collect(run *r)
+{
+    for (size_t i = 0; i < r->n_values; i++) {
+        shown *v = &r->values[i];
+        clg_status status = clg_session_get_output(r->e.session, v->name, &v->value);
+        if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", printable(v->name));
+        v->stats = stats_of(v->value);
+    }
+    return CODE_DONE;
+}
+
+static int write_files(run *r)
+{
+    for (size_t i = 0; i < r->n_values; i++) {
+        const shown *v = &r->values[i];
+        if (!v->file) continue;
+        char *path = path_join(r->o->output, v->file);
+        interrupt_begin(NULL);
+        clg_status status = clg_value_save(v->value, path);
+        interrupt_end(NULL);
+        free(path);
+        if (status == CLG_OK && interrupt_seen()) status = CLG_ERROR_CANCELLED;
+        if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    }
+    return CODE_DONE;
+}
+
+/* ---- the largest elements of a row -------------------------------------------------------------- */
+
+typedef struct ranked {
+    double value;
+    int64_t index;
+} ranked;
+
+static int largest_first(const void *a, const void *b)
+{
+    const ranked *x = a, *y = b;
+    if (x->value != y->value) return x->value < y->value ? 1 : -1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Rows are the first axis of two and more. */
+static size_t row_count(const clg_value *v) { return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0]; }
+
+/* All elements of a row, the largest first; NaN last. free(). */
+static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
+{
+    size_t n_rows = row_count(v), n = n_rows > 0 ? (size_t)clg_value_n_elements(v) / n_rows : 0;
+    ranked *list = must_alloc(n, sizeof *list);
+    for (size_t i = 0; i < n; i++) {
+        double x = clg_value_get_double(v, (int64_t)(row * n + i));
+        list[i] = (ranked){isnan(x) ? -INFINITY : x, (int64_t)i};
+    }
+    qsort(list, n, sizeof *list, largest_first);
+    *out_n = n;
+    return list;
+}
+
+static const char *label_of(const run *r, int64_t index)
+{
+    return (size_t)index < r->n_labels ? r->labels[index] : "";
+}
+
+/* The picture that a row came from; NULL when there is none. */
+static const char *row_source(const run *r, size_t row)
+{
+    for (size_t i = 0; i < r->inputs.n; i++) {
+        if (row < r->inputs.items[i].n_pictures) return r->inputs.items[i].pictures[row];
+    }
+    return NULL;
+}
+
+static bool has_ranking(const run *r, const shown *v)
+{
+    return r->o->top > 0 && !v->is_dump && dtype_is_numeric(clg_value_dtype(v->value));
+}
+
+/* ---- text --------------------------------------------------------------------------------------- */
+
+/* One class a row fits on a line beside its source; more get lines of their own. */
+static void print_ranking(const run *r, const shown *v)
+{
+    size_t n_rows = row_count(v->value), width = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        const char *source = row_source(r, i);
+        if (source && strlen(path_base(source)) > width) width = strlen(path_base(source));
+    }
+    (void)printf("%s %s%s%s\n", printable(v->name), dims_text(clg_value_rank(v->value), clg_value_dims(v->value)),
+                 v->file ? "  " : "", v->file ? v->file : "");
+    for (size_t i = 0; i < n_rows; i++) {
+        size_t n;
+        ranked *list = rank_row(v->value, i, &n);
+        const char *source = row_source(r, i);
+        char row[32];
+        (void)snprintf(row, sizeof row, "row %zu", i);
+        const char *front = source ? printable(path_base(source)) : n_rows > 1 ? row : "";
+        for (size_t k = 0; k < n && k < r->o->top; k++) {
+            const char *label = label_of(r, list[k].index);
+            (void)printf("  %-*s  %4" PRId64 "  %-12.6g %s\n", (int)(width > 8 ? width : 8), k == 0 ? front : "",
+                         list[k].index, list[k].value, printable(label));
+        }
+        free(list);
+    }
+}
+
+static void print_summary(const run *r)
+{
+    static const char *const headers[] = {"output", "dtype", "shape", ">min", ">max", ">mean", ">nan", ">inf", "file"};
+    size_t n = 0;
+    table t;
+    table_begin(&t, 9, headers);
+    for (size_t i = 0; i < r->n_values; i++) {
+        const shown *v = &r->values[i];
+        if (has_ranking(r, v)) continue;
+        bool has_numbers = dtype_is_numeric(clg_value_dtype(v->value)) && !isnan(v->stats.mean);
+        table_cell(&t, v->is_dump ? MARK_DIM : MARK_NONE, "%s", printable(v->name));
+        table_cell(&t, MARK_NONE, "%s", clg_dtype_name(clg_value_dtype(v->value)));
+        table_cell(&t, MARK_NONE, "%s", dims_text(clg_value_rank(v->value), clg_value_dims(v->value)));
+        table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.min) : "-");
+        table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.max) : "-");
+        table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.mean) : "-");
+        table_cell(&t, v->stats.n_nan > 0 ? MARK_BAD : MARK_NONE, "%" PRId64, v->stats.n_nan);
+        table_cell(&t, v->stats.n_inf > 0 ? MARK_BAD : MARK_NONE, "%" PRId64, v->stats.n_inf);
+        table_cell(&t, MARK_NONE, "%s", v->file ? v->file : "");
+        n++;
+    }
+    if (n > 0) table_print(&t, stdout, 0);
+    table_free(&t);
+}
+
+static void print_text(const run *r)
+{
+    print_summary(r);
+    for (size_t i = 0; i < r->n_values; i++) {
+        if (has_ranking(r, &r->values[i])) print_ranking(r, &r->values[i]);
+    }
+    for (size_t i = 0; i < r->n_expectations; i++) {
+        const expectation *x = &r->expectations[i];
+        (void)printf("%s ", printable(x->name));
+        output_mark(stdout, x->result.holds ? MARK_GOOD : MARK_BAD, x->result.holds ? "as expected" : "NOT as expected");
+        (void)printf(": %s\n", x->result.text);
+    }
+}
+
+/* ---- JSON --------------------------------------------------------------------------------------- */
+
+static json_t *ranking_json(const run *r, const shown *v)
+{
+    json_t *rows = json_array();
+    for (size_t i = 0; i < row_count(v->value); i++) {
+        size_t n;
+        ranked *list = rank_row(v->value, i, &n);
+        const char *source = row_source(r, i);
+        json_t *classes = json_array();
+        for (size_t k = 0; k < n && k < r->o->top; k++) {
+            (void)json_array_append_new(classes,
+                                        json_pack("{s:I, s:o, s:o}", "index", (json_int_t)list[k].index, "label",
+                                                  output_json_text(label_of(r, list[k].index)), "value",
+                                                  output_json_real(list[k].value)));
+        }
+        (void)json_array_append_new(rows, json_pack("{s:o, s:o}", "picture",
+                                                    source ? output_json_text(source) : json_null(), "classes", classes));
+        free(list);
+    }
+    return rows;
+}
+
+static json_t *shown_json(const run *r, const shown *v)
+{
+    json_t *json = json_pack(
+        "{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "name", output_json_text(v->name), "file",
+        v->file ? output_json_text(v->file) : json_null(), "dtype", clg_dtype_name(clg_value_dtype(v->value)), "shape",
+        output_json_dims(clg_value_rank(v->value), clg_value_dims(v->value)), "min", output_json_real(v->stats.min), "max",
+        output_json_real(v->stats.max), "mean", output_json_real(v->stats.mean), "nan", (json_int_t)v->stats.n_nan, "inf",
+        (json_int_t)v->stats.n_inf);
+    if (has_ranking(r, v)) (void)json_object_set_new(json, "top", ranking_json(r, v));
+    return json;
+}
+
+static int print_json(const run *r)
+{
+    json_t *outputs = json_array(), *dumped = json_array(), *expected = json_array();
+    for (size_t i = 0; i < r->n_values; i++) {
+        (void)json_array_append_new(r->values[i].is_dump ? dumped : outputs, shown_json(r, &r->values[i]));
+    }
+    for (size_t i = 0; i < r->n_expectations; i++) {
+        const comparison *c = &r->expectations[i].result;
+        (void)json_array_append_new(
+            expected, json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "name", output_json_text(r->expectations[i].name),
+                                "holds", c->holds, "different", (json_int_t)c->n_different, "max_abs_diff",
+                                output_json_real(c->max_abs), "max_rel_diff", output_json_real(c->max_rel), "text",
+                                output_json_text(c->text)));
+    }
+    json_t *json = json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->e.model_path), "device",
+                             output_json_text(engine_device_id(&r->e)), "precision", "fp32", "outputs", outputs);
+    if (r->o->dump.n > 0) (void)json_object_set(json, "dumped", dumped);
+    if (r->n_expectations > 0) (void)json_object_set(json, "expected", expected);
+    json_decref(dumped);
+    json_decref(expected);
+    return output_json(json);
+}
+
+/* ---- the command -------------------------------------------------------------------------------- */
+
+static void check_expectations(run *r)
+{
+    for (size_t i = 0; i < r->n_expectations; i++) {
+        expectation *x = &r->expectations[i];
+        for (size_t k = 0; k < r->n_values; k++) {
+            if (strcmp(r->values[k].name, x->name) != 0) continue;
+            x->result = compare_values(r->values[k].value, x->want, r->o->rtol, r->o->atol);
+        }
+    }
+}
+
+static void release(run *r)
+{
+    for (size_t i = 0; i < r->n_values; i++) {
+        clg_value_free(r->values[i].value);
+        free(r->values[i].name);
+        free(r->values[i].file);
+    }
+    for (size_t i = 0; i < r->n_expectations; i++) {
+        clg_value_free(r->expectations[i].want);
+        free(r->expectations[i].name_copy);
+    }
+    for (size_t i = 0; i < r->n_labels; i++) free(r->labels[i]);
+    free(r->values);
+    free(r->expectations);
+    free(r->labels);
+    inputs_free(&r->inputs);
+    engine_close(&r->e);
+}
+
+int cmd_run(const options *o)
+{
+    run r = {.o = o};
+    int code = prepare(&r, o->arguments[0]);
+    if (code == CODE_DONE) code = engine_run(r.e.session);
+    if (code == CODE_DONE) code = collect(&r);
+    if (code == CODE_DONE) check_expectations(&r);
+    if (code == CODE_DONE) code = write_files(&r);
+    if (code == CODE_DONE) {
+        if (o->json) {
+            code = print_json(&r);
+        } else {
+            print_text(&r);
+        }
+    }
+    for (size_t i = 0; i < r.n_expectations && code == CODE_DONE; i++) {
+        if (!r.expectations[i].result.holds) code = CODE_WORK;
+    }
+    release(&r);
+    return code;
+}

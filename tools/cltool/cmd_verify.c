@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool verify: ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each has a session of its
+ * own and none sees what another did. What is not supported is skipped, all else must hold.
+ */
+#include "cltool.h"
+
+#include "cases.h"
+#include "engine.h"
+#include "interrupt.h"
+#include "names.h"
+#include "output.h"
+#include "values.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct verification {
+    const options *o;
+    clg_context *context;
+    case_list cases;
+    json_t *tolerances; /* NULL: none */
+    char **expected;    /* names that must pass */
+    size_t n_expected;
+    size_t n_passed, n_failed, n_skipped;
+} verification;
+
+static bool is_unsupported(clg_status status)
+{
+    return status == CLG_ERROR_UNSUPPORTED_OPERATOR || status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
+           status == CLG_ERROR_UNSUPPORTED_DTYPE || status == CLG_ERROR_UNSUPPORTED_DEVICE;
+}
+
+/* Sets the result from the library's last failed call; returns false. */
+static bool judge_status(test_case *c, clg_status status, const char *where)
+{
+    c->result = status == CLG_ERROR_CANCELLED ? CASE_OPEN : is_unsupported(status) ? CASE_SKIP : CASE_FAIL;
+    free(c->reason);
+    c->reason = must_printf("%s%s%s", where, where[0] ? ": " : "", clg_last_error());
+    return false;
+}
+
+static bool judge(test_case *c, case_result result, char *reason)
+{
+    c->result = result;
+    free(c->reason);
+    c->reason = reason;
+    return false;
+}
+
+/* ---- one set of inputs and outputs ------------------------------------------------------------ */
+
+static bool check_ports(test_case *c, const clg_model *model)
+{
+    for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
+        const clg_port *port = clg_model_input(model, i);
+        if (port->kind == CLG_VALUE_TENSOR) continue;
+        return judge(c, CASE_SKIP, must_printf("input '%s' is no tensor", printable(port->name)));
+    }
+    for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
+        const clg_port *port = clg_model_output(model, i);
+        if (port->kind == CLG_VALUE_TENSOR) continue;
+        return judge(c, CASE_SKIP, must_printf("output '%s' is no tensor", printable(port->name)));
+    }
+    return true;
+}
+
+/* FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
+static bool load_pb(test_case *c, const char *folder, const char *what, size_t i, clg_value **out_value)
+{
+    char name[64];
+    *out_value = NULL;
+    (void)snprintf(name, sizeof name, "%s_%zu.pb", what, i);
+    char *path = path_join(folder, name);
+    clg_status status = path_exists(path) ? clg_value_load(path, out_value) : CLG_OK;
+    free(path);
+    return status == CLG_OK ? true : judge_status(c, status, name);
+}
+
+static bool set_inputs(test_case *c, const char *folder, const clg_model *model, clg_session *session)
+{
+    for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
+        clg_value *value;
+        const char *name = clg_model_input(model, i)->name;
+        if (!load_pb(c, folder, "input", i, &value)) return false;
+        if (!value) return judge(c, CASE_FAIL, must_printf("there is no file for input '%s'", printable(name)));
+        clg_status status = clg_session_set_input(session, name, value);
+        clg_value_free(value);
+        if (status != CLG_OK) return judge_status(c, status, "");
+    }
+    return true;
+}
+
+static bool compare_output(const verification *v, test_case *c, clg_session *session, const char *name,
+                           const clg_value *want)
+{
+    clg_value *got;
+    clg_status status = clg_session_get_output(session, name, &got);
+    if (status != CLG_OK) return judge_status(c, status, "");
+    double rtol = v->o->rtol, atol = v->o->atol;
+    json_t *own = v->tolerances ? json_object_get(v->tolerances, c->name) : NULL;
+    if (own) {
+        rtol = json_number_value(json_array_get(own, 0));
+        atol = json_number_value(json_array_get(own, 1));
+    }
+    comparison difference = compare_values(got, want, rtol, atol);
+    clg_value_free(got);
+    if (difference.max_abs > c->max_abs) c->max_abs = difference.max_abs;
+    if (difference.max_rel > c->max_rel) c->max_rel = difference.max_rel;
+    c->n_compared++;
+    if (difference.holds) return true;
+    return judge(c, CASE_FAIL, must_printf("output '%s': %s", printable(name), difference.text));
+}
+
+static bool compare_outputs(const verification *v, test_case *c, const char *folder, const clg_model *model,
+                            clg_session *session)
+{
+    for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
+        clg_value *want;
+        if (!load_pb(c, folder, "output", i, &want)) return false;
+        if (!want) continue; /* some cases leave outputs of no interest out */
+        bool holds = compare_output(v, c, session, clg_model_output(model, i)->name, want);
+        clg_value_free(want);
+        if (!holds) return false;
+    }
+    return true;
+}
+
+static bool run_set(const verification *v, test_case *c, const char *folder, const clg_model *model,
+                    clg_session *session)
+{
+    if (!set_inputs(c, folder, model, session)) return false;
+    interrupt_begin(session);
+    clg_status status = clg_session_run(session);
+    interrupt_end(session);
+    if (status != CLG_OK) return judge_status(c, status, "");
+    return compare_outputs(v, c, folder, model, session);
+}
+
+/* ---- one case --------------------------------------------------------------------------------- */
+
+static bool run_sets(const verification *v, test_case *c, const clg_model *model, clg_session *session)
+{
+    size_t n_sets = 0;
+    for (size_t i = 0;; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "test_data_set_%zu", i);
+        char *folder = path_join(c->path, name);
+        bool exists = path_is_folder(folder), holds = exists && run_set(v, c, folder, model, session);
+        free(folder);
+        if (!exists) break;
+        if (!holds) return false;
+        n_sets++;
+    }
+    if (n_sets == 0) return judge(c, CASE_SKIP, must_copy("it has no test_data_set_0"));
+    if (c->n_compared == 0) return judge(c, CASE_SKIP, must_copy("it has no outputs to compare with"));
+    return judge(c, CASE_PASS, NULL);
+}
+
+static clg_status open_session(const verification *v, clg_model *model, clg_session **out_session)
+{
+    const options *o = v->o;
+    clg_session_options given = CLG_SESSION_OPTIONS_INIT;
+    if (o->kernels) given.kernels = o->kernels[0] == 'w' ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT;
+    given.no_blas = o->no_blas;
+    given.strict = o->strict;
+    given.disabled_passes = o->disabled_passes.items;
+    given.n_disabled_passes = o->disabled_passes.n;
+    interrupt_begin(NULL);
+    clg_status status = clg_session_create(v->context, model, &given, out_session);
+    interrupt_end(NULL);
+    return status;
+}
+
+static void run_case(const verification *v, test_case *c)
+{
+    clg_model *model = NULL;
+    clg_session *session = NULL;
+    char *path = path_join(c->path, "model.onnx");
+    clg_status status = clg_model_load_file(path, NULL, &model);
+    free(path);
+    if (status != CLG_OK) {
+        (void)judge_status(c, status, "");
+    } else if (check_ports(c, model)) {
+        status = open_session(v, model, &session);
+        if (status != CLG_OK) {
+            (void)judge_status(c, status, "");
+        } else {
+            (void)run_sets(v, c, model, session);
+        }
+    }
+    clg_session_free(session);
+    clg_model_free(model);
+}
+
+/* ---- what is expected ------------------------------------------------------------------------- */
+
+static int load_tolerances(verification *v)
+{
+    json_error_t error;
+    if (!v->o->tolerance) return CODE_DONE;
+    char *text;
+    int code = file_read_text(v->o->tolerance, &text);
+    if (code != CODE_DONE) return code;
+    v->tolerances = json_loads(text, 0, &error);
+    free(text);
+    if (!v->tolerances) return fail_file("'%s', line %d: %s", v->o->tolerance, error.line, error.text);
+    const char *name;
+    json_t *pair;
+    if (!json_is_object(v->tolerances)) return fail_file("'%s' holds no object", v->o->tolerance);
+    json_object_foreach(v->tolerances, name, pair)
+    {
+        if (json_array_size(pair) == 2 && json_is_number(json_array_get(pair, 0)) &&
+            json_is_number(json_array_get(pair, 1))) {
+            continue;
+        }
+        return fail_file("'%s': '%s' must be [rtol, atol]", v->o->tolerance, printable(name));
+    }
+    return CODE_DONE;
+}
+
+/* One name a line; '#' starts a comment. */
+static int load_expected(verification *v)
+{
+    char *text;
+    if (!v->o->expect_pass) return CODE_DONE;
+    int code = file_read_text(v->o->expect_pass, &text);
+    if (code != CODE_DONE) return code;
+    char *rest = text, *line;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        line[strcspn(line, "# \t\r")] = '\0';
+        if (line[0] == '\0') continue;
+        v->expected = must_resize(v->expected, v->n_expected + 1, sizeof *v->expected);
+        v->expected[v->n_expected++] = must_copy(line);
+    }
+    free(text);
+    return CODE_DONE;
+}
+
+static const test_case *case_named(const verification *v, const char *name)
+{
+    for (size_t i = 0; i < v->cases.n; i++) {
+        if (strcmp(v->cases.items[i].name, name) == 0) return &v->cases.items[i];
+    }
+    return NULL;
+}
+
+static bool is_lost(const verification *v, const char *name)
+{
+    const test_case *c = case_named(v, name);
+    return !c || c->result != CASE_PASS;
+}
+
+/* ---- printing --------------------------------------------------------------------------------- */
+
+static const char *const result_names[] = {[CASE_OPEN] = "open", [CASE_PASS] = "pass", [CASE_FAIL] = "FAIL", [CASE_SKIP] = "skip"};
+
+static void print_case(const test_case *c)
+{
+    static const mark marks[] = {[CASE_OPEN] = MARK_NONE, [CASE_PASS] = MARK_GOOD, [CASE_FAIL] = MARK_BAD, [CASE_SKIP] = MARK_DIM};
+    output_mark(stdout, marks[c->result], result_names[c->result]);
+    (void)printf("  %s", printable(c->name));
+    if (c->reason) (void)printf("  %s", c->reason);
+    (void)putchar('\n');
+    (void)fflush(stdout);
+}
+
+static int by_reason(const void *a, const void *b)
+{
+    const test_case *x = *(const test_case *const *)a, *y = *(const test_case *const *)b;
+    int order = strcmp(x->reason, y->reason);
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+static void print_skipped(const verification *v)
+{
+    const test_case **skipped = must_alloc(v->n_skipped, sizeof *skipped);
+    size_t n = 0;
+    for (size_t i = 0; i < v->cases.n; i++) {
+        if (v->cases.items[i].result == CASE_SKIP) skipped[n++] = &v->cases.items[i];
+    }
+    if (n > 0) qsort(skipped, n, sizeof *skipped, by_reason);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || strcmp(skipped[i]->reason, skipped[i - 1]->reason) != 0) (void)printf("\n%s\n ", skipped[i]->reason);
+        (void)printf(" %s", printable(skipped[i]->name));
+        if (i + 1 == n || strcmp(skipped[i]->reason, skipped[i + 1]->reason) != 0) (void)putchar('\n');
+    }
+    if (n > 0) (void)putchar('\n');
+    free(skipped);
+}
+
+static int print_json(const verification *v)
+{
+    json_t *cases = json_array(), *lost = json_array();
+    for (size_t i = 0; i < v->cases.n; i++) {
+        const test_case *c = &v->cases.items[i];
+        json_t *json = json_pack("{s:o, s:s, s:o, s:o}", "name", output_json_text(c->name), "result",
+                                 c->result == CASE_FAIL ? "fail" : result_names[c->result], "reason",
+                                 output_json_text(c->reason ? c->reason : ""), "path", output_json_text(c->path));
+        if (c->n_compared > 0) {
+            (void)json_object_set_new(json, "max_abs_diff", output_json_real(c->max_abs));
+            (void)json_object_set_new(json, "max_rel_diff", output_json_real(c->max_rel));
+        }
+        (void)json_array_append_new(cases, json);
+    }
+    for (size_t i = 0; i < v->n_expected; i++) {
+        if (is_lost(v, v->expected[i])) (void)json_array_append_new(lost, output_json_text(v->expected[i]));
+    }
+    json_t *json = json_pack("{s:I, s:I, s:I, s:O}", "passed", (json_int_t)v->n_passed, "failed", (json_int_t)v->n_failed,
+                             "skipped", (json_int_t)v->n_skipped, "cases", cases);
+    if (v->o->expect_pass) (void)json_object_set(json, "lost", lost);
+    json_decref(cases);
+    json_decref(lost);
+    return output_json(json);
+}
+
+static void print_lost(const verification *v)
+{
+    for (size_t i = 0; i < v->n_expected; i++) {
+        if (!is_lost(v, v->expected[i])) continue;
+        const test_case *c = case_named(v, v->expected[i]);
+        (void)printf("lost: %s (%s%s%s)\n", printable(v->expected[i]), c ? result_names[c->result] : "no such case",
+                     c && c->reason ? ": " : "", c && c->reason ? c->reason : "");
+    }
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+static int prepare(verification *v)
+{
+    device_choice choice;
+    const options *o = v->o;
+    int code = engine_check(o);
+    for (size_t i = 0; i < o->n_arguments && code == CODE_DONE; i++) code = cases_find(o->arguments[i], &v->cases);
+    if (code == CODE_DONE && v->cases.n == 0) {
+        code = fail_file("there is no test case in '%s'", o->arguments[0]);
+        fail_hint("a case is a folder with model.onnx and test_data_set_0; Debian's libonnx-testdata has some");
+    }
+    if (code == CODE_DONE) code = load_tolerances(v);
+    if (code == CODE_DONE) code = load_expected(v);
+    if (code == CODE_DONE) code = devices_choose(o, NULL, &choice);
+    if (code != CODE_DONE) return code;
+    code = engine_open_device(o, &choice.devices[choice.chosen[0]], false, &v->context);
+    devices_free(&choice);
+    return code;
+}
+
+static int run_all(verification *v)
+{
+    for (size_t i = 0; i < v->cases.n; i++) {
+        test_case *c = &v->cases.items[i];
+        if (v->o->json) output_progress("case", i + 1, v->cases.n);
+        run_case(v, c);
+        if (interrupt_seen() || c->result == CASE_OPEN) {
+            return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted after %zu of %zu cases", i, v->cases.n);
+        }
+        v->n_passed += c->result == CASE_PASS;
+        v->n_failed += c->result == CASE_FAIL;
+        v->n_skipped += c->result == CASE_SKIP;
+        if (!v->o->json && (!v->o->quiet || c->result == CASE_FAIL)) print_case(c);
+    }
+    return CODE_DONE;
+}
+
+static void release(verification *v)
+{
+    cases_free(&v->cases);
+    json_decref(v->tolerances);
+    for (size_t i = 0; i < v->n_expected; i++) free(v->expected[i]);
+    free(v->expected);
+    clg_context_free(v->context);
+}
+
+int cmd_verify(const options *o)
+{
+    verification v = {.o = o};
+    int code = prepare(&v);
+    if (code == CODE_DONE) code = run_all(&v);
+    if (code == CODE_DONE && o->json) {
+        code = print_json(&v);
+    } else if (code == CODE_DONE) {
+        if (o->list_skipped) print_skipped(&v);
+        print_lost(&v);
+        (void)printf("%zu passed, %zu failed, %zu skipped\n", v.n_passed, v.n_failed, v.n_skipped);
+    }
+    if (code == CODE_DONE && v.n_failed > 0) code = CODE_WORK;
+    for (size_t i = 0; i < v.n_expected && code == CODE_DONE; i++) {
+        if (is_lost(&v, v.expected[i])) code = CODE_WORK;
+    }
+    release(&v);
+    return code;
+}
