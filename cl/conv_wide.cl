@@ -4,6 +4,7 @@
 //
 //   conv_wide    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] + beta * bias[g*oc + o]
 //                + residual), for any kernel, stride, dilation, padding and number of groups
+//   conv_depthwise_wide  the same for ic = 1
 //   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], zero rows at the end
 //
 // A group of conv_wide takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels. It
@@ -37,6 +38,12 @@
 // NDRange: one work-item a group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1 ceil(oc/tile_m) /
 // group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over the rest), best below 65536.
 // Local memory: none. Private memory: P_PATCH + P_ACC floats.
+//
+// conv_depthwise_wide takes group_channels channels of groups and all of their oc (the channel multiplier) at a time. It
+// has conv_wide's arguments, but no ic; w, w_off as ONNX has them, [groups*oc][1][kd][kh][kw]; and group_channels, tile_h,
+// tile_w in place of tile_m .. tile_w. The caller keeps, with lanes rounded up to 4 * P_VEC,
+//   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <= P_ACC
+// NDRange: dimension 0 as above, 1 groups / group_channels, 2 batch.
 //
 // conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 any
 //   split of kd*kh*kw*ic, 2 groups, which must be get_num_groups(2).
@@ -103,7 +110,7 @@ static inline int tap_offset(const struct patch_shape *s, const int tap, const i
 
 static inline void put(float *p, const vec v)
 {
-    ((loose_vec *)p)->v = v;
+    ((CAT(loose, P_VEC) *)p)->v = v;
 }
 
 static inline void put_zeros(float *p, const int count)
@@ -310,31 +317,30 @@ __kernel void conv_depthwise_wide(const int batch, const int groups, const int o
         const int lanes = (height - 1) * s.pitch + width;
         const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
         const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
-        for (int g = by * group_channels; g < min((by + 1) * group_channels, groups); ++g) {
-            for (int kz = 0; kz < kd; ++kz) {
-                const int d = d0 * sd - pd + kz * dd;
-                const long at = g * volume + d * plane;
-                fill_slice(patch + kz * s.slice,
-                           d >= 0 && d < id ? x + x_off + image * x_b0 + at : 0,
-                           groups * volume - at, side_h, side_w);
-            }
-            for (int o = g * oc; o < (g + 1) * oc; ++o) {
-                const long at = image * y_b0 + o * out_volume + ((long)d0 * oh + h0) * ow + w0;
-                int tap0 = 0;
-                do {
-                    const int tc = min(TAPS, taps - tap0);
-                    for (int i = 0; i < tc; ++i)
-                        offsets[i] = (tap0 + i) / (kh * kw) * s.slice +
-                                     tap_offset(&s, (tap0 + i) % (kh * kw), kw, sh, sw, dh, dw);
-                    filter(acc, lanes, tc, w + w_off + (long)o * taps + tap0, patch, offsets,
-                           tap0 == 0);
-                    tap0 += tc;
-                } while (tap0 < taps);
-                finish(acc, 0, 1, height, width, s.pitch, y + y_off + at, 0, ow,
-                       bias + bias_off + o, residual + residual_off + at, alpha, beta, act_a,
-                       act_b);
-            }
+        const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
+        const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
+        // Three sweeps, not one: memory just written in one alignment is slow to read in another.
+        for (int i = 0; i < (g1 - g0) * kd; ++i) {
+            const int d = d0 * sd - pd + i % kd * dd;
+            const long at = (g0 + i / kd) * volume + d * plane;
+            fill_slice(patch + i * s.slice,
+                       d >= 0 && d < id ? x + x_off + image * x_b0 + at : 0, groups * volume - at,
+                       side_h, side_w);
         }
+        int tap0 = 0;
+        do {
+            const int tc = min(TAPS, taps - tap0);
+            for (int i = 0; i < tc; ++i)
+                offsets[i] = (tap0 + i) / (kh * kw) * s.slice +
+                             tap_offset(&s, (tap0 + i) % (kh * kw), kw, sh, sw, dh, dw);
+            for (int o = 0; o < (g1 - g0) * oc; ++o)
+                filter(acc + o * lanes_up, lanes, tc, w + w_off + (long)(g0 * oc + o) * taps + tap0,
+                       patch + o / oc * kd * s.slice, offsets, tap0 == 0);
+            tap0 += tc;
+        } while (tap0 < taps);
+        const long at = image * y_b0 + g0 * oc * out_volume + ((long)d0 * oh + h0) * ow + w0;
+        finish(acc, lanes_up, (g1 - g0) * oc, height, width, s.pitch, y + y_off + at, out_volume, ow,
+               bias + bias_off + g0 * oc, residual + residual_off + at, alpha, beta, act_a, act_b);
     }
 }
 

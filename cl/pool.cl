@@ -10,7 +10,10 @@
 //   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
 //   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
 //   P_FORM     0 items: one work-item an output. NDRange: OD*OH*OW, planes
-//              1 rows: one work-item a row of OW, P_VEC outputs at once; local size 1. NDRange: OD*OH, planes
+//              1 rows: one work-item a row of OW, P_VEC outputs at once; local size 1. The KD * KH lines that a row
+//                sees, (OW-1) * stride + (KW-1) * dilation + 1 + P_VEC elements each, must fit in P_LINE.
+//                NDRange: OD*OH, planes
+//   P_LINE     P_FORM 1: see common/line.clh; else 0
 //   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW in P_FORM 1
 // Arguments
 //   x, y elements; indices int64 (NULL without P_INDICES); then for each of D, H, W: size, output size, kernel,
@@ -18,16 +21,16 @@
 //   column_major: 1 counts indices within a plane with D fastest (storage_order of MaxPool)
 // Every dimension of the NDRange may be smaller than its work.
 //
-// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=0 P_T=1 P_VEC=1
-// @variant P_OP=0 P_P=0 P_INDICES=1 P_FORM=0 P_T=2 P_VEC=1
-// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_T=3 P_VEC=8
-// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_T=1 P_VEC=16
-// @variant P_OP=1 P_P=0 P_INDICES=0 P_FORM=1 P_T=10 P_VEC=8
-// @variant P_OP=2 P_P=0 P_INDICES=0 P_FORM=0 P_T=11 P_VEC=1
-// @variant P_OP=2 P_P=0 P_INDICES=0 P_FORM=1 P_T=1 P_VEC=4
-// @variant P_OP=3 P_P=0 P_INDICES=0 P_FORM=1 P_T=1 P_VEC=16
-// @variant P_OP=3 P_P=1 P_INDICES=0 P_FORM=0 P_T=10 P_VEC=1
-// @variant P_OP=3 P_P=2 P_INDICES=0 P_FORM=0 P_T=11 P_VEC=1
+// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=1 P_VEC=1
+// @variant P_OP=0 P_P=0 P_INDICES=1 P_FORM=0 P_LINE=0 P_T=2 P_VEC=1
+// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_LINE=4096 P_T=3 P_VEC=8
+// @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=1 P_LINE=4096 P_T=1 P_VEC=16
+// @variant P_OP=1 P_P=0 P_INDICES=0 P_FORM=1 P_LINE=4096 P_T=10 P_VEC=8
+// @variant P_OP=2 P_P=0 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=11 P_VEC=1
+// @variant P_OP=2 P_P=0 P_INDICES=0 P_FORM=1 P_LINE=4096 P_T=1 P_VEC=4
+// @variant P_OP=3 P_P=0 P_INDICES=0 P_FORM=1 P_LINE=4096 P_T=1 P_VEC=16
+// @variant P_OP=3 P_P=1 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=10 P_VEC=1
+// @variant P_OP=3 P_P=2 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=11 P_VEC=1
 
 #include "common/number.clh"
 
@@ -166,52 +169,42 @@ __kernel void pool_items(POOL_ARGS)
 
 #else
 
-// P_VEC elements `stride` apart from column ix of a line of w; columns outside of it give `outside`.
-static inline vec load_columns(__global const elem *line, const int ix, const int stride, const int w,
-                               const num outside)
-{
-    if (ix >= 0 && ix + (P_VEC - 1) * stride < w) {
-        if (stride == 1)
-            return VLOAD(line + ix);
-#if P_VEC > 1
-        if (stride == 2 && ix + 2 * P_VEC <= w) {
-            const vec low = VLOAD(line + ix), high = VLOAD(line + ix + P_VEC);
-            return (vec)(low.even, high.even);
-        }
-#endif
-        vec v;
-        num *t = (num *)&v;
-        for (int i = 0; i < P_VEC; ++i)
-            t[i] = LOAD1(line + ix + i * stride);
-        return v;
-    }
-    vec v;
-    num *t = (num *)&v;
-    for (int i = 0; i < P_VEC; ++i) {
-        const int at = ix + i * stride;
-        t[i] = at >= 0 && at < w ? LOAD1(line + at) : outside;
-    }
-    return v;
-}
+#include "common/line.clh"
 
-static inline vec divide(const vec total, const int ox, const int rows, const int w, const int kw,
-                         const int sw, const int dw, const int pw, const int pw_end)
+#if P_OP == 0
+#define OUTSIDE NUM_LOWEST
+#else
+#define OUTSIDE 0
+#endif
+
+// The elements that each of P_VEC outputs from ox on counts along W.
+static inline vec count_columns(const int ox, const int w, const int kw, const int sw, const int dw, const int pw,
+                                const int pw_end)
 {
-    vec v = total;
-#if P_OP == 1 || P_OP == 2
     const int start = ox * sw - pw;
     if (start >= 0 && start + (P_VEC - 1) * sw + (kw - 1) * dw < w)
-        return total / (vec)((num)rows * (num)kw);
+        return (vec)(num)kw;
+    vec v = (vec)(num)0;
     num *t = (num *)&v;
-    for (int i = 0; i < P_VEC; ++i)
-        t[i] /= (num)rows * (num)axis_at(ox + i, w, kw, sw, dw, pw, pw_end).counted;
+#if P_OP == 2
+    const int low = -pw, high = w + pw_end;
+#else
+    const int low = 0, high = w;
 #endif
+    for (int kx = 0; kx < kw; ++kx) {
+        for (int i = 0; i < P_VEC; ++i) {
+            const int at = start + i * sw + kx * dw;
+            t[i] += at >= low && at < high ? 1 : 0;
+        }
+    }
     return v;
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void pool_rows(POOL_ARGS)
 {
+    num lines[LINE_ROOM];
+    const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC;
     for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1))
     for (int row = get_global_id(0); row < od * oh; row += get_global_size(0)) {
         const int oz = row / oh, oy = row % oh;
@@ -219,27 +212,26 @@ __kernel void pool_rows(POOL_ARGS)
         const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
         __global const elem *from = x + x_off + (long)plane * d * h * w;
         __global elem *to = y + y_off + ((long)plane * od * oh + row) * ow;
+        const int n_lines = (az.last - az.first) * (ay.last - ay.first);
+        num *line = lines;
+        for (int kz = az.first; kz < az.last; ++kz)
+        for (int ky = ay.first; ky < ay.last; ++ky, line += pitch) {
+            const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
+            line_fill(line, from + ((long)iz * h + iy) * w, w, pw, length, OUTSIDE);
+        }
         for (int ox = 0; ox < ow; ox += P_VEC) {
             // The last vector moves back to end with the row: some outputs are computed twice, alike.
             const int at = min(ox, ow - P_VEC);
             vec best = START;
-            for (int kz = az.first; kz < az.last; ++kz)
-            for (int ky = ay.first; ky < ay.last; ++ky) {
-                const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
-                __global const elem *line = from + ((long)iz * h + iy) * w;
-                for (int kx = 0; kx < kw; ++kx) {
-#if P_OP == 0
-                    const vec v = load_columns(line, at * sw - pw + kx * dw, sw, w, NUM_LOWEST);
-#else
-                    const vec v = load_columns(line, at * sw - pw + kx * dw, sw, w, 0);
-#endif
-                    best = fold(best, v, p);
-                }
+            for (int i = 0; i < n_lines; ++i) {
+                for (int kx = 0; kx < kw; ++kx)
+                    best = fold(best, line_columns(lines + i * pitch + at * sw + kx * dw, sw), p);
             }
-#if P_OP == 3
+#if P_OP == 1 || P_OP == 2
+            best /= (vec)((num)az.counted * (num)ay.counted) * count_columns(at, w, kw, sw, dw, pw, pw_end);
+#elif P_OP == 3
             best = root(best, p);
 #endif
-            best = divide(best, at, az.counted * ay.counted, w, kw, sw, dw, pw, pw_end);
             VSTORE(best, to + at);
         }
     }

@@ -278,8 +278,9 @@ CLG_API void clg_context_free(clg_context *context);
 typedef struct clg_model_options {
     size_t struct_size;
     bool allow_external_data_missing; /* only look at the model: sessions then fail with NOT_FOUND */
+    bool allow_unsupported; /* the same for operators, attributes and dtypes: sessions fail as loading would */
 } clg_model_options;
-#define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options), false}
+#define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options), false, false}
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol or "". */
 typedef struct clg_port {

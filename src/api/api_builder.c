@@ -18,7 +18,8 @@ clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
     API_REQUIRE(out_builder);
     *out_builder = NULL;
     if (version < 1) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_builder_create: opset versions start at 1, not %lld",
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_builder_create: opset versions start at 1, not %lld",
                          (long long)version);
     }
     clg_builder *b = memory_zalloc(1, sizeof *b);
@@ -43,10 +44,11 @@ void clg_builder_free(clg_builder *builder)
 
 /* ---- values ---------------------------------------------------------------------------------------------- */
 
-#define REQUIRE_NAME(name)                                                                                     \
-    do {                                                                                                       \
-        API_REQUIRE(name);                                                                                     \
-        if (!(name)[0]) return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: " #name " is empty", __func__);      \
+#define REQUIRE_NAME(name)                                                                         \
+    do {                                                                                           \
+        API_REQUIRE(name);                                                                         \
+        if (!(name)[0])                                                                            \
+            return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: " #name " is empty", __func__);      \
     } while (0)
 
 static clg_status find_or_add(graph *g, const char *name, value_id *out_value)
@@ -62,18 +64,20 @@ static clg_status read_type(const char *function, const char *name, clg_dtype dt
     char shown[NAME_TEXT_BYTES];
     int64_t fixed[CLG_MAX_RANK];
     if (!dtype_find(dtype)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': %d is no dtype", function, name_text(name, shown),
-                         (int)dtype);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': %d is no dtype", function,
+                         name_text(name, shown), (int)dtype);
     }
-    for (size_t i = 0; dims && i < rank && i < CLG_MAX_RANK; i++) {
+    for (size_t i = 0; dims && rank <= CLG_MAX_RANK && i < rank; i++) {
         if (dims[i] < 0 && !allow_free) {
-            return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': dimension %zu is negative: %lld", function,
+            return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                             "%s: '%s': dimension %zu is negative: %lld", function,
                              name_text(name, shown), i, (long long)dims[i]);
         }
         fixed[i] = dims[i] < 0 ? DIM_UNKNOWN : dims[i];
     }
     clg_status status = shape_make(rank, dims ? fixed : NULL, out_shape);
-    return status == CLG_OK ? status : error_prefix(status, "%s: '%s'", function, name_text(name, shown));
+    return status == CLG_OK ? status
+                            : error_prefix(status, "%s: '%s'", function, name_text(name, shown));
 }
 
 clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype dtype, size_t rank,
@@ -99,8 +103,8 @@ clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype d
     return CLG_OK;
 }
 
-clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype, size_t rank,
-                                const int64_t *dims, const void *data)
+clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype,
+                                size_t rank, const int64_t *dims, const void *data)
 {
     char shown[NAME_TEXT_BYTES];
     shape s;
@@ -141,35 +145,37 @@ static clg_status find_names(graph *g, size_t n, const char *const *names, value
     return CLG_OK;
 }
 
-static clg_status add_node(clg_builder *b, const char *domain, const char *op_type, const char *name,
-                           size_t n_inputs, const char *const *inputs, size_t n_outputs,
-                           const char *const *outputs, value_id *ids)
+static clg_status add_node(clg_builder *b, const char *domain, const char *op_type,
+                           const char *name, size_t n_inputs, const char *const *inputs,
+                           size_t n_outputs, const char *const *outputs, value_id *ids)
 {
     node_id n;
     if (graph_opset(b->g, domain) == 0) CLG_TRY(graph_set_opset(b->g, domain, 1));
     CLG_TRY(find_names(b->g, n_inputs, inputs, ids));
     CLG_TRY(find_names(b->g, n_outputs, outputs, ids + n_inputs));
-    CLG_TRY(graph_add_node(b->g, domain, op_type, name, n_inputs, ids, n_outputs, ids + n_inputs, &n));
+    CLG_TRY(
+        graph_add_node(b->g, domain, op_type, name, n_inputs, ids, n_outputs, ids + n_inputs, &n));
     b->last = n;
     return CLG_OK;
 }
 
-clg_status clg_builder_node(clg_builder *builder, const char *domain, const char *op_type, const char *name,
-                            size_t n_inputs, const char *const *inputs, size_t n_outputs,
-                            const char *const *outputs)
+clg_status clg_builder_node(clg_builder *builder, const char *domain, const char *op_type,
+                            const char *name, size_t n_inputs, const char *const *inputs,
+                            size_t n_outputs, const char *const *outputs)
 {
     API_REQUIRE(builder);
     REQUIRE_NAME(op_type);
     if (n_inputs > 0) API_REQUIRE(inputs);
     if (n_outputs > 0) API_REQUIRE(outputs);
     if (domain && strcmp(domain, DOMAIN_INTERNAL) == 0) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_builder_node: the domain '%s' is not for models", domain);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_builder_node: the domain '%s' is not for models", domain);
     }
     if (n_inputs >= SIZE_MAX - n_outputs) return error_no_memory(SIZE_MAX);
     value_id *ids = memory_zalloc(n_inputs + n_outputs, sizeof *ids);
     if (!ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = add_node(builder, domain_canonical(domain), op_type, name ? name : "", n_inputs, inputs,
-                                 n_outputs, outputs, ids);
+    clg_status status = add_node(builder, domain_canonical(domain), op_type, name ? name : "",
+                                 n_inputs, inputs, n_outputs, outputs, ids);
     memory_free(ids);
     return status;
 }
@@ -177,7 +183,8 @@ clg_status clg_builder_node(clg_builder *builder, const char *domain, const char
 static clg_status add_attribute(const char *function, clg_builder *b, const attribute *a)
 {
     if (b->last == NODE_NONE) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: there is no node yet to take the attribute", function);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "%s: there is no node yet to take the attribute", function);
     }
     return node_add_attribute(b->g, b->last, a);
 }
@@ -186,14 +193,16 @@ clg_status clg_builder_attribute_int(clg_builder *builder, const char *name, int
 {
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
-    return add_attribute(__func__, builder, &(attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number});
+    return add_attribute(__func__, builder,
+                         &(attribute){.name = name, .type = ATTRIBUTE_INT, .as.i = number});
 }
 
 clg_status clg_builder_attribute_float(clg_builder *builder, const char *name, float number)
 {
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
-    return add_attribute(__func__, builder, &(attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number});
+    return add_attribute(__func__, builder,
+                         &(attribute){.name = name, .type = ATTRIBUTE_FLOAT, .as.f = number});
 }
 
 clg_status clg_builder_attribute_string(clg_builder *builder, const char *name, const char *string)
@@ -205,7 +214,8 @@ clg_status clg_builder_attribute_string(clg_builder *builder, const char *name, 
     return add_attribute(__func__, builder, &a);
 }
 
-clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name, size_t n, const int64_t *values)
+clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name, size_t n,
+                                      const int64_t *values)
 {
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
@@ -214,7 +224,8 @@ clg_status clg_builder_attribute_ints(clg_builder *builder, const char *name, si
     return add_attribute(__func__, builder, &a);
 }
 
-clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name, size_t n, const float *values)
+clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name, size_t n,
+                                        const float *values)
 {
     API_REQUIRE(builder);
     REQUIRE_NAME(name);
@@ -230,5 +241,5 @@ clg_status clg_builder_build(clg_builder *builder, clg_model **out_model)
     *out_model = NULL;
     API_REQUIRE(builder);
     CLG_TRY(graph_clone(builder->g, &copy));
-    return model_create(copy, out_model);
+    return model_create(copy, false, out_model);
 }

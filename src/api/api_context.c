@@ -25,7 +25,8 @@ static clg_status choose_device(const char *selector, const char *fallback, size
     return status;
 }
 
-clg_status clg_context_create(const char *selector, const clg_context_options *options, clg_context **out_context)
+clg_status clg_context_create(const char *selector, const clg_context_options *options,
+                              clg_context **out_context)
 {
     clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
     size_t index;
@@ -34,7 +35,8 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
     *out_context = NULL;
     API_OPTIONS(options, o);
     CLG_TRY(choose_device(selector, o.fallback, &index));
-    ocl_context_options below = {.cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
+    ocl_context_options below = {
+        .cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
     CLG_TRY(ocl_context_create(index, &below, &ocl));
     return context_create(ocl, o.profiling, out_context);
 }
@@ -44,10 +46,7 @@ const clg_device_info *clg_context_device(const clg_context *context)
     return context ? &context->info : NULL;
 }
 
-void clg_context_free(clg_context *context)
-{
-    context_free(context);
-}
+void clg_context_free(clg_context *context) { context_free(context); }
 
 clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement)
 {

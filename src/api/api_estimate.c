@@ -179,12 +179,12 @@ clg_status clg_model_memory(const clg_model *model, const clg_shape_override *sh
                             clg_memory_estimate *out_estimate)
 {
     API_REQUIRE(out_estimate);
-    *out_estimate = (clg_memory_estimate){.struct_size = sizeof *out_estimate};
     API_REQUIRE(model);
     if (n_shapes > 0) API_REQUIRE(shapes);
     value_fact *facts;
     CLG_TRY(infer(model->graph, shapes, n_shapes, &facts));
-    clg_status status = estimate(model->graph, facts, out_estimate);
+    clg_memory_estimate ours = CLG_MEMORY_ESTIMATE_INIT;
+    clg_status status = estimate(model->graph, facts, &ours);
     ops_facts_free(facts, model->graph->n_values);
-    return status;
+    return status == CLG_OK ? api_write_result(__func__, &ours, sizeof ours, out_estimate) : status;
 }

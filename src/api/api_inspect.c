@@ -19,21 +19,22 @@
 clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info)
 {
     API_REQUIRE(out_info);
-    *out_info = (clg_model_info){.struct_size = sizeof *out_info, .producer = "", .graph_name = ""};
     API_REQUIRE(model);
     const graph *g = model->graph;
-    out_info->ir_version = g->ir_version;
-    out_info->opset = graph_opset(g, "");
-    if (g->producer) out_info->producer = g->producer;
-    if (g->name) out_info->graph_name = g->name;
-    out_info->n_nodes = g->n_nodes;
+    clg_model_info info = {.struct_size = sizeof info,
+                           .ir_version = g->ir_version,
+                           .opset = graph_opset(g, ""),
+                           .producer = g->producer ? g->producer : "",
+                           .graph_name = g->name ? g->name : "",
+                           .n_nodes = g->n_nodes,
+                           .unsupported = model->refusal ? model->refusal->text : ""};
     for (size_t i = 0; i < g->n_values; i++) {
         const tensor *t = g->values[i].constant;
         if (!t) continue;
-        out_info->parameter_bytes += t->size_bytes;
-        if (dtype_is_float(t->dtype)) out_info->n_parameters += t->n_elements;
+        info.parameter_bytes += t->size_bytes;
+        if (dtype_is_float(t->dtype)) info.n_parameters += t->n_elements;
     }
-    return CLG_OK;
+    return api_write_result(__func__, &info, sizeof info, out_info);
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------ */
@@ -165,7 +166,7 @@ static bool reads_constants(const graph *g, const node *n, const bool *is_consta
 static bool gives_known(const node *n, const value_fact *facts)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {
-        if (n->outputs[i] != VALUE_NONE && !facts[n->outputs[i]].known) return false;
+        if (n->outputs[i] != VALUE_NONE && (!facts || !facts[n->outputs[i]].known)) return false;
     }
     return true;
 }
@@ -173,7 +174,6 @@ static bool gives_known(const node *n, const value_fact *facts)
 static void place_node(const graph *g, const node *n, const value_fact *facts, bool *is_constant, clg_node_info *info)
 {
     const op_row *row = n->op;
-    info->supported = true;
     if (reads_constants(g, n, is_constant) && n->n_outputs > 0 && !(row->flags & OP_HOST)) {
         for (size_t i = 0; i < n->n_outputs; i++) {
             if (n->outputs[i] != VALUE_NONE) is_constant[n->outputs[i]] = true;
@@ -198,7 +198,10 @@ static clg_status fill_list(const graph *g, const value_fact *facts, node_list *
     clg_status status = is_constant ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         status = describe_node(&list->memory, g, &g->nodes[i], &list->items[i]);
-        if (status == CLG_OK) place_node(g, &g->nodes[i], facts, is_constant, &list->items[i]);
+        if (status == CLG_OK) status = judge_node(&list->memory, &g->nodes[i], &list->items[i]);
+        if (status == CLG_OK && list->items[i].supported) {
+            place_node(g, &g->nodes[i], facts, is_constant, &list->items[i]);
+        }
     }
     memory_free(is_constant);
     return status;
@@ -212,10 +215,11 @@ clg_status clg_model_nodes(const clg_model *model, clg_node_info **out_nodes, si
     *out_n_nodes = 0;
     API_REQUIRE(model);
     const graph *g = model->graph;
-    value_fact *facts;
-    CLG_TRY(ops_infer_graph(g, NULL, &facts));
+    value_fact *facts = NULL;
+    clg_status status = ops_infer_graph(g, NULL, &facts);
+    if (status != CLG_OK && !model->refusal) return status;
     node_list *list = make_list(g->n_nodes);
-    clg_status status = list ? fill_list(g, facts, list) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    status = list ? fill_list(g, facts, list) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     ops_facts_free(facts, g->n_values);
     if (status == CLG_OK) {
         *out_nodes = list->items;

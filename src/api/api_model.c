@@ -6,54 +6,43 @@
 #include "onnx/onnx.h"
 #include "session/model.h"
 
-static clg_status read_flags(const clg_model_options *options, unsigned *out_flags)
+static unsigned flags_of(const clg_model_options *options)
 {
-    clg_model_options o = {.struct_size = sizeof o};
-    API_OPTIONS(options, o);
-    *out_flags = o.allow_external_data_missing ? ONNX_ALLOW_MISSING_DATA : 0;
-    return CLG_OK;
+    return options->allow_external_data_missing ? ONNX_ALLOW_MISSING_DATA : 0;
 }
 
-clg_status clg_model_load_file(const char *path, const clg_model_options *options, clg_model **out_model)
+clg_status clg_model_load_file(const char *path, const clg_model_options *options,
+                               clg_model **out_model)
 {
-    unsigned flags;
+    clg_model_options o = CLG_MODEL_OPTIONS_INIT;
     graph *g;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(path);
-    CLG_TRY(read_flags(options, &flags));
-    CLG_TRY(onnx_load_file(path, flags, &g));
-    clg_status status = model_create(g, out_model);
+    API_OPTIONS(options, o);
+    CLG_TRY(onnx_load_file(path, flags_of(&o), &g));
+    clg_status status = model_create(g, o.allow_unsupported, out_model);
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
 }
 
-clg_status clg_model_load_memory(const void *data, size_t size_bytes, const clg_model_options *options,
-                                 clg_model **out_model)
+clg_status clg_model_load_memory(const void *data, size_t size_bytes,
+                                 const clg_model_options *options, clg_model **out_model)
 {
-    unsigned flags;
+    clg_model_options o = CLG_MODEL_OPTIONS_INIT;
     graph *g;
     API_REQUIRE(out_model);
     *out_model = NULL;
     API_REQUIRE(data);
-    CLG_TRY(read_flags(options, &flags));
-    CLG_TRY(onnx_load_memory(data, size_bytes, flags, &g));
-    return model_create(g, out_model);
+    API_OPTIONS(options, o);
+    CLG_TRY(onnx_load_memory(data, size_bytes, flags_of(&o), &g));
+    return model_create(g, o.allow_unsupported, out_model);
 }
 
-void clg_model_free(clg_model *model)
-{
-    model_free(model);
-}
+void clg_model_free(clg_model *model) { model_free(model); }
 
-size_t clg_model_n_inputs(const clg_model *model)
-{
-    return model ? model->graph->n_inputs : 0;
-}
+size_t clg_model_n_inputs(const clg_model *model) { return model ? model->graph->n_inputs : 0; }
 
-size_t clg_model_n_outputs(const clg_model *model)
-{
-    return model ? model->graph->n_outputs : 0;
-}
+size_t clg_model_n_outputs(const clg_model *model) { return model ? model->graph->n_outputs : 0; }
 
 const clg_port *clg_model_input(const clg_model *model, size_t index)
 {

@@ -7,8 +7,9 @@
 
 #include <clgraph/opencl.h>
 
-clg_status clg_context_create_opencl(cl_context context, cl_device_id device, cl_command_queue queue,
-                                     const clg_context_options *options, clg_context **out_context)
+clg_status clg_context_create_opencl(cl_context context, cl_device_id device,
+                                     cl_command_queue queue, const clg_context_options *options,
+                                     clg_context **out_context)
 {
     clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
     ocl_context *ocl;
@@ -37,8 +38,9 @@ cl_command_queue clg_session_opencl_queue(const clg_session *session)
     return session ? ocl_queue_handle(session->f->queue) : NULL;
 }
 
-clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t offset_bytes, clg_dtype dtype,
-                                   size_t rank, const int64_t *dims, clg_value **out_value)
+clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t offset_bytes,
+                                   clg_dtype dtype, size_t rank, const int64_t *dims,
+                                   clg_value **out_value)
 {
     shape s;
     int64_t n;
@@ -51,14 +53,16 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
     CLG_TRY(shape_make(rank, dims, &s));
     CLG_TRY(shape_n_elements(&s, &n));
     if (dtype_size(dtype) == 0 || offset_bytes % dtype_size(dtype) != 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_value_create_opencl: offset %zu is no multiple of an element of %s",
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_value_create_opencl: offset %zu is no multiple of an element of %s",
                          offset_bytes, dtype_name(dtype));
     CLG_TRY(ocl_buffer_wrap(context->ocl, memory, &b));
     if (!dtype_bytes(dtype, n, &size_bytes) || offset_bytes > ocl_buffer_size(b) ||
         size_bytes > ocl_buffer_size(b) - offset_bytes) {
-        clg_status status = error_set(CLG_ERROR_INVALID_ARGUMENT,
-                                      "clg_value_create_opencl: the buffer of %zu bytes is too small for the tensor",
-                                      ocl_buffer_size(b));
+        clg_status status = error_set(
+            CLG_ERROR_INVALID_ARGUMENT,
+            "clg_value_create_opencl: the buffer of %zu bytes is too small for the tensor",
+            ocl_buffer_size(b));
         ocl_buffer_free(b);
         return status;
     }
@@ -74,13 +78,16 @@ clg_status clg_value_opencl(const clg_value *value, cl_mem *out_memory, size_t *
     *out_offset_bytes = 0;
     API_REQUIRE(value);
     ocl_buffer *b = value_buffer(value, &context);
-    if (!b) return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_value_opencl: the value is not on a device");
+    if (!b)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_value_opencl: the value is not on a device");
     *out_memory = ocl_buffer_handle(b);
     *out_offset_bytes = value->offset_bytes;
     return CLG_OK;
 }
 
-clg_status clg_session_wait_for_events(clg_session *session, cl_uint n_events, const cl_event *events)
+clg_status clg_session_wait_for_events(clg_session *session, cl_uint n_events,
+                                       const cl_event *events)
 {
     API_REQUIRE(session);
     if (n_events == 0) return CLG_OK;

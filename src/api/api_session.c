@@ -18,23 +18,26 @@ static clg_status leave(clg_session *session, clg_status status)
     return status;
 }
 
-static clg_status decide_options(const clg_context *context, const clg_session_options *given, exec_options *out_options)
+static clg_status decide_options(const clg_context *context, const clg_session_options *given,
+                                 exec_options *out_options)
 {
     clg_kernel_class device = ocl_context_caps(context->ocl)->kernel_class;
     if (given->kernels < CLG_KERNELS_AUTO || given->kernels > CLG_KERNELS_SIMT)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: there is no kernel class %d", (int)given->kernels);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_session_create: there is no kernel class %d", (int)given->kernels);
     if (given->n_disabled_passes && !given->disabled_passes)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: disabled_passes is NULL");
-    *out_options = (exec_options){.kernel_class = given->kernels == CLG_KERNELS_AUTO ? device : given->kernels,
-                                  .no_blas = given->no_blas,
-                                  .strict = given->strict,
-                                  .disabled = given->disabled_passes,
-                                  .n_disabled = given->n_disabled_passes};
+    *out_options =
+        (exec_options){.kernel_class = given->kernels == CLG_KERNELS_AUTO ? device : given->kernels,
+                       .no_blas = given->no_blas,
+                       .strict = given->strict,
+                       .disabled = given->disabled_passes,
+                       .n_disabled = given->n_disabled_passes};
     return CLG_OK;
 }
 
-clg_status clg_session_create(clg_context *context, clg_model *model, const clg_session_options *options,
-                              clg_session **out_session)
+clg_status clg_session_create(clg_context *context, clg_model *model,
+                              const clg_session_options *options, clg_session **out_session)
 {
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     exec_options decided;
@@ -55,10 +58,7 @@ clg_status clg_session_clone(clg_session *session, clg_session **out_session)
     return session_clone(session, out_session);
 }
 
-void clg_session_free(clg_session *session)
-{
-    session_free(session);
-}
+void clg_session_free(clg_session *session) { session_free(session); }
 
 clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)
 {
@@ -68,7 +68,8 @@ clg_status clg_session_prepare(clg_session *session, clg_progress_callback progr
 
 /* ---- inputs ------------------------------------------------------------------------------------------ */
 
-clg_status clg_session_set_input_shape(clg_session *session, const char *name, size_t rank, const int64_t *dims)
+clg_status clg_session_set_input_shape(clg_session *session, const char *name, size_t rank,
+                                       const int64_t *dims)
 {
     size_t index;
     shape s;
@@ -90,24 +91,25 @@ clg_status clg_session_set_input(clg_session *session, const char *name, clg_val
     return leave(session, status);
 }
 
-clg_status clg_session_set_input_data(clg_session *session, const char *name, clg_dtype dtype, size_t rank,
-                                      const int64_t *dims, const void *data)
+clg_status clg_session_set_input_data(clg_session *session, const char *name, clg_dtype dtype,
+                                      size_t rank, const int64_t *dims, const void *data)
 {
     clg_value *v;
     API_REQUIRE(session);
     API_REQUIRE(name);
     CLG_TRY(clg_value_create(dtype, rank, dims, &v));
-    clg_status status = v->size_bytes && !data
-                            ? error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_set_input_data: data is NULL")
-                            : CLG_OK;
+    clg_status status =
+        v->size_bytes && !data
+            ? error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_set_input_data: data is NULL")
+            : CLG_OK;
     if (status == CLG_OK && v->size_bytes) status = value_write(v, data, v->size_bytes);
     if (status == CLG_OK) status = clg_session_set_input(session, name, v);
     value_free(v);
     return status;
 }
 
-clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank, const int64_t *dims,
-                                 void **out_data)
+clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank,
+                                 const int64_t *dims, void **out_data)
 {
     size_t index;
     shape s;
@@ -128,7 +130,8 @@ clg_status clg_session_link(clg_session *session, const char *output, const char
     ENTER(session);
     clg_status status = session_find_input(session, input, &to);
     if (status == CLG_OK && output) status = session_find_output(session, output, &from);
-    if (status == CLG_OK) status = output ? session_link(session, from, to) : session_unlink(session, to);
+    if (status == CLG_OK)
+        status = output ? session_link(session, from, to) : session_unlink(session, to);
     return leave(session, status);
 }
 
@@ -182,7 +185,8 @@ clg_status clg_session_get_output(clg_session *session, const char *name, clg_va
     return leave(session, status);
 }
 
-clg_status clg_session_get_output_device(clg_session *session, const char *name, clg_value **out_value)
+clg_status clg_session_get_output_device(clg_session *session, const char *name,
+                                         clg_value **out_value)
 {
     size_t index;
     API_REQUIRE(out_value);
@@ -194,7 +198,8 @@ clg_status clg_session_get_output_device(clg_session *session, const char *name,
     return leave(session, status);
 }
 
-clg_status clg_session_get_output_data(clg_session *session, const char *name, void *data, size_t size_bytes)
+clg_status clg_session_get_output_data(clg_session *session, const char *name, void *data,
+                                       size_t size_bytes)
 {
     clg_value *v;
     API_REQUIRE(data);

@@ -59,12 +59,9 @@ static const char *reason_for(const exec *e, const node *n, node_id found, clg_p
         return "depends on constants only: computed once, on the device, when the session is made";
     case CLG_PLACE_SHAPE:
         return "arithmetic on shapes and other small known numbers, done at planning";
-    case CLG_PLACE_VIEW:
-        return "moves nothing: another view of its input's memory";
-    case CLG_PLACE_HOST:
-        return "strings and control flow are the host's";
-    case CLG_PLACE_FUSED:
-        return "merged into another node's kernel or removed";
+    case CLG_PLACE_VIEW: return "moves nothing: another view of its input's memory";
+    case CLG_PLACE_HOST: return "strings and control flow are the host's";
+    case CLG_PLACE_FUSED: return "merged into another node's kernel or removed";
     }
     return "";
 }
@@ -78,7 +75,8 @@ static clg_place place_of_node(const exec *e, const plan *p, node_id found)
     return CLG_PLACE_DEVICE; /* in a segment that no run has planned yet */
 }
 
-static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info **out_nodes, size_t *out_n_nodes)
+static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info **out_nodes,
+                             size_t *out_n_nodes)
 {
     const exec *e = session->e;
     const graph *model = e->model->graph;
@@ -122,7 +120,8 @@ clg_status clg_session_keep_values(clg_session *session, const char *const *name
 
 /* ---- profile ----------------------------------------------------------------------------------------------- */
 
-clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps, size_t *out_n_steps)
+clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps,
+                               size_t *out_n_steps)
 {
     API_REQUIRE(out_steps);
     API_REQUIRE(out_n_steps);
@@ -130,7 +129,8 @@ clg_status clg_session_profile(clg_session *session, clg_step_profile **out_step
     *out_n_steps = 0;
     API_REQUIRE(session);
     if (!session->e->context->profiling)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_profile: the context was made without profiling");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_session_profile: the context was made without profiling");
     CLG_TRY(session_enter(session));
     clg_status status = CLG_OK;
     clg_step_profile *copy = memory_zalloc(session->n_profile + 1, sizeof *copy);

@@ -149,7 +149,7 @@ static bool is_of_family(const op_row *row, const char *name)
 {
     for (size_t f = 0; f < n_op_families; f++) {
         const op_family *family = &op_families[f];
-        if (strcmp(family->name, name) == 0) return row >= family->rows && row < family->rows + *family->n_rows;
+        if (strcmp(family->name, name) == 0) return row && row >= family->rows && row < family->rows + *family->n_rows;
     }
     return false;
 }

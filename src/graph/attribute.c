@@ -81,9 +81,11 @@ static clg_status copy_attribute(graph *g, const attribute *a, attribute *out_co
 /* Room for one more in the arena, where arrays double: 4, 8, 16... */
 static clg_status reserve_one(graph *g, node *n)
 {
-    bool is_full = n->n_attributes == 0 || (n->n_attributes >= 4 && (n->n_attributes & (n->n_attributes - 1)) == 0);
+    bool is_full = n->n_attributes == 0 ||
+                   (n->n_attributes >= 4 && (n->n_attributes & (n->n_attributes - 1)) == 0);
     if (!is_full) return CLG_OK;
-    attribute *grown = arena_alloc(&g->memory, n->n_attributes ? 2 * n->n_attributes : 4, sizeof *grown);
+    attribute *grown =
+        arena_alloc(&g->memory, n->n_attributes ? 2 * n->n_attributes : 4, sizeof *grown);
     if (!grown) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n->n_attributes > 0) memcpy(grown, n->attributes, n->n_attributes * sizeof *grown);
     n->attributes = grown;
@@ -96,12 +98,12 @@ static clg_status put(graph *g, node_id id, const attribute *a, bool replace)
     node *n = &g->nodes[id];
     attribute *present = find(n, a->name);
     if (present && !replace) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s: the attribute '%s' is given twice", node_text(n, node_shown),
-                         name_text(a->name, shown));
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: the attribute '%s' is given twice",
+                         node_text(n, node_shown), name_text(a->name, shown));
     }
     if (!present && n->n_attributes == NODE_MAX_ATTRIBUTES) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has more than %d attributes", node_text(n, node_shown),
-                         NODE_MAX_ATTRIBUTES);
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has more than %d attributes",
+                         node_text(n, node_shown), NODE_MAX_ATTRIBUTES);
     }
     attribute copy;
     CLG_TRY(copy_attribute(g, a, &copy));
@@ -116,7 +118,10 @@ static clg_status put(graph *g, node_id id, const attribute *a, bool replace)
     return CLG_OK;
 }
 
-clg_status node_add_attribute(graph *g, node_id n, const attribute *a) { return put(g, n, a, false); }
+clg_status node_add_attribute(graph *g, node_id n, const attribute *a)
+{
+    return put(g, n, a, false);
+}
 
 clg_status node_copy_attribute(graph *g, node_id n, const attribute *a)
 {
@@ -144,14 +149,21 @@ clg_status node_set_string(graph *g, node_id n, const char *name, const char *st
     return put(g, n, &a, true);
 }
 
-clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values, const int64_t *values)
+clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values,
+                         const int64_t *values)
 {
-    return put(g, n, &(attribute){.name = name, .type = ATTRIBUTE_INTS, .n = n_values, .as.ints = values}, true);
+    return put(g, n,
+               &(attribute){.name = name, .type = ATTRIBUTE_INTS, .n = n_values, .as.ints = values},
+               true);
 }
 
-clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values, const float *values)
+clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values,
+                           const float *values)
 {
-    return put(g, n, &(attribute){.name = name, .type = ATTRIBUTE_FLOATS, .n = n_values, .as.floats = values}, true);
+    return put(
+        g, n,
+        &(attribute){.name = name, .type = ATTRIBUTE_FLOATS, .n = n_values, .as.floats = values},
+        true);
 }
 
 clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t)

@@ -53,7 +53,8 @@ clg_status graph_set_opset(graph *g, const char *domain, int64_t version)
     char shown[NAME_TEXT_BYTES];
     domain = domain_canonical(domain);
     if (version < 1) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the model asks for version %lld of the operator set '%s'",
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the model asks for version %lld of the operator set '%s'",
                          (long long)version, name_text(domain, shown));
     }
     for (size_t i = 0; i < g->n_opsets; i++) {
@@ -62,7 +63,8 @@ clg_status graph_set_opset(graph *g, const char *domain, int64_t version)
         return CLG_OK;
     }
     if (g->n_opsets == GRAPH_MAX_OPSETS) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the model imports more than %d operator sets", GRAPH_MAX_OPSETS);
+        return error_set(CLG_ERROR_INVALID_MODEL, "the model imports more than %d operator sets",
+                         GRAPH_MAX_OPSETS);
     }
     if (!g->opsets) {
         g->opsets = arena_alloc(&g->memory, GRAPH_MAX_OPSETS, sizeof *g->opsets);
@@ -92,7 +94,8 @@ clg_status graph_add_value(graph *g, const char *name, value_id *out_value)
     *out_value = VALUE_NONE;
     bool is_named = name && name[0];
     if (is_named && graph_find_value(g, name) != VALUE_NONE) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "two values have the name '%s'", name_text(name, shown));
+        return error_set(CLG_ERROR_INVALID_MODEL, "two values have the name '%s'",
+                         name_text(name, shown));
     }
     if (g->n_values >= VALUE_NONE) {
         return error_set(CLG_ERROR_INVALID_MODEL, "the graph has more than %u values", VALUE_NONE);
@@ -177,7 +180,8 @@ clg_status graph_add_output(graph *g, value_id v)
 
 /* ---- nodes ---------------------------------------------------------------------------------------------- */
 
-static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **out_ids, size_t *out_n)
+static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **out_ids,
+                           size_t *out_n)
 {
     while (n > 0 && ids[n - 1] == VALUE_NONE) n--;
     *out_n = n;
@@ -202,8 +206,9 @@ static clg_status claim_outputs(graph *g, const node *n, node_id id)
             if (n->outputs[k] != VALUE_NONE) g->values[n->outputs[k]].producer = NODE_NONE;
         }
         char shown[NAME_TEXT_BYTES], text[NODE_TEXT_BYTES];
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s writes '%s', which something else gives already",
-                         node_text(n, text), name_text(v->name, shown));
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "%s writes '%s', which something else gives already", node_text(n, text),
+                         name_text(v->name, shown));
     }
     return CLG_OK;
 }
@@ -218,8 +223,9 @@ static const char *label_of(const graph *g, const node *n)
     return "";
 }
 
-clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name, size_t n_inputs,
-                          const value_id *inputs, size_t n_outputs, const value_id *outputs, node_id *out_node)
+clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name,
+                          size_t n_inputs, const value_id *inputs, size_t n_outputs,
+                          const value_id *outputs, node_id *out_node)
 {
     *out_node = NODE_NONE;
     if (g->n_nodes >= NODE_NONE) {
@@ -289,7 +295,8 @@ static clg_status copy_node(const node *n, graph *to)
     CLG_TRY(MEMORY_RESERVE(to->nodes, to->nodes_capacity, to->n_nodes + 1));
     node_id id = (node_id)to->n_nodes;
     to->nodes[to->n_nodes++] = copy;
-    for (size_t i = 0; i < n->n_attributes; i++) CLG_TRY(node_copy_attribute(to, id, &n->attributes[i]));
+    for (size_t i = 0; i < n->n_attributes; i++)
+        CLG_TRY(node_copy_attribute(to, id, &n->attributes[i]));
     return CLG_OK;
 }
 
@@ -302,7 +309,8 @@ static clg_status copy_contents(const graph *from, graph *to)
         CLG_TRY(graph_set_opset(to, from->opsets[i].domain, from->opsets[i].version));
     }
     CLG_TRY(copy_values(from, to));
-    for (size_t i = 0; i < from->n_inputs; i++) CLG_TRY(append_id(to, &to->inputs, &to->n_inputs, from->inputs[i]));
+    for (size_t i = 0; i < from->n_inputs; i++)
+        CLG_TRY(append_id(to, &to->inputs, &to->n_inputs, from->inputs[i]));
     for (size_t i = 0; i < from->n_outputs; i++) {
         CLG_TRY(append_id(to, &to->outputs, &to->n_outputs, from->outputs[i]));
     }

@@ -16,7 +16,7 @@ typedef uint32_t value_id;
 typedef uint32_t node_id;
 #define VALUE_NONE ((value_id)UINT32_MAX) /* an optional input or output left out */
 #define NODE_NONE ((node_id)UINT32_MAX)
-#define GRAPH_MAX_DEPTH 64                /* of subgraphs */
+#define GRAPH_MAX_DEPTH 64 /* of subgraphs */
 
 typedef struct graph graph;
 
@@ -39,9 +39,9 @@ typedef struct attribute {
     union {
         float f;
         int64_t i;
-        const char *s;   /* NUL-terminated, n bytes before it */
-        tensor *t;       /* a reference of the graph's */
-        graph *g;        /* owned by the graph */
+        const char *s; /* NUL-terminated, n bytes before it */
+        tensor *t;     /* a reference of the graph's */
+        graph *g;      /* owned by the graph */
         const float *floats;
         const int64_t *ints;
         const char *const *strings;
@@ -49,33 +49,34 @@ typedef struct attribute {
 } attribute;
 
 typedef struct value {
-    const char *name;                      /* "" for values that passes made without one */
+    const char *name; /* "" for values that passes made without one */
     clg_value_kind kind;
-    clg_dtype dtype;                       /* CLG_DTYPE_NONE while not known */
-    shape dims;                            /* as declared; rank and dimensions may be unknown */
-    const char *dim_names[CLG_MAX_RANK];   /* NULL or a symbol */
-    tensor *constant;                      /* its content, for initialisers; a reference */
-    node_id producer;                      /* NODE_NONE for inputs and constants */
+    clg_dtype dtype;                     /* CLG_DTYPE_NONE while not known */
+    shape dims;                          /* as declared; rank and dimensions may be unknown */
+    const char *dim_names[CLG_MAX_RANK]; /* NULL or a symbol */
+    tensor *constant;                    /* its content, for initialisers; a reference */
+    node_id producer;                    /* NODE_NONE for inputs and constants */
     bool is_input, is_output;
-    bool is_outer;                         /* in a subgraph: a value of the enclosing graph, which may itself have it
-                                              from further out */
-    value_id outer;                        /* its id there, when is_outer */
-    const char *missing_file;              /* a constant whose external data was not found, where loading allows that:
-                                              such a graph can only be looked at. NULL otherwise */
+    /* In a subgraph: a value of the enclosing graph, `outer` there, which may itself have it from further out. */
+    bool is_outer;
+    value_id outer;
+    /* A constant whose external data was not found, where loading allows that: such a graph can only be looked at. NULL
+     * otherwise. */
+    const char *missing_file;
 } value;
 
 typedef struct node {
-    const char *name;       /* may be "" */
-    const char *label;      /* the name, or that of the first output: for messages */
-    const char *domain;     /* "" is ONNX's default; "clgraph" is ours, from passes */
+    const char *name;   /* may be "" */
+    const char *label;  /* the name, or that of the first output: for messages */
+    const char *domain; /* "" is ONNX's default; "clgraph" is ours, from passes */
     const char *op_type;
-    int64_t opset;          /* version of its domain */
+    int64_t opset; /* version of its domain */
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
     attribute *attributes;
     size_t n_attributes;
-    const void *op;         /* the operator's row, set by ops_resolve; opaque here */
-    bool removed;           /* by a pass; gone after graph_compact */
+    const void *op; /* the operator's row, set by ops_resolve; opaque here */
+    bool removed;   /* by a pass; gone after graph_compact */
 } node;
 
 typedef struct opset {
@@ -91,11 +92,11 @@ struct graph {
     size_t n_opsets;
     value *values;
     size_t n_values, values_capacity;
-    node *nodes;            /* in an order that can be executed, once checked */
+    node *nodes; /* in an order that can be executed, once checked */
     size_t n_nodes, nodes_capacity;
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
-    map names;              /* name -> value_id */
+    map names; /* name -> value_id */
 };
 
 clg_status graph_create(const char *name, graph **out_graph);
@@ -105,7 +106,8 @@ clg_status graph_clone(const graph *g, graph **out_copy);
 
 /* "ai.onnx" is "" here and everywhere. Versions start at 1; a second import of a domain replaces the first. */
 clg_status graph_set_opset(graph *g, const char *domain, int64_t version);
-int64_t graph_opset(const graph *g, const char *domain); /* 0 when the model does not import it; "clgraph": 1 */
+/* 0 when the model does not import it; "clgraph" is 1. */
+int64_t graph_opset(const graph *g, const char *domain);
 /* "" for "ai.onnx" and NULL. */
 const char *domain_canonical(const char *domain);
 #define DOMAIN_INTERNAL "clgraph"
@@ -134,8 +136,10 @@ clg_status node_add_attribute(graph *g, node_id n, const attribute *a);
 clg_status node_set_int(graph *g, node_id n, const char *name, int64_t value);
 clg_status node_set_float(graph *g, node_id n, const char *name, float value);
 clg_status node_set_string(graph *g, node_id n, const char *name, const char *value);
-clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values, const int64_t *values);
-clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values, const float *values);
+clg_status node_set_ints(graph *g, node_id n, const char *name, size_t n_values,
+                         const int64_t *values);
+clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_values,
+                           const float *values);
 clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t);
 
 /* Reading attributes; defaults when absent. Types were checked against the operator's table before. */
@@ -159,7 +163,7 @@ const char *operator_text(const char *domain, const char *op_type, char buffer[N
 /* Editing, for passes. */
 /* Inputs of nodes, captures of their subgraphs; outputs of the graph stay. */
 void graph_replace_uses(graph *g, value_id from, value_id to);
-void graph_remove_node(graph *g, node_id n);                   /* marks; its outputs lose their producer */
+void graph_remove_node(graph *g, node_id n); /* marks; its outputs lose their producer */
 /* Drops removed nodes and sorts the rest so that each comes after what it reads (captures of its subgraphs too), else in
  * the order it has. Ids of nodes change, of values do not. A cycle is an INVALID_MODEL that names it. */
 clg_status graph_compact(graph *g);

@@ -13,15 +13,17 @@ static clg_status check_node(const graph *g, const node *n)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has no operator type", node_text(n, text));
     }
     if (n->opset < 1) {
-        return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s belongs to the operator set '%s', of which the model imports no version",
-                         node_text(n, text), n->domain[0] ? name_text(n->domain, shown) : "ai.onnx");
+        return error_set(
+            CLG_ERROR_INVALID_MODEL,
+            "%s belongs to the operator set '%s', of which the model imports no version",
+            node_text(n, text), n->domain[0] ? name_text(n->domain, shown) : "ai.onnx");
     }
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE) continue;
         const value *v = &g->values[n->inputs[i]];
         if (value_is_defined(v)) continue;
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s reads '%s', which no node, input or initializer gives",
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "%s reads '%s', which no node, input or initializer gives",
                          node_text(n, text), name_text(v->name, shown));
     }
     return CLG_OK;
@@ -33,9 +35,11 @@ static clg_status check_captures(const graph *g, const graph *parent)
     for (size_t i = 0; i < g->n_values; i++) {
         const value *v = &g->values[i];
         if (!v->is_outer) continue;
-        bool is_there = parent && v->outer < parent->n_values && value_is_defined(&parent->values[v->outer]);
+        bool is_there =
+            parent && v->outer < parent->n_values && value_is_defined(&parent->values[v->outer]);
         if (!is_there) {
-            return error_set(CLG_ERROR_INVALID_MODEL, "a subgraph reads '%s', which nothing around it gives",
+            return error_set(CLG_ERROR_INVALID_MODEL,
+                             "a subgraph reads '%s', which nothing around it gives",
                              name_text(v->name, shown));
         }
     }
@@ -45,7 +49,8 @@ static clg_status check_captures(const graph *g, const graph *parent)
 static clg_status check_outputs(const graph *g, bool is_outermost)
 {
     char shown[NAME_TEXT_BYTES];
-    if (is_outermost && g->n_outputs == 0) return error_set(CLG_ERROR_INVALID_MODEL, "the graph has no outputs");
+    if (is_outermost && g->n_outputs == 0)
+        return error_set(CLG_ERROR_INVALID_MODEL, "the graph has no outputs");
     bool *listed = memory_zalloc(g->n_values, sizeof *listed);
     if (!listed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CLG_OK;
@@ -55,7 +60,8 @@ static clg_status check_outputs(const graph *g, bool is_outermost)
             status = error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is given by no node",
                                name_text(v->name, shown));
         } else if (is_outermost && listed[g->outputs[i]]) {
-            status = error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is listed twice", name_text(v->name, shown));
+            status = error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is listed twice",
+                               name_text(v->name, shown));
         }
         listed[g->outputs[i]] = true;
     }
@@ -66,7 +72,8 @@ static clg_status check_outputs(const graph *g, bool is_outermost)
 static clg_status check_graph(graph *g, const graph *parent, int depth)
 {
     if (depth > GRAPH_MAX_DEPTH) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "subgraphs are nested deeper than %d", GRAPH_MAX_DEPTH);
+        return error_set(CLG_ERROR_INVALID_MODEL, "subgraphs are nested deeper than %d",
+                         GRAPH_MAX_DEPTH);
     }
     CLG_TRY(check_captures(g, parent));
     for (size_t i = 0; i < g->n_nodes; i++) {
@@ -76,7 +83,8 @@ static clg_status check_graph(graph *g, const graph *parent, int depth)
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
         for (size_t k = 0; k < n->n_attributes && !n->removed; k++) {
-            if (n->attributes[k].type == ATTRIBUTE_GRAPH) CLG_TRY(check_graph(n->attributes[k].as.g, g, depth + 1));
+            if (n->attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(check_graph(n->attributes[k].as.g, g, depth + 1));
         }
     }
     return graph_compact(g);

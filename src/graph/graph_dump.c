@@ -81,7 +81,8 @@ static void put_list(text *out, const attribute *a)
         if (i > 0) text_append(out, ",");
         if (a->type == ATTRIBUTE_INTS) text_printf(out, "%lld", (long long)a->as.ints[i]);
         if (a->type == ATTRIBUTE_FLOATS) text_printf(out, "%.9g", (double)a->as.floats[i]);
-        if (a->type == ATTRIBUTE_STRINGS) text_printf(out, "\"%s\"", name_text(a->as.strings[i], shown));
+        if (a->type == ATTRIBUTE_STRINGS)
+            text_printf(out, "\"%s\"", name_text(a->as.strings[i], shown));
     }
     put_list_end(out, a->n);
 }
@@ -157,7 +158,8 @@ static void dump_graph(const graph *g, text *out, int depth)
     for (size_t i = 0; i < g->n_nodes; i++) {
         if (!g->nodes[i].removed) put_node(out, g, &g->nodes[i], depth);
     }
-    for (size_t i = 0; i < g->n_outputs; i++) put_declaration(out, g, g->outputs[i], "output", depth);
+    for (size_t i = 0; i < g->n_outputs; i++)
+        put_declaration(out, g, g->outputs[i], "output", depth);
 }
 
 void graph_dump(const graph *g, text *out_text)
@@ -166,7 +168,8 @@ void graph_dump(const graph *g, text *out_text)
     text_printf(out_text, "graph '%s'", name_text(g->name, shown));
     if (g->ir_version > 0) text_printf(out_text, ", ir %lld", (long long)g->ir_version);
     for (size_t i = 0; i < g->n_opsets; i++) {
-        const char *domain = g->opsets[i].domain[0] ? name_text(g->opsets[i].domain, shown) : "opset";
+        const char *domain =
+            g->opsets[i].domain[0] ? name_text(g->opsets[i].domain, shown) : "opset";
         text_printf(out_text, ", %s %lld", domain, (long long)g->opsets[i].version);
     }
     text_append(out_text, "\n");
@@ -235,6 +238,7 @@ void graph_dump_dot(const graph *g, text *out_text)
             if (n->inputs[k] != VALUE_NONE) dot_edge(out_text, g, n->inputs[k], "n", i);
         }
     }
-    for (size_t i = 0; i < g->n_outputs; i++) dot_edge(out_text, g, g->outputs[i], "o", g->outputs[i]);
+    for (size_t i = 0; i < g->n_outputs; i++)
+        dot_edge(out_text, g, g->outputs[i], "o", g->outputs[i]);
     text_append(out_text, "}\n");
 }

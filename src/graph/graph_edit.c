@@ -15,7 +15,8 @@ void graph_replace_uses(graph *g, value_id from, value_id to)
             if (n->attributes[k].type != ATTRIBUTE_GRAPH) continue;
             graph *sub = n->attributes[k].as.g;
             for (size_t v = 0; v < sub->n_values; v++) {
-                if (sub->values[v].is_outer && sub->values[v].outer == from) sub->values[v].outer = to;
+                if (sub->values[v].is_outer && sub->values[v].outer == from)
+                    sub->values[v].outer = to;
             }
         }
     }

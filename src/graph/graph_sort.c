@@ -44,7 +44,8 @@ static clg_status dependencies_init(const graph *g, dependencies *d)
     d->start = memory_zalloc(g->n_nodes + 1, sizeof *d->start);
     if (!d->start) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < g->n_nodes; i++) {
-        d->start[i + 1] = d->start[i] + (g->nodes[i].removed ? 0 : list_producers(g, &g->nodes[i], NULL));
+        d->start[i + 1] =
+            d->start[i] + (g->nodes[i].removed ? 0 : list_producers(g, &g->nodes[i], NULL));
     }
     d->producers = memory_zalloc(d->start[g->n_nodes], sizeof *d->producers);
     if (!d->producers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -56,10 +57,10 @@ static clg_status dependencies_init(const graph *g, dependencies *d)
 
 typedef struct sorting {
     dependencies deps;
-    uint8_t *state;    /* of each node: one of the below */
-    node_id *stack;    /* the path from a node to what it depends on */
-    size_t *next;      /* per stack entry: the next dependency to look at */
-    node_id *order;    /* the result: old ids */
+    uint8_t *state; /* of each node: one of the below */
+    node_id *stack; /* the path from a node to what it depends on */
+    size_t *next;   /* per stack entry: the next dependency to look at */
+    node_id *order; /* the result: old ids */
     size_t n_order;
 } sorting;
 
@@ -92,8 +93,8 @@ static clg_status tell_cycle(const graph *g, const sorting *s, size_t depth, nod
     if (n > n_named) text_printf(&names, "%zu more -> ", n - n_named);
     clg_status status = names.status;
     if (status == CLG_OK) {
-        status = error_set(CLG_ERROR_INVALID_MODEL, "the graph has a cycle: %s%s", text_data(&names),
-                           node_text(&g->nodes[s->stack[depth - 1]], shown));
+        status = error_set(CLG_ERROR_INVALID_MODEL, "the graph has a cycle: %s%s",
+                           text_data(&names), node_text(&g->nodes[s->stack[depth - 1]], shown));
     }
     text_deinit(&names);
     return status;
@@ -156,7 +157,8 @@ clg_status graph_compact(graph *g)
     for (size_t i = 0; i < s.n_order; i++) {
         sorted[i] = g->nodes[s.order[i]];
         for (size_t k = 0; k < sorted[i].n_outputs; k++) {
-            if (sorted[i].outputs[k] != VALUE_NONE) g->values[sorted[i].outputs[k]].producer = (node_id)i;
+            if (sorted[i].outputs[k] != VALUE_NONE)
+                g->values[sorted[i].outputs[k]].producer = (node_id)i;
         }
     }
     memory_free(g->nodes);

@@ -11,7 +11,10 @@
 static size_t utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
-    size_t n = s[0] >= 0xC2 && s[0] <= 0xDF ? 2 : (s[0] & 0xF0) == 0xE0 ? 3 : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4 : 0;
+    size_t n = s[0] >= 0xC2 && s[0] <= 0xDF   ? 2
+               : (s[0] & 0xF0) == 0xE0        ? 3
+               : s[0] >= 0xF0 && s[0] <= 0xF4 ? 4
+                                              : 0;
     for (size_t i = 1; i < n; i++) {
         if ((s[i] & 0xC0) != 0x80) return 0;
     }
@@ -27,7 +30,8 @@ static void copy_printable(const char *name, char *buffer, size_t n_bytes)
     size_t used = 0, safe = 0; /* safe: where "..." still fits */
     while (*from) {
         size_t n = utf8_length(from);
-        bool is_printable = n > 1 ? !(from[0] == 0xC2 && from[1] < 0xA0) : n == 1 && from[0] >= 0x20 && from[0] != 0x7F;
+        bool is_printable = n > 1 ? !(from[0] == 0xC2 && from[1] < 0xA0)
+                                  : n == 1 && from[0] >= 0x20 && from[0] != 0x7F;
         size_t n_out = is_printable ? n : 1;
         if (used + n_out + 1 > n_bytes) {
             memcpy(buffer + safe, "...", 4);
@@ -62,8 +66,8 @@ const char *operator_text(const char *domain, const char *op_type, char buffer[N
 const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES])
 {
     char label[NAME_TEXT_BYTES], operator_name[NAME_TEXT_BYTES];
-    (void)snprintf(buffer, NODE_TEXT_BYTES, "%s '%s' (%s, opset %lld)", n->name[0] ? "node" : "the node of",
-                   name_text(n->label, label), operator_text(n->domain, n->op_type, operator_name),
-                   (long long)n->opset);
+    (void)snprintf(buffer, NODE_TEXT_BYTES, "%s '%s' (%s, opset %lld)",
+                   n->name[0] ? "node" : "the node of", name_text(n->label, label),
+                   operator_text(n->domain, n->op_type, operator_name), (long long)n->opset);
     return buffer;
 }

@@ -61,8 +61,7 @@ static void load(void)
     void *library = NULL;
     for (size_t i = 0; i < sizeof library_names / sizeof *library_names && !library; i++)
         library = dynlib_open(library_names[i], why_not);
-    if (!library)
-        return;
+    if (!library) return;
     if (dynlib_function(library, "CLBlastSgemm", &blas.sgemm, sizeof blas.sgemm) &&
         dynlib_function(library, "CLBlastSgemmStridedBatched", &blas.sgemm_strided_batched,
                         sizeof blas.sgemm_strided_batched) &&
@@ -104,20 +103,18 @@ static bool is_dense(extent e, int64_t ld, int64_t stride)
     return ld == e.cols && stride == e.rows * e.cols;
 }
 
-static bool rows_fit(extent e, int64_t ld)
-{
-    return ld >= e.cols && ld <= INT32_MAX;
-}
+static bool rows_fit(extent e, int64_t ld) { return ld >= e.cols && ld <= INT32_MAX; }
 
 bool ocl_blas_accepts(const gemm_problem *p)
 {
-    if (p->m <= 0 || p->n <= 0 || p->k <= 0 || p->batch <= 0)
-        return false;
+    if (p->m <= 0 || p->n <= 0 || p->k <= 0 || p->batch <= 0) return false;
     if (p->m > INT32_MAX || p->n > INT32_MAX || p->k > INT32_MAX || p->batch > INT32_MAX)
         return false;
-    if (p->batch > 1 && (p->stride_a < 0 || p->stride_b < 0 || p->stride_c < p->m * p->ldc - (p->ldc - p->n)))
+    if (p->batch > 1 &&
+        (p->stride_a < 0 || p->stride_b < 0 || p->stride_c < p->m * p->ldc - (p->ldc - p->n)))
         return false; /* results would overlap */
-    return rows_fit(extent_of(p->trans_a, p->m, p->k), p->lda) && rows_fit(extent_of(p->trans_b, p->k, p->n), p->ldb) &&
+    return rows_fit(extent_of(p->trans_a, p->m, p->k), p->lda) &&
+           rows_fit(extent_of(p->trans_b, p->k, p->n), p->ldb) &&
            rows_fit(extent_of(false, p->m, p->n), p->ldc);
 }
 
@@ -135,51 +132,42 @@ static const char *meaning_of(CLBlastStatusCode code)
 {
     switch (code) {
     case CLBlastInvalidMatrixA:
-    case CLBlastInsufficientMemoryA:
-        return "matrix A does not fit its buffer";
+    case CLBlastInsufficientMemoryA: return "matrix A does not fit its buffer";
     case CLBlastInvalidMatrixB:
-    case CLBlastInsufficientMemoryB:
-        return "matrix B does not fit its buffer";
+    case CLBlastInsufficientMemoryB: return "matrix B does not fit its buffer";
     case CLBlastInvalidMatrixC:
-    case CLBlastInsufficientMemoryC:
-        return "matrix C does not fit its buffer";
-    case CLBlastInvalidDimension:
-        return "a dimension is zero";
+    case CLBlastInsufficientMemoryC: return "matrix C does not fit its buffer";
+    case CLBlastInvalidDimension: return "a dimension is zero";
     case CLBlastInvalidLeadDimA:
     case CLBlastInvalidLeadDimB:
-    case CLBlastInvalidLeadDimC:
-        return "rows overlap";
-    case CLBlastInvalidBatchCount:
-        return "the batch count is not positive";
-    case CLBlastInsufficientMemoryTemp:
-        return "its temporary buffer is too small";
-    case CLBlastInvalidLocalMemUsage:
-        return "the device has too little local memory for it";
-    case CLBlastDatabaseError:
-        return "it has no parameters for this device";
-    default:
-        return "an error of its own";
+    case CLBlastInvalidLeadDimC: return "rows overlap";
+    case CLBlastInvalidBatchCount: return "the batch count is not positive";
+    case CLBlastInsufficientMemoryTemp: return "its temporary buffer is too small";
+    case CLBlastInvalidLocalMemUsage: return "the device has too little local memory for it";
+    case CLBlastDatabaseError: return "it has no parameters for this device";
+    default: return "an error of its own";
     }
 }
 
 static clg_status check(const ocl_gemm *g, const ocl_queue *q, CLBlastStatusCode code)
 {
-    if (code == CLBlastSuccess)
-        return CLG_OK;
+    if (code == CLBlastSuccess) return CLG_OK;
     const char *device = context_record(q->context)->name;
     clg_status status;
     if ((int)code > -1000) {
         status = cl_check((cl_int)code, "CLBlastSgemm", device);
     } else {
-        status = code == CLBlastInvalidLocalMemUsage || code == CLBlastDatabaseError ? CLG_ERROR_UNSUPPORTED_DEVICE
+        status = code == CLBlastInvalidLocalMemUsage || code == CLBlastDatabaseError
+                     ? CLG_ERROR_UNSUPPORTED_DEVICE
                  : code <= CLBlastUnknownError && code >= CLBlastInsufficientMemoryTemp &&
                          code != CLBlastInvalidBatchCount
                      ? CLG_ERROR_DEVICE_LOST
                      : CLG_ERROR_INTERNAL;
-        error_set(status, "CLBlastSgemm failed on '%s': %s (%d)", device, meaning_of(code), (int)code);
+        error_set(status, "CLBlastSgemm failed on '%s': %s (%d)", device, meaning_of(code),
+                  (int)code);
     }
-    status = error_prefix(status, "matrix product of %lld x %lld x %lld, batch %lld", (long long)g->m, (long long)g->n,
-                          (long long)g->k, (long long)g->batch);
+    status = error_prefix(status, "matrix product of %lld x %lld x %lld, batch %lld",
+                          (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->batch);
     error_hint("a session without CLBlast (no_blas) uses clgraph's own kernels");
     return status;
 }
@@ -191,20 +179,22 @@ static CLBlastTranspose transpose_of(bool transposed)
 
 static CLBlastStatusCode call_plain(ocl_queue *q, const ocl_gemm *g, int64_t i, cl_event *event)
 {
-    return blas.sgemm(CLBlastLayoutRowMajor, transpose_of(g->trans_a), transpose_of(g->trans_b), (size_t)g->m,
-                      (size_t)g->n, (size_t)g->k, g->alpha, ocl_buffer_handle(g->a),
-                      (size_t)(g->offset_a + i * g->stride_a), (size_t)g->lda, ocl_buffer_handle(g->b),
-                      (size_t)(g->offset_b + i * g->stride_b), (size_t)g->ldb, g->beta, ocl_buffer_handle(g->c),
+    return blas.sgemm(CLBlastLayoutRowMajor, transpose_of(g->trans_a), transpose_of(g->trans_b),
+                      (size_t)g->m, (size_t)g->n, (size_t)g->k, g->alpha, ocl_buffer_handle(g->a),
+                      (size_t)(g->offset_a + i * g->stride_a), (size_t)g->lda,
+                      ocl_buffer_handle(g->b), (size_t)(g->offset_b + i * g->stride_b),
+                      (size_t)g->ldb, g->beta, ocl_buffer_handle(g->c),
                       (size_t)(g->offset_c + i * g->stride_c), (size_t)g->ldc, &q->handle, event);
 }
 
 static CLBlastStatusCode call_batched(ocl_queue *q, const ocl_gemm *g, cl_event *event)
 {
     return blas.sgemm_strided_batched(
-        CLBlastLayoutRowMajor, transpose_of(g->trans_a), transpose_of(g->trans_b), (size_t)g->m, (size_t)g->n,
-        (size_t)g->k, g->alpha, ocl_buffer_handle(g->a), 0, (size_t)g->lda, (size_t)g->stride_a,
-        ocl_buffer_handle(g->b), 0, (size_t)g->ldb, (size_t)g->stride_b, g->beta, ocl_buffer_handle(g->c), 0,
-        (size_t)g->ldc, (size_t)g->stride_c, (size_t)g->batch, &q->handle, event);
+        CLBlastLayoutRowMajor, transpose_of(g->trans_a), transpose_of(g->trans_b), (size_t)g->m,
+        (size_t)g->n, (size_t)g->k, g->alpha, ocl_buffer_handle(g->a), 0, (size_t)g->lda,
+        (size_t)g->stride_a, ocl_buffer_handle(g->b), 0, (size_t)g->ldb, (size_t)g->stride_b,
+        g->beta, ocl_buffer_handle(g->c), 0, (size_t)g->ldc, (size_t)g->stride_c, (size_t)g->batch,
+        &q->handle, event);
 }
 
 /* One call of CLBlast with its event: of its last kernel. The time of what it runs before counts from a marker. */
@@ -212,12 +202,10 @@ static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
 {
     cl_event *event, first = NULL;
     CLG_TRY(queue_event_slot(q, &event));
-    if (event)
-        CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &first));
+    if (event) CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &first));
     CLBlastStatusCode code = batched ? call_batched(q, g, event) : call_plain(q, g, i, event);
     if (code != CLBlastSuccess) {
-        if (first)
-            (void)cl.ReleaseEvent(first);
+        if (first) (void)cl.ReleaseEvent(first);
         return check(g, q, code);
     }
     if (event) {
@@ -231,8 +219,9 @@ static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
 {
     if (!ocl_blas_available(q->context)) {
-        clg_status status = error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
-                                      blas_why_not()[0] ? why_not : "it is known to fail on this device");
+        clg_status status =
+            error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
+                      blas_why_not()[0] ? why_not : "it is known to fail on this device");
         error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
         return status;
     }
@@ -240,10 +229,8 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     const int64_t n_calls = batched ? 1 : g->batch;
     clg_status status = CLG_OK;
     mutex_lock(&blas_lock);
-    if (!atomic_exchange(&q->context->used_blas, true))
-        n_contexts++;
-    for (int64_t i = 0; i < n_calls && status == CLG_OK; i++)
-        status = call(q, g, i, batched);
+    if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;
+    for (int64_t i = 0; i < n_calls && status == CLG_OK; i++) status = call(q, g, i, batched);
     mutex_unlock(&blas_lock);
     return status;
 }
@@ -251,7 +238,6 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
 void blas_forget_context(void)
 {
     mutex_lock(&blas_lock);
-    if (--n_contexts == 0)
-        (void)blas.clear_cache();
+    if (--n_contexts == 0) (void)blas.clear_cache();
     mutex_unlock(&blas_lock);
 }

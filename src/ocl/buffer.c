@@ -23,8 +23,7 @@ static bool take_bytes(ocl_context *c, size_t size_bytes)
     uint64_t used = atomic_load(&c->buffer_bytes), after;
     do {
         after = used + size_bytes;
-        if (after < used || (limit > 0 && after > limit))
-            return false;
+        if (after < used || (limit > 0 && after > limit)) return false;
     } while (!atomic_compare_exchange_weak(&c->buffer_bytes, &used, after));
     uint64_t peak = atomic_load(&c->buffer_bytes_peak);
     while (peak < after && !atomic_compare_exchange_weak(&c->buffer_bytes_peak, &peak, after))
@@ -36,12 +35,14 @@ static clg_status too_much(const ocl_context *c, size_t size_bytes, const char *
 {
     const device_record *r = context_record(c);
     const double mib = 1.0 / (1024.0 * 1024.0);
-    clg_status status = error_set(
-        CLG_ERROR_OUT_OF_DEVICE_MEMORY,
-        "device '%s' has no room for a buffer of %.1f MiB: %.1f MiB are in use, the device has %.1f MiB, the "
-        "largest single buffer is %.1f MiB%s%s",
-        r->name, (double)size_bytes * mib, (double)atomic_load(&c->buffer_bytes) * mib,
-        (double)r->global_mem_bytes * mib, (double)r->max_alloc_bytes * mib, why ? "; " : "", why ? why : "");
+    clg_status status =
+        error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+                  "device '%s' has no room for a buffer of %.1f MiB: %.1f MiB are in use, the "
+                  "device has %.1f MiB, the "
+                  "largest single buffer is %.1f MiB%s%s",
+                  r->name, (double)size_bytes * mib, (double)atomic_load(&c->buffer_bytes) * mib,
+                  (double)r->global_mem_bytes * mib, (double)r->max_alloc_bytes * mib,
+                  why ? "; " : "", why ? why : "");
     error_hint("use a smaller batch or input, or a device with more memory");
     return status;
 }
@@ -49,24 +50,21 @@ static clg_status too_much(const ocl_context *c, size_t size_bytes, const char *
 static ocl_buffer *allocate(ocl_context *c)
 {
     ocl_buffer *b = memory_zalloc(1, sizeof *b);
-    if (!b)
-        return NULL;
+    if (!b) return NULL;
     refcount_init(&b->references);
     b->context = ocl_context_retain(c);
     return b;
 }
 
-clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags, ocl_buffer **out_buffer)
+clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags,
+                             ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
-    if (size_bytes < SMALLEST_BYTES)
-        size_bytes = SMALLEST_BYTES;
+    if (size_bytes < SMALLEST_BYTES) size_bytes = SMALLEST_BYTES;
     const uint64_t largest = context_record(c)->max_alloc_bytes;
-    if (largest > 0 && size_bytes > largest)
-        return too_much(c, size_bytes, NULL);
+    if (largest > 0 && size_bytes > largest) return too_much(c, size_bytes, NULL);
     ocl_buffer *b = allocate(c);
-    if (!b)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status;
     if (!take_bytes(c, size_bytes)) {
         status = too_much(c, size_bytes, NULL);
@@ -74,8 +72,7 @@ clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags
     }
     b->size_bytes = b->counted_bytes = size_bytes;
     cl_mem_flags cl_flags = CL_MEM_READ_WRITE;
-    if (flags & OCL_BUFFER_HOST_VISIBLE)
-        cl_flags |= CL_MEM_ALLOC_HOST_PTR;
+    if (flags & OCL_BUFFER_HOST_VISIBLE) cl_flags |= CL_MEM_ALLOC_HOST_PTR;
     cl_int code;
     b->handle = cl.CreateBuffer(c->handle, cl_flags, size_bytes, NULL, &code);
     status = cl_check(code, "clCreateBuffer", context_record(c)->name);
@@ -98,10 +95,10 @@ clg_status ocl_buffer_wrap(ocl_context *c, void *memory, ocl_buffer **out_buffer
     CL_TRY(c, GetMemObjectInfo, (memory, CL_MEM_CONTEXT, sizeof context, &context, NULL));
     CL_TRY(c, GetMemObjectInfo, (memory, CL_MEM_SIZE, sizeof size_bytes, &size_bytes, NULL));
     if (context != c->handle)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the cl_mem belongs to another OpenCL context");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the cl_mem belongs to another OpenCL context");
     ocl_buffer *b = allocate(c);
-    if (!b)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CL_DO(context_record(c)->name, RetainMemObject, (memory));
     if (status != CLG_OK) {
         ocl_buffer_free(b);
@@ -121,21 +118,13 @@ ocl_buffer *ocl_buffer_retain(ocl_buffer *b)
 
 void ocl_buffer_free(ocl_buffer *b)
 {
-    if (!b || !refcount_release(&b->references))
-        return;
-    if (b->handle)
-        (void)cl.ReleaseMemObject(b->handle);
+    if (!b || !refcount_release(&b->references)) return;
+    if (b->handle) (void)cl.ReleaseMemObject(b->handle);
     atomic_fetch_sub(&b->context->buffer_bytes, b->counted_bytes);
     ocl_context_free(b->context);
     memory_free(b);
 }
 
-size_t ocl_buffer_size(const ocl_buffer *b)
-{
-    return b->size_bytes;
-}
+size_t ocl_buffer_size(const ocl_buffer *b) { return b->size_bytes; }
 
-void *ocl_buffer_handle(const ocl_buffer *b)
-{
-    return b->handle;
-}
+void *ocl_buffer_handle(const ocl_buffer *b) { return b->handle; }

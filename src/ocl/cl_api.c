@@ -40,8 +40,9 @@ static clg_status no_library(const char *why)
 {
     clg_status status =
         error_set(CLG_ERROR_NO_OPENCL, "the OpenCL library cannot be loaded: %s", why);
-    error_hint("install the OpenCL loader and a driver; on Debian and Ubuntu 'ocl-icd-libopencl1' and "
-               "'pocl-opencl-icd' (any CPU), or the driver package of your GPU's vendor");
+    error_hint(
+        "install the OpenCL loader and a driver; on Debian and Ubuntu 'ocl-icd-libopencl1' and "
+        "'pocl-opencl-icd' (any CPU), or the driver package of your GPU's vendor");
     return status;
 }
 
@@ -49,8 +50,7 @@ static bool take_functions(void *library, const char **out_missing)
 {
 #define CL_API_TAKE(name)                                                                          \
     *out_missing = "cl" #name;                                                                     \
-    if (!dynlib_function(library, *out_missing, &cl.name, sizeof cl.name))                         \
-        return false;
+    if (!dynlib_function(library, *out_missing, &cl.name, sizeof cl.name)) return false;
     CL_API_FUNCTIONS(CL_API_TAKE)
 #undef CL_API_TAKE
     return true;
@@ -67,20 +67,18 @@ static bool take_present(void)
 
 static clg_status load(void)
 {
-    if (take_present())
-        return CLG_OK;
+    if (take_present()) return CLG_OK;
     char why[DYNLIB_WHY_BYTES] = "", why_first[DYNLIB_WHY_BYTES] = "";
     void *library = NULL;
     for (size_t i = 0; i < sizeof library_names / sizeof *library_names && !library; i++)
         library = dynlib_open(library_names[i], i == 0 ? why_first : why);
-    if (!library)
-        return no_library(why_first);
+    if (!library) return no_library(why_first);
     const char *missing;
     if (take_functions(library, &missing))
         return CLG_OK; /* stays open: drivers start threads that outlive any close */
     dynlib_close(library);
-    clg_status status = error_set(CLG_ERROR_NO_OPENCL,
-                                  "the OpenCL library lacks %s: OpenCL 1.2 or later is needed", missing);
+    clg_status status = error_set(
+        CLG_ERROR_NO_OPENCL, "the OpenCL library lacks %s: OpenCL 1.2 or later is needed", missing);
     error_hint("install a current OpenCL loader; on Debian and Ubuntu 'ocl-icd-libopencl1'");
     return status;
 }
@@ -90,8 +88,7 @@ static clg_status load(void)
 static void load_and_remember(void)
 {
     clg_status status = load();
-    if (status != CLG_OK)
-        error_save(status, &load_failure);
+    if (status != CLG_OK) error_save(status, &load_failure);
 }
 
 clg_status cl_api_load(void)

@@ -25,7 +25,10 @@ typedef struct error_row {
 #define LOST CLG_ERROR_DEVICE_LOST
 #define UNSUPPORTED CLG_ERROR_UNSUPPORTED_DEVICE
 #define DEFECT CLG_ERROR_INTERNAL
-#define ROW(code, status) {code, #code, status}
+#define ROW(code, status)                                                                          \
+    {                                                                                              \
+        code, #code, status                                                                        \
+    }
 
 static const error_row rows[] = {
     ROW(CL_DEVICE_NOT_FOUND, CLG_ERROR_NO_DEVICE),
@@ -92,8 +95,7 @@ static const error_row rows[] = {
 static const error_row *row_of(cl_int code)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].code == code)
-            return &rows[i];
+        if (rows[i].code == code) return &rows[i];
     return NULL;
 }
 
@@ -112,7 +114,8 @@ static bool call_takes_memory(const char *call)
 
 static clg_status status_of(cl_int code, const char *call)
 {
-    if ((code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE) && !call_takes_memory(call))
+    if ((code == CL_OUT_OF_RESOURCES || code == CL_INVALID_COMMAND_QUEUE) &&
+        !call_takes_memory(call))
         return LOST;
     const error_row *row = row_of(code);
     return row ? row->status : LOST; /* vendors' own numbers tell of vendors' own failures */
@@ -120,11 +123,11 @@ static clg_status status_of(cl_int code, const char *call)
 
 clg_status cl_check(cl_int code, const char *call, const char *device)
 {
-    if (code == CL_SUCCESS)
-        return CLG_OK;
+    if (code == CL_SUCCESS) return CLG_OK;
     clg_status status = status_of(code, call);
     if (device)
-        error_set(status, "%s failed on '%s': %s (%d)", call, device, cl_error_name(code), (int)code);
+        error_set(status, "%s failed on '%s': %s (%d)", call, device, cl_error_name(code),
+                  (int)code);
     else
         error_set(status, "%s failed: %s (%d)", call, cl_error_name(code), (int)code);
     if (status == LOST)

@@ -24,11 +24,10 @@ static clg_status identify(ocl_context *c)
     const device_record *r = context_record(c);
     text t;
     text_init(&t, 0);
-    text_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n", r->platform_name,
-                r->platform_vendor, r->platform_version, r->name, r->vendor, r->driver_version, r->version,
-                (unsigned)r->vendor_id);
-    if (t.status == CLG_OK)
-        c->identity = hash128_bytes(text_data(&t), t.size_bytes);
+    text_printf(&t, "clgraph " LIBRARY_VERSION "\n%s\n%s\n%s\n%s\n%s\n%s\n%s\n%u\n",
+                r->platform_name, r->platform_vendor, r->platform_version, r->name, r->vendor,
+                r->driver_version, r->version, (unsigned)r->vendor_id);
+    if (t.status == CLG_OK) c->identity = hash128_bytes(text_data(&t), t.size_bytes);
     clg_status status = t.status;
     text_deinit(&t);
     return status;
@@ -36,22 +35,26 @@ static clg_status identify(ocl_context *c)
 
 hash128 context_key(const ocl_context *c, const char *kind, const void *data, size_t size_bytes)
 {
-    hash128 parts[3] = {c->identity, hash128_bytes(kind, strlen(kind)), hash128_bytes(data, size_bytes)};
+    hash128 parts[3] = {c->identity, hash128_bytes(kind, strlen(kind)),
+                        hash128_bytes(data, size_bytes)};
     return hash128_bytes(parts, sizeof parts);
 }
 
 bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_t *out_size_bytes)
 {
-    return store_get(c->store, context_key(c, "fact", name, strlen(name)), out_data, out_size_bytes);
+    return store_get(c->store, context_key(c, "fact", name, strlen(name)), out_data,
+                     out_size_bytes);
 }
 
-void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data, size_t size_bytes)
+void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
+                          size_t size_bytes)
 {
     text line;
     text_init(&line, 0);
     text_printf(&line, "%s: %s", context_record(c)->name, what);
     if (line.status == CLG_OK)
-        store_put(c->store, context_key(c, "fact", name, strlen(name)), text_data(&line), data, size_bytes);
+        store_put(c->store, context_key(c, "fact", name, strlen(name)), text_data(&line), data,
+                  size_bytes);
     text_deinit(&line);
 }
 
@@ -61,8 +64,7 @@ static ocl_context *allocate(const ocl_context_options *options, clg_status *out
 {
     ocl_context *c = memory_zalloc(1, sizeof *c);
     *out_status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (!c)
-        return NULL;
+    if (!c) return NULL;
     refcount_init(&c->references);
     c->profiling = options->profiling;
     *out_status = mutex_init(&c->lock);
@@ -85,14 +87,17 @@ static clg_status take_part(ocl_context *c, uint32_t cpu_threads)
     device_caps *caps = &c->machine.caps[c->index];
     if (cpu_threads == 0 || caps->kind != CLG_DEVICE_CPU || cpu_threads >= caps->compute_units)
         return CLG_OK;
-    const cl_device_partition_property by_counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, (cl_device_partition_property)cpu_threads,
+    const cl_device_partition_property by_counts[] = {CL_DEVICE_PARTITION_BY_COUNTS,
+                                                      (cl_device_partition_property)cpu_threads,
                                                       CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
     cl_device_id part = NULL;
-    clg_status status = CL_DO(context_record(c)->name, CreateSubDevices, (c->device, by_counts, 1, &part, NULL));
+    clg_status status =
+        CL_DO(context_record(c)->name, CreateSubDevices, (c->device, by_counts, 1, &part, NULL));
     if (status != CLG_OK) {
-        status = error_prefix(CLG_ERROR_UNSUPPORTED_DEVICE, "using %u of %u compute units", (unsigned)cpu_threads,
-                              (unsigned)caps->compute_units);
-        error_hint("this driver cannot split its device; leave the number of CPU threads at its default");
+        status = error_prefix(CLG_ERROR_UNSUPPORTED_DEVICE, "using %u of %u compute units",
+                              (unsigned)cpu_threads, (unsigned)caps->compute_units);
+        error_hint(
+            "this driver cannot split its device; leave the number of CPU threads at its default");
         return status;
     }
     c->device = part;
@@ -110,16 +115,17 @@ static clg_status complete(ocl_context *c, const ocl_context_options *options)
     return probe_device(c, &c->machine.caps[c->index]);
 }
 
-clg_status ocl_context_create(size_t device_index, const ocl_context_options *options, ocl_context **out_context)
+clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
+                              ocl_context **out_context)
 {
     *out_context = NULL;
     clg_status status;
     ocl_context *c = allocate(options, &status);
-    if (!c)
-        return status;
+    if (!c) return status;
     CLG_TRY_GOTO(machine_list(&c->machine), failed);
     if (device_index >= c->machine.n) {
-        status = error_set(CLG_ERROR_NO_DEVICE, "there is no device %zu; there are %zu", device_index, c->machine.n);
+        status = error_set(CLG_ERROR_NO_DEVICE, "there is no device %zu; there are %zu",
+                           device_index, c->machine.n);
         goto failed;
     }
     c->index = device_index;
@@ -142,8 +148,7 @@ static clg_status find_device(ocl_context *c, cl_device_id device)
 {
     CLG_TRY(machine_list(&c->machine));
     for (c->index = 0; c->index < c->machine.n; c->index++)
-        if (c->machine.devices[c->index] == device)
-            return CLG_OK;
+        if (c->machine.devices[c->index] == device) return CLG_OK;
     machine_deinit(&c->machine);
     c->index = 0;
     return machine_of_device(device, &c->machine);
@@ -153,26 +158,30 @@ static clg_status check_queue(const ocl_context *c, cl_command_queue queue)
 {
     cl_command_queue_properties properties = 0;
     cl_context context = NULL;
-    CL_TRY(c, GetCommandQueueInfo, (queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
+    CL_TRY(c, GetCommandQueueInfo,
+           (queue, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
     CL_TRY(c, GetCommandQueueInfo, (queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL));
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the command queue must be in order");
     if (context != c->handle)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the command queue belongs to another OpenCL context");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the command queue belongs to another OpenCL context");
     return CLG_OK;
 }
 
 /* Takes references to the caller's objects, after checking that they belong together. */
-static clg_status adopt(ocl_context *c, cl_context context, cl_device_id device, cl_command_queue queue)
+static clg_status adopt(ocl_context *c, cl_context context, cl_device_id device,
+                        cl_command_queue queue)
 {
     cl_device_id devices[64];
     size_t n_bytes = 0;
     bool found = false;
-    CLG_TRY(CL_DO(NULL, GetContextInfo, (context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes)));
-    for (size_t i = 0; i < n_bytes / sizeof *devices; i++)
-        found = found || devices[i] == device;
+    CLG_TRY(CL_DO(NULL, GetContextInfo,
+                  (context, CL_CONTEXT_DEVICES, sizeof devices, devices, &n_bytes)));
+    for (size_t i = 0; i < n_bytes / sizeof *devices; i++) found = found || devices[i] == device;
     if (!found)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the OpenCL context is not one of this device");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the OpenCL context is not one of this device");
     CLG_TRY(find_device(c, device));
     c->device = device;
     CLG_TRY(caps_check(context_record(c)));
@@ -186,14 +195,13 @@ static clg_status adopt(ocl_context *c, cl_context context, cl_device_id device,
     return CLG_OK;
 }
 
-clg_status ocl_context_wrap(void *context, void *device, void *queue, const ocl_context_options *options,
-                            ocl_context **out_context)
+clg_status ocl_context_wrap(void *context, void *device, void *queue,
+                            const ocl_context_options *options, ocl_context **out_context)
 {
     *out_context = NULL;
     clg_status status;
     ocl_context *c = allocate(options, &status);
-    if (!c)
-        return status;
+    if (!c) return status;
     CLG_TRY_GOTO(cl_api_load(), failed);
     CLG_TRY_GOTO(adopt(c, context, device, queue), failed);
     CLG_TRY_GOTO(complete(c, options), failed);
@@ -214,44 +222,26 @@ ocl_context *ocl_context_retain(ocl_context *c)
 
 void ocl_context_free(ocl_context *c)
 {
-    if (!c || !refcount_release(&c->references))
-        return;
-    if (c->store)
-        ocl_programs_store(c);
+    if (!c || !refcount_release(&c->references)) return;
+    if (c->store) ocl_programs_store(c);
     program_table_deinit(&c->programs);
-    if (atomic_load(&c->used_blas))
-        blas_forget_context();
-    if (c->callers_queue)
-        (void)cl.ReleaseCommandQueue(c->callers_queue);
-    if (c->handle)
-        (void)cl.ReleaseContext(c->handle);
-    if (c->is_sub_device)
-        (void)cl.ReleaseDevice(c->device);
+    if (atomic_load(&c->used_blas)) blas_forget_context();
+    if (c->callers_queue) (void)cl.ReleaseCommandQueue(c->callers_queue);
+    if (c->handle) (void)cl.ReleaseContext(c->handle);
+    if (c->is_sub_device) (void)cl.ReleaseDevice(c->device);
     store_close(c->store);
     machine_deinit(&c->machine);
     mutex_deinit(&c->lock);
     memory_free(c);
 }
 
-const device_caps *ocl_context_caps(const ocl_context *c)
-{
-    return context_caps(c);
-}
+const device_caps *ocl_context_caps(const ocl_context *c) { return context_caps(c); }
 
-const device_record *ocl_context_record(const ocl_context *c)
-{
-    return context_record(c);
-}
+const device_record *ocl_context_record(const ocl_context *c) { return context_record(c); }
 
-void *ocl_context_handle(const ocl_context *c)
-{
-    return c->handle;
-}
+void *ocl_context_handle(const ocl_context *c) { return c->handle; }
 
-void *ocl_context_device_handle(const ocl_context *c)
-{
-    return c->device;
-}
+void *ocl_context_device_handle(const ocl_context *c) { return c->device; }
 
 void ocl_context_counters(const ocl_context *c, ocl_counters *out_counters)
 {
@@ -260,5 +250,6 @@ void ocl_context_counters(const ocl_context *c, ocl_counters *out_counters)
     out_counters->kernels_launched = atomic_load_explicit(&c->n_launched, memory_order_relaxed);
     out_counters->blas_calls = atomic_load_explicit(&c->n_blas_calls, memory_order_relaxed);
     out_counters->buffer_bytes = atomic_load_explicit(&c->buffer_bytes, memory_order_relaxed);
-    out_counters->buffer_bytes_peak = atomic_load_explicit(&c->buffer_bytes_peak, memory_order_relaxed);
+    out_counters->buffer_bytes_peak =
+        atomic_load_explicit(&c->buffer_bytes_peak, memory_order_relaxed);
 }

@@ -25,7 +25,8 @@ struct ocl_context {
     hash128 identity; /* of platform, device, driver and library: part of every key in the store */
     program_table programs;
     atomic_bool used_blas;
-    atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes, buffer_bytes_peak;
+    atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes,
+        buffer_bytes_peak;
 };
 
 static inline const device_record *context_record(const ocl_context *c)

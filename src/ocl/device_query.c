@@ -26,8 +26,8 @@
 #define QUERY_KHR_UUID 0x106A
 #define QUERY_KHR_PCI_BUS_INFO 0x410F
 
-static cl_int ask(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size, void *out,
-                  size_t *out_size)
+static cl_int ask(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size,
+                  void *out, size_t *out_size)
 {
     return device ? cl.GetDeviceInfo(device, what, size, out, out_size)
                   : cl.GetPlatformInfo(platform, what, size, out, out_size);
@@ -36,12 +36,14 @@ static cl_int ask(cl_platform_id platform, cl_device_id device, cl_uint what, si
 /* Length of the UTF-8 sequence at s, 0 when it is none. */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
-    size_t length = s[0] < 0x80 ? 1 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : s[0] >= 0xE0 ? 3 : s[0] >= 0xC2 ? 2 : 0;
-    if (length == 0 || length > n || s[0] >= 0xF5)
-        return 0;
+    size_t length = s[0] < 0x80                   ? 1
+                    : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                    : s[0] >= 0xE0                ? 3
+                    : s[0] >= 0xC2                ? 2
+                                                  : 0;
+    if (length == 0 || length > n || s[0] >= 0xF5) return 0;
     for (size_t i = 1; i < length; i++)
-        if ((s[i] & 0xC0) != 0x80)
-            return 0;
+        if ((s[i] & 0xC0) != 0x80) return 0;
     return length;
 }
 
@@ -56,28 +58,24 @@ static void clean(char *text, size_t n)
             length = 1;
             text[w++] = '?';
         } else if (c <= 0x20 || c == 0x7F) {
-            if (w > 0 && text[w - 1] != ' ')
-                text[w++] = ' ';
+            if (w > 0 && text[w - 1] != ' ') text[w++] = ' ';
         } else {
             memmove(text + w, text + r, length);
             w += length;
         }
     }
-    if (w > 0 && text[w - 1] == ' ')
-        w--;
+    if (w > 0 && text[w - 1] == ' ') w--;
     text[w] = '\0';
 }
 
-static clg_status query_text(cl_platform_id platform, cl_device_id device, cl_uint what, char **out_text)
+static clg_status query_text(cl_platform_id platform, cl_device_id device, cl_uint what,
+                             char **out_text)
 {
     size_t n = 0;
-    if (ask(platform, device, what, 0, NULL, &n) != CL_SUCCESS || n > TEXT_MAX_BYTES)
-        n = 0;
+    if (ask(platform, device, what, 0, NULL, &n) != CL_SUCCESS || n > TEXT_MAX_BYTES) n = 0;
     char *text = memory_zalloc(n + 1, 1);
-    if (!text)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (n > 0 && ask(platform, device, what, n, text, NULL) != CL_SUCCESS)
-        text[0] = '\0';
+    if (!text) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (n > 0 && ask(platform, device, what, n, text, NULL) != CL_SUCCESS) text[0] = '\0';
     clean(text, n);
     *out_text = text;
     return CLG_OK;
@@ -91,8 +89,7 @@ static uint64_t query_number(cl_device_id device, cl_uint what)
         uint64_t wide;
     } value = {.wide = 0};
     size_t n = 0;
-    if (cl.GetDeviceInfo(device, what, sizeof value, &value, &n) != CL_SUCCESS)
-        return 0;
+    if (cl.GetDeviceInfo(device, what, sizeof value, &value, &n) != CL_SUCCESS) return 0;
     return n == sizeof value.wide ? value.wide : n == sizeof value.narrow ? value.narrow : 0;
 }
 
@@ -106,7 +103,8 @@ static bool has_extension(const device_record *record, const char *name)
 {
     size_t length = strlen(name);
     for (const char *at = record->extensions; (at = strstr(at, name)) != NULL; at += length)
-        if ((at == record->extensions || at[-1] == ' ') && (at[length] == ' ' || at[length] == '\0'))
+        if ((at == record->extensions || at[-1] == ' ') &&
+            (at[length] == ' ' || at[length] == '\0'))
             return true;
     return false;
 }
@@ -160,9 +158,9 @@ static void query_numbers(cl_device_id device, device_record *r)
 
     size_t sizes[8] = {0};
     if (query_number(device, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS) <= 8 &&
-        cl.GetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL) == CL_SUCCESS)
-        for (int i = 0; i < 3; i++)
-            r->max_work_item_sizes[i] = sizes[i];
+        cl.GetDeviceInfo(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, NULL) ==
+            CL_SUCCESS)
+        for (int i = 0; i < 3; i++) r->max_work_item_sizes[i] = sizes[i];
 }
 
 static void query_subgroup(cl_device_id device, device_record *r)
@@ -173,11 +171,13 @@ static void query_subgroup(cl_device_id device, device_record *r)
         r->subgroup_size = query_u32(device, QUERY_AMD_WAVEFRONT_WIDTH);
     } else if (has_extension(r, "cl_intel_required_subgroup_size")) {
         size_t sizes[8], n_bytes = 0;
-        if (cl.GetDeviceInfo(device, QUERY_INTEL_SUB_GROUP_SIZES, sizeof sizes, sizes, &n_bytes) != CL_SUCCESS)
+        if (cl.GetDeviceInfo(device, QUERY_INTEL_SUB_GROUP_SIZES, sizeof sizes, sizes, &n_bytes) !=
+            CL_SUCCESS)
             return;
         for (size_t i = 0; i < n_bytes / sizeof *sizes && r->subgroup_size < 16; i++)
             if (sizes[i] > r->subgroup_size && sizes[i] <= 128)
-                r->subgroup_size = (uint32_t)sizes[i]; /* 16 where it is to be had, else the widest */
+                r->subgroup_size =
+                    (uint32_t)sizes[i]; /* 16 where it is to be had, else the widest */
     }
 }
 
@@ -185,12 +185,14 @@ static void query_place(cl_device_id device, device_record *r)
 {
     size_t n = 0;
     if (has_extension(r, "cl_khr_device_uuid"))
-        r->has_uuid = cl.GetDeviceInfo(device, QUERY_KHR_UUID, sizeof r->uuid, r->uuid, &n) == CL_SUCCESS &&
-                      n == sizeof r->uuid;
+        r->has_uuid =
+            cl.GetDeviceInfo(device, QUERY_KHR_UUID, sizeof r->uuid, r->uuid, &n) == CL_SUCCESS &&
+            n == sizeof r->uuid;
     uint32_t pci[4];
     unsigned char topology[24];
     if (has_extension(r, "cl_khr_pci_bus_info") &&
-        cl.GetDeviceInfo(device, QUERY_KHR_PCI_BUS_INFO, sizeof pci, pci, &n) == CL_SUCCESS && n == sizeof pci) {
+        cl.GetDeviceInfo(device, QUERY_KHR_PCI_BUS_INFO, sizeof pci, pci, &n) == CL_SUCCESS &&
+        n == sizeof pci) {
         r->pci_domain = pci[0];
         r->pci_bus = pci[1];
         r->pci_device = pci[2];
@@ -204,7 +206,8 @@ static void query_place(cl_device_id device, device_record *r)
         r->pci_function = slot & 7;
         r->has_pci = r->pci_bus != 0 || slot != 0;
     } else if (has_extension(r, "cl_amd_device_attribute_query") &&
-               cl.GetDeviceInfo(device, QUERY_AMD_TOPOLOGY, sizeof topology, topology, &n) == CL_SUCCESS &&
+               cl.GetDeviceInfo(device, QUERY_AMD_TOPOLOGY, sizeof topology, topology, &n) ==
+                   CL_SUCCESS &&
                n == sizeof topology && topology[0] == 1) {
         r->pci_bus = topology[21];
         r->pci_device = topology[22];

@@ -17,8 +17,7 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
         return NULL;
     }
     HMODULE library = LoadLibraryA(name);
-    if (!library)
-        snprintf(why, DYNLIB_WHY_BYTES, "'%s': Windows error %lu", name, GetLastError());
+    if (!library) snprintf(why, DYNLIB_WHY_BYTES, "'%s': Windows error %lu", name, GetLastError());
     return library;
 }
 
@@ -32,8 +31,7 @@ static void *address_of(void *library, const char *name)
 
 void dynlib_close(void *library)
 {
-    if (library)
-        FreeLibrary((HMODULE)library);
+    if (library) FreeLibrary((HMODULE)library);
 }
 
 #else
@@ -49,23 +47,19 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
     return library;
 }
 
-static void *address_of(void *library, const char *name)
-{
-    return dlsym(library, name);
-}
+static void *address_of(void *library, const char *name) { return dlsym(library, name); }
 
 void dynlib_close(void *library)
 {
-    if (library)
-        (void)dlclose(library);
+    if (library) (void)dlclose(library);
 }
 #endif
 
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes)
 {
     void *address = address_of(library, name);
-    if (!address || function_bytes != sizeof address)
-        return false;
-    memcpy(out_function, &address, sizeof address); /* C has no cast from data to function pointers */
+    if (!address || function_bytes != sizeof address) return false;
+    memcpy(out_function, &address,
+           sizeof address); /* C has no cast from data to function pointers */
     return true;
 }

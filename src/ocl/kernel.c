@@ -15,8 +15,7 @@ clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel *
     *out_kernel = NULL;
     CLG_TRY(program_get(c, ref, &p));
     ocl_kernel *k = memory_zalloc(1, sizeof *k);
-    if (!k)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!k) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     k->context = ocl_context_retain(c);
     k->program = p;
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -37,10 +36,8 @@ clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel *
 
 void ocl_kernel_free(ocl_kernel *k)
 {
-    if (!k)
-        return;
-    if (k->handle)
-        (void)cl.ReleaseKernel(k->handle);
+    if (!k) return;
+    if (k->handle) (void)cl.ReleaseKernel(k->handle);
     memory_free(k->entry);
     ocl_context_free(k->context);
     memory_free(k);
@@ -49,11 +46,10 @@ void ocl_kernel_free(ocl_kernel *k)
 static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
 {
     cl_int code = cl.SetKernelArg(k->handle, index, size_bytes, data);
-    if (code == CL_SUCCESS)
-        return CLG_OK;
+    if (code == CL_SUCCESS) return CLG_OK;
     return error_prefix(cl_check(code, "clSetKernelArg", context_record(k->context)->name),
-                        "argument %u (%zu bytes) of kernel '%s' of '%s'", (unsigned)index, size_bytes, k->entry,
-                        k->program->name);
+                        "argument %u (%zu bytes) of kernel '%s' of '%s'", (unsigned)index,
+                        size_bytes, k->entry, k->program->name);
 }
 
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b)
@@ -78,8 +74,7 @@ void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, co
         }
         form[4] |= (uint64_t)(local == NULL) << 3;
     }
-    if (memcmp(form, k->last_form, sizeof form) == 0)
-        return;
+    if (memcmp(form, k->last_form, sizeof form) == 0) return;
     memcpy(k->last_form, form, sizeof form);
     program_note_form(k->context, k->program, hash_bytes(form, sizeof form, hash_string(k->entry)));
 }

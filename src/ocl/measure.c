@@ -22,26 +22,26 @@ typedef struct bench {
     bool slow; /* a simulator or rasteriser: less of everything */
 } bench;
 
-static uint64_t at_most(uint64_t value, uint64_t limit)
-{
-    return value < limit ? value : limit;
-}
+static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
 
 /* One width for all kernels of a type: one program to compile. */
 static unsigned lanes_of(const device_caps *caps)
 {
-    return caps->kernel_class == CLG_KERNELS_WIDE && caps->vector_width > 4 ? caps->vector_width : 4;
+    return caps->kernel_class == CLG_KERNELS_WIDE && caps->vector_width > 4 ? caps->vector_width
+                                                                            : 4;
 }
 
 static clg_status make_kernel(const bench *b, const char *entry, int dtype, ocl_kernel **out_kernel)
 {
     char prelude[64];
-    snprintf(prelude, sizeof prelude, "#define P_T %d\n#define P_VEC %u\n", dtype, lanes_of(context_caps(b->context)));
+    snprintf(prelude, sizeof prelude, "#define P_T %d\n#define P_VEC %u\n", dtype,
+             lanes_of(context_caps(b->context)));
     const kernel_ref ref = {.source = "measure", .entry = entry, .prelude = prelude};
     return ocl_kernel_create(b->context, &ref, out_kernel);
 }
 
-static clg_status time_launch(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local, double *out_ns)
+static clg_status time_launch(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
+                              double *out_ns)
 {
     const uint64_t start = time_now_ns();
     CLG_TRY(ocl_queue_launch(b->queue, k, 1, &global, &local));
@@ -51,15 +51,15 @@ static clg_status time_launch(const bench *b, ocl_kernel *k, uint64_t global, ui
 }
 
 /* The shortest of some launches, after one that may compile. */
-static clg_status time_best(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local, double *out_ns)
+static clg_status time_best(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
+                            double *out_ns)
 {
     double ns;
     CLG_TRY(time_launch(b, k, global, local, &ns));
     CLG_TRY(time_launch(b, k, global, local, out_ns));
     for (int i = 1; i < (b->slow ? 2 : N_TRIES); i++) {
         CLG_TRY(time_launch(b, k, global, local, &ns));
-        if (ns < *out_ns)
-            *out_ns = ns;
+        if (ns < *out_ns) *out_ns = ns;
     }
     return CLG_OK;
 }
@@ -72,7 +72,8 @@ static clg_status set_turns(ocl_kernel *k, int32_t n_turns)
 }
 
 /* Enough turns to last TARGET_NS. */
-static clg_status find_turns(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local, int32_t *out_turns)
+static clg_status find_turns(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
+                             int32_t *out_turns)
 {
     double ns = 0.0;
     int32_t turns = 16;
@@ -81,8 +82,7 @@ static clg_status find_turns(const bench *b, ocl_kernel *k, uint64_t global, uin
     for (;;) {
         CLG_TRY(set_turns(k, turns));
         CLG_TRY(time_launch(b, k, global, local, &ns));
-        if (ns > TARGET_NS / 4 || turns > (1 << 24))
-            break;
+        if (ns > TARGET_NS / 4 || turns > (1 << 24)) break;
         turns *= 4;
     }
     *out_turns = (int32_t)(turns * (ns < TARGET_NS ? TARGET_NS / ns : 1.0));
@@ -146,7 +146,8 @@ static clg_status measure_copy(const bench *b, size_t size_bytes, double *out_gb
     CLG_TRY_GOTO(ocl_kernel_set_bytes(k, 3, sizeof s.step, &s.step), out);
     CLG_TRY_GOTO(ocl_kernel_set_bytes(k, 4, sizeof s.n, &s.n), out);
     CLG_TRY_GOTO(time_best(b, k, s.global, s.local, &ns), out);
-    *out_gbytes_per_s = 8.0 * lanes_of(context_caps(b->context)) * (double)s.n * (double)s.global / ns;
+    *out_gbytes_per_s =
+        8.0 * lanes_of(context_caps(b->context)) * (double)s.n * (double)s.global / ns;
 out:
     ocl_kernel_free(k);
     return status;
@@ -156,15 +157,15 @@ static clg_status measure_transfers(const bench *b, size_t size_bytes, ocl_measu
 {
     double up_ns = 1e300, down_ns = 1e300;
     char *data = memory_zalloc(size_bytes, 1);
-    if (!data)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CLG_OK;
     for (int i = 0; i < (b->slow ? 2 : N_TRIES) && status == CLG_OK; i++) {
         const uint64_t start = time_now_ns();
         CLG_TRY_GOTO(ocl_queue_write(b->queue, b->x, 0, data, size_bytes, true), failed);
         const uint64_t middle = time_now_ns();
         CLG_TRY_GOTO(ocl_queue_read(b->queue, b->x, 0, data, size_bytes, true), failed);
-        const double up = (double)(middle - start) + 1.0, down = (double)(time_now_ns() - middle) + 1.0;
+        const double up = (double)(middle - start) + 1.0,
+                     down = (double)(time_now_ns() - middle) + 1.0;
         up_ns = up < up_ns ? up : up_ns;
         down_ns = down < down_ns ? down : down_ns;
     }
@@ -183,11 +184,9 @@ static clg_status measure_launch(const bench *b, double *out_us)
     clg_status status = ocl_kernel_set_buffer(k, 0, b->y);
     for (int i = 0; i < (b->slow ? 4 : 64) && status == CLG_OK; i++) {
         status = time_launch(b, k, 1, 1, &ns);
-        if (status == CLG_OK && i > 0 && ns < best_ns)
-            best_ns = ns;
+        if (status == CLG_OK && i > 0 && ns < best_ns) best_ns = ns;
     }
-    if (status == CLG_OK)
-        *out_us = best_ns / 1000.0;
+    if (status == CLG_OK) *out_us = best_ns / 1000.0;
     ocl_kernel_free(k);
     return status;
 }
@@ -199,13 +198,10 @@ static size_t copy_size(const ocl_context *c, bool slow)
 {
     const device_record *r = context_record(c);
     uint64_t size = slow ? (uint64_t)4 << 20 : 4 * r->cache_bytes;
-    if (!slow && size < ((uint64_t)64 << 20))
-        size = (uint64_t)64 << 20;
+    if (!slow && size < ((uint64_t)64 << 20)) size = (uint64_t)64 << 20;
     size = at_most(size, COPY_MAX_BYTES);
-    if (r->max_alloc_bytes > 0)
-        size = at_most(size, r->max_alloc_bytes);
-    if (r->global_mem_bytes > 0)
-        size = at_most(size, r->global_mem_bytes / 8);
+    if (r->max_alloc_bytes > 0) size = at_most(size, r->max_alloc_bytes);
+    if (r->global_mem_bytes > 0) size = at_most(size, r->global_mem_bytes / 8);
     size = size / 16 * 16;
     return size < 1048576 ? 1048576 : (size_t)size;
 }
@@ -224,8 +220,7 @@ static clg_status measure_all(bench *b, ocl_measurement *out)
     CLG_TRY(measure_transfers(b, n_copy < TRANSFER_BYTES ? n_copy : TRANSFER_BYTES, out));
     CLG_TRY(ocl_queue_write(b->queue, b->x, 0, factors, sizeof factors, true));
     CLG_TRY(measure_arithmetic(b, 1, &out->fp32_gflops));
-    if (context_caps(b->context)->fp16)
-        CLG_TRY(measure_arithmetic(b, 10, &out->fp16_gflops));
+    if (context_caps(b->context)->fp16) CLG_TRY(measure_arithmetic(b, 10, &out->fp16_gflops));
     return measure_launch(b, &out->launch_us);
 }
 
@@ -237,7 +232,6 @@ clg_status ocl_measure(ocl_context *c, ocl_measurement *out_measurement)
     ocl_queue_free(b.queue);
     ocl_buffer_free(b.x);
     ocl_buffer_free(b.y);
-    if (status != CLG_OK)
-        *out_measurement = (ocl_measurement){0};
+    if (status != CLG_OK) *out_measurement = (ocl_measurement){0};
     return status;
 }

@@ -25,13 +25,14 @@ clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, si
 typedef struct ocl_context ocl_context;
 
 typedef struct ocl_context_options {
-    const char *cache_dir;   /* NULL: default folder; "": memory only */
-    uint32_t cpu_threads;    /* 0: all */
-    bool profiling;          /* queues keep time stamps */
+    const char *cache_dir; /* NULL: default folder; "": memory only */
+    uint32_t cpu_threads;  /* 0: all */
+    bool profiling;        /* queues keep time stamps */
 } ocl_context_options;
 
 /* A context on records[index] of ocl_enumerate; proves capabilities (remembered in the store). */
-clg_status ocl_context_create(size_t device_index, const ocl_context_options *options, ocl_context **out_context);
+clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
+                              ocl_context **out_context);
 /* Over the caller's cl_context and cl_device_id (and cl_command_queue, may be NULL: then used by the first
  * queue created), which are retained. */
 clg_status ocl_context_wrap(void *cl_context, void *cl_device_id, void *cl_command_queue,
@@ -40,19 +41,20 @@ ocl_context *ocl_context_retain(ocl_context *c);
 void ocl_context_free(ocl_context *c);
 const device_caps *ocl_context_caps(const ocl_context *c);
 const device_record *ocl_context_record(const ocl_context *c);
-void *ocl_context_handle(const ocl_context *c);  /* cl_context */
+void *ocl_context_handle(const ocl_context *c);        /* cl_context */
 void *ocl_context_device_handle(const ocl_context *c); /* cl_device_id */
 
 /* Small facts that hold for this platform, device, driver and library version, kept in the store: verdicts of
  * self-tests, results of tuning. name says which fact and in which version; what is a line for listings.
  * recall: false when nothing is known; *out_data by memory_free. remember: what goes wrong is logged. */
 bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_t *out_size_bytes);
-void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data, size_t size_bytes);
+void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
+                          size_t size_bytes);
 
 /* What a context has done so far; for tests, `cltool` and bench. */
 typedef struct ocl_counters {
-    uint64_t programs_compiled;   /* by the driver, from source */
-    uint64_t programs_loaded;     /* from the store on disk */
+    uint64_t programs_compiled; /* by the driver, from source */
+    uint64_t programs_loaded;   /* from the store on disk */
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* on the device, by this context */
 } ocl_counters;
@@ -68,7 +70,8 @@ typedef enum ocl_buffer_flags {
 } ocl_buffer_flags;
 
 /* size 0 makes a buffer of a few bytes. OUT_OF_DEVICE_MEMORY says how much of what. */
-clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags, ocl_buffer **out_buffer);
+clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags,
+                             ocl_buffer **out_buffer);
 /* Around a cl_mem of the caller's, retained. */
 clg_status ocl_buffer_wrap(ocl_context *c, void *cl_mem, ocl_buffer **out_buffer);
 ocl_buffer *ocl_buffer_retain(ocl_buffer *b);
@@ -83,16 +86,21 @@ typedef struct ocl_queue ocl_queue; /* in order */
 clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue);
 /* Never the caller's queue and never with time stamps: for work beside runs. */
 clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue);
-void ocl_queue_free(ocl_queue *q); /* waits for what is under way */
+void ocl_queue_free(ocl_queue *q);          /* waits for what is under way */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
 ocl_context *ocl_queue_context(const ocl_queue *q);
 /* blocking false: the host memory must stay until ocl_queue_finish. */
-clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data, size_t size_bytes, bool blocking);
-clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data, size_t size_bytes, bool blocking);
-clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, ocl_buffer *to, size_t to_offset, size_t size_bytes);
-clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes, const void *pattern, size_t pattern_bytes);
+clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data,
+                           size_t size_bytes, bool blocking);
+clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data,
+                          size_t size_bytes, bool blocking);
+clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, ocl_buffer *to,
+                          size_t to_offset, size_t size_bytes);
+clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
+                          const void *pattern, size_t pattern_bytes);
 /* Blocking maps; unmap is enqueued. write_only discards the old content. */
-clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes, bool write_only, void **out_data);
+clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
+                         bool write_only, void **out_data);
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
@@ -113,11 +121,17 @@ void ocl_kernel_free(ocl_kernel *k);
 /* Builds the programs of several refs, in parallel where the driver allows. progress may be NULL. */
 clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user);
-/* Writes binaries of programs compiled since into the store; called at the end of a first run. Errors are
- * logged, not returned: a store is only a convenience. */
+/* Writes binaries of programs that ran in a way that the store does not know yet; after a finish, because drivers
+ * compile as late as that. Errors are logged, not returned, and leave the thread's last error alone: a store is
+ * only a convenience. The end of a context stores as well.
+ * On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So preparing stores at
+ * once, and runs call the second function: it stores when nothing new was met since its last call, that is after
+ * the second run, and the first answer does not wait. */
 void ocl_programs_store(ocl_context *c);
+void ocl_programs_store_when_settled(ocl_context *c);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
-clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data); /* data NULL: local memory */
+clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
+                                const void *data); /* data NULL: local memory */
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local /* NULL or zeros: the driver chooses */);
 
@@ -147,13 +161,14 @@ typedef struct ocl_sample {
     uint64_t queued_ns, start_ns, end_ns; /* the device's clock */
 } ocl_sample;
 void ocl_queue_set_tag(ocl_queue *q, uint32_t tag);
-clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples, size_t *out_n); /* memory_free */
+clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples,
+                                  size_t *out_n); /* memory_free */
 
 /* ---- the store on disk ---------------------------------------------------------------------------------------- */
 
 typedef struct ocl_store_entry {
-    char *name;      /* file name */
-    char *what;      /* device and kernel it holds */
+    char *name; /* file name */
+    char *what; /* device and kernel it holds */
     uint64_t size_bytes;
     int64_t used_ns;
 } ocl_store_entry;
@@ -169,9 +184,9 @@ clg_status ocl_store_unpack(const char *cache_dir, const char *file, size_t *out
 /* ---- measuring and diagnosing a device -------------------------------------------------------------------------- */
 
 typedef struct ocl_measurement {
-    double fp32_gflops, fp16_gflops;  /* 0: not measured */
+    double fp32_gflops, fp16_gflops; /* 0: not measured */
     double memory_gbytes_per_s, upload_gbytes_per_s, download_gbytes_per_s;
-    double launch_us;                 /* enqueue and wait for an empty kernel */
+    double launch_us; /* enqueue and wait for an empty kernel */
 } ocl_measurement;
 clg_status ocl_measure(ocl_context *c, ocl_measurement *out_measurement);
 /* What is in the way of OpenCL on this machine: ICD files and their load errors, GPUs that the system shows without a

@@ -18,23 +18,26 @@ static clg_status list_platforms(cl_platform_id *platforms, cl_uint *out_n)
     CLG_TRY(cl_api_load());
     cl_int code = cl.GetPlatformIDs(MAX_PLATFORMS, platforms, out_n);
     if (code == CL_SUCCESS && *out_n > 0) {
-        if (*out_n > MAX_PLATFORMS)
-            *out_n = MAX_PLATFORMS;
+        if (*out_n > MAX_PLATFORMS) *out_n = MAX_PLATFORMS;
         return CLG_OK;
     }
     *out_n = 0;
-    if (code == CL_OUT_OF_HOST_MEMORY)
-        return cl_check(code, "clGetPlatformIDs", NULL);
-    clg_status status = error_set(CLG_ERROR_NO_OPENCL, "there is no OpenCL platform on this machine: %s",
-                                  code == CL_SUCCESS ? "the loader found no driver" : cl_error_name(code));
-    error_hint("install a driver; on Debian and Ubuntu 'pocl-opencl-icd' serves any CPU, and GPUs have packages of "
-               "their own. A container also needs the driver's .icd file in /etc/OpenCL/vendors: for NVIDIA "
-               "a file there with the line 'libnvidia-opencl.so.1'. 'cltool devices --diagnose' tells more");
+    if (code == CL_OUT_OF_HOST_MEMORY) return cl_check(code, "clGetPlatformIDs", NULL);
+    clg_status status =
+        error_set(CLG_ERROR_NO_OPENCL, "there is no OpenCL platform on this machine: %s",
+                  code == CL_SUCCESS ? "the loader found no driver" : cl_error_name(code));
+    error_hint("install a driver; on Debian and Ubuntu 'pocl-opencl-icd' serves any CPU, and GPUs "
+               "have packages of "
+               "their own. A container also needs the driver's .icd file in /etc/OpenCL/vendors: "
+               "for NVIDIA "
+               "a file there with the line 'libnvidia-opencl.so.1'. 'cltool devices --diagnose' "
+               "tells more");
     return status;
 }
 
 /* Grows the machine by the devices of one platform. */
-static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id platform, int platform_index)
+static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id platform,
+                               int platform_index)
 {
     cl_device_id devices[MAX_DEVICES];
     cl_uint n = 0;
@@ -42,10 +45,8 @@ static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id pl
     if (code != CL_SUCCESS && code != CL_DEVICE_NOT_FOUND)
         log_write(CLG_LOG_WARNING, "OpenCL platform %d is passed by: clGetDeviceIDs gave %s (%d)",
                   platform_index, cl_error_name(code), (int)code);
-    if (code != CL_SUCCESS)
-        return CLG_OK;
-    if (n > MAX_DEVICES)
-        n = MAX_DEVICES;
+    if (code != CL_SUCCESS) return CLG_OK;
+    if (n > MAX_DEVICES) n = MAX_DEVICES;
     CLG_TRY(MEMORY_RESERVE(m->records, capacities[0], m->n + n));
     CLG_TRY(MEMORY_RESERVE(m->devices, capacities[1], m->n + n));
     for (cl_uint i = 0; i < n; i++) {
@@ -69,8 +70,7 @@ clg_status machine_list(machine *out_machine)
         status = add_platform(out_machine, capacities, platforms[i], (int)i);
     if (status == CLG_OK)
         status = caps_derive(out_machine->records, out_machine->n, &out_machine->caps);
-    if (status != CLG_OK)
-        machine_deinit(out_machine);
+    if (status != CLG_OK) machine_deinit(out_machine);
     return status;
 }
 
@@ -78,7 +78,8 @@ clg_status machine_of_device(cl_device_id device, machine *out_machine)
 {
     cl_platform_id platform = NULL;
     *out_machine = (machine){0};
-    CLG_TRY(CL_DO(NULL, GetDeviceInfo, (device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL)));
+    CLG_TRY(
+        CL_DO(NULL, GetDeviceInfo, (device, CL_DEVICE_PLATFORM, sizeof platform, &platform, NULL)));
     out_machine->records = memory_zalloc(1, sizeof *out_machine->records);
     out_machine->devices = memory_zalloc(1, sizeof *out_machine->devices);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -87,17 +88,14 @@ clg_status machine_of_device(cl_device_id device, machine *out_machine)
         out_machine->devices[0] = device;
         status = device_query(platform, device, out_machine->records);
     }
-    if (status == CLG_OK)
-        status = caps_derive(out_machine->records, 1, &out_machine->caps);
-    if (status != CLG_OK)
-        machine_deinit(out_machine);
+    if (status == CLG_OK) status = caps_derive(out_machine->records, 1, &out_machine->caps);
+    if (status != CLG_OK) machine_deinit(out_machine);
     return status;
 }
 
 void machine_deinit(machine *m)
 {
-    if (m->caps)
-        device_caps_free(m->caps, m->n);
+    if (m->caps) device_caps_free(m->caps, m->n);
     device_records_free(m->records, m->n);
     memory_free(m->devices);
     *m = (machine){0};

@@ -16,7 +16,14 @@
 
 #define N_VALUES 16
 
-typedef enum proof { PROOF_FP16 = 1, PROOF_FP64, PROOF_SUBGROUPS, PROOF_DOT, PROOF_DOT_PTX, PROOF_END } proof;
+typedef enum proof {
+    PROOF_FP16 = 1,
+    PROOF_FP64,
+    PROOF_SUBGROUPS,
+    PROOF_DOT,
+    PROOF_DOT_PTX,
+    PROOF_END
+} proof;
 
 typedef struct proof_row {
     const char *name;
@@ -43,10 +50,8 @@ static bool announces_all(platform_family family)
     case PLATFORM_INTEL_CPU:
     case PLATFORM_INTEL_GPU:
     case PLATFORM_INTEL_FPGA:
-    case PLATFORM_APPLE:
-        return true;
-    default:
-        return false;
+    case PLATFORM_APPLE: return true;
+    default: return false;
     }
 }
 
@@ -54,8 +59,7 @@ static bool is_worth_trying(const ocl_context *c, proof which)
 {
     const proof_row *row = &proofs[which];
     const platform_family family = context_caps(c)->family;
-    if (row->only_on != PLATFORM_OTHER)
-        return row->only_on == family;
+    if (row->only_on != PLATFORM_OTHER) return row->only_on == family;
     const char *at = strstr(context_record(c)->extensions, row->extension);
     const char end = at ? at[strlen(row->extension)] : 'x';
     return end == ' ' || end == '\0' || !announces_all(family);
@@ -63,10 +67,7 @@ static bool is_worth_trying(const ocl_context *c, proof which)
 
 /* ---- one proof --------------------------------------------------------------------------------------------- */
 
-static float input_of(proof which, int i)
-{
-    return which == PROOF_SUBGROUPS ? 3.0f : (float)i;
-}
+static float input_of(proof which, int i) { return which == PROOF_SUBGROUPS ? 3.0f : (float)i; }
 
 static float expected_of(proof which, int i)
 {
@@ -75,13 +76,10 @@ static float expected_of(proof which, int i)
         const int sum = 2048 + i * i, even = sum & ~1;
         return (float)(sum == even ? sum : (even & 2) ? even + 2 : even);
     }
-    case PROOF_SUBGROUPS:
-        return 3.0f;
+    case PROOF_SUBGROUPS: return 3.0f;
     case PROOF_DOT:
-    case PROOF_DOT_PTX: /* (i, -1, 2, 3) . (1, i, -3, 4) + x */
-        return (float)(i - i - 6 + 12 + i);
-    default:
-        return (float)i;
+    case PROOF_DOT_PTX: /* (i, -1, 2, 3) . (1, i, -3, 4) + x */ return (float)(i - i - 6 + 12 + i);
+    default: return (float)i;
     }
 }
 
@@ -95,10 +93,8 @@ typedef struct stage {
 static void clear(stage *s)
 {
     ocl_queue_free(s->queue); /* waits */
-    if (s->kernel)
-        (void)cl.ReleaseKernel(s->kernel);
-    if (s->program)
-        (void)cl.ReleaseProgram(s->program);
+    if (s->kernel) (void)cl.ReleaseKernel(s->kernel);
+    if (s->program) (void)cl.ReleaseProgram(s->program);
     ocl_buffer_free(s->x);
     ocl_buffer_free(s->y);
 }
@@ -111,7 +107,8 @@ static clg_status build(ocl_context *c, proof which, stage *s)
     snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n", (int)which);
     const kernel_ref ref = {.source = "probe", .entry = "probe", .prelude = prelude};
     CLG_TRY(program_text(&ref, &source));
-    clg_status status = program_compile(c, "probe", text_data(&source), source.size_bytes, true, &s->program);
+    clg_status status =
+        program_compile(c, "probe", text_data(&source), source.size_bytes, true, &s->program);
     text_deinit(&source);
     CLG_TRY(status);
     s->kernel = cl.CreateKernel(s->program, "probe", &code);
@@ -121,8 +118,7 @@ static clg_status build(ocl_context *c, proof which, stage *s)
 static clg_status run(ocl_context *c, proof which, stage *s, float *y)
 {
     const size_t n_bytes = N_VALUES * sizeof *y, n_items = N_VALUES;
-    for (int i = 0; i < N_VALUES; i++)
-        y[i] = input_of(which, i);
+    for (int i = 0; i < N_VALUES; i++) y[i] = input_of(which, i);
     CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->x));
     CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->y));
     CLG_TRY(ocl_queue_create_own(c, &s->queue));
@@ -142,16 +138,17 @@ static clg_status prove(ocl_context *c, proof which, bool *out_proved)
     float y[N_VALUES];
     *out_proved = false;
     clg_status status = build(c, which, &s);
-    if (status == CLG_OK)
-        status = run(c, which, &s, y);
+    if (status == CLG_OK) status = run(c, which, &s, y);
     clear(&s);
     if (status == CLG_OK) {
         *out_proved = true;
         for (int i = 0; i < N_VALUES; i++)
             *out_proved = *out_proved && y[i] == expected_of(which, i);
     }
-    log_write(CLG_LOG_DEBUG, "'%s' %s %s", context_record(c)->name, *out_proved ? "has" : "lacks", proofs[which].name);
-    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK : status;
+    log_write(CLG_LOG_DEBUG, "'%s' %s %s", context_record(c)->name, *out_proved ? "has" : "lacks",
+              proofs[which].name);
+    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK
+                                                                                      : status;
 }
 
 /* ---- all of them ------------------------------------------------------------------------------------------- */
@@ -164,8 +161,7 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     char *known;
     size_t n_bytes;
     if (ocl_context_recall(c, VERDICTS, &known, &n_bytes)) {
-        if (n_bytes == sizeof proved)
-            memcpy(proved, known, sizeof proved);
+        if (n_bytes == sizeof proved) memcpy(proved, known, sizeof proved);
         memory_free(known);
     } else {
         n_bytes = 0;
@@ -173,8 +169,7 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     if (n_bytes != sizeof proved) {
         for (int which = PROOF_FP16; which < PROOF_END; which++) {
             bool yes = false;
-            if (is_worth_trying(c, (proof)which))
-                CLG_TRY(prove(c, (proof)which, &yes));
+            if (is_worth_trying(c, (proof)which)) CLG_TRY(prove(c, (proof)which, &yes));
             proved[which] = yes;
         }
         ocl_context_remember(c, VERDICTS, "what the device can do", proved, sizeof proved);

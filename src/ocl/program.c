@@ -14,6 +14,8 @@
 
 /* Kernels of one program in one launch form each; more than this are not remembered. */
 #define MAX_FORMS 256
+/* The form of a program that was compiled and not launched yet. */
+#define FORM_COMPILED 0
 
 clg_status program_table_init(program_table *t)
 {
@@ -21,8 +23,7 @@ clg_status program_table_init(program_table *t)
     clg_status status = mutex_init(&t->storing);
     if (status == CLG_OK) {
         status = condition_init(&t->changed);
-        if (status == CLG_OK)
-            return CLG_OK;
+        if (status == CLG_OK) return CLG_OK;
         mutex_deinit(&t->storing);
     }
     mutex_deinit(&t->lock);
@@ -33,8 +34,7 @@ void program_table_deinit(program_table *t)
 {
     for (size_t i = 0; i < t->n; i++) {
         program *p = t->items[i];
-        if (p->handle)
-            (void)cl.ReleaseProgram(p->handle);
+        if (p->handle) (void)cl.ReleaseProgram(p->handle);
         memory_free(p->forms);
         memory_free(p->source);
         memory_free(p->name);
@@ -49,10 +49,7 @@ void program_table_deinit(program_table *t)
 
 /* ---- in the store: the number of launch forms, the forms, the binary ------------------------------------- */
 
-static size_t prefix_size(size_t n_forms)
-{
-    return (1 + n_forms) * sizeof(uint64_t);
-}
+static size_t prefix_size(size_t n_forms) { return (1 + n_forms) * sizeof(uint64_t); }
 
 /* False when the store has no usable entry: then p is as it was. */
 static bool load(ocl_context *c, program *p, const char *entry)
@@ -63,19 +60,21 @@ static bool load(ocl_context *c, program *p, const char *entry)
         return false;
     uint64_t n_forms = 0;
     bool loaded = false;
-    if (n_bytes >= sizeof n_forms)
-        memcpy(&n_forms, data, sizeof n_forms);
-    if (n_bytes > sizeof n_forms && n_forms <= MAX_FORMS && n_bytes > prefix_size((size_t)n_forms) &&
+    if (n_bytes >= sizeof n_forms) memcpy(&n_forms, data, sizeof n_forms);
+    if (n_bytes > sizeof n_forms && n_forms <= MAX_FORMS &&
+        n_bytes > prefix_size((size_t)n_forms) &&
         MEMORY_RESERVE(p->forms, p->forms_capacity, (size_t)n_forms + 1) == CLG_OK) {
         const size_t prefix = prefix_size((size_t)n_forms);
-        loaded = program_from_binary(c, p->name, entry, data + prefix, n_bytes - prefix, &p->handle) == CLG_OK;
+        loaded = program_from_binary(c, p->name, entry, data + prefix, n_bytes - prefix,
+                                     &p->handle) == CLG_OK;
         if (loaded) {
             memcpy(p->forms, data + sizeof n_forms, (size_t)n_forms * sizeof *p->forms);
             p->n_forms = p->n_stored_forms = (size_t)n_forms;
             p->is_frozen = true;
         } else {
-            log_write(CLG_LOG_INFO, "kernel '%s': the driver refuses the stored binary, compiling anew: %s", p->name,
-                      error_text());
+            log_write(CLG_LOG_INFO,
+                      "kernel '%s': the driver refuses the stored binary, compiling anew: %s",
+                      p->name, error_text());
         }
     }
     memory_free(data);
@@ -83,15 +82,16 @@ static bool load(ocl_context *c, program *p, const char *entry)
 }
 
 /* The binary with all forms launched so far, behind prefix_bytes. */
-static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data, size_t *out_n_bytes)
+static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data,
+                              size_t *out_n_bytes)
 {
     cl_program fresh = NULL;
     *out_data = NULL;
     if (p->is_frozen && p->source)
         CLG_TRY(program_compile(c, p->name, p->source, p->source_bytes, true, &fresh));
-    clg_status status = program_binary(c, fresh ? fresh : p->handle, prefix_bytes, out_data, out_n_bytes);
-    if (fresh)
-        (void)cl.ReleaseProgram(fresh);
+    clg_status status =
+        program_binary(c, fresh ? fresh : p->handle, prefix_bytes, out_data, out_n_bytes);
+    if (fresh) (void)cl.ReleaseProgram(fresh);
     p->is_frozen = true;
     return status;
 }
@@ -123,46 +123,63 @@ static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *
     mutex_lock(&c->programs.lock);
     bool is_new = p->handle && !p->building && p->n_forms > p->n_stored_forms;
     *out_n = p->n_forms;
-    if (is_new)
-        memcpy(forms, p->forms, p->n_forms * sizeof *forms);
+    if (is_new) memcpy(forms, p->forms, p->n_forms * sizeof *forms);
     mutex_unlock(&c->programs.lock);
     return is_new;
+}
+
+static void store_program(ocl_context *c, program *p)
+{
+    uint64_t forms[MAX_FORMS];
+    size_t n_forms;
+    if (!take_new_forms(c, p, forms, &n_forms)) return;
+    if (save(c, p, forms, n_forms) != CLG_OK)
+        log_write(CLG_LOG_WARNING, "the program '%s' is not stored: %s", p->name, error_text());
+    mutex_lock(&c->programs.lock);
+    p->n_stored_forms = n_forms; /* after a failure too: once is enough */
+    mutex_unlock(&c->programs.lock);
 }
 
 void ocl_programs_store(ocl_context *c)
 {
     program_table *t = &c->programs;
-    uint64_t forms[MAX_FORMS];
-    if (context_has_quirk(c, QUIRK_NO_BINARIES) || !store_is_on_disk(c->store))
-        return;
+    error_record callers_error;
+    if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
+    if (context_has_quirk(c, QUIRK_NO_BINARIES) || !store_is_on_disk(c->store)) return;
+    error_save(CLG_OK, &callers_error);
     mutex_lock(&t->storing);
+    const size_t n_new_forms = atomic_load(&t->n_new_forms);
     mutex_lock(&t->lock);
     size_t n = t->n;
     mutex_unlock(&t->lock);
     for (size_t i = 0; i < n; i++) {
         mutex_lock(&t->lock);
-        program *p = t->items[i];
+        program *p = t->items[i]; /* the array may move, programs stay */
         mutex_unlock(&t->lock);
-        size_t n_forms;
-        if (!take_new_forms(c, p, forms, &n_forms))
-            continue;
-        if (save(c, p, forms, n_forms) != CLG_OK)
-            log_write(CLG_LOG_WARNING, "the program '%s' is not stored: %s", p->name, error_text());
-        mutex_lock(&t->lock);
-        p->n_stored_forms = n_forms; /* after a failure too: once is enough */
-        mutex_unlock(&t->lock);
+        store_program(c, p);
     }
+    atomic_store(&t->n_stored_forms, n_new_forms);
     mutex_unlock(&t->storing);
+    (void)error_restore(&callers_error);
+}
+
+void ocl_programs_store_when_settled(ocl_context *c)
+{
+    program_table *t = &c->programs;
+    const size_t n = atomic_load(&t->n_new_forms);
+    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_store(c);
 }
 
 void program_note_form(ocl_context *c, program *p, uint64_t form)
 {
     bool known = false;
     mutex_lock(&c->programs.lock);
-    for (size_t i = 0; i < p->n_forms && !known; i++)
-        known = p->forms[i] == form;
-    if (!known && p->n_forms < MAX_FORMS && MEMORY_RESERVE(p->forms, p->forms_capacity, p->n_forms + 1) == CLG_OK)
+    for (size_t i = 0; i < p->n_forms && !known; i++) known = p->forms[i] == form;
+    if (!known && p->n_forms < MAX_FORMS &&
+        MEMORY_RESERVE(p->forms, p->forms_capacity, p->n_forms + 1) == CLG_OK) {
         p->forms[p->n_forms++] = form;
+        atomic_fetch_add(&c->programs.n_new_forms, 1);
+    }
     mutex_unlock(&c->programs.lock);
 }
 
@@ -172,11 +189,11 @@ static clg_status add(program_table *t, hash128 key, const char *name, program *
 {
     CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
     program *p = memory_zalloc(1, sizeof *p);
-    if (!p)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     p->key = key;
     p->name = memory_strdup(name);
-    clg_status status = p->name ? map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status =
+        p->name ? map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) {
         memory_free(p->name);
         memory_free(p);
@@ -188,7 +205,8 @@ static clg_status add(program_table *t, hash128 key, const char *name, program *
 }
 
 /* Gives the program ready, or marked as being built by the caller (*out_build). */
-static clg_status find_or_claim(program_table *t, hash128 key, const char *name, program **out_program, bool *out_build)
+static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
+                                program **out_program, bool *out_build)
 {
     clg_status status = CLG_OK;
     program *p = NULL;
@@ -200,13 +218,11 @@ static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
             break;
         }
         p = t->items[at];
-        if (!p->building)
-            break;
+        if (!p->building) break;
         condition_wait(&t->changed, &t->lock);
     }
     *out_build = status == CLG_OK && !p->handle;
-    if (*out_build)
-        p->building = true;
+    if (*out_build) p->building = true;
     *out_program = p;
     mutex_unlock(&t->lock);
     return status;
@@ -215,8 +231,7 @@ static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
 /* Gives p its text where read_binary will want it. */
 static clg_status keep_source(const ocl_context *c, program *p, text *source)
 {
-    if (!context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || p->source)
-        return CLG_OK;
+    if (!context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || p->source) return CLG_OK;
     p->source_bytes = source->size_bytes;
     return text_take(source, &p->source);
 }
@@ -229,6 +244,7 @@ static clg_status build(ocl_context *c, program *p, const kernel_ref *ref, const
     }
     CLG_TRY(program_compile(c, p->name, text_data(source), source->size_bytes, false, &p->handle));
     count(&c->n_compiled, 1);
+    program_note_form(c, p, FORM_COMPILED);
     log_write(CLG_LOG_INFO, "compiled '%s' for '%s'", p->name, context_record(c)->name);
     return CLG_OK;
 }
@@ -244,15 +260,13 @@ clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_prog
     if (status == CLG_OK && must_build) {
         program *p = *out_program;
         status = build(c, p, ref, &source);
-        if (status == CLG_OK)
-            status = keep_source(c, p, &source);
+        if (status == CLG_OK) status = keep_source(c, p, &source);
         mutex_lock(&c->programs.lock);
         p->building = false; /* without a handle after a failure: the next to ask tries again */
         condition_broadcast(&c->programs.changed);
         mutex_unlock(&c->programs.lock);
     }
     text_deinit(&source);
-    if (status != CLG_OK)
-        *out_program = NULL;
+    if (status != CLG_OK) *out_program = NULL;
     return status;
 }

@@ -37,6 +37,9 @@ typedef struct program_table {
     program **items;
     size_t n, capacity;
     map index; /* key -> position in items */
+    /* Launch forms met that no binary in the store has; how many of them there were at the last storing, and at
+     * the last call of ocl_programs_store_when_settled. */
+    atomic_size_t n_new_forms, n_stored_forms, n_settled_forms;
 } program_table;
 
 clg_status program_table_init(program_table *t);

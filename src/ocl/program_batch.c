@@ -24,8 +24,7 @@ static bool take(batch *b, size_t *out_i)
 {
     mutex_lock(&b->lock);
     bool more = !b->stopped && b->next < b->n;
-    if (more)
-        *out_i = b->next++;
+    if (more) *out_i = b->next++;
     mutex_unlock(&b->lock);
     return more;
 }
@@ -35,8 +34,7 @@ static void done(batch *b, clg_status status)
     mutex_lock(&b->lock);
     b->n_done++;
     if (status != CLG_OK) {
-        if (b->failure.status == CLG_OK)
-            error_save(status, &b->failure);
+        if (b->failure.status == CLG_OK) error_save(status, &b->failure);
         b->stopped = true;
     }
     condition_broadcast(&b->changed);
@@ -103,20 +101,16 @@ static clg_status build_at_once(batch *b, clg_progress_callback progress, void *
         mutex_lock(&b->lock);
         b->n_running++;
         mutex_unlock(&b->lock);
-        if (thread_start(&threads[n_threads], work, b) == CLG_OK)
-            continue;
+        if (thread_start(&threads[n_threads], work, b) == CLG_OK) continue;
         mutex_lock(&b->lock);
         b->n_running--;
         mutex_unlock(&b->lock);
         break;
     }
-    if (n_threads == 0)
-        return build_in_turn(b, progress, user);
+    if (n_threads == 0) return build_in_turn(b, progress, user);
     bool finished = watch(b, progress, user);
-    for (size_t i = 0; i < n_threads; i++)
-        thread_join(threads[i]);
-    if (b->failure.status != CLG_OK)
-        return error_restore(&b->failure);
+    for (size_t i = 0; i < n_threads; i++) thread_join(threads[i]);
+    if (b->failure.status != CLG_OK) return error_restore(&b->failure);
     return finished ? CLG_OK : error_set(CLG_ERROR_CANCELLED, "compiling kernels was cancelled");
 }
 
@@ -131,8 +125,7 @@ clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, siz
                               clg_progress_callback progress, void *user)
 {
     batch *b = memory_zalloc(1, sizeof *b);
-    if (!b)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     b->context = c;
     b->refs = refs;
     b->n = n_refs;

@@ -20,24 +20,23 @@
 static char *read_build_log(const ocl_context *c, cl_program handle)
 {
     size_t n = 0;
-    if (cl.GetProgramBuildInfo(handle, c->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) != CL_SUCCESS || n == 0 ||
-        n > LOG_MAX_BYTES)
+    if (cl.GetProgramBuildInfo(handle, c->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &n) !=
+            CL_SUCCESS ||
+        n == 0 || n > LOG_MAX_BYTES)
         return NULL;
     char *log = memory_zalloc(n + 1, 1);
-    if (!log)
-        return NULL;
+    if (!log) return NULL;
     if (cl.GetProgramBuildInfo(handle, c->device, CL_PROGRAM_BUILD_LOG, n, log, NULL) != CL_SUCCESS)
         log[0] = '\0';
     size_t length = strlen(log);
-    while (length > 0 && strchr(" \t\r\n", log[length - 1]))
-        log[--length] = '\0';
-    if (length > 0)
-        return log;
+    while (length > 0 && strchr(" \t\r\n", log[length - 1])) log[--length] = '\0';
+    if (length > 0) return log;
     memory_free(log);
     return NULL;
 }
 
-static clg_status refused(const ocl_context *c, cl_program handle, const char *name, cl_int code, bool quiet)
+static clg_status refused(const ocl_context *c, cl_program handle, const char *name, cl_int code,
+                          bool quiet)
 {
     const char *device = context_record(c)->name;
     clg_log_level level = quiet ? CLG_LOG_DEBUG : CLG_LOG_ERROR;
@@ -46,9 +45,11 @@ static clg_status refused(const ocl_context *c, cl_program handle, const char *n
         log_write(level, "kernel '%s' on '%s': %s\n%s", name, device, cl_error_name(code), log);
     clg_status status = cl_check(code, "clBuildProgram", device);
     if (status == CLG_ERROR_KERNEL_BUILD) {
-        error_set(status, "kernel '%s' does not compile on '%s': %s (%d)%s%.*s", name, device, cl_error_name(code),
-                  (int)code, log ? ":\n" : "", LOG_IN_ERROR_BYTES, log ? log : "");
-        error_hint("the compiler's whole output is in the log; a newer driver may help, and a report to clgraph");
+        error_set(status, "kernel '%s' does not compile on '%s': %s (%d)%s%.*s", name, device,
+                  cl_error_name(code), (int)code, log ? ":\n" : "", LOG_IN_ERROR_BYTES,
+                  log ? log : "");
+        error_hint("the compiler's whole output is in the log; a newer driver may help, and a "
+                   "report to clgraph");
     } else {
         status = error_prefix(status, "kernel '%s'", name);
     }
@@ -59,12 +60,12 @@ static clg_status refused(const ocl_context *c, cl_program handle, const char *n
 static clg_status build(const ocl_context *c, cl_program handle, const char *name, bool quiet)
 {
     cl_int code = cl.BuildProgram(handle, 1, &c->device, PROGRAM_OPTIONS, NULL, NULL);
-    if (code != CL_SUCCESS)
-        return refused(c, handle, name, code, quiet);
+    if (code != CL_SUCCESS) return refused(c, handle, name, code, quiet);
     if (log_wants(CLG_LOG_DEBUG)) {
         char *log = read_build_log(c, handle);
         if (log)
-            log_write(CLG_LOG_DEBUG, "kernel '%s' on '%s':\n%s", name, context_record(c)->name, log);
+            log_write(CLG_LOG_DEBUG, "kernel '%s' on '%s':\n%s", name, context_record(c)->name,
+                      log);
         memory_free(log);
     }
     return CLG_OK;
@@ -72,8 +73,8 @@ static clg_status build(const ocl_context *c, cl_program handle, const char *nam
 
 /* ---- in ------------------------------------------------------------------------------------------------ */
 
-clg_status program_compile(ocl_context *c, const char *name, const char *source, size_t source_bytes, bool quiet,
-                           cl_program *out_program)
+clg_status program_compile(ocl_context *c, const char *name, const char *source,
+                           size_t source_bytes, bool quiet, cl_program *out_program)
 {
     cl_int code;
     *out_program = NULL;
@@ -88,25 +89,22 @@ clg_status program_compile(ocl_context *c, const char *name, const char *source,
     return CLG_OK;
 }
 
-clg_status program_from_binary(ocl_context *c, const char *name, const char *entry, const void *binary,
-                               size_t binary_bytes, cl_program *out_program)
+clg_status program_from_binary(ocl_context *c, const char *name, const char *entry,
+                               const void *binary, size_t binary_bytes, cl_program *out_program)
 {
     cl_int code, device_code = CL_SUCCESS;
     const unsigned char *bytes = binary;
     *out_program = NULL;
-    cl_program handle =
-        cl.CreateProgramWithBinary(c->handle, 1, &c->device, &binary_bytes, &bytes, &device_code, &code);
-    if (code == CL_SUCCESS && device_code != CL_SUCCESS)
-        code = device_code;
+    cl_program handle = cl.CreateProgramWithBinary(c->handle, 1, &c->device, &binary_bytes, &bytes,
+                                                   &device_code, &code);
+    if (code == CL_SUCCESS && device_code != CL_SUCCESS) code = device_code;
     clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(c)->name);
-    if (status == CLG_OK)
-        status = build(c, handle, name, true);
+    if (status == CLG_OK) status = build(c, handle, name, true);
     if (status == CLG_OK) {
         /* Some drivers look into a binary only now. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);
         status = cl_check(code, "clCreateKernel", context_record(c)->name);
-        if (status == CLG_OK)
-            (void)cl.ReleaseKernel(kernel);
+        if (status == CLG_OK) (void)cl.ReleaseKernel(kernel);
     }
     if (status == CLG_OK)
         *out_program = handle;
@@ -119,7 +117,8 @@ clg_status program_from_binary(ocl_context *c, const char *name, const char *ent
 
 /* Which of the program's devices is the context's. A caller's cl_context may have several; a part of a CPU is
  * the whole one here to some drivers. */
-static clg_status find_device(const ocl_context *c, cl_program handle, size_t *out_n, size_t *out_index)
+static clg_status find_device(const ocl_context *c, cl_program handle, size_t *out_n,
+                              size_t *out_index)
 {
     cl_device_id devices[MAX_DEVICES];
     size_t n_bytes = 0;
@@ -131,13 +130,12 @@ static clg_status find_device(const ocl_context *c, cl_program handle, size_t *o
             *out_index = i;
             return CLG_OK;
         }
-    if (*out_n == 1)
-        return CLG_OK;
+    if (*out_n == 1) return CLG_OK;
     return error_set(CLG_ERROR_INTERNAL, "a program is not of its context's device");
 }
 
-clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes, char **out_data,
-                          size_t *out_binary_bytes)
+clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+                          char **out_data, size_t *out_binary_bytes)
 {
     size_t n = 0, index = 0, sizes[MAX_DEVICES] = {0};
     unsigned char *places[MAX_DEVICES] = {NULL};
@@ -146,10 +144,10 @@ clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix
     CLG_TRY(find_device(c, handle, &n, &index));
     CL_TRY(c, GetProgramInfo, (handle, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL));
     if (sizes[index] == 0 || sizes[index] > BINARY_MAX_BYTES)
-        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "device '%s' gives no program binary", context_record(c)->name);
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "device '%s' gives no program binary",
+                         context_record(c)->name);
     char *data = memory_alloc(prefix_bytes + sizes[index]);
-    if (!data)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     places[index] = (unsigned char *)data + prefix_bytes;
     clg_status status = CL_DO(context_record(c)->name, GetProgramInfo,
                               (handle, CL_PROGRAM_BINARIES, n * sizeof *places, places, NULL));

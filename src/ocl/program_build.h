@@ -13,13 +13,13 @@
 
 /* A refusal by the compiler is KERNEL_BUILD with the first KiB of its output; all of it goes to the log, at
  * debug level when quiet. */
-clg_status program_compile(ocl_context *c, const char *name, const char *source, size_t source_bytes, bool quiet,
-                           cl_program *out_program);
+clg_status program_compile(ocl_context *c, const char *name, const char *source,
+                           size_t source_bytes, bool quiet, cl_program *out_program);
 /* Fails when the driver refuses the binary or finds no kernel `entry` in it. */
-clg_status program_from_binary(ocl_context *c, const char *name, const char *entry, const void *binary,
-                               size_t binary_bytes, cl_program *out_program);
+clg_status program_from_binary(ocl_context *c, const char *name, const char *entry,
+                               const void *binary, size_t binary_bytes, cl_program *out_program);
 /* The binary for the context's device, behind prefix_bytes that the caller fills; memory_free. */
-clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes, char **out_data,
-                          size_t *out_binary_bytes);
+clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+                          char **out_data, size_t *out_binary_bytes);
 
 #endif

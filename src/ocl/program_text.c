@@ -15,7 +15,8 @@
 
 /* Developer builds: a kernel file from $CLG_KERNEL_DIR, its includes in place, instead of the embedded one.
  * *out_found stays false when there is none. */
-static clg_status append_file(text *t, const char *folder, const char *name, int depth, bool *out_found)
+static clg_status append_file(text *t, const char *folder, const char *name, int depth,
+                              bool *out_found)
 {
     char *path = NULL, *data = NULL;
     size_t n_bytes;
@@ -23,8 +24,7 @@ static clg_status append_file(text *t, const char *folder, const char *name, int
     *out_found = file_exists(path);
     clg_status status = *out_found ? file_read(path, 1u << 20, &data, &n_bytes) : CLG_OK;
     memory_free(path);
-    if (status != CLG_OK || !*out_found)
-        return status;
+    if (status != CLG_OK || !*out_found) return status;
     text_printf(t, "#line 1 \"%s\"\n", name);
     unsigned line = 1;
     for (const char *at = data; *at && status == CLG_OK; line++) {
@@ -36,8 +36,7 @@ static clg_status append_file(text *t, const char *folder, const char *name, int
             status = append_file(t, folder, included, depth + 1, &found);
             text_printf(t, "#line %u \"%s\"\n", line + 1, name);
         }
-        if (!found)
-            text_append_bytes(t, at, n);
+        if (!found) text_append_bytes(t, at, n);
         at += n;
     }
     memory_free(data);
@@ -49,8 +48,7 @@ static clg_status append_override(text *t, const char *source, bool *out_found)
     char name[128];
     const char *folder = env_get("CLG_KERNEL_DIR");
     *out_found = false;
-    if (!folder)
-        return CLG_OK;
+    if (!folder) return CLG_OK;
     snprintf(name, sizeof name, "%s.cl", source);
     return append_file(t, folder, name, 0, out_found);
 }
@@ -61,12 +59,10 @@ static clg_status append_source(text *t, const char *source)
 #ifdef CLG_DEVELOPER
     bool found;
     CLG_TRY(append_override(t, source, &found));
-    if (found)
-        return CLG_OK;
+    if (found) return CLG_OK;
 #endif
     const kernel_source *embedded = kernel_source_find(source);
-    if (!embedded)
-        return error_set(CLG_ERROR_INTERNAL, "there is no kernel file '%s'", source);
+    if (!embedded) return error_set(CLG_ERROR_INTERNAL, "there is no kernel file '%s'", source);
     text_append_bytes(t, embedded->text, embedded->text_bytes);
     return CLG_OK;
 }
@@ -81,16 +77,13 @@ clg_status program_text(const kernel_ref *ref, text *t)
     }
     if (ref->body) {
         const kernel_source *types = kernel_source_common("types");
-        if (types)
-            text_append_bytes(t, types->text, types->text_bytes);
+        if (types) text_append_bytes(t, types->text, types->text_bytes);
         text_printf(t, "#line 1 \"generated: %s\"\n", ref->source);
         text_append(t, ref->body);
     } else {
         status = append_source(t, ref->source);
     }
-    if (status == CLG_OK)
-        status = t->status;
-    if (status != CLG_OK)
-        text_deinit(t);
+    if (status == CLG_OK) status = t->status;
+    if (status != CLG_OK) text_deinit(t);
     return status;
 }

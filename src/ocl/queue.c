@@ -25,8 +25,7 @@ static cl_command_queue take_callers_queue(ocl_context *c)
 static ocl_queue *allocate(ocl_context *c)
 {
     ocl_queue *q = memory_zalloc(1, sizeof *q);
-    if (q)
-        q->context = ocl_context_retain(c);
+    if (q) q->context = ocl_context_retain(c);
     return q;
 }
 
@@ -35,7 +34,8 @@ static clg_status open_own(ocl_queue *q, bool profiling)
     ocl_context *c = q->context;
     cl_int code;
     q->profiling = profiling;
-    q->handle = cl.CreateCommandQueue(c->handle, c->device, profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
+    q->handle = cl.CreateCommandQueue(c->handle, c->device,
+                                      profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &code);
     return cl_check(code, "clCreateCommandQueue", context_record(c)->name);
 }
 
@@ -43,7 +43,8 @@ static clg_status open_callers(ocl_queue *q, cl_command_queue handle)
 {
     cl_command_queue_properties properties = 0;
     q->handle = handle;
-    CL_TRY(q->context, GetCommandQueueInfo, (handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
+    CL_TRY(q->context, GetCommandQueueInfo,
+           (handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
     q->profiling = q->context->profiling && (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
     return CLG_OK;
 }
@@ -52,8 +53,7 @@ clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue)
 {
     *out_queue = NULL;
     ocl_queue *q = allocate(c);
-    if (!q)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!q) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     cl_command_queue callers = take_callers_queue(c);
     clg_status status = callers ? open_callers(q, callers) : open_own(q, c->profiling);
     if (status != CLG_OK) {
@@ -68,8 +68,7 @@ clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
 {
     *out_queue = NULL;
     ocl_queue *q = allocate(c);
-    if (!q)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!q) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = open_own(q, false);
     if (status != CLG_OK) {
         ocl_queue_free(q);
@@ -82,18 +81,15 @@ clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
 static void release_events(ocl_queue *q)
 {
     for (size_t i = 0; i < q->n_events; i++) {
-        if (q->events[i].first)
-            (void)cl.ReleaseEvent(q->events[i].first);
-        if (q->events[i].last)
-            (void)cl.ReleaseEvent(q->events[i].last);
+        if (q->events[i].first) (void)cl.ReleaseEvent(q->events[i].first);
+        if (q->events[i].last) (void)cl.ReleaseEvent(q->events[i].last);
     }
     q->n_events = 0;
 }
 
 void ocl_queue_free(ocl_queue *q)
 {
-    if (!q)
-        return;
+    if (!q) return;
     if (q->handle) {
         (void)cl.Finish(q->handle);
         (void)cl.ReleaseCommandQueue(q->handle);
@@ -104,23 +100,16 @@ void ocl_queue_free(ocl_queue *q)
     memory_free(q);
 }
 
-void *ocl_queue_handle(const ocl_queue *q)
-{
-    return q->handle;
-}
+void *ocl_queue_handle(const ocl_queue *q) { return q->handle; }
 
-ocl_context *ocl_queue_context(const ocl_queue *q)
-{
-    return q->context;
-}
+ocl_context *ocl_queue_context(const ocl_queue *q) { return q->context; }
 
 /* ---- transfers ------------------------------------------------------------------------------------------- */
 
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot)
 {
     *out_slot = NULL;
-    if (!q->profiling)
-        return CLG_OK;
+    if (!q->profiling) return CLG_OK;
     CLG_TRY(MEMORY_RESERVE(q->events, q->capacity, q->n_events + 1));
     q->events[q->n_events] = (queue_event){.tag = q->tag};
     *out_slot = &q->events[q->n_events].last;
@@ -129,8 +118,7 @@ clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot)
 
 void queue_event_keep(ocl_queue *q)
 {
-    if (q->profiling)
-        q->n_events++;
+    if (q->profiling) q->n_events++;
 }
 
 /* Enqueues a command whose last argument is the event, checks it and keeps the event. */
@@ -142,59 +130,61 @@ void queue_event_keep(ocl_queue *q)
         queue_event_keep(q);                                                                       \
     } while (0)
 
-clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data, size_t size_bytes,
-                           bool blocking)
+clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data,
+                           size_t size_bytes, bool blocking)
 {
     if (size_bytes > 0)
-        ENQUEUE(q, EnqueueWriteBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE, offset_bytes, size_bytes,
-                data);
+        ENQUEUE(q, EnqueueWriteBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
+                offset_bytes, size_bytes, data);
     return CLG_OK;
 }
 
-clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data, size_t size_bytes,
-                          bool blocking)
+clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data,
+                          size_t size_bytes, bool blocking)
 {
     if (size_bytes > 0)
-        ENQUEUE(q, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE, offset_bytes, size_bytes,
-                data);
+        ENQUEUE(q, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
+                offset_bytes, size_bytes, data);
     else if (blocking)
         return ocl_queue_finish(q);
     return CLG_OK;
 }
 
-clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, ocl_buffer *to, size_t to_offset,
-                          size_t size_bytes)
+clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, ocl_buffer *to,
+                          size_t to_offset, size_t size_bytes)
 {
     if (size_bytes > 0)
-        ENQUEUE(q, EnqueueCopyBuffer, ocl_buffer_handle(from), ocl_buffer_handle(to), from_offset, to_offset,
-                size_bytes);
+        ENQUEUE(q, EnqueueCopyBuffer, ocl_buffer_handle(from), ocl_buffer_handle(to), from_offset,
+                to_offset, size_bytes);
     return CLG_OK;
 }
 
-clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes, const void *pattern,
-                          size_t pattern_bytes)
+clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
+                          const void *pattern, size_t pattern_bytes)
 {
     while (size_bytes > 0) {
         size_t n = size_bytes;
         if (context_has_quirk(q->context, QUIRK_FILL_BREAKS_AT_2GB) && n > FILL_CHUNK_BYTES)
             n = FILL_CHUNK_BYTES; /* a multiple of every legal pattern */
-        ENQUEUE(q, EnqueueFillBuffer, ocl_buffer_handle(b), pattern, pattern_bytes, offset_bytes, n);
+        ENQUEUE(q, EnqueueFillBuffer, ocl_buffer_handle(b), pattern, pattern_bytes, offset_bytes,
+                n);
         offset_bytes += n;
         size_bytes -= n;
     }
     return CLG_OK;
 }
 
-clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes, bool write_only,
-                         void **out_data)
+clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
+                         bool write_only, void **out_data)
 {
     cl_int code;
     cl_event *event;
     *out_data = NULL;
     CLG_TRY(queue_event_slot(q, &event));
-    void *data = cl.EnqueueMapBuffer(q->handle, ocl_buffer_handle(b), CL_TRUE,
-                                     write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE,
-                                     offset_bytes, size_bytes > 0 ? size_bytes : 1, 0, NULL, event, &code);
+    void *data = cl.EnqueueMapBuffer(
+        q->handle, ocl_buffer_handle(b), CL_TRUE,
+        write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, offset_bytes,
+        size_bytes > 0 ? size_bytes : 1, 0, NULL, event, &code);
     CLG_TRY(cl_check(code, "clEnqueueMapBuffer", context_record(q->context)->name));
     queue_event_keep(q);
     *out_data = data;
@@ -209,11 +199,13 @@ clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data)
 
 /* ---- launches -------------------------------------------------------------------------------------------- */
 
-static clg_status launch_failed(ocl_queue *q, ocl_kernel *k, cl_int code, const size_t *global, const size_t *local)
+static clg_status launch_failed(ocl_queue *q, ocl_kernel *k, cl_int code, const size_t *global,
+                                const size_t *local)
 {
-    return error_prefix(cl_check(code, "clEnqueueNDRangeKernel", context_record(q->context)->name),
-                        "kernel '%s' of '%s' over %zu x %zu x %zu work-items in groups of %zu x %zu x %zu", k->entry,
-                        k->program->name, global[0], global[1], global[2], local[0], local[1], local[2]);
+    return error_prefix(
+        cl_check(code, "clEnqueueNDRangeKernel", context_record(q->context)->name),
+        "kernel '%s' of '%s' over %zu x %zu x %zu work-items in groups of %zu x %zu x %zu",
+        k->entry, k->program->name, global[0], global[1], global[2], local[0], local[1], local[2]);
 }
 
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
@@ -230,8 +222,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     CLG_TRY(queue_event_slot(q, &event));
     cl_int code = cl.EnqueueNDRangeKernel(q->handle, k->handle, n_dims, NULL, global_size,
                                           has_local ? local_size : NULL, 0, NULL, event);
-    if (code != CL_SUCCESS)
-        return launch_failed(q, k, code, global_size, local_size);
+    if (code != CL_SUCCESS) return launch_failed(q, k, code, global_size, local_size);
     queue_event_keep(q);
     count(&q->context->n_launched, 1);
     return CLG_OK;
@@ -253,13 +244,10 @@ clg_status ocl_queue_finish(ocl_queue *q)
 
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events)
 {
-    if (n_events == 0)
-        return CLG_OK;
+    if (n_events == 0) return CLG_OK;
     cl_event *events = memory_zalloc(n_events, sizeof *events);
-    if (!events)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n_events; i++)
-        events[i] = cl_events[i];
+    if (!events) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_events; i++) events[i] = cl_events[i];
     clg_status status = CL_DO(context_record(q->context)->name, EnqueueBarrierWithWaitList,
                               (q->handle, (cl_uint)n_events, events, NULL));
     memory_free(events);
@@ -277,10 +265,7 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
 
 /* ---- time stamps ----------------------------------------------------------------------------------------- */
 
-void ocl_queue_set_tag(ocl_queue *q, uint32_t tag)
-{
-    q->tag = tag;
-}
+void ocl_queue_set_tag(ocl_queue *q, uint32_t tag) { q->tag = tag; }
 
 static clg_status time_of(ocl_queue *q, cl_event event, cl_profiling_info what, uint64_t *out_ns)
 {
@@ -304,8 +289,7 @@ clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples, size_t
     *out_samples = NULL;
     *out_n = 0;
     ocl_sample *samples = memory_zalloc(q->n_events, sizeof *samples);
-    if (!samples)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!samples) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CLG_OK;
     const size_t n = q->n_events;
     for (size_t i = 0; i < n && status == CLG_OK; i++)

@@ -25,15 +25,13 @@ clg_status store_open(const char *cache_dir, store **out_store)
 {
     *out_store = NULL;
     store *s = memory_zalloc(1, sizeof *s);
-    if (!s)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = mutex_init(&s->lock);
     if (status != CLG_OK) {
         memory_free(s);
         return status;
     }
-    if (!cache_dir || cache_dir[0] != '\0')
-        status = store_folder_path(cache_dir, &s->folder);
+    if (!cache_dir || cache_dir[0] != '\0') status = store_folder_path(cache_dir, &s->folder);
     if (status != CLG_OK && status != CLG_ERROR_OUT_OF_HOST_MEMORY) {
         log_write(CLG_LOG_WARNING, "compiled programs are kept in memory only: %s", error_text());
         status = CLG_OK;
@@ -48,8 +46,7 @@ clg_status store_open(const char *cache_dir, store **out_store)
 
 void store_close(store *s)
 {
-    if (!s)
-        return;
+    if (!s) return;
     mutex_deinit(&s->lock);
     memory_free(s->folder);
     memory_free(s);
@@ -72,16 +69,14 @@ static clg_status path_of(const store *s, hash128 key, char **out_path)
 
 /* ---- get --------------------------------------------------------------------------------------------------- */
 
-static bool same_key(hash128 a, hash128 b)
-{
-    return a.low == b.low && a.high == b.high;
-}
+static bool same_key(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
 
 /* Turns the whole entry in *data into its payload, in place. */
 static bool take_payload(hash128 key, char *data, size_t n_bytes, size_t *out_payload_bytes)
 {
     store_entry entry;
-    if (!store_entry_read(data, n_bytes, &entry) || entry.size_bytes != n_bytes || !same_key(entry.key, key))
+    if (!store_entry_read(data, n_bytes, &entry) || entry.size_bytes != n_bytes ||
+        !same_key(entry.key, key))
         return false;
     memmove(data, entry.payload, entry.payload_bytes);
     *out_payload_bytes = entry.payload_bytes;
@@ -94,8 +89,7 @@ bool store_get(store *s, hash128 key, char **out_data, size_t *out_size_bytes)
     size_t n_bytes = 0;
     *out_data = NULL;
     *out_size_bytes = 0;
-    if (!s->folder || path_of(s, key, &path) != CLG_OK)
-        return false;
+    if (!s->folder || path_of(s, key, &path) != CLG_OK) return false;
     bool found = false;
     if (file_exists(path)) {
         if (file_read(path, STORE_MAX_BYTES, &data, &n_bytes) != CLG_OK)
@@ -122,7 +116,8 @@ static void give_up(store *s)
     s->unusable = true;
     mutex_unlock(&s->lock);
     if (first)
-        log_write(CLG_LOG_WARNING, "the program store cannot be written, programs are kept in memory only: %s",
+        log_write(CLG_LOG_WARNING,
+                  "the program store cannot be written, programs are kept in memory only: %s",
                   error_text());
 }
 
@@ -147,15 +142,12 @@ void store_put(store *s, hash128 key, const char *what, const void *data, size_t
 {
     char *path = NULL;
     size_t entry_bytes;
-    if (!store_is_on_disk(s) || size_bytes > STORE_MAX_BYTES / 4)
-        return;
+    if (!store_is_on_disk(s) || size_bytes > STORE_MAX_BYTES / 4) return;
     char *entry = store_entry_make(key, what, data, size_bytes, &entry_bytes);
-    if (!entry)
-        return;
+    if (!entry) return;
     if (path_of(s, key, &path) == CLG_OK) {
         clg_status status = file_make_folders(s->folder);
-        if (status == CLG_OK)
-            status = file_write_atomic(path, entry, entry_bytes);
+        if (status == CLG_OK) status = file_write_atomic(path, entry, entry_bytes);
         if (status != CLG_OK)
             give_up(s);
         else

@@ -20,15 +20,13 @@ static const char magic[8] = {'C', 'L', 'G', 'S', 'T', 'O', 'R', 'E'};
 
 static void put_number(char *at, uint64_t value, size_t n_bytes)
 {
-    for (size_t i = 0; i < n_bytes; i++)
-        at[i] = (char)(unsigned char)(value >> (8 * i));
+    for (size_t i = 0; i < n_bytes; i++) at[i] = (char)(unsigned char)(value >> (8 * i));
 }
 
 static uint64_t get_number(const char *at, size_t n_bytes)
 {
     uint64_t value = 0;
-    for (size_t i = 0; i < n_bytes; i++)
-        value |= (uint64_t)(unsigned char)at[i] << (8 * i);
+    for (size_t i = 0; i < n_bytes; i++) value |= (uint64_t)(unsigned char)at[i] << (8 * i);
     return value;
 }
 
@@ -48,16 +46,15 @@ static hash128 checksum(const char *entry, size_t size_bytes)
     return hash128_bytes(entry + AT_VERSION, size_bytes - AT_VERSION);
 }
 
-char *store_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes, size_t *out_size_bytes)
+char *store_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes,
+                       size_t *out_size_bytes)
 {
     size_t what_bytes = strlen(what), size_bytes;
-    if (what_bytes > STORE_ENTRY_WHAT_BYTES)
-        what_bytes = STORE_ENTRY_WHAT_BYTES;
+    if (what_bytes > STORE_ENTRY_WHAT_BYTES) what_bytes = STORE_ENTRY_WHAT_BYTES;
     if (!checked_add_size(payload_bytes, STORE_ENTRY_HEADER_BYTES + what_bytes, &size_bytes))
         return NULL;
     char *entry = memory_zalloc(size_bytes, 1);
-    if (!entry)
-        return NULL;
+    if (!entry) return NULL;
     memcpy(entry, magic, sizeof magic);
     put_number(entry + AT_VERSION, VERSION, 4);
     put_number(entry + AT_WHAT_BYTES, what_bytes, 4);
@@ -81,23 +78,25 @@ bool store_entry_peek(const void *data, size_t size_bytes, store_entry *out_entr
     const uint64_t what_bytes = get_number(entry + AT_WHAT_BYTES, 4);
     const uint64_t payload_bytes = get_number(entry + AT_PAYLOAD_BYTES, 8);
     const uint64_t room = size_bytes - STORE_ENTRY_HEADER_BYTES;
-    if (what_bytes > STORE_ENTRY_WHAT_BYTES || what_bytes > room || payload_bytes > room - what_bytes)
+    if (what_bytes > STORE_ENTRY_WHAT_BYTES || what_bytes > room ||
+        payload_bytes > room - what_bytes)
         return false;
     out_entry->key = get_hash(entry + AT_KEY);
     out_entry->what = entry + STORE_ENTRY_HEADER_BYTES;
     out_entry->what_bytes = (size_t)what_bytes;
     out_entry->payload = out_entry->what + out_entry->what_bytes;
     out_entry->payload_bytes = (size_t)payload_bytes;
-    out_entry->size_bytes = STORE_ENTRY_HEADER_BYTES + out_entry->what_bytes + out_entry->payload_bytes;
+    out_entry->size_bytes =
+        STORE_ENTRY_HEADER_BYTES + out_entry->what_bytes + out_entry->payload_bytes;
     return true;
 }
 
 bool store_entry_read(const void *data, size_t size_bytes, store_entry *out_entry)
 {
     const char *entry = data;
-    if (!store_entry_peek(data, size_bytes, out_entry))
-        return false;
-    const hash128 told = get_hash(entry + AT_CHECKSUM), real = checksum(entry, out_entry->size_bytes);
+    if (!store_entry_peek(data, size_bytes, out_entry)) return false;
+    const hash128 told = get_hash(entry + AT_CHECKSUM),
+                  real = checksum(entry, out_entry->size_bytes);
     return told.low == real.low && told.high == real.high;
 }
 
@@ -114,7 +113,8 @@ void store_entry_name(hash128 key, char out_name[STORE_ENTRY_NAME_BYTES])
 bool store_entry_is_name(const char *name, bool *out_is_left_over)
 {
     *out_is_left_over = false;
-    if (strspn(name, "0123456789abcdef") != 32 || strncmp(name + 32, suffix, sizeof suffix - 1) != 0)
+    if (strspn(name, "0123456789abcdef") != 32 ||
+        strncmp(name + 32, suffix, sizeof suffix - 1) != 0)
         return false;
     const char *rest = name + 32 + sizeof suffix - 1;
     *out_is_left_over = strncmp(rest, ".tmp.", 5) == 0;

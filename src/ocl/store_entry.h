@@ -31,7 +31,8 @@ typedef struct store_entry {
 } store_entry;
 
 /* Memory of the caller's by memory_free; NULL when there is none. */
-char *store_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes, size_t *out_size_bytes);
+char *store_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes,
+                       size_t *out_size_bytes);
 /* Reads an entry that starts at data and may be followed by others. False when it is damaged or of another
  * version. The views point into data. */
 bool store_entry_read(const void *data, size_t size_bytes, store_entry *out_entry);

@@ -37,11 +37,11 @@ static clg_status append_entry(block *b, const char *folder, const char *name, u
     store_entry entry;
     clg_status status = CLG_OK;
     CLG_TRY(file_join(folder, name, &path));
-    if (file_view_open(path, &view) == CLG_OK && store_entry_read(view.data, view.size_bytes, &entry) &&
+    if (file_view_open(path, &view) == CLG_OK &&
+        store_entry_read(view.data, view.size_bytes, &entry) &&
         entry.size_bytes == view.size_bytes) {
         status = append(b, view.data, view.size_bytes);
-        if (status == CLG_OK)
-            *n_entries += 1;
+        if (status == CLG_OK) *n_entries += 1;
     }
     file_view_close(&view);
     memory_free(path);
@@ -54,8 +54,7 @@ static clg_status pack_files(const char *folder, const file_entry *files, size_t
     uint64_t n_entries = 0;
     memcpy(head, magic, sizeof magic);
     CLG_TRY(append(b, head, sizeof head));
-    for (size_t i = 0; i < n; i++)
-        CLG_TRY(append_entry(b, folder, files[i].name, &n_entries));
+    for (size_t i = 0; i < n; i++) CLG_TRY(append_entry(b, folder, files[i].name, &n_entries));
     for (size_t i = 0; i < 8; i++)
         b->data[sizeof magic + i] = (char)(unsigned char)(n_entries >> (8 * i));
     return CLG_OK;
@@ -69,10 +68,8 @@ clg_status ocl_store_pack(const char *cache_dir, const char *file)
     block b = {0};
     CLG_TRY(store_folder_path(cache_dir, &folder));
     clg_status status = store_folder_files(folder, &files, &n);
-    if (status == CLG_OK)
-        status = pack_files(folder, files, n, &b);
-    if (status == CLG_OK)
-        status = file_write_atomic(file, b.data, b.n_bytes);
+    if (status == CLG_OK) status = pack_files(folder, files, n, &b);
+    if (status == CLG_OK) status = file_write_atomic(file, b.data, b.n_bytes);
     memory_free(b.data);
     file_list_free(files, n);
     memory_free(folder);
@@ -93,14 +90,12 @@ static clg_status check_pack(const char *file, const file_view *view, size_t *ou
     if (view->size_bytes < PACK_HEAD_BYTES || memcmp(view->data, magic, sizeof magic) != 0)
         return damaged(file, "it is no pack of compiled programs");
     uint64_t told = 0, n = 0;
-    for (size_t i = 0; i < 8; i++)
-        told |= (uint64_t)view->data[sizeof magic + i] << (8 * i);
+    for (size_t i = 0; i < 8; i++) told |= (uint64_t)view->data[sizeof magic + i] << (8 * i);
     store_entry entry;
     for (size_t at = PACK_HEAD_BYTES; at < view->size_bytes; at += entry.size_bytes, n++)
         if (!store_entry_read(view->data + at, view->size_bytes - at, &entry))
             return damaged(file, "it is damaged, or of another version of clgraph");
-    if (n != told)
-        return damaged(file, "it is cut short");
+    if (n != told) return damaged(file, "it is cut short");
     *out_n = (size_t)n;
     return CLG_OK;
 }
@@ -115,7 +110,8 @@ static clg_status unpack_entry(const char *folder, const uint8_t *data, const st
     return status;
 }
 
-static clg_status unpack_into(const char *folder, const char *file, const file_view *view, size_t *out_n_entries)
+static clg_status unpack_into(const char *folder, const char *file, const file_view *view,
+                              size_t *out_n_entries)
 {
     size_t n;
     CLG_TRY(check_pack(file, view, &n));
@@ -138,8 +134,7 @@ clg_status ocl_store_unpack(const char *cache_dir, const char *file, size_t *out
     *out_n_entries = 0;
     CLG_TRY(store_folder_path(cache_dir, &folder));
     clg_status status = file_view_open(file, &view);
-    if (status == CLG_OK)
-        status = unpack_into(folder, file, &view, out_n_entries);
+    if (status == CLG_OK) status = unpack_into(folder, file, &view, out_n_entries);
     file_view_close(&view);
     memory_free(folder);
     return status;

@@ -25,10 +25,10 @@ enum {
 static const struct {
     uint32_t field;
     attribute_type type;
-} type_table[] = { /* by AttributeProto.AttributeType */
-    {0, ATTRIBUTE_NONE},   {F, ATTRIBUTE_FLOAT},       {I, ATTRIBUTE_INT},   {S, ATTRIBUTE_STRING},
-    {T, ATTRIBUTE_TENSOR}, {G, ATTRIBUTE_GRAPH},       {FLOATS, ATTRIBUTE_FLOATS},
-    {INTS, ATTRIBUTE_INTS}, {STRINGS, ATTRIBUTE_STRINGS}};
+} type_table[] = {/* by AttributeProto.AttributeType */
+                  {0, ATTRIBUTE_NONE},        {F, ATTRIBUTE_FLOAT},   {I, ATTRIBUTE_INT},
+                  {S, ATTRIBUTE_STRING},      {T, ATTRIBUTE_TENSOR},  {G, ATTRIBUTE_GRAPH},
+                  {FLOATS, ATTRIBUTE_FLOATS}, {INTS, ATTRIBUTE_INTS}, {STRINGS, ATTRIBUTE_STRINGS}};
 
 #define N_TYPES (sizeof type_table / sizeof type_table[0])
 
@@ -36,9 +36,9 @@ static const struct {
 typedef struct attribute_reading {
     wire_bytes name;
     int64_t type;
-    uint32_t present;  /* bit n: field n is there, n < 32 */
+    uint32_t present; /* bit n: field n is there, n < 32 */
     bool is_reference;
-    size_t n;          /* elements of the list that the type names */
+    size_t n; /* elements of the list that the type names */
 } attribute_reading;
 
 static clg_status look(const wire_cursor *message, attribute_reading *r)
@@ -64,7 +64,8 @@ static attribute_type type_of(const attribute_reading *r, uint32_t *out_field)
 {
     *out_field = 0;
     for (size_t i = 1; i < N_TYPES; i++) {
-        bool is_it = r->type > 0 ? (size_t)r->type == i : (r->present >> type_table[i].field & 1) != 0;
+        bool is_it =
+            r->type > 0 ? (size_t)r->type == i : (r->present >> type_table[i].field & 1) != 0;
         if (!is_it) continue;
         *out_field = type_table[i].field;
         return type_table[i].type;
@@ -74,9 +75,13 @@ static attribute_type type_of(const attribute_reading *r, uint32_t *out_field)
 
 /* ---- lists ------------------------------------------------------------------------------------------------ */
 
-static wire_type element_of(attribute_type type) { return type == ATTRIBUTE_FLOATS ? WIRE_FIXED32 : WIRE_VARINT; }
+static wire_type element_of(attribute_type type)
+{
+    return type == ATTRIBUTE_FLOATS ? WIRE_FIXED32 : WIRE_VARINT;
+}
 
-static clg_status count_list(const wire_cursor *message, uint32_t number, attribute_type type, size_t *out_n)
+static clg_status count_list(const wire_cursor *message, uint32_t number, attribute_type type,
+                             size_t *out_n)
 {
     wire_cursor c = *message, elements;
     *out_n = 0;
@@ -94,7 +99,8 @@ static clg_status count_list(const wire_cursor *message, uint32_t number, attrib
     return CLG_OK;
 }
 
-static clg_status read_numbers(wire_cursor *elements, attribute_type type, size_t n, void *list, size_t *at)
+static clg_status read_numbers(wire_cursor *elements, attribute_type type, size_t n, void *list,
+                               size_t *at)
 {
     while (!wire_at_end(elements) && *at < n) {
         uint64_t number;
@@ -111,7 +117,8 @@ static clg_status read_numbers(wire_cursor *elements, attribute_type type, size_
     /* What was not counted is a number cut off: reading it says so. */
     uint64_t rest;
     uint32_t rest_bits;
-    return type == ATTRIBUTE_INTS ? wire_next_varint(elements, &rest) : wire_next_fixed32(elements, &rest_bits);
+    return type == ATTRIBUTE_INTS ? wire_next_varint(elements, &rest)
+                                  : wire_next_fixed32(elements, &rest_bits);
 }
 
 static clg_status read_string(arena *memory, const wire_field *field, const char **out_string)
@@ -119,14 +126,15 @@ static clg_status read_string(arena *memory, const wire_field *field, const char
     wire_bytes bytes;
     CLG_TRY(wire_get_bytes(field, &bytes));
     if (bytes.size_bytes > 0 && memchr(bytes.data, '\0', bytes.size_bytes)) {
-        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "a string of its list contains a NUL byte");
+        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                         "a string of its list contains a NUL byte");
     }
     *out_string = bytes.size_bytes > 0 ? arena_strndup(memory, bytes.data, bytes.size_bytes) : "";
     return *out_string ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static clg_status fill_list(importer *im, const wire_cursor *message, uint32_t number, attribute_type type,
-                            size_t n, void *list)
+static clg_status fill_list(importer *im, const wire_cursor *message, uint32_t number,
+                            attribute_type type, size_t n, void *list)
 {
     wire_cursor c = *message, elements;
     size_t at = 0;
@@ -161,7 +169,8 @@ static clg_status read_list(importer *im, const wire_cursor *message, uint32_t f
 
 /* ---- single values ------------------------------------------------------------------------------------------ */
 
-static clg_status read_tensor(importer *im, const wire_cursor *c, const wire_field *field, attribute *a)
+static clg_status read_tensor(importer *im, const wire_cursor *c, const wire_field *field,
+                              attribute *a)
 {
     wire_cursor message;
     tensor_proto proto;
@@ -174,25 +183,27 @@ static clg_status read_tensor(importer *im, const wire_cursor *c, const wire_fie
     return error_set(CLG_ERROR_IO, "its data is in the file '%s', which is not there", missing);
 }
 
-static clg_status read_graph(importer *im, const scope *s, const wire_cursor *c, const wire_field *field,
-                             attribute *a)
+static clg_status read_graph(importer *im, const scope *s, const wire_cursor *c,
+                             const wire_field *field, attribute *a)
 {
     wire_cursor message;
     if (a->as.g) return error_set(CLG_ERROR_INVALID_MODEL, "it has two graphs");
     if (s->depth == GRAPH_MAX_DEPTH) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "graphs are nested deeper than %d", GRAPH_MAX_DEPTH);
+        return error_set(CLG_ERROR_INVALID_MODEL, "graphs are nested deeper than %d",
+                         GRAPH_MAX_DEPTH);
     }
     CLG_TRY(wire_get_message(c, field, &message));
     CLG_TRY(graph_create("", &a->as.g));
     for (size_t i = 0; i < im->opsets->n_opsets; i++) {
-        CLG_TRY(graph_set_opset(a->as.g, im->opsets->opsets[i].domain, im->opsets->opsets[i].version));
+        CLG_TRY(
+            graph_set_opset(a->as.g, im->opsets->opsets[i].domain, im->opsets->opsets[i].version));
     }
     scope inner = {.g = a->as.g, .outer = s, .depth = s->depth + 1};
     return importer_graph(im, &inner, &message);
 }
 
-static clg_status read_single(importer *im, const scope *s, const wire_cursor *message, uint32_t number,
-                              attribute *a)
+static clg_status read_single(importer *im, const scope *s, const wire_cursor *message,
+                              uint32_t number, attribute *a)
 {
     wire_cursor c = *message;
     wire_bytes bytes = {.data = ""};
@@ -216,8 +227,8 @@ static clg_status read_single(importer *im, const scope *s, const wire_cursor *m
     return is_empty ? error_set(CLG_ERROR_INVALID_MODEL, "its content is missing") : CLG_OK;
 }
 
-static clg_status read_payload(importer *im, const scope *s, const wire_cursor *message, uint32_t field,
-                               attribute *a)
+static clg_status read_payload(importer *im, const scope *s, const wire_cursor *message,
+                               uint32_t field, attribute *a)
 {
     if (a->type == ATTRIBUTE_NONE) return CLG_OK;
     if (a->type == ATTRIBUTE_FLOATS || a->type == ATTRIBUTE_INTS || a->type == ATTRIBUTE_STRINGS) {
@@ -239,7 +250,9 @@ clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *m
     if (!a.name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memset(&a.as, 0, sizeof a.as);
     clg_status status = CLG_OK;
-    if (r.is_reference) status = error_set(CLG_ERROR_INVALID_MODEL, "it refers to an attribute outside of a function");
+    if (r.is_reference)
+        status =
+            error_set(CLG_ERROR_INVALID_MODEL, "it refers to an attribute outside of a function");
     if (status == CLG_OK) status = read_payload(im, s, message, field, &a);
     if (status != CLG_OK) {
         (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->g->nodes[n], node_shown),

@@ -74,7 +74,8 @@ tensor_owner onnx_source_owner(onnx_source *s)
 /* ---- external data -------------------------------------------------------------------------------------- */
 
 /* Opens a file of external data, once however many tensors lie in it. */
-static clg_status open_file(importer *im, const char *location, const char *path, onnx_source **out_source)
+static clg_status open_file(importer *im, const char *location, const char *path,
+                            onnx_source **out_source)
 {
     size_t at = map_get_string(&im->file_index, location);
     if (at != MAP_NONE) {
@@ -88,20 +89,23 @@ static clg_status open_file(importer *im, const char *location, const char *path
     return status;
 }
 
-static clg_status find_file(importer *im, const char *location, const char *path, onnx_source **out_source)
+static clg_status find_file(importer *im, const char *location, const char *path,
+                            onnx_source **out_source)
 {
     char shown[NAME_TEXT_BYTES];
     bool is_below;
     *out_source = NULL;
     if (!file_exists(path)) {
         if (im->flags & ONNX_ALLOW_MISSING_DATA) return CLG_OK;
-        error_set(CLG_ERROR_IO, "the file '%s' with the model's data is not there", name_text(location, shown));
+        error_set(CLG_ERROR_IO, "the file '%s' with the model's data is not there",
+                  name_text(location, shown));
         error_hint("put it beside the model, under this name");
         return CLG_ERROR_IO;
     }
     CLG_TRY(file_is_below(im->folder, path, &is_below));
     if (!is_below) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' lies outside of the model's folder",
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the data in '%s' lies outside of the model's folder",
                          name_text(location, shown));
     }
     return open_file(im, location, path, out_source);
@@ -116,14 +120,17 @@ static clg_status external_tensor(importer *im, const tensor_proto *proto, tenso
     onnx_source *file = NULL;
     CLG_TRY(importer_name(&im->names[3], proto->location, "a location of data", &location));
     if (!file_name_is_inside(location)) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' lies outside of the model's folder",
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the data in '%s' lies outside of the model's folder",
                          name_text(location, shown));
     }
     *out_missing = location;
     if (!im->folder) {
         if (im->flags & ONNX_ALLOW_MISSING_DATA) return CLG_OK;
-        return error_set(CLG_ERROR_IO, "the data is in the file '%s', which a model in memory cannot have beside it",
-                         name_text(location, shown));
+        return error_set(
+            CLG_ERROR_IO,
+            "the data is in the file '%s', which a model in memory cannot have beside it",
+            name_text(location, shown));
     }
     CLG_TRY(file_join(im->folder, location, &path));
     clg_status status = find_file(im, location, path, &file);
@@ -135,7 +142,8 @@ static clg_status external_tensor(importer *im, const tensor_proto *proto, tenso
     return tensor_proto_resolve(proto, data, size_bytes, &owner, out_tensor);
 }
 
-clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor, const char **out_missing)
+clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
+                           const char **out_missing)
 {
     *out_tensor = NULL;
     *out_missing = NULL;

@@ -19,9 +19,17 @@ enum {
     GRAPH_VALUE_INFO = 13,
     GRAPH_SPARSE_INITIALIZER = 15
 };
-enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP_TYPE = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
+enum {
+    NODE_INPUT = 1,
+    NODE_OUTPUT = 2,
+    NODE_NAME = 3,
+    NODE_OP_TYPE = 4,
+    NODE_ATTRIBUTE = 5,
+    NODE_DOMAIN = 7
+};
 
-clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what, const char **out_name)
+clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
+                         const char **out_name)
 {
     *out_name = "";
     if (bytes.size_bytes == 0) return CLG_OK;
@@ -50,8 +58,8 @@ static clg_status find_in_scope(importer *im, const scope *s, const char *name, 
     CLG_TRY(find_in_scope(im, s->outer, name, &outer));
     if (outer == VALUE_NONE) return CLG_OK;
     if (++im->n_captures > MAX_CAPTURES) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "subgraphs read more than %zu values from around them",
-                         MAX_CAPTURES);
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "subgraphs read more than %zu values from around them", MAX_CAPTURES);
     }
     return graph_add_outer(s->g, name, outer, out_value);
 }
@@ -65,7 +73,8 @@ static clg_status find_or_add(importer *im, const scope *s, const char *name, va
 
 /* ---- initializers and inputs -------------------------------------------------------------------------------- */
 
-static clg_status add_missing_constant(graph *g, const char *name, const tensor_proto *proto, const char *file)
+static clg_status add_missing_constant(graph *g, const char *name, const tensor_proto *proto,
+                                       const char *file)
 {
     value_id v;
     const char *copy = arena_strdup(&g->memory, file);
@@ -106,11 +115,12 @@ static clg_status refuse_sparse(const wire_cursor *message)
         const char *name;
         CLG_TRY(wire_get_message(&c, &field, &values));
         CLG_TRY(tensor_proto_parse(&values, &proto));
-        if (importer_name(&buffer, proto.name, "an initializer", &name) == CLG_OK) (void)name_text(name, shown);
+        if (importer_name(&buffer, proto.name, "an initializer", &name) == CLG_OK)
+            (void)name_text(name, shown);
         memory_free(buffer.data);
     }
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "the initializer '%s' is a sparse tensor, which is not supported",
-                     shown);
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                     "the initializer '%s' is a sparse tensor, which is not supported", shown);
 }
 
 /* Until IR 3 every initializer was an input too: it is a constant then, not an input of ours. */
@@ -124,7 +134,8 @@ static clg_status read_input(importer *im, const scope *s, const wire_cursor *me
     CLG_TRY(importer_name(&im->names[0], bytes, "an input", &name));
     if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an input has no name");
     v = graph_find_value(s->g, name);
-    if (v != VALUE_NONE && (s->g->values[v].constant || s->g->values[v].missing_file)) return CLG_OK;
+    if (v != VALUE_NONE && (s->g->values[v].constant || s->g->values[v].missing_file))
+        return CLG_OK;
     CLG_TRY(graph_add_value(s->g, name, &v));
     CLG_TRY(graph_add_input(s->g, v));
     /* Inputs of subgraphs need not say what they are: the operator around them does. */
@@ -145,7 +156,9 @@ static bool is_constant_node(const wire_cursor *message)
         if (field.number != NODE_OP_TYPE && field.number != NODE_DOMAIN) continue;
         if (wire_get_bytes(&field, &bytes) != CLG_OK) return false;
         if (field.number == NODE_OP_TYPE) is_constant = wire_bytes_equal(bytes, "Constant");
-        if (field.number == NODE_DOMAIN && bytes.size_bytes > 0 && !wire_bytes_equal(bytes, "ai.onnx")) return false;
+        if (field.number == NODE_DOMAIN && bytes.size_bytes > 0 &&
+            !wire_bytes_equal(bytes, "ai.onnx"))
+            return false;
     }
     return is_constant;
 }
@@ -163,7 +176,8 @@ static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *
         CLG_TRY(wire_get_bytes(&field, &bytes));
         CLG_TRY(importer_name(&im->names[0], bytes, "an output of a node", &name));
         value_id v = graph_find_value(s->g, name);
-        bool may_be_there = v != VALUE_NONE && !value_is_defined(&s->g->values[v]) && is_constant_node(message);
+        bool may_be_there =
+            v != VALUE_NONE && !value_is_defined(&s->g->values[v]) && is_constant_node(message);
         if (name[0] && !may_be_there) CLG_TRY(graph_add_value(s->g, name, &v));
     }
     return CLG_OK;
@@ -177,7 +191,8 @@ static void drop_earlier_constant(graph *g, value_id v)
     if (v == VALUE_NONE || g->values[v].producer == NODE_NONE) return;
     const node *earlier = &g->nodes[g->values[v].producer];
     if (strcmp(earlier->op_type, "Constant") != 0 || earlier->domain[0]) return;
-    log_write(CLG_LOG_WARNING, "two Constant nodes give '%s': the last one counts", name_text(g->values[v].name, shown));
+    log_write(CLG_LOG_WARNING, "two Constant nodes give '%s': the last one counts",
+              name_text(g->values[v].name, shown));
     graph_remove_node(g, g->values[v].producer);
 }
 
@@ -192,7 +207,8 @@ typedef struct node_reading {
     wire_bytes name, op_type, domain;
 } node_reading;
 
-static clg_status read_node_field(importer *im, const scope *s, const wire_field *field, node_reading *r)
+static clg_status read_node_field(importer *im, const scope *s, const wire_field *field,
+                                  node_reading *r)
 {
     wire_bytes bytes;
     const char *name;
@@ -230,9 +246,11 @@ static clg_status read_node(importer *im, const scope *s, const wire_cursor *mes
     CLG_TRY(importer_name(&im->names[2], r.op_type, "an operator", &op_type));
     CLG_TRY(importer_name(&im->names[3], r.domain, "a domain", &domain));
     if (strcmp(domain, DOMAIN_INTERNAL) == 0) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "a node is of the domain '%s', which models cannot use", domain);
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "a node is of the domain '%s', which models cannot use", domain);
     }
-    bool is_constant = strcmp(op_type, "Constant") == 0 && !domain_canonical(domain)[0] && im->outputs.n == 1;
+    bool is_constant =
+        strcmp(op_type, "Constant") == 0 && !domain_canonical(domain)[0] && im->outputs.n == 1;
     if (is_constant) drop_earlier_constant(s->g, im->outputs.ids[0]);
     CLG_TRY(graph_add_node(s->g, domain, op_type, name, im->inputs.n, im->inputs.ids, im->outputs.n,
                            im->outputs.ids, &n));
@@ -283,8 +301,8 @@ static clg_status read_value_info(importer *im, const scope *s, const wire_curso
 
 typedef clg_status (*field_reader)(importer *im, const scope *s, const wire_cursor *message);
 
-static clg_status each_field(importer *im, const scope *s, const wire_cursor *message, uint32_t number,
-                             field_reader read)
+static clg_status each_field(importer *im, const scope *s, const wire_cursor *message,
+                             uint32_t number, field_reader read)
 {
     wire_cursor c = *message;
     while (!wire_at_end(&c)) {

@@ -31,12 +31,12 @@ typedef struct id_list {
 typedef struct importer {
     onnx_source *model;
     unsigned flags;
-    const char *folder;      /* of the model; NULL: it came from memory */
-    map file_index;          /* location -> position in files */
-    onnx_source **files;     /* external data */
+    const char *folder;  /* of the model; NULL: it came from memory */
+    map file_index;      /* location -> position in files */
+    onnx_source **files; /* external data */
     size_t n_files, files_capacity;
-    const graph *opsets;     /* the graph that has the model's imports */
-    arena memory;            /* for what is copied into the graph right away */
+    const graph *opsets; /* the graph that has the model's imports */
+    arena memory;        /* for what is copied into the graph right away */
     name_buffer names[4];
     id_list inputs, outputs; /* of the node being read */
     size_t n_captures;       /* in all subgraphs */
@@ -50,10 +50,12 @@ typedef struct scope {
 } scope;
 
 /* A name as a string; NUL bytes are refused. `what` for the error: "an input". */
-clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what, const char **out_name);
+clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
+                         const char **out_name);
 /* onnx_data.c: the tensor of a TensorProto, from its external file where it has one. *out_tensor NULL with CLG_OK:
  * the file is missing and that is allowed; *out_missing then names it, valid until the next call. */
-clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor, const char **out_missing);
+clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
+                           const char **out_missing);
 /* onnx_type.c: the type of a ValueInfoProto, written to v where it is said. `is_strict`: an unknown element type or too
  * many axes are errors, as for inputs; else they stay unknown. */
 clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bool is_strict);

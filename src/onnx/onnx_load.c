@@ -60,13 +60,14 @@ static clg_status refuse_function(importer *im, const wire_cursor *c, const wire
     }
     CLG_TRY(importer_name(&im->names[0], name, "a function", &names[0]));
     CLG_TRY(importer_name(&im->names[1], domain, "a domain", &names[1]));
-    return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
-                     "the model defines the function %s itself, and functions of a model are not supported",
-                     operator_text(names[1], names[0], shown));
+    return error_set(
+        CLG_ERROR_UNSUPPORTED_OPERATOR,
+        "the model defines the function %s itself, and functions of a model are not supported",
+        operator_text(names[1], names[0], shown));
 }
 
-static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c, const wire_field *field,
-                                   model_reading *r)
+static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
+                                   const wire_field *field, model_reading *r)
 {
     switch (field->number) {
     case MODEL_IR_VERSION: return wire_get_int(field, &r->ir_version);
@@ -75,7 +76,8 @@ static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
     case MODEL_OPSET_IMPORT: return read_opset(im, g, c, field);
     case MODEL_FUNCTIONS: return refuse_function(im, c, field);
     case MODEL_GRAPH:
-        if (r->has_graph) return error_set(CLG_ERROR_INVALID_MODEL, "there are two graphs in the file");
+        if (r->has_graph)
+            return error_set(CLG_ERROR_INVALID_MODEL, "there are two graphs in the file");
         r->has_graph = true;
         return wire_get_message(c, field, &r->graph);
     default: return CLG_OK; /* texts, metadata, training */
@@ -87,7 +89,8 @@ static clg_status set_producer(importer *im, graph *g, const model_reading *r)
     const char *name, *version;
     CLG_TRY(importer_name(&im->names[0], r->producer_name, "the producer", &name));
     CLG_TRY(importer_name(&im->names[1], r->producer_version, "the producer", &version));
-    g->producer = arena_printf(&g->memory, "%s%s%s", name, name[0] && version[0] ? " " : "", version);
+    g->producer =
+        arena_printf(&g->memory, "%s%s%s", name, name[0] && version[0] ? " " : "", version);
     return g->producer ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
@@ -107,7 +110,8 @@ static clg_status read_model(importer *im, graph *g)
                          r.has_graph ? "IR version" : "graph");
     }
     if (r.ir_version > NEWEST_IR) {
-        log_write(CLG_LOG_WARNING, "the model is of IR version %lld, newer than %d, the newest that clgraph knows",
+        log_write(CLG_LOG_WARNING,
+                  "the model is of IR version %lld, newer than %d, the newest that clgraph knows",
                   (long long)r.ir_version, NEWEST_IR);
     }
     g->ir_version = r.ir_version;
@@ -122,7 +126,8 @@ static void importer_deinit(importer *im)
 {
     memory_free(im->outputs.ids);
     memory_free(im->inputs.ids);
-    for (size_t i = 0; i < sizeof im->names / sizeof im->names[0]; i++) memory_free(im->names[i].data);
+    for (size_t i = 0; i < sizeof im->names / sizeof im->names[0]; i++)
+        memory_free(im->names[i].data);
     arena_deinit(&im->memory);
     for (size_t i = 0; i < im->n_files; i++) onnx_source_release(im->files[i]);
     memory_free(im->files);

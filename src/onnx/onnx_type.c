@@ -16,7 +16,7 @@ typedef struct type_reading {
     clg_value_kind kind;
     int64_t element; /* 0: not said */
     bool is_sparse;
-    size_t rank;     /* SIZE_MAX: not said */
+    size_t rank; /* SIZE_MAX: not said */
     int64_t dims[CLG_MAX_RANK];
     wire_bytes params[CLG_MAX_RANK];
 } type_reading;
@@ -35,7 +35,8 @@ static clg_status read_dim(const wire_cursor *c, const wire_field *field, type_r
     }
     /* -1 is how some exporters write a free dimension. */
     if (number < DIM_UNKNOWN) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "dimension %zu is negative: %lld", r->rank, (long long)number);
+        return error_set(CLG_ERROR_INVALID_MODEL, "dimension %zu is negative: %lld", r->rank,
+                         (long long)number);
     }
     if (r->rank < CLG_MAX_RANK) {
         r->dims[r->rank] = number;
@@ -74,8 +75,8 @@ static clg_status read_tensor_type(const wire_cursor *c, const wire_field *field
 static clg_status read_type(const wire_cursor *message, type_reading *r, int depth);
 
 /* The type inside a sequence or an optional (field 1), or the value type of a map (field 2). */
-static clg_status read_inner(const wire_cursor *c, const wire_field *field, uint32_t number, type_reading *r,
-                             int depth)
+static clg_status read_inner(const wire_cursor *c, const wire_field *field, uint32_t number,
+                             type_reading *r, int depth)
 {
     wire_cursor outer, inner;
     CLG_TRY(wire_get_message(c, field, &outer));
@@ -92,7 +93,8 @@ static clg_status read_inner(const wire_cursor *c, const wire_field *field, uint
 static clg_status read_type(const wire_cursor *message, type_reading *r, int depth)
 {
     if (depth > GRAPH_MAX_DEPTH) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "a type is nested deeper than %d", GRAPH_MAX_DEPTH);
+        return error_set(CLG_ERROR_INVALID_MODEL, "a type is nested deeper than %d",
+                         GRAPH_MAX_DEPTH);
     }
     wire_cursor c = *message;
     clg_value_kind kind = CLG_VALUE_TENSOR;
@@ -127,12 +129,13 @@ static clg_status check_strictly(const type_reading *r)
     if (r->is_sparse) return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "it is a sparse tensor");
     if (r->kind == CLG_VALUE_TENSOR && !dtype_find((clg_dtype)r->element)) {
         return error_set(r->element > 0 ? CLG_ERROR_UNSUPPORTED_DTYPE : CLG_ERROR_INVALID_MODEL,
-                         r->element > 0 ? "its element type %lld is not known" : "it has no element type",
+                         r->element > 0 ? "its element type %lld is not known"
+                                        : "it has no element type",
                          (long long)r->element);
     }
     if (r->rank != SIZE_MAX && r->rank > CLG_MAX_RANK) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "its rank %zu is above the largest supported, %d", r->rank,
-                         CLG_MAX_RANK);
+        return error_set(CLG_ERROR_INVALID_MODEL, "its rank %zu is above the largest supported, %d",
+                         r->rank, CLG_MAX_RANK);
     }
     return CLG_OK;
 }
@@ -140,7 +143,8 @@ static clg_status check_strictly(const type_reading *r)
 static clg_status apply(graph *g, value *v, const type_reading *r)
 {
     v->kind = r->kind;
-    if (r->element > 0 && r->element < 32 && dtype_find((clg_dtype)r->element)) v->dtype = (clg_dtype)r->element;
+    if (r->element > 0 && r->element < 32 && dtype_find((clg_dtype)r->element))
+        v->dtype = (clg_dtype)r->element;
     if (r->rank > CLG_MAX_RANK) return CLG_OK;
     shape dims = {.rank = (int)r->rank};
     int64_t n;

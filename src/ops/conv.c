@@ -4,6 +4,10 @@
 #include "ops/gemm.h"
 #include "ops/work.h"
 
+#include <stdio.h>
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t count_in(const conv_job *j) { return j->axes[0].in * j->axes[1].in * j->axes[2].in; }
 static int64_t count_out(const conv_job *j)
 {
@@ -14,6 +18,9 @@ static int64_t count_taps(const conv_job *j)
     return j->axes[0].kernel * j->axes[1].kernel * j->axes[2].kernel;
 }
 
+/* With more output channels for each input channel, the tiled kernels share what they load. */
+static bool is_depthwise(const conv_job *j) { return j->ic == 1 && j->groups > 1 && j->oc <= 4; }
+
 static void count_work(const conv_job *j, step *s)
 {
     const double planes = (double)j->batch * (double)j->groups;
@@ -23,43 +30,297 @@ static void count_work(const conv_job *j, step *s)
     s->bytes = elements * (double)clg_dtype_size(j->dtype);
 }
 
-/* ---- straight: cl/conv_direct.cl ---------------------------------------------------------------------- */
+/* The sizes that the tiled kernels begin with. */
+static void size_args(step_builder *b, step *s, const conv_job *j)
+{
+    const window_axis *a = j->axes;
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].kernel);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].stride);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].dilation);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].pad_begin);
+}
 
-static void direct_candidate(lower_context *c, const conv_job *j)
+static void image_args(step_builder *b, step *s, const conv_job *j, operand weight)
+{
+    step_arg_buffer(b, s, operand_input(0), j->dtype);
+    step_arg_long(b, s, j->groups * j->ic * count_in(j));
+    step_arg_buffer(b, s, weight, j->dtype);
+    step_arg_buffer(b, s, operand_output(0), j->dtype);
+    step_arg_long(b, s, j->groups * j->oc * count_out(j));
+}
+
+/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS says whether. */
+static const char *tail_prelude(lower_context *c, const conv_job *j)
+{
+    epilogue tail = j->tail;
+    tail.bias = tail.bias == BIAS_NONE ? BIAS_NONE : BIAS_COLUMN;
+    return epilogue_prelude(c, &tail);
+}
+
+/* ---- wide: cl/conv_wide.cl ------------------------------------------------------------------------------- */
+
+#define WIDE_PATCH 65536
+#define WIDE_ACC 32768
+
+static int wide_vec(const lower_context *c)
+{
+    return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
+}
+
+static int wide_mr(const lower_context *c) { return wide_vec(c) == 16 ? 12 : 6; }
+
+static const char *wide_prelude(lower_context *c, const conv_job *j, const char *tail)
+{
+    return prelude_text(
+        &c->build, "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2 P_PATCH=%d P_ACC=%d %s", (int)j->dtype,
+        work_fma(c), wide_vec(c), wide_mr(c), WIDE_PATCH, WIDE_ACC, tail);
+}
+
+/* Floats that a tile of pixels takes in the patch of one channel, and of its lines. */
+typedef struct patch_size {
+    int64_t pitch, lines, slice;
+} patch_size;
+
+static patch_size measure_patch(const conv_job *j, int64_t tile_h, int64_t tile_w)
+{
+    const window_axis *h = &j->axes[1], *w = &j->axes[2];
+    const int64_t phases = least(h->stride, (h->kernel - 1) * h->dilation + 1) *
+                           least(w->stride, (w->kernel - 1) * w->dilation + 1);
+    patch_size p = {.pitch = tile_w + (w->kernel - 1) * w->dilation / w->stride};
+    p.lines = phases * (tile_h + (h->kernel - 1) * h->dilation / h->stride);
+    p.slice = p.lines * p.pitch;
+    return p;
+}
+
+/* Tiles of pixels that an image falls into. */
+static int64_t count_tiles(const conv_job *j, int64_t tile_h, int64_t tile_w)
+{
+    return j->axes[0].out * ceil_div(j->axes[1].out, tile_h) * ceil_div(j->axes[2].out, tile_w);
+}
+
+typedef struct wide_tile {
+    int vec;
+    int64_t tile_m, tiles, group_tiles, tile_h, tile_w;
+} wide_tile;
+
+/* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed. The constants are rough:
+ * two multiply-adds of vectors a cycle, and what it costs to start a line or a tile. */
+static double wide_cost(const lower_context *c, const conv_job *j, const wide_tile *t)
+{
+    const int64_t nr = 2 * (int64_t)t->vec, slices = j->axes[0].kernel * j->ic;
+    const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
+    const patch_size p = measure_patch(j, t->tile_h, t->tile_w);
+    const int64_t panels = ceil_div((t->tile_h - 1) * p.pitch + t->tile_w, nr);
+    const bool fits = p.slice <= WIDE_PATCH && slices <= WIDE_PATCH / p.slice;
+    const int64_t rows = t->tile_m * (fits ? 1 : t->group_tiles);
+    if (p.slice > WIDE_PATCH || rows > WIDE_ACC / (panels * nr)) return -1;
+    const double fill = (double)slices * ((double)p.slice / t->vec * 2.0 + (double)p.lines * 12.0);
+    const double work =
+        (double)(t->group_tiles * panels) * ((double)(slices * taps * t->tile_m) + 30.0);
+    const double done = (double)(t->group_tiles * t->tile_m * t->tile_h) *
+                        ((double)t->tile_w / t->vec * 2.0 + 15.0);
+    const int64_t groups = count_tiles(j, t->tile_h, t->tile_w) *
+                           ceil_div(t->tiles, t->group_tiles) * j->batch * j->groups;
+    return (fill + work + done + 100.0) * (double)ceil_div(groups, work_units(c));
+}
+
+/* The cheapest cut among those that divide evenly. */
+static bool wide_plan(const lower_context *c, const conv_job *j, wide_tile *out)
+{
+    const int64_t height = j->axes[1].out, width = j->axes[2].out;
+    wide_tile t = {.vec = wide_vec(c)};
+    t.tile_m = ceil_div(j->oc, ceil_div(j->oc, wide_mr(c)));
+    t.tiles = ceil_div(j->oc, t.tile_m);
+    double best = -1;
+    for (int64_t across = 1; across <= least(width, 64); across += across < 4 ? 1 : across) {
+        t.tile_w = ceil_div(width, across);
+        for (int64_t down = 1; down <= height; down += ceil_div(down, 8)) {
+            t.tile_h = ceil_div(height, down);
+            for (t.group_tiles = t.tiles; t.group_tiles > 0; t.group_tiles /= 2) {
+                const double cost = wide_cost(c, j, &t);
+                if (cost < 0 || (best >= 0 && cost >= best)) continue;
+                best = cost;
+                *out = t;
+            }
+        }
+    }
+    return best >= 0;
+}
+
+/* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
+static operand wide_weights(lower_context *c, candidate *way, const conv_job *j, const wide_tile *t)
 {
     step_builder *b = &c->build;
-    const int64_t width = j->axes[2].out, rows = j->axes[0].out * j->axes[1].out;
-    const int64_t planes = j->batch * j->groups * j->oc;
-    const bool in_rows = lower_is_wide(c) && j->ic == 1 && width >= 4;
-    const int lanes = in_rows ? work_lanes(c, width) : 1;
-    const char *entry = in_rows ? "conv_rows" : "conv_items";
-    step *s = step_kernel(b, step_candidate(b, entry), "conv_direct", entry,
-                          prelude_text(b, "P_FORM=%d P_T=%d P_VEC=%d %s", in_rows, (int)j->dtype,
-                                       lanes, epilogue_prelude(c, &j->tail)));
+    const window_axis *a = j->axes;
+    const int64_t taps = a[1].kernel * a[2].kernel, k = j->ic * a[0].kernel * taps;
+    char recipe[160];
+    (void)snprintf(recipe, sizeof recipe,
+                   "conv_wide tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
+                   (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
+                   (long long)a[0].kernel, (long long)taps);
+    const int64_t n = j->groups * t->tiles * t->tile_m * k;
+    const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    step *s = step_pack_kernel(b, way, to, "conv_wide", "conv_pack_w",
+                               wide_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step_arg_int(b, s, j->oc);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, a[0].kernel);
+    step_arg_int(b, s, taps);
+    step_arg_buffer(b, s, operand_input(1), j->dtype);
+    step_arg_buffer(b, s, to, j->dtype);
+    step_arg_int(b, s, t->tile_m);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, ceil_div(k, 16), 1),
+                               (uint64_t)j->groups};
+    step_range(b, s, 3, range, ones);
+    return to;
+}
+
+static bool wide_candidate(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    wide_tile t = {0};
+    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !wide_plan(c, j, &t)) return false;
+    candidate *way = step_candidate(b, "conv_wide");
+    const operand packed = wide_weights(c, way, j, &t);
+    step *s = step_kernel(b, way, "conv_wide", "conv_wide", wide_prelude(c, j, tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
-        const window_axis *a = &j->axes[i];
-        step_arg_int(b, s, a->in);
-        step_arg_int(b, s, a->out);
-        step_arg_int(b, s, a->kernel);
-        step_arg_int(b, s, a->stride);
-        step_arg_int(b, s, a->dilation);
-        step_arg_int(b, s, a->pad_begin);
+    size_args(b, s, j);
+    image_args(b, s, j, packed);
+    step_arg_int(b, s, t.tile_m);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    count_work(j, s);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, count_tiles(j, t.tile_h, t.tile_w), 1),
+                               work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
+                               work_items(c, j->batch * j->groups, 1)};
+    step_range(b, s, 3, range, ones);
+    return true;
+}
+
+#define DEPTHWISE_PATCH 6144 /* floats of patches that stay in the nearest cache */
+
+/* How the kernel for ic = 1 is cut. */
+typedef struct depthwise_tile {
+    int64_t tile_h, tile_w, group_channels;
+} depthwise_tile;
+
+/* As many lines as the near cache holds, then as many channels; false when not even one pixel fits. */
+static bool depthwise_plan(const lower_context *c, const conv_job *j, depthwise_tile *out)
+{
+    const int64_t height = j->axes[1].out, width = j->axes[2].out, strip = 4 * (int64_t)wide_vec(c);
+    int64_t across = 1, down = 1, patch, sums;
+    for (;;) {
+        *out = (depthwise_tile){ceil_div(height, down), ceil_div(width, across), 1};
+        const patch_size p = measure_patch(j, out->tile_h, out->tile_w);
+        patch = j->axes[0].kernel * p.slice;
+        sums = j->oc * ceil_div((out->tile_h - 1) * p.pitch + out->tile_w, strip) * strip;
+        if ((patch <= DEPTHWISE_PATCH && sums <= WIDE_ACC) ||
+            (out->tile_h == 1 && out->tile_w == 1))
+            break;
+        if (out->tile_h > 1)
+            down += ceil_div(down, 8);
+        else
+            across += ceil_div(across, 8);
     }
+    if (patch > WIDE_PATCH || sums > WIDE_ACC) return false;
+    const int64_t room = least(DEPTHWISE_PATCH / patch, WIDE_ACC / sums);
+    const int64_t cuts = j->batch * count_tiles(j, out->tile_h, out->tile_w);
+    const int64_t share = ceil_div(j->groups, ceil_div(4 * work_units(c), cuts));
+    out->group_channels = room < 1 ? 1 : least(room, share);
+    return true;
+}
+
+static bool depthwise_candidate(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    depthwise_tile t = {0};
+    if (!depthwise_plan(c, j, &t)) return false;
+    step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
+                          "conv_depthwise_wide", wide_prelude(c, j, tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->oc);
+    size_args(b, s, j);
+    image_args(b, s, j, operand_input(1));
+    step_arg_int(b, s, t.group_channels);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    count_work(j, s);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, count_tiles(j, t.tile_h, t.tile_w), 1),
+                               work_items(c, ceil_div(j->groups, t.group_channels), 1),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, ones);
+    return true;
+}
+
+/* ---- simt: cl/conv_simt.cl ----------------------------------------------------------------------------------- */
+
+static bool simt_candidate(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const int64_t pixels = j->batch * count_out(j);
+    const bool depthwise = is_depthwise(j), small = c->caps->max_work_group_size < 256;
+    if (pixels > INT32_MAX || j->ic == 0) return false;
+    const char *entry = depthwise ? "conv_depthwise_simt" : "conv_simt";
+    const int wg_m = depthwise ? 1 : small ? 8 : 16, wg_n = depthwise ? 64 : small ? 8 : 16;
+    const int each = depthwise ? 1 : 4, depth = depthwise ? 1 : small ? 8 : 16;
+    step *s = step_kernel(
+        b, step_candidate(b, entry), "conv_simt", entry,
+        prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
+                     (int)j->dtype, work_fma(c), wg_m, wg_n, each, each, depth,
+                     tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    if (!depthwise) step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    size_args(b, s, j);
+    image_args(b, s, j, operand_input(1));
+    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    count_work(j, s);
+    const uint64_t local[3] = {(uint64_t)wg_n, (uint64_t)wg_m, 1};
+    uint64_t range[3] = {work_items(c, ceil_div(pixels, each), local[0]),
+                         work_items(c, ceil_div(j->oc, each), local[1]),
+                         work_items(c, j->groups, 1)};
+    if (depthwise) {
+        range[0] = work_items(c, count_out(j), local[0]);
+        range[1] = work_items(c, j->groups * j->oc, 1);
+        range[2] = work_items(c, j->batch, 1);
+    }
+    step_range(b, s, 3, range, local);
+    return true;
+}
+
+/* ---- any dtype: cl/conv_direct.cl ------------------------------------------------------------------------------ */
+
+static void direct_candidate(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const int64_t planes = j->batch * j->groups * j->oc;
+    step *s = step_kernel(b, step_candidate(b, "conv_direct"), "conv_direct", "conv_direct",
+                          prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    size_args(b, s, j);
     step_arg_buffer(b, s, operand_input(0), j->dtype);
     step_arg_buffer(b, s, operand_input(1), j->dtype);
     step_arg_buffer(b, s, operand_output(0), j->dtype);
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     count_work(j, s);
-    if (in_rows) {
-        work_range_2d(c, s, rows, 1, planes, 1);
-    } else {
-        const uint64_t across = work_power_of_two(count_out(j), 64);
-        work_range_2d(c, s, count_out(j), across, planes, 64 / across);
-    }
+    const uint64_t across = work_power_of_two(count_out(j), 64);
+    work_range_2d(c, s, count_out(j), across, planes, 64 / across);
 }
 
 /* ---- 1x1: a product ---------------------------------------------------------------------------------------- */
@@ -98,17 +359,17 @@ static clg_status product_candidates(lower_context *c, const conv_job *j)
 
 clg_status conv_add(lower_context *c, const conv_job *j)
 {
-    const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
-    const bool depthwise = j->ic == 1 && j->groups > 1 && j->oc <= 4;
     if (j->batch == 0 || j->oc == 0 || count_out(j) == 0) {
         (void)step_candidate(&c->build, "nothing");
         return CLG_OK;
     }
-    if (!tiled || depthwise) {
-        direct_candidate(c, j);
-        return CLG_OK;
-    }
-    if (is_product(j)) return product_candidates(c, j);
-    direct_candidate(c, j);
+    const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
+    bool done = false;
+    if (tiled && is_product(j) && !is_depthwise(j)) return product_candidates(c, j);
+    if (tiled && lower_is_wide(c))
+        done = is_depthwise(j) ? depthwise_candidate(c, j) : wide_candidate(c, j);
+    else if (tiled)
+        done = simt_candidate(c, j);
+    if (!done) direct_candidate(c, j);
     return CLG_OK;
 }

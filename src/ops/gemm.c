@@ -59,7 +59,7 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     t.tiles = ceil_div(j->m, t.tile_m);
     t.panels = ceil_div(j->n, t.nr);
     /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
-    const int64_t wanted = 4 * (int64_t)(c->caps->compute_units ? c->caps->compute_units : 1);
+    const int64_t wanted = 4 * work_units(c);
     const int64_t most = WIDE_MC / t.tile_m, across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : ceil_div(wanted, across);
     int64_t rows = ceil_div(t.tiles, splits);
@@ -75,13 +75,13 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
 }
 
 static const char *wide_prelude(lower_context *c, const gemm_job *j, const wide_tile *t,
-                                bool a_packed, bool b_packed)
+                                bool a_packed, bool b_packed, const char *tail)
 {
     return prelude_text(
         &c->build,
         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_MC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
         (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, WIDE_KC, WIDE_MC, a_packed, b_packed,
-        epilogue_prelude(c, &j->tail));
+        tail);
 }
 
 /* Which batches of a matrix differ: those with a stride of 0 are packed once. */
@@ -113,7 +113,7 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
     const operand to =
         step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * clg_dtype_size(j->dtype));
     step *s = step_pack_kernel(b, way, to, "gemm_wide", is_a ? "gemm_pack_a" : "gemm_pack_b",
-                               wide_prelude(c, j, t, is_a, !is_a));
+                               wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, is_a ? j->m : j->k);
     step_arg_int(b, s, is_a ? j->k : j->n);
     step_arg_int(b, s, batches.inner);
@@ -141,7 +141,8 @@ static void wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool
     const bool pack_b = pack && may_pack(j, &j->b), pack_a = pack && !pack_b && may_pack(j, &j->a);
     const gemm_matrix left = pack_a ? pack_matrix(c, way, j, &t, &j->a, true) : j->a;
     const gemm_matrix right = pack_b ? pack_matrix(c, way, j, &t, &j->b, false) : j->b;
-    step *s = step_kernel(b, way, "gemm_wide", "gemm_wide", wide_prelude(c, j, &t, pack_a, pack_b));
+    step *s = step_kernel(b, way, "gemm_wide", "gemm_wide",
+                          wide_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
     size_args(b, s, j);
     matrix_args(b, s, &left, j->dtype);
     matrix_args(b, s, &right, j->dtype);

@@ -31,12 +31,13 @@ static clg_status bind_input(const op_context *c, size_t i, letters *bound)
         const char *what = c->inputs[i].kind == CLG_VALUE_SEQUENCE   ? "a sequence"
                            : c->inputs[i].kind == CLG_VALUE_OPTIONAL ? "an optional value"
                                                                      : "a map";
-        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "input %zu is %s; only tensors are supported", i, what);
+        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
+                        "input %zu is %s; only tensors are supported", i, what);
     }
     if (dtype == CLG_DTYPE_NONE) return CLG_OK;
     if ((unsigned)dtype >= 32 || !(allowed & DTYPE_BIT(dtype))) {
-        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "input %zu is %s; supported are %s", i, dtype_name(dtype),
-                        dtype_set_text(allowed, names));
+        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "input %zu is %s; supported are %s", i,
+                        dtype_name(dtype), dtype_set_text(allowed, names));
     }
     unsigned char k = (unsigned char)letter & 127;
     if (letter == '?') return CLG_OK;
@@ -44,8 +45,9 @@ static clg_status bind_input(const op_context *c, size_t i, letters *bound)
         bound->dtypes[k] = dtype;
         bound->inputs[k] = i;
     } else if (bound->dtypes[k] != dtype) {
-        return op_error(c, CLG_ERROR_INVALID_MODEL, "input %zu is %s, but must be %s as input %zu is", i,
-                        dtype_name(dtype), dtype_name(bound->dtypes[k]), bound->inputs[k]);
+        return op_error(c, CLG_ERROR_INVALID_MODEL,
+                        "input %zu is %s, but must be %s as input %zu is", i, dtype_name(dtype),
+                        dtype_name(bound->dtypes[k]), bound->inputs[k]);
     }
     return CLG_OK;
 }
@@ -68,8 +70,10 @@ static clg_status preset_outputs(op_context *c)
     shape unknown = shape_unknown();
     for (size_t i = 0; i < c->n_outputs; i++) {
         char letter = letter_at(c->row->output_types, i);
-        clg_dtype dtype = letter == '?' ? CLG_DTYPE_NONE : bound.dtypes[(unsigned char)letter & 127];
-        if (letter != '?' && dtype == CLG_DTYPE_NONE) dtype = single_dtype(op_row_types(c->row, letter));
+        clg_dtype dtype =
+            letter == '?' ? CLG_DTYPE_NONE : bound.dtypes[(unsigned char)letter & 127];
+        if (letter != '?' && dtype == CLG_DTYPE_NONE)
+            dtype = single_dtype(op_row_types(c->row, letter));
         fact_set(&c->outputs[i], dtype, &unknown);
     }
     return CLG_OK;
@@ -88,7 +92,8 @@ static bool has_unknown_rank(const op_context *c)
 static bool knows_all_dims(const op_context *c)
 {
     for (size_t i = 0; i < c->n_inputs; i++) {
-        if (op_has_input(c, i) && (!shape_is_known(&c->inputs[i].dims) || c->inputs[i].dtype == CLG_DTYPE_NONE)) {
+        if (op_has_input(c, i) &&
+            (!shape_is_known(&c->inputs[i].dims) || c->inputs[i].dtype == CLG_DTYPE_NONE)) {
             return false;
         }
     }
@@ -101,14 +106,16 @@ static clg_status check_output(const op_context *c, size_t i, bool must_know)
     const value_fact *out = &c->outputs[i];
     char text[SHAPE_TEXT_BYTES];
     bool is_shape = out->dims.rank >= RANK_UNKNOWN && out->dims.rank <= CLG_MAX_RANK;
-    for (int d = 0; is_shape && d < out->dims.rank; d++) is_shape = out->dims.dims[d] >= DIM_UNKNOWN;
+    for (int d = 0; is_shape && d < out->dims.rank; d++)
+        is_shape = out->dims.dims[d] >= DIM_UNKNOWN;
     if (!is_shape || (must_know && (!shape_is_known(&out->dims) || out->dtype == CLG_DTYPE_NONE))) {
         return op_error(c, CLG_ERROR_INTERNAL, "shape inference did not decide output %zu", i);
     }
     int64_t n = 0;
     size_t size_bytes;
     bool fits = shape_n_elements(&out->dims, &n) == CLG_OK;
-    if (fits && n >= 0 && out->dtype != CLG_DTYPE_NONE) fits = dtype_bytes(out->dtype, n, &size_bytes);
+    if (fits && n >= 0 && out->dtype != CLG_DTYPE_NONE)
+        fits = dtype_bytes(out->dtype, n, &size_bytes);
     if (fits) return CLG_OK;
     return op_error(c, CLG_ERROR_SHAPE, "output %zu of shape %s is too large to address", i,
                     shape_text(&out->dims, text));
@@ -133,7 +140,8 @@ static bool can_eval(const op_context *c)
     bool is_eval_only = (c->row->flags & OP_EVAL_ONLY) != 0;
     for (size_t i = 0; i < c->n_inputs && !is_eval_only; i++) {
         if (!op_has_input(c, i)) continue;
-        if (!c->inputs[i].known || c->inputs[i].known->n_elements > OP_MAX_KNOWN_ELEMENTS) return false;
+        if (!c->inputs[i].known || c->inputs[i].known->n_elements > OP_MAX_KNOWN_ELEMENTS)
+            return false;
     }
     for (size_t i = 0; i < c->n_outputs; i++) {
         if (!op_has_output(c, i)) continue;
@@ -152,7 +160,8 @@ static clg_status eval_contents(op_context *c)
     for (size_t i = 0; i < c->n_outputs && status == CLG_OK; i++) {
         const tensor *t = contents[i];
         if (t && (t->dtype != c->outputs[i].dtype || !shape_equal(&t->dims, &c->outputs[i].dims))) {
-            status = op_error(c, CLG_ERROR_INTERNAL, "the content of output %zu does not have its shape", i);
+            status = op_error(c, CLG_ERROR_INTERNAL,
+                              "the content of output %zu does not have its shape", i);
         }
     }
     for (size_t i = 0; i < c->n_outputs; i++) {
@@ -166,7 +175,8 @@ static clg_status eval_contents(op_context *c)
     return status;
 }
 
-clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs, uint32_t *out_needs)
+clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs,
+                          uint32_t *out_needs)
 {
     op_context c = {.node = n,
                     .row = n->op,
@@ -185,7 +195,10 @@ clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *o
 
 /* ---- whole graphs ----------------------------------------------------------------------------------------- */
 
-static void take_known(value_fact *f, const tensor *known) { f->known = known ? fact_share(known) : NULL; }
+static void take_known(value_fact *f, const tensor *known)
+{
+    f->known = known ? fact_share(known) : NULL;
+}
 
 static void start_facts(const graph *g, const value_fact *overrides, value_fact *facts)
 {
@@ -212,6 +225,13 @@ typedef struct gathered {
 static clg_status infer_into(const graph *g, const node *n, value_fact *facts, gathered *around)
 {
     uint32_t needs;
+    if (!n->op) { /* not supported, and only looked at: what the model declares */
+        for (size_t i = 0; i < n->n_outputs; i++) {
+            const value *v = n->outputs[i] == VALUE_NONE ? NULL : &g->values[n->outputs[i]];
+            if (v) fact_set(&facts[n->outputs[i]], v->dtype, &v->dims);
+        }
+        return CLG_OK;
+    }
     size_t total = n->n_inputs + n->n_outputs;
     CLG_TRY(MEMORY_RESERVE(around->facts, around->capacity, total));
     value_fact *inputs = around->facts, *outputs = around->facts + n->n_inputs;

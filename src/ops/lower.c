@@ -11,7 +11,10 @@ const lower_operand *lower_input(const lower_context *c, size_t i)
     return i < c->n_inputs ? &c->inputs[i] : &absent_operand;
 }
 
-bool lower_has_input(const lower_context *c, size_t i) { return lower_input(c, i)->dtype != CLG_DTYPE_NONE; }
+bool lower_has_input(const lower_context *c, size_t i)
+{
+    return lower_input(c, i)->dtype != CLG_DTYPE_NONE;
+}
 
 bool lower_is_wide(const lower_context *c) { return c->kernel_class == CLG_KERNELS_WIDE; }
 
@@ -21,7 +24,8 @@ static clg_status make_views(lower_context *c)
     c->views = arena_alloc(c->memory, c->n_outputs, sizeof *c->views);
     if (!c->views) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < c->n_outputs; i++) {
-        if (shape_is_known(&c->outputs[i].dims)) shape_strides(&c->outputs[i].dims, c->views[i].strides);
+        if (shape_is_known(&c->outputs[i].dims))
+            shape_strides(&c->outputs[i].dims, c->views[i].strides);
     }
     return CLG_OK;
 }
@@ -38,8 +42,9 @@ clg_status ops_lower_node(lower_context *c)
     step_builder_init(&c->build, c->memory);
     CLG_TRY(make_views(c));
     if (!c->row->lower) {
-        return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
-                           "its value must be known before the run, since it cannot be computed on a device");
+        return lower_error(
+            c, CLG_ERROR_UNSUPPORTED_OPERATOR,
+            "its value must be known before the run, since it cannot be computed on a device");
     }
     bool takes_strides = (c->row->flags & OP_STRIDED_INPUTS) != 0;
     for (size_t i = 0; i < c->n_inputs; i++) {
@@ -50,6 +55,7 @@ clg_status ops_lower_node(lower_context *c)
     CLG_TRY(c->row->lower(c));
     clg_status status = step_builder_check(&c->build, c->n_inputs, c->n_outputs);
     if (status != CLG_OK) return with_node(c, status);
-    if (!c->is_view && !c->build.candidates) return lower_error(c, CLG_ERROR_INTERNAL, "lowering gave nothing");
+    if (!c->is_view && !c->build.candidates)
+        return lower_error(c, CLG_ERROR_INTERNAL, "lowering gave nothing");
     return CLG_OK;
 }

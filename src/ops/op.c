@@ -4,17 +4,27 @@
  */
 #include "ops/op.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 static const value_fact absent_fact = {.kind = CLG_VALUE_TENSOR, .dims = {.rank = RANK_UNKNOWN}};
 
-const value_fact *op_input(const op_context *c, size_t i) { return i < c->n_inputs ? &c->inputs[i] : &absent_fact; }
+const value_fact *op_input(const op_context *c, size_t i)
+{
+    return i < c->n_inputs ? &c->inputs[i] : &absent_fact;
+}
 
-bool op_has_input(const op_context *c, size_t i) { return i < c->n_inputs && c->node->inputs[i] != VALUE_NONE; }
+bool op_has_input(const op_context *c, size_t i)
+{
+    return i < c->n_inputs && c->node->inputs[i] != VALUE_NONE;
+}
 
-bool op_has_output(const op_context *c, size_t i) { return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE; }
+bool op_has_output(const op_context *c, size_t i)
+{
+    return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
+}
 
 const tensor *op_need(op_context *c, size_t i)
 {
@@ -23,13 +33,15 @@ const tensor *op_need(op_context *c, size_t i)
     return c->inputs[i].known;
 }
 
-bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n, clg_status *status)
+bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n,
+                  clg_status *status)
 {
     *out_n = 0;
     const value_fact *fact = op_input(c, i);
     char text[SHAPE_TEXT_BYTES];
     bool is_list = fact->dims.rank == RANK_UNKNOWN || fact->dims.rank == 0 || fact->dims.rank == 1;
-    if (op_has_input(c, i) && (!is_list || (fact->dtype != CLG_DTYPE_NONE && !dtype_is_integer(fact->dtype)))) {
+    if (op_has_input(c, i) &&
+        (!is_list || (fact->dtype != CLG_DTYPE_NONE && !dtype_is_integer(fact->dtype)))) {
         *status = op_error(c, CLG_ERROR_SHAPE, "input %zu must be a list of integers, not %s %s", i,
                            dtype_name(fact->dtype), shape_text(&fact->dims, text));
         return false;
@@ -37,13 +49,35 @@ bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size
     const tensor *known = op_need(c, i);
     if (!known) return false;
     if (known->n_elements > OP_MAX_INTS) {
-        *status = op_error(c, CLG_ERROR_SHAPE, "input %zu has %lld numbers, more than the %d that there can be axes", i,
+        *status = op_error(c, CLG_ERROR_SHAPE,
+                           "input %zu has %lld numbers, more than the %d that there can be axes", i,
                            (long long)known->n_elements, OP_MAX_INTS);
         return false;
     }
     for (int64_t k = 0; k < known->n_elements; k++) out_values[k] = tensor_get_int(known, k);
     *out_n = (size_t)known->n_elements;
     return true;
+}
+
+clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims)
+{
+    int64_t numbers[OP_MAX_INTS];
+    size_t n;
+    clg_status status = CLG_OK;
+    const shape *list = &op_input(c, i)->dims;
+    *out_dims = shape_unknown();
+    *out_known = op_need_ints(c, i, numbers, &n, &status);
+    if (status != CLG_OK) return status;
+    int64_t rank = *out_known ? (int64_t)n : list->rank == 1 ? list->dims[0] : DIM_UNKNOWN;
+    if (rank > CLG_MAX_RANK) {
+        return op_error(c, CLG_ERROR_SHAPE, "asks for %" PRId64 " axes, more than the %d supported",
+                        rank, CLG_MAX_RANK);
+    }
+    if (rank == DIM_UNKNOWN) return CLG_OK;
+    out_dims->rank = (int)rank;
+    for (int k = 0; k < out_dims->rank; k++)
+        out_dims->dims[k] = *out_known ? numbers[k] : DIM_UNKNOWN;
+    return CLG_OK;
 }
 
 static clg_status node_error(const node *n, clg_status status, const char *format, va_list args)
@@ -90,7 +124,8 @@ static void release_shared(void *user) { tensor_free(user); }
 clg_status fact_reshaped(const tensor *known, const shape *dims, tensor **out_tensor)
 {
     tensor *shared = fact_share(known);
-    clg_status status = tensor_wrap(known->dtype, dims, known->data, release_shared, shared, out_tensor);
+    clg_status status =
+        tensor_wrap(known->dtype, dims, known->data, release_shared, shared, out_tensor);
     if (status != CLG_OK) tensor_free(shared);
     return status;
 }

@@ -15,9 +15,10 @@
 /* What is known of a value at some moment of looking or planning. */
 typedef struct value_fact {
     clg_value_kind kind;
-    clg_dtype dtype;     /* CLG_DTYPE_NONE: not known, or an optional input that is absent (op_has_input tells) */
+    clg_dtype dtype; /* CLG_DTYPE_NONE: not known, or absent (op_has_input tells) */
     shape dims;
-    const tensor *known; /* content, where known on the host (constants, shape arithmetic); else NULL */
+    const tensor
+        *known; /* content, where the host has it (constants, shape arithmetic); else NULL */
 } value_fact;
 
 /* The largest tensor whose content shape arithmetic computes on the host. */
@@ -32,7 +33,7 @@ typedef struct op_context {
     size_t n_inputs;
     value_fact *outputs; /* infer fills dtype and dims; preset to unknown */
     size_t n_outputs;
-    uint32_t needs;      /* bit i: the content of input i is needed and was not known */
+    uint32_t needs; /* bit i: the content of input i is needed and was not known */
 } op_context;
 
 /* A fact of input i; an absent fact for indices beyond. */
@@ -46,9 +47,14 @@ const tensor *op_need(op_context *c, size_t i);
 /* op_need of a scalar or list of integers as int64 numbers; false when not known, absent or refused: then *status has an
  * error where it is no such list or holds more than OP_MAX_INTS numbers. *status is written on error only. */
 #define OP_MAX_INTS (CLG_MAX_RANK * 2)
-bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n, clg_status *status);
+bool op_need_ints(op_context *c, size_t i, int64_t out_values[OP_MAX_INTS], size_t *out_n,
+                  clg_status *status);
+/* op_need_ints of an input that asks for a shape: the numbers as they are (-1 may mean anything to the operator), or as
+ * many unknown dimensions where only their count is known. *out_known: they are the numbers. */
+clg_status op_need_dims(op_context *c, size_t i, bool *out_known, shape *out_dims);
 /* Errors with the node's name in front: "node 'x' (Conv, opset 13): ...". */
-clg_status op_error(const op_context *c, clg_status status, const char *format, ...) CLG_PRINTF(3, 4);
+clg_status op_error(const op_context *c, clg_status status, const char *format, ...)
+    CLG_PRINTF(3, 4);
 /* Puts the node in front of an error that was told without it, as shape_axis and shape_broadcast do; CLG_OK passes. */
 clg_status op_prefix(const op_context *c, clg_status status);
 
@@ -56,11 +62,11 @@ clg_status op_prefix(const op_context *c, clg_status status);
 
 /* An input or output as placed for lowering; dims and strides are known. */
 typedef struct lower_operand {
-    clg_dtype dtype;              /* CLG_DTYPE_NONE: absent */
+    clg_dtype dtype; /* CLG_DTYPE_NONE: absent */
     shape dims;
     int64_t strides[CLG_MAX_RANK]; /* elements */
-    bool dense;                   /* strides are the row-major ones */
-    bool constant;                /* content never changes: may be packed once */
+    bool dense;                    /* strides are the row-major ones */
+    bool constant;                 /* content never changes: may be packed once */
     const tensor *known;
 } lower_operand;
 
@@ -77,15 +83,17 @@ typedef struct lower_context {
     const device_caps *caps;
     clg_kernel_class kernel_class; /* wide or simt */
     arena *memory;
-    step_builder build;           /* candidates go here */
+    step_builder build; /* candidates go here */
     /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view of input 0. */
     bool is_view;
     lower_view *views; /* one an output, preset dense, offset 0 */
 } lower_context;
 
-const lower_operand *lower_input(const lower_context *c, size_t i); /* absent operand beyond the end */
+/* An absent operand beyond the end. */
+const lower_operand *lower_input(const lower_context *c, size_t i);
 bool lower_has_input(const lower_context *c, size_t i);
-clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...) CLG_PRINTF(3, 4);
+clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...)
+    CLG_PRINTF(3, 4);
 bool lower_is_wide(const lower_context *c);
 
 /* ---- rows ----------------------------------------------------------------------------------------- */
@@ -104,24 +112,26 @@ typedef struct op_types {
 } op_types;
 
 typedef enum op_flags {
-    OP_STRIDED_INPUTS = 1u << 0,  /* lower takes inputs that are not dense */
-    OP_EVAL_ONLY = 1u << 1,       /* never needs the device: Shape, Constant */
+    OP_STRIDED_INPUTS = 1u << 0, /* lower takes inputs that are not dense */
+    OP_EVAL_ONLY = 1u << 1,      /* never needs the device: Shape, Constant */
     OP_COMMUTES = 1u << 2,
-    OP_HOST = 1u << 3,            /* runs on the host by nature (strings, control flow) */
-    OP_UNKNOWN_RANK = 1u << 4     /* infer accepts inputs of unknown rank */
+    OP_HOST = 1u << 3,        /* runs on the host by nature (strings, control flow) */
+    OP_UNKNOWN_RANK = 1u << 4 /* infer accepts inputs of unknown rank */
 } op_flags;
 
 #define OP_ANY_NUMBER 255
 
 struct op_row {
     const char *name;
-    const char *domain;            /* NULL is "" */
-    int16_t since, until;          /* opset versions, both inclusive; until 0: still so */
-    uint8_t min_inputs, max_inputs;   /* OP_ANY_NUMBER: as many as there are, all of the last letter */
+    const char *domain;   /* NULL is "" */
+    int16_t since, until; /* opset versions, both inclusive; until 0: still so */
+    /* OP_ANY_NUMBER: as many as there are, all of the last letter. */
+    uint8_t min_inputs, max_inputs;
     uint8_t min_outputs, max_outputs;
-    const char *input_types;       /* one letter an input, the last repeats: "TTI" */
-    const char *output_types;      /* letters, or '?' when infer decides */
-    const op_types *types;         /* ends with letter 0; a letter not listed (NULL: any letter) is every fixed-size dtype */
+    const char *input_types;  /* one letter an input, the last repeats: "TTI" */
+    const char *output_types; /* letters, or '?' when infer decides */
+    /* Ends with letter 0; a letter not listed (NULL: any letter) is every fixed-size dtype. */
+    const op_types *types;
     const op_attribute *attributes; /* ends with name NULL; NULL: none */
     uint32_t flags;
     /* Looks at attributes only, at load. NULL: nothing to check beyond the table. */
@@ -135,7 +145,7 @@ struct op_row {
     clg_status (*eval)(op_context *c, tensor **out_tensors);
     /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
     clg_status (*lower)(lower_context *c);
-    const void *param;             /* the family's own row: an expression, a reduction */
+    const void *param; /* the family's own row: an expression, a reduction */
 };
 
 typedef struct op_family {
@@ -166,7 +176,8 @@ const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 clg_status ops_resolve(graph *g);
 /* One node: presets, type constraints, infer, then eval when contents are known. New known tensors are
  * returned in outputs[i].known with a reference that the caller owns. needs tells what content is missing. */
-clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs, uint32_t *out_needs);
+clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs,
+                          uint32_t *out_needs);
 /* All values of a graph while only looking: facts[value_id], from declared input shapes (or `overrides`, may
  * be NULL, one fact an input). Unknown stays unknown. Known contents are freed by ops_facts_free. */
 clg_status ops_infer_graph(const graph *g, const value_fact *overrides, value_fact **out_facts);

@@ -60,15 +60,18 @@ static clg_status pool_lower(lower_context *c)
     pool_op op = *(const pool_op *)c->row->param;
     if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
         op = POOL_AVERAGE_PADDED;
-    const bool in_rows = lower_is_wide(c) && !indices && axes[2].out >= 4;
+    const bool in_rows = lower_is_wide(c) && !indices && axes[2].out >= 4 &&
+                         window_fits_lines(axes, work_lanes(c, axes[2].out));
     const int lanes = in_rows ? work_lanes(c, axes[2].out) : 1;
 
     step_builder *b = &c->build;
     const char *entry = in_rows ? "pool_rows" : "pool_items";
     step *k = step_kernel(b, step_candidate(b, entry), "pool", entry,
-                          prelude_text(b, "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_T=%d P_VEC=%d",
-                                       (int)op, power_form(op, p), indices, in_rows, (int)x->dtype,
-                                       lanes));
+                          prelude_text(b,
+                                       "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_LINE=%d P_T=%d "
+                                       "P_VEC=%d",
+                                       (int)op, power_form(op, p), indices, in_rows,
+                                       in_rows ? WINDOW_LINE : 0, (int)x->dtype, lanes));
     k->label = labels[op];
     step_arg_buffer(b, k, operand_input(0), x->dtype);
     step_arg_buffer(b, k, operand_output(0), x->dtype);

@@ -26,6 +26,7 @@
 typedef enum pointwise_flags {
     POINTWISE_TO_BOOL = 1u << 0,      /* the result is bool, whatever the operands are */
     POINTWISE_LANES_INT = 1u << 1,    /* integer expressions are for one lane at a time */
+    POINTWISE_LANES_ALL = 1u << 7,    /* all expressions are */
     POINTWISE_MOVES_BITS = 1u << 2,   /* the content of elements does not matter, only their size */
     POINTWISE_KIND_OF_B = 1u << 3,    /* the dtype of the result is operand b's, and chooses the expression */
     POINTWISE_HEAVY = 1u << 4,        /* tens of cycles a vector */

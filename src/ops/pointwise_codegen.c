@@ -152,7 +152,7 @@ static void emit_instruction(const pointwise_group *g, size_t index, text *out)
         return;
     }
     const char *expression = pointwise_expression(i->def, kind_dtype(g, i));
-    if (i->def->flags & POINTWISE_LANES_INT && e.type.kind != DTYPE_KIND_FLOAT) {
+    if (i->def->flags & POINTWISE_LANES_ALL || (i->def->flags & POINTWISE_LANES_INT && e.type.kind != DTYPE_KIND_FLOAT)) {
         e.by_lane = true;
         text_printf(out, "v%s r%d;\n            for (int l = 0; l < P_VEC; ++l)\n                LANE(r%d, %s, l) = ", lane,
                     result, result, lane);

@@ -20,7 +20,8 @@ static void fill_index(void)
 {
     size_t n_filled = 0;
     for (size_t f = 0; f < n_op_families; f++) {
-        for (size_t i = 0; i < *op_families[f].n_rows && n_filled < INDEX_SIZE - 1; i++, n_filled++) {
+        for (size_t i = 0; i < *op_families[f].n_rows && n_filled < INDEX_SIZE - 1;
+             i++, n_filled++) {
             const op_row *row = &op_families[f].rows[i];
             size_t slot = first_slot(row->name);
             while (index_rows[slot]) slot = (slot + 1) & (INDEX_SIZE - 1);
@@ -36,10 +37,12 @@ const op_row *ops_find(const char *domain, const char *op_type, int64_t version)
     index_filled = true;
     mutex_unlock(&index_lock);
     domain = domain_canonical(domain);
-    for (size_t slot = first_slot(op_type); index_rows[slot]; slot = (slot + 1) & (INDEX_SIZE - 1)) {
+    for (size_t slot = first_slot(op_type); index_rows[slot];
+         slot = (slot + 1) & (INDEX_SIZE - 1)) {
         const op_row *row = index_rows[slot];
         bool is_version = version >= row->since && (row->until == 0 || version <= row->until);
-        if (is_version && strcmp(row->name, op_type) == 0 && strcmp(row->domain ? row->domain : "", domain) == 0) {
+        if (is_version && strcmp(row->name, op_type) == 0 &&
+            strcmp(row->domain ? row->domain : "", domain) == 0) {
             return row;
         }
     }

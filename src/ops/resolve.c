@@ -42,7 +42,7 @@ static clg_status note_missing(missing_list *list, const node *n)
     text_printf(&key, "%lld", (long long)n->opset);
     CLG_TRY_GOTO(key.status, done);
     size_t at = map_get(&list->index, key.data, key.size_bytes);
-    if (at == MAP_NONE) {
+    if (at >= list->n) { /* MAP_NONE */
         at = list->n;
         CLG_TRY_GOTO(MEMORY_RESERVE(list->operators, list->capacity, list->n + 1), done);
         CLG_TRY_GOTO(map_set(&list->index, key.data, key.size_bytes, at), done);
@@ -65,7 +65,8 @@ static clg_status find_rows(graph *g, missing_list *list)
         n->op = ops_find(n->domain, n->op_type, n->opset);
         if (!n->op) CLG_TRY(note_missing(list, n));
         for (size_t k = 0; k < n->n_attributes; k++) {
-            if (n->attributes[k].type == ATTRIBUTE_GRAPH) CLG_TRY(find_rows(n->attributes[k].as.g, list));
+            if (n->attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(find_rows(n->attributes[k].as.g, list));
         }
     }
     return CLG_OK;
@@ -76,14 +77,16 @@ static void describe(text *out, const missing_operator *m, size_t n_named)
 {
     char shown[NAME_TEXT_BYTES];
     const node *first = m->nodes[0];
-    text_printf(out, "%s (opset %lld", operator_text(first->domain, first->op_type, shown), (long long)first->opset);
+    text_printf(out, "%s (opset %lld", operator_text(first->domain, first->op_type, shown),
+                (long long)first->opset);
     if (n_named > m->n_nodes) n_named = m->n_nodes;
     if (n_named == 0) text_printf(out, ": %zu node%s", m->n_nodes, m->n_nodes > 1 ? "s" : "");
     for (size_t i = 0; i < n_named; i++) {
         const char *before = i > 0 ? "," : m->n_nodes > 1 ? ": nodes" : ": node";
         text_printf(out, "%s '%s'", before, name_text(m->nodes[i]->label, shown));
     }
-    if (n_named > 0 && m->n_nodes > n_named) text_printf(out, " and %zu more", m->n_nodes - n_named);
+    if (n_named > 0 && m->n_nodes > n_named)
+        text_printf(out, " and %zu more", m->n_nodes - n_named);
     text_append(out, ")");
 }
 
@@ -102,9 +105,11 @@ static clg_status tell_missing(const missing_list *list)
     if (n_told < list->n) text_printf(&names, " and %zu more operators", list->n - n_told);
     clg_status status = names.status;
     if (status == CLG_OK) {
-        status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%zu operator%s of the model %s not supported: %s", list->n,
+        status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                           "%zu operator%s of the model %s not supported: %s", list->n,
                            list->n > 1 ? "s" : "", list->n > 1 ? "are" : "is", text_data(&names));
-        error_hint("`cltool inspect` lists the operators of a model, docs/operators.md those that are supported");
+        error_hint("`cltool inspect` lists the operators of a model, docs/operators.md those that "
+                   "are supported");
     }
     text_deinit(&names);
     return status;
@@ -121,13 +126,15 @@ static clg_status node_fault(const node *n, clg_status status, const char *what)
 static clg_status check_counts(const node *n, const op_row *row)
 {
     char what[96];
-    if (n->n_inputs < row->min_inputs || (row->max_inputs != OP_ANY_NUMBER && n->n_inputs > row->max_inputs)) {
+    if (n->n_inputs < row->min_inputs ||
+        (row->max_inputs != OP_ANY_NUMBER && n->n_inputs > row->max_inputs)) {
         (void)snprintf(what, sizeof what, "has %zu inputs, but takes %s%d", n->n_inputs,
                        n->n_inputs < row->min_inputs ? "at least " : "at most ",
                        n->n_inputs < row->min_inputs ? row->min_inputs : row->max_inputs);
         return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
     }
-    if (n->n_outputs < row->min_outputs || (row->max_outputs != OP_ANY_NUMBER && n->n_outputs > row->max_outputs)) {
+    if (n->n_outputs < row->min_outputs ||
+        (row->max_outputs != OP_ANY_NUMBER && n->n_outputs > row->max_outputs)) {
         (void)snprintf(what, sizeof what, "has %zu outputs, but gives %s%d", n->n_outputs,
                        n->n_outputs < row->min_outputs ? "at least " : "at most ",
                        n->n_outputs < row->min_outputs ? row->min_outputs : row->max_outputs);
@@ -172,12 +179,12 @@ static clg_status check_attribute(const node *n, const op_row *row, const attrib
     const op_attribute *known = find_attribute(row, a->name);
     if (known && known->type == a->type) return CLG_OK;
     if (known && a->type != ATTRIBUTE_NONE) {
-        (void)snprintf(what, sizeof what, "has the attribute '%s' as %s, but it is %s", known->name, type_name(a->type),
-                       type_name(known->type));
+        (void)snprintf(what, sizeof what, "has the attribute '%s' as %s, but it is %s", known->name,
+                       type_name(a->type), type_name(known->type));
         return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
     }
-    (void)snprintf(what, sizeof what, "has the attribute '%s', which is not %s", name_text(a->name, shown),
-                   known ? "supported in this form" : "supported");
+    (void)snprintf(what, sizeof what, "has the attribute '%s', which is not %s",
+                   name_text(a->name, shown), known ? "supported in this form" : "supported");
     return node_fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, what);
 }
 
@@ -185,7 +192,8 @@ static clg_status check_node(const node *n)
 {
     const op_row *row = n->op;
     CLG_TRY(check_counts(n, row));
-    for (size_t i = 0; i < n->n_attributes; i++) CLG_TRY(check_attribute(n, row, &n->attributes[i]));
+    for (size_t i = 0; i < n->n_attributes; i++)
+        CLG_TRY(check_attribute(n, row, &n->attributes[i]));
     for (const op_attribute *a = row->attributes; a && a->name; a++) {
         if (!a->required || node_attribute(n, a->name)) continue;
         char what[NAME_TEXT_BYTES];
@@ -202,7 +210,8 @@ static clg_status check_nodes(const graph *g)
         if (n->removed) continue;
         CLG_TRY(check_node(n));
         for (size_t k = 0; k < n->n_attributes; k++) {
-            if (n->attributes[k].type == ATTRIBUTE_GRAPH) CLG_TRY(check_nodes(n->attributes[k].as.g));
+            if (n->attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(check_nodes(n->attributes[k].as.g));
         }
     }
     return CLG_OK;
@@ -216,8 +225,10 @@ clg_status ops_resolve(graph *g)
     missing_deinit(&missing);
     if (status != CLG_OK) return status;
     if (graph_opset(g, "") > OPS_NEWEST_OPSET) {
-        log_write(CLG_LOG_WARNING, "the model uses opset %lld, newer than %d, the newest this version of clgraph knows",
-                  (long long)graph_opset(g, ""), OPS_NEWEST_OPSET);
+        log_write(
+            CLG_LOG_WARNING,
+            "the model uses opset %lld, newer than %d, the newest this version of clgraph knows",
+            (long long)graph_opset(g, ""), OPS_NEWEST_OPSET);
     }
     return check_nodes(g);
 }

@@ -69,6 +69,12 @@ static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t 
     step_range(&c->build, s, 1, global, &local);
 }
 
+/* Groups that can be under way at once. */
+static inline int64_t work_units(const lower_context *c)
+{
+    return c->caps->compute_units > 0 ? (int64_t)c->caps->compute_units : 1;
+}
+
 /* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 

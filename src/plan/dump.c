@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static const char *const place_names[] = {"none", "slab", "in", "out", "weight", "packed", "literal"};
+static const char *const place_names[] = {"none",   "slab",   "in",     "out",
+                                          "weight", "packed", "literal"};
 
 static void dump_buffers(const plan_step *s, text *out)
 {
@@ -21,10 +22,12 @@ static void dump_buffers(const plan_step *s, text *out)
 static void dump_range(const step *s, text *out)
 {
     text_append(out, " [");
-    for (uint32_t i = 0; i < s->n_dims; i++) text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->global[i]);
+    for (uint32_t i = 0; i < s->n_dims; i++)
+        text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->global[i]);
     if (s->local[0]) {
         text_append(out, " / ");
-        for (uint32_t i = 0; i < s->n_dims; i++) text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->local[i]);
+        for (uint32_t i = 0; i < s->n_dims; i++)
+            text_printf(out, "%s%llu", i ? "x" : "", (unsigned long long)s->local[i]);
     }
     text_append(out, "]");
 }
@@ -39,15 +42,12 @@ static void dump_step(const plan_context *c, const plan_step *s, size_t index, t
         dump_range(s->what, out);
         break;
     case STEP_BLAS_GEMM:
-        text_printf(out, " clblast m=%lld n=%lld k=%lld batch=%lld", (long long)s->what->gemm.m, (long long)s->what->gemm.n,
-                    (long long)s->what->gemm.k, (long long)s->what->gemm.batch);
+        text_printf(out, " clblast m=%lld n=%lld k=%lld batch=%lld", (long long)s->what->gemm.m,
+                    (long long)s->what->gemm.n, (long long)s->what->gemm.k,
+                    (long long)s->what->gemm.batch);
         break;
-    case STEP_COPY:
-        text_printf(out, " copy %zu bytes", s->what->size_bytes);
-        break;
-    case STEP_FILL:
-        text_printf(out, " fill %zu bytes", s->what->size_bytes);
-        break;
+    case STEP_COPY: text_printf(out, " copy %zu bytes", s->what->size_bytes); break;
+    case STEP_FILL: text_printf(out, " fill %zu bytes", s->what->size_bytes); break;
     }
     text_append(out, "  (");
     dump_buffers(s, out);
@@ -56,12 +56,13 @@ static void dump_step(const plan_context *c, const plan_step *s, size_t index, t
     text_append(out, "\n");
 }
 
-static void dump_ports(const plan_context *c, const char *what, const plan_port *ports, size_t n, text *out)
+static void dump_ports(const plan_context *c, const char *what, const plan_port *ports, size_t n,
+                       text *out)
 {
     for (size_t i = 0; i < n; i++) {
         char dims[SHAPE_TEXT_BYTES];
-        text_printf(out, "  %s %s %s%s\n", what, c->g->values[ports[i].value].name, dtype_name(ports[i].dtype),
-                    shape_text(&ports[i].dims, dims));
+        text_printf(out, "  %s %s %s%s\n", what, c->g->values[ports[i].value].name,
+                    dtype_name(ports[i].dtype), shape_text(&ports[i].dims, dims));
     }
 }
 
@@ -73,12 +74,10 @@ static void dump_segment(const plan_context *c, const plan_segment *segment, tex
     dump_ports(c, "output", segment->outputs, segment->n_outputs, out);
     size_t total = 0;
     for (size_t i = 0; i < segment->n_slabs; i++) total += segment->slab_bytes[i];
-    text_printf(out, "  %zu slabs of %zu bytes; largest live set %zu bytes; literals %zu bytes\n", segment->n_slabs, total,
-                segment->live_bytes, segment->literal_bytes);
-    for (const plan_segment *child = segment->children; child; child = child->sibling) dump_segment(c, child, out);
+    text_printf(out, "  %zu slabs of %zu bytes; largest live set %zu bytes; literals %zu bytes\n",
+                segment->n_slabs, total, segment->live_bytes, segment->literal_bytes);
+    for (const plan_segment *child = segment->children; child; child = child->sibling)
+        dump_segment(c, child, out);
 }
 
-void plan_dump(const plan_context *c, const plan *p, text *out)
-{
-    dump_segment(c, p->root, out);
-}
+void plan_dump(const plan_context *c, const plan *p, text *out) { dump_segment(c, p->root, out); }

@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-
-
 static void set_operand(const plan_value *v, lower_operand *out)
 {
     *out = (lower_operand){.dtype = v->fact.dtype,
@@ -49,15 +47,17 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, node_id node)
         int64_t base = s->values[v].offset_elems;
         size_t elem = dtype_size(from.dtype);
         if (what->kind == STEP_COPY) {
-            refs[n_refs++] = (root_ref){s->values[v].root, base * (int64_t)elem + what->from.offset_elems};
+            refs[n_refs++] =
+                (root_ref){s->values[v].root, base * (int64_t)elem + what->from.offset_elems};
             refs[n_refs++] = (root_ref){root, what->to.offset_elems};
         } else {
             for (uint32_t i = 0; i < what->n_args; i++) {
                 const step_arg *a = &what->args[i];
                 if (a->kind != ARG_BUFFER) continue;
                 bool input = a->buffer.space == OPERAND_INPUT;
-                refs[n_refs++] = (root_ref){input ? s->values[v].root : root,
-                                            (a->buffer.offset_elems + (input ? base : 0)) * (int64_t)elem};
+                refs[n_refs++] =
+                    (root_ref){input ? s->values[v].root : root,
+                               (a->buffer.offset_elems + (input ? base : 0)) * (int64_t)elem};
             }
         }
         CLG_TRY(state_add_step(s, what, refs, n_refs, node, choice->variant));
@@ -99,12 +99,8 @@ static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root
     value_id v = VALUE_NONE;
     *out = (root_ref){ROOT_NONE, o->offset_elems * (int64_t)unit_bytes};
     switch (o->space) {
-    case OPERAND_SCRATCH:
-        out->root = e->scratch[o->index];
-        return CLG_OK;
-    case OPERAND_PACKED:
-        out->root = e->packed[o->index];
-        return CLG_OK;
+    case OPERAND_SCRATCH: out->root = e->scratch[o->index]; return CLG_OK;
+    case OPERAND_PACKED: out->root = e->packed[o->index]; return CLG_OK;
     case OPERAND_INPUT:
         if (o->index < e->n->n_inputs) v = e->n->inputs[o->index];
         if (v != VALUE_NONE) CLG_TRY(state_materialise(s, v));
@@ -114,8 +110,9 @@ static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root
         break;
     }
     if (v == VALUE_NONE || s->values[v].root == ROOT_NONE)
-        return error_set(CLG_ERROR_INTERNAL, "candidate '%s' of %s names an operand that is not there", e->choice->variant,
-                         e->n->op_type);
+        return error_set(CLG_ERROR_INTERNAL,
+                         "candidate '%s' of %s names an operand that is not there",
+                         e->choice->variant, e->n->op_type);
     out->root = s->values[v].root;
     out->offset_bytes += s->values[v].offset_elems * (int64_t)dtype_size(s->values[v].fact.dtype);
     return CLG_OK;
@@ -130,7 +127,8 @@ static clg_status emit_step(emission *e, const step *what)
             if (what->global[i] == 0) return CLG_OK;
         for (uint32_t i = 0; i < what->n_args; i++)
             if (what->args[i].kind == ARG_BUFFER) {
-                CLG_TRY(resolve(e, &what->args[i].buffer, dtype_size(what->args[i].dtype), &refs[n]));
+                CLG_TRY(
+                    resolve(e, &what->args[i].buffer, dtype_size(what->args[i].dtype), &refs[n]));
                 n++;
             }
     } else if (what->kind == STEP_BLAS_GEMM) {
@@ -152,10 +150,13 @@ static clg_status emit_packings(emission *e)
     for (uint32_t i = 0; i < e->choice->n_packings; i++) {
         const packing *p = &e->choice->packings[i];
         value_id v = p->input < e->n->n_inputs ? e->n->inputs[p->input] : VALUE_NONE;
-        if (v == VALUE_NONE) return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'", e->choice->variant);
+        if (v == VALUE_NONE)
+            return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'",
+                             e->choice->variant);
         if (s->values[v].weight && s->values[v].offset_elems == 0 && s->values[v].dense) {
             uint32_t index;
-            CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact, e->choice, p, &index));
+            CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact, e->choice,
+                                           p, &index));
             CLG_TRY(state_add_root(s, PLACE_PACKED, index, p->size_bytes, &e->packed[i]));
             continue;
         }
@@ -210,13 +211,15 @@ static clg_status emit_views(plan_state *s, const node *n, const lower_context *
 
 /* ---- a node ---------------------------------------------------------------------------------------- */
 
-static clg_status prepare_operands(plan_state *s, node_id id, lower_operand *inputs, lower_operand *outputs)
+static clg_status prepare_operands(plan_state *s, node_id id, lower_operand *inputs,
+                                   lower_operand *outputs)
 {
     const node *n = &s->context->g->nodes[id];
     const op_row *row = n->op;
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE) continue;
-        if (!s->values[n->inputs[i]].dense && !(row->flags & OP_STRIDED_INPUTS)) CLG_TRY(make_dense(s, n->inputs[i], id));
+        if (!s->values[n->inputs[i]].dense && !(row->flags & OP_STRIDED_INPUTS))
+            CLG_TRY(make_dense(s, n->inputs[i], id));
         set_operand(&s->values[n->inputs[i]], &inputs[i]);
     }
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -234,7 +237,8 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     for (size_t i = 0; i < n->n_outputs; i++) {
         int64_t count;
         if (n->outputs[i] == VALUE_NONE) continue;
-        if (shape_n_elements(&s->values[n->outputs[i]].fact.dims, &count) != CLG_OK || count != 0) return false;
+        if (shape_n_elements(&s->values[n->outputs[i]].fact.dims, &count) != CLG_OK || count != 0)
+            return false;
     }
     return true;
 }
@@ -250,7 +254,8 @@ static clg_status emit_lowered(plan_state *s, node_id id, lower_context *lc, uin
     const candidate *choice = plan_choose(s->context, lc->build.candidates);
     if (!choice) {
         char text[NODE_TEXT_BYTES];
-        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "%s: no kernel of clgraph can run it on this device with these options",
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
+                         "%s: no kernel of clgraph can run it on this device with these options",
                          node_text(n, text));
     }
     return emit_candidate(s, id, choice);
@@ -277,9 +282,7 @@ clg_status emit_node(plan_state *s, node_id id, uint8_t *out_place)
                         .caps = s->context->caps,
                         .kernel_class = s->context->kernel_class,
                         .memory = memory};
-    lc.views = arena_alloc(memory, n->n_outputs + 1, sizeof *lc.views);
-    if (!inputs || !outputs || !lc.views) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(prepare_operands(s, id, inputs, outputs));
-    for (size_t i = 0; i < n->n_outputs; i++) memcpy(lc.views[i].strides, outputs[i].strides, sizeof outputs[i].strides);
     return emit_lowered(s, id, &lc, out_place);
 }

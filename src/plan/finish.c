@@ -22,7 +22,8 @@ static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
     for (size_t i = 0; i < n_reads; i++) keep_alive(s, reads[i]);
     for (size_t i = 0; i < c->n_outputs; i++) keep_alive(s, c->outputs[i]);
     for (node_id n = s->next_node; n < c->g->n_nodes; n++)
-        for (size_t i = 0; i < c->g->nodes[n].n_inputs; i++) keep_alive(s, c->g->nodes[n].inputs[i]);
+        for (size_t i = 0; i < c->g->nodes[n].n_inputs; i++)
+            keep_alive(s, c->g->nodes[n].inputs[i]);
 }
 
 static clg_status place_slabs(plan_state *s)
@@ -47,9 +48,12 @@ static clg_status place_slabs(plan_state *s)
                                  .offset_bytes = root->placed ? (size_t)root->offset_bytes : 0};
         roots[n++] = r;
     }
-    CLG_TRY_GOTO(plan_place_blocks(blocks, n, s->context->caps->buffer_align_bytes ? s->context->caps->buffer_align_bytes : 128,
-                                   (size_t)s->context->caps->max_alloc_bytes, &s->slab_bytes, &s->n_slabs,
-                                   &segment->live_bytes),
+    CLG_TRY_GOTO(plan_place_blocks(blocks, n,
+                                   s->context->caps->buffer_align_bytes
+                                       ? s->context->caps->buffer_align_bytes
+                                       : 128,
+                                   (size_t)s->context->caps->max_alloc_bytes, &s->slab_bytes,
+                                   &s->n_slabs, &segment->live_bytes),
                  done);
     for (size_t i = 0; i < n; i++) {
         s->roots[roots[i]].index = blocks[i].slab;
@@ -72,7 +76,8 @@ static placement place_of(const plan_state *s, root_ref ref)
 {
     const plan_root *root = &s->roots[ref.root];
     bool has_base = root->kind == PLACE_SLAB || root->kind == PLACE_LITERAL;
-    return (placement){root->kind, root->index, ref.offset_bytes + (has_base ? root->offset_bytes : 0)};
+    return (placement){root->kind, root->index,
+                       ref.offset_bytes + (has_base ? root->offset_bytes : 0)};
 }
 
 static clg_status write_steps(plan_state *s)
@@ -97,7 +102,8 @@ static clg_status write_steps(plan_state *s)
     return CLG_OK;
 }
 
-static clg_status write_ports(plan_state *s, const value_id *values, size_t n, plan_port **out_ports)
+static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
+                              plan_port **out_ports)
 {
     plan_port *ports = arena_alloc(&s->segment->memory, n + 1, sizeof *ports);
     *out_ports = ports;
@@ -107,7 +113,8 @@ static clg_status write_ports(plan_state *s, const value_id *values, size_t n, p
         ports[i] = (plan_port){.value = values[i], .dtype = v->fact.dtype, .dims = v->fact.dims};
         if (v->root != ROOT_NONE) {
             root_ref ref = {v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)};
-            ports[i].place = s->segment->last ? (placement){PLACE_OUTPUT, (uint32_t)i, 0} : place_of(s, ref);
+            ports[i].place =
+                s->segment->last ? (placement){PLACE_OUTPUT, (uint32_t)i, 0} : place_of(s, ref);
         } else {
             ports[i].known = v->fact.known;
         }
@@ -133,14 +140,17 @@ static clg_status settle_output(plan_state *s, size_t index)
     value_id id = s->context->outputs[index];
     plan_value *v = &s->values[id];
     if (v->fact.dtype == CLG_DTYPE_NONE)
-        return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed", s->context->g->values[id].name);
+        return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",
+                         s->context->g->values[id].name);
     if (v->root == ROOT_NONE && v->fact.known) return CLG_OK;
     if (v->root == ROOT_NONE) CLG_TRY(state_materialise(s, id));
     plan_root *root = &s->roots[v->root];
     size_t size_bytes;
     CLG_TRY(state_value_bytes(v, &size_bytes));
-    if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0) return CLG_OK;
-    if (root->kind == PLACE_SLAB && !root->placed && v->dense && v->offset_elems == 0 && root->size_bytes == size_bytes) {
+    if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0)
+        return CLG_OK;
+    if (root->kind == PLACE_SLAB && !root->placed && v->dense && v->offset_elems == 0 &&
+        root->size_bytes == size_bytes) {
         root->kind = PLACE_OUTPUT;
         root->index = (uint32_t)index;
         return CLG_OK;

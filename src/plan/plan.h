@@ -5,7 +5,9 @@
  * with every operand placed in memory; it ends where the graph ends, or where the host must learn the content of
  * values (`reads`) to go on; the continuation for each content is a child segment. Ordinary models have one segment.
  *
- * Made under the owner's lock, immutable afterwards but for the list of children.
+ * Made under the owner's lock, immutable afterwards but for the list of children. Segments count references: the tree
+ * has one of each, whoever works with a segment another, a child one of its parent. The tree is bounded: continuations
+ * that were not used for long leave it, and live on only while somebody holds them.
  */
 #ifndef CLG_PLAN_PLAN_H
 #define CLG_PLAN_PLAN_H
@@ -18,12 +20,12 @@
 
 typedef enum place_kind {
     PLACE_NONE,
-    PLACE_SLAB,     /* index: slab */
-    PLACE_INPUT,    /* index: input of the graph */
-    PLACE_OUTPUT,   /* index: output of the plan */
-    PLACE_WEIGHT,   /* index: value_id of a constant or of a result of the init plan */
-    PLACE_PACKED,   /* index: in the owner's table of packed weights */
-    PLACE_LITERAL   /* in the block of small known contents of the segment at depth `index` */
+    PLACE_SLAB,   /* index: slab */
+    PLACE_INPUT,  /* index: input of the graph */
+    PLACE_OUTPUT, /* index: output of the plan */
+    PLACE_WEIGHT, /* index: value_id of a constant or of a result of the init plan */
+    PLACE_PACKED, /* index: in the owner's table of packed weights */
+    PLACE_LITERAL /* in the block of small known contents of the segment at depth `index` */
 } place_kind;
 
 typedef struct placement {
@@ -36,10 +38,11 @@ typedef struct placement {
 
 typedef struct plan_step {
     const step *what;
-    const placement *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
+    const placement
+        *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
     node_id node;
-    const char *variant;      /* of the candidate it comes from */
+    const char *variant; /* of the candidate it comes from */
 } plan_step;
 
 /* A value at the end of a segment, as outputs and reads need it. */
@@ -47,8 +50,9 @@ typedef struct plan_port {
     value_id value;
     clg_dtype dtype;
     shape dims;
-    placement place;   /* dense; PLACE_NONE when n_elements is 0 or the content is `known` only */
-    const tensor *known; /* content when it did not need the device; borrowed from the segment or the graph */
+    placement place; /* dense; PLACE_NONE when n_elements is 0 or the content is `known` only */
+    const tensor *
+        known; /* content when it did not need the device; borrowed from the segment or the graph */
 } plan_port;
 
 typedef struct plan_segment plan_segment;
@@ -56,36 +60,42 @@ typedef struct plan_segment plan_segment;
 #define PLAN_NO_OUTPUT SIZE_MAX
 
 struct plan_segment {
+    refcount refs;
     arena memory;
-    plan_segment *parent;
-    uint32_t depth;            /* 0 for the root */
+    plan_segment *parent; /* a reference */
+    uint32_t depth;       /* 0 for the root */
     plan_segment *children, *sibling;
-    tensor **arrived;          /* for a child: contents of the parent's reads that lead here */
+    uint64_t last_use;    /* of the clock of the root */
+    uint64_t clock;       /* the root's */
+    size_t n_children_all; /* the root's: segments in the tree below it */
+    atomic_bool detached; /* no longer in the tree */
+    tensor **arrived; /* for a child: contents of the parent's reads that lead here */
     size_t n_arrived;
     plan_step *steps;
     size_t n_steps;
     bool has_fault_args;
     bool last;
-    plan_port *reads;          /* contents the host must learn; empty when last */
+    plan_port *reads; /* contents the host must learn; empty when last */
     size_t n_reads;
-    plan_port *outputs;        /* of the whole plan; only when last */
+    plan_port *outputs; /* of the whole plan; only when last */
     size_t n_outputs;
-    size_t *output_bytes;      /* of each output of the plan that has memory by now, else PLAN_NO_OUTPUT */
-    const uint8_t *literals;   /* contents for PLACE_LITERAL */
+    size_t
+        *output_bytes; /* of each output of the plan that has memory by now, else PLAN_NO_OUTPUT */
+    const uint8_t *literals; /* contents for PLACE_LITERAL */
     size_t literal_bytes;
-    size_t *slab_bytes;        /* slabs needed up to and including this segment */
+    size_t *slab_bytes; /* slabs needed up to and including this segment */
     size_t n_slabs;
-    size_t live_bytes;         /* the largest set of values alive together: the floor for slabs */
-    uint8_t *node_places;      /* clg_place of each node of the graph; 255: not planned here */
-    tensor **held;             /* references of known contents */
+    size_t live_bytes;    /* the largest set of values alive together: the floor for slabs */
+    uint8_t *node_places; /* clg_place of each node of the graph; 255: not planned here */
+    tensor **held;        /* references of known contents */
     size_t n_held;
-    void *state;               /* what planning children needs (planner.c); NULL when last */
-    void *bound;               /* the owner's: literals on the device */
+    void *state; /* what planning children needs (planner.c); NULL when last */
+    void *bound; /* the owner's: literals on the device */
     void (*release_bound)(void *bound);
 };
 
 typedef struct plan {
-    value_fact *inputs;        /* one an input of the graph: dtype, dims, known for shape inputs */
+    value_fact *inputs; /* one an input of the graph: dtype, dims, known for shape inputs */
     size_t n_inputs;
     plan_segment *root;
     uint64_t last_use;
@@ -99,8 +109,8 @@ typedef struct plan {
 typedef struct plan_owner {
     void *self;
     /* Packs `weight` by p's steps if that was not done before; gives the index for PLACE_PACKED. */
-    clg_status (*pack)(void *self, value_id weight, const value_fact *fact, const candidate *c, const packing *p,
-                       uint32_t *out_index);
+    clg_status (*pack)(void *self, value_id weight, const value_fact *fact, const candidate *c,
+                       const packing *p, uint32_t *out_index);
 } plan_owner;
 
 typedef struct plan_context {
@@ -116,7 +126,7 @@ typedef struct plan_context {
      * `init_outputs`; other plans skip them. */
     const bool *node_is_init;
     bool is_init_plan;
-    const value_id *outputs;   /* outputs of the plan */
+    const value_id *outputs; /* outputs of the plan */
     size_t n_outputs;
     plan_owner owner;
 } plan_context;
@@ -124,18 +134,30 @@ typedef struct plan_context {
 /* Plans from the inputs' facts. When shape inference turns out to need the content of graph inputs that are not known,
  * *out_needed_inputs (bits by input index, one bool an input, caller's array) tells which and *out_plan is NULL with
  * CLG_OK: call again with these known. */
-clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs, plan **out_plan);
-/* The child of `segment` for these contents of its reads, planned now if need be. */
+clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs,
+                       plan **out_plan);
+/* The child of `segment` for these contents of its reads, planned now if need be; a reference. */
 clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);
 plan *plan_retain(plan *p);
 void plan_free(plan *p);
+plan_segment *plan_segment_retain(plan_segment *segment);
+void plan_segment_free(plan_segment *segment); /* accepts NULL */
 
 /* Readable listing of a segment and its children. */
 struct text;
 void plan_dump(const plan_context *c, const plan *p, struct text *out_text);
 
 /* ---- parts, each its own file ------------------------------------------------------------------------------ */
+
+/* The tree of segments (segment.c). create: a reference; parent NULL for a root, else a reference to it is taken. */
+clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **out_segment);
+/* The child that these contents lead to, a reference; NULL when it is not in the tree. */
+plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents);
+/* Puts a child into the tree, unless its parent has left it; drops what was not used for longest. */
+void segment_add_child(plan_segment *segment, plan_segment *child);
+/* Takes all that is below out of the tree. */
+void segment_detach(plan_segment *segment);
 
 /* The first candidate that may run here (choice.c); NULL when none may. */
 const candidate *plan_choose(const plan_context *c, const candidate *candidates);
@@ -150,7 +172,8 @@ typedef struct plan_block {
 } plan_block;
 /* Places blocks that are not fixed so that no two alive together overlap: largest first, lowest gap. Slabs grow up to
  * max_slab_bytes, then another is opened. slab_bytes: sizes before and after. */
-clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes, size_t max_slab_bytes,
-                             size_t **slab_bytes, size_t *n_slabs, size_t *out_live_bytes);
+clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes,
+                             size_t max_slab_bytes, size_t **slab_bytes, size_t *n_slabs,
+                             size_t *out_live_bytes);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define TRACE_MAX_VISITS 4096
+#define TRACE_MAX_ELEMENTS 64 /* of an input that looks like a shape */
 
 typedef enum walk_end { WALK_DONE, WALK_READS, WALK_NEEDS_INPUTS } walk_end;
 
@@ -18,45 +19,20 @@ typedef struct walk {
     size_t n_reads;
 } walk;
 
-static void segment_free(plan_segment *segment)
-{
-    if (!segment) return;
-    for (plan_segment *child = segment->children; child;) {
-        plan_segment *next = child->sibling;
-        segment_free(child);
-        child = next;
-    }
-    if (segment->bound && segment->release_bound) segment->release_bound(segment->bound);
-    for (size_t i = 0; i < segment->n_held; i++) tensor_free(segment->held[i]);
-    memory_free(segment->held);
-    state_free(segment->state);
-    arena_deinit(&segment->memory);
-    memory_free(segment);
-}
-
-static clg_status segment_create(plan_state *s, plan_segment *parent, plan_segment **out_segment)
-{
-    plan_segment *segment = memory_zalloc(1, sizeof *segment);
-    *out_segment = segment;
-    if (!segment) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    segment->parent = parent;
-    segment->depth = parent ? parent->depth + 1 : 0;
-    size_t n_nodes = s->context->g->n_nodes;
-    segment->node_places = arena_alloc(&segment->memory, n_nodes + 1, 1);
-    if (!segment->node_places) {
-        segment_free(segment);
-        *out_segment = NULL;
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    }
-    memset(segment->node_places, UINT8_MAX, n_nodes);
-    s->segment = segment;
-    return CLG_OK;
-}
-
 /* ---- whose content decides ------------------------------------------------------------------------- */
 
+/* Whether planning should ask for the content of a graph input: what looks like a shape, or a scale that is read as
+ * it is. Data would make a plan of its own for each run; the device computes with it and the result is read. */
+static bool may_decide(const plan_value *input, bool direct)
+{
+    int64_t n;
+    bool is_number = dtype_is_integer(input->fact.dtype) || input->fact.dtype == CLG_BOOL;
+    return (is_number || direct) && shape_n_elements(&input->fact.dims, &n) == CLG_OK &&
+           n <= TRACE_MAX_ELEMENTS;
+}
+
 /* Whether host arithmetic could give v's content if the graph inputs it depends on were known; marks those inputs. */
-static bool trace_inputs(walk *w, value_id v, size_t *visits)
+static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
 {
     const graph *g = w->s->context->g;
     const plan_value *value = &w->s->values[v];
@@ -65,7 +41,7 @@ static bool trace_inputs(walk *w, value_id v, size_t *visits)
     if (g->values[v].is_input) {
         for (size_t i = 0; i < g->n_inputs; i++)
             if (g->inputs[i] == v) w->needed_inputs[i] = true;
-        return true;
+        return may_decide(value, direct);
     }
     if (value->weight || g->values[v].producer == NODE_NONE) return false;
     const node *n = &g->nodes[g->values[v].producer];
@@ -73,29 +49,46 @@ static bool trace_inputs(walk *w, value_id v, size_t *visits)
     if (!row->eval) return false;
     if (row->flags & OP_EVAL_ONLY) return true;
     for (size_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] != VALUE_NONE && !trace_inputs(w, n->inputs[i], visits)) return false;
+        if (n->inputs[i] != VALUE_NONE && !trace_inputs(w, n->inputs[i], false, visits))
+            return false;
     return true;
 }
 
-static walk_end settle_needs(walk *w, const node *n, uint32_t needs)
+/* Node n cannot be inferred without the contents of the inputs in `needs`. */
+static clg_status settle_needs(walk *w, const node *n, uint32_t needs, walk_end *out_end)
 {
     size_t n_inputs = w->s->context->g->n_inputs;
-    bool from_inputs = w->needed_inputs != NULL;
+    bool from_inputs = w->needed_inputs != NULL, any = false;
     w->n_reads = 0;
     for (size_t i = 0; i < n->n_inputs && i < 32; i++) {
-        if (!(needs & (1u << i)) || n->inputs[i] == VALUE_NONE) continue;
+        value_id v = n->inputs[i];
+        if (!(needs & (1u << i)) || v == VALUE_NONE || w->s->values[v].fact.known) continue;
         size_t visits = 0;
-        if (from_inputs && !trace_inputs(w, n->inputs[i], &visits)) from_inputs = false;
-        if (w->n_reads < OP_MAX_INTS) w->reads[w->n_reads++] = n->inputs[i];
+        if (from_inputs && !trace_inputs(w, v, true, &visits)) from_inputs = false;
+        if (w->n_reads < OP_MAX_INTS) w->reads[w->n_reads++] = v;
     }
-    bool any = false;
     for (size_t i = 0; from_inputs && i < n_inputs; i++) any |= w->needed_inputs[i];
-    if (from_inputs && any) return WALK_NEEDS_INPUTS;
-    for (size_t i = 0; w->needed_inputs && i < n_inputs; i++) w->needed_inputs[i] = false;
-    return WALK_READS;
+    for (size_t i = 0; w->needed_inputs && !from_inputs && i < n_inputs; i++)
+        w->needed_inputs[i] = false;
+    *out_end = any ? WALK_NEEDS_INPUTS : WALK_READS;
+    if (any || w->n_reads) return CLG_OK;
+    char text[NODE_TEXT_BYTES];
+    return error_set(CLG_ERROR_INTERNAL, "%s: its shapes need contents that it was given",
+                     node_text(n, text));
 }
 
 /* ---- nodes ------------------------------------------------------------------------------------------ */
+
+/* Contents that inference found are held by the segment from here on, also when this fails half-way. */
+static clg_status take_known(plan_state *s, const node *n, const value_fact *outputs)
+{
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        clg_status held = outputs[i].known ? state_hold(s, (tensor *)outputs[i].known) : CLG_OK;
+        if (status == CLG_OK) status = held;
+    }
+    return status;
+}
 
 /* Infers node n; its outputs' facts go into the state. *out_all_known: nothing is left for the device. */
 static clg_status infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known)
@@ -109,15 +102,18 @@ static clg_status infer(plan_state *s, const node *n, uint32_t *out_needs, bool 
         if (n->inputs[i] != VALUE_NONE) facts[i] = s->values[n->inputs[i]].fact;
     status = ops_infer_node(n, facts, outputs, out_needs);
     if (status != CLG_OK || *out_needs) goto done;
-    for (size_t i = 0; i < n->n_outputs; i++) {
-        if (outputs[i].known && status == CLG_OK) status = state_hold(s, (tensor *)outputs[i].known);
+    status = take_known(s, n, outputs);
+    for (size_t i = 0; i < n->n_outputs && status == CLG_OK; i++) {
         if (n->outputs[i] == VALUE_NONE) continue;
+        plan_value *v = &s->values[n->outputs[i]];
         if (!outputs[i].known) *out_all_known = false;
-        s->values[n->outputs[i]].fact = outputs[i];
-        if (shape_is_known(&outputs[i].dims)) shape_strides(&outputs[i].dims, s->values[n->outputs[i]].strides);
-        if (!shape_is_known(&outputs[i].dims) && status == CLG_OK) {
+        v->fact = outputs[i];
+        if (shape_is_known(&v->fact.dims)) {
+            shape_strides(&v->fact.dims, v->strides);
+        } else {
             char text[NODE_TEXT_BYTES];
-            status = error_set(CLG_ERROR_INTERNAL, "%s: the shape of output %zu could not be told", node_text(n, text), i);
+            status = error_set(CLG_ERROR_INTERNAL, "%s: the shape of output %zu could not be told",
+                               node_text(n, text), i);
         }
     }
 done:
@@ -135,10 +131,7 @@ static clg_status plan_node(walk *w, node_id id, walk_end *out_end)
     *out_end = WALK_DONE;
     if (c->node_is_init[id] != c->is_init_plan) return CLG_OK;
     CLG_TRY(infer(s, n, &needs, &all_known));
-    if (needs) {
-        *out_end = settle_needs(w, n, needs);
-        return CLG_OK;
-    }
+    if (needs) return settle_needs(w, n, needs, out_end);
     const op_row *row = n->op;
     if (all_known) {
         s->segment->node_places[id] = CLG_PLACE_SHAPE;
@@ -146,7 +139,8 @@ static clg_status plan_node(walk *w, node_id id, walk_end *out_end)
     }
     if (!row->lower) {
         char text[NODE_TEXT_BYTES];
-        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s: it exists in shape arithmetic only, and its inputs are not known",
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                         "%s: it exists in shape arithmetic only, and its inputs are not known",
                          node_text(n, text));
     }
     return emit_node(s, id, &s->segment->node_places[id]);
@@ -164,7 +158,8 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
 }
 
 /* Walks to the end of a segment and closes it. Takes the state over: it is freed, or kept for children. */
-static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs, walk_end *out_end)
+static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
+                           walk_end *out_end)
 {
     walk w = {.s = s, .needed_inputs = needed_inputs};
     clg_status status = walk_nodes(&w, out_end);
@@ -210,12 +205,14 @@ static clg_status set_inputs(plan_state *s, const plan *p)
         v->fact = p->inputs[i];
         shape_strides(&v->fact.dims, v->strides);
         CLG_TRY(state_value_bytes(v, &size_bytes));
+        CLG_TRY(state_check_fit(s, s->context->g->inputs[i], size_bytes));
         CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)i, size_bytes, &v->root));
     }
     return CLG_OK;
 }
 
-clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs, plan **out_plan)
+clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *out_needed_inputs,
+                       plan **out_plan)
 {
     plan *p;
     plan_state *s = NULL;
@@ -224,12 +221,14 @@ clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *ou
     for (size_t i = 0; i < c->g->n_inputs && out_needed_inputs; i++) out_needed_inputs[i] = false;
     CLG_TRY(plan_alloc(c, inputs, &p));
     clg_status status = state_create(c, &s);
-    if (status == CLG_OK) status = segment_create(s, NULL, &p->root);
+    if (status == CLG_OK) status = segment_create(NULL, c->g->n_nodes, &p->root);
     if (status == CLG_OK) status = set_inputs(s, p);
-    if (status == CLG_OK)
+    if (status == CLG_OK) {
+        s->segment = p->root;
         status = run_walk(s, p->root, out_needed_inputs, &end);
-    else
+    } else {
         state_free(s);
+    }
     if (status != CLG_OK || end == WALK_NEEDS_INPUTS) {
         plan_free(p);
         return status;
@@ -240,17 +239,8 @@ clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *ou
 
 /* ---- children -------------------------------------------------------------------------------------------- */
 
-static plan_segment *find_child(const plan_segment *segment, tensor *const *contents)
-{
-    for (plan_segment *child = segment->children; child; child = child->sibling) {
-        bool same = true;
-        for (size_t i = 0; same && i < child->n_arrived; i++) same = tensor_equal(child->arrived[i], contents[i]);
-        if (same) return child;
-    }
-    return NULL;
-}
-
-static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_segment *segment, tensor *const *contents)
+static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_segment *segment,
+                              tensor *const *contents)
 {
     child->arrived = arena_alloc(&child->memory, segment->n_reads + 1, sizeof *child->arrived);
     if (!child->arrived) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -263,27 +253,33 @@ static clg_status set_arrived(plan_state *s, plan_segment *child, const plan_seg
     return CLG_OK;
 }
 
-clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents, plan_segment **out_child)
+/* Takes the state over. */
+static clg_status walk_child(plan_state *s, plan_segment *child, const plan_segment *segment,
+                             tensor *const *contents)
 {
-    *out_child = find_child(segment, contents);
-    if (*out_child) return CLG_OK;
-    plan_state *s;
-    plan_segment *child = NULL;
     walk_end end;
-    CLG_TRY(state_copy(segment->state, &s));
-    s->context = c;
-    clg_status status = segment_create(s, segment, &child);
-    if (status == CLG_OK) status = set_arrived(s, child, segment, contents);
-    if (status == CLG_OK)
-        status = run_walk(s, child, NULL, &end);
-    else
-        state_free(s);
+    s->segment = child;
+    clg_status status = set_arrived(s, child, segment, contents);
+    if (status == CLG_OK) return run_walk(s, child, NULL, &end);
+    state_free(s);
+    return status;
+}
+
+clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents,
+                         plan_segment **out_child)
+{
+    plan_state *s;
+    plan_segment *child;
+    *out_child = segment_find_child(segment, contents);
+    if (*out_child) return CLG_OK;
+    CLG_TRY(segment_create(segment, c->g->n_nodes, &child));
+    clg_status status = state_copy(segment->state, &s);
+    if (status == CLG_OK) status = walk_child(s, child, segment, contents);
     if (status != CLG_OK) {
-        segment_free(child);
+        plan_segment_free(child);
         return status;
     }
-    child->sibling = segment->children;
-    segment->children = child;
+    segment_add_child(segment, child);
     *out_child = child;
     return CLG_OK;
 }
@@ -297,7 +293,8 @@ plan *plan_retain(plan *p)
 void plan_free(plan *p)
 {
     if (!p || !refcount_release(&p->refs)) return;
-    segment_free(p->root);
+    if (p->root) segment_detach(p->root);
+    plan_segment_free(p->root);
     for (size_t i = 0; i < p->n_inputs; i++) tensor_free((tensor *)p->inputs[i].known);
     memory_free(p->inputs);
     memory_free(p);

@@ -8,16 +8,13 @@
 
 typedef struct slab_work {
     plan_block *blocks;
-    uint32_t *order;     /* not yet placed, largest first */
-    uint32_t *placed;    /* by offset within each slab; slabs are told apart by the block's slab */
+    uint32_t *order;  /* not yet placed, largest first */
+    uint32_t *placed; /* by offset within each slab; slabs are told apart by the block's slab */
     size_t n_order, n_placed;
     size_t align_bytes, max_slab_bytes;
 } slab_work;
 
-static size_t align_up(size_t n, size_t align)
-{
-    return (n + align - 1) / align * align;
-}
+static size_t align_up(size_t n, size_t align) { return (n + align - 1) / align * align; }
 
 static bool overlap_in_time(const plan_block *a, const plan_block *b)
 {
@@ -63,7 +60,8 @@ static clg_status place_block(slab_work *w, uint32_t index, size_t **slab_bytes,
     plan_block *block = &w->blocks[index];
     if (block->size_bytes > w->max_slab_bytes)
         return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
-                         "an intermediate tensor of %zu bytes does not fit the device's largest buffer of %zu bytes",
+                         "an intermediate tensor of %zu bytes does not fit the device's largest "
+                         "buffer of %zu bytes",
                          block->size_bytes, w->max_slab_bytes);
     for (uint32_t slab = 0;; slab++) {
         if (slab == *n_slabs) CLG_TRY(grow_slabs(slab_bytes, n_slabs));
@@ -71,7 +69,8 @@ static clg_status place_block(slab_work *w, uint32_t index, size_t **slab_bytes,
         if (offset + block->size_bytes > w->max_slab_bytes) continue;
         block->slab = slab;
         block->offset_bytes = offset;
-        if (offset + block->size_bytes > (*slab_bytes)[slab]) (*slab_bytes)[slab] = offset + block->size_bytes;
+        if (offset + block->size_bytes > (*slab_bytes)[slab])
+            (*slab_bytes)[slab] = offset + block->size_bytes;
         insert_placed(w, index);
         return CLG_OK;
     }
@@ -83,7 +82,8 @@ static size_t largest_live_set(const plan_block *blocks, size_t n_blocks)
     for (size_t i = 0; i < n_blocks; i++) { /* a maximum starts where some block starts */
         size_t live = 0;
         for (size_t j = 0; j < n_blocks; j++)
-            if (blocks[j].first_step <= blocks[i].first_step && blocks[i].first_step <= blocks[j].last_step)
+            if (blocks[j].first_step <= blocks[i].first_step &&
+                blocks[i].first_step <= blocks[j].last_step)
                 live += blocks[j].size_bytes;
         if (live > largest) largest = live;
     }
@@ -100,7 +100,8 @@ static void sort_by_size(slab_work *w)
             while (at >= gap) {
                 const plan_block *before = &w->blocks[w->order[at - gap]];
                 bool wrong = before->size_bytes < w->blocks[moved].size_bytes ||
-                             (before->size_bytes == w->blocks[moved].size_bytes && w->order[at - gap] > moved);
+                             (before->size_bytes == w->blocks[moved].size_bytes &&
+                              w->order[at - gap] > moved);
                 if (!wrong) break;
                 w->order[at] = w->order[at - gap];
                 at -= gap;
@@ -109,8 +110,9 @@ static void sort_by_size(slab_work *w)
         }
 }
 
-clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes, size_t max_slab_bytes,
-                             size_t **slab_bytes, size_t *n_slabs, size_t *out_live_bytes)
+clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes,
+                             size_t max_slab_bytes, size_t **slab_bytes, size_t *n_slabs,
+                             size_t *out_live_bytes)
 {
     clg_status status = CLG_OK;
     slab_work w = {.blocks = blocks, .align_bytes = align_bytes, .max_slab_bytes = max_slab_bytes};
@@ -128,7 +130,8 @@ clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_b
             w.order[w.n_order++] = i;
     }
     sort_by_size(&w);
-    for (size_t i = 0; i < w.n_order; i++) CLG_TRY_GOTO(place_block(&w, w.order[i], slab_bytes, n_slabs), done);
+    for (size_t i = 0; i < w.n_order; i++)
+        CLG_TRY_GOTO(place_block(&w, w.order[i], slab_bytes, n_slabs), done);
     *out_live_bytes = largest_live_set(blocks, n_blocks);
 done:
     memory_free(w.order);

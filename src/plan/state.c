@@ -61,7 +61,8 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     for (size_t r = 0; r < copy->n_roots; r++) {
         plan_root *root = &copy->roots[r];
         root->first_step = root->last_step = 0;
-        if (root->kind == PLACE_SLAB && !root->live) root->kind = PLACE_NONE; /* dead: its memory is free again */
+        if (root->kind == PLACE_SLAB && !root->live)
+            root->kind = PLACE_NONE; /* dead: its memory is free again */
         root->placed = root->kind == PLACE_SLAB;
     }
     *out_copy = copy;
@@ -81,7 +82,8 @@ void state_free(plan_state *s)
     memory_free(s);
 }
 
-clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes, uint32_t *out_root)
+clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
+                          uint32_t *out_root)
 {
     *out_root = ROOT_NONE;
     CLG_TRY(MEMORY_RESERVE(s->roots, s->roots_capacity, s->n_roots + 1));
@@ -100,9 +102,22 @@ clg_status state_value_bytes(const plan_value *v, size_t *out_bytes)
     int64_t n;
     CLG_TRY(shape_n_elements(&v->fact.dims, &n));
     if (n == DIM_UNKNOWN || !dtype_bytes(v->fact.dtype, n, out_bytes))
-        return error_set(CLG_ERROR_SHAPE, "a tensor of %lld elements of %s is larger than memory can be", (long long)n,
-                         dtype_name(v->fact.dtype));
+        return error_set(CLG_ERROR_SHAPE,
+                         "a tensor of %lld elements of %s is larger than memory can be",
+                         (long long)n, dtype_name(v->fact.dtype));
     return CLG_OK;
+}
+
+clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
+{
+    char name[NAME_TEXT_BYTES];
+    uint64_t largest = s->context->caps->max_alloc_bytes;
+    if (largest == 0 || size_bytes <= largest) return CLG_OK;
+    return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
+                     "the tensor '%s' of %zu bytes does not fit the device's largest buffer of "
+                     "%llu bytes",
+                     name_text(s->context->g->values[v].name, name), size_bytes,
+                     (unsigned long long)largest);
 }
 
 size_t state_output_index(const plan_state *s, value_id v)
@@ -117,18 +132,21 @@ clg_status state_place_value(plan_state *s, value_id v)
     plan_value *value = &s->values[v];
     size_t size_bytes;
     CLG_TRY(state_value_bytes(value, &size_bytes));
+    CLG_TRY(state_check_fit(s, v, size_bytes));
     size_t output = state_output_index(s, v);
     value->offset_elems = 0;
     value->dense = true;
     shape_strides(&value->fact.dims, value->strides);
-    if (output != SIZE_MAX) return state_add_root(s, PLACE_OUTPUT, (uint32_t)output, size_bytes, &value->root);
+    if (output != SIZE_MAX)
+        return state_add_root(s, PLACE_OUTPUT, (uint32_t)output, size_bytes, &value->root);
     return state_add_root(s, PLACE_SLAB, 0, size_bytes, &value->root);
 }
 
 static clg_status add_literal(plan_state *s, const tensor *t, uint32_t *out_root)
 {
     size_t start = (s->literal_bytes + LITERAL_ALIGN - 1) / LITERAL_ALIGN * LITERAL_ALIGN;
-    CLG_TRY(MEMORY_RESERVE(s->literals, s->literals_capacity, start + t->size_bytes + LITERAL_ALIGN));
+    CLG_TRY(
+        MEMORY_RESERVE(s->literals, s->literals_capacity, start + t->size_bytes + LITERAL_ALIGN));
     memset(s->literals + s->literal_bytes, 0, start - s->literal_bytes);
     if (t->size_bytes) memcpy(s->literals + start, t->data, t->size_bytes);
     s->literal_bytes = start + t->size_bytes;
@@ -154,7 +172,8 @@ clg_status state_materialise(plan_state *s, value_id v)
             return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "strings cannot be placed on a device");
         return add_literal(s, value->fact.known, &value->root);
     }
-    return error_set(CLG_ERROR_INTERNAL, "value '%s' has neither memory nor content", s->context->g->values[v].name);
+    return error_set(CLG_ERROR_INTERNAL, "value '%s' has neither memory nor content",
+                     s->context->g->values[v].name);
 }
 
 clg_status state_hold(plan_state *s, tensor *t)
@@ -168,8 +187,8 @@ clg_status state_hold(plan_state *s, tensor *t)
     return CLG_OK;
 }
 
-clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers, uint32_t n_buffers, node_id node,
-                          const char *variant)
+clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
+                          uint32_t n_buffers, node_id node, const char *variant)
 {
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
@@ -179,7 +198,7 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
         plan_root *root = &s->roots[buffers[i].root];
         root->last_step = (uint32_t)s->n_pending;
     }
-    s->pending[s->n_pending++] =
-        (pending_step){.what = what, .buffers = copy, .n_buffers = n_buffers, .node = node, .variant = variant};
+    s->pending[s->n_pending++] = (pending_step){
+        .what = what, .buffers = copy, .n_buffers = n_buffers, .node = node, .variant = variant};
     return CLG_OK;
 }

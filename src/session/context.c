@@ -48,7 +48,8 @@ void context_free(clg_context *c)
     memory_free(c);
 }
 
-void context_describe(const device_record *record, const device_caps *caps, clg_device_info *out_info)
+void context_describe(const device_record *record, const device_caps *caps,
+                      clg_device_info *out_info)
 {
     *out_info = (clg_device_info){.struct_size = sizeof *out_info,
                                   .selector = caps->selector,
@@ -77,7 +78,8 @@ void context_describe(const device_record *record, const device_caps *caps, clg_
                                   .auto_reason = caps->auto_reason};
 }
 
-clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data, size_t size_bytes)
+clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,
+                          size_t size_bytes)
 {
     if (size_bytes == 0) return CLG_OK;
     mutex_lock(&c->utility_lock);
@@ -86,7 +88,8 @@ clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, co
     return status;
 }
 
-clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data, size_t size_bytes)
+clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data,
+                            size_t size_bytes)
 {
     if (size_bytes == 0) return CLG_OK;
     mutex_lock(&c->utility_lock);
@@ -116,7 +119,8 @@ static clg_status storage_read(void *storage, size_t offset_bytes, void *data, s
     return context_download(s->context, s->buffer, offset_bytes, data, size_bytes);
 }
 
-static clg_status storage_write(void *storage, size_t offset_bytes, const void *data, size_t size_bytes)
+static clg_status storage_write(void *storage, size_t offset_bytes, const void *data,
+                                size_t size_bytes)
 {
     device_storage *s = storage;
     return context_upload(s->context, s->buffer, offset_bytes, data, size_bytes);
@@ -124,8 +128,8 @@ static clg_status storage_write(void *storage, size_t offset_bytes, const void *
 
 static const value_device_ops device_ops = {storage_release, storage_read, storage_write};
 
-clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype, const shape *dims,
-                               clg_value **out_value)
+clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype,
+                               const shape *dims, clg_value **out_value)
 {
     *out_value = NULL;
     device_storage *s = memory_alloc(sizeof *s);

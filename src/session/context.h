@@ -13,12 +13,12 @@
 struct clg_context {
     refcount refs;
     ocl_context *ocl;
-    clg_device_info info;     /* strings belong to ocl's caps and record */
+    clg_device_info info; /* strings belong to ocl's caps and record */
     bool profiling;
     mutex utility_lock;
-    ocl_queue *utility;       /* used under utility_lock */
+    ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
-    struct exec *execs;       /* not references: an exec leaves the list when it is freed */
+    struct exec *execs; /* not references: an exec leaves the list when it is freed */
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 
@@ -27,20 +27,20 @@ clg_status context_create(ocl_context *ocl, bool profiling, clg_context **out_co
 clg_context *context_retain(clg_context *c);
 void context_free(clg_context *c);
 /* Fills a public description from a record and its caps; strings are borrowed from them. */
-void context_describe(const device_record *record, const device_caps *caps, clg_device_info *out_info);
+void context_describe(const device_record *record, const device_caps *caps,
+                      clg_device_info *out_info);
 
 /* Blocking copies on the utility queue. */
-clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data, size_t size_bytes);
-clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data, size_t size_bytes);
+clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,
+                          size_t size_bytes);
+clg_status context_download(clg_context *c, ocl_buffer *b, size_t offset_bytes, void *data,
+                            size_t size_bytes);
 
 /* Device values: a buffer of a context. The reference to the buffer is taken over, also on failure. */
-clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype, const shape *dims,
-                               clg_value **out_value);
+clg_status context_wrap_buffer(clg_context *c, ocl_buffer *b, size_t offset_bytes, clg_dtype dtype,
+                               const shape *dims, clg_value **out_value);
 /* The host memory of a tensor; NULL on a device. */
-static inline void *value_host_data(const clg_value *v)
-{
-    return v->host ? v->host->data : NULL;
-}
+static inline void *value_host_data(const clg_value *v) { return v->host ? v->host->data : NULL; }
 /* Whether only the caller holds the value and its content. */
 static inline bool value_is_unshared(const clg_value *v)
 {

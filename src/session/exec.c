@@ -22,12 +22,14 @@ static bool same_strings(const char *const *a, size_t n_a, const char *const *b,
 
 static bool same_options(const exec_options *a, const exec_options *b)
 {
-    return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas && a->strict == b->strict &&
-           a->keep_all == b->keep_all && same_strings(a->disabled, a->n_disabled, b->disabled, b->n_disabled) &&
+    return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
+           a->strict == b->strict && a->keep_all == b->keep_all &&
+           same_strings(a->disabled, a->n_disabled, b->disabled, b->n_disabled) &&
            same_strings(a->keep, a->n_keep, b->keep, b->n_keep);
 }
 
-static clg_status copy_strings(arena *memory, const char *const *from, size_t n, const char *const **out)
+static clg_status copy_strings(arena *memory, const char *const *from, size_t n,
+                               const char *const **out)
 {
     const char **copy = arena_alloc(memory, n + 1, sizeof *copy);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -50,14 +52,16 @@ static clg_status keep_values(const exec *e, graph **out_graph)
     for (size_t i = 0; i < e->options.n_keep && status == CLG_OK; i++) {
         value_id v = graph_find_value(g, e->options.keep[i]);
         if (v == VALUE_NONE)
-            status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value named '%s'", e->options.keep[i]);
+            status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value named '%s'",
+                               e->options.keep[i]);
         else if (!g->values[v].is_output)
             status = graph_add_output(g, v);
     }
     for (size_t n = 0; e->options.keep_all && n < g->n_nodes && status == CLG_OK; n++)
         for (size_t i = 0; i < g->nodes[n].n_outputs && status == CLG_OK; i++) {
             value_id v = g->nodes[n].outputs[i];
-            if (v != VALUE_NONE && !g->values[v].is_output && g->values[v].name[0]) status = graph_add_output(g, v);
+            if (v != VALUE_NONE && !g->values[v].is_output && g->values[v].name[0])
+                status = graph_add_output(g, v);
         }
     if (status != CLG_OK) {
         graph_free(g);
@@ -72,7 +76,8 @@ static clg_status optimise(exec *e)
     pass_options options = {.kernel_class = e->options.kernel_class,
                             .disabled = e->options.disabled,
                             .n_disabled = e->options.n_disabled};
-    if (!e->options.keep_all && e->options.n_keep == 0) return passes_run(e->model->graph, &options, &e->g);
+    if (!e->options.keep_all && e->options.n_keep == 0)
+        return passes_run(e->model->graph, &options, &e->g);
     graph *kept = NULL;
     CLG_TRY(keep_values(e, &kept));
     clg_status status = passes_run(kept, &options, &e->g);
@@ -87,7 +92,8 @@ static clg_status set_constants(exec *e)
     e->weight_buffers = arena_alloc(&e->memory, n + 1, sizeof(ocl_buffer *));
     e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof(bool));
     e->host_inputs = arena_alloc(&e->memory, e->g->n_inputs + 1, sizeof(bool));
-    if (!e->weights || !e->weight_buffers || !e->node_is_init || !e->host_inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!e->weights || !e->weight_buffers || !e->node_is_init || !e->host_inputs)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < n; v++) {
         const tensor *t = e->g->values[v].constant;
         if (t) e->weights[v] = (value_fact){.dtype = t->dtype, .dims = t->dims, .known = t};
@@ -95,28 +101,27 @@ static clg_status set_constants(exec *e)
     return CLG_OK;
 }
 
-static bool blas_accepts(const gemm_problem *p)
-{
-    return ocl_blas_accepts(p);
-}
+static bool blas_accepts(const gemm_problem *p) { return ocl_blas_accepts(p); }
 
 static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
 {
     if (progress && !progress(user, "optimising the graph", 0, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
+    CLG_TRY(model_require_data(e->model));
     CLG_TRY(optimise(e));
     CLG_TRY(set_constants(e));
-    e->planning = (plan_context){.g = e->g,
-                                 .caps = ocl_context_caps(e->context->ocl),
-                                 .kernel_class = e->options.kernel_class,
-                                 .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
-                                 .strict = e->options.strict,
-                                 .blas_accepts = blas_accepts,
-                                 .weights = e->weights,
-                                 .node_is_init = e->node_is_init,
-                                 .outputs = e->g->outputs,
-                                 .n_outputs = e->g->n_outputs,
-                                 .owner = {e, exec_pack}};
+    e->planning =
+        (plan_context){.g = e->g,
+                       .caps = ocl_context_caps(e->context->ocl),
+                       .kernel_class = e->options.kernel_class,
+                       .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
+                       .strict = e->options.strict,
+                       .blas_accepts = blas_accepts,
+                       .weights = e->weights,
+                       .node_is_init = e->node_is_init,
+                       .outputs = e->g->outputs,
+                       .n_outputs = e->g->n_outputs,
+                       .owner = {e, exec_pack}};
     CLG_TRY(exec_find_init(e));
     if (progress && !progress(user, "computing constants", 1, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
@@ -142,7 +147,8 @@ static void exec_destroy(exec *e)
     memory_free(e);
 }
 
-static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options, exec **out_exec)
+static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options,
+                             exec **out_exec)
 {
     exec *e = memory_zalloc(1, sizeof *e);
     if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -162,7 +168,8 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     e->model = model_retain(model);
     e->options = *options;
     status = copy_strings(&e->memory, options->disabled, options->n_disabled, &e->options.disabled);
-    if (status == CLG_OK) status = copy_strings(&e->memory, options->keep, options->n_keep, &e->options.keep);
+    if (status == CLG_OK)
+        status = copy_strings(&e->memory, options->keep, options->n_keep, &e->options.keep);
     if (status != CLG_OK) {
         exec_destroy(e);
         return status;
@@ -294,7 +301,8 @@ clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
     return status;
 }
 
-clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents, plan_segment **out_child)
+clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,
+                         plan_segment **out_child)
 {
     mutex_lock(&e->plan_lock);
     clg_status status = plan_continue(&e->planning, segment, contents, out_child);

@@ -15,9 +15,9 @@
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* wide or simt */
     bool no_blas, strict;
-    const char *const *disabled;   /* passes */
+    const char *const *disabled; /* passes */
     size_t n_disabled;
-    const char *const *keep;       /* values to keep as extra outputs */
+    const char *const *keep; /* values to keep as extra outputs */
     size_t n_keep;
     bool keep_all;
 } exec_options;
@@ -31,10 +31,10 @@ typedef struct exec {
     clg_context *context;
     clg_model *model;
     exec_options options;
-    arena memory;            /* copies of option strings, arrays as long as the graph */
+    arena memory; /* copies of option strings, arrays as long as the graph */
     graph *g;
     bool *node_is_init;
-    value_fact *weights;     /* facts of constants and results of the init plan, by value_id */
+    value_fact *weights; /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs;
     size_t n_init_outputs;
     plan_context planning;
@@ -45,14 +45,14 @@ typedef struct exec {
     size_t n_packed, packed_capacity;
     map packed_keys;
     uint64_t weight_bytes;
-    tensor **held;           /* contents of init results known on the host */
+    tensor **held; /* contents of init results known on the host */
     size_t n_held, held_capacity;
 
     mutex plan_lock;
-    plan *plans;             /* most recently used first */
+    plan *plans; /* most recently used first */
     size_t n_plans;
-    bool *host_inputs;       /* inputs whose content shapes depend on: found while planning */
-    struct exec *next;       /* in the context's registry */
+    bool *host_inputs; /* inputs whose content shapes depend on: found while planning */
+    struct exec *next; /* in the context's registry */
 } exec;
 
 /* The exec for these: an existing one, else made now (passes, init plan). */
@@ -64,7 +64,8 @@ void exec_free(exec *e);
 /* The plan for these input facts (one an input of the graph); a reference. *out_plan is NULL with CLG_OK when contents of
  * more inputs are needed: e->host_inputs tells which, call again with these known. */
 clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan);
-clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents, plan_segment **out_child);
+clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,
+                         plan_segment **out_child);
 /* Whether the content of input i is needed to plan. */
 bool exec_needs_content(exec *e, size_t i);
 
@@ -73,8 +74,8 @@ clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer);
 clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer);
 clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer);
 /* plan_owner.pack */
-clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c, const packing *p,
-                     uint32_t *out_index);
+clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
+                     const packing *p, uint32_t *out_index);
 void exec_free_weights(exec *e);
 /* Bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(exec *e);

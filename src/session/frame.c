@@ -8,7 +8,8 @@
 
 #define MAX_FRAME_PLANS 16 /* plans with kernel objects ready; the least recently used goes */
 
-clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session, frame **out_frame)
+clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
+                        frame **out_frame)
 {
     *out_frame = NULL;
     frame *f = memory_zalloc(1, sizeof *f);
@@ -24,9 +25,9 @@ clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_sess
         status = of_session ? ocl_queue_create(e->context->ocl, &f->queue)
                             : ocl_queue_create_own(e->context->ocl, &f->queue);
     if (status == CLG_OK)
-        status = ocl_buffer_create(e->context->ocl, FAULT_WORDS * sizeof(int32_t), OCL_BUFFER_DEVICE, &f->fault);
-    static const int32_t zeros[FAULT_WORDS] = {0};
-    if (status == CLG_OK) status = ocl_queue_write(f->queue, f->fault, 0, zeros, sizeof zeros, true);
+        status = ocl_buffer_create(e->context->ocl, FAULT_WORDS * sizeof(int32_t),
+                                   OCL_BUFFER_DEVICE, &f->fault);
+    if (status == CLG_OK) status = frame_clear_fault(f);
     if (status != CLG_OK) {
         frame_free(f);
         return status;
@@ -35,21 +36,22 @@ clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_sess
     return CLG_OK;
 }
 
-static void free_segments(frame_segment *s)
+static void free_segment(frame_segment *s)
 {
-    while (s) {
-        frame_segment *next = s->next;
-        for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) ocl_kernel_free(s->kernels[i]);
-        memory_free(s->kernels);
-        memory_free(s->bound);
-        memory_free(s);
-        s = next;
-    }
+    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) ocl_kernel_free(s->kernels[i]);
+    memory_free(s->kernels);
+    memory_free(s->bound);
+    plan_segment_free(s->segment);
+    memory_free(s);
 }
 
 static void free_plan(frame_plan *p)
 {
-    free_segments(p->segments);
+    while (p->segments) {
+        frame_segment *next = p->segments->next;
+        free_segment(p->segments);
+        p->segments = next;
+    }
     plan_free(p->p);
     memory_free(p);
 }
@@ -76,10 +78,7 @@ void frame_free(frame *f)
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
 
-static void touch(frame *f, frame_memory *m)
-{
-    m->stamp = ++f->stamp;
-}
+static void touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
 
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
 {
@@ -121,15 +120,19 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
     }
     for (size_t i = 0; i < segment->n_slabs; i++) {
         frame_memory *m = &f->slabs[i];
-        ocl_buffer *old = m->buffer && ocl_buffer_size(m->buffer) < segment->slab_bytes[i] ? m->buffer : NULL;
+        ocl_buffer *old =
+            m->buffer && ocl_buffer_size(m->buffer) < segment->slab_bytes[i] ? m->buffer : NULL;
         if (!old) {
             CLG_TRY(frame_reserve(f, m, segment->slab_bytes[i], OCL_BUFFER_DEVICE));
             continue;
         }
         /* A later segment needs more: what earlier ones left in the slab moves along. */
         ocl_buffer *grown;
-        CLG_TRY(ocl_buffer_create(f->e->context->ocl, segment->slab_bytes[i], OCL_BUFFER_DEVICE, &grown));
-        clg_status status = segment->parent ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old)) : CLG_OK;
+        CLG_TRY(ocl_buffer_create(f->e->context->ocl, segment->slab_bytes[i], OCL_BUFFER_DEVICE,
+                                  &grown));
+        clg_status status = segment->parent
+                                ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old))
+                                : CLG_OK;
         ocl_buffer_free(old);
         m->buffer = grown;
         touch(f, m);
@@ -153,30 +156,21 @@ static void from_memory(const frame_memory *m, bound_buffer *out)
     out->stamp = m->stamp;
 }
 
-clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place, bound_buffer *out)
+clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place,
+                         bound_buffer *out)
 {
     *out = (bound_buffer){NULL, 0, 0};
     switch (place->kind) {
-    case PLACE_SLAB:
-        from_memory(&f->slabs[place->index], out);
-        break;
-    case PLACE_INPUT:
-        from_memory(&f->inputs[place->index], out);
-        break;
-    case PLACE_OUTPUT:
-        from_memory(&f->outputs[place->index], out);
-        break;
-    case PLACE_WEIGHT:
-        CLG_TRY(exec_weight_buffer(f->e, place->index, &out->buffer));
-        break;
-    case PLACE_PACKED:
-        CLG_TRY(exec_packed_buffer(f->e, place->index, &out->buffer));
-        break;
+    case PLACE_SLAB: from_memory(&f->slabs[place->index], out); break;
+    case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
+    case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
+    case PLACE_WEIGHT: CLG_TRY(exec_weight_buffer(f->e, place->index, &out->buffer)); break;
+    case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->e, place->index, &out->buffer)); break;
     case PLACE_LITERAL:
-        CLG_TRY(exec_literals(f->e, (plan_segment *)segment_at(segment, place->index), &out->buffer));
+        CLG_TRY(
+            exec_literals(f->e, (plan_segment *)segment_at(segment, place->index), &out->buffer));
         break;
-    case PLACE_NONE:
-        break;
+    case PLACE_NONE: break;
     }
     out->offset_bytes += place->offset_bytes;
     if (!out->buffer) return error_set(CLG_ERROR_INTERNAL, "an operand of a step has no memory");
@@ -192,9 +186,11 @@ static clg_status bind_steps(frame *f, frame_segment *prepared)
     prepared->bound_stamp = 0; /* stays so when this fails half-way */
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
-        for (uint32_t b = 0; b < s->n_buffers; b++) CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
+        for (uint32_t b = 0; b < s->n_buffers; b++)
+            CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
         if (prepared->kernels[i])
-            CLG_TRY(launch_set_args(prepared->kernels[i], s->what, fresh, first ? NULL : &prepared->bound[at], f->fault,
+            CLG_TRY(launch_set_args(prepared->kernels[i], s->what, fresh,
+                                    first ? NULL : &prepared->bound[at], f->fault,
                                     (int32_t)s->node));
         if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
         at += s->n_buffers;
@@ -209,29 +205,33 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
         if (s->what->kind != STEP_KERNEL) continue;
-        clg_status status = ocl_kernel_create(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
+        clg_status status =
+            ocl_kernel_create(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
         if (status != CLG_OK) {
             char name[NODE_TEXT_BYTES];
-            return s->node < f->e->g->n_nodes ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name)) : status;
+            return s->node < f->e->g->n_nodes
+                       ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name))
+                       : status;
         }
     }
     return CLG_OK;
 }
 
-static clg_status make_segment(frame *f, const plan_segment *segment, frame_segment **out_prepared)
+static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **out_prepared)
 {
     size_t n_bound = 0;
     for (size_t i = 0; i < segment->n_steps; i++) n_bound += segment->steps[i].n_buffers;
     frame_segment *prepared = memory_zalloc(1, sizeof *prepared);
     if (!prepared) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    prepared->segment = segment;
+    prepared->segment = plan_segment_retain(segment);
     prepared->n_bound = n_bound;
     prepared->kernels = memory_zalloc(segment->n_steps + 1, sizeof *prepared->kernels);
     prepared->bound = memory_zalloc(n_bound + 1, sizeof *prepared->bound);
-    clg_status status = prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status =
+        prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = make_kernels(f, prepared);
     if (status != CLG_OK) {
-        free_segments(prepared);
+        free_segment(prepared);
         return status;
     }
     *out_prepared = prepared;
@@ -267,14 +267,30 @@ static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
     return CLG_OK;
 }
 
+/* What has left the plan's tree of segments does not come back. */
+static void drop_detached(frame_plan *owner)
+{
+    for (frame_segment **link = &owner->segments; *link;) {
+        frame_segment *s = *link;
+        if (!atomic_load(&s->segment->detached)) {
+            link = &s->next;
+            continue;
+        }
+        *link = s->next;
+        free_segment(s);
+    }
+}
+
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared)
 {
     frame_plan *owner;
     frame_segment *prepared;
     CLG_TRY(find_frame_plan(f, p, &owner));
     CLG_TRY(reserve_slabs(f, segment));
-    for (prepared = owner->segments; prepared && prepared->segment != segment;) prepared = prepared->next;
+    for (prepared = owner->segments; prepared && prepared->segment != segment;)
+        prepared = prepared->next;
     if (!prepared) {
+        drop_detached(owner);
         CLG_TRY(make_segment(f, segment, &prepared));
         prepared->next = owner->segments;
         owner->segments = prepared;
@@ -303,24 +319,34 @@ clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_b
         if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
             return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
         if (f->e->context->profiling) CLG_TRY(note_ran(f, s));
-        clg_status status = launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
+        clg_status status =
+            launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
         if (status != CLG_OK) {
             char name[NODE_TEXT_BYTES];
-            return s->node < f->e->g->n_nodes ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name)) : status;
+            return s->node < f->e->g->n_nodes
+                       ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name))
+                       : status;
         }
         at += s->n_buffers;
     }
     return CLG_OK;
 }
 
-clg_status frame_check_fault(frame *f, const int32_t *words)
+clg_status frame_check_fault(const frame *f, const int32_t *words)
 {
-    static const int32_t zeros[FAULT_WORDS] = {0};
     char name[NODE_TEXT_BYTES];
     if (words[0] == 0) return CLG_OK;
-    CLG_TRY(ocl_queue_write(f->queue, f->fault, 0, zeros, sizeof zeros, true));
     int32_t n = FAULT_NODE(words[0]);
-    const char *where = n >= 0 && (size_t)n < f->e->g->n_nodes ? node_text(&f->e->g->nodes[n], name) : "a node";
+    const char *where =
+        n >= 0 && (size_t)n < f->e->g->n_nodes ? node_text(&f->e->g->nodes[n], name) : "a node";
     const char *what = step_fault_text(FAULT_KERNEL_CODE(words[0]));
     return error_set(CLG_ERROR_DATA, "%s: %s: %d", where, what, words[1]);
+}
+
+clg_status frame_clear_fault(frame *f)
+{
+    static const int32_t zeros[FAULT_WORDS] = {0};
+    CLG_TRY(ocl_queue_write(f->queue, f->fault, 0, zeros, sizeof zeros, false));
+    f->fault_dirty = false;
+    return CLG_OK;
 }

@@ -12,38 +12,39 @@
 
 /* Memory of an input, an output or a slab as it is now. */
 typedef struct frame_memory {
-    ocl_buffer *buffer;   /* owned reference; NULL while there is none */
-    size_t offset_bytes;  /* where the tensor starts: foreign buffers only */
-    bool foreign;         /* the caller's: bound, linked or given as a device value */
-    uint64_t stamp;       /* changes whenever buffer or offset do */
+    ocl_buffer *buffer;  /* owned reference; NULL while there is none */
+    size_t offset_bytes; /* where the tensor starts: foreign buffers only */
+    bool foreign;        /* the caller's: bound, linked or given as a device value */
+    uint64_t stamp;      /* changes whenever buffer or offset do */
 } frame_memory;
 
 typedef struct frame_segment {
-    const plan_segment *segment;
-    ocl_kernel **kernels;    /* one a step, NULL for copies and BLAS */
-    bound_buffer *bound;     /* of all steps, in order */
+    plan_segment *segment; /* a reference */
+    ocl_kernel **kernels; /* one a step, NULL for copies and BLAS */
+    bound_buffer *bound;  /* of all steps, in order */
     size_t n_bound;
-    uint64_t bound_stamp;    /* frame->stamp when last bound; 0: never */
+    uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
     struct frame_segment *next;
 } frame_segment;
 
 typedef struct frame_plan {
-    plan *p;                 /* a reference */
+    plan *p; /* a reference */
     frame_segment *segments;
     struct frame_plan *next;
 } frame_plan;
 
 typedef struct frame {
-    exec *e;                 /* borrowed: the session's, or NULL-safe during init */
+    exec *e; /* borrowed: the session's, or NULL-safe during init */
     ocl_queue *queue;
     frame_memory *inputs, *outputs;
     size_t n_inputs, n_outputs;
     frame_memory *slabs;
     size_t n_slabs, slabs_capacity;
-    ocl_buffer *fault;       /* FAULT_WORDS ints, zero between runs */
-    frame_plan *plans;       /* most recently used first */
+    ocl_buffer *fault; /* FAULT_WORDS ints, zero at the start of a run */
+    bool fault_dirty;  /* it may not be zero: to be cleared first */
+    frame_plan *plans; /* most recently used first */
     uint64_t stamp;
-    struct frame_ran *ran;   /* steps of the run under way, by tag; with profiling only */
+    struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
     size_t n_ran, ran_capacity;
 } frame;
 
@@ -52,7 +53,8 @@ typedef struct frame_ran {
 } frame_ran;
 
 /* of_session: works in the application's queue if the context was made with one. */
-clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session, frame **out_frame);
+clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
+                        frame **out_frame);
 void frame_free(frame *f);
 
 /* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there when it fits. */
@@ -67,9 +69,11 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
 /* Enqueues all steps of a prepared segment. cancel may be NULL. */
 clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);
 /* Where a placement of this frame is now. */
-clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place, bound_buffer *out);
-/* After a finish: turns a fault word that a kernel set into an error naming the node; clears it. words: FAULT_WORDS ints
- * read from f->fault. */
-clg_status frame_check_fault(frame *f, const int32_t *words);
+clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place,
+                         bound_buffer *out);
+/* After a finish: turns a fault word that a kernel set into an error naming the node. words: FAULT_WORDS ints read from
+ * f->fault, which stays as it is until it is cleared. */
+clg_status frame_check_fault(const frame *f, const int32_t *words);
+clg_status frame_clear_fault(frame *f);
 
 #endif

@@ -19,19 +19,22 @@ clg_status exec_find_init(exec *e)
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
     bool *wanted = memory_zalloc(g->n_values + 1, sizeof *wanted);
     e->init_outputs = arena_alloc(&e->memory, g->n_values + 1, sizeof *e->init_outputs);
-    clg_status status = from_init && wanted && e->init_outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status =
+        from_init && wanted && e->init_outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
         const node *d = &g->nodes[n];
         const op_row *row = d->op;
         bool init = !(row->flags & OP_HOST);
-        for (size_t i = 0; i < d->n_inputs && init; i++) init = is_weight(e, from_init, d->inputs[i]);
+        for (size_t i = 0; i < d->n_inputs && init; i++)
+            init = is_weight(e, from_init, d->inputs[i]);
         e->node_is_init[n] = init;
         for (size_t i = 0; i < d->n_outputs; i++)
             if (d->outputs[i] != VALUE_NONE) from_init[d->outputs[i]] = init;
     }
     for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++)
         for (size_t i = 0; i < g->nodes[n].n_inputs; i++)
-            if (!e->node_is_init[n] && g->nodes[n].inputs[i] != VALUE_NONE) wanted[g->nodes[n].inputs[i]] = true;
+            if (!e->node_is_init[n] && g->nodes[n].inputs[i] != VALUE_NONE)
+                wanted[g->nodes[n].inputs[i]] = true;
     for (size_t i = 0; status == CLG_OK && i < g->n_outputs; i++) wanted[g->outputs[i]] = true;
     for (value_id v = 0; status == CLG_OK && v < g->n_values; v++)
         if (wanted[v] && from_init[v]) e->init_outputs[e->n_init_outputs++] = v;
@@ -53,7 +56,8 @@ static clg_status hold(exec *e, tensor *t)
     return CLG_OK;
 }
 
-static clg_status read_port(frame *f, const plan_segment *segment, const plan_port *port, tensor **out_tensor)
+static clg_status read_port(frame *f, const plan_segment *segment, const plan_port *port,
+                            tensor **out_tensor)
 {
     tensor *t;
     bound_buffer where;
@@ -61,7 +65,8 @@ static clg_status read_port(frame *f, const plan_segment *segment, const plan_po
     clg_status status = CLG_OK;
     if (t->size_bytes) status = frame_resolve(f, segment, &port->place, &where);
     if (t->size_bytes && status == CLG_OK)
-        status = ocl_queue_read(f->queue, where.buffer, (size_t)where.offset_bytes, t->data, t->size_bytes, true);
+        status = ocl_queue_read(f->queue, where.buffer, (size_t)where.offset_bytes, t->data,
+                                t->size_bytes, true);
     if (status != CLG_OK) {
         tensor_free(t);
         return status;
@@ -90,7 +95,8 @@ static clg_status reserve_outputs(frame *f, const plan_segment *segment)
         size_t size_bytes;
         if (port->place.kind == PLACE_NONE) continue;
         CLG_TRY(shape_n_elements(&port->dims, &n));
-        if (!dtype_bytes(port->dtype, n, &size_bytes)) return error_set(CLG_ERROR_SHAPE, "a constant is too large");
+        if (!dtype_bytes(port->dtype, n, &size_bytes))
+            return error_set(CLG_ERROR_SHAPE, "a constant is too large");
         CLG_TRY(frame_reserve(f, &f->outputs[i], size_bytes, OCL_BUFFER_DEVICE));
     }
     return CLG_OK;
@@ -162,7 +168,8 @@ clg_status exec_run_init(exec *e)
         last = segment;
         status = run_segment(e, f, p, &segment);
     }
-    for (size_t i = 0; status == CLG_OK && i < e->n_init_outputs; i++) status = keep_result(e, f, last, i);
+    for (size_t i = 0; status == CLG_OK && i < e->n_init_outputs; i++)
+        status = keep_result(e, f, last, i);
     frame_free(f);
     plan_free(p);
     e->planning = main_planning;

@@ -7,26 +7,23 @@
 static clg_status set_scalar(ocl_kernel *k, uint32_t index, const step_arg *a)
 {
     switch (a->kind) {
-    case ARG_INT:
-        return ocl_kernel_set_bytes(k, index, sizeof a->as.i, &a->as.i);
-    case ARG_LONG:
-        return ocl_kernel_set_bytes(k, index, sizeof a->as.l, &a->as.l);
-    case ARG_FLOAT:
-        return ocl_kernel_set_bytes(k, index, sizeof a->as.f, &a->as.f);
-    default:
-        return ocl_kernel_set_bytes(k, index, a->as.bytes, NULL);
+    case ARG_INT: return ocl_kernel_set_bytes(k, index, sizeof a->as.i, &a->as.i);
+    case ARG_LONG: return ocl_kernel_set_bytes(k, index, sizeof a->as.l, &a->as.l);
+    case ARG_FLOAT: return ocl_kernel_set_bytes(k, index, sizeof a->as.f, &a->as.f);
+    default: return ocl_kernel_set_bytes(k, index, a->as.bytes, NULL);
     }
 }
 
-static clg_status set_buffer(ocl_kernel *k, uint32_t index, const step_arg *a, const bound_buffer *b)
+static clg_status set_buffer(ocl_kernel *k, uint32_t index, const step_arg *a,
+                             const bound_buffer *b)
 {
     int64_t offset_elems = b->offset_bytes / (int64_t)dtype_size(a->dtype);
     CLG_TRY(ocl_kernel_set_buffer(k, index, b->buffer));
     return ocl_kernel_set_bytes(k, index + 1, sizeof offset_elems, &offset_elems);
 }
 
-clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers, const bound_buffer *previous,
-                           ocl_buffer *fault, int32_t fault_node)
+clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
+                           const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node)
 {
     uint32_t index = 0, n_buffers = 0;
     for (uint32_t i = 0; i < s->n_args; i++) {
@@ -80,16 +77,14 @@ static clg_status launch_gemm(ocl_queue *q, const gemm_problem *p, const bound_b
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers)
 {
     switch (s->kind) {
-    case STEP_KERNEL:
-        return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
-    case STEP_BLAS_GEMM:
-        return launch_gemm(q, &s->gemm, buffers);
+    case STEP_KERNEL: return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
+    case STEP_BLAS_GEMM: return launch_gemm(q, &s->gemm, buffers);
     case STEP_COPY:
-        return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, buffers[1].buffer,
-                              (size_t)buffers[1].offset_bytes, s->size_bytes);
+        return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes,
+                              buffers[1].buffer, (size_t)buffers[1].offset_bytes, s->size_bytes);
     case STEP_FILL:
-        return ocl_queue_fill(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, s->size_bytes, s->pattern,
-                              s->pattern_bytes);
+        return ocl_queue_fill(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, s->size_bytes,
+                              s->pattern, s->pattern_bytes);
     }
     return error_set(CLG_ERROR_INTERNAL, "a step of unknown kind %d", (int)s->kind);
 }

@@ -9,21 +9,21 @@
 
 /* An operand in memory, in the order of plan_step.buffers. */
 typedef struct bound_buffer {
-    ocl_buffer *buffer;   /* borrowed */
+    ocl_buffer *buffer; /* borrowed */
     int64_t offset_bytes;
-    uint64_t stamp;       /* of the frame's memory it was set from; see frame.c */
+    uint64_t stamp; /* of the frame's memory it was set from; see frame.c */
 } bound_buffer;
 
 /* Sets the arguments of a kernel step. previous: what was set before, or NULL: then all arguments are set. */
-clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers, const bound_buffer *previous,
-                           ocl_buffer *fault, int32_t fault_node);
+clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
+                           const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node);
 /* Enqueues a step; k is NULL but for kernel steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
 
 /* A fault word: code as launch_set_args composes it. */
-#define FAULT_CODE(node, kernel_code) ((int32_t)(((node) << 8) | ((kernel_code) & 0xff)))
+#define FAULT_CODE(node, kernel_code) ((int32_t)(((node) << 8) | ((kernel_code)&0xff)))
 #define FAULT_NODE(code) ((int32_t)(code) >> 8)
-#define FAULT_KERNEL_CODE(code) ((code) & 0xff)
+#define FAULT_KERNEL_CODE(code) ((code)&0xff)
 #define FAULT_WORDS 4 /* code, offending number, spare */
 
 #endif

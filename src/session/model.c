@@ -7,12 +7,14 @@
 
 #include "ops/op.h"
 
-static void fill_port(clg_port *port, const value *v, clg_value_kind kind, clg_dtype dtype, const shape *dims)
+static void fill_port(clg_port *port, const value *v, clg_value_kind kind, clg_dtype dtype,
+                      const shape *dims)
 {
     *port = (clg_port){.name = v->name, .kind = kind, .dtype = dtype, .rank = dims->rank};
     for (int i = 0; i < CLG_MAX_RANK; i++) {
         bool is_axis = i < dims->rank;
-        bool is_symbol = is_axis && dims->dims[i] == DIM_UNKNOWN && v->dims.rank == dims->rank && v->dim_names[i];
+        bool is_symbol = is_axis && dims->dims[i] == DIM_UNKNOWN && v->dims.rank == dims->rank &&
+                         v->dim_names[i];
         port->dims[i] = is_axis ? dims->dims[i] : 0;
         port->dim_names[i] = is_symbol ? v->dim_names[i] : "";
     }
@@ -23,7 +25,8 @@ static clg_status output_port(clg_port *port, const value *v, const value_fact *
 {
     char shown[NAME_TEXT_BYTES];
     if (v->dtype != CLG_DTYPE_NONE && fact->dtype != CLG_DTYPE_NONE && v->dtype != fact->dtype) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "the output '%s' is declared as %s, but its node gives %s",
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the output '%s' is declared as %s, but its node gives %s",
                          name_text(v->name, shown), dtype_name(v->dtype), dtype_name(fact->dtype));
     }
     shape dims = fact->dims.rank == RANK_UNKNOWN ? v->dims : fact->dims;
@@ -34,18 +37,29 @@ static clg_status output_port(clg_port *port, const value *v, const value_fact *
     return CLG_OK;
 }
 
+/* As declared. */
 static clg_status make_ports(clg_model *m)
 {
     const graph *g = m->graph;
-    value_fact *facts;
     m->inputs = memory_zalloc(g->n_inputs, sizeof *m->inputs);
     m->outputs = memory_zalloc(g->n_outputs, sizeof *m->outputs);
     if (!m->inputs || !m->outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(ops_infer_graph(g, NULL, &facts));
     for (size_t i = 0; i < g->n_inputs; i++) {
         const value *v = &g->values[g->inputs[i]];
         fill_port(&m->inputs[i], v, v->kind, v->dtype, &v->dims);
     }
+    for (size_t i = 0; i < g->n_outputs; i++) {
+        const value *v = &g->values[g->outputs[i]];
+        fill_port(&m->outputs[i], v, v->kind, v->dtype, &v->dims);
+    }
+    return CLG_OK;
+}
+
+static clg_status infer_outputs(clg_model *m)
+{
+    const graph *g = m->graph;
+    value_fact *facts;
+    CLG_TRY(ops_infer_graph(g, NULL, &facts));
     clg_status status = CLG_OK;
     for (size_t i = 0; i < g->n_outputs && status == CLG_OK; i++) {
         status = output_port(&m->outputs[i], &g->values[g->outputs[i]], &facts[g->outputs[i]]);
@@ -54,7 +68,21 @@ static clg_status make_ports(clg_model *m)
     return status;
 }
 
-clg_status model_create(graph *g, clg_model **out_model)
+/* Keeps the fault in place of returning it, where it is one of support and only a look is asked for. */
+static clg_status tolerate(clg_model *m, bool allow_unsupported, clg_status status)
+{
+    bool is_support = status == CLG_ERROR_UNSUPPORTED_OPERATOR ||
+                      status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
+                      status == CLG_ERROR_UNSUPPORTED_DTYPE;
+    if (!allow_unsupported || !is_support) return status;
+    if (m->refusal) return CLG_OK; /* the first says more */
+    m->refusal = memory_alloc(sizeof *m->refusal);
+    if (!m->refusal) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    error_save(status, m->refusal);
+    return CLG_OK;
+}
+
+clg_status model_create(graph *g, bool allow_unsupported, clg_model **out_model)
 {
     *out_model = NULL;
     clg_model *m = memory_zalloc(1, sizeof *m);
@@ -65,8 +93,9 @@ clg_status model_create(graph *g, clg_model **out_model)
     refcount_init(&m->refs);
     m->graph = g;
     clg_status status = graph_check(g);
-    if (status == CLG_OK) status = ops_resolve(g);
     if (status == CLG_OK) status = make_ports(m);
+    if (status == CLG_OK) status = tolerate(m, allow_unsupported, ops_resolve(g));
+    if (status == CLG_OK) status = tolerate(m, allow_unsupported, infer_outputs(m));
     if (status != CLG_OK) {
         model_free(m);
         return status;
@@ -84,6 +113,7 @@ clg_model *model_retain(clg_model *m)
 void model_free(clg_model *m)
 {
     if (!m || !refcount_release(&m->refs)) return;
+    memory_free(m->refusal);
     memory_free(m->outputs);
     memory_free(m->inputs);
     graph_free(m->graph);
@@ -93,10 +123,12 @@ void model_free(clg_model *m)
 clg_status model_require_data(const clg_model *m)
 {
     char shown[NAME_TEXT_BYTES], file[NAME_TEXT_BYTES];
+    if (m->refusal) return error_restore(m->refusal);
     for (size_t i = 0; i < m->graph->n_values; i++) {
         const value *v = &m->graph->values[i];
         if (!v->missing_file) continue;
-        return error_set(CLG_ERROR_NOT_FOUND, "the data of '%s' is in the file '%s', which was not there at loading",
+        return error_set(CLG_ERROR_NOT_FOUND,
+                         "the data of '%s' is in the file '%s', which was not there at loading",
                          name_text(v->name, shown), name_text(v->missing_file, file));
     }
     return CLG_OK;

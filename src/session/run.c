@@ -15,7 +15,7 @@ typedef struct run {
     value_fact *facts; /* one an input */
     plan *p;
     int32_t fault[FAULT_WORDS];
-    tensor **pending;  /* host tensors being read into, one an output; NULL: none */
+    tensor **pending; /* host tensors being read into, one an output; NULL: none */
 } run;
 
 /* ---- inputs ------------------------------------------------------------------------------------------ */
@@ -59,7 +59,8 @@ static clg_status input_content(run *r, size_t i)
     clg_status status = CLG_OK;
     frame_memory *m = &r->s->f->inputs[i];
     if (in->carried || (in->filled && !in->mapped))
-        status = t->size_bytes ? ocl_queue_read(r->s->f->queue, m->buffer, m->offset_bytes, t->data, t->size_bytes, true)
+        status = t->size_bytes ? ocl_queue_read(r->s->f->queue, m->buffer, m->offset_bytes, t->data,
+                                                t->size_bytes, true)
                                : CLG_OK;
     else if (in->mapped)
         memcpy(t->data, in->mapped, t->size_bytes);
@@ -108,7 +109,8 @@ static clg_status bind_foreign_context(run *r, size_t i, clg_value *v, size_t si
     CLG_TRY(value_to_host(v, &host));
     clg_status status = frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
     if (status == CLG_OK && size_bytes)
-        status = ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes, true);
+        status =
+            ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes, true);
     value_free(host);
     return status;
 }
@@ -120,7 +122,9 @@ static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
     CLG_TRY(frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     size_t padded = size_bytes / 4 * 4;
     if (padded) CLG_TRY(ocl_queue_fill(r->s->f->queue, m->buffer, 0, padded, zero, 4));
-    return size_bytes > padded ? ocl_queue_fill(r->s->f->queue, m->buffer, padded, size_bytes - padded, zero, 1) : CLG_OK;
+    return size_bytes > padded
+               ? ocl_queue_fill(r->s->f->queue, m->buffer, padded, size_bytes - padded, zero, 1)
+               : CLG_OK;
 }
 
 static clg_status bind_input(run *r, size_t i)
@@ -144,7 +148,9 @@ static clg_status bind_input(run *r, size_t i)
     }
     if (!value_host_data(in->value)) return bind_foreign_context(r, i, in->value, size_bytes);
     CLG_TRY(frame_reserve(s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
-    return size_bytes ? ocl_queue_write(s->f->queue, m->buffer, 0, value_host_data(in->value), size_bytes, false) : CLG_OK;
+    return size_bytes ? ocl_queue_write(s->f->queue, m->buffer, 0, value_host_data(in->value),
+                                        size_bytes, false)
+                      : CLG_OK;
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------------------- */
@@ -158,8 +164,9 @@ static clg_status bind_outputs(run *r, const plan_segment *segment)
         size_t size_bytes = segment->output_bytes[i];
         if (size_bytes == PLAN_NO_OUTPUT) continue;
         if (bound && bound->size_bytes != size_bytes)
-            return error_set(CLG_ERROR_SHAPE, "output '%s' has %zu bytes; the value bound to it has %zu",
-                             s->e->g->values[s->e->g->outputs[i]].name, size_bytes, bound->size_bytes);
+            return error_set(
+                CLG_ERROR_SHAPE, "output '%s' has %zu bytes; the value bound to it has %zu",
+                s->e->g->values[s->e->g->outputs[i]].name, size_bytes, bound->size_bytes);
         ocl_buffer *b = bound ? context_value_buffer(s->e->context, bound) : NULL;
         if (b)
             frame_set_foreign(s->f, &s->f->outputs[i], b, bound->offset_bytes);
@@ -244,7 +251,8 @@ static clg_status publish_output(run *r, const plan_segment *last, size_t i)
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
 
-static clg_status read_content(run *r, const plan_segment *segment, const plan_port *port, tensor **out_content)
+static clg_status read_content(run *r, const plan_segment *segment, const plan_port *port,
+                               tensor **out_content)
 {
     bound_buffer where;
     if (port->known) {
@@ -254,15 +262,18 @@ static clg_status read_content(run *r, const plan_segment *segment, const plan_p
     CLG_TRY(tensor_create(port->dtype, &port->dims, out_content));
     if ((*out_content)->size_bytes == 0) return CLG_OK;
     CLG_TRY(frame_resolve(r->s->f, segment, &port->place, &where));
-    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes, (*out_content)->data,
-                          (*out_content)->size_bytes, false);
+    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes,
+                          (*out_content)->data, (*out_content)->size_bytes, false);
 }
 
 static clg_status check_fault(run *r)
 {
     if (r->mode == RUN_FOR_REAL) return frame_check_fault(r->s->f, r->fault);
-    static const int32_t zeros[FAULT_WORDS] = {0}; /* zeros may well be no valid data: only the kernels mattered */
-    return r->fault[0] ? ocl_queue_write(r->s->f->queue, r->s->f->fault, 0, zeros, sizeof zeros, true) : CLG_OK;
+    static const int32_t zeros[FAULT_WORDS] = {
+        0}; /* zeros may well be no valid data: only the kernels mattered */
+    return r->fault[0]
+               ? ocl_queue_write(r->s->f->queue, r->s->f->fault, 0, zeros, sizeof zeros, true)
+               : CLG_OK;
 }
 
 static clg_status read_fault(run *r, const plan_segment *segment)
@@ -314,7 +325,8 @@ static void fill_profile(const clg_session *s, const plan_step *what, clg_step_p
     static const char *const kinds[] = {"", "clblast", "copy", "fill"};
     out->node = n ? n->name : "";
     out->op_type = n ? n->op_type : "";
-    out->kernel = what->what->kind == STEP_KERNEL ? what->what->kernel.entry : kinds[what->what->kind];
+    out->kernel =
+        what->what->kind == STEP_KERNEL ? what->what->kernel.entry : kinds[what->what->kind];
     out->flops += what->what->flops;
     out->bytes += what->what->bytes;
 }
@@ -334,7 +346,8 @@ static clg_status keep_profile(clg_session *s)
     }
     uint64_t first = UINT64_MAX;
     for (size_t i = 0; i < n; i++)
-        if (samples[i].tag < s->f->n_ran && samples[i].start_ns < first) first = samples[i].start_ns;
+        if (samples[i].tag < s->f->n_ran && samples[i].start_ns < first)
+            first = samples[i].start_ns;
     for (size_t i = 0; i < n; i++) {
         const ocl_sample *x = &samples[i];
         if (x->tag >= s->f->n_ran) continue;
@@ -344,7 +357,8 @@ static clg_status keep_profile(clg_session *s)
             out->start_us = (double)(x->start_ns - first) * 1e-3;
         }
         out->duration_us += (double)(x->end_ns - x->start_ns) * 1e-3;
-        out->queued_us += x->start_ns > x->queued_ns ? (double)(x->start_ns - x->queued_ns) * 1e-3 : 0;
+        out->queued_us +=
+            x->start_ns > x->queued_ns ? (double)(x->start_ns - x->queued_ns) * 1e-3 : 0;
     }
     s->n_profile = s->f->n_ran;
     memory_free(samples);
@@ -363,7 +377,8 @@ static clg_status run_all(run *r)
     if (status == CLG_OK) status = run_segments(r, &last);
     ocl_queue_set_tag(s->f->queue, UINT32_MAX);
     if (r->mode == RUN_FOR_REAL)
-        for (size_t i = 0; i < s->n_outputs && status == CLG_OK; i++) status = fetch_output(r, last, i);
+        for (size_t i = 0; i < s->n_outputs && status == CLG_OK; i++)
+            status = fetch_output(r, last, i);
     if (status == CLG_OK) status = read_fault(r, last);
     /* Whatever happened, nothing may be under way when this returns: host memory is being read and written. */
     clg_status finished = ocl_queue_finish(s->f->queue);
@@ -371,7 +386,8 @@ static clg_status run_all(run *r)
     if (status == CLG_OK) status = check_fault(r);
     if (status == CLG_OK && s->e->context->profiling) status = keep_profile(s);
     if (status != CLG_OK || r->mode == RUN_ON_ZEROS) return status;
-    for (size_t i = 0; i < s->n_outputs && status == CLG_OK; i++) status = publish_output(r, last, i);
+    for (size_t i = 0; i < s->n_outputs && status == CLG_OK; i++)
+        status = publish_output(r, last, i);
     plan_free(s->ran);
     s->ran = plan_retain(r->p);
     return status;
@@ -411,10 +427,7 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
     return status;
 }
 
-clg_status session_run(clg_session *s)
-{
-    return run_in_mode(s, RUN_FOR_REAL);
-}
+clg_status session_run(clg_session *s) { return run_in_mode(s, RUN_FOR_REAL); }
 
 clg_status session_plan(clg_session *s, plan **out_plan)
 {
@@ -429,7 +442,8 @@ clg_status session_plan(clg_session *s, plan **out_plan)
 
 /* ---- preparing -------------------------------------------------------------------------------------------------- */
 
-static clg_status build_programs(clg_session *s, const plan *p, clg_progress_callback progress, void *user)
+static clg_status build_programs(clg_session *s, const plan *p, clg_progress_callback progress,
+                                 void *user)
 {
     const plan_segment *root = p->root;
     size_t n = 0;
@@ -449,6 +463,7 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
     clg_status status = build_programs(s, p, progress, user);
     plan_free(p);
     if (status != CLG_OK) return status;
-    if (progress && !progress(user, "first run", 0, 1)) return error_set(CLG_ERROR_CANCELLED, "the preparation was cancelled");
+    if (progress && !progress(user, "first run", 0, 1))
+        return error_set(CLG_ERROR_CANCELLED, "the preparation was cancelled");
     return run_in_mode(s, RUN_ON_ZEROS);
 }

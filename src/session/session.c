@@ -131,12 +131,10 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
 clg_status session_enter(clg_session *s)
 {
     if (atomic_exchange(&s->busy, true))
-        return error_set(CLG_ERROR_BUSY, "the session is working on another request: wait for it, or use a clone");
+        return error_set(CLG_ERROR_BUSY,
+                         "the session is working on another request: wait for it, or use a clone");
     atomic_store(&s->cancel, false);
     return CLG_OK;
 }
 
-void session_leave(clg_session *s)
-{
-    atomic_store(&s->busy, false);
-}
+void session_leave(clg_session *s) { atomic_store(&s->busy, false); }

@@ -9,25 +9,25 @@
 #include "session/frame.h"
 
 typedef struct session_input {
-    clg_value *value;       /* as set; a reference */
-    shape hint;             /* of clg_session_set_input_shape; RANK_UNKNOWN: none */
-    void *mapped;           /* the frame's memory mapped for the caller; NULL when not */
+    clg_value *value; /* as set; a reference */
+    shape hint;       /* of clg_session_set_input_shape; RANK_UNKNOWN: none */
+    void *mapped;     /* the frame's memory mapped for the caller; NULL when not */
     shape mapped_dims;
-    bool filled;            /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
-    size_t link;            /* output that feeds this input; SIZE_MAX: none */
-    bool carried;           /* the last run's output is in the frame's memory of this input */
+    bool filled;  /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
+    size_t link;  /* output that feeds this input; SIZE_MAX: none */
+    bool carried; /* the last run's output is in the frame's memory of this input */
     shape carried_dims;
-    tensor *content;        /* known content for planning, of the run under way; a reference */
+    tensor *content; /* known content for planning, of the run under way; a reference */
 } session_input;
 
 typedef struct session_output {
-    clg_value *bound;       /* a reference */
-    size_t link;            /* input that it feeds; SIZE_MAX: none */
-    bool valid;             /* of the last run: */
+    clg_value *bound; /* a reference */
+    size_t link;      /* input that it feeds; SIZE_MAX: none */
+    bool valid;       /* of the last run: */
     clg_dtype dtype;
     shape dims;
-    clg_value *host;        /* its content on the host; NULL while it is on the device only */
-    const tensor *known;    /* content that never was on the device; held by `ran` */
+    clg_value *host;     /* its content on the host; NULL while it is on the device only */
+    const tensor *known; /* content that never was on the device; held by `ran` */
 } session_output;
 
 typedef struct session_worker {
@@ -47,7 +47,7 @@ struct clg_session {
     plan *ran;                  /* of the last run; keeps known contents alive */
     atomic_bool busy, cancel;
     session_worker worker;
-    clg_step_profile *profile;  /* of the last run */
+    clg_step_profile *profile; /* of the last run */
     size_t n_profile;
 };
 

@@ -15,18 +15,22 @@ const value *session_input_port(const clg_session *s, size_t index)
 
 /* ---- names ------------------------------------------------------------------------------------------- */
 
-static clg_status not_found(const clg_session *s, const char *what, const char *name, const value_id *ids, size_t n)
+static clg_status not_found(const clg_session *s, const char *what, const char *name,
+                            const value_id *ids, size_t n)
 {
     text list;
     text_init(&list, 1024);
-    for (size_t i = 0; i < n && i < 20; i++) text_printf(&list, "%s'%s'", i ? ", " : "", s->e->g->values[ids[i]].name);
-    clg_status status = error_set(CLG_ERROR_NOT_FOUND, "the model has no %s named '%s'; there %s: %s%s", what, name,
-                                  n == 1 ? "is" : "are", n ? text_data(&list) : "none", n > 20 ? ", ..." : "");
+    for (size_t i = 0; i < n && i < 20; i++)
+        text_printf(&list, "%s'%s'", i ? ", " : "", s->e->g->values[ids[i]].name);
+    clg_status status =
+        error_set(CLG_ERROR_NOT_FOUND, "the model has no %s named '%s'; there %s: %s%s", what, name,
+                  n == 1 ? "is" : "are", n ? text_data(&list) : "none", n > 20 ? ", ..." : "");
     text_deinit(&list);
     return status;
 }
 
-static bool find_name(const clg_session *s, const value_id *ids, size_t n, const char *name, size_t *out_index)
+static bool find_name(const clg_session *s, const value_id *ids, size_t n, const char *name,
+                      size_t *out_index)
 {
     for (size_t i = 0; i < n; i++)
         if (strcmp(s->e->g->values[ids[i]].name, name) == 0) {
@@ -39,8 +43,9 @@ static bool find_name(const clg_session *s, const value_id *ids, size_t n, const
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index)
 {
     const graph *g = s->e->g;
-    return find_name(s, g->inputs, g->n_inputs, name, out_index) ? CLG_OK
-                                                                 : not_found(s, "input", name, g->inputs, g->n_inputs);
+    return find_name(s, g->inputs, g->n_inputs, name, out_index)
+               ? CLG_OK
+               : not_found(s, "input", name, g->inputs, g->n_inputs);
 }
 
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index)
@@ -61,8 +66,8 @@ static clg_status check_shape(const clg_session *s, size_t index, const shape *d
     for (int d = 0; fits && port->dims.rank != RANK_UNKNOWN && d < dims->rank; d++)
         fits = port->dims.dims[d] == DIM_UNKNOWN || port->dims.dims[d] == dims->dims[d];
     if (fits) return CLG_OK;
-    return error_set(CLG_ERROR_SHAPE, "input '%s' has shape %s in the model, %s was given", port->name,
-                     shape_text(&port->dims, want), shape_text(dims, got));
+    return error_set(CLG_ERROR_SHAPE, "input '%s' has shape %s in the model, %s was given",
+                     port->name, shape_text(&port->dims, want), shape_text(dims, got));
 }
 
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims)
@@ -88,7 +93,8 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
         if (v->kind != CLG_VALUE_TENSOR)
             return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes a tensor", port->name);
         if (port->dtype != CLG_DTYPE_NONE && v->dtype != port->dtype)
-            return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' is %s in the model, %s was given", port->name,
+            return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                             "input '%s' is %s in the model, %s was given", port->name,
                              dtype_name(port->dtype), dtype_name(v->dtype));
         CLG_TRY(check_shape(s, index, &v->dims));
     }
@@ -109,14 +115,16 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
     size_t size_bytes;
     CLG_TRY(check_shape(s, index, dims));
     if (port->dtype == CLG_DTYPE_NONE || port->dtype == CLG_STRING)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' of %s cannot be mapped", port->name,
-                         dtype_name(port->dtype));
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' of %s cannot be mapped",
+                         port->name, dtype_name(port->dtype));
     CLG_TRY(shape_n_elements(dims, &n));
     if (n < 0 || !dtype_bytes(port->dtype, n, &size_bytes))
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' would be larger than memory can be", port->name);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "input '%s' would be larger than memory can be", port->name);
     CLG_TRY(unmap(s, in, index));
     CLG_TRY(frame_reserve(s->f, &s->f->inputs[index], size_bytes, OCL_BUFFER_HOST_VISIBLE));
-    CLG_TRY(ocl_queue_map(s->f->queue, s->f->inputs[index].buffer, 0, size_bytes ? size_bytes : 1, true, &in->mapped));
+    CLG_TRY(ocl_queue_map(s->f->queue, s->f->inputs[index].buffer, 0, size_bytes ? size_bytes : 1,
+                          true, &in->mapped));
     value_free(in->value);
     in->value = NULL;
     in->carried = false;
@@ -139,15 +147,17 @@ clg_status session_unlink(clg_session *s, size_t input)
 
 clg_status session_link(clg_session *s, size_t output, size_t input)
 {
-    const value *from = &s->e->g->values[s->e->g->outputs[output]], *to = session_input_port(s, input);
+    const value *from = &s->e->g->values[s->e->g->outputs[output]],
+                *to = session_input_port(s, input);
     if (s->outputs[output].bound)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is bound to a value and cannot be linked too", from->name);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "output '%s' is bound to a value and cannot be linked too", from->name);
     if (s->outputs[output].link != SIZE_MAX && s->outputs[output].link != input)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is linked to input '%s' already", from->name,
-                         session_input_port(s, s->outputs[output].link)->name);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is linked to input '%s' already",
+                         from->name, session_input_port(s, s->outputs[output].link)->name);
     if (from->dtype != CLG_DTYPE_NONE && to->dtype != CLG_DTYPE_NONE && from->dtype != to->dtype)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is %s and input '%s' is %s", from->name,
-                         dtype_name(from->dtype), to->name, dtype_name(to->dtype));
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is %s and input '%s' is %s",
+                         from->name, dtype_name(from->dtype), to->name, dtype_name(to->dtype));
     CLG_TRY(session_unlink(s, input));
     s->inputs[input].link = output;
     s->outputs[output].link = input;
@@ -159,11 +169,13 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
     session_output *out = &s->outputs[index];
     const char *name = s->e->g->values[s->e->g->outputs[index]].name;
     if (v && out->link != SIZE_MAX)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is linked to an input and cannot be bound too", name);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "output '%s' is linked to an input and cannot be bound too", name);
     if (v && v->kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is a tensor", name);
     if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->e->context, v))
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the value for output '%s' is on the device of another context", name);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the value for output '%s' is on the device of another context", name);
     value_retain(v);
     value_free(out->bound);
     out->bound = v;
@@ -176,7 +188,8 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
 static clg_status check_valid(const clg_session *s, size_t index)
 {
     if (s->outputs[index].valid) return CLG_OK;
-    return error_set(CLG_ERROR_NOT_FOUND, "output '%s' has no content: nothing ran since it was set up",
+    return error_set(CLG_ERROR_NOT_FOUND,
+                     "output '%s' has no content: nothing ran since it was set up",
                      s->e->g->values[s->e->g->outputs[index]].name);
 }
 
@@ -184,7 +197,8 @@ static clg_status check_valid(const clg_session *s, size_t index)
 static frame_memory *output_memory(const clg_session *s, size_t index)
 {
     size_t link = s->outputs[index].link;
-    return link != SIZE_MAX && s->inputs[link].carried ? &s->f->inputs[link] : &s->f->outputs[index];
+    return link != SIZE_MAX && s->inputs[link].carried ? &s->f->inputs[link]
+                                                       : &s->f->outputs[index];
 }
 
 clg_status session_output_host(clg_session *s, size_t index, clg_value **out_value)
@@ -200,7 +214,8 @@ clg_status session_output_host(clg_session *s, size_t index, clg_value **out_val
         if (out->known)
             memcpy(t->data, out->known->data, t->size_bytes);
         else if (t->size_bytes)
-            status = ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, t->data, t->size_bytes, true);
+            status = ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, t->data, t->size_bytes,
+                                    true);
         if (status == CLG_OK) status = value_create_host(t, &out->host);
         tensor_free(t);
         CLG_TRY(status);
@@ -221,8 +236,9 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
     if (out->known) {
         CLG_TRY(frame_reserve(s->f, m, out->known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
         if (out->known->size_bytes)
-            CLG_TRY(ocl_queue_write(s->f->queue, m->buffer, 0, out->known->data, out->known->size_bytes, true));
+            CLG_TRY(ocl_queue_write(s->f->queue, m->buffer, 0, out->known->data,
+                                    out->known->size_bytes, true));
     }
-    return context_wrap_buffer(s->e->context, ocl_buffer_retain(m->buffer), m->offset_bytes, out->dtype, &out->dims,
-                               out_value);
+    return context_wrap_buffer(s->e->context, ocl_buffer_retain(m->buffer), m->offset_bytes,
+                               out->dtype, &out->dims, out_value);
 }

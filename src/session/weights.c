@@ -12,9 +12,11 @@ static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
 {
     const tensor *t = e->weights[v].known;
     *out_buffer = NULL;
-    if (!t) return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content", e->g->values[v].name);
+    if (!t)
+        return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content", e->g->values[v].name);
     if (t->dtype == CLG_STRING)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "constant '%s': strings cannot be placed on a device",
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "constant '%s': strings cannot be placed on a device",
                          e->g->values[v].name);
     ocl_buffer *b;
     clg_status status = ocl_buffer_create(e->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &b);
@@ -46,13 +48,11 @@ clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer)
     mutex_lock(&e->weights_lock);
     *out_buffer = index < e->n_packed ? e->packed[index].buffer : NULL;
     mutex_unlock(&e->weights_lock);
-    return *out_buffer ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "packed weight %u does not exist", index);
+    return *out_buffer ? CLG_OK
+                       : error_set(CLG_ERROR_INTERNAL, "packed weight %u does not exist", index);
 }
 
-static void release_literals(void *bound)
-{
-    ocl_buffer_free(bound);
-}
+static void release_literals(void *bound) { ocl_buffer_free(bound); }
 
 clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer)
 {
@@ -61,7 +61,8 @@ clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer
     if (!segment->bound) {
         ocl_buffer *b = NULL;
         status = ocl_buffer_create(e->context->ocl, segment->literal_bytes, OCL_BUFFER_DEVICE, &b);
-        if (status == CLG_OK) status = context_upload(e->context, b, 0, segment->literals, segment->literal_bytes);
+        if (status == CLG_OK)
+            status = context_upload(e->context, b, 0, segment->literals, segment->literal_bytes);
         if (status == CLG_OK) {
             segment->bound = b;
             segment->release_bound = release_literals;
@@ -76,8 +77,9 @@ clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer
 
 /* ---- packing ------------------------------------------------------------------------------------------ */
 
-static clg_status pack_operand(const operand *o, const packing *p, const candidate *c, ocl_buffer *raw, ocl_buffer *packed,
-                               size_t unit_bytes, bound_buffer *out)
+static clg_status pack_operand(const operand *o, const packing *p, const candidate *c,
+                               ocl_buffer *raw, ocl_buffer *packed, size_t unit_bytes,
+                               bound_buffer *out)
 {
     out->offset_bytes = o->offset_elems * (int64_t)unit_bytes;
     out->stamp = 0;
@@ -86,23 +88,26 @@ static clg_status pack_operand(const operand *o, const packing *p, const candida
     else if (o->space == OPERAND_PACKED && o->index < c->n_packings && &c->packings[o->index] == p)
         out->buffer = packed;
     else
-        return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own", p->recipe);
+        return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own",
+                         p->recipe);
     return CLG_OK;
 }
 
-static clg_status run_pack_step(exec *e, const step *s, const packing *p, const candidate *c, ocl_buffer *raw,
-                                ocl_buffer *packed)
+static clg_status run_pack_step(exec *e, const step *s, const packing *p, const candidate *c,
+                                ocl_buffer *raw, ocl_buffer *packed)
 {
     bound_buffer buffers[STEP_MAX_ARGS];
     uint32_t n = 0;
     ocl_kernel *k = NULL;
     for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
         if (s->args[i].kind == ARG_BUFFER) {
-            CLG_TRY(pack_operand(&s->args[i].buffer, p, c, raw, packed, dtype_size(s->args[i].dtype), &buffers[n]));
+            CLG_TRY(pack_operand(&s->args[i].buffer, p, c, raw, packed,
+                                 dtype_size(s->args[i].dtype), &buffers[n]));
             n++;
         }
     if (s->kind == STEP_COPY) CLG_TRY(pack_operand(&s->from, p, c, raw, packed, 1, &buffers[n++]));
-    if (s->kind == STEP_COPY || s->kind == STEP_FILL) CLG_TRY(pack_operand(&s->to, p, c, raw, packed, 1, &buffers[n++]));
+    if (s->kind == STEP_COPY || s->kind == STEP_FILL)
+        CLG_TRY(pack_operand(&s->to, p, c, raw, packed, 1, &buffers[n++]));
     if (s->kind == STEP_KERNEL) {
         CLG_TRY(ocl_kernel_create(e->context->ocl, &s->kernel, &k));
         clg_status status = launch_set_args(k, s, buffers, NULL, NULL, 0);
@@ -118,7 +123,8 @@ static clg_status run_pack_step(exec *e, const step *s, const packing *p, const 
     return status;
 }
 
-static clg_status run_packing(exec *e, const packing *p, const candidate *c, ocl_buffer *raw, ocl_buffer **out_packed)
+static clg_status run_packing(exec *e, const packing *p, const candidate *c, ocl_buffer *raw,
+                              ocl_buffer **out_packed)
 {
     ocl_buffer *packed = NULL;
     CLG_TRY(ocl_buffer_create(e->context->ocl, p->size_bytes, OCL_BUFFER_DEVICE, &packed));
@@ -137,7 +143,8 @@ static clg_status run_packing(exec *e, const packing *p, const candidate *c, ocl
     return CLG_OK;
 }
 
-static clg_status add_packed(exec *e, const char *key, value_id weight, const candidate *c, const packing *p)
+static clg_status add_packed(exec *e, const char *key, value_id weight, const candidate *c,
+                             const packing *p)
 {
     ocl_buffer *raw = e->weight_buffers[weight], *packed = NULL;
     bool borrowed = raw != NULL;
@@ -156,8 +163,8 @@ static clg_status add_packed(exec *e, const char *key, value_id weight, const ca
     return CLG_OK;
 }
 
-clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c, const packing *p,
-                     uint32_t *out_index)
+clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
+                     const packing *p, uint32_t *out_index)
 {
     exec *e = self;
     char key[256];
@@ -187,7 +194,8 @@ uint64_t exec_weight_bytes(exec *e)
 
 void exec_free_weights(exec *e)
 {
-    for (size_t v = 0; e->g && e->weight_buffers && v < e->g->n_values; v++) ocl_buffer_free(e->weight_buffers[v]);
+    for (size_t v = 0; e->g && e->weight_buffers && v < e->g->n_values; v++)
+        ocl_buffer_free(e->weight_buffers[v]);
     for (size_t i = 0; i < e->n_packed; i++) ocl_buffer_free(e->packed[i].buffer);
     for (size_t i = 0; i < e->n_held; i++) tensor_free(e->held[i]);
     memory_free(e->packed);

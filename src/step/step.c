@@ -23,7 +23,8 @@ static void fail_memory(step_builder *b)
 
 static void fail(step_builder *b, clg_status status, const char *what, const char *where)
 {
-    if (b->status == CLG_OK) b->status = error_set(status, "%s: %s", where ? where : "a step", what);
+    if (b->status == CLG_OK)
+        b->status = error_set(status, "%s: %s", where ? where : "a step", what);
 }
 
 /* ---- candidates --------------------------------------------------------------------------------- */
@@ -60,7 +61,8 @@ operand step_scratch(step_builder *b, candidate *c, size_t size_bytes)
     return o;
 }
 
-operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe, size_t size_bytes)
+operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe,
+                     size_t size_bytes)
 {
     operand o = {OPERAND_PACKED, 0, 0};
     if (b->status != CLG_OK) return o;
@@ -110,8 +112,8 @@ static const char *copy_text(step_builder *b, const char *string)
     return copy;
 }
 
-static step *new_kernel_step(step_builder *b, const char *source, const char *entry, const char *prelude,
-                             const char *body)
+static step *new_kernel_step(step_builder *b, const char *source, const char *entry,
+                             const char *prelude, const char *body)
 {
     step *s = new_step(b, STEP_KERNEL);
     s->kernel.source = copy_text(b, source);
@@ -121,7 +123,8 @@ static step *new_kernel_step(step_builder *b, const char *source, const char *en
     return s;
 }
 
-step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry, const char *prelude)
+step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry,
+                  const char *prelude)
 {
     return step_kernel_generated(b, c, source, entry, prelude, NULL);
 }
@@ -134,8 +137,8 @@ step *step_kernel_generated(step_builder *b, candidate *c, const char *name, con
     return s;
 }
 
-step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char *source, const char *entry,
-                       const char *prelude)
+step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char *source,
+                       const char *entry, const char *prelude)
 {
     if (b->status == CLG_OK && (packed.space != OPERAND_PACKED || packed.index >= c->n_packings)) {
         fail(b, CLG_ERROR_INTERNAL, "packs into something that is no packed weight", entry);
@@ -174,7 +177,8 @@ step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, co
 {
     step *s = new_step(b, STEP_FILL);
     if (s == &b->dummy_step) return s;
-    bool fits = pattern_bytes == 1 || pattern_bytes == 2 || pattern_bytes == 4 || pattern_bytes == 8;
+    bool fits =
+        pattern_bytes == 1 || pattern_bytes == 2 || pattern_bytes == 4 || pattern_bytes == 8;
     if (!fits || size_bytes % pattern_bytes != 0) {
         fail(b, CLG_ERROR_INTERNAL, "fills with a pattern of a wrong size", c->variant);
         return s;
@@ -203,7 +207,8 @@ static step_arg *new_arg(step_builder *b, step *s, arg_kind kind)
     }
     bool full = s->n_args == 0 || (s->n_args >= FIRST_ARGS && (s->n_args & (s->n_args - 1)) == 0);
     if (full) {
-        step_arg *grown = arena_alloc(b->memory, s->n_args ? 2u * s->n_args : FIRST_ARGS, sizeof *grown);
+        step_arg *grown =
+            arena_alloc(b->memory, s->n_args ? 2u * s->n_args : FIRST_ARGS, sizeof *grown);
         if (!grown) {
             fail_memory(b);
             return dummy;
@@ -227,21 +232,34 @@ void step_arg_int(step_builder *b, step *s, int64_t value)
 {
     if (value < INT32_MIN || value > INT32_MAX) {
         if (b->status == CLG_OK) {
-            b->status = error_set(CLG_ERROR_SHAPE, "kernel %s takes 32-bit sizes, and %" PRId64 " is none",
-                                  s->kernel.entry ? s->kernel.entry : "", value);
+            b->status =
+                error_set(CLG_ERROR_SHAPE, "kernel %s takes 32-bit sizes, and %" PRId64 " is none",
+                          s->kernel.entry ? s->kernel.entry : "", value);
         }
         return;
     }
     new_arg(b, s, ARG_INT)->as.i = (int32_t)value;
 }
 
-void step_arg_long(step_builder *b, step *s, int64_t value) { new_arg(b, s, ARG_LONG)->as.l = value; }
+void step_arg_long(step_builder *b, step *s, int64_t value)
+{
+    new_arg(b, s, ARG_LONG)->as.l = value;
+}
 
-void step_arg_float(step_builder *b, step *s, double value) { new_arg(b, s, ARG_FLOAT)->as.f = (float)value; }
+void step_arg_float(step_builder *b, step *s, double value)
+{
+    new_arg(b, s, ARG_FLOAT)->as.f = (float)value;
+}
 
-void step_arg_local(step_builder *b, step *s, size_t bytes) { new_arg(b, s, ARG_LOCAL)->as.bytes = bytes; }
+void step_arg_local(step_builder *b, step *s, size_t bytes)
+{
+    new_arg(b, s, ARG_LOCAL)->as.bytes = bytes;
+}
 
-void step_arg_fault(step_builder *b, step *s, int32_t code) { new_arg(b, s, ARG_FAULT)->as.i = code; }
+void step_arg_fault(step_builder *b, step *s, int32_t code)
+{
+    new_arg(b, s, ARG_FAULT)->as.i = code;
+}
 
 /* Takes s out of the list that starts at *first; true when it was there. */
 static bool unlink_step(step **first, step **last, const step *s)
@@ -275,11 +293,13 @@ static void drop_step(step_builder *b, step *s)
     s->next = NULL;
 }
 
-void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global, const uint64_t *local)
+void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global,
+                const uint64_t *local)
 {
     if (b->status != CLG_OK) return;
     if (n_dims < 1 || n_dims > 3) {
-        fail(b, CLG_ERROR_INTERNAL, "asks for an index space of no or too many dimensions", s->kernel.entry);
+        fail(b, CLG_ERROR_INTERNAL, "asks for an index space of no or too many dimensions",
+             s->kernel.entry);
         return;
     }
     bool is_empty = false;
@@ -289,7 +309,8 @@ void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *globa
         s->local[i] = local ? local[i] : 0;
         if (global[i] == 0) is_empty = true;
         if (local && (local[i] == 0 || global[i] % local[i] != 0)) {
-            fail(b, CLG_ERROR_INTERNAL, "global size is no multiple of the local size", s->kernel.entry);
+            fail(b, CLG_ERROR_INTERNAL, "global size is no multiple of the local size",
+                 s->kernel.entry);
         }
     }
     if (is_empty) drop_step(b, s);
@@ -352,11 +373,13 @@ static const char *find_fault(const candidate *c, const step *s, size_t n_inputs
         if (s->n_dims == 0) return "has no index space";
         for (uint32_t i = 0; i < s->n_args; i++) {
             const step_arg *a = &s->args[i];
-            if (a->kind == ARG_BUFFER && !operand_fits(c, a->buffer, n_inputs, n_outputs)) return no_operand;
+            if (a->kind == ARG_BUFFER && !operand_fits(c, a->buffer, n_inputs, n_outputs))
+                return no_operand;
         }
         return NULL;
     case STEP_BLAS_GEMM:
-        return operand_fits(c, s->gemm.a, n_inputs, n_outputs) && operand_fits(c, s->gemm.b, n_inputs, n_outputs) &&
+        return operand_fits(c, s->gemm.a, n_inputs, n_outputs) &&
+                       operand_fits(c, s->gemm.b, n_inputs, n_outputs) &&
                        operand_fits(c, s->gemm.c, n_inputs, n_outputs)
                    ? NULL
                    : no_operand;
@@ -368,7 +391,8 @@ static const char *find_fault(const candidate *c, const step *s, size_t n_inputs
     return "is of no known kind";
 }
 
-static clg_status check_steps(const candidate *c, const step *first, size_t n_inputs, size_t n_outputs)
+static clg_status check_steps(const candidate *c, const step *first, size_t n_inputs,
+                              size_t n_outputs)
 {
     for (const step *s = first; s; s = s->next) {
         const char *fault = find_fault(c, s, n_inputs, n_outputs);
@@ -386,7 +410,8 @@ clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_o
         CLG_TRY(check_steps(c, c->steps, n_inputs, n_outputs));
         for (uint32_t i = 0; i < c->n_packings; i++) {
             if (c->packings[i].input >= n_inputs) {
-                return error_set(CLG_ERROR_INTERNAL, "%s packs an input that is not there", c->variant);
+                return error_set(CLG_ERROR_INTERNAL, "%s packs an input that is not there",
+                                 c->variant);
             }
             CLG_TRY(check_steps(c, c->packings[i].steps, n_inputs, n_outputs));
         }
@@ -396,7 +421,8 @@ clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_o
 
 const char *step_fault_text(int code)
 {
-    static const char *const texts[] = {"nothing is wrong", "an index is out of range", "a count is out of range",
-                                        "a value is out of range"};
-    return code > 0 && (size_t)code < sizeof texts / sizeof texts[0] ? texts[code] : "data is out of range";
+    static const char *const texts[] = {"nothing is wrong", "an index is out of range",
+                                        "a count is out of range", "a value is out of range"};
+    return code > 0 && (size_t)code < sizeof texts / sizeof texts[0] ? texts[code]
+                                                                     : "data is out of range";
 }

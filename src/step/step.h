@@ -30,7 +30,7 @@ typedef struct operand {
 /* A kernel is one text: prelude (#defines), then the embedded source `source` (or, for generated code,
  * `body` after the embedded common files), entry point `entry`. Equal refs build once. */
 typedef struct kernel_ref {
-    const char *source;  /* stem of cl/<source>.cl; with `body`, a name for messages and profiles */
+    const char *source; /* stem of cl/<source>.cl; with `body`, a name for messages and profiles */
     const char *entry;
     const char *prelude; /* "#define P_ACT 1\n..." */
     const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
@@ -38,16 +38,21 @@ typedef struct kernel_ref {
 
 typedef enum arg_kind {
     ARG_BUFFER, /* two kernel arguments: the cl_mem, and a long with its offset in elements of `dtype` */
-    ARG_INT,    /* int */
-    ARG_LONG,   /* long */
-    ARG_FLOAT,  /* float */
-    ARG_LOCAL,  /* local memory, bytes */
-    ARG_FAULT   /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
+    ARG_INT,   /* int */
+    ARG_LONG,  /* long */
+    ARG_FLOAT, /* float */
+    ARG_LOCAL, /* local memory, bytes */
+    ARG_FAULT /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
                    writes `code` to fault[0] and the offending number to fault[1], and goes on safely */
 } arg_kind;
 
 /* Codes of ARG_FAULT: what was wrong with the data. */
-typedef enum step_fault { STEP_FAULT_NONE = 0, STEP_FAULT_INDEX = 1, STEP_FAULT_COUNT = 2, STEP_FAULT_VALUE = 3 } step_fault;
+typedef enum step_fault {
+    STEP_FAULT_NONE = 0,
+    STEP_FAULT_INDEX = 1,
+    STEP_FAULT_COUNT = 2,
+    STEP_FAULT_VALUE = 3
+} step_fault;
 /* "an index is out of range" */
 const char *step_fault_text(int code);
 
@@ -75,7 +80,7 @@ typedef enum step_kind {
 #define STEP_MAX_ARGS 64
 
 typedef struct gemm_problem {
-    operand a, b, c;      /* row-major; a: [m,k] or, transposed, [k,m]; b: [k,n] or [n,k]; c: [m,n] */
+    operand a, b, c; /* row-major; a: [m,k] or, transposed, [k,m]; b: [k,n] or [n,k]; c: [m,n] */
     int64_t m, n, k;
     int64_t lda, ldb, ldc; /* elements from row to row */
     int64_t batch;         /* 1: plain Gemm; more: strides below, 0 to repeat */
@@ -86,18 +91,18 @@ typedef struct gemm_problem {
 
 typedef struct step {
     step_kind kind;
-    const char *label;        /* for profiles: "gemm_wide 12x32" ; NULL: the kernel's entry */
-    kernel_ref kernel;        /* STEP_KERNEL */
+    const char *label; /* for profiles: "gemm_wide 12x32" ; NULL: the kernel's entry */
+    kernel_ref kernel; /* STEP_KERNEL */
     step_arg *args;
     uint32_t n_args;
-    uint32_t n_dims;          /* 1..3 */
+    uint32_t n_dims;              /* 1..3 */
     uint64_t global[3], local[3]; /* work-items; local all 0: the driver chooses */
-    gemm_problem gemm;        /* STEP_BLAS_GEMM */
-    operand from, to;         /* STEP_COPY; STEP_FILL uses `to`; offsets in bytes (offset_elems of uint8) */
+    gemm_problem gemm;            /* STEP_BLAS_GEMM */
+    operand from, to; /* STEP_COPY; STEP_FILL uses `to`; offsets in bytes (offset_elems of uint8) */
     size_t size_bytes;
     uint8_t pattern[8];
     uint32_t pattern_bytes;
-    double flops, bytes;      /* of work, for profiles; 0 when not counted */
+    double flops, bytes; /* of work, for profiles; 0 when not counted */
     struct step *next;
 } step;
 
@@ -106,7 +111,7 @@ typedef struct step {
  * destination as OPERAND_PACKED with this packing's index. */
 typedef struct packing {
     uint32_t input;
-    const char *recipe;  /* names form and parameters: "gemm_b nr=32"; never activation shapes */
+    const char *recipe; /* names form and parameters: "gemm_b nr=32"; never activation shapes */
     size_t size_bytes;
     step *steps;
 } packing;
@@ -143,27 +148,31 @@ void step_builder_init(step_builder *b, arena *memory);
 candidate *step_candidate(step_builder *b, const char *variant);
 operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
 /* A packed form of constant or computed input `input`; fill its steps with step_pack_kernel. */
-operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe, size_t size_bytes);
+operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *recipe,
+                     size_t size_bytes);
 
 /* Appends a kernel step to the candidate, or to one of its packings. `prelude` from prelude_text. */
-step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry, const char *prelude);
+step *step_kernel(step_builder *b, candidate *c, const char *source, const char *entry,
+                  const char *prelude);
 step *step_kernel_generated(step_builder *b, candidate *c, const char *name, const char *entry,
                             const char *prelude, const char *body);
-step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char *source, const char *entry,
-                       const char *prelude);
+step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char *source,
+                       const char *entry, const char *prelude);
 step *step_blas_gemm(step_builder *b, candidate *c, const gemm_problem *problem);
 step *step_copy(step_builder *b, candidate *c, operand from, operand to, size_t size_bytes);
 step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, const void *pattern,
                 uint32_t pattern_bytes);
 
 void step_arg_buffer(step_builder *b, step *s, operand o, clg_dtype dtype);
-void step_arg_int(step_builder *b, step *s, int64_t value); /* ERROR_SHAPE when it does not fit an int */
+/* CLG_ERROR_SHAPE when it does not fit an int. */
+void step_arg_int(step_builder *b, step *s, int64_t value);
 void step_arg_long(step_builder *b, step *s, int64_t value);
 void step_arg_float(step_builder *b, step *s, double value);
 void step_arg_local(step_builder *b, step *s, size_t bytes);
 void step_arg_fault(step_builder *b, step *s, int32_t code);
 /* global must be multiples of local where local is given; a zero size drops the step. */
-void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global, const uint64_t *local);
+void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global,
+                const uint64_t *local);
 
 /* The builder's status; with all well, that every step has an index space and names operands that are there. */
 clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_outputs);

@@ -187,10 +187,21 @@ static clg_status check(const tensor_proto *proto)
     return CLG_OK;
 }
 
+/* The name first, so that what is wrong in front of it can be told with it. */
+static wire_bytes find_name(const wire_cursor *message)
+{
+    wire_cursor c = *message;
+    wire_bytes name = {.data = ""};
+    wire_field field;
+    while (!wire_at_end(&c) && wire_next(&c, &field) == CLG_OK)
+        if (field.number == NAME && wire_get_bytes(&field, &name) != CLG_OK) break;
+    return name;
+}
+
 clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_proto)
 {
     *out_proto = (tensor_proto){.message = *message,
-                                .name = {.data = ""},
+                                .name = find_name(message),
                                 .dims = {.rank = 0},
                                 .raw = {.data = ""},
                                 .location = {.data = ""},

@@ -40,12 +40,10 @@ static void run(ocl_context *c, const char *name, size_t local)
 {
     float y[N];
     ocl_queue *q;
-    for (int i = 0; i < N; i++)
-        y[i] = (float)i;
+    for (int i = 0; i < N; i++) y[i] = (float)i;
     assert_ok(ocl_queue_create(c, &q));
     assert_ok(ocl_platforms_axpy(c, q, name, 2.0f, N, local, y));
-    for (int i = 0; i < N; i++)
-        assert_true(y[i] == 2.0f * (float)i + (float)strlen(name));
+    for (int i = 0; i < N; i++) assert_true(y[i] == 2.0f * (float)i + (float)strlen(name));
     ocl_queue_free(q);
 }
 
@@ -54,8 +52,7 @@ static void run(ocl_context *c, const char *name, size_t local)
 static void check_once(ocl_context *c, void *user)
 {
     (void)user;
-    for (int i = 0; i < 3; i++)
-        run(c, "once", 8);
+    for (int i = 0; i < 3; i++) run(c, "once", 8);
     assert_int_equal(counters_of(c).programs_compiled, 1);
     assert_int_equal(counters_of(c).programs_loaded, 0);
     assert_int_equal(counters_of(c).kernels_launched, 3);
@@ -70,10 +67,11 @@ static void programs__are_built_once(void **state)
 static void *build_in_thread(void *argument)
 {
     ocl_kernel *k;
-    const kernel_ref ref = {.source = "threads", .entry = "f", .prelude = PRELUDE,
+    const kernel_ref ref = {.source = "threads",
+                            .entry = "f",
+                            .prelude = PRELUDE,
                             .body = "__kernel void f(__global int *y) { y[0] = 1; }"};
-    if (ocl_kernel_create(argument, &ref, &k) != CLG_OK)
-        return NULL;
+    if (ocl_kernel_create(argument, &ref, &k) != CLG_OK) return NULL;
     ocl_kernel_free(k);
     return argument;
 }
@@ -103,10 +101,13 @@ static void check_refusal(ocl_context *c, void *user)
 {
     (void)user;
     ocl_kernel *k;
-    const kernel_ref wrong = {.source = "wrong", .entry = "f", .prelude = PRELUDE,
+    const kernel_ref wrong = {.source = "wrong",
+                              .entry = "f",
+                              .prelude = PRELUDE,
                               .body = "__kernel void f(__global int *y) { y[0] = not_declared; }"};
     for (int i = 0; i < 2; i++) {
-        assert_error(ocl_kernel_create(c, &wrong, &k), CLG_ERROR_KERNEL_BUILD, "kernel 'wrong' does not compile");
+        assert_error(ocl_kernel_create(c, &wrong, &k), CLG_ERROR_KERNEL_BUILD,
+                     "kernel 'wrong' does not compile");
         assert_non_null(strstr(error_text(), "not_declared"));
         assert_null(k);
     }
@@ -144,12 +145,15 @@ static void check_batch(ocl_context *c, void *user)
     const kernel_ref *pointers[N_REFS];
     for (size_t i = 0; i < N_REFS; i++) {
         (void)snprintf(preludes[i], sizeof preludes[i], PRELUDE "#define P_I %zu\n", i);
-        refs[i] = (kernel_ref){.source = "batch", .entry = "f", .prelude = preludes[i],
+        refs[i] = (kernel_ref){.source = "batch",
+                               .entry = "f",
+                               .prelude = preludes[i],
                                .body = "__kernel void f(__global int *y) { y[0] = P_I; }"};
         pointers[i] = &refs[i];
     }
     progress all = {0}, some = {.stop_after = 1};
-    assert_error(ocl_programs_build(c, pointers, N_REFS, watch, &some), CLG_ERROR_CANCELLED, "cancelled");
+    assert_error(ocl_programs_build(c, pointers, N_REFS, watch, &some), CLG_ERROR_CANCELLED,
+                 "cancelled");
     assert_ok(ocl_programs_build(c, pointers, N_REFS, watch, &all));
     assert_int_equal(all.last_done, N_REFS);
     assert_int_equal(counters_of(c).programs_compiled, N_REFS);
@@ -206,8 +210,7 @@ static void each_entry(const char *folder, void (*change)(const char *path))
     assert_ok(ocl_store_list(folder, &entries, &n));
     for (size_t i = 0; i < n; i++) {
         char *path;
-        if (!strstr(entries[i].what, "program stored"))
-            continue;
+        if (!strstr(entries[i].what, "program stored")) continue;
         assert_ok(file_join(folder, entries[i].name, &path));
         change(path);
         memory_free(path);
@@ -327,13 +330,11 @@ static size_t count_objects(const char *folder)
     DIR *dir = opendir(folder);
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         char below[2048];
-        if (entry->d_name[0] == '.')
-            continue;
+        if (entry->d_name[0] == '.') continue;
         (void)snprintf(below, sizeof below, "%s/%s", folder, entry->d_name);
         n += count_objects(below) + (strstr(entry->d_name, ".so") != NULL);
     }
-    if (dir)
-        (void)closedir(dir);
+    if (dir) (void)closedir(dir);
     return n;
 }
 

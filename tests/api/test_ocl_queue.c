@@ -16,8 +16,7 @@ enum { N = 96 };
 
 static void fill_ramp(float *x)
 {
-    for (int i = 0; i < N; i++)
-        x[i] = (float)i;
+    for (int i = 0; i < N; i++) x[i] = (float)i;
 }
 
 /* ---- transfers --------------------------------------------------------------------------------------------- */
@@ -38,8 +37,7 @@ static void check_transfers(ocl_context *c, void *user)
     assert_ok(ocl_queue_copy(q, a, 0, b, 4 * 32, sizeof x - 4 * 32));
     assert_ok(ocl_queue_fill(q, b, 0, 4 * 32, &pattern, sizeof pattern));
     assert_ok(ocl_queue_read(q, b, 0, y, sizeof y, true));
-    for (int i = 0; i < N; i++)
-        assert_true(y[i] == (i < 32 ? 7.5f : (float)(i - 32)));
+    for (int i = 0; i < N; i++) assert_true(y[i] == (i < 32 ? 7.5f : (float)(i - 32)));
 
     assert_ok(ocl_queue_map(q, b, 0, sizeof x, true, &mapped));
     memcpy(mapped, x, sizeof x);
@@ -66,8 +64,7 @@ static void check_transfers(ocl_context *c, void *user)
     assert_true(counters.buffer_bytes_peak >= 2 * sizeof x);
 
     assert_ok(ocl_platforms_axpy(c, q, "transfers", 2.0f, N, 8, x));
-    for (int i = 0; i < N; i++)
-        assert_true(x[i] == 2.0f * (float)i + 9.0f);
+    for (int i = 0; i < N; i++) assert_true(x[i] == 2.0f * (float)i + 9.0f);
     ocl_queue_free(q);
 }
 
@@ -90,12 +87,15 @@ static void check_errors(ocl_context *c, void *user)
                  CLG_ERROR_OUT_OF_DEVICE_MEMORY, "MiB");
     assert_null(b);
     assert_non_null(strstr(error_text(), r->name));
-    assert_error(ocl_buffer_create(c, SIZE_MAX, OCL_BUFFER_DEVICE, &b), CLG_ERROR_OUT_OF_DEVICE_MEMORY, "largest");
+    assert_error(ocl_buffer_create(c, SIZE_MAX, OCL_BUFFER_DEVICE, &b),
+                 CLG_ERROR_OUT_OF_DEVICE_MEMORY, "largest");
 
     assert_ok(ocl_queue_create(c, &q));
     fill_ramp(y);
     assert_ok(ocl_platforms_axpy(c, q, "errors", 1.0f, N, 1, y));
-    const kernel_ref ref = {.source = "launch", .entry = "f", .body = "__kernel void f(__global float *y) { y[0] = 1.0f; }",
+    const kernel_ref ref = {.source = "launch",
+                            .entry = "f",
+                            .body = "__kernel void f(__global float *y) { y[0] = 1.0f; }",
                             .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"};
     ocl_kernel *k;
     assert_ok(ocl_kernel_create(c, &ref, &k));
@@ -108,7 +108,8 @@ static void check_errors(ocl_context *c, void *user)
     ocl_kernel_free(k);
     ocl_buffer_free(b);
 
-    const kernel_ref absent = {.source = "launch", .entry = "g", .body = ref.body, .prelude = ref.prelude};
+    const kernel_ref absent = {
+        .source = "launch", .entry = "g", .body = ref.body, .prelude = ref.prelude};
     assert_error(ocl_kernel_create(c, &absent, &k), CLG_ERROR_INTERNAL, "kernel 'g' of 'launch'");
     assert_null(k);
     ocl_queue_free(q);
@@ -197,7 +198,8 @@ static void check_wrapping(ocl_context *c, void *user)
     cl_device_id device = ocl_context_device_handle(c);
     cl_command_queue queue = clCreateCommandQueue(context, device, 0, &code);
     cl_mem memory = clCreateBuffer(context, CL_MEM_READ_WRITE, sizeof y, NULL, &code);
-    assert_ok(ocl_context_wrap(context, device, queue, &(ocl_context_options){.cache_dir = ""}, &wrapped));
+    assert_ok(ocl_context_wrap(context, device, queue, &(ocl_context_options){.cache_dir = ""},
+                               &wrapped));
     assert_string_equal(ocl_context_record(wrapped)->name, ocl_context_record(c)->name);
     assert_true(ocl_context_caps(wrapped)->probed);
     run_wrapped(wrapped, queue, memory);
@@ -206,7 +208,8 @@ static void check_wrapping(ocl_context *c, void *user)
     cl_command_queue out_of_order =
         clCreateCommandQueue(context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
     if (code == CL_SUCCESS) {
-        assert_error(ocl_context_wrap(context, device, out_of_order, &(ocl_context_options){.cache_dir = ""}, &wrapped),
+        assert_error(ocl_context_wrap(context, device, out_of_order,
+                                      &(ocl_context_options){.cache_dir = ""}, &wrapped),
                      CLG_ERROR_INVALID_ARGUMENT, "in order");
         assert_null(wrapped);
         (void)clReleaseCommandQueue(out_of_order);
@@ -250,8 +253,7 @@ static void context__can_take_part_of_a_cpu(void **state)
     assert_ok(ocl_enumerate(&records, &caps, &n));
     for (size_t i = 0; i < n; i++) {
         ocl_context *c;
-        if (caps[i].family != PLATFORM_POCL)
-            continue;
+        if (caps[i].family != PLATFORM_POCL) continue;
         assert_ok(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &c));
         check_one_thread(c, &n_parts);
         assert_int_equal(ocl_context_caps(c)->compute_units, 1);
@@ -266,7 +268,8 @@ static void context__refuses_a_device_that_is_not_there(void **state)
 {
     (void)state;
     ocl_context *c;
-    assert_error(ocl_context_create(9999, &(ocl_context_options){.cache_dir = ""}, &c), CLG_ERROR_NO_DEVICE, "9999");
+    assert_error(ocl_context_create(9999, &(ocl_context_options){.cache_dir = ""}, &c),
+                 CLG_ERROR_NO_DEVICE, "9999");
     assert_null(c);
 }
 

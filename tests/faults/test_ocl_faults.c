@@ -47,12 +47,10 @@ static clg_status use_queue(ocl_context *c, ocl_queue *q)
     CLG_TRY_GOTO(ocl_queue_finish(q), out);
     CLG_TRY_GOTO(ocl_queue_take_samples(q, &samples, &n_samples), out);
     for (int i = 0; i < N; i++)
-        if (y[i] != 6.0f)
-            fail_msg("y[%d] is %g", i, (double)y[i]);
+        if (y[i] != 6.0f) fail_msg("y[%d] is %g", i, (double)y[i]);
 out:
     memory_free(samples);
-    if (event)
-        (void)clReleaseEvent(event);
+    if (event) (void)clReleaseEvent(event);
     ocl_buffer_free(b);
     return status;
 }
@@ -65,10 +63,8 @@ static clg_status do_job(void *user)
     const ocl_context_options options = {.cache_dir = j->cache_dir, .profiling = j->profiling};
     CLG_TRY(ocl_context_create(0, &options, &c));
     clg_status status = ocl_queue_create(c, &q);
-    if (status == CLG_OK)
-        status = use_queue(c, q);
-    if (status == CLG_OK)
-        ocl_programs_store(c);
+    if (status == CLG_OK) status = use_queue(c, q);
+    if (status == CLG_OK) ocl_programs_store(c);
     ocl_queue_free(q);
     ocl_context_free(c);
     return status;
@@ -87,8 +83,8 @@ static bool fail_call(job *j, long n, int code)
     assert_int_equal(memory_n_live(), 0);
     for (int kind = 0; kind < OPENCL_FAULTS_KINDS; kind++)
         if (faults.n_live((opencl_faults_kind)kind) != 0)
-            fail_msg("call %ld left %ld objects of kind %d: %s", n, faults.n_live((opencl_faults_kind)kind), kind,
-                     error_text());
+            fail_msg("call %ld left %ld objects of kind %d: %s", n,
+                     faults.n_live((opencl_faults_kind)kind), kind, error_text());
     return fired;
 }
 

@@ -19,8 +19,8 @@
 static cl_icd_dispatch table;
 static const cl_icd_dispatch *next;
 
-static atomic_long n_calls;       /* since armed */
-static atomic_long fail_at = -1;  /* -1: none */
+static atomic_long n_calls;      /* since armed */
+static atomic_long fail_at = -1; /* -1: none */
 static atomic_int fail_code;
 static atomic_bool has_fired;
 static atomic_long n_live[OPENCL_FAULTS_KINDS];
@@ -35,41 +35,25 @@ void opencl_faults_arm(long n, int code)
     atomic_store(&fail_at, n);
 }
 
-long opencl_faults_n_calls(void)
-{
-    return atomic_load(&n_calls);
-}
+long opencl_faults_n_calls(void) { return atomic_load(&n_calls); }
 
-bool opencl_faults_has_fired(void)
-{
-    return atomic_load(&has_fired);
-}
+bool opencl_faults_has_fired(void) { return atomic_load(&has_fired); }
 
-long opencl_faults_n_live(opencl_faults_kind kind)
-{
-    return atomic_load(&n_live[kind]);
-}
+long opencl_faults_n_live(opencl_faults_kind kind) { return atomic_load(&n_live[kind]); }
 
 /* ---- what every wrapper does ------------------------------------------------------------------------------ */
 
 static cl_int fault(void)
 {
     const long i = atomic_fetch_add(&n_calls, 1);
-    if (i != atomic_load(&fail_at))
-        return CL_SUCCESS;
+    if (i != atomic_load(&fail_at)) return CL_SUCCESS;
     atomic_store(&has_fired, true);
     return atomic_load(&fail_code);
 }
 
-static void born(opencl_faults_kind kind)
-{
-    (void)atomic_fetch_add(&n_live[kind], 1);
-}
+static void born(opencl_faults_kind kind) { (void)atomic_fetch_add(&n_live[kind], 1); }
 
-static void gone(opencl_faults_kind kind)
-{
-    (void)atomic_fetch_sub(&n_live[kind], 1);
-}
+static void gone(opencl_faults_kind kind) { (void)atomic_fetch_sub(&n_live[kind], 1); }
 
 /* A call that gives a status. */
 #define CALL(name, params, args)                                                                   \
@@ -84,10 +68,8 @@ static void gone(opencl_faults_kind kind)
     static cl_int CL_API_CALL wrap_##name params                                                   \
     {                                                                                              \
         cl_int code = fault();                                                                     \
-        if (code == CL_SUCCESS)                                                                    \
-            code = next->name args;                                                                \
-        if (code == CL_SUCCESS && event)                                                           \
-            born(OPENCL_FAULTS_EVENTS);                                                            \
+        if (code == CL_SUCCESS) code = next->name args;                                            \
+        if (code == CL_SUCCESS && event) born(OPENCL_FAULTS_EVENTS);                               \
         return code;                                                                               \
     }
 
@@ -97,13 +79,11 @@ static void gone(opencl_faults_kind kind)
     {                                                                                              \
         const cl_int code = fault();                                                               \
         if (code != CL_SUCCESS) {                                                                  \
-            if (error)                                                                             \
-                *error = code;                                                                     \
+            if (error) *error = code;                                                              \
             return NULL;                                                                           \
         }                                                                                          \
         type made = next->name args;                                                               \
-        if (made)                                                                                  \
-            born(kind);                                                                            \
+        if (made) born(kind);                                                                      \
         return made;                                                                               \
     }
 
@@ -111,17 +91,14 @@ static void gone(opencl_faults_kind kind)
     static cl_int CL_API_CALL wrap_clRetain##what(type object)                                     \
     {                                                                                              \
         cl_int code = fault();                                                                     \
-        if (code == CL_SUCCESS)                                                                    \
-            code = next->clRetain##what(object);                                                   \
-        if (code == CL_SUCCESS)                                                                    \
-            born(kind);                                                                            \
+        if (code == CL_SUCCESS) code = next->clRetain##what(object);                               \
+        if (code == CL_SUCCESS) born(kind);                                                        \
         return code;                                                                               \
     }                                                                                              \
     static cl_int CL_API_CALL wrap_clRelease##what(type object)                                    \
     {                                                                                              \
         const cl_int code = next->clRelease##what(object);                                         \
-        if (code == CL_SUCCESS)                                                                    \
-            gone(kind);                                                                            \
+        if (code == CL_SUCCESS) gone(kind);                                                        \
         return code;                                                                               \
     }
 
@@ -137,10 +114,12 @@ REFERENCES(Device, cl_device_id, OPENCL_FAULTS_SUB_DEVICES)
 
 MAKER(cl_context, clCreateContext, OPENCL_FAULTS_CONTEXTS,
       (const cl_context_properties *properties, cl_uint n, const cl_device_id *devices,
-       void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *user, cl_int *error),
+       void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *), void *user,
+       cl_int *error),
       (properties, n, devices, notify, user, error))
 MAKER(cl_command_queue, clCreateCommandQueue, OPENCL_FAULTS_QUEUES,
-      (cl_context context, cl_device_id device, cl_command_queue_properties properties, cl_int *error),
+      (cl_context context, cl_device_id device, cl_command_queue_properties properties,
+       cl_int *error),
       (context, device, properties, error))
 MAKER(cl_mem, clCreateBuffer, OPENCL_FAULTS_BUFFERS,
       (cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *error),
@@ -152,48 +131,56 @@ MAKER(cl_program, clCreateProgramWithBinary, OPENCL_FAULTS_PROGRAMS,
       (cl_context context, cl_uint n, const cl_device_id *devices, const size_t *lengths,
        const unsigned char **binaries, cl_int *states, cl_int *error),
       (context, n, devices, lengths, binaries, states, error))
-MAKER(cl_kernel, clCreateKernel, OPENCL_FAULTS_KERNELS, (cl_program program, const char *name, cl_int *error),
-      (program, name, error))
+MAKER(cl_kernel, clCreateKernel, OPENCL_FAULTS_KERNELS,
+      (cl_program program, const char *name, cl_int *error), (program, name, error))
 
-static cl_int CL_API_CALL wrap_clCreateSubDevices(cl_device_id device, const cl_device_partition_property *properties,
+static cl_int CL_API_CALL wrap_clCreateSubDevices(cl_device_id device,
+                                                  const cl_device_partition_property *properties,
                                                   cl_uint n, cl_device_id *out, cl_uint *out_n)
 {
     cl_int code = fault();
-    if (code == CL_SUCCESS)
-        code = next->clCreateSubDevices(device, properties, n, out, out_n);
-    if (code == CL_SUCCESS && out)
-        born(OPENCL_FAULTS_SUB_DEVICES);
+    if (code == CL_SUCCESS) code = next->clCreateSubDevices(device, properties, n, out, out_n);
+    if (code == CL_SUCCESS && out) born(OPENCL_FAULTS_SUB_DEVICES);
     return code;
 }
 
 /* ---- queries ----------------------------------------------------------------------------------------------- */
 
-CALL(clGetPlatformIDs, (cl_uint n, cl_platform_id *platforms, cl_uint *out_n), (n, platforms, out_n))
-CALL(clGetPlatformInfo, (cl_platform_id platform, cl_platform_info what, size_t size, void *value, size_t *out_size),
+CALL(clGetPlatformIDs, (cl_uint n, cl_platform_id *platforms, cl_uint *out_n),
+     (n, platforms, out_n))
+CALL(clGetPlatformInfo,
+     (cl_platform_id platform, cl_platform_info what, size_t size, void *value, size_t *out_size),
      (platform, what, size, value, out_size))
 CALL(clGetDeviceIDs,
-     (cl_platform_id platform, cl_device_type type, cl_uint n, cl_device_id *devices, cl_uint *out_n),
+     (cl_platform_id platform, cl_device_type type, cl_uint n, cl_device_id *devices,
+      cl_uint *out_n),
      (platform, type, n, devices, out_n))
-CALL(clGetDeviceInfo, (cl_device_id device, cl_device_info what, size_t size, void *value, size_t *out_size),
+CALL(clGetDeviceInfo,
+     (cl_device_id device, cl_device_info what, size_t size, void *value, size_t *out_size),
      (device, what, size, value, out_size))
-CALL(clGetContextInfo, (cl_context context, cl_context_info what, size_t size, void *value, size_t *out_size),
+CALL(clGetContextInfo,
+     (cl_context context, cl_context_info what, size_t size, void *value, size_t *out_size),
      (context, what, size, value, out_size))
 CALL(clGetCommandQueueInfo,
-     (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value, size_t *out_size),
+     (cl_command_queue queue, cl_command_queue_info what, size_t size, void *value,
+      size_t *out_size),
      (queue, what, size, value, out_size))
-CALL(clGetMemObjectInfo, (cl_mem memory, cl_mem_info what, size_t size, void *value, size_t *out_size),
+CALL(clGetMemObjectInfo,
+     (cl_mem memory, cl_mem_info what, size_t size, void *value, size_t *out_size),
      (memory, what, size, value, out_size))
-CALL(clGetProgramInfo, (cl_program program, cl_program_info what, size_t size, void *value, size_t *out_size),
+CALL(clGetProgramInfo,
+     (cl_program program, cl_program_info what, size_t size, void *value, size_t *out_size),
      (program, what, size, value, out_size))
 CALL(clGetProgramBuildInfo,
      (cl_program program, cl_device_id device, cl_program_build_info what, size_t size, void *value,
       size_t *out_size),
      (program, device, what, size, value, out_size))
 CALL(clGetKernelWorkGroupInfo,
-     (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size, void *value,
-      size_t *out_size),
+     (cl_kernel kernel, cl_device_id device, cl_kernel_work_group_info what, size_t size,
+      void *value, size_t *out_size),
      (kernel, device, what, size, value, out_size))
-CALL(clGetEventProfilingInfo, (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *out_size),
+CALL(clGetEventProfilingInfo,
+     (cl_event event, cl_profiling_info what, size_t size, void *value, size_t *out_size),
      (event, what, size, value, out_size))
 
 /* ---- work -------------------------------------------------------------------------------------------------- */
@@ -202,7 +189,8 @@ CALL(clBuildProgram,
      (cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
       void(CL_CALLBACK *notify)(cl_program, void *), void *user),
      (program, n, devices, options, notify, user))
-CALL(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value), (kernel, index, size, value))
+CALL(clSetKernelArg, (cl_kernel kernel, cl_uint index, size_t size, const void *value),
+     (kernel, index, size, value))
 CALL(clFlush, (cl_command_queue queue), (queue))
 CALL(clWaitForEvents, (cl_uint n, const cl_event *events), (n, events))
 
@@ -213,92 +201,98 @@ static cl_int CL_API_CALL wrap_clFinish(cl_command_queue queue)
 }
 
 COMMAND(clEnqueueReadBuffer,
-        (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, void *data, cl_uint n,
-         const cl_event *waits, cl_event *event),
+        (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+         void *data, cl_uint n, const cl_event *waits, cl_event *event),
         (queue, buffer, blocking, offset, size, data, n, waits, event))
 COMMAND(clEnqueueWriteBuffer,
-        (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size, const void *data,
-         cl_uint n, const cl_event *waits, cl_event *event),
+        (cl_command_queue queue, cl_mem buffer, cl_bool blocking, size_t offset, size_t size,
+         const void *data, cl_uint n, const cl_event *waits, cl_event *event),
         (queue, buffer, blocking, offset, size, data, n, waits, event))
 COMMAND(clEnqueueCopyBuffer,
-        (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset, size_t size, cl_uint n,
-         const cl_event *waits, cl_event *event),
+        (cl_command_queue queue, cl_mem from, cl_mem to, size_t from_offset, size_t to_offset,
+         size_t size, cl_uint n, const cl_event *waits, cl_event *event),
         (queue, from, to, from_offset, to_offset, size, n, waits, event))
 COMMAND(clEnqueueFillBuffer,
-        (cl_command_queue queue, cl_mem buffer, const void *pattern, size_t pattern_size, size_t offset, size_t size,
-         cl_uint n, const cl_event *waits, cl_event *event),
+        (cl_command_queue queue, cl_mem buffer, const void *pattern, size_t pattern_size,
+         size_t offset, size_t size, cl_uint n, const cl_event *waits, cl_event *event),
         (queue, buffer, pattern, pattern_size, offset, size, n, waits, event))
 COMMAND(clEnqueueUnmapMemObject,
-        (cl_command_queue queue, cl_mem memory, void *data, cl_uint n, const cl_event *waits, cl_event *event),
+        (cl_command_queue queue, cl_mem memory, void *data, cl_uint n, const cl_event *waits,
+         cl_event *event),
         (queue, memory, data, n, waits, event))
 COMMAND(clEnqueueNDRangeKernel,
-        (cl_command_queue queue, cl_kernel kernel, cl_uint n_dims, const size_t *offset, const size_t *global,
-         const size_t *local, cl_uint n, const cl_event *waits, cl_event *event),
+        (cl_command_queue queue, cl_kernel kernel, cl_uint n_dims, const size_t *offset,
+         const size_t *global, const size_t *local, cl_uint n, const cl_event *waits,
+         cl_event *event),
         (queue, kernel, n_dims, offset, global, local, n, waits, event))
 COMMAND(clEnqueueMarkerWithWaitList,
-        (cl_command_queue queue, cl_uint n, const cl_event *waits, cl_event *event), (queue, n, waits, event))
+        (cl_command_queue queue, cl_uint n, const cl_event *waits, cl_event *event),
+        (queue, n, waits, event))
 COMMAND(clEnqueueBarrierWithWaitList,
-        (cl_command_queue queue, cl_uint n, const cl_event *waits, cl_event *event), (queue, n, waits, event))
+        (cl_command_queue queue, cl_uint n, const cl_event *waits, cl_event *event),
+        (queue, n, waits, event))
 
-static void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
-                                                 cl_map_flags flags, size_t offset, size_t size, cl_uint n,
-                                                 const cl_event *waits, cl_event *event, cl_int *error)
+static void *CL_API_CALL wrap_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer,
+                                                 cl_bool blocking, cl_map_flags flags,
+                                                 size_t offset, size_t size, cl_uint n,
+                                                 const cl_event *waits, cl_event *event,
+                                                 cl_int *error)
 {
     const cl_int code = fault();
     if (code != CL_SUCCESS) {
-        if (error)
-            *error = code;
+        if (error) *error = code;
         return NULL;
     }
-    void *data = next->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, n, waits, event, error);
-    if (data && event)
-        born(OPENCL_FAULTS_EVENTS);
+    void *data = next->clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, n, waits,
+                                          event, error);
+    if (data && event) born(OPENCL_FAULTS_EVENTS);
     return data;
 }
 
 /* ---- the layer --------------------------------------------------------------------------------------------- */
 
-#define OBJECT(what) table.clRetain##what = wrap_clRetain##what, table.clRelease##what = wrap_clRelease##what
+#define OBJECT(what)                                                                               \
+    table.clRetain##what = wrap_clRetain##what, table.clRelease##what = wrap_clRelease##what
 #define USE(name) table.name = wrap_##name
 
 static void fill(void)
 {
     OBJECT(Context), OBJECT(CommandQueue), OBJECT(MemObject), OBJECT(Program), OBJECT(Kernel);
     OBJECT(Event), OBJECT(Device);
-    USE(clCreateContext), USE(clCreateCommandQueue), USE(clCreateBuffer), USE(clCreateProgramWithSource);
+    USE(clCreateContext), USE(clCreateCommandQueue), USE(clCreateBuffer),
+        USE(clCreateProgramWithSource);
     USE(clCreateProgramWithBinary), USE(clCreateKernel), USE(clCreateSubDevices);
     USE(clGetPlatformIDs), USE(clGetPlatformInfo), USE(clGetDeviceIDs), USE(clGetDeviceInfo);
-    USE(clGetContextInfo), USE(clGetCommandQueueInfo), USE(clGetMemObjectInfo), USE(clGetProgramInfo);
+    USE(clGetContextInfo), USE(clGetCommandQueueInfo), USE(clGetMemObjectInfo),
+        USE(clGetProgramInfo);
     USE(clGetProgramBuildInfo), USE(clGetKernelWorkGroupInfo), USE(clGetEventProfilingInfo);
     USE(clBuildProgram), USE(clSetKernelArg), USE(clFlush), USE(clWaitForEvents), USE(clFinish);
-    USE(clEnqueueReadBuffer), USE(clEnqueueWriteBuffer), USE(clEnqueueCopyBuffer), USE(clEnqueueFillBuffer);
+    USE(clEnqueueReadBuffer), USE(clEnqueueWriteBuffer), USE(clEnqueueCopyBuffer),
+        USE(clEnqueueFillBuffer);
     USE(clEnqueueUnmapMemObject), USE(clEnqueueNDRangeKernel), USE(clEnqueueMarkerWithWaitList);
     USE(clEnqueueBarrierWithWaitList), USE(clEnqueueMapBuffer);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value, size_t *out_size)
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value,
+                                               size_t *out_size)
 {
     static const char name[] = "clgraph's faults";
     const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
     const void *answer = what == CL_LAYER_NAME ? (const void *)name : (const void *)&version;
     const size_t n = what == CL_LAYER_NAME ? sizeof name : sizeof version;
-    if (what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION)
-        return CL_INVALID_VALUE;
-    if (value && size < n)
-        return CL_INVALID_VALUE;
-    if (value)
-        memcpy(value, answer, n);
-    if (out_size)
-        *out_size = n;
+    if (what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
+    if (value && size < n) return CL_INVALID_VALUE;
+    if (value) memcpy(value, answer, n);
+    if (out_size) *out_size = n;
     return CL_SUCCESS;
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n_entries, const cl_icd_dispatch *target, cl_uint *out_n_entries,
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n_entries, const cl_icd_dispatch *target,
+                                            cl_uint *out_n_entries,
                                             const cl_icd_dispatch **out_table)
 {
     const cl_uint n = sizeof table / sizeof(void *);
-    if (!target || !out_n_entries || !out_table || n_entries < n)
-        return CL_INVALID_VALUE;
+    if (!target || !out_n_entries || !out_table || n_entries < n) return CL_INVALID_VALUE;
     next = target;
     memcpy(&table, target, sizeof table);
     fill();

@@ -42,24 +42,19 @@ static void add_system_drivers(const char *part)
     DIR *folder = opendir(SYSTEM_VENDORS);
     for (const struct dirent *entry; folder && (entry = readdir(folder));) {
         char path[512], library[512] = "";
-        if (!strstr(entry->d_name, ".icd") || !strstr(entry->d_name, part))
-            continue;
+        if (!strstr(entry->d_name, ".icd") || !strstr(entry->d_name, part)) continue;
         (void)snprintf(path, sizeof path, "%s/%s", SYSTEM_VENDORS, entry->d_name);
         FILE *file = fopen(path, "r");
-        if (file && fgets(library, sizeof library, file))
-            add_driver(entry->d_name, library);
-        if (file)
-            (void)fclose(file);
+        if (file && fgets(library, sizeof library, file)) add_driver(entry->d_name, library);
+        if (file) (void)fclose(file);
     }
-    if (folder)
-        (void)closedir(folder);
+    if (folder) (void)closedir(folder);
 }
 
 void ocl_platforms_show_all(void)
 {
     (void)setenv("RUSTICL_ENABLE", "llvmpipe", 0);
-    if (getenv("OCL_ICD_VENDORS"))
-        return;
+    if (getenv("OCL_ICD_VENDORS")) return;
     const char *folder = vendors_folder();
     add_system_drivers("");
     for (size_t i = 0; i < sizeof oclgrind_libraries / sizeof *oclgrind_libraries; i++) {
@@ -87,10 +82,12 @@ size_t ocl_platforms_each(const ocl_context_options *options, ocl_platforms_body
         ocl_context *context;
         ocl_counters counters;
         if (caps_check(&records[i]) != CLG_OK) {
-            print_message("%s '%s' is passed by: %s\n", caps[i].selector, records[i].name, error_text());
+            print_message("%s '%s' is passed by: %s\n", caps[i].selector, records[i].name,
+                          error_text());
             continue;
         }
-        print_message("%s '%s' of '%s'\n", caps[i].selector, records[i].name, records[i].platform_name);
+        print_message("%s '%s' of '%s'\n", caps[i].selector, records[i].name,
+                      records[i].platform_name);
         assert_ok(ocl_context_create(i, options, &context));
         body(context, user);
         ocl_context_counters(context, &counters);
@@ -101,12 +98,12 @@ size_t ocl_platforms_each(const ocl_context_options *options, ocl_platforms_body
     }
     device_records_free(records, n);
     device_caps_free(caps, n);
-    if (n_used == 0)
-        fail_msg("there is no OpenCL device to test on");
+    if (n_used == 0) fail_msg("there is no OpenCL device to test on");
     return n_used;
 }
 
-static clg_status run_axpy(ocl_queue *q, ocl_kernel *k, ocl_buffer *b, float a, size_t n, size_t local, float *y)
+static clg_status run_axpy(ocl_queue *q, ocl_kernel *k, ocl_buffer *b, float a, size_t n,
+                           size_t local, float *y)
 {
     const uint64_t global_size = n, local_size = local;
     CLG_TRY(ocl_queue_write(q, b, 0, y, n * sizeof *y, true));
@@ -116,23 +113,24 @@ static clg_status run_axpy(ocl_queue *q, ocl_kernel *k, ocl_buffer *b, float a, 
     return ocl_queue_read(q, b, 0, y, n * sizeof *y, true);
 }
 
-clg_status ocl_platforms_axpy(ocl_context *c, ocl_queue *q, const char *name, float a, size_t n, size_t local,
-                              float *out_y)
+clg_status ocl_platforms_axpy(ocl_context *c, ocl_queue *q, const char *name, float a, size_t n,
+                              size_t local, float *out_y)
 {
     char body[512];
     ocl_kernel *k = NULL;
     ocl_buffer *b = NULL;
-    (void)snprintf(body, sizeof body,
-                   "/* %s */\n__kernel void axpy(__global float *y, const float a)\n"
-                   "{\n    const int i = (int)get_global_id(0);\n    y[i] = a * y[i] + %zu.0f;\n}\n",
-                   name, strlen(name));
-    const kernel_ref ref = {.source = name, .entry = "axpy", .body = body,
+    (void)snprintf(
+        body, sizeof body,
+        "/* %s */\n__kernel void axpy(__global float *y, const float a)\n"
+        "{\n    const int i = (int)get_global_id(0);\n    y[i] = a * y[i] + %zu.0f;\n}\n",
+        name, strlen(name));
+    const kernel_ref ref = {.source = name,
+                            .entry = "axpy",
+                            .body = body,
                             .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"};
     clg_status status = ocl_kernel_create(c, &ref, &k);
-    if (status == CLG_OK)
-        status = ocl_buffer_create(c, n * sizeof *out_y, OCL_BUFFER_DEVICE, &b);
-    if (status == CLG_OK)
-        status = run_axpy(q, k, b, a, n, local, out_y);
+    if (status == CLG_OK) status = ocl_buffer_create(c, n * sizeof *out_y, OCL_BUFFER_DEVICE, &b);
+    if (status == CLG_OK) status = run_axpy(q, k, b, a, n, local, out_y);
     ocl_kernel_free(k);
     ocl_buffer_free(b);
     return status;

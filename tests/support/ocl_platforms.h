@@ -20,7 +20,7 @@ size_t ocl_platforms_each(const ocl_context_options *options, ocl_platforms_body
 
 /* y[i] = a * x[i] + name's length, n floats, by a kernel of generated text: n_items work-items of local size
  * `local`. `name` makes the text differ from others. */
-clg_status ocl_platforms_axpy(ocl_context *c, ocl_queue *q, const char *name, float a, size_t n, size_t local,
-                              float *out_y);
+clg_status ocl_platforms_axpy(ocl_context *c, ocl_queue *q, const char *name, float a, size_t n,
+                              size_t local, float *out_y);
 
 #endif

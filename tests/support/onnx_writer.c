@@ -54,7 +54,10 @@ void ow_put_bytes(ow_bytes *b, unsigned field, const void *data, size_t n)
     append(b, data, n);
 }
 
-void ow_put_string(ow_bytes *b, unsigned field, const char *string) { ow_put_bytes(b, field, string, strlen(string)); }
+void ow_put_string(ow_bytes *b, unsigned field, const char *string)
+{
+    ow_put_bytes(b, field, string, strlen(string));
+}
 
 void ow_put_message(ow_bytes *b, unsigned field, ow_bytes message)
 {
@@ -85,7 +88,8 @@ ow_bytes ow_tensor(const char *name, int dtype, size_t rank, const int64_t *dims
     return t;
 }
 
-ow_bytes ow_tensor_raw(const char *name, int dtype, size_t rank, const int64_t *dims, const void *data, size_t n)
+ow_bytes ow_tensor_raw(const char *name, int dtype, size_t rank, const int64_t *dims,
+                       const void *data, size_t n)
 {
     ow_bytes t = ow_tensor(name, dtype, rank, dims);
     ow_put_bytes(&t, 9, data, n);
@@ -101,8 +105,8 @@ static void put_entry(ow_bytes *t, const char *key, const char *value)
     ow_put_message(t, 13, entry);
 }
 
-ow_bytes ow_tensor_external(const char *name, int dtype, size_t rank, const int64_t *dims, const char *location,
-                            const char *offset, const char *length)
+ow_bytes ow_tensor_external(const char *name, int dtype, size_t rank, const int64_t *dims,
+                            const char *location, const char *offset, const char *length)
 {
     ow_bytes t = ow_tensor(name, dtype, rank, dims);
     put_entry(&t, "location", location);
@@ -112,7 +116,8 @@ ow_bytes ow_tensor_external(const char *name, int dtype, size_t rank, const int6
     return t;
 }
 
-ow_bytes ow_value_info(const char *name, int dtype, size_t rank, const int64_t *dims, const char *symbols)
+ow_bytes ow_value_info(const char *name, int dtype, size_t rank, const int64_t *dims,
+                       const char *symbols)
 {
     ow_bytes shape = {0}, tensor = {0}, type = {0}, info = {0};
     for (size_t i = 0; rank != SIZE_MAX && i < rank; i++) {
@@ -217,7 +222,8 @@ void ow_attribute_graph(ow_bytes *node, const char *name, ow_bytes graph)
 
 /* ---- the model -------------------------------------------------------------------------------------------------- */
 
-void ow_input(ow_model *m, const char *name, int dtype, size_t rank, const int64_t *dims, const char *symbols)
+void ow_input(ow_model *m, const char *name, int dtype, size_t rank, const int64_t *dims,
+              const char *symbols)
 {
     ow_put_message(&m->graph, 11, ow_value_info(name, dtype, rank, dims, symbols));
 }
@@ -229,7 +235,8 @@ void ow_output(ow_model *m, const char *name, int dtype)
 
 void ow_add_node(ow_model *m, ow_bytes node) { ow_put_message(&m->graph, 1, node); }
 
-void ow_simple_node(ow_model *m, const char *op_type, const char *name, const char *inputs, const char *outputs)
+void ow_simple_node(ow_model *m, const char *op_type, const char *name, const char *inputs,
+                    const char *outputs)
 {
     ow_add_node(m, ow_node(op_type, name, inputs, outputs));
 }

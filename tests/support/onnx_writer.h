@@ -33,13 +33,15 @@ void ow_put_packed_floats(ow_bytes *b, unsigned field, size_t n, const float *va
 
 /* TensorProto: name, dtype and dims; the data is put by the caller (raw_data is field 9). */
 ow_bytes ow_tensor(const char *name, int dtype, size_t rank, const int64_t *dims);
-ow_bytes ow_tensor_raw(const char *name, int dtype, size_t rank, const int64_t *dims, const void *data, size_t n);
+ow_bytes ow_tensor_raw(const char *name, int dtype, size_t rank, const int64_t *dims,
+                       const void *data, size_t n);
 /* With its data in another file; offset and length as text, NULL to leave out. */
-ow_bytes ow_tensor_external(const char *name, int dtype, size_t rank, const int64_t *dims, const char *location,
-                            const char *offset, const char *length);
+ow_bytes ow_tensor_external(const char *name, int dtype, size_t rank, const int64_t *dims,
+                            const char *location, const char *offset, const char *length);
 /* ValueInfoProto of a tensor. rank SIZE_MAX: no shape. A negative dimension is the next word of symbols (separated by
  * spaces), or left out when there is none. */
-ow_bytes ow_value_info(const char *name, int dtype, size_t rank, const int64_t *dims, const char *symbols);
+ow_bytes ow_value_info(const char *name, int dtype, size_t rank, const int64_t *dims,
+                       const char *symbols);
 
 /* NodeProto. Names separated by commas; "a,,b" leaves the second out; NULL for none. */
 ow_bytes ow_node(const char *op_type, const char *name, const char *inputs, const char *outputs);
@@ -56,10 +58,12 @@ typedef struct ow_model {
     int64_t ir_version, opset; /* 0: not written */
     ow_bytes graph, extra;     /* extra: further fields of ModelProto */
 } ow_model;
-void ow_input(ow_model *m, const char *name, int dtype, size_t rank, const int64_t *dims, const char *symbols);
+void ow_input(ow_model *m, const char *name, int dtype, size_t rank, const int64_t *dims,
+              const char *symbols);
 void ow_output(ow_model *m, const char *name, int dtype); /* dtype 0: no type */
 void ow_add_node(ow_model *m, ow_bytes node);
-void ow_simple_node(ow_model *m, const char *op_type, const char *name, const char *inputs, const char *outputs);
+void ow_simple_node(ow_model *m, const char *op_type, const char *name, const char *inputs,
+                    const char *outputs);
 void ow_initializer(ow_model *m, ow_bytes tensor);
 void ow_opset(ow_model *m, const char *domain, int64_t version);
 ow_bytes ow_finish(ow_model *m);

@@ -25,8 +25,7 @@ bool opencl_faults_open(opencl_faults *out)
     static const char path[] = CLG_TEST_BUILD_DIR "/tests/layers/opencl_faults.so";
     assert_int_equal(setenv("OPENCL_LAYERS", path, 1), 0);
     void *layer = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!layer)
-        fail_msg("the layer does not load: %s", dlerror());
+    if (!layer) fail_msg("the layer does not load: %s", dlerror());
     assert_true(take(layer, "opencl_faults_arm", &out->arm));
     assert_true(take(layer, "opencl_faults_n_calls", &out->n_calls));
     assert_true(take(layer, "opencl_faults_has_fired", &out->has_fired));

@@ -28,7 +28,8 @@ static value_id add_input(graph *g, const char *name)
 }
 
 /* A node of one output, named as its output. */
-static value_id add_node(graph *g, const char *op_type, const char *output, size_t n_inputs, const value_id *inputs)
+static value_id add_node(graph *g, const char *op_type, const char *output, size_t n_inputs,
+                         const value_id *inputs)
 {
     value_id v;
     node_id n;
@@ -54,7 +55,8 @@ static void graph__values_and_names(void **state)
     assert_ok(graph_add_value(g, "a", &a));
     assert_ok(graph_add_value(g, "", &unnamed));
     assert_ok(graph_add_value(g, NULL, &b));
-    assert_error(graph_add_value(g, "a", &again), CLG_ERROR_INVALID_MODEL, "two values have the name 'a'");
+    assert_error(graph_add_value(g, "a", &again), CLG_ERROR_INVALID_MODEL,
+                 "two values have the name 'a'");
     assert_int_equal(again, VALUE_NONE);
     assert_int_equal(g->n_values, 3);
     assert_int_equal(graph_find_value(g, "a"), a);
@@ -132,12 +134,14 @@ static void graph__a_value_has_one_giver(void **state)
     value_id y = add_node(g, "Neg", "y", 1, &x);
     node_id n;
     assert_ok(graph_add_value(g, "fresh", &fresh));
-    assert_error(graph_add_node(g, "", "Abs", "abs", 1, &x, 2, (value_id[]){fresh, y}, &n), CLG_ERROR_INVALID_MODEL,
+    assert_error(graph_add_node(g, "", "Abs", "abs", 1, &x, 2, (value_id[]){fresh, y}, &n),
+                 CLG_ERROR_INVALID_MODEL,
                  "node 'abs' (Abs, opset 13) writes 'y', which something else gives already");
     assert_false(value_is_defined(&g->values[fresh])); /* nothing is half done */
-    assert_error(graph_add_node(g, "", "Abs", "", 1, &x, 2, (value_id[]){fresh, fresh}, &n), CLG_ERROR_INVALID_MODEL,
-                 "the node of 'fresh' (Abs, opset 13) writes 'fresh'");
-    assert_error(graph_add_node(g, "", "Abs", "", 1, &y, 1, &x, &n), CLG_ERROR_INVALID_MODEL, "'x'");
+    assert_error(graph_add_node(g, "", "Abs", "", 1, &x, 2, (value_id[]){fresh, fresh}, &n),
+                 CLG_ERROR_INVALID_MODEL, "the node of 'fresh' (Abs, opset 13) writes 'fresh'");
+    assert_error(graph_add_node(g, "", "Abs", "", 1, &y, 1, &x, &n), CLG_ERROR_INVALID_MODEL,
+                 "'x'");
     assert_int_equal(g->n_nodes, 1);
     graph_free(g);
 }
@@ -201,7 +205,8 @@ static graph *make_with_subgraph(void)
     assert_ok(graph_add_outer(sub, "a", a, &captured));
     inner = add_node(sub, "Neg", "inner", 1, &captured);
     assert_ok(graph_add_output(sub, inner));
-    assert_ok(node_add_attribute(g, g->values[y].producer, &(attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    assert_ok(node_add_attribute(g, g->values[y].producer,
+                                 &(attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
     assert_ok(graph_add_output(g, y));
     return g;
 }
@@ -312,8 +317,11 @@ static void names__are_made_printable(void **state)
     (void)state;
     char shown[NAME_TEXT_BYTES], long_name[300];
     assert_string_equal(name_text("conv1/weights:0", shown), "conv1/weights:0");
-    assert_string_equal(name_text("gr\xc3\xbc\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80", shown),
-                        "gr\xc3\xbc\xc3\x9f" "e \xe2\x82\xac \xf0\x9f\x98\x80");
+    assert_string_equal(name_text("gr\xc3\xbc\xc3\x9f"
+                                  "e \xe2\x82\xac \xf0\x9f\x98\x80",
+                                  shown),
+                        "gr\xc3\xbc\xc3\x9f"
+                        "e \xe2\x82\xac \xf0\x9f\x98\x80");
     assert_string_equal(name_text("a\n\x1b\x7f\xc2\x85", shown), "a????");
     assert_string_equal(name_text("\xff\xc3x\xc0\x80\xed\xa0\x80\xe2\x82", shown), "??x???????");
     memset(long_name, 'x', sizeof long_name - 1);

@@ -26,12 +26,16 @@ static value_id value_of(graph *g, const char *name)
 
 static void input(graph *g, const char *name) { assert_ok(graph_add_input(g, value_of(g, name))); }
 
-static void output(graph *g, const char *name) { assert_ok(graph_add_output(g, value_of(g, name))); }
+static void output(graph *g, const char *name)
+{
+    assert_ok(graph_add_output(g, value_of(g, name)));
+}
 
 /* A node named as its output, reading up to two values. */
 static void link_node(graph *g, const char *result, const char *a, const char *b)
 {
-    value_id inputs[2] = {value_of(g, a), b ? value_of(g, b) : VALUE_NONE}, out = value_of(g, result);
+    value_id inputs[2] = {value_of(g, a), b ? value_of(g, b) : VALUE_NONE},
+             out = value_of(g, result);
     node_id n;
     assert_ok(graph_add_node(g, "", "Op", result, 2, inputs, 1, &out, &n));
 }
@@ -48,7 +52,8 @@ static void check__names_a_cycle(void **state)
     output(g, "y");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "the graph has a cycle");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
-                 "node 'b' (Op, opset 13) -> node 'c' (Op, opset 13) -> node 'a' (Op, opset 13) -> node 'b'");
+                 "node 'b' (Op, opset 13) -> node 'c' (Op, opset 13) -> node 'a' (Op, opset 13) -> "
+                 "node 'b'");
     assert_null(strstr(error_text(), "'y'"));
     graph_free(g);
 }
@@ -84,8 +89,9 @@ static void check__names_a_missing_input(void **state)
     graph *g = make();
     link_node(g, "y", "nowhere", NULL);
     output(g, "y");
-    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
-                 "node 'y' (Op, opset 13) reads 'nowhere', which no node, input or initializer gives");
+    assert_error(
+        graph_check(g), CLG_ERROR_INVALID_MODEL,
+        "node 'y' (Op, opset 13) reads 'nowhere', which no node, input or initializer gives");
     graph_free(g);
 }
 
@@ -102,7 +108,8 @@ static void check__outputs(void **state)
     graph_free(g);
     g = make();
     output(g, "nothing");
-    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "the output 'nothing' is given by no node");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
+                 "the output 'nothing' is given by no node");
     graph_free(g);
 }
 
@@ -114,7 +121,8 @@ static void check__domains_are_imported(void **state)
     node_id n;
     assert_ok(graph_add_node(g, "com.example", "Op", "n", 0, NULL, 1, &y, &n));
     output(g, "y");
-    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "'com.example', of which the model imports no version");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
+                 "'com.example', of which the model imports no version");
     graph_free(g);
     assert_ok(graph_create("", &g));
     y = value_of(g, "y");
@@ -192,7 +200,8 @@ static graph *add_subgraph_node(graph *g, const char *result, const char *outer)
     assert_ok(graph_add_node(sub, "", "Neg", "", 1, &captured, 1, &inner, &n));
     assert_ok(graph_add_output(sub, inner));
     n = g->values[graph_find_value(g, result)].producer;
-    assert_ok(node_add_attribute(g, n, &(attribute){.name = "body", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    assert_ok(node_add_attribute(
+        g, n, &(attribute){.name = "body", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
     return sub;
 }
 
@@ -223,7 +232,8 @@ static void check__captures_must_be_there(void **state)
     input(g, "x");
     (void)add_subgraph_node(g, "loop", "absent");
     output(g, "loop");
-    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "a subgraph reads 'absent', which nothing around it gives");
+    assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL,
+                 "a subgraph reads 'absent', which nothing around it gives");
     graph_free(g);
     g = make();
     value_id v;

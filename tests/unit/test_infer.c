@@ -67,12 +67,16 @@ static clg_status wrong_shape(op_context *c, tensor **out_tensors)
     return tensor_create(c->outputs[0].dtype, &s, &out_tensors[0]);
 }
 
-static const op_types types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT64)}, {'I', DTYPES_INTEGER},
-                                 {'B', DTYPE_BIT(CLG_BOOL)}, {0, 0}};
+static const op_types types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT64)},
+                                 {'I', DTYPES_INTEGER},
+                                 {'B', DTYPE_BIT(CLG_BOOL)},
+                                 {0, 0}};
 
-#define ROW(...)                                                                                               \
-    {.name = "Row", .since = 1, .min_inputs = 1, .max_inputs = OP_ANY_NUMBER, .min_outputs = 1, .max_outputs = 2, \
-     .types = types, __VA_ARGS__}
+#define ROW(...)                                                                                   \
+    {                                                                                              \
+        .name = "Row", .since = 1, .min_inputs = 1, .max_inputs = OP_ANY_NUMBER, .min_outputs = 1, \
+        .max_outputs = 2, .types = types, __VA_ARGS__                                              \
+    }
 
 /* ---- one node ------------------------------------------------------------------------------------------------- */
 
@@ -99,7 +103,11 @@ static void start(fixture *f, const op_row *row, const char *inputs, size_t n_ou
             ids[i] = VALUE_NONE;
             fact_set(&f->inputs[i], CLG_DTYPE_NONE, &unknown);
         } else {
-            fact_set(&f->inputs[i], inputs[i] == 'l' ? CLG_INT64 : inputs[i] == 'd' ? CLG_FLOAT64 : CLG_FLOAT32, &four);
+            fact_set(&f->inputs[i],
+                     inputs[i] == 'l'   ? CLG_INT64
+                     : inputs[i] == 'd' ? CLG_FLOAT64
+                                        : CLG_FLOAT32,
+                     &four);
         }
     }
     assert_ok(graph_add_node(f->g, "", "Row", "n", n_inputs, ids, n_outputs, outputs, &n));
@@ -107,7 +115,10 @@ static void start(fixture *f, const op_row *row, const char *inputs, size_t n_ou
     f->n->op = row;
 }
 
-static clg_status infer(fixture *f) { return ops_infer_node(f->n, f->inputs, f->outputs, &f->needs); }
+static clg_status infer(fixture *f)
+{
+    return ops_infer_node(f->n, f->inputs, f->outputs, &f->needs);
+}
 
 static void end(fixture *f)
 {
@@ -121,7 +132,8 @@ static void infer__presets_dtypes_by_letters(void **state)
     const op_row row = ROW(.input_types = "TI", .output_types = "TB", .infer = same_dims);
     fixture f;
     start(&f, &row, "fl", 2);
-    fact_set(&f.outputs[1], CLG_FLOAT64, &f.inputs[0].dims); /* what stood there before does not matter */
+    fact_set(&f.outputs[1], CLG_FLOAT64,
+             &f.inputs[0].dims); /* what stood there before does not matter */
     assert_error(infer(&f), CLG_ERROR_INTERNAL, "did not decide output 1");
     f.n->outputs[1] = VALUE_NONE; /* not asked for: may stay open */
     assert_ok(infer(&f));
@@ -152,7 +164,8 @@ static void infer__checks_dtypes(void **state)
     f.inputs[2].dtype = CLG_DTYPE_NONE; /* not known while only looking */
     assert_ok(infer(&f));
     f.inputs[0].kind = CLG_VALUE_SEQUENCE;
-    assert_error(infer(&f), CLG_ERROR_UNSUPPORTED_DTYPE, "input 0 is a sequence; only tensors are supported");
+    assert_error(infer(&f), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "input 0 is a sequence; only tensors are supported");
     end(&f);
 }
 
@@ -162,7 +175,8 @@ static void infer__the_last_letter_repeats(void **state)
     const op_row row = ROW(.input_types = "IT", .output_types = "T", .infer = decides_nothing);
     fixture f;
     start(&f, &row, "lffd", 1);
-    assert_error(infer(&f), CLG_ERROR_INVALID_MODEL, "input 3 is float64, but must be float32 as input 1 is");
+    assert_error(infer(&f), CLG_ERROR_INVALID_MODEL,
+                 "input 3 is float64, but must be float32 as input 1 is");
     end(&f);
 }
 
@@ -236,7 +250,8 @@ static void infer__distrusts_rows(void **state)
 static void infer__computes_small_known_contents(void **state)
 {
     (void)state;
-    const op_row row = ROW(.input_types = "T", .output_types = "T", .infer = same_dims, .eval = negate);
+    const op_row row =
+        ROW(.input_types = "T", .output_types = "T", .infer = same_dims, .eval = negate);
     fixture f;
     tensor *t, *large;
     start(&f, &row, "l", 1);
@@ -265,7 +280,8 @@ static void infer__computes_small_known_contents(void **state)
 static void infer__distrusts_contents(void **state)
 {
     (void)state;
-    const op_row row = ROW(.input_types = "T", .output_types = "T", .infer = same_dims, .eval = wrong_shape);
+    const op_row row =
+        ROW(.input_types = "T", .output_types = "T", .infer = same_dims, .eval = wrong_shape);
     fixture f;
     tensor *t;
     start(&f, &row, "l", 1);
@@ -373,8 +389,9 @@ static void infer_graph__from_given_shapes(void **state)
     ops_facts_free(facts, g->n_values);
     dims.dims[0] = 5;
     fact_set(&given, CLG_FLOAT32, &dims);
-    assert_error(ops_infer_graph(g, &given, &facts), CLG_ERROR_SHAPE,
-                 "node 'reshape' (Reshape, opset 13): an input of shape [6] does not fit into [5,3]");
+    assert_error(
+        ops_infer_graph(g, &given, &facts), CLG_ERROR_SHAPE,
+        "node 'reshape' (Reshape, opset 13): an input of shape [6] does not fit into [5,3]");
     assert_null(facts);
     ops_facts_free(NULL, 0);
     graph_free(g);
@@ -433,11 +450,21 @@ static void lower__checks_what_rows_do(void **state)
     fixture f;
     start(&f, &row, "f", 1);
     arena memory = {0};
-    lower_operand in = {.dtype = CLG_FLOAT32, .dims = {.rank = 2, .dims = {2, 3}}, .strides = {3, 1}, .dense = true};
+    lower_operand in = {.dtype = CLG_FLOAT32,
+                        .dims = {.rank = 2, .dims = {2, 3}},
+                        .strides = {3, 1},
+                        .dense = true};
     lower_operand out = in;
-    lower_context c = {.node = f.n, .row = &row, .inputs = &in, .outputs = &out, .n_inputs = 1, .n_outputs = 1,
-                       .kernel_class = CLG_KERNELS_WIDE, .memory = &memory};
-    assert_error(ops_lower_node(&c), CLG_ERROR_UNSUPPORTED_OPERATOR, "must be known before the run");
+    lower_context c = {.node = f.n,
+                       .row = &row,
+                       .inputs = &in,
+                       .outputs = &out,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .kernel_class = CLG_KERNELS_WIDE,
+                       .memory = &memory};
+    assert_error(ops_lower_node(&c), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "must be known before the run");
     row.lower = lower_nothing;
     assert_error(ops_lower_node(&c), CLG_ERROR_INTERNAL, "lowering gave nothing");
     assert_int_equal(c.views[0].strides[0], 3);

@@ -90,7 +90,8 @@ static void check_any(void *user, const uint8_t *data, size_t n)
     size_t n_live = memory_n_live();
     (void)error_set(CLG_OK, "%s", "");
     clg_status status = load_wholly(data, n);
-    if (status != CLG_OK && error_text()[0] == '\0') fail_msg("%s without a sentence", status_name(status));
+    if (status != CLG_OK && error_text()[0] == '\0')
+        fail_msg("%s without a sentence", status_name(status));
     assert_int_equal(memory_n_live(), n_live);
 }
 
@@ -104,7 +105,8 @@ static void hostile__truncated_anywhere(void **state)
 {
     (void)state;
     ow_bytes file = rich_model();
-    assert_error(load_wholly(file.data, file.n), CLG_ERROR_UNSUPPORTED_OPERATOR, "Weird (opset 13: node 'q')");
+    assert_error(load_wholly(file.data, file.n), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "Weird (opset 13: node 'q')");
     bytes_each_prefix(file.data, file.n, check_refused, NULL);
     ow_free(&file);
 }
@@ -204,7 +206,8 @@ static void hostile__nested_graphs(void **state)
             assert_ok(graph_check(g));
             graph_free(g);
         } else {
-            assert_error(onnx_load_memory(file.data, file.n, 0, &g), CLG_ERROR_INVALID_MODEL, "deeper than 64");
+            assert_error(onnx_load_memory(file.data, file.n, 0, &g), CLG_ERROR_INVALID_MODEL,
+                         "deeper than 64");
         }
         ow_free(&file);
     }
@@ -256,7 +259,8 @@ static void hostile__captures_are_bounded(void **state)
 static void hostile__absurd_dimensions(void **state)
 {
     (void)state;
-    const int64_t huge[3] = {INT64_MAX / 2, 4, 4}, negative[1] = {-5}, many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    const int64_t huge[3] = {INT64_MAX / 2, 4, 4}, negative[1] = {-5},
+                  many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_input(&m, "x", CLG_FLOAT32, 3, huge, NULL);
     ow_output(&m, "x", 0);
@@ -277,7 +281,8 @@ static void hostile__absurd_dimensions(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "input 'x': dimension 0 is negative: -5");
     m = (ow_model){.ir_version = 8, .opset = 13};
     ow_initializer(&m, ow_tensor_raw("w", CLG_FLOAT32, 1, negative, "", 0));
-    assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "dimension 0 is negative: -5");
+    assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL,
+                 "tensor 'w': dimension 0 is negative: -5");
     m = (ow_model){.ir_version = 8, .opset = 13};
     ow_initializer(&m, ow_tensor_raw("w", CLG_FLOAT32, 3, huge, "", 0));
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "'w'");
@@ -395,7 +400,8 @@ static void hostile__faulty_attributes(void **state)
     ow_attribute_int(&n, "axis", 2);
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
     ow_add_node(&m, n);
-    assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "node 'f' (Flatten, opset 13): the attribute 'axis' is given twice");
+    assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL,
+                 "node 'f' (Flatten, opset 13): the attribute 'axis' is given twice");
     m = (ow_model){.ir_version = 8, .opset = 13};
     n = ow_node("Flatten", "f", NULL, "y");
     ow_put_string(&a, 1, "floats");

@@ -151,7 +151,8 @@ static void import__inputs_left_out(void **state)
 {
     (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_simple_node(&m, "Clip", "clip", "x,,top,", "y,,"); /* what is left out at the end is not there at all */
+    ow_simple_node(&m, "Clip", "clip", "x,,top,",
+                   "y,,"); /* what is left out at the end is not there at all */
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
     ow_input(&m, "top", CLG_FLOAT32, 0, NULL, NULL);
     ow_output(&m, "y", 0);
@@ -174,7 +175,8 @@ static void import__attributes_of_every_type(void **state)
     ow_attribute_string(&n, "s", "words");
     ow_attribute_ints(&n, "is", 3, ints);
     ow_attribute_floats(&n, "fs", 2, floats);
-    ow_attribute_tensor(&n, "t", ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){2}, floats, sizeof floats));
+    ow_attribute_tensor(&n, "t",
+                        ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){2}, floats, sizeof floats));
     ow_bytes a = {0};
     ow_put_string(&a, 1, "untyped"); /* as IR 1 wrote them */
     ow_put_packed_ints(&a, 8, 3, ints);
@@ -229,7 +231,8 @@ static void import__subgraphs_see_what_is_around_them(void **state)
 {
     (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_bytes outer = ow_node("If", "outer", "c", "y"), inner = ow_node("If", "middle", "c", "z"), middle = {0};
+    ow_bytes outer = ow_node("If", "outer", "c", "y"), inner = ow_node("If", "middle", "c", "z"),
+             middle = {0};
     ow_attribute_graph(&inner, "then_branch", body("late", "r"));
     ow_put_message(&middle, 1, inner);
     ow_put_message(&middle, 12, ow_value_info("z", 0, SIZE_MAX, NULL, NULL));
@@ -304,11 +307,12 @@ static void import__declared_types(void **state)
 /* ---- external data -------------------------------------------------------------------------------------------- */
 
 /* A model file with one external tensor of two floats, and how loading it ends. */
-static clg_status load_external(const char *location, const char *offset, const char *length, unsigned flags,
-                                graph **out_graph)
+static clg_status load_external(const char *location, const char *offset, const char *length,
+                                unsigned flags, graph **out_graph)
 {
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_initializer(&m, ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, location, offset, length));
+    ow_initializer(
+        &m, ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, location, offset, length));
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
     ow_output(&m, "w", 0);
     ow_bytes file = ow_finish(&m);
@@ -328,7 +332,8 @@ static void external__reads_what_lies_beside_the_model(void **state)
     graph *copy;
     assert_ok(graph_clone(g, &copy));
     graph_free(g);
-    assert_true(tensor_get_float(find(copy, "w")->constant, 1) == 4); /* the mapping lives with the tensor */
+    assert_true(tensor_get_float(find(copy, "w")->constant, 1) ==
+                4); /* the mapping lives with the tensor */
     graph_free(copy);
     assert_ok(load_external("./weights.bin", NULL, NULL, 0, &g));
     assert_true(tensor_get_float(find(g, "w")->constant, 0) == 1);
@@ -344,7 +349,8 @@ static void external__checks_offset_and_length(void **state)
     assert_error(load_external("weights.bin", "4", "8", 0, &g), CLG_ERROR_INVALID_MODEL, "'w'");
     assert_null(g);
     assert_error(load_external("weights.bin", "0", "4", 0, &g), CLG_ERROR_INVALID_MODEL, "'w'");
-    assert_error(load_external("weights.bin", "18446744073709551615", "8", 0, &g), CLG_ERROR_INVALID_MODEL, "");
+    assert_error(load_external("weights.bin", "18446744073709551615", "8", 0, &g),
+                 CLG_ERROR_INVALID_MODEL, "");
     assert_error(load_external("weights.bin", "-1", "8", 0, &g), CLG_ERROR_INVALID_MODEL, "");
     assert_error(load_external(NULL, "0", "8", 0, &g), CLG_ERROR_INVALID_MODEL, "location");
 }
@@ -353,13 +359,16 @@ static void external__never_leaves_the_folder(void **state)
 {
     (void)state;
     graph *g;
-    assert_error(load_external("../weights.bin", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL, "outside");
-    assert_error(load_external("a/../../weights.bin", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL, "outside");
-    assert_error(load_external("/etc/passwd", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL, "outside");
+    assert_error(load_external("../weights.bin", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL,
+                 "outside");
+    assert_error(load_external("a/../../weights.bin", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL,
+                 "outside");
+    assert_error(load_external("/etc/passwd", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL,
+                 "outside");
     assert_error(load_external("C:\\data", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL, "outside");
     /* Not when loading would be fine without the data, either. */
-    assert_error(load_external("../weights.bin", NULL, NULL, ONNX_ALLOW_MISSING_DATA, &g), CLG_ERROR_INVALID_MODEL,
-                 "outside");
+    assert_error(load_external("../weights.bin", NULL, NULL, ONNX_ALLOW_MISSING_DATA, &g),
+                 CLG_ERROR_INVALID_MODEL, "outside");
 }
 
 #ifndef _WIN32
@@ -373,7 +382,8 @@ static void external__follows_no_link_out(void **state)
     const char *outside = scratch_file("outside.bin", data, sizeof data);
     assert_int_equal(symlink(outside, scratch_path("inside/link.bin")), 0);
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_initializer(&m, ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, "link.bin", NULL, NULL));
+    ow_initializer(&m,
+                   ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, "link.bin", NULL, NULL));
     ow_output(&m, "w", 0);
     ow_bytes file = ow_finish(&m);
     const char *path = scratch_file("inside/model.onnx", file.data, file.n);
@@ -405,7 +415,8 @@ static void external__not_from_memory(void **state)
     (void)state;
     graph *g;
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_initializer(&m, ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, "weights.bin", NULL, NULL));
+    ow_initializer(
+        &m, ow_tensor_external("w", CLG_FLOAT32, 1, (int64_t[]){2}, "weights.bin", NULL, NULL));
     ow_output(&m, "w", 0);
     ow_bytes file = ow_finish(&m);
     assert_error(onnx_load_memory(file.data, file.n, 0, &g), CLG_ERROR_IO, "memory");
@@ -443,7 +454,8 @@ static void import__survives_every_failed_allocation(void **state)
     ow_attribute_graph(&n, "then_branch", body("x", "r"));
     ow_attribute_floats(&n, "fs", 2, floats);
     ow_attribute_string(&n, "s", "words");
-    ow_attribute_tensor(&n, "t", ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){2}, floats, sizeof floats));
+    ow_attribute_tensor(&n, "t",
+                        ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){2}, floats, sizeof floats));
     ow_add_node(&m, n);
     ow_initializer(&m, ow_tensor_raw("x", CLG_FLOAT32, 1, (int64_t[]){2}, floats, sizeof floats));
     ow_input(&m, "c", CLG_BOOL, 1, (int64_t[]){-1}, "N");

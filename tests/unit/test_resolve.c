@@ -39,11 +39,13 @@ static void registry__rows_are_sound(void **state)
             const op_row *row = &op_families[f].rows[i];
             if (!row->infer) fail_msg("%s has no infer", row->name);
             if (!row->eval && !row->lower) fail_msg("%s can be computed nowhere", row->name);
-            if (row->since < 1 || (row->until && row->until < row->since)) fail_msg("%s: versions", row->name);
+            if (row->since < 1 || (row->until && row->until < row->since))
+                fail_msg("%s: versions", row->name);
             if (row->min_inputs > row->max_inputs || row->min_outputs > row->max_outputs) {
                 fail_msg("%s: counts", row->name);
             }
-            for (int version = row->since; version <= (row->until ? row->until : OPS_NEWEST_OPSET); version++) {
+            for (int version = row->since; version <= (row->until ? row->until : OPS_NEWEST_OPSET);
+                 version++) {
                 const op_row *found = ops_find(row->domain, row->name, version);
                 if (found != row) fail_msg("%s %d is in two rows or in none", row->name, version);
             }
@@ -56,7 +58,8 @@ static void dtypes__are_listed(void **state)
 {
     (void)state;
     char names[DTYPE_SET_TEXT_BYTES];
-    assert_string_equal(dtype_set_text(DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_BOOL), names), "float32, bool");
+    assert_string_equal(dtype_set_text(DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_BOOL), names),
+                        "float32, bool");
     assert_true(strlen(dtype_set_text(UINT32_MAX, names)) < sizeof names);
 }
 
@@ -77,8 +80,8 @@ static graph *make(int64_t version)
 }
 
 /* A node whose inputs all are x ('-' left out: one character an input). */
-static node_id add(graph *g, const char *domain, const char *op_type, const char *name, const char *inputs,
-                   size_t n_outputs)
+static node_id add(graph *g, const char *domain, const char *op_type, const char *name,
+                   const char *inputs, size_t n_outputs)
 {
     value_id ids[16], outputs[16];
     node_id n;
@@ -115,10 +118,13 @@ static void resolve__names_all_that_is_missing(void **state)
     assert_ok(graph_set_opset(sub, "", 13));
     assert_ok(graph_add_value(sub, "y", &y));
     assert_ok(graph_add_node(sub, "", "Deep", "", 0, NULL, 1, &y, &inner));
-    assert_ok(node_add_attribute(g, holder, &(attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
-    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR, "4 operators of the model are not supported: "
+    assert_ok(node_add_attribute(g, holder,
+                                 &(attribute){.name = "b", .type = ATTRIBUTE_GRAPH, .as.g = sub}));
+    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "4 operators of the model are not supported: "
                  "Frobnicate (opset 13: nodes 'one', 'again', 'again' and 3 more), "
-                 "com.example.Gizmo (opset 2: node 'g'), Holder (opset 13: node 'h'), Deep (opset 13: node 'y')");
+                 "com.example.Gizmo (opset 2: node 'g'), Holder (opset 13: node 'h'), Deep (opset "
+                 "13: node 'y')");
     assert_true(error_hint_text()[0] != '\0');
     graph_free(g);
 }
@@ -153,12 +159,13 @@ static void resolve__names_versions(void **state)
     (void)state;
     graph *g = make(8);
     (void)add(g, "", "ConstantOfShape", "c", "x", 1);
-    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR, "ConstantOfShape (opset 8: node 'c')");
+    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR,
+                 "ConstantOfShape (opset 8: node 'c')");
     graph_free(g);
 }
 
-static void expect_fault(const char *op_type, const char *inputs, size_t n_outputs, clg_status status,
-                         const char *words)
+static void expect_fault(const char *op_type, const char *inputs, size_t n_outputs,
+                         clg_status status, const char *words)
 {
     graph *g = make(13);
     (void)add(g, "", op_type, "n", inputs, n_outputs);
@@ -169,7 +176,8 @@ static void expect_fault(const char *op_type, const char *inputs, size_t n_outpu
 static void resolve__counts(void **state)
 {
     (void)state;
-    expect_fault("Flatten", "", 1, CLG_ERROR_INVALID_MODEL, "node 'n' (Flatten, opset 13) has 0 inputs, but takes at least 1");
+    expect_fault("Flatten", "", 1, CLG_ERROR_INVALID_MODEL,
+                 "node 'n' (Flatten, opset 13) has 0 inputs, but takes at least 1");
     expect_fault("Flatten", "xx", 1, CLG_ERROR_INVALID_MODEL, "has 2 inputs, but takes at most 1");
     expect_fault("Flatten", "x", 2, CLG_ERROR_INVALID_MODEL, "has 2 outputs, but gives at most 1");
     expect_fault("Reshape", "-x", 1, CLG_ERROR_INVALID_MODEL, "leaves out input 0");
@@ -188,7 +196,8 @@ static void resolve__attributes(void **state)
     g = make(13);
     n = add(g, "", "Flatten", "n", "x", 1);
     assert_ok(node_set_float(g, n, "axis", 1));
-    assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL, "has the attribute 'axis' as a float, but it is an integer");
+    assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL,
+                 "has the attribute 'axis' as a float, but it is an integer");
     graph_free(g);
     g = make(11);
     (void)add(g, "", "Unsqueeze", "n", "x", 1);
@@ -197,11 +206,13 @@ static void resolve__attributes(void **state)
     g = make(13);
     n = add(g, "", "Constant", "n", "", 1);
     assert_ok(node_add_attribute(g, n, &(attribute){.name = "value", .type = ATTRIBUTE_NONE}));
-    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'value', which is not supported in this form");
+    assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                 "'value', which is not supported in this form");
     graph_free(g);
     g = make(13);
     (void)add(g, "", "Constant", "n", "", 1);
-    assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL, "must have one value"); /* the row's own check */
+    assert_error(ops_resolve(g), CLG_ERROR_INVALID_MODEL,
+                 "must have one value"); /* the row's own check */
     graph_free(g);
 }
 

@@ -43,7 +43,12 @@ static void step__builds_lists_in_order(void **state)
     step_arg_fault(b, a, 3);
     step_range(b, a, 2, global, local);
     step *c = step_copy(b, one, operand_input(0), operand_output(0), 12);
-    gemm_problem p = {.a = operand_input(0), .b = operand_input(1), .c = operand_output(0), .m = 1, .n = 1, .k = 1};
+    gemm_problem p = {.a = operand_input(0),
+                      .b = operand_input(1),
+                      .c = operand_output(0),
+                      .m = 1,
+                      .n = 1,
+                      .k = 1};
     step *g = step_blas_gemm(b, two, &p);
     assert_ok(step_builder_check(b, 2, 1));
     assert_ptr_equal(b->candidates, one);
@@ -95,7 +100,8 @@ static void step__packings_and_scratch(void **state)
     candidate *c = step_candidate(b, "c");
     operand s0 = step_scratch(b, c, 100), s1 = step_scratch(b, c, 200);
     operand w = step_packing(b, c, 1, "rows nr=8", 400);
-    for (int i = 0; i < 2; i++) step_range(b, step_pack_kernel(b, c, w, "pack", "pack", ""), 1, global, NULL);
+    for (int i = 0; i < 2; i++)
+        step_range(b, step_pack_kernel(b, c, w, "pack", "pack", ""), 1, global, NULL);
     step *k = step_kernel(b, c, "k", "k", "");
     step_arg_buffer(b, k, s1, CLG_FLOAT32);
     step_arg_buffer(b, k, w, CLG_FLOAT32);
@@ -107,7 +113,8 @@ static void step__packings_and_scratch(void **state)
     assert_int_equal(c->n_packings, 1);
     assert_string_equal(c->packings[0].recipe, "rows nr=8");
     assert_non_null(c->packings[0].steps->next);
-    assert_error(step_builder_check(b, 1, 1), CLG_ERROR_INTERNAL, "packs an input that is not there");
+    assert_error(step_builder_check(b, 1, 1), CLG_ERROR_INTERNAL,
+                 "packs an input that is not there");
     (void)step_pack_kernel(b, c, s0, "pack", "pack", "");
     assert_error(b->status, CLG_ERROR_INTERNAL, "no packed weight");
 }
@@ -199,7 +206,8 @@ static void step__preludes(void **state)
 {
     step_builder *b = &((fixture *)*state)->b;
     assert_string_equal(prelude_text(b, "%s", ""), "");
-    assert_string_equal(prelude_text(b, "A=1  B= C=x=y "), "#define A 1\n#define B \n#define C x=y\n");
+    assert_string_equal(prelude_text(b, "A=1  B= C=x=y "),
+                        "#define A 1\n#define B \n#define C x=y\n");
     assert_ok(b->status);
     char long_words[3000];
     memset(long_words, 'a', sizeof long_words - 1);
@@ -219,7 +227,8 @@ static clg_status build(void *user)
         candidate *c = step_candidate(b, "c");
         operand w = step_packing(b, c, 0, "r", 4);
         step_range(b, step_pack_kernel(b, c, w, "p", "p", ""), 1, global, NULL);
-        step *s = step_kernel_generated(b, c, "k", "k", prelude_text(b, "A=%d", i), "kernel void k() {}");
+        step *s =
+            step_kernel_generated(b, c, "k", "k", prelude_text(b, "A=%d", i), "kernel void k() {}");
         for (int k = 0; k < 20; k++) step_arg_int(b, s, k);
         step_range(b, s, 1, global, NULL);
     }

@@ -90,8 +90,7 @@ static void damage_is_a_miss(void *user, const uint8_t *data, size_t n)
     damage *d = user;
     FILE *file = fopen(d->path, "wb");
     assert_non_null(file);
-    if (n > 0)
-        assert_int_equal(fwrite(data, 1, n, file), n);
+    if (n > 0) assert_int_equal(fwrite(data, 1, n, file), n);
     assert_int_equal(fclose(file), 0);
     assert_false(has(d->s, key_a, "payload"));
     d->n_tried++;
@@ -160,8 +159,7 @@ static size_t n_warnings;
 static void count_warnings(void *user, clg_log_level level, const char *message)
 {
     (void)user;
-    if (level == CLG_LOG_WARNING && strstr(message, "memory only"))
-        n_warnings++;
+    if (level == CLG_LOG_WARNING && strstr(message, "memory only")) n_warnings++;
 }
 
 static void store__unusable_folder_is_memory_only_with_one_warning(void **state)
@@ -224,10 +222,13 @@ static void store__least_recently_used_go_first(void **state)
         put(s, key, "what", payload);
         age(entry_path(folder, key), 100 - (int64_t)i);
     }
-    const hash128 oldest = {.low = 0, .high = 7}, second = {.low = 1, .high = 7}, last = {.low = 3, .high = 7};
+    const hash128 oldest = {.low = 0, .high = 7}, second = {.low = 1, .high = 7},
+                  last = {.low = 3, .high = 7};
     assert_true(has(s, oldest, payload)); /* now it is the youngest */
-    const char *stranger = (snprintf(name, sizeof name, "lru/%s", "notes.txt"), scratch_file(name, "mine", 4));
-    const char *left_over = (snprintf(name, sizeof name, "lru/%032d.clb.tmp.1.2", 0), scratch_file(name, "x", 1));
+    const char *stranger =
+        (snprintf(name, sizeof name, "lru/%s", "notes.txt"), scratch_file(name, "mine", 4));
+    const char *left_over =
+        (snprintf(name, sizeof name, "lru/%032d.clb.tmp.1.2", 0), scratch_file(name, "x", 1));
     age(left_over, 7200);
 
     size_t n;
@@ -282,8 +283,7 @@ static void pack_is_refused(void *user, const uint8_t *data, size_t n)
     FILE *out = fopen(file, "wb");
     size_t n_entries;
     assert_non_null(out);
-    if (n > 0)
-        assert_int_equal(fwrite(data, 1, n, out), n);
+    if (n > 0) assert_int_equal(fwrite(data, 1, n, out), n);
     assert_int_equal(fclose(out), 0);
     assert_error(ocl_store_unpack(folder, file, &n_entries), CLG_ERROR_IO, "cannot be unpacked");
     assert_int_equal(n_entries, 0);
@@ -292,7 +292,8 @@ static void pack_is_refused(void *user, const uint8_t *data, size_t n)
 static void store__pack_moves_all_entries(void **state)
 {
     (void)state;
-    const char *from = scratch_path("pack from"), *to = scratch_path("pack to"), *file = scratch_path("all.pack");
+    const char *from = scratch_path("pack from"), *to = scratch_path("pack to"),
+               *file = scratch_path("all.pack");
     store *s = open_store(from);
     size_t n;
     put(s, key_a, "a", "payload a");
@@ -328,8 +329,7 @@ static int hammer(const char *folder, int seed)
 {
     store *s;
     char payload[4096];
-    if (store_open(folder, &s) != CLG_OK)
-        return 2;
+    if (store_open(folder, &s) != CLG_OK) return 2;
     for (int i = 0; i < 300; i++) {
         const hash128 key = {.low = (uint64_t)(i % 7), .high = 9};
         const size_t n = (size_t)((i * 37 + seed * 101) % (int)sizeof payload);
@@ -339,8 +339,7 @@ static int hammer(const char *folder, int seed)
         store_put(s, key, "hammer", payload, n);
         if (store_get(s, key, &data, &n_read)) {
             for (size_t b = 0; b < n_read; b++)
-                if (data[b] != 'a' + (int)(n_read % 26))
-                    return 3;
+                if (data[b] != 'a' + (int)(n_read % 26)) return 3;
             memory_free(data);
         }
         if (i % 50 == 49) {
@@ -361,8 +360,7 @@ static void store__processes_share_a_folder(void **state)
     for (int i = 0; i < N_PROCESSES; i++) {
         children[i] = fork();
         assert_true(children[i] >= 0);
-        if (children[i] == 0)
-            _exit(hammer(folder, i));
+        if (children[i] == 0) _exit(hammer(folder, i));
     }
     for (int i = 0; i < N_PROCESSES; i++) {
         int result = -1;
@@ -373,8 +371,7 @@ static void store__processes_share_a_folder(void **state)
     file_entry *files;
     size_t n;
     assert_ok(file_list(folder, &files, &n));
-    for (size_t i = 0; i < n; i++)
-        assert_null(strstr(files[i].name, ".tmp."));
+    for (size_t i = 0; i < n; i++) assert_null(strstr(files[i].name, ".tmp."));
     file_list_free(files, n);
 }
 
@@ -402,8 +399,7 @@ static void store__failed_allocations_lose_nothing(void **state)
     failing_alloc_install();
     for (size_t i = 0; i < 40; i++) {
         failing_alloc_arm(i);
-        if (store_open(folder, &s) != CLG_OK)
-            continue;
+        if (store_open(folder, &s) != CLG_OK) continue;
         (void)has(s, key_a, "payload");
         put(s, key_a, "what", "payload");
         store_close(s);

@@ -131,6 +131,20 @@ static void print_proved(const clg_device_info *d)
     print_row("proved", "%s%s%s", has[0] ? has : "fp32 alone", lacks[0] ? "; not " : "", lacks);
 }
 
+static void print_quirks(const char *names)
+{
+    char *text = must_copy("");
+    for (const char *name = names; *name; name += strspn(name, ", ")) {
+        size_t n = strcspn(name, ", ");
+        char *longer = must_printf("%s%s%.*s", text, text[0] ? ", " : "", (int)n, name);
+        free(text);
+        text = longer;
+        name += n;
+    }
+    print_row("quirks", "%s", text);
+    free(text);
+}
+
 static void print_measured(const clg_measurement *m)
 {
     char half[64] = "not measured";
@@ -160,7 +174,7 @@ static void print_device(const clg_device_info *d, const finding *f)
     } else {
         print_proved(d);
     }
-    if (d->quirks[0]) print_row("quirks", "%s", d->quirks);
+    if (d->quirks[0]) print_quirks(d->quirks);
     print_row("auto", "%s", d->auto_reason);
     if (f->is_measured) print_measured(&f->measured);
 }

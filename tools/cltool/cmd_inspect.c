@@ -23,13 +23,16 @@ typedef struct operator_count {
 
 typedef struct inspection {
     const char *path;
-    clg_model *model; /* NULL when the model is not supported */
+    clg_model *model;
     clg_model_info info;
-    clg_node_info *nodes;
+    clg_node_info *nodes; /* with their places */
     size_t n_nodes;
+    clg_node_info *all; /* those of subgraphs too */
+    size_t n_all;
     operator_count *operators;
     size_t n_operators, n_unsupported;
     input_set inputs;
+    bool is_estimated;
     double flops;
     clg_memory_estimate memory;
     char *plan;
@@ -58,10 +61,10 @@ static int most_frequent_first(const void *a, const void *b)
 
 static void count_operators(inspection *x)
 {
-    for (size_t i = 0; i < x->n_nodes; i++) {
-        operator_count *c = count_of(x, &x->nodes[i]);
+    for (size_t i = 0; i < x->n_all; i++) {
+        operator_count *c = count_of(x, &x->all[i]);
         c->n++;
-        if (!x->nodes[i].supported) {
+        if (!x->all[i].supported) {
             c->supported = false;
             x->n_unsupported++;
         }
@@ -69,60 +72,55 @@ static void count_operators(inspection *x)
     if (x->n_operators > 0) qsort(x->operators, x->n_operators, sizeof *x->operators, most_frequent_first);
 }
 
-/* The model, or, when its operators are not all there, its nodes alone: then the fault stays recorded. */
+static bool is_supported(const inspection *x) { return x->info.unsupported[0] == '\0'; }
+
 static int load(inspection *x)
 {
     clg_model_options given = CLG_MODEL_OPTIONS_INIT;
     given.allow_external_data_missing = true;
+    given.allow_unsupported = true;
     clg_status status = clg_model_load_file(x->path, &given, &x->model);
-    bool is_unsupported = status == CLG_ERROR_UNSUPPORTED_OPERATOR || status == CLG_ERROR_UNSUPPORTED_ATTRIBUTE ||
-                          status == CLG_ERROR_UNSUPPORTED_DTYPE;
-    int code = status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
-    if (status != CLG_OK && !is_unsupported) return code;
-    status = status == CLG_OK ? clg_model_nodes(x->model, &x->nodes, &x->n_nodes)
-                              : clg_model_file_nodes(x->path, &x->nodes, &x->n_nodes);
-    if (status != CLG_OK && !x->model) return code; /* the first fault says more */
+    if (status == CLG_OK) status = clg_model_get_info(x->model, &x->info);
+    if (status == CLG_OK) status = clg_model_nodes(x->model, &x->nodes, &x->n_nodes);
+    if (status == CLG_OK) status = clg_model_file_nodes(x->path, &x->all, &x->n_all);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
     count_operators(x);
     return CODE_DONE;
 }
 
+/* Of a model that is not supported, what its other nodes cost, if that can be told. */
 static int estimate(const options *o, inspection *x)
 {
-    clg_status status = clg_model_get_info(x->model, &x->info);
-    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
     int code = inputs_gather(o, x->model, INPUTS_SHAPES, &x->inputs);
     if (code != CODE_DONE) return code;
     clg_shape_override *shapes = inputs_shapes(&x->inputs);
-    status = clg_model_flops(x->model, shapes, x->inputs.n, &x->flops);
+    clg_status status = clg_model_flops(x->model, shapes, x->inputs.n, &x->flops);
     if (status == CLG_OK) status = clg_model_memory(x->model, shapes, x->inputs.n, &x->memory);
     free(shapes);
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+    x->is_estimated = status == CLG_OK;
+    return status == CLG_OK || !is_supported(x) ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
 }
 
 /* The plan on a device, and with it where nodes really run. */
 static int plan(const options *o, inspection *x)
 {
     engine e;
+    clg_node_info *nodes = NULL;
+    size_t n = 0;
     int code = engine_load(o, x->path, &e);
     if (code == CODE_DONE) code = engine_start(o, false, &e);
     if (code == CODE_DONE) code = inputs_give(&x->inputs, e.session);
-    clg_status status = CLG_OK;
-    interrupt_begin(e.session);
-    if (code == CODE_DONE) status = clg_session_plan_text(e.session, &x->plan);
-    clg_node_info *nodes = NULL;
-    size_t n = 0;
-    if (code == CODE_DONE && status == CLG_OK) status = clg_session_nodes(e.session, &nodes, &n);
-    interrupt_end(e.session);
-    if (code == CODE_DONE && status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
     if (code == CODE_DONE) {
-        free(x->operators);
+        interrupt_begin(e.session);
+        clg_status status = clg_session_plan_text(e.session, &x->plan);
+        if (status == CLG_OK) status = clg_session_nodes(e.session, &nodes, &n);
+        interrupt_end(e.session);
+        if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
+    }
+    if (code == CODE_DONE) {
         clg_node_list_free(x->nodes, x->n_nodes);
-        x->operators = NULL;
-        x->n_operators = 0;
         x->nodes = nodes;
         x->n_nodes = n;
-        count_operators(x);
     }
     engine_close(&e);
     return code;
@@ -229,16 +227,17 @@ static json_t *operators_json(const inspection *x)
     return list;
 }
 
-static json_t *nodes_json(const inspection *x, bool unsupported)
+static json_t *nodes_json(const clg_node_info *nodes, size_t n_nodes, bool unsupported)
 {
     json_t *list = json_array();
-    for (size_t i = 0; i < x->n_nodes; i++) {
-        const clg_node_info *n = &x->nodes[i];
+    for (size_t i = 0; i < n_nodes; i++) {
+        const clg_node_info *n = &nodes[i];
         if (unsupported && n->supported) continue;
         json_t *node = json_pack("{s:o, s:o, s:o, s:I, s:o}", "node", output_json_text(n->name), "domain",
                                  output_json_text(n->domain), "op_type", output_json_text(n->op_type), "opset",
                                  (json_int_t)n->opset, "reason", output_json_text(n->reason));
-        if (!unsupported) (void)json_object_set_new(node, "place", json_string(n->supported ? clg_place_name(n->place) : "unsupported"));
+        const char *place = n->supported ? clg_place_name(n->place) : "nowhere";
+        if (!unsupported) (void)json_object_set_new(node, "place", json_string(place));
         (void)json_array_append_new(list, node);
     }
     return list;
@@ -253,30 +252,31 @@ static json_t *symbols_json(const input_set *set)
     return symbols;
 }
 
-static void add_model_json(json_t *json, const inspection *x)
+static json_t *memory_json(const inspection *x)
 {
-    char *batch = batch_text(x->model);
-    json_t *more = json_pack(
-        "{s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:f, s:{s:I, s:I, s:I, s:I}}", "producer",
-        output_json_text(x->info.producer), "graph", output_json_text(x->info.graph_name), "ir_version",
-        (json_int_t)x->info.ir_version, "opset", (json_int_t)x->info.opset, "parameters", (json_int_t)x->info.n_parameters,
-        "parameter_bytes", (json_int_t)x->info.parameter_bytes, "batch", batch, "inputs", ports_json(x->model, false),
-        "outputs", ports_json(x->model, true), "assumed", symbols_json(&x->inputs), "flops", x->flops, "memory",
-        "weight_bytes", (json_int_t)x->memory.weight_bytes, "intermediate_bytes", (json_int_t)x->memory.slab_bytes,
-        "io_bytes", (json_int_t)x->memory.io_bytes, "largest_buffer_bytes", (json_int_t)x->memory.largest_buffer_bytes);
-    (void)json_object_update(json, more);
-    json_decref(more);
-    free(batch);
+    if (!x->is_estimated) return json_null();
+    const clg_memory_estimate *m = &x->memory;
+    return json_pack("{s:I, s:I, s:I, s:I}", "weight_bytes", (json_int_t)m->weight_bytes, "intermediate_bytes",
+                     (json_int_t)m->slab_bytes, "io_bytes", (json_int_t)m->io_bytes, "largest_buffer_bytes",
+                     (json_int_t)m->largest_buffer_bytes);
 }
 
 static int print_json(const options *o, const inspection *x)
 {
-    json_t *json = json_pack("{s:o, s:I, s:o, s:o}", "model", output_json_text(x->path), "nodes", (json_int_t)x->n_nodes,
-                             "operators", operators_json(x), "unsupported", nodes_json(x, true));
-    if (x->model) add_model_json(json, x);
-    if (o->ops) (void)json_object_set_new(json, "places", nodes_json(x, false));
+    char *batch = batch_text(x->model);
+    json_t *json = json_pack(
+        "{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
+        output_json_text(x->path), "producer", output_json_text(x->info.producer), "graph",
+        output_json_text(x->info.graph_name), "ir_version", (json_int_t)x->info.ir_version, "opset",
+        (json_int_t)x->info.opset, "nodes", (json_int_t)x->info.n_nodes, "parameters", (json_int_t)x->info.n_parameters,
+        "parameter_bytes", (json_int_t)x->info.parameter_bytes, "batch", batch, "inputs", ports_json(x->model, false),
+        "outputs", ports_json(x->model, true), "assumed", symbols_json(&x->inputs), "flops",
+        x->is_estimated ? json_real(x->flops) : json_null(), "memory", memory_json(x), "operators", operators_json(x),
+        "unsupported", nodes_json(x->all, x->n_all, true));
+    free(batch);
+    if (o->ops) (void)json_object_set_new(json, "places", nodes_json(x->nodes, x->n_nodes, false));
     if (x->plan) (void)json_object_set_new(json, "plan", output_json_text(x->plan));
-    if (!x->model) {
+    if (failure_is_recorded()) {
         (void)json_object_set_new(json, "error", failure_json());
         failure_clear(); /* it is told */
     }
@@ -307,6 +307,19 @@ static void print_ports(const clg_model *model, const char *title, bool outputs)
     table_print(&t, stdout, 2);
 }
 
+static void print_estimate(const inspection *x, const char *assumed)
+{
+    char *line = must_printf("%sFLOP a run%s%s%s", count_text(x->flops), assumed[0] ? " with " : "", assumed,
+                             is_supported(x) ? "" : ", unsupported nodes not counted");
+    print_row("work", line);
+    free(line);
+    line = must_printf("weights %s, intermediate values about %s, inputs and outputs %s, largest buffer %s",
+                       bytes_text((double)x->memory.weight_bytes), bytes_text((double)x->memory.slab_bytes),
+                       bytes_text((double)x->memory.io_bytes), bytes_text((double)x->memory.largest_buffer_bytes));
+    print_row("memory", line);
+    free(line);
+}
+
 static void print_model(const inspection *x)
 {
     char *batch = batch_text(x->model), *assumed = assumed_text(&x->inputs), *line;
@@ -318,14 +331,7 @@ static void print_model(const inspection *x)
     print_row("parameters", line);
     free(line);
     print_row("batch", batch);
-    line = must_printf("%sFLOP a run%s%s", count_text(x->flops), assumed[0] ? " with " : "", assumed);
-    print_row("work", line);
-    free(line);
-    line = must_printf("weights %s, intermediate values about %s, inputs and outputs %s, largest buffer %s",
-                       bytes_text((double)x->memory.weight_bytes), bytes_text((double)x->memory.slab_bytes),
-                       bytes_text((double)x->memory.io_bytes), bytes_text((double)x->memory.largest_buffer_bytes));
-    print_row("memory", line);
-    free(line);
+    if (x->is_estimated) print_estimate(x, assumed);
     free(assumed);
     free(batch);
     print_ports(x->model, "inputs", false);
@@ -347,19 +353,20 @@ static void print_operators(const inspection *x)
     table_print(&t, stdout, 2);
 }
 
-static void print_nodes(const inspection *x, bool unsupported)
+static void print_nodes(const clg_node_info *nodes, size_t n_nodes, bool unsupported)
 {
     static const char *const headers[] = {"node", "operator", "opset", "place", "why"};
     table t;
     (void)printf("\n%s\n", unsupported ? "not supported" : "where nodes run");
     table_begin(&t, 5, headers);
-    for (size_t i = 0; i < x->n_nodes; i++) {
-        const clg_node_info *n = &x->nodes[i];
+    for (size_t i = 0; i < n_nodes; i++) {
+        const clg_node_info *n = &nodes[i];
         if (unsupported && n->supported) continue;
         table_cell(&t, MARK_NONE, "%s", printable(n->name));
         table_cell(&t, MARK_NONE, "%s%s%s", printable(n->domain), n->domain[0] ? "." : "", printable(n->op_type));
         table_cell(&t, MARK_NONE, "%" PRId64, n->opset);
-        table_cell(&t, n->supported ? MARK_NONE : MARK_BAD, "%s", n->supported ? clg_place_name(n->place) : "nowhere");
+        table_cell(&t, n->supported ? MARK_NONE : MARK_BAD, "%s",
+                   unsupported ? "" : n->supported ? clg_place_name(n->place) : "nowhere");
         table_cell(&t, MARK_DIM, "%s", printable(n->reason));
     }
     table_print(&t, stdout, 2);
@@ -369,11 +376,11 @@ static void print_text(const options *o, const inspection *x)
 {
     output_mark(stdout, MARK_STRONG, x->path);
     (void)putchar('\n');
-    if (x->model) print_model(x);
-    print_operators(x);
-    if (x->n_unsupported > 0) print_nodes(x, true);
-    if (o->ops && x->model) print_nodes(x, false);
-    if (x->plan) (void)printf("\nplan\n%s", x->plan);
+    print_model(x);
+    if (x->n_operators > 0) print_operators(x);
+    if (x->n_unsupported > 0) print_nodes(x->all, x->n_all, true);
+    if (o->ops) print_nodes(x->nodes, x->n_nodes, false);
+    if (x->plan) (void)printf("\nplan\n%s\n", x->plan);
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */
@@ -384,25 +391,32 @@ static void release(inspection *x)
     inputs_free(&x->inputs);
     free(x->operators);
     clg_node_list_free(x->nodes, x->n_nodes);
+    clg_node_list_free(x->all, x->n_all);
     clg_model_free(x->model);
+}
+
+static int refuse(const inspection *x)
+{
+    clg_status status = x->n_unsupported > 0 ? CLG_ERROR_UNSUPPORTED_OPERATOR : CLG_ERROR_UNSUPPORTED_DTYPE;
+    return fail(CODE_FILE, status, "%s", x->info.unsupported);
 }
 
 int cmd_inspect(const options *o)
 {
-    inspection x = {.path = o->arguments[0], .info = {.struct_size = sizeof x.info}, .memory = {.struct_size = sizeof x.memory}};
-    int code = engine_check(o);
+    inspection x = {.path = o->arguments[0], .info = CLG_MODEL_INFO_INIT, .memory = CLG_MEMORY_ESTIMATE_INIT};
+    int code = engine_check(o), verdict = CODE_DONE;
     if (code == CODE_DONE) code = load(&x);
-    if (code == CODE_DONE && x.model) code = estimate(o, &x);
-    if (code == CODE_DONE && x.model && o->plan) code = plan(o, &x);
-    if (code == CODE_DONE && x.model && o->dot) code = write_dot(o, &x);
+    if (code == CODE_DONE) code = estimate(o, &x);
+    if (code == CODE_DONE && o->plan && is_supported(&x)) code = plan(o, &x);
+    if (code == CODE_DONE && o->dot) code = write_dot(o, &x);
     if (code == CODE_DONE) {
+        if (!is_supported(&x)) verdict = refuse(&x);
         if (o->json) {
             code = print_json(o, &x);
         } else {
             print_text(o, &x);
         }
-        if (code == CODE_DONE && !x.model) code = CODE_FILE;
     }
     release(&x);
-    return code;
+    return code == CODE_DONE ? verdict : code;
 }

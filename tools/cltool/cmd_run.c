@@ -400,7 +400,7 @@ static void check_expectations(run *r)
         expectation *x = &r->expectations[i];
         for (size_t k = 0; k < r->n_values; k++) {
             if (strcmp(r->values[k].name, x->name) != 0) continue;
-            x->result = compare_values(r->values[k].value, x->want, r->o->rtol, r->o->atol);
+            x->result = compare_values(r->values[k].value, x->want, r->o->rtol, options_atol(r->o, DEFAULT_ATOL));
         }
     }
 }

@@ -85,15 +85,20 @@ static bool chooses_by_itself(const options *o)
     return !selector || selector[0] == '\0' || strcmp(selector, "auto") == 0;
 }
 
-int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
-                       clg_context **out_context)
+int engine_open_context(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context)
 {
     clg_context_options given = CLG_CONTEXT_OPTIONS_INIT;
     given.cpu_threads = (uint32_t)o->cpu_threads;
     given.profiling = profiling;
     if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
     clg_status status = clg_context_create(device->selector, &given, out_context);
-    if (status != CLG_OK) return fail_status(status, STAGE_WORK, "device %s", device->selector);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "device %s", device->selector);
+}
+
+int engine_open_device(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context)
+{
+    int code = engine_open_context(o, device, profiling, out_context);
+    if (code != CODE_DONE) return code;
     output_note("device %s, %s (%s)", device->selector, printable(device->name),
                 printable(device->platform));
     if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && system_has_gpu()) {
@@ -127,8 +132,7 @@ int engine_load_model(const char *path, clg_model **out_model)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
-int engine_create_session(const options *o, clg_context *context, clg_model *model,
-                          clg_session **out_session)
+clg_session_options engine_session_options(const options *o)
 {
     clg_session_options given = CLG_SESSION_OPTIONS_INIT;
     if (o->kernels) given.kernels = o->kernels[0] == 'w' ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT;
@@ -136,6 +140,12 @@ int engine_create_session(const options *o, clg_context *context, clg_model *mod
     given.strict = o->strict;
     given.disabled_passes = o->disabled_passes.items;
     given.n_disabled_passes = o->disabled_passes.n;
+    return given;
+}
+
+int engine_create_session(const options *o, clg_context *context, clg_model *model, clg_session **out_session)
+{
+    clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
     interrupt_begin(NULL);
     clg_status status = clg_session_create(context, model, &given, out_session);

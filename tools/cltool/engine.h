@@ -30,9 +30,12 @@ typedef struct engine {
 
 /* Refuses what is not there yet: precisions other than fp32. */
 int engine_check(const options *o);
-/* A context on one device, which is named on standard error. */
+/* A context on one device. */
+int engine_open_context(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context);
+/* The same, and the device is named on standard error. */
 int engine_open_device(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context);
 int engine_load_model(const char *path, clg_model **out_model);
+clg_session_options engine_session_options(const options *o);
 int engine_create_session(const options *o, clg_context *context, clg_model *model, clg_session **out_session);
 
 /* The model; usage is checked first. */

@@ -294,9 +294,13 @@ int image_load(const options *o, input_item *item)
     }
     clg_value_free(made);
     if (code != CODE_DONE) return code;
-    output_note("input '%s' %s: pictures as %s, %s%s", printable(item->port->name), dims_text(item->rank, item->dims),
-                r.channels == 1 ? "gray" : r.swaps ? "bgr" : r.channels == 4 ? "rgba" : "rgb",
-                r.is_nchw ? "channels first" : "channels last",
-                o->layout ? "" : " (guessed from the shape; --layout nchw or nhwc sets it)");
+    const char *order = r.swaps ? "bgr" : r.channels == 4 ? "rgba" : "rgb";
+    if (r.channels == 1) {
+        output_note("input '%s' %s: gray pictures", printable(item->port->name), dims_text(item->rank, item->dims));
+    } else {
+        output_note("input '%s' %s: %s pictures, %s%s", printable(item->port->name), dims_text(item->rank, item->dims),
+                    order, r.is_nchw ? "channels first" : "channels last",
+                    o->layout ? "" : " (guessed from the shape; --layout nchw or nhwc sets it)");
+    }
     return CODE_DONE;
 }

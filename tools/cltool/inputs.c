@@ -87,7 +87,10 @@ static input_symbol *find_symbol(const input_set *set, const char *name)
     return NULL;
 }
 
-static bool is_symbol(const clg_port *port, int d) { return port->dims[d] < 0 && port->dim_names[d][0]; }
+static bool is_symbol(const clg_port *port, int d)
+{
+    return d < port->rank && port->dims[d] < 0 && port->dim_names[d][0];
+}
 
 static void collect_symbols(input_set *set)
 {
@@ -310,12 +313,23 @@ static int declared_dims(const input_set *set, input_item *item)
     return CODE_DONE;
 }
 
-/* Symbols that nothing decided are 1. */
-static void settle_symbols(input_set *set)
+static bool is_batch(const input_set *set, const char *symbol)
+{
+    for (size_t i = 0; i < set->n; i++) {
+        if (is_symbol(set->items[i].port, 0)) {
+            return strcmp(set->items[i].port->dim_names[0], symbol) == 0;
+        }
+    }
+    return false;
+}
+
+/* Symbols that nothing decided are 1. --batch decides for the batch, later. */
+static void settle_symbols(const options *o, input_set *set)
 {
     for (size_t i = 0; i < set->n_symbols; i++) {
         if (set->symbols[i].size >= 0) continue;
         set->symbols[i].size = 1;
+        if (o->batch && is_batch(set, set->symbols[i].name)) continue;
         output_note("dimension '%s' is 1 (--dim %s=N for another size)", printable(set->symbols[i].name),
                     printable(set->symbols[i].name));
     }
@@ -396,7 +410,7 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
     if (code == CODE_DONE) {
         bool is_open = need != INPUTS_REQUIRED || rest_kind;
         for (size_t i = 0; i < n && !is_open; i++) is_open = out_set->items[i].fill != NULL;
-        if (is_open) settle_symbols(out_set);
+        if (is_open) settle_symbols(o, out_set);
         code = fill_rest(out_set, need, rest_kind);
     }
     if (code != CODE_DONE) inputs_free(out_set);

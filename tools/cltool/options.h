@@ -37,7 +37,7 @@ typedef struct options {
     bool force;
     size_t top;
     text_list expect, dump;
-    double rtol, atol;
+    double rtol, atol; /* atol below 0: not given */
     /* verify */
     const char *tolerance, *expect_pass;
     bool list_skipped;
@@ -77,6 +77,10 @@ int options_parse(options *o, const char *command, unsigned groups, int argc, ch
 void options_deinit(options *o);
 /* The options of these groups, as --help shows them. */
 void options_print(unsigned groups);
+
+/* --atol, or what the command has in its place. */
+#define DEFAULT_ATOL 1e-7
+static inline double options_atol(const options *o, double fallback) { return o->atol < 0 ? fallback : o->atol; }
 
 /* "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
 bool option_pair(const char *text, char **out_name, const char **out_value);

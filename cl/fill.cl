@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors that are computed from places: Range, EyeLike, Trilu, OneHot.
+//
+//   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 11); else 0
+//   P_SIZE   bytes of an element, for the others: 1, 2, 4, 8
+//   P_FP64   1 when P_T is 11
+//   P_VALUE  eye: 0; trilu: 1 when the diagonal comes from a buffer; onehot: dtype of the indices (1, 6, 7, 11 with
+//            P_FP64, and 2, 3, 4, 5, 12, 13)
+//   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
+//
+// Arguments, in elements:
+//   range   y[i] = start[0] + i * delta[0], i < n
+//   eye     y[i, j] = one (its bits) where j - i == k, else 0; rows, columns
+//   trilu   y[b, i, j] = x[b, i, j] where upper and j - i >= k, or not upper and j - i <= k; else 0.
+//           n (all elements), rows, columns; diagonal[0] is k when P_VALUE is 1
+//   onehot  y[o, d, i] = values[index[o, i] == d]; an index below 0 counts from the end, others out of range match no d.
+//           outer, depth, inner
+//   chunk   elements that a work-item takes in a turn; dimension 0 of the range strides over chunks
+//
+// @variant P_T=1 P_SIZE=4 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
+// @variant P_T=7 P_SIZE=8 P_FP64=0 P_VALUE=0 P_INDEX=64 P_VEC=1
+// @variant P_T=11 P_SIZE=8 P_FP64=1 P_VALUE=11 P_INDEX=32 P_VEC=1
+// @variant P_T=0 P_SIZE=2 P_FP64=0 P_VALUE=1 P_INDEX=32 P_VEC=1
+// @variant P_T=0 P_SIZE=1 P_FP64=0 P_VALUE=7 P_INDEX=32 P_VEC=1
+#include "common/words.clh"
+
+#define EACH_ELEMENT(n)                                                                            \
+    for (idx begin = (idx)get_global_id(0) * chunk; begin < (n); begin += (idx)get_global_size(0) * chunk) \
+        for (idx at = begin; at < min(begin + chunk, (n)); ++at)
+
+#if P_T
+#if P_T == 1
+typedef float elem;
+#elif P_T == 5
+typedef short elem;
+#elif P_T == 6
+typedef int elem;
+#elif P_T == 7
+typedef long elem;
+#elif P_T == 11
+typedef double elem;
+#else
+#error "P_T: 1, 5, 6, 7 or 11"
+#endif
+
+__kernel void range(const idx n, const int chunk, __global const elem *start, const long start_off,
+                    __global const elem *delta, const long delta_off, __global elem *y, const long y_off)
+{
+    const elem first = start[start_off], by = delta[delta_off];
+    EACH_ELEMENT(n)
+        y[y_off + at] = (elem)(first + (elem)at * by);
+}
+#endif
+
+__kernel void eye(const idx rows, const idx columns, const int chunk, const long k, const long one,
+                  __global word *y, const long y_off)
+{
+    EACH_ELEMENT(rows * columns) {
+        const idx i = at / columns, j = at - i * columns;
+        y[y_off + at] = (long)j - i == k ? (word)one : (word)0;
+    }
+}
+
+#if P_VALUE == 1
+#define DIAGONAL_ARGS __global const long *diagonal, const long diagonal_off,
+#define DIAGONAL diagonal[diagonal_off]
+#else
+#define DIAGONAL_ARGS
+#define DIAGONAL 0
+#endif
+
+__kernel void trilu(const idx n, const idx rows, const idx columns, const int chunk, const int upper,
+                    DIAGONAL_ARGS __global const word *x, const long x_off, __global word *y, const long y_off)
+{
+    const long k = DIAGONAL;
+    EACH_ELEMENT(n) {
+        const idx row = at / columns, i = row % rows, j = at - row * columns;
+        const long d = (long)j - i;
+        y[y_off + at] = (upper ? d >= k : d <= k) ? x[x_off + at] : (word)0;
+    }
+}
+
+#if P_VALUE == 1
+typedef float number;
+#elif P_VALUE == 2
+typedef uchar number;
+#elif P_VALUE == 3
+typedef char number;
+#elif P_VALUE == 4
+typedef ushort number;
+#elif P_VALUE == 5
+typedef short number;
+#elif P_VALUE == 6
+typedef int number;
+#elif P_VALUE == 11
+typedef double number;
+#elif P_VALUE == 12
+typedef uint number;
+#elif P_VALUE == 13
+typedef ulong number;
+#else
+typedef long number;
+#endif
+
+__kernel void onehot(const idx outer, const idx depth, const idx inner, const int chunk, __global const number *index,
+                     const long index_off, __global const word *values, const long values_off, __global word *y,
+                     const long y_off)
+{
+    const word off = values[values_off], on = values[values_off + 1];
+    const idx block = depth * inner;
+    EACH_ELEMENT(outer * block) {
+        const idx o = at / block, rest = at - o * block, d = rest / inner, i = rest - d * inner;
+        long number_at = (long)index[index_off + o * inner + i];
+        number_at += number_at < 0 ? depth : 0;
+        y[y_off + at] = number_at == d ? on : off;
+    }
+}

@@ -1,0 +1,407 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reductions: y[kept] = finish(combine over reduced of map(x[kept, reduced])).
+//
+//   P_IN, P_OUT  dtypes by ONNX number. 16-bit floats are computed in float; integers in 64 bits, so that they wrap
+//                only at the end.
+//   P_VEC, P_INDEX, P_FP64  see common/elements.clh
+//   P_MAP        0 x   1 |x|   2 x * x   3 exp(x - shift[kept])   4 |x| to the power `parameter`
+//   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (a NaN wins both)
+//   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]   5 to the power `parameter`
+//   P_KEPT       kept dimensions around the last one, 0..8
+//   P_RED        reduced dimensions: rows: around the last one, 0..8; columns: all, 0..8
+//   P_GROUP      rows: work-items for one result: 1, or 32 or 128 that meet in local memory (P_VEC 1)
+//
+// Arguments, lengths and strides in elements:
+//   kn<i>, ks<i>, rn<i>, rs<i>  kept and reduced dimensions: length, stride in x
+//   n            the last dimension, dense in x: reduced (rows) or kept (columns)
+//   results      elements of y
+//   reds         columns: reduced elements; rows: runs of n reduced elements for one result
+//   chunk        elements that are combined on their own first, which keeps sums precise
+//   parts        results are made of this many parts; more than 1: y[part, kept], finished by another launch
+//   block        rows: results that a work-item takes in a turn
+//   count        what the mean divides by
+//
+// reduce_rows: dimension 0 of the range strides over results (blocks of them, or P_GROUP items for each, local size
+// P_GROUP x 128 / P_GROUP, with results along dimension 1 of the local range), dimension 1 over parts.
+// reduce_columns: dimension 0 strides over vectors of the last dimension, dimension 1 over other kept places and parts.
+//
+// @variant P_IN=1 P_OUT=1 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=0 P_FINISH=1 P_KEPT=1 P_RED=0 P_GROUP=1
+// @variant P_IN=10 P_OUT=10 P_VEC=8 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=2 P_RED=2 P_GROUP=1
+// @variant P_IN=6 P_OUT=7 P_VEC=4 P_INDEX=64 P_FP64=0 P_MAP=1 P_COMBINE=1 P_FINISH=0 P_KEPT=0 P_RED=1 P_GROUP=1
+// @variant P_IN=2 P_OUT=2 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=2 P_FINISH=1 P_KEPT=1 P_RED=1 P_GROUP=32
+// @variant P_IN=11 P_OUT=11 P_VEC=4 P_INDEX=32 P_FP64=1 P_MAP=3 P_COMBINE=0 P_FINISH=4 P_KEPT=8 P_RED=0 P_GROUP=1
+// @variant P_IN=16 P_OUT=16 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=4 P_COMBINE=3 P_FINISH=5 P_KEPT=1 P_RED=1 P_GROUP=128
+// @variant P_IN=9 P_OUT=9 P_VEC=16 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=2 P_FINISH=0 P_KEPT=1 P_RED=1 P_GROUP=1
+// @variant P_IN=7 P_OUT=7 P_VEC=4 P_INDEX=32 P_FP64=0 P_MAP=2 P_COMBINE=0 P_FINISH=2 P_KEPT=1 P_RED=1 P_GROUP=1
+// @variant P_IN=3 P_OUT=7 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=3 P_FINISH=0 P_KEPT=1 P_RED=0 P_GROUP=1
+#define P_RANK P_KEPT
+#include "common/elements.clh"
+#include "common/ranks.clh"
+
+// ---- dtypes -----------------------------------------------------------------------------------------------------
+
+// KIND_x: 1 float, 2 double, 3 signed, 4 unsigned; LOW and HIGH: limits of the input's dtype.
+#if P_IN == 1
+ELEMENTS(input, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef float in_t;
+#define KIND 1
+#elif P_IN == 10
+ELEMENTS(input, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
+typedef half in_t;
+#define KIND 1
+#elif P_IN == 16
+ELEMENTS(input, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
+typedef ushort in_t;
+#define KIND 1
+#elif P_IN == 11
+ELEMENTS(input, double, double, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef double in_t;
+#define KIND 2
+#elif P_IN == 3
+ELEMENTS(input, char, char, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef char in_t;
+#define KIND 3
+#define LOW CHAR_MIN
+#define HIGH CHAR_MAX
+#elif P_IN == 5
+ELEMENTS(input, short, short, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef short in_t;
+#define KIND 3
+#define LOW SHRT_MIN
+#define HIGH SHRT_MAX
+#elif P_IN == 6
+ELEMENTS(input, int, int, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef int in_t;
+#define KIND 3
+#define LOW INT_MIN
+#define HIGH INT_MAX
+#elif P_IN == 7
+ELEMENTS(input, long, long, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef long in_t;
+#define KIND 3
+#define LOW LONG_MIN
+#define HIGH LONG_MAX
+#elif P_IN == 2
+ELEMENTS(input, uchar, uchar, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef uchar in_t;
+#define KIND 4
+#define HIGH UCHAR_MAX
+#elif P_IN == 4
+ELEMENTS(input, ushort, ushort, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef ushort in_t;
+#define KIND 4
+#define HIGH USHRT_MAX
+#elif P_IN == 12
+ELEMENTS(input, uint, uint, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef uint in_t;
+#define KIND 4
+#define HIGH UINT_MAX
+#elif P_IN == 13
+ELEMENTS(input, ulong, ulong, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef ulong in_t;
+#define KIND 4
+#define HIGH ULONG_MAX
+#elif P_IN == 9
+ELEMENTS(input, uchar, uchar, GET_BOOL, PUT_PLAIN, GETV_BOOL, PUTV_PLAIN)
+typedef uchar in_t;
+#define KIND 4
+#define HIGH 1
+#else
+#error "P_IN is no dtype"
+#endif
+
+#if P_OUT == 1
+#define OUT_REG float
+ELEMENTS(output, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef float out_t;
+#elif P_OUT == 10
+#define OUT_REG float
+ELEMENTS(output, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
+typedef half out_t;
+#elif P_OUT == 16
+#define OUT_REG float
+ELEMENTS(output, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
+typedef ushort out_t;
+#else
+#if P_OUT == 11
+#define OUT_REG double
+#elif P_OUT == 3
+#define OUT_REG char
+#elif P_OUT == 5
+#define OUT_REG short
+#elif P_OUT == 6
+#define OUT_REG int
+#elif P_OUT == 7
+#define OUT_REG long
+#elif P_OUT == 2 || P_OUT == 9
+#define OUT_REG uchar
+#elif P_OUT == 4
+#define OUT_REG ushort
+#elif P_OUT == 12
+#define OUT_REG uint
+#elif P_OUT == 13
+#define OUT_REG ulong
+#else
+#error "P_OUT is no dtype"
+#endif
+typedef OUT_REG out_t;
+ELEMENTS(output, out_t, OUT_REG, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+#endif
+
+#if KIND == 1
+typedef float acc;
+typedef vfloat vacc;
+typedef vint vmask;
+#define to_vacc to_vfloat
+#elif KIND == 2
+typedef double acc;
+typedef vdouble vacc;
+typedef vlong vmask;
+#define to_vacc to_vdouble
+#elif KIND == 3
+typedef long acc;
+typedef vlong vacc;
+#define to_vacc to_vlong
+#else
+typedef ulong acc;
+typedef vulong vacc;
+#define to_vacc to_vulong
+#define LOW 0
+#endif
+#if KIND <= 2
+#define LOW -INFINITY
+#define HIGH INFINITY
+#endif
+
+// ---- map, combine, finish ------------------------------------------------------------------------------------------
+
+#if P_COMBINE == 0
+#define IDENTITY 0
+#define COMBINE(a, b) ((a) + (b))
+#elif P_COMBINE == 1
+#define IDENTITY 1
+#define COMBINE(a, b) ((a) * (b))
+#elif P_COMBINE == 2
+#define IDENTITY LOW
+#define COMBINE(a, b) ((((a) > (b)) | ((a) != (a))) ? (a) : (b))
+#else
+#define IDENTITY HIGH
+#define COMBINE(a, b) ((((a) < (b)) | ((a) != (a))) ? (a) : (b))
+#endif
+
+#if P_MAP == 1 && KIND <= 2
+#define MAP(x) fabs(x)
+#elif P_MAP == 1 && KIND == 3
+#define MAP(x) ((x) < 0 ? -(x) : (x))
+#elif P_MAP == 2
+#define MAP(x) ((x) * (x))
+#elif P_MAP == 3
+#define MAP(x) exp((x) - shift_by)
+#elif P_MAP == 4
+#define MAP(x) pow(fabs(x), (vacc)parameter)
+#else
+#define MAP(x) (x)
+#endif
+
+#if P_FINISH == 2 && KIND > 2
+// The root of a whole number, rounded down.
+static inline acc whole_root(const acc x)
+{
+    ulong r = (ulong)sqrt((float)x);
+    const ulong v = (ulong)x;
+    while (r > 0 && (r > 0xffffffffUL || r * r > v))
+        --r;
+    while (r < 0xffffffffUL && (r + 1) * (r + 1) <= v)
+        ++r;
+    return (acc)r;
+}
+#endif
+
+static inline acc finish(const acc a, const long count, const float parameter, const acc shift_by)
+{
+#if P_FINISH == 1 && KIND <= 2
+    return a / (acc)count;
+#elif P_FINISH == 1
+    return count == 0 ? 0 : a / (acc)count;
+#elif P_FINISH == 2 && KIND <= 2
+    return sqrt(a);
+#elif P_FINISH == 2
+    return whole_root(a);
+#elif P_FINISH == 3
+    return log(a);
+#elif P_FINISH == 4
+    return log(a) + shift_by;
+#elif P_FINISH == 5
+    return pow(a, (acc)parameter);
+#else
+    return a;
+#endif
+}
+
+// What is taken off before exp: nothing where the maximum is infinite.
+static inline acc usable_shift(__global const acc *shift, const idx at)
+{
+#if P_MAP == 3 || P_FINISH == 4
+    const acc m = shift[at];
+    return isfinite(m) ? m : (acc)0;
+#else
+    return 0;
+#endif
+}
+
+static inline acc combine_lanes(const vacc v)
+{
+    acc t[P_VEC];
+    for (int l = 0; l < P_VEC; ++l)
+        t[l] = LANE(v, const acc, l);
+    for (int half_of = P_VEC / 2; half_of > 0; half_of /= 2)
+        for (int l = 0; l < half_of; ++l)
+            t[l] = COMBINE(t[l], t[l + half_of]);
+    return t[0];
+}
+
+#define TO_OUT2(t, x) convert_##t(x)
+#define TO_OUT1(t, x) TO_OUT2(t, x)
+#define TO_OUT(x) TO_OUT1(OUT_REG, x)
+
+// ---- kernels --------------------------------------------------------------------------------------------------------
+
+#define KEPT_ARGS(i) const idx kn##i, const idx ks##i,
+#define KEPT_PLACE(i)                                                                              \
+    from += rest % kn##i * ks##i;                                                                  \
+    rest /= kn##i;
+#define RED_ARGS(i) const idx rn##i, const idx rs##i,
+#define RED_PLACE(i)                                                                               \
+    base += run % rn##i * rs##i;                                                                   \
+    run /= rn##i;
+#define RED_ODOMETER(i)                                                                            \
+    idx o##i = run % rn##i;                                                                        \
+    run /= rn##i;                                                                                  \
+    base += o##i * rs##i;
+#define RED_STEP(i)                                                                                \
+    if (carry) {                                                                                   \
+        base += rs##i;                                                                             \
+        carry = ++o##i == rn##i;                                                                   \
+        if (carry) {                                                                               \
+            o##i = 0;                                                                              \
+            base -= rn##i * rs##i;                                                                 \
+        }                                                                                          \
+    }
+
+// One run: elements begin..end-1 of the last dimension, P_GROUP * P_VEC apart.
+static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx end, const int item,
+                              const acc shift_by, const float parameter)
+{
+    vacc total = (vacc)(acc)IDENTITY;
+    idx i = begin + item * P_VEC;
+    for (; i + P_VEC <= end; i += P_GROUP * P_VEC) {
+        const vacc v = to_vacc(load_input(x + i, P_VEC));
+        total = COMBINE(total, MAP(v));
+    }
+#if P_VEC > 1
+    if (i < end) {
+        const vacc v = to_vacc(load_input(x + i, (int)(end - i)));
+        const vacc mapped = MAP(v);
+        for (int l = 0; l < (int)(end - i); ++l)
+            LANE(total, acc, l) = COMBINE(LANE(total, acc, l), LANE(mapped, const acc, l));
+    }
+#endif
+    return total;
+}
+
+__kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n, const idx results,
+                          const idx reds, const int chunk, const int parts, const int block, const long count,
+                          const float parameter, __global const in_t *x, const long x_off,
+                          __global const acc *shift, const long shift_off, __global out_t *y, const long y_off)
+{
+    const idx chunks = (n + chunk - 1) / chunk, units = reds * chunks;
+    x += x_off;
+    y += y_off;
+    shift += shift_off;
+#if P_GROUP > 1
+    __local acc shared[128];
+    const int item = get_local_id(0), slot = get_local_id(1) * P_GROUP + item;
+    const idx turn = get_local_size(1);
+    for (int part = get_group_id(1); part < parts; part += get_num_groups(1))
+        for (idx first = get_group_id(0) * turn; first < results; first += get_num_groups(0) * turn) {
+            const idx result = min(first + (idx)get_local_id(1), results - 1);
+#else
+    const int item = 0;
+    for (int part = get_global_id(1); part < parts; part += get_global_size(1))
+        for (idx first = (idx)get_global_id(0) * block; first < results; first += (idx)get_global_size(0) * block)
+            for (idx result = first; result < min(first + block, results); ++result) {
+#endif
+            idx rest = result, from = 0;
+            RANK_DOWN(KEPT_PLACE)
+            const acc shift_by = usable_shift(shift, result);
+            const idx last = (idx)((long)units * (part + 1) / parts);
+            vacc total = (vacc)(acc)IDENTITY;
+            for (idx unit = (idx)((long)units * part / parts); unit < last; ++unit) {
+                idx run = unit / chunks, base = from;
+                const idx begin = (unit - run * chunks) * chunk;
+                RANK_CAT(DOWN_, P_RED)(RED_PLACE)
+                const vacc v = reduce_run(x + base, begin, min(begin + chunk, n), item, shift_by, parameter);
+                total = COMBINE(total, v);
+            }
+            acc value = combine_lanes(total);
+#if P_GROUP > 1
+            shared[slot] = value;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int half_of = P_GROUP / 2; half_of > 0; half_of /= 2) {
+                if (item < half_of)
+                    shared[slot] = COMBINE(shared[slot], shared[slot + half_of]);
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            value = shared[slot];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (item == 0 && first + (idx)get_local_id(1) < results)
+#endif
+            {
+                const acc done = finish(value, count, parameter, shift_by);
+                const VNAME(OUT_REG) v = (VNAME(OUT_REG))TO_OUT(done);
+                store_output(y + ((idx)part * results + result), v, 1);
+            }
+        }
+}
+
+__kernel void reduce_columns(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n, const idx results,
+                             const idx reds, const int chunk, const int parts, const int block, const long count,
+                             const float parameter, __global const in_t *x, const long x_off,
+                             __global const acc *shift, const long shift_off, __global out_t *y, const long y_off)
+{
+    const idx outer = n == 0 ? 0 : results / n;
+    x += x_off;
+    y += y_off;
+    shift += shift_off;
+    for (idx place = get_global_id(1); place < outer * parts; place += get_global_size(1))
+        for (idx i = (idx)get_global_id(0) * P_VEC; i < n; i += (idx)get_global_size(0) * P_VEC) {
+            const idx part = place / outer, kept = place - part * outer;
+            const int lanes = (int)min((idx)P_VEC, n - i);
+            idx rest = kept, from = i;
+            RANK_DOWN(KEPT_PLACE)
+            vacc shift_by = (vacc)0;
+            for (int l = 0; l < lanes; ++l)
+                LANE(shift_by, acc, l) = usable_shift(shift, kept * n + i + l);
+            const idx begin = (idx)((long)reds * part / parts), end = (idx)((long)reds * (part + 1) / parts);
+            idx run = begin, base = from;
+            RANK_CAT(DOWN_, P_RED)(RED_ODOMETER)
+            vacc total = (vacc)(acc)IDENTITY;
+            for (idx t = begin; t < end; t += chunk) {
+                vacc sum = (vacc)(acc)IDENTITY;
+                for (idx u = t; u < min(t + chunk, end); ++u) {
+                    const vacc v = to_vacc(load_input(x + base, lanes));
+                    sum = COMBINE(sum, MAP(v));
+                    bool carry = true;
+                    RANK_CAT(DOWN_, P_RED)(RED_STEP)
+                }
+                total = COMBINE(total, sum);
+            }
+            VNAME(OUT_REG) v = (VNAME(OUT_REG))0;
+            for (int l = 0; l < lanes; ++l) {
+                const acc done = finish(LANE(total, const acc, l), count, parameter, LANE(shift_by, const acc, l));
+                LANE(v, OUT_REG, l) = TO_OUT(done);
+            }
+            store_output(y + (part * results + kept * n + i), v, lanes);
+        }
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Other views of the same memory: Identity, Dropout (in prediction), Reshape, Flatten, Squeeze, Unsqueeze. Nothing
+ * is moved, unless a mask of Dropout is asked for.
+ */
+#include "base/checked.h"
+#include "ops/op.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- views --------------------------------------------------------------------------------------------- */
+
+/* Output 0 is input 0 with axes of length 1 put in or left out: the other axes keep their strides. */
+static clg_status lower_same_axes(lower_context *c)
+{
+    const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
+    int from = 0;
+    for (int i = 0; i < out->dims.rank; i++) {
+        if (out->dims.dims[i] == 1) continue;
+        while (from < in->dims.rank && in->dims.dims[from] == 1) from++;
+        if (from < in->dims.rank) c->views[0].strides[i] = in->strides[from++];
+    }
+    c->is_view = true;
+    return CLG_OK;
+}
+
+/* The preset: dense, from where input 0 starts. */
+static clg_status lower_dense(lower_context *c)
+{
+    c->is_view = true;
+    return CLG_OK;
+}
+
+static clg_status eval_reshaped(op_context *c, tensor **out_tensors)
+{
+    return fact_reshaped(c->inputs[0].known, &c->outputs[0].dims, &out_tensors[0]);
+}
+
+/* ---- Identity, Dropout ------------------------------------------------------------------------------------------- */
+
+static clg_status identity_infer(op_context *c)
+{
+    c->outputs[0].dims = c->inputs[0].dims;
+    return CLG_OK;
+}
+
+static clg_status identity_eval(op_context *c, tensor **out_tensors)
+{
+    out_tensors[0] = fact_share(c->inputs[0].known);
+    return CLG_OK;
+}
+
+/* Prediction passes everything on. What asks for training draws random numbers, unless it drops nothing. */
+static clg_status dropout_infer(op_context *c)
+{
+    if (op_has_input(c, 2)) {
+        const tensor *training = op_need(c, 2);
+        if (!training) return CLG_OK;
+        bool trains = training->n_elements > 0 && tensor_get_int(training, 0) != 0;
+        const tensor *ratio = trains ? op_need(c, 1) : NULL;
+        if (trains && op_has_input(c, 1) && !ratio) return CLG_OK;
+        if (trains && (!ratio || ratio->n_elements < 1 || tensor_get_float(ratio, 0) != 0.0)) {
+            return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                            "training_mode is on, which clgraph does not do");
+        }
+    }
+    c->outputs[0].dims = c->inputs[0].dims;
+    if (c->n_outputs > 1) c->outputs[1].dims = c->inputs[0].dims;
+    return CLG_OK;
+}
+
+static clg_status dropout_eval(op_context *c, tensor **out_tensors)
+{
+    out_tensors[0] = fact_share(c->inputs[0].known);
+    if (!op_has_output(c, 1)) return CLG_OK;
+    CLG_TRY(tensor_create(c->outputs[1].dtype, &c->outputs[1].dims, &out_tensors[1]));
+    for (int64_t i = 0; i < out_tensors[1]->n_elements; i++) tensor_set_int(out_tensors[1], i, 1);
+    return CLG_OK;
+}
+
+static clg_status dropout_lower(lower_context *c)
+{
+    if (c->n_outputs < 2 || c->outputs[1].dtype == CLG_DTYPE_NONE) return lower_dense(c);
+    int64_t n;
+    size_t bytes, mask_bytes;
+    CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
+    if (!dtype_bytes(c->outputs[0].dtype, n, &bytes) ||
+        !dtype_bytes(c->outputs[1].dtype, n, &mask_bytes)) {
+        return error_no_memory(SIZE_MAX);
+    }
+    shape scalar = shape_scalar();
+    tensor *one;
+    CLG_TRY(tensor_create(c->outputs[1].dtype, &scalar, &one));
+    tensor_set_int(one, 0, 1);
+    candidate *both = step_candidate(&c->build, "copy");
+    step_copy(&c->build, both, operand_input(0), operand_output(0), bytes);
+    step_fill(&c->build, both, operand_output(1), mask_bytes, one->data, (uint32_t)one->size_bytes);
+    tensor_free(one);
+    return CLG_OK;
+}
+
+/* ---- Reshape, Flatten ----------------------------------------------------------------------------------------------- */
+
+/* What is asked for, split in what is copied from the input (0), what is to be found out (-1) and the rest. */
+typedef struct reshaping {
+    shape dims;
+    bool copied[CLG_MAX_RANK];
+    int open;                /* axis of the -1; -1: there is none */
+    int64_t placed;          /* product of the numbers given */
+    bool has_zero;           /* a 0 that means 0 */
+    bool copies_maybe_empty; /* a copied dimension that is 0 or not known */
+} reshaping;
+
+static clg_status parse_reshape(const op_context *c, const shape *wanted, reshaping *r)
+{
+    bool allow_zero = node_int(c->node, "allowzero", 0) != 0;
+    const shape *in = &c->inputs[0].dims;
+    *r = (reshaping){.dims = *wanted, .open = -1, .placed = 1};
+    for (int i = 0; i < wanted->rank; i++) {
+        int64_t d = wanted->dims[i];
+        if (d == 0 && !allow_zero) {
+            if (i >= in->rank) {
+                return op_error(c, CLG_ERROR_SHAPE, "copies dimension %d of an input that has %d",
+                                i, in->rank);
+            }
+            r->dims.dims[i] = in->dims[i];
+            r->copied[i] = true;
+            r->copies_maybe_empty = r->copies_maybe_empty || in->dims[i] <= 0;
+        } else if (d == -1 && r->open < 0) {
+            r->open = i;
+        } else if (d < 0) {
+            return op_error(c, CLG_ERROR_SHAPE, "asks for %s",
+                            d == -1 ? "-1 twice" : "a dimension below -1");
+        } else if (!checked_mul_i64(r->placed, d, &r->placed)) {
+            return op_error(c, CLG_ERROR_SHAPE, "asks for more elements than can be counted");
+        } else {
+            r->has_zero = r->has_zero || d == 0;
+        }
+    }
+    if (r->open >= 0 && r->has_zero)
+        return op_error(c, CLG_ERROR_SHAPE, "asks for 0 and -1 together");
+    return CLG_OK;
+}
+
+/* Elements of the input but for the copied axes, which count on both sides. */
+static clg_status count_left(const op_context *c, const reshaping *r, int64_t *out_left)
+{
+    const shape *in = &c->inputs[0].dims;
+    *out_left = 1;
+    for (int i = 0; i < in->rank; i++) {
+        if (r->copied[i] || *out_left == DIM_UNKNOWN) continue;
+        if (in->dims[i] == DIM_UNKNOWN) {
+            *out_left = DIM_UNKNOWN;
+        } else if (!checked_mul_i64(*out_left, in->dims[i], out_left)) {
+            return op_error(c, CLG_ERROR_SHAPE, "the input has more elements than can be counted");
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status reshape_infer(op_context *c)
+{
+    int64_t left;
+    bool is_known;
+    shape wanted;
+    reshaping r;
+    char from[SHAPE_TEXT_BYTES], to[SHAPE_TEXT_BYTES];
+    CLG_TRY(op_need_dims(c, 1, &is_known, &wanted));
+    if (!is_known) {
+        c->outputs[0].dims = wanted;
+        return CLG_OK;
+    }
+    CLG_TRY(parse_reshape(c, &wanted, &r));
+    CLG_TRY(count_left(c, &r, &left));
+    bool fits = true;
+    if (r.open >= 0) {
+        fits = left == DIM_UNKNOWN || (r.placed > 0 && left % r.placed == 0);
+        r.dims.dims[r.open] = left == DIM_UNKNOWN || !fits ? DIM_UNKNOWN : left / r.placed;
+    } else if (left != DIM_UNKNOWN) {
+        fits = left == r.placed || r.copies_maybe_empty;
+    }
+    if (!fits) {
+        return op_error(c, CLG_ERROR_SHAPE, "an input of shape %s does not fit into %s",
+                        shape_text(&c->inputs[0].dims, from), shape_text(&r.dims, to));
+    }
+    c->outputs[0].dims = r.dims;
+    return CLG_OK;
+}
+
+static clg_status product(const op_context *c, int from, int to, int64_t *out_n)
+{
+    shape part = {.rank = to - from};
+    for (int i = from; i < to; i++) part.dims[i - from] = c->inputs[0].dims.dims[i];
+    return op_prefix(c, shape_n_elements(&part, out_n));
+}
+
+static clg_status flatten_infer(op_context *c)
+{
+    int rank = c->inputs[0].dims.rank;
+    int64_t axis = node_int(c->node, "axis", 1);
+    if (axis < -(int64_t)rank || axis > rank) {
+        return op_error(c, CLG_ERROR_SHAPE, "axis is %" PRId64 ", outside of %d..%d", axis, -rank,
+                        rank);
+    }
+    int at = (int)(axis < 0 ? axis + rank : axis);
+    shape dims = {.rank = 2};
+    CLG_TRY(product(c, 0, at, &dims.dims[0]));
+    CLG_TRY(product(c, at, rank, &dims.dims[1]));
+    c->outputs[0].dims = dims;
+    return CLG_OK;
+}
+
+/* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------------------------------ */
+
+typedef struct axis_list {
+    int64_t axes[OP_MAX_INTS];
+    size_t n;
+    bool given, known;
+} axis_list;
+
+/* The axes: an attribute until opset 12, an input from 13 on. */
+static clg_status read_axes(op_context *c, axis_list *list)
+{
+    clg_status status = CLG_OK;
+    *list = (axis_list){.n = 0};
+    if (c->row->since >= 13) {
+        list->given = op_has_input(c, 1);
+        list->known = op_need_ints(c, 1, list->axes, &list->n, &status);
+        return status;
+    }
+    const int64_t *axes = node_ints(c->node, "axes", &list->n);
+    list->given = list->known = axes != NULL;
+    if (list->n > OP_MAX_INTS) return op_error(c, CLG_ERROR_SHAPE, "there are %zu axes", list->n);
+    if (axes && list->n > 0) memcpy(list->axes, axes, list->n * sizeof *axes);
+    return CLG_OK;
+}
+
+/* Axes of a shape of that rank as marks; each at most once. */
+static clg_status mark_axes(const op_context *c, const axis_list *list, int rank,
+                            bool marks[CLG_MAX_RANK])
+{
+    for (size_t i = 0; i < list->n; i++) {
+        int axis;
+        CLG_TRY(op_prefix(c, shape_axis(list->axes[i], rank, "axes", &axis)));
+        if (marks[axis]) return op_error(c, CLG_ERROR_SHAPE, "axis %d is given twice", axis);
+        marks[axis] = true;
+    }
+    return CLG_OK;
+}
+
+/* Without axes: every axis of length 1. */
+static bool mark_ones(const shape *in, bool marks[CLG_MAX_RANK])
+{
+    for (int i = 0; i < in->rank; i++) {
+        if (in->dims[i] == DIM_UNKNOWN) return false;
+        marks[i] = in->dims[i] == 1;
+    }
+    return true;
+}
+
+static clg_status squeeze_infer(op_context *c)
+{
+    const shape *in = &c->inputs[0].dims;
+    axis_list list;
+    bool marks[CLG_MAX_RANK] = {false};
+    CLG_TRY(read_axes(c, &list));
+    if (!list.given) {
+        if (!mark_ones(in, marks)) return CLG_OK;
+    } else {
+        if (!list.known) return CLG_OK;
+        CLG_TRY(mark_axes(c, &list, in->rank, marks));
+    }
+    shape dims = {.rank = 0};
+    for (int i = 0; i < in->rank; i++) {
+        if (!marks[i]) {
+            dims.dims[dims.rank++] = in->dims[i];
+        } else if (in->dims[i] != 1 && in->dims[i] != DIM_UNKNOWN) {
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "axis %d has length %" PRId64 " and cannot be taken away", i,
+                            in->dims[i]);
+        }
+    }
+    c->outputs[0].dims = dims;
+    return CLG_OK;
+}
+
+static clg_status unsqueeze_infer(op_context *c)
+{
+    const shape *in = &c->inputs[0].dims;
+    axis_list list;
+    bool marks[CLG_MAX_RANK] = {false};
+    CLG_TRY(read_axes(c, &list));
+    if (!list.known) return CLG_OK;
+    if (list.n > (size_t)(CLG_MAX_RANK - in->rank)) {
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the output would have %zu axes, more than the %d supported",
+                        list.n + (size_t)in->rank, CLG_MAX_RANK);
+    }
+    shape dims = {.rank = in->rank + (int)list.n};
+    CLG_TRY(mark_axes(c, &list, dims.rank, marks));
+    for (int i = 0, from = 0; i < dims.rank; i++) dims.dims[i] = marks[i] ? 1 : in->dims[from++];
+    c->outputs[0].dims = dims;
+    return CLG_OK;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static const op_types shape_input[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types dropout_types[] = {
+    {'T', DTYPES_FLOAT}, {'R', DTYPES_FLOAT}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};
+
+static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
+static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
+static const op_attribute ratio_attribute[] = {{"ratio", ATTRIBUTE_FLOAT, false}, {0}};
+static const op_attribute seed_attribute[] = {{"seed", ATTRIBUTE_INT, false}, {0}};
+
+/* Versions from..to, least..most inputs, up to so many outputs. */
+#define ROW(row_name, from, to, least, most, outputs, ...)                                         \
+    {                                                                                              \
+        .name = row_name, .since = from, .until = to, .min_inputs = least, .max_inputs = most,     \
+        .min_outputs = 1, .max_outputs = outputs, __VA_ARGS__                                      \
+    }
+
+const op_row op_rows_view[] = {
+    ROW("Identity", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T",
+        .flags = OP_STRIDED_INPUTS, .infer = identity_infer, .eval = identity_eval,
+        .lower = lower_same_axes),
+    ROW("Reshape", 5, 13, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+        .infer = reshape_infer, .eval = eval_reshaped, .lower = lower_dense),
+    ROW("Reshape", 14, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+        .attributes = allowzero_attribute, .infer = reshape_infer, .eval = eval_reshaped,
+        .lower = lower_dense),
+    ROW("Flatten", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T",
+        .attributes = axis_attribute, .infer = flatten_infer, .eval = eval_reshaped,
+        .lower = lower_dense),
+    ROW("Squeeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T",
+        .attributes = axes_attribute, .flags = OP_STRIDED_INPUTS, .infer = squeeze_infer,
+        .eval = eval_reshaped, .lower = lower_same_axes),
+    ROW("Squeeze", 13, 0, 1, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+        .flags = OP_STRIDED_INPUTS, .infer = squeeze_infer, .eval = eval_reshaped,
+        .lower = lower_same_axes),
+    ROW("Unsqueeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T",
+        .attributes = axes_required, .flags = OP_STRIDED_INPUTS, .infer = unsqueeze_infer,
+        .eval = eval_reshaped, .lower = lower_same_axes),
+    ROW("Unsqueeze", 13, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+        .flags = OP_STRIDED_INPUTS, .infer = unsqueeze_infer, .eval = eval_reshaped,
+        .lower = lower_same_axes),
+    ROW("Dropout", 7, 9, 1, 1, 2, .input_types = "T", .output_types = "TT", .types = dropout_types,
+        .attributes = ratio_attribute, .infer = dropout_infer, .eval = dropout_eval,
+        .lower = dropout_lower),
+    ROW("Dropout", 10, 11, 1, 1, 2, .input_types = "T", .output_types = "TB",
+        .types = dropout_types, .attributes = ratio_attribute, .infer = dropout_infer,
+        .eval = dropout_eval, .lower = dropout_lower),
+    ROW("Dropout", 12, 0, 1, 3, 2, .input_types = "TRB", .output_types = "TB",
+        .types = dropout_types, .attributes = seed_attribute, .infer = dropout_infer,
+        .eval = dropout_eval, .lower = dropout_lower),
+};
+const size_t n_op_rows_view = sizeof op_rows_view / sizeof op_rows_view[0];

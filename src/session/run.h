@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One run of a session, while it lasts: what run.c, run_inputs.c and run_outputs.c share.
+ */
+#ifndef CLG_SESSION_RUN_H
+#define CLG_SESSION_RUN_H
+
+#include "session/session.h"
+
+typedef enum run_mode {
+    RUN_FOR_REAL,
+    RUN_ON_ZEROS /* to make ready: inputs that are not set, or only shaped, are zeros; no outputs */
+} run_mode;
+
+typedef struct run {
+    clg_session *s;
+    run_mode mode;
+    value_fact *facts;     /* one an input */
+    plan *p;               /* a reference */
+    plan_segment *segment; /* the last one reached; a reference, which keeps those before it too */
+    int32_t fault[FAULT_WORDS];
+    tensor **pending; /* host tensors being read into, one an output; NULL: none */
+} run;
+
+/* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads enqueued. */
+clg_status run_find_plan(run *r);
+clg_status run_bind_inputs(run *r);
+
+/* run_outputs.c: memory for the outputs that a segment writes, before it runs; downloads enqueued after the last one;
+ * and, after the wait, the results handed to the session: all of them or none. */
+clg_status run_bind_outputs(run *r, const plan_segment *segment);
+clg_status run_fetch_outputs(run *r);
+clg_status run_publish_outputs(run *r);
+
+/* Bytes of a tensor of known shape. */
+clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_bytes);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inputs of a run: shapes and, where shapes depend on them, contents; then their memory.
+ */
+#include "session/run.h"
+
+#include <string.h>
+
+/* Making ready for a shape that was set after the value. */
+static bool stands_for_shape(const run *r, size_t i)
+{
+    const session_input *in = &r->s->inputs[i];
+    return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
+}
+
+/* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared with free dimensions 1. */
+static clg_status input_dims(const run *r, size_t i, shape *out_dims)
+{
+    const session_input *in = &r->s->inputs[i];
+    const value *port = session_input_port(r->s, i);
+    if (in->carried) {
+        *out_dims = in->carried_dims;
+        return session_check_shape(r->s, i, out_dims);
+    }
+    if (in->filled)
+        *out_dims = in->mapped_dims;
+    else if (stands_for_shape(r, i))
+        *out_dims = in->hint;
+    else if (in->value)
+        *out_dims = in->value->dims;
+    else if (r->mode == RUN_FOR_REAL)
+        return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", port->name);
+    else {
+        *out_dims = port->dims;
+        if (out_dims->rank == RANK_UNKNOWN) out_dims->rank = 0;
+        for (int d = 0; d < out_dims->rank; d++)
+            if (out_dims->dims[d] == DIM_UNKNOWN) out_dims->dims[d] = 1;
+    }
+    return CLG_OK;
+}
+
+static clg_dtype input_dtype(const run *r, size_t i)
+{
+    const session_input *in = &r->s->inputs[i];
+    return in->value ? in->value->dtype : session_input_port(r->s, i)->dtype;
+}
+
+/* Reads the content of an input into zeroed memory of its size. */
+static clg_status read_content(run *r, size_t i, void *to, size_t size_bytes)
+{
+    const session_input *in = &r->s->inputs[i];
+    const frame_memory *m = &r->s->f->inputs[i];
+    if (in->mapped) {
+        memcpy(to, in->mapped, size_bytes);
+        return CLG_OK;
+    }
+    if (in->carried || in->filled)
+        return ocl_queue_read(r->s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, true);
+    return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
+}
+
+/* The content of an input whose content decides shapes. */
+static clg_status know_content(run *r, size_t i)
+{
+    session_input *in = &r->s->inputs[i];
+    tensor *t;
+    CLG_TRY(tensor_create(r->facts[i].dtype, &r->facts[i].dims, &t));
+    clg_status status = t->size_bytes ? read_content(r, i, t->data, t->size_bytes) : CLG_OK;
+    if (status != CLG_OK) {
+        tensor_free(t);
+        return status;
+    }
+    tensor_free(in->content);
+    in->content = t;
+    r->facts[i].known = t;
+    return CLG_OK;
+}
+
+clg_status run_find_plan(run *r)
+{
+    clg_session *s = r->s;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        r->facts[i].dtype = input_dtype(r, i);
+        CLG_TRY(input_dims(r, i, &r->facts[i].dims));
+    }
+    for (size_t tries = 0; tries <= s->n_inputs && !r->p; tries++) {
+        for (size_t i = 0; i < s->n_inputs; i++)
+            if (!r->facts[i].known && exec_needs_content(s->e, i)) CLG_TRY(know_content(r, i));
+        CLG_TRY(exec_plan(s->e, r->facts, &r->p));
+    }
+    return r->p ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "planning asks for contents without end");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Copies a value of another device through the host. */
+static clg_status bind_foreign_context(run *r, size_t i, clg_value *v, size_t size_bytes)
+{
+    clg_value *host;
+    frame_memory *m = &r->s->f->inputs[i];
+    CLG_TRY(value_to_host(v, &host));
+    clg_status status = frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
+    if (status == CLG_OK && size_bytes)
+        status = ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes,
+                                 true);
+    value_free(host);
+    return status;
+}
+
+static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
+{
+    static const uint8_t zero[4] = {0};
+    frame_memory *m = &r->s->f->inputs[i];
+    CLG_TRY(frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    size_t padded = size_bytes / 4 * 4;
+    if (padded) CLG_TRY(ocl_queue_fill(r->s->f->queue, m->buffer, 0, padded, zero, 4));
+    return size_bytes > padded ? ocl_queue_fill(r->s->f->queue, m->buffer, padded,
+                                                size_bytes - padded, zero, 1)
+                               : CLG_OK;
+}
+
+static clg_status unmap(run *r, size_t i)
+{
+    void *data = r->s->inputs[i].mapped;
+    r->s->inputs[i].mapped = NULL;
+    return ocl_queue_unmap(r->s->f->queue, r->s->f->inputs[i].buffer, data);
+}
+
+static clg_status bind_input(run *r, size_t i)
+{
+    clg_session *s = r->s;
+    session_input *in = &s->inputs[i];
+    frame_memory *m = &s->f->inputs[i];
+    size_t size_bytes;
+    if (in->mapped) return unmap(r, i);
+    if (in->carried || in->filled) return CLG_OK;
+    CLG_TRY(run_tensor_bytes(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
+    if (!in->value || stands_for_shape(r, i)) return bind_zeros(r, i, size_bytes);
+    ocl_buffer *b = context_value_buffer(s->e->context, in->value);
+    if (b) {
+        frame_set_foreign(s->f, m, b, in->value->offset_bytes);
+        return CLG_OK;
+    }
+    if (!value_host_data(in->value)) return bind_foreign_context(r, i, in->value, size_bytes);
+    CLG_TRY(frame_reserve(s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    return size_bytes ? ocl_queue_write(s->f->queue, m->buffer, 0, value_host_data(in->value),
+                                        size_bytes, false)
+                      : CLG_OK;
+}
+
+clg_status run_bind_inputs(run *r)
+{
+    for (size_t i = 0; i < r->s->n_inputs; i++) CLG_TRY(bind_input(r, i));
+    return CLG_OK;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outputs of a run: their memory, the way to the host, and what the session shows of them afterwards.
+ */
+#include "session/run.h"
+
+#include <string.h>
+
+static const char *output_name(const clg_session *s, size_t i)
+{
+    return s->e->g->values[s->e->g->outputs[i]].name;
+}
+
+/* The device memory that the caller wants output i in; NULL when there is none. */
+static ocl_buffer *bound_device_memory(const clg_session *s, size_t i)
+{
+    const clg_value *bound = s->outputs[i].bound;
+    return bound ? context_value_buffer(s->e->context, bound) : NULL;
+}
+
+/* ---- before a segment -------------------------------------------------------------------------------- */
+
+static clg_status check_bound(const clg_session *s, size_t i, const plan_port *port)
+{
+    char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
+    const clg_value *bound = s->outputs[i].bound;
+    if (!bound || (bound->dtype == port->dtype && shape_equal(&bound->dims, &port->dims)))
+        return CLG_OK;
+    return error_set(CLG_ERROR_SHAPE, "output '%s' is %s%s; the value bound to it is %s%s",
+                     output_name(s, i), dtype_name(port->dtype), shape_text(&port->dims, want),
+                     dtype_name(bound->dtype), shape_text(&bound->dims, got));
+}
+
+static bool overlap(const clg_value *v, const ocl_buffer *b, const ocl_buffer *other,
+                    size_t other_offset, size_t other_bytes)
+{
+    return ocl_buffer_handle(b) == ocl_buffer_handle(other) &&
+           v->offset_bytes < other_offset + other_bytes &&
+           other_offset < v->offset_bytes + v->size_bytes;
+}
+
+/* Kernels read inputs after they began to write outputs: the two must not share memory. */
+static clg_status check_overlaps(const clg_session *s, size_t i, const ocl_buffer *b)
+{
+    const clg_value *bound = s->outputs[i].bound;
+    const char *with = NULL;
+    for (size_t k = 0; k < s->n_inputs && !with; k++) {
+        const frame_memory *m = &s->f->inputs[k];
+        const clg_value *in = s->inputs[k].value;
+        if (m->foreign && in && overlap(bound, b, m->buffer, m->offset_bytes, in->size_bytes))
+            with = session_input_port(s, k)->name;
+    }
+    for (size_t k = 0; k < i && !with; k++) {
+        const ocl_buffer *other = bound_device_memory(s, k);
+        const clg_value *v = s->outputs[k].bound;
+        if (other && overlap(bound, b, other, v->offset_bytes, v->size_bytes))
+            with = output_name(s, k);
+    }
+    if (!with) return CLG_OK;
+    clg_status status =
+        error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is bound to memory that '%s' lies in",
+                  output_name(s, i), with);
+    error_hint("state that one run hands to the next is linked: clg_session_link");
+    return status;
+}
+
+clg_status run_bind_outputs(run *r, const plan_segment *segment)
+{
+    clg_session *s = r->s;
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        const clg_value *bound = r->mode == RUN_FOR_REAL ? s->outputs[i].bound : NULL;
+        size_t size_bytes = segment->output_bytes[i];
+        if (bound && segment->last) CLG_TRY(check_bound(s, i, &segment->outputs[i]));
+        if (size_bytes == PLAN_NO_OUTPUT) continue;
+        if (bound && bound->size_bytes != size_bytes)
+            return error_set(CLG_ERROR_SHAPE,
+                             "output '%s' has %zu bytes; the value bound to it has %zu",
+                             output_name(s, i), size_bytes, bound->size_bytes);
+        ocl_buffer *b = bound ? bound_device_memory(s, i) : NULL;
+        if (b) {
+            CLG_TRY(check_overlaps(s, i, b));
+            frame_set_foreign(s->f, &s->f->outputs[i], b, bound->offset_bytes);
+        } else {
+            CLG_TRY(frame_reserve(s->f, &s->f->outputs[i], size_bytes, OCL_BUFFER_HOST_VISIBLE));
+        }
+    }
+    return CLG_OK;
+}
+
+/* ---- after the last segment -------------------------------------------------------------------------- */
+
+/* A host tensor for output i: the last one again when nobody else holds it. */
+static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, tensor **out_tensor)
+{
+    session_output *out = &s->outputs[i];
+    if (out->host && value_is_unshared(out->host) && out->host->dtype == port->dtype &&
+        shape_equal(&out->host->host->dims, &port->dims)) {
+        *out_tensor = tensor_retain(out->host->host);
+        return CLG_OK;
+    }
+    value_free(out->host);
+    out->host = NULL;
+    return tensor_create(port->dtype, &port->dims, out_tensor);
+}
+
+/* Content that never was on the device goes there: for the caller's memory, or for the input it is linked to. */
+static clg_status upload_known(run *r, size_t i, const tensor *known)
+{
+    const clg_session *s = r->s;
+    const clg_value *bound = s->outputs[i].bound;
+    frame_memory *m = &s->f->outputs[i];
+    if (bound)
+        return ocl_queue_write(s->f->queue, bound_device_memory(s, i), bound->offset_bytes,
+                               known->data, known->size_bytes, false);
+    CLG_TRY(frame_reserve(s->f, m, known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    return ocl_queue_write(s->f->queue, m->buffer, m->offset_bytes, known->data, known->size_bytes,
+                           false);
+}
+
+/* Known contents go where the caller wants them; the rest is read from the device. */
+static clg_status fetch_output(run *r, size_t i)
+{
+    clg_session *s = r->s;
+    session_output *out = &s->outputs[i];
+    const plan_port *port = &r->segment->outputs[i];
+    const frame_memory *m = &s->f->outputs[i];
+    bool stays = out->link != SIZE_MAX || bound_device_memory(s, i);
+    size_t size_bytes;
+    CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
+    if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
+    if (size_bytes == 0) return CLG_OK;
+    void *to = out->bound ? value_host_data(out->bound) : NULL;
+    if (!to) {
+        CLG_TRY(host_tensor(s, i, port, &r->pending[i]));
+        to = r->pending[i]->data;
+    }
+    if (port->known) {
+        memcpy(to, port->known->data, size_bytes);
+        return CLG_OK;
+    }
+    return ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, false);
+}
+
+clg_status run_fetch_outputs(run *r)
+{
+    for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(fetch_output(r, i));
+    return CLG_OK;
+}
+
+/* ---- after the wait ---------------------------------------------------------------------------------- */
+
+/* The value around what was read; all that can fail. */
+static clg_status make_host_value(run *r, size_t i)
+{
+    session_output *out = &r->s->outputs[i];
+    tensor *t = r->pending[i];
+    if (out->host && t && out->host->host == t) return CLG_OK;
+    value_free(out->host);
+    out->host = NULL;
+    return t ? value_create_host(t, &out->host) : CLG_OK;
+}
+
+static void publish_output(run *r, size_t i)
+{
+    clg_session *s = r->s;
+    session_output *out = &s->outputs[i];
+    const plan_port *port = &r->segment->outputs[i];
+    out->dtype = port->dtype;
+    out->dims = port->dims;
+    tensor_free(out->known);
+    out->known = tensor_retain((tensor *)port->known);
+    out->valid = true;
+    if (out->link == SIZE_MAX) return;
+    session_input *in = &s->inputs[out->link];
+    frame_swap(s->f, &s->f->outputs[i], &s->f->inputs[out->link]);
+    in->carried = true;
+    in->filled = false;
+    in->carried_dims = port->dims;
+    value_free(in->value);
+    in->value = NULL;
+}
+
+clg_status run_publish_outputs(run *r)
+{
+    for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(make_host_value(r, i));
+    for (size_t i = 0; i < r->s->n_outputs; i++) publish_output(r, i);
+    return CLG_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One node with what is known of its inputs, for tests of operators' rows without a device.
+ *
+ *     op_case k;
+ *     op_case_start(&k, "Flatten", 13, 1, 1);
+ *     assert_ok(node_set_int(k.g, 0, "axis", 0));
+ *     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 3, 4));
+ *     assert_ok(op_case_infer(&k));
+ *     op_case_expect_dims(&k, LIST(1, 24));
+ *     op_case_end(&k);
+ */
+#ifndef CLG_TESTS_OP_CASE_H
+#define CLG_TESTS_OP_CASE_H
+
+#include "support/unit.h"
+
+#include "ops/op.h"
+
+#define OP_CASE_INPUTS 8
+#define OP_CASE_OUTPUTS 4
+
+typedef struct op_case {
+    graph *g; /* its node 0 is the case */
+    node *n;
+    value_fact inputs[OP_CASE_INPUTS], outputs[OP_CASE_OUTPUTS];
+    uint32_t needs;
+    lower_operand lowered[OP_CASE_OUTPUTS]; /* of the last op_case_lower */
+} op_case;
+
+/* A count and as many numbers. U: a dimension that is not known. */
+#define LIST(...)                                                                                  \
+    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
+        &((int64_t[]){0, __VA_ARGS__})[1]
+#define U DIM_UNKNOWN
+
+/* A node named "n" of the default domain. */
+void op_case_start(op_case *k, const char *op_type, int64_t version, size_t n_inputs,
+                   size_t n_outputs);
+void op_case_end(op_case *k);
+/* Input i as a tensor of unknown content. */
+void op_case_dims(op_case *k, size_t i, clg_dtype dtype, int rank, const int64_t *dims);
+/* Input i as a list of known numbers. */
+void op_case_content(op_case *k, size_t i, clg_dtype dtype, int n, const int64_t *numbers);
+/* ops_resolve and ops_infer_node. */
+clg_status op_case_infer(op_case *k);
+/* What came out for output 0; they fail the test where it is something else. */
+void op_case_expect_dims(const op_case *k, int rank, const int64_t *dims);
+void op_case_expect_content(const op_case *k, int n, const int64_t *numbers);
+
+lower_operand op_case_operand(const value_fact *f); /* dense */
+/* Lowers for simt, with the outputs that were inferred. */
+void op_case_lower(op_case *k, const lower_operand *inputs, arena *memory, lower_context *out);
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool bench: latency and throughput, for batches, for devices, and of two devices in turn.
+ */
+#include "cltool.h"
+
+#include "compare.h"
+#include "measure.h"
+#include "output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* One device with one batch. */
+typedef struct bench_result {
+    char *device, *selector;
+    size_t batch, runs;
+    double load_ms, first_run_ms;
+    time_stats latency, device_time;
+    bool has_device_time;
+    double elapsed_ms, throughput, flops;
+    uint64_t peak_rss_bytes, device_bytes, steps;
+    uint64_t digest;
+} bench_result;
+
+typedef struct comparison_result {
+    bool is_done;
+    char *device;
+    time_stats latency;
+    double speedup, max_abs, max_rel;
+    bool holds;
+    char text[640];
+} comparison_result;
+
+typedef struct bench {
+    const options *o;
+    engine e;              /* the model; the device of the moment */
+    input_set inputs;
+    size_t *batches, n_batches;
+    device_choice choice;
+    bench_result *results;
+    size_t n_results;
+    comparison_result compared;
+} bench;
+
+static uint64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* ---- one result ------------------------------------------------------------------------------- */
+
+static int count_flops(const bench *b, const input_set *inputs, double *out_flops)
+{
+    clg_shape_override *shapes = inputs_shapes(inputs);
+    clg_status status = clg_model_flops(b->e.model, shapes, inputs->n, out_flops);
+    free(shapes);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+}
+
+static uint64_t n_launched(const clg_context *context)
+{
+    clg_counters counters = {.struct_size = sizeof counters};
+    return clg_context_counters(context, &counters) == CLG_OK ? counters.kernels_launched + counters.blas_calls : 0;
+}
+
+/* The first run, the digest of what it gives, the steps of a second. */
+static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
+{
+    clg_value **outputs;
+    int code = measure_once(b->e.session, inputs, b->e.model, &r->first_run_ms);
+    if (code == CODE_DONE) code = outputs_fetch(b->e.session, b->e.model, &outputs);
+    if (code != CODE_DONE) return code;
+    r->digest = outputs_digest(outputs, b->e.model).state;
+    outputs_free(outputs, b->e.model);
+    uint64_t before = n_launched(b->e.context);
+    code = measure_once(b->e.session, inputs, b->e.model, NULL);
+    r->steps = n_launched(b->e.context) - before;
+    return code;
+}
+
+/* Time on the device alone, in a context of its own that keeps time stamps. */
+static int measure_device_time(const bench *b, const clg_device_info *device, const input_set *inputs, bench_result *r)
+{
+    clg_context *context = NULL;
+    clg_session *session = NULL;
+    times sums = {0};
+    int code = engine_open_context(b->o, device, true, &context);
+    if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
+    for (size_t i = 0; i < 6 && code == CODE_DONE; i++) {
+        clg_step_profile *steps;
+        size_t n;
+        double sum_us = 0;
+        code = measure_once(session, inputs, b->e.model, NULL);
+        if (code != CODE_DONE) break;
+        clg_status status = clg_session_profile(session, &steps, &n);
+        if (status != CLG_OK) {
+            code = fail_status(status, STAGE_WORK, NULL);
+            break;
+        }
+        for (size_t k = 0; k < n; k++) sum_us += steps[k].duration_us;
+        clg_session_profile_free(steps, n);
+        if (i > 0) times_add(&sums, sum_us / 1e3);
+    }
+    r->device_time = times_stats(&sums);
+    r->has_device_time = sums.n > 0;
+    times_free(&sums);
+    clg_session_free(session);
+    clg_context_free(context);
+    return code;
+}
+
+static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
+{
+    input_set inputs;
+    variations varied = {0};
+    times measured = {0};
+    bench_result r = {.device = must_copy(device->id), .selector = must_copy(device->selector), .batch = batch,
+                      .load_ms = b->e.load_ms};
+    load how = {.warmup = b->o->has_warmup ? b->o->warmup : 3, .runs = b->o->runs,
+                .concurrency = b->o->concurrency > 0 ? b->o->concurrency : 1};
+    int code = inputs_with_batch(&b->inputs, batch, &inputs);
+    if (code == CODE_DONE) code = variations_make(&inputs, &varied);
+    if (code == CODE_DONE) code = count_flops(b, &inputs, &r.flops);
+    if (code == CODE_DONE) code = first_runs(b, &inputs, &r);
+    if (code == CODE_DONE) code = measure_load(b->e.session, &varied, b->e.model, &how, &measured, &r.elapsed_ms);
+    if (code == CODE_DONE) {
+        clg_counters counters = {.struct_size = sizeof counters};
+        if (clg_context_counters(b->e.context, &counters) == CLG_OK) r.device_bytes = counters.device_bytes_peak;
+        r.runs = measured.n;
+        r.latency = times_stats(&measured);
+        r.throughput = how.concurrency > 1 ? (double)(batch * r.runs) * 1e3 / r.elapsed_ms
+                                           : (double)batch * 1e3 / r.latency.median;
+        r.peak_rss_bytes = peak_rss_bytes();
+        code = measure_device_time(b, device, &inputs, &r);
+    }
+    b->results = must_resize(b->results, b->n_results + 1, sizeof *b->results);
+    b->results[b->n_results++] = r;
+    times_free(&measured);
+    variations_free(&varied);
+    inputs_free(&inputs);
+    return code;
+}
+
+static int measure_device(bench *b, const clg_device_info *device, double model_ms)
+{
+    int code = engine_open_device(b->o, device, false, &b->e.context);
+    double start = now_ms();
+    if (code == CODE_DONE) code = engine_create_session(b->o, b->e.context, b->e.model, &b->e.session);
+    b->e.load_ms = model_ms + now_ms() - start;
+    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++) code = measure_batch(b, device, b->batches[i]);
+    return code;
+}
+
+static void close_device(bench *b)
+{
+    clg_session_free(b->e.session);
+    clg_context_free(b->e.context);
+    b->e.session = NULL;
+    b->e.context = NULL;
+}
+
+/* ---- two devices in turn ---------------------------------------------------------------------- */
+
+static int compare_outputs(const bench *b, clg_session *other, comparison_result *c)
+{
+    clg_value **want = NULL, **got = NULL;
+    int code = outputs_fetch(b->e.session, b->e.model, &want);
+    if (code == CODE_DONE) code = outputs_fetch(other, b->e.model, &got);
+    c->holds = true;
+    for (size_t i = 0; i < clg_model_n_outputs(b->e.model) && code == CODE_DONE; i++) {
+        value_stats s = stats_of(want[i]);
+        double largest = isnan(s.mean) ? 0 : fmax(fabs(s.min), fabs(s.max));
+        comparison each = compare_values(got[i], want[i], b->o->rtol, options_atol(b->o, 1e-4 * largest));
+        c->max_abs = fmax(c->max_abs, each.max_abs);
+        c->max_rel = fmax(c->max_rel, each.max_rel);
+        if (c->holds && !each.holds) {
+            (void)snprintf(c->text, sizeof c->text, "output '%s': %.400s", printable(clg_model_output(b->e.model, i)->name),
+                           each.text);
+        }
+        c->holds &= each.holds;
+    }
+    outputs_free(want, b->e.model);
+    outputs_free(got, b->e.model);
+    return code;
+}
+
+/* A B A B ..., and at the end both with the inputs as given. */
+static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine, times *theirs)
+{
+    size_t warmup = b->o->has_warmup ? b->o->warmup : 3;
+    double start = now_ms(), ms;
+    int code = CODE_DONE;
+    for (size_t i = 0; code == CODE_DONE; i++) {
+        bool measured = i >= warmup;
+        if (i == warmup) start = now_ms();
+        size_t n = measured ? i - warmup : 0;
+        if (measured && (b->o->runs > 0 ? n >= b->o->runs : n >= 10 && now_ms() - start > 4000)) break;
+        const input_set *inputs = &varied->sets[i % N_VARIATIONS];
+        code = measure_once(b->e.session, inputs, b->e.model, &ms);
+        if (code == CODE_DONE && measured) times_add(mine, ms);
+        if (code == CODE_DONE) code = measure_once(other, inputs, b->e.model, &ms);
+        if (code == CODE_DONE && measured) times_add(theirs, ms);
+    }
+    if (code == CODE_DONE) code = measure_once(b->e.session, &varied->sets[0], b->e.model, NULL);
+    if (code == CODE_DONE) code = measure_once(other, &varied->sets[0], b->e.model, NULL);
+    return code;
+}
+
+static int compare_devices(bench *b, const clg_device_info *device)
+{
+    clg_context *context = NULL;
+    clg_session *session = NULL;
+    input_set inputs = {0};
+    variations varied = {0};
+    times mine = {0}, theirs = {0};
+    comparison_result *c = &b->compared;
+    c->device = must_copy(device->id);
+    int code = engine_open_device(b->o, device, false, &context);
+    if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
+    if (code == CODE_DONE) code = inputs_with_batch(&b->inputs, b->batches[0], &inputs);
+    if (code == CODE_DONE) code = variations_make(&inputs, &varied);
+    if (code == CODE_DONE) code = run_in_turn(b, session, &varied, &mine, &theirs);
+    if (code == CODE_DONE) code = compare_outputs(b, session, c);
+    if (code == CODE_DONE) {
+        b->results[0].latency = times_stats(&mine);
+        b->results[0].runs = mine.n;
+        b->results[0].throughput = (double)b->results[0].batch * 1e3 / b->results[0].latency.median;
+        c->latency = times_stats(&theirs);
+        c->speedup = b->results[0].latency.median / c->latency.median;
+        c->is_done = true;
+    }
+    times_free(&mine);
+    times_free(&theirs);
+    variations_free(&varied);
+    inputs_free(&inputs);
+    clg_session_free(session);
+    clg_context_free(context);
+    return code;
+}
+
+/* "SELECTOR[@PRECISION]" to a device. */
+static int compare(bench *b)
+{
+    char *selector = must_copy(b->o->compare), *at = strrchr(selector, '@');
+    device_choice choice;
+    int code = CODE_DONE;
+    if (at) {
+        *at = '\0';
+        options other = *b->o;
+        other.precision = at + 1;
+        code = engine_check(&other);
+    }
+    if (code == CODE_DONE) code = devices_choose(b->o, selector[0] ? selector : NULL, &choice);
+    free(selector);
+    if (code != CODE_DONE) return code;
+    code = compare_devices(b, &choice.devices[choice.chosen[0]]);
+    devices_free(&choice);
+    return code;
+}
+
+/* ---- the verdict ------------------------------------------------------------------------------ */
+
+static const bench_result *result_of(const bench *b, size_t device, size_t batch)
+{
+    return &b->results[device * b->n_batches + batch];
+}
+
+static size_t fastest(const bench *b, size_t n_devices, size_t batch)
+{
+    size_t best = 0;
+    for (size_t d = 1; d < n_devices; d++) {
+        if (result_of(b, d, batch)->throughput > result_of(b, best, batch)->throughput) best = d;
+    }
+    return best;
+}
+
+/* A sentence; free(). */
+static char *verdict(const bench *b)
+{
+    size_t n_devices = b->n_results / b->n_batches, best_batch = 0;
+    if (n_devices == 1) {
+        for (size_t i = 1; i < b->n_batches; i++) {
+            if (result_of(b, 0, i)->throughput > result_of(b, 0, best_batch)->throughput) best_batch = i;
+        }
+        return must_printf("throughput is largest with batch %zu: %.4g a second", b->batches[best_batch],
+                           result_of(b, 0, best_batch)->throughput);
+    }
+    size_t first = fastest(b, n_devices, 0), change = 0;
+    while (change < b->n_batches && fastest(b, n_devices, change) == first) change++;
+    if (change == b->n_batches) {
+        return must_printf("device %s is the fastest%s", result_of(b, first, 0)->selector,
+                           b->n_batches > 1 ? " with every batch" : "");
+    }
+    return must_printf("device %s is faster from batch %zu", result_of(b, fastest(b, n_devices, change), 0)->selector,
+                       b->batches[change]);
+}
+
+/* ---- printing --------------------------------------------------------------------------------- */
+
+static json_t *latency_json(const time_stats *t)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "min", t->min, "median", t->median, "p90", t->p90, "p99", t->p99, "mean",
+                     t->mean);
+}
+
+static json_t *result_json(const bench *b, const bench_result *r)
+{
+    char hex[24];
+    (void)snprintf(hex, sizeof hex, "%016llx", (unsigned long long)r->digest);
+    json_t *device_ms = json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
+    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:s}", "model",
+                     output_json_text(b->e.model_path), "device", output_json_text(r->device), "precision", "fp32", "batch",
+                     (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms, "first_run_ms",
+                     r->first_run_ms, "latency_ms", latency_json(&r->latency), "device_ms", device_ms, "throughput_per_s",
+                     r->throughput, "flops", r->flops, "gflops_per_s", r->flops / (r->latency.median * 1e6),
+                     "peak_rss_bytes", (json_int_t)r->peak_rss_bytes, "device_bytes", (json_int_t)r->device_bytes, "steps",
+                     (json_int_t)r->steps, "outputs_digest", hex);
+}
+
+static json_t *comparison_json(const comparison_result *c)
+{
+    return json_pack("{s:o, s:s, s:o, s:f, s:o, s:o, s:b}", "device", output_json_text(c->device), "precision", "fp32",
+                     "latency_ms", latency_json(&c->latency), "speedup", c->speedup, "max_abs_diff",
+                     output_json_real(c->max_abs), "max_rel_diff", output_json_real(c->max_rel), "holds", c->holds);
+}
+
+static int print_json(const bench *b)
+{
+    json_t *json = result_json(b, &b->results[0]);
+    if (b->n_results > 1 || b->o->each) {
+        char *text = verdict(b);
+        json_t *list = json_array();
+        for (size_t i = 0; i < b->n_results; i++) (void)json_array_append_new(list, result_json(b, &b->results[i]));
+        json_decref(json);
+        json = json_pack("{s:o, s:s}", "results", list, "verdict", text);
+        free(text);
+    }
+    if (b->compared.is_done) (void)json_object_set_new(json, "compare", comparison_json(&b->compared));
+    return output_json(json);
+}
+
+static void print_one(const bench *b, const bench_result *r)
+{
+    const time_stats *t = &r->latency;
+    (void)printf("%s, device %s, fp32, batch %zu, %zu runs\n", b->e.model_path, r->selector, r->batch, r->runs);
+    (void)printf("  latency     median %.4g ms (min %.4g, mean %.4g, p90 %.4g, p99 %.4g)\n", t->median, t->min, t->mean, t->p90,
+                 t->p99);
+    (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median, r->device_time.min,
+                 (unsigned long long)r->steps);
+    (void)printf("  throughput  %.4g a second, %.3g GFLOP/s at %sFLOP a run\n", r->throughput,
+                 r->flops / (t->median * 1e6), count_text(r->flops));
+    (void)printf("  start       load %.4g ms, first run %.4g ms\n", r->load_ms, r->first_run_ms);
+    (void)printf("  memory      %s on the device, %s of the process at most\n", bytes_text((double)r->device_bytes),
+                 bytes_text((double)r->peak_rss_bytes));
+    (void)printf("  outputs     digest %016llx\n", (unsigned long long)r->digest);
+}
+
+static void print_many(const bench *b)
+{
+    static const char *const headers[] = {"device", ">batch", ">runs", ">median ms", ">p90 ms", ">on device ms",
+                                          ">a second", ">GFLOP/s", ">first run ms"};
+    char *text = verdict(b);
+    table t;
+    table_begin(&t, 9, headers);
+    for (size_t i = 0; i < b->n_results; i++) {
+        const bench_result *r = &b->results[i];
+        table_cell(&t, MARK_NONE, "%s", r->selector);
+        table_cell(&t, MARK_NONE, "%zu", r->batch);
+        table_cell(&t, MARK_NONE, "%zu", r->runs);
+        table_cell(&t, MARK_NONE, "%.4g", r->latency.median);
+        table_cell(&t, MARK_NONE, "%.4g", r->latency.p90);
+        table_cell(&t, MARK_NONE, "%.4g", r->device_time.median);
+        table_cell(&t, MARK_NONE, "%.4g", r->throughput);
+        table_cell(&t, MARK_NONE, "%.3g", r->flops / (r->latency.median * 1e6));
+        table_cell(&t, MARK_NONE, "%.4g", r->first_run_ms);
+    }
+    table_print(&t, stdout, 0);
+    (void)printf("%s\n", text);
+    free(text);
+}
+
+static void print_text(const bench *b)
+{
+    if (b->n_results > 1 || b->o->each) {
+        print_many(b);
+    } else {
+        print_one(b, &b->results[0]);
+    }
+    const comparison_result *c = &b->compared;
+    if (!c->is_done) return;
+    (void)printf("compared with %s: median %.4g ms there, %.3g times as fast; largest difference %.3g, relative %.3g: ",
+                 printable(c->device), c->latency.median, c->speedup, c->max_abs, c->max_rel);
+    output_mark(stdout, c->holds ? MARK_GOOD : MARK_BAD, c->holds ? "the same" : "NOT the same");
+    (void)printf("%s%s\n", c->holds ? "" : ", ", c->holds ? "" : c->text);
+}
+
+/* ---- the command ------------------------------------------------------------------------------ */
+
+static int prepare(bench *b)
+{
+    const options *o = b->o;
+    if (o->compare && (o->each || (o->batch && strchr(o->batch, ',')))) {
+        return fail_usage("--compare takes one device and one batch at a time");
+    }
+    int code = engine_load(o, o->arguments[0], &b->e);
+    if (code == CODE_DONE) code = inputs_gather(o, b->e.model, INPUTS_FILL, &b->inputs);
+    if (code == CODE_DONE && o->batch) code = option_sizes("--batch", o->batch, &b->batches, &b->n_batches);
+    if (code == CODE_DONE && !o->batch) {
+        b->batches = must_alloc(1, sizeof *b->batches);
+        b->batches[0] = inputs_batch(&b->inputs);
+        b->n_batches = 1;
+    }
+    if (code == CODE_DONE) code = devices_choose(o, o->each && !o->device ? "all" : NULL, &b->choice);
+    if (code == CODE_DONE && b->choice.n_chosen > 1 && !o->each) {
+        output_note("one device serves: the first of the %zu that are selected (--each takes all, one by one)",
+                    b->choice.n_chosen);
+    }
+    return code;
+}
+
+static int run_all(bench *b)
+{
+    double model_ms = b->e.load_ms;
+    size_t n = b->o->each ? b->choice.n_chosen : 1;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) {
+        close_device(b);
+        code = measure_device(b, &b->choice.devices[b->choice.chosen[i]], model_ms);
+    }
+    if (code == CODE_DONE && b->o->compare) code = compare(b);
+    return code;
+}
+
+static void release(bench *b)
+{
+    for (size_t i = 0; i < b->n_results; i++) {
+        free(b->results[i].device);
+        free(b->results[i].selector);
+    }
+    free(b->results);
+    free(b->compared.device);
+    free(b->batches);
+    devices_free(&b->choice);
+    inputs_free(&b->inputs);
+    engine_close(&b->e);
+}
+
+int cmd_bench(const options *o)
+{
+    bench b = {.o = o};
+    int code = prepare(&b);
+    if (code == CODE_DONE) code = run_all(&b);
+    if (code == CODE_DONE && o->json) {
+        code = print_json(&b);
+    } else if (code == CODE_DONE) {
+        print_text(&b);
+    }
+    if (code == CODE_DONE && b.compared.is_done && !b.compared.holds) code = CODE_WORK;
+    release(&b);
+    return code;
+}
