@@ -7,7 +7,7 @@
 //   P_VEC, P_INDEX, P_FP64  see common/elements.clh
 //   P_MAP        0 x   1 |x|   2 x * x   3 exp(x - shift[kept])   4 |x| to the power `parameter`
 //   P_COMBINE    0 sum   1 product   2 maximum   3 minimum (a NaN wins both)
-//   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]   5 to the power `parameter`
+//   P_FINISH     0 none   1 / count   2 square root   3 log   4 log + shift[kept]   5 to the power 1 / `parameter`
 //   P_KEPT       kept dimensions around the last one, 0..8
 //   P_RED        reduced dimensions: rows: around the last one, 0..8; columns: all, 0..8
 //   P_GROUP      rows: work-items for one result: 1, or 32 or 128 that meet in local memory (P_VEC 1)
@@ -233,7 +233,7 @@ static inline acc finish(const acc a, const long count, const float parameter, c
 #elif P_FINISH == 4
     return log(a) + shift_by;
 #elif P_FINISH == 5
-    return pow(a, (acc)parameter);
+    return pow(a, (acc)1 / (acc)parameter);
 #else
     return a;
 #endif

@@ -58,9 +58,10 @@ static const char *const library_names[] = {
 
 static void load(void)
 {
+    char why_later[DYNLIB_WHY_BYTES];
     void *library = NULL;
     for (size_t i = 0; i < sizeof library_names / sizeof *library_names && !library; i++)
-        library = dynlib_open(library_names[i], why_not);
+        library = dynlib_open(library_names[i], i == 0 ? why_not : why_later);
     if (!library) return;
     if (dynlib_function(library, "CLBlastSgemm", &blas.sgemm, sizeof blas.sgemm) &&
         dynlib_function(library, "CLBlastSgemmStridedBatched", &blas.sgemm_strided_batched,

@@ -235,22 +235,14 @@ void diagnose_pocl_cache(text *report)
                             "temporary folder\n");
         return;
     }
-    /* The nearest folder that exists is the one that must be writable. */
-    char *existing = memory_strdup(folder);
-    while (existing && !file_exists(existing)) {
-        char *parent = NULL;
-        if (file_folder(existing, &parent) != CLG_OK || strcmp(parent, existing) == 0) {
-            memory_free(parent);
-            break;
-        }
-        memory_free(existing);
-        existing = parent;
-    }
-    const bool writable = existing && access(existing, W_OK) == 0;
-    text_printf(report, "  '%s': %s\n", folder,
-                writable ? "can be written"
-                         : "CANNOT BE WRITTEN: PoCL then shows no device; set POCL_CACHE_DIR to a "
-                           "folder that can");
-    memory_free(existing);
+    const char *verdict = "can be written";
+    if (!file_exists(folder))
+        verdict = "is not there; PoCL makes it when it starts: if PoCL is installed, it COULD NOT "
+                  "and shows no device. "
+                  "Set POCL_CACHE_DIR to a folder that can be written";
+    else if (access(folder, W_OK) != 0)
+        verdict =
+            "CANNOT BE WRITTEN: PoCL then shows no device; set POCL_CACHE_DIR to a folder that can";
+    text_printf(report, "  '%s' %s\n", folder, verdict);
     memory_free(folder);
 }

@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "ocl/ocl.h"
 
+#include <string.h>
+
 #define MAX_PLATFORMS 64
 #define MAX_DEVICES 256 /* of one platform */
 
@@ -35,6 +37,20 @@ static clg_status list_platforms(cl_platform_id *platforms, cl_uint *out_n)
     return status;
 }
 
+static void tell_of_failure(cl_platform_id platform, int platform_index, cl_int code)
+{
+    char name[64] = "";
+    if (cl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) != CL_SUCCESS)
+        name[0] = '\0';
+    if (code != CL_DEVICE_NOT_FOUND)
+        log_write(CLG_LOG_WARNING, "OpenCL platform %d is passed by: clGetDeviceIDs gave %s (%d)",
+                  platform_index, cl_error_name(code), (int)code);
+    else if (strncmp(name, "Portable Computing Language", 27) == 0)
+        log_write(CLG_LOG_WARNING,
+                  "PoCL shows no device: most often its cache folder cannot be written "
+                  "(POCL_CACHE_DIR, else ~/.cache/pocl)");
+}
+
 /* Grows the machine by the devices of one platform. */
 static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id platform,
                                int platform_index)
@@ -42,10 +58,10 @@ static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id pl
     cl_device_id devices[MAX_DEVICES];
     cl_uint n = 0;
     cl_int code = cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &n);
-    if (code != CL_SUCCESS && code != CL_DEVICE_NOT_FOUND)
-        log_write(CLG_LOG_WARNING, "OpenCL platform %d is passed by: clGetDeviceIDs gave %s (%d)",
-                  platform_index, cl_error_name(code), (int)code);
-    if (code != CL_SUCCESS) return CLG_OK;
+    if (code != CL_SUCCESS) {
+        tell_of_failure(platform, platform_index, code);
+        return CLG_OK;
+    }
     if (n > MAX_DEVICES) n = MAX_DEVICES;
     CLG_TRY(MEMORY_RESERVE(m->records, capacities[0], m->n + n));
     CLG_TRY(MEMORY_RESERVE(m->devices, capacities[1], m->n + n));

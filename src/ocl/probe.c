@@ -78,7 +78,7 @@ static float expected_of(proof which, int i)
     }
     case PROOF_SUBGROUPS: return 3.0f;
     case PROOF_DOT:
-    case PROOF_DOT_PTX: /* (i, -1, 2, 3) . (1, i, -3, 4) + x */ return (float)(i - i - 6 + 12 + i);
+    case PROOF_DOT_PTX: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
     default: return (float)i;
     }
 }

@@ -80,14 +80,19 @@ void frame_free(frame *f)
 
 static void touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
 
-clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
+void frame_drop(frame *f, frame_memory *m)
 {
-    if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
     ocl_buffer_free(m->buffer);
     m->buffer = NULL;
     m->foreign = false;
     m->offset_bytes = 0;
     touch(f, m);
+}
+
+clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
+{
+    if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
+    frame_drop(f, m);
     return ocl_buffer_create(f->e->context->ocl, size_bytes, flags, &m->buffer);
 }
 

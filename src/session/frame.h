@@ -59,6 +59,8 @@ void frame_free(frame *f);
 
 /* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there when it fits. */
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);
+/* Lets the memory go; there is none then. */
+void frame_drop(frame *f, frame_memory *m);
 /* Puts foreign memory there; takes a reference. */
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes);
 /* Exchanges the memories of an output and an input: the output of this run is the input of the next. */

@@ -119,20 +119,13 @@ static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
                                : CLG_OK;
 }
 
-static clg_status unmap(run *r, size_t i)
-{
-    void *data = r->s->inputs[i].mapped;
-    r->s->inputs[i].mapped = NULL;
-    return ocl_queue_unmap(r->s->f->queue, r->s->f->inputs[i].buffer, data);
-}
-
 static clg_status bind_input(run *r, size_t i)
 {
     clg_session *s = r->s;
     session_input *in = &s->inputs[i];
     frame_memory *m = &s->f->inputs[i];
     size_t size_bytes;
-    if (in->mapped) return unmap(r, i);
+    if (in->mapped) return session_unmap(s, i);
     if (in->carried || in->filled) return CLG_OK;
     CLG_TRY(run_tensor_bytes(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
     if (!in->value || stands_for_shape(r, i)) return bind_zeros(r, i, size_bytes);

@@ -31,29 +31,39 @@ static clg_status check_bound(const clg_session *s, size_t i, const plan_port *p
                      dtype_name(bound->dtype), shape_text(&bound->dims, got));
 }
 
-static bool overlap(const clg_value *v, const ocl_buffer *b, const ocl_buffer *other,
-                    size_t other_offset, size_t other_bytes)
+static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const ocl_buffer *b,
+                    size_t b_offset, size_t b_bytes)
 {
-    return ocl_buffer_handle(b) == ocl_buffer_handle(other) &&
-           v->offset_bytes < other_offset + other_bytes &&
-           other_offset < v->offset_bytes + v->size_bytes;
+    return ocl_buffer_handle(a) == ocl_buffer_handle(b) && a_offset < b_offset + b_bytes &&
+           b_offset < a_offset + a_bytes;
+}
+
+/* An input of this run that lies in this memory, or SIZE_MAX. */
+static size_t input_within(const run *r, const ocl_buffer *b, size_t offset_bytes,
+                           size_t size_bytes)
+{
+    for (size_t k = 0; k < r->s->n_inputs; k++) {
+        const frame_memory *m = &r->s->f->inputs[k];
+        size_t bytes;
+        if (m->buffer && run_tensor_bytes(r->facts[k].dtype, &r->facts[k].dims, &bytes) == CLG_OK &&
+            overlap(b, offset_bytes, size_bytes, m->buffer, m->offset_bytes, bytes))
+            return k;
+    }
+    return SIZE_MAX;
 }
 
 /* Kernels read inputs after they began to write outputs: the two must not share memory. */
-static clg_status check_overlaps(const clg_session *s, size_t i, const ocl_buffer *b)
+static clg_status check_overlaps(const run *r, size_t i, const ocl_buffer *b)
 {
+    const clg_session *s = r->s;
     const clg_value *bound = s->outputs[i].bound;
-    const char *with = NULL;
-    for (size_t k = 0; k < s->n_inputs && !with; k++) {
-        const frame_memory *m = &s->f->inputs[k];
-        const clg_value *in = s->inputs[k].value;
-        if (m->foreign && in && overlap(bound, b, m->buffer, m->offset_bytes, in->size_bytes))
-            with = session_input_port(s, k)->name;
-    }
+    size_t input = input_within(r, b, bound->offset_bytes, bound->size_bytes);
+    const char *with = input == SIZE_MAX ? NULL : session_input_port(s, input)->name;
     for (size_t k = 0; k < i && !with; k++) {
         const ocl_buffer *other = bound_device_memory(s, k);
         const clg_value *v = s->outputs[k].bound;
-        if (other && overlap(bound, b, other, v->offset_bytes, v->size_bytes))
+        if (other && overlap(b, bound->offset_bytes, bound->size_bytes, other, v->offset_bytes,
+                             v->size_bytes))
             with = output_name(s, k);
     }
     if (!with) return CLG_OK;
@@ -62,6 +72,17 @@ static clg_status check_overlaps(const clg_session *s, size_t i, const ocl_buffe
                   output_name(s, i), with);
     error_hint("state that one run hands to the next is linked: clg_session_link");
     return status;
+}
+
+/* Memory of the frame's own; other than before, where that was given to this run as an input. */
+static clg_status reserve_output(run *r, size_t i, size_t size_bytes)
+{
+    frame *f = r->s->f;
+    frame_memory *m = &f->outputs[i];
+    if (m->buffer && !m->foreign &&
+        input_within(r, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
+        frame_drop(f, m);
+    return frame_reserve(f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
 }
 
 clg_status run_bind_outputs(run *r, const plan_segment *segment)
@@ -78,10 +99,10 @@ clg_status run_bind_outputs(run *r, const plan_segment *segment)
                              output_name(s, i), size_bytes, bound->size_bytes);
         ocl_buffer *b = bound ? bound_device_memory(s, i) : NULL;
         if (b) {
-            CLG_TRY(check_overlaps(s, i, b));
+            CLG_TRY(check_overlaps(r, i, b));
             frame_set_foreign(s->f, &s->f->outputs[i], b, bound->offset_bytes);
         } else {
-            CLG_TRY(frame_reserve(s->f, &s->f->outputs[i], size_bytes, OCL_BUFFER_HOST_VISIBLE));
+            CLG_TRY(reserve_output(r, i, size_bytes));
         }
     }
     return CLG_OK;
@@ -129,6 +150,10 @@ static clg_status fetch_output(run *r, size_t i)
     CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
     if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
     if (size_bytes == 0) return CLG_OK;
+    if (port->known && port->dtype == CLG_STRING) {
+        r->pending[i] = tensor_retain((tensor *)port->known);
+        return CLG_OK;
+    }
     void *to = out->bound ? value_host_data(out->bound) : NULL;
     if (!to) {
         CLG_TRY(host_tensor(s, i, port, &r->pending[i]));

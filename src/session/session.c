@@ -15,12 +15,14 @@ static clg_status init_worker(session_worker *w)
 static void free_io(clg_session *s)
 {
     for (size_t i = 0; s->inputs && i < s->n_inputs; i++) {
+        (void)session_unmap(s, i);
         value_free(s->inputs[i].value);
         tensor_free(s->inputs[i].content);
     }
     for (size_t i = 0; s->outputs && i < s->n_outputs; i++) {
         value_free(s->outputs[i].bound);
         value_free(s->outputs[i].host);
+        tensor_free(s->outputs[i].known);
     }
     memory_free(s->inputs);
     memory_free(s->outputs);
@@ -86,7 +88,6 @@ void session_free(clg_session *s)
     session_stop_worker(s);
     free_io(s);
     frame_free(s->f);
-    plan_free(s->ran);
     memory_free(s->profile);
     condition_deinit(&s->worker.changed);
     mutex_deinit(&s->worker.lock);

@@ -27,7 +27,7 @@ typedef struct session_output {
     clg_dtype dtype;
     shape dims;
     clg_value *host;     /* its content on the host; NULL while it is on the device only */
-    const tensor *known; /* content that never was on the device; held by `ran` */
+    tensor *known; /* content that never was on the device; a reference */
 } session_output;
 
 typedef struct session_worker {
@@ -44,7 +44,6 @@ struct clg_session {
     session_input *inputs;
     session_output *outputs;
     size_t n_inputs, n_outputs; /* n_outputs: of the exec's graph, values kept included */
-    plan *ran;                  /* of the last run; keeps known contents alive */
     atomic_bool busy, cancel;
     session_worker worker;
     clg_step_profile *profile; /* of the last run */
@@ -64,11 +63,14 @@ clg_status session_enter(clg_session *s);
 void session_leave(clg_session *s);
 
 /* session_io.c. The session is entered by the caller. */
+/* SHAPE when input `index` cannot have these dims. */
+clg_status session_check_shape(const clg_session *s, size_t index, const shape *dims);
 clg_status session_find_input(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_find_output(const clg_session *s, const char *name, size_t *out_index);
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v);
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims);
 clg_status session_map_input(clg_session *s, size_t index, const shape *dims, void **out_data);
+clg_status session_unmap(clg_session *s, size_t index); /* nothing to do when it is not mapped */
 clg_status session_link(clg_session *s, size_t output, size_t input);
 clg_status session_unlink(clg_session *s, size_t input);
 clg_status session_bind_output(clg_session *s, size_t index, clg_value *v);

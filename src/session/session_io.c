@@ -58,7 +58,7 @@ clg_status session_find_output(const clg_session *s, const char *name, size_t *o
 
 /* ---- inputs ---------------------------------------------------------------------------------------------- */
 
-static clg_status check_shape(const clg_session *s, size_t index, const shape *dims)
+clg_status session_check_shape(const clg_session *s, size_t index, const shape *dims)
 {
     const value *port = session_input_port(s, index);
     char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
@@ -72,22 +72,36 @@ static clg_status check_shape(const clg_session *s, size_t index, const shape *d
 
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims)
 {
-    CLG_TRY(check_shape(s, index, dims));
+    CLG_TRY(session_check_shape(s, index, dims));
     s->inputs[index].hint = *dims;
     return CLG_OK;
 }
 
-static clg_status unmap(clg_session *s, session_input *in, size_t index)
+clg_status session_unmap(clg_session *s, size_t index)
 {
+    session_input *in = &s->inputs[index];
     if (!in->mapped) return CLG_OK;
     void *data = in->mapped;
     in->mapped = NULL;
-    return ocl_queue_unmap(s->f->queue, s->f->inputs[index].buffer, data);
+    clg_status status = ocl_queue_unmap(s->f->queue, s->f->inputs[index].buffer, data);
+    if (status != CLG_OK) in->filled = false; /* nobody knows what the memory holds now */
+    return status;
+}
+
+/* The input goes back to being not set; memory that an output lent it goes back too. */
+static void forget_input(clg_session *s, size_t index)
+{
+    session_input *in = &s->inputs[index];
+    if (in->carried && in->link != SIZE_MAX)
+        frame_swap(s->f, &s->f->inputs[index], &s->f->outputs[in->link]);
+    in->carried = in->filled = false;
+    in->hint = shape_unknown();
+    value_free(in->value);
+    in->value = NULL;
 }
 
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
 {
-    session_input *in = &s->inputs[index];
     const value *port = session_input_port(s, index);
     if (v) {
         if (v->kind != CLG_VALUE_TENSOR)
@@ -96,14 +110,12 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
             return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                              "input '%s' is %s in the model, %s was given", port->name,
                              dtype_name(port->dtype), dtype_name(v->dtype));
-        CLG_TRY(check_shape(s, index, &v->dims));
+        CLG_TRY(session_check_shape(s, index, &v->dims));
     }
-    CLG_TRY(unmap(s, in, index));
+    CLG_TRY(session_unmap(s, index));
     value_retain(v);
-    value_free(in->value);
-    in->value = v;
-    in->filled = false;
-    in->carried = false;
+    forget_input(s, index);
+    s->inputs[index].value = v;
     return CLG_OK;
 }
 
@@ -113,7 +125,7 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
     const value *port = session_input_port(s, index);
     int64_t n;
     size_t size_bytes;
-    CLG_TRY(check_shape(s, index, dims));
+    CLG_TRY(session_check_shape(s, index, dims));
     if (port->dtype == CLG_DTYPE_NONE || port->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' of %s cannot be mapped",
                          port->name, dtype_name(port->dtype));
@@ -121,13 +133,11 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
     if (n < 0 || !dtype_bytes(port->dtype, n, &size_bytes))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "input '%s' would be larger than memory can be", port->name);
-    CLG_TRY(unmap(s, in, index));
+    CLG_TRY(session_unmap(s, index));
+    forget_input(s, index);
     CLG_TRY(frame_reserve(s->f, &s->f->inputs[index], size_bytes, OCL_BUFFER_HOST_VISIBLE));
     CLG_TRY(ocl_queue_map(s->f->queue, s->f->inputs[index].buffer, 0, size_bytes ? size_bytes : 1,
                           true, &in->mapped));
-    value_free(in->value);
-    in->value = NULL;
-    in->carried = false;
     in->filled = true;
     in->mapped_dims = *dims;
     *out_data = in->mapped;
@@ -139,9 +149,10 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
 clg_status session_unlink(clg_session *s, size_t input)
 {
     session_input *in = &s->inputs[input];
-    if (in->link != SIZE_MAX) s->outputs[in->link].link = SIZE_MAX;
+    if (in->link == SIZE_MAX) return CLG_OK;
+    if (in->carried) forget_input(s, input);
+    s->outputs[in->link].link = SIZE_MAX;
     in->link = SIZE_MAX;
-    in->carried = false;
     return CLG_OK;
 }
 
@@ -158,6 +169,10 @@ clg_status session_link(clg_session *s, size_t output, size_t input)
     if (from->dtype != CLG_DTYPE_NONE && to->dtype != CLG_DTYPE_NONE && from->dtype != to->dtype)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is %s and input '%s' is %s",
                          from->name, dtype_name(from->dtype), to->name, dtype_name(to->dtype));
+    if (from->dtype == CLG_STRING || to->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be linked",
+                         from->name);
+    if (s->inputs[input].link == output) return CLG_OK;
     CLG_TRY(session_unlink(s, input));
     s->inputs[input].link = output;
     s->outputs[output].link = input;
@@ -173,6 +188,9 @@ clg_status session_bind_output(clg_session *s, size_t index, clg_value *v)
                          "output '%s' is linked to an input and cannot be bound too", name);
     if (v && v->kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is a tensor", name);
+    if (v && v->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "output '%s': strings cannot be written into a value", name);
     if (v && !value_host_data(v) && v->size_bytes && !context_value_buffer(s->e->context, v))
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "the value for output '%s' is on the device of another context", name);
@@ -232,6 +250,9 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
         *out_value = value_retain(out->bound);
         return CLG_OK;
     }
+    if (out->dtype == CLG_STRING)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be on a device",
+                         s->e->g->values[s->e->g->outputs[index]].name);
     frame_memory *m = output_memory(s, index);
     if (out->known) {
         CLG_TRY(frame_reserve(s->f, m, out->known->size_bytes, OCL_BUFFER_HOST_VISIBLE));

@@ -300,6 +300,42 @@ static void programs__unusable_store_changes_no_result(void **state)
     (void)ocl_platforms_each(&options, expect_compiled, NULL);
 }
 
+static size_t n_stored(const char *folder)
+{
+    ocl_store_entry *entries;
+    size_t n, n_programs = 0;
+    assert_ok(ocl_store_list(folder, &entries, &n));
+    for (size_t i = 0; i < n; i++) n_programs += strstr(entries[i].what, ": program ") != NULL;
+    ocl_store_list_free(entries, n);
+    return n_programs;
+}
+
+static void programs__are_stored_when_a_run_brings_nothing_new(void **state)
+{
+    (void)state;
+    ocl_context *c;
+    const ocl_context_options options = {.cache_dir = scratch_path("settled")};
+    assert_ok(ocl_context_create(0, &options, &c));
+    run(c, "first", 8);
+    (void)error_set(CLG_ERROR_DATA, "the caller's error");
+    ocl_programs_store_when_settled(c);
+    assert_int_equal(n_stored(options.cache_dir), 0);
+    run(c, "first", 8);
+    ocl_programs_store_when_settled(c);
+    assert_int_equal(n_stored(options.cache_dir), 1);
+    ocl_programs_store_when_settled(c);
+    assert_string_equal(error_text(), "the caller's error");
+
+    /* One that was never launched is stored as well: with the context's end. */
+    const kernel_ref ref = {
+        .source = "idle", .entry = "f", .prelude = PRELUDE, .body = "__kernel void f(void) { }"};
+    ocl_kernel *k;
+    assert_ok(ocl_kernel_create(c, &ref, &k));
+    ocl_kernel_free(k);
+    ocl_context_free(c);
+    assert_int_equal(n_stored(options.cache_dir), 2);
+}
+
 static void facts__are_recalled_by_name_and_device(void **state)
 {
     (void)state;
@@ -422,6 +458,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(programs__damaged_entries_are_compiled_anew_and_replaced),
         cmocka_unit_test(programs__binary_that_the_driver_refuses_is_compiled_anew),
         cmocka_unit_test(programs__unusable_store_changes_no_result),
+        cmocka_unit_test(programs__are_stored_when_a_run_brings_nothing_new),
         cmocka_unit_test(facts__are_recalled_by_name_and_device),
         cmocka_unit_test(programs__warm_start_needs_nothing_of_the_drivers_cache),
     };

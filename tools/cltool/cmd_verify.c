@@ -100,15 +100,11 @@ static bool check_ports(test_case *c, const clg_model *model)
     return true;
 }
 
-/* NumPy has no bfloat16 and no float8, so the cases that it wrote hold their bits as integers. */
-static clg_status adopt_bits(const clg_port *port, clg_value **value)
+/* The same bits as another dtype of the same size. */
+static clg_status reinterpret(clg_value **value, clg_dtype dtype)
 {
-    clg_dtype has = clg_value_dtype(*value), wants = port->dtype;
-    bool is_bits = (has == CLG_UINT16 && wants == CLG_BFLOAT16) ||
-                   (has == CLG_UINT8 && wants >= CLG_FLOAT8E4M3FN && wants <= CLG_FLOAT8E5M2FNUZ);
-    if (!is_bits) return CLG_OK;
     clg_value *read;
-    clg_status status = clg_value_create(wants, clg_value_rank(*value), clg_value_dims(*value), &read);
+    clg_status status = clg_value_create(dtype, clg_value_rank(*value), clg_value_dims(*value), &read);
     if (status == CLG_OK) status = clg_value_write(read, clg_value_data(*value), clg_value_size_bytes(*value));
     if (status != CLG_OK) return status;
     clg_value_free(*value);
@@ -116,9 +112,16 @@ static clg_status adopt_bits(const clg_port *port, clg_value **value)
     return CLG_OK;
 }
 
+/* NumPy has no bfloat16 and no float8: the cases that it wrote hold their bits as integers, and ONNX's runner compares
+ * these. */
+static bool holds_bits(clg_dtype integers, clg_dtype floats)
+{
+    return (integers == CLG_UINT16 && floats == CLG_BFLOAT16) ||
+           (integers == CLG_UINT8 && floats >= CLG_FLOAT8E4M3FN && floats <= CLG_FLOAT8E5M2FNUZ);
+}
+
 /* FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
-static bool load_pb(test_case *c, const char *folder, const char *what, size_t i, const clg_port *port,
-                    clg_value **out_value)
+static bool load_pb(test_case *c, const char *folder, const char *what, size_t i, clg_value **out_value)
 {
     char name[64];
     *out_value = NULL;
@@ -126,11 +129,26 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
     char *path = path_join(folder, name);
     clg_status status = path_exists(path) ? clg_value_load(path, out_value) : CLG_OK;
     free(path);
-    if (status == CLG_OK && *out_value) status = adopt_bits(port, out_value);
-    if (status == CLG_OK) return true;
-    clg_value_free(*out_value);
-    *out_value = NULL;
-    return judge_status(c, status, name);
+    return status == CLG_OK ? true : judge_status(c, status, name);
+}
+
+/* A few of ONNX's cases give an input that is not what their own model declares. */
+static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
+{
+    bool fits = port->rank < 0 || (size_t)port->rank == clg_value_rank(value);
+    for (int d = 0; fits && d < port->rank; d++) fits = port->dims[d] < 0 || port->dims[d] == clg_value_dims(value)[d];
+    if (fits) return true;
+    return judge(c, CASE_SKIP, must_printf("its input '%s' has shape %s, its model says another", printable(port->name),
+                                           dims_text(clg_value_rank(value), clg_value_dims(value))));
+}
+
+static bool set_input(test_case *c, const clg_port *port, clg_session *session, clg_value **value)
+{
+    clg_status status = CLG_OK;
+    if (holds_bits(clg_value_dtype(*value), port->dtype)) status = reinterpret(value, port->dtype);
+    if (status == CLG_OK && !fits_port(c, port, *value)) return false;
+    if (status == CLG_OK) status = clg_session_set_input(session, port->name, *value);
+    return status == CLG_OK ? true : judge_status(c, status, "");
 }
 
 static bool set_inputs(test_case *c, const char *folder, const clg_model *model, clg_session *session)
@@ -138,12 +156,11 @@ static bool set_inputs(test_case *c, const char *folder, const clg_model *model,
     for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
         clg_value *value;
         const clg_port *port = clg_model_input(model, i);
-        const char *name = port->name;
-        if (!load_pb(c, folder, "input", i, port, &value)) return false;
-        if (!value) return judge(c, CASE_FAIL, must_printf("there is no file for input '%s'", printable(name)));
-        clg_status status = clg_session_set_input(session, name, value);
+        if (!load_pb(c, folder, "input", i, &value)) return false;
+        if (!value) return judge(c, CASE_FAIL, must_printf("there is no file for input '%s'", printable(port->name)));
+        bool is_set = set_input(c, port, session, &value);
         clg_value_free(value);
-        if (status != CLG_OK) return judge_status(c, status, "");
+        if (!is_set) return false;
     }
     return true;
 }
@@ -153,6 +170,9 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
 {
     clg_value *got;
     clg_status status = clg_session_get_output(session, name, &got);
+    if (status == CLG_OK && holds_bits(clg_value_dtype(want), clg_value_dtype(got))) {
+        status = reinterpret(&got, clg_value_dtype(want));
+    }
     if (status != CLG_OK) return judge_status(c, status, "");
     double rtol = v->o->rtol, atol = options_atol(v->o, DEFAULT_ATOL);
     json_t *own = v->tolerances ? json_object_get(v->tolerances, c->name) : NULL;
@@ -174,7 +194,7 @@ static bool compare_outputs(const verification *v, test_case *c, const char *fol
 {
     for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
         clg_value *want;
-        if (!load_pb(c, folder, "output", i, clg_model_output(model, i), &want)) return false;
+        if (!load_pb(c, folder, "output", i, &want)) return false;
         if (!want) continue; /* some cases leave outputs of no interest out */
         bool holds = compare_output(v, c, session, clg_model_output(model, i)->name, want);
         clg_value_free(want);

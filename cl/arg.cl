@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ArgMax and ArgMin: y[o, i] = where x[o, :, i] is largest or smallest. A NaN is larger and smaller than anything, as
+// for NumPy. And CumSum, which walks the same way: y[o, k, i] = x[o, 0, i] + .. + x[o, k, i].
+//
+//   P_T      dtype by its ONNX number; 16-bit floats are compared and summed in float
+//   P_FP64   1 when P_T is 11
+//   P_MAX    arg: 1 the largest, 0 the smallest
+//   P_LAST   arg: of equal ones 0 the first, 1 the last
+//   P_GROUP  arg: work-items for one result: 1, or 128 that meet in local memory (inner is 1 then)
+//   P_LANES  neighbours along `inner` that a work-item takes together: 1 or 16
+//   P_EXCLUSIVE, P_REVERSE  scan: leave out the element itself; from the end
+//   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
+//
+// Arguments, in elements: outer, n, inner: x is [outer, n, inner], dense.
+// Dimension 0 of the range strides over blocks of P_LANES along inner (P_GROUP 1) or is one group for each of outer.
+//
+// @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0 P_INDEX=32 P_VEC=1
+// @variant P_T=10 P_FP64=0 P_MAX=0 P_LAST=1 P_GROUP=128 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=1 P_INDEX=32 P_VEC=1
+// @variant P_T=11 P_FP64=1 P_MAX=0 P_LAST=0 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=0 P_INDEX=64 P_VEC=1
+// @variant P_T=2 P_FP64=0 P_MAX=1 P_LAST=1 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=0 P_REVERSE=1 P_INDEX=32 P_VEC=1
+#include "common/elements.clh"
+
+#define ELEMENT(mem, reg, GET, PUT) ELEMENTS(element, mem, reg, GET, PUT, GET, PUT) typedef mem mem_t; typedef reg reg_t;
+#if P_T == 1
+ELEMENT(float, float, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 10
+ELEMENT(half, float, GET_HALF, PUT_HALF)
+#elif P_T == 16
+ELEMENT(ushort, float, GET_BF16, PUT_BF16)
+#elif P_T == 11
+ELEMENT(double, double, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 2
+ELEMENT(uchar, uchar, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 3
+ELEMENT(char, char, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 4
+ELEMENT(ushort, ushort, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 5
+ELEMENT(short, short, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 6
+ELEMENT(int, int, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 7
+ELEMENT(long, long, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 12
+ELEMENT(uint, uint, GET_PLAIN, PUT_PLAIN)
+#elif P_T == 13
+ELEMENT(ulong, ulong, GET_PLAIN, PUT_PLAIN)
+#else
+#error "P_T is no dtype"
+#endif
+
+#if P_MAX
+#define BEYOND(a, b) ((a) > (b))
+#else
+#define BEYOND(a, b) ((a) < (b))
+#endif
+#define IS_NAN(a) ((a) != (a))
+// Whether (a, at_a) is to be preferred to (b, at_b).
+static inline bool is_better(const reg_t a, const idx at_a, const reg_t b, const idx at_b)
+{
+    if (BEYOND(a, b) || (IS_NAN(a) && !IS_NAN(b)))
+        return true;
+    if (BEYOND(b, a) || (IS_NAN(b) && !IS_NAN(a)))
+        return false;
+    return P_LAST ? at_a > at_b : at_a < at_b;
+}
+
+#if P_GROUP == 1
+
+__kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
+                  __global long *y, const long y_off)
+{
+    const idx blocks = (inner + P_LANES - 1) / P_LANES;
+    x += x_off;
+    y += y_off;
+    for (idx block = get_global_id(0); block < outer * blocks; block += get_global_size(0)) {
+        const idx o = block / blocks, i = (block - o * blocks) * P_LANES;
+        const int lanes = (int)min((idx)P_LANES, inner - i);
+        __global const mem_t *column = x + (o * n * inner + i);
+        reg_t best[P_LANES];
+        idx best_at[P_LANES];
+        for (int l = 0; l < lanes; ++l) {
+            best[l] = load_element(column + l, 1);
+            best_at[l] = 0;
+        }
+        for (idx k = 1; k < n; ++k)
+            for (int l = 0; l < lanes; ++l) {
+                const reg_t v = load_element(column + (k * inner + l), 1);
+                const bool better = is_better(v, k, best[l], best_at[l]);
+                best[l] = better ? v : best[l];
+                best_at[l] = better ? k : best_at[l];
+            }
+        for (int l = 0; l < lanes; ++l)
+            y[o * inner + i + l] = best_at[l];
+    }
+}
+
+#else
+
+__kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
+                  __global long *y, const long y_off)
+{
+    __local reg_t values[P_GROUP];
+    __local idx places[P_GROUP];
+    const int item = get_local_id(0);
+    x += x_off;
+    y += y_off;
+    for (idx o = get_group_id(0); o < outer; o += get_num_groups(0)) {
+        // Items without an element of their own start with the first, which changes nothing.
+        idx best_at = item < n ? item : 0;
+        reg_t best = load_element(x + (o * n + best_at), 1);
+        for (idx k = item + P_GROUP; k < n; k += P_GROUP) {
+            const reg_t v = load_element(x + (o * n + k), 1);
+            const bool better = is_better(v, k, best, best_at);
+            best = better ? v : best;
+            best_at = better ? k : best_at;
+        }
+        values[item] = best;
+        places[item] = best_at;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int half_of = P_GROUP / 2; half_of > 0; half_of /= 2) {
+            if (item < half_of && is_better(values[item + half_of], places[item + half_of], values[item], places[item])) {
+                values[item] = values[item + half_of];
+                places[item] = places[item + half_of];
+            }
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (item == 0)
+            y[o * inner] = places[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+#endif
+
+__kernel void scan(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
+                   __global mem_t *y, const long y_off)
+{
+    const idx blocks = (inner + P_LANES - 1) / P_LANES;
+    x += x_off;
+    y += y_off;
+    for (idx block = get_global_id(0); block < outer * blocks; block += get_global_size(0)) {
+        const idx o = block / blocks, i = (block - o * blocks) * P_LANES;
+        const int lanes = (int)min((idx)P_LANES, inner - i);
+        const idx column = o * n * inner + i;
+        reg_t sums[P_LANES];
+        for (int l = 0; l < lanes; ++l)
+            sums[l] = 0;
+        for (idx k = 0; k < n; ++k) {
+            const idx at = column + (P_REVERSE ? n - 1 - k : k) * inner;
+            for (int l = 0; l < lanes; ++l) {
+                const reg_t v = load_element(x + (at + l), 1);
+                const reg_t sum = sums[l] + v;
+                store_element(y + (at + l), P_EXCLUSIVE ? sums[l] : sum, 1);
+                sums[l] = sum;
+            }
+        }
+    }
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The devices of the machine: records, proofs, measurements, the diagnosis, and a machine that has none.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/scratch.h"
+
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* First of all: no OpenCL call was made yet, so that the child can set its own environment. */
+static void machine__without_drivers_tells_what_to_install(void **state)
+{
+    (void)state;
+    const char *nothing = scratch_path("no drivers");
+    assert_int_equal(mkdir(nothing, 0700), 0);
+    const pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        device_record *records;
+        device_caps *caps;
+        size_t n;
+        (void)setenv("OCL_ICD_VENDORS", nothing, 1);
+        const bool right = ocl_enumerate(&records, &caps, &n) == CLG_ERROR_NO_OPENCL && !records &&
+                           !caps && n == 0 && strstr(error_text(), "no OpenCL platform") &&
+                           strstr(error_hint_text(), "pocl-opencl-icd") &&
+                           strstr(error_hint_text(), "/etc/OpenCL/vendors");
+        _exit(right ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void machine__records_are_whole_and_repeatable(void **state)
+{
+    (void)state;
+    device_record *first, *second;
+    device_caps *first_caps, *second_caps;
+    size_t n_first, n_second;
+    assert_ok(ocl_enumerate(&first, &first_caps, &n_first));
+    assert_ok(ocl_enumerate(&second, &second_caps, &n_second));
+    assert_true(n_first > 0);
+    assert_int_equal(n_first, n_second);
+    for (size_t i = 0; i < n_first; i++) {
+        const device_record *r = &first[i];
+        assert_string_equal(first_caps[i].id, second_caps[i].id);
+        assert_string_equal(r->name, second[i].name);
+        const char *const texts[] = {r->platform_name,
+                                     r->platform_vendor,
+                                     r->platform_version,
+                                     r->platform_extensions,
+                                     r->name,
+                                     r->vendor,
+                                     r->driver_version,
+                                     r->version,
+                                     r->opencl_c_version,
+                                     r->extensions,
+                                     r->profile,
+                                     r->board_name};
+        for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) assert_non_null(texts[t]);
+        assert_int_not_equal(r->name[0], '\0');
+        assert_int_equal(strncmp(r->version, "OpenCL ", 7), 0);
+        assert_true(r->compute_units > 0 && r->global_mem_bytes > 0 && r->max_alloc_bytes > 0);
+        assert_true(r->max_work_group_size > 0 && r->max_work_item_sizes[0] > 0);
+        assert_true(r->available && r->compiler_available && r->little_endian);
+        assert_false(first_caps[i].probed);
+    }
+    device_records_free(first, n_first);
+    device_records_free(second, n_second);
+    device_caps_free(first_caps, n_first);
+    device_caps_free(second_caps, n_second);
+}
+
+static void check_device(ocl_context *c, void *user)
+{
+    (void)user;
+    const device_caps *caps = ocl_context_caps(c);
+    ocl_measurement m;
+    assert_true(caps->probed);
+    print_message("    fp16 %d fp64 %d sub-groups %d int8 dot %d\n", caps->fp16, caps->fp64,
+                  caps->subgroups, caps->int8_dot);
+    if (caps->family == PLATFORM_POCL) assert_true(caps->fp64);
+    assert_ok(ocl_measure(c, &m));
+    print_message("    %.2f GFLOP/s, memory %.2f GB/s, up %.2f, down %.2f, launch %.1f us\n",
+                  m.fp32_gflops, m.memory_gbytes_per_s, m.upload_gbytes_per_s,
+                  m.download_gbytes_per_s, m.launch_us);
+    assert_true(m.fp32_gflops > 0.0 && m.memory_gbytes_per_s > 0.0 && m.launch_us > 0.0);
+    assert_true(m.upload_gbytes_per_s > 0.0 && m.download_gbytes_per_s > 0.0);
+    assert_true((m.fp16_gflops > 0.0) == caps->fp16);
+}
+
+static void machine__devices_are_proved_and_measured(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_device, NULL);
+}
+
+static void machine__proofs_are_remembered(void **state)
+{
+    (void)state;
+    const ocl_context_options options = {.cache_dir = scratch_path("proofs")};
+    ocl_context *c;
+    ocl_store_entry *entries;
+    size_t n;
+    bool fp64 = false;
+    for (int start = 0; start < 2; start++) {
+        assert_ok(ocl_context_create(0, &options, &c));
+        if (start == 0) fp64 = ocl_context_caps(c)->fp64;
+        assert_int_equal(ocl_context_caps(c)->fp64, fp64);
+        ocl_context_free(c);
+        assert_ok(ocl_store_list(options.cache_dir, &entries, &n));
+        assert_int_equal(n, 1);
+        assert_non_null(strstr(entries[0].what, "what the device can do"));
+        ocl_store_list_free(entries, n);
+    }
+}
+
+static void machine__diagnosis_names_every_device(void **state)
+{
+    (void)state;
+    char *report;
+    device_record *records;
+    device_caps *caps;
+    size_t n;
+    assert_ok(ocl_diagnose(&report));
+    assert_ok(ocl_enumerate(&records, &caps, &n));
+    for (size_t i = 0; i < n; i++) assert_non_null(strstr(report, records[i].name));
+    assert_non_null(strstr(report, "pocl"));
+    device_records_free(records, n);
+    device_caps_free(caps, n);
+    memory_free(report);
+}
+
+static int leaks(void **state)
+{
+    (void)state;
+    return memory_n_live() == 0 ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(machine__without_drivers_tells_what_to_install, leaks),
+        cmocka_unit_test_teardown(machine__records_are_whole_and_repeatable, leaks),
+        cmocka_unit_test_teardown(machine__devices_are_proved_and_measured, leaks),
+        cmocka_unit_test_teardown(machine__proofs_are_remembered, leaks),
+        cmocka_unit_test_teardown(machine__diagnosis_names_every_device, leaks),
+    };
+    ocl_platforms_show_all();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

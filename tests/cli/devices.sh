@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool devices: the shape of what it prints, since devices differ; selectors; a machine without OpenCL.
+# shellcheck source=tests/cli/support.bash
+source "$(dirname "$0")/support.bash"
+
+# The names of the rows, each once, in the order of the first device.
+rows() { sed -nE 's/^    ([a-z]+) .*/\1/p' | awk '!seen[$0]++' | grep -v problem; }
+first_line() { head -n 1; }
+
+echo "== text: the rows of a device"
+show rows -- devices
+echo "== exactly one device is the default"
+"$CLTOOL" devices | grep -c '^\* [0-9]*:[0-9]* '
+echo "== JSON: the keys"
+show json_keys -- devices --json
+echo "== measured"
+"$CLTOOL" devices --measure >measured || echo "it failed"
+grep -qE '^    arithmetic +fp32 [0-9]+ GFLOP/s' measured && echo "arithmetic"
+grep -qE '^    bandwidth +memory [0-9.]+ GB/s' measured && echo "bandwidth"
+grep -qE '^    launch +[0-9.]+ us' measured && echo "launch"
+echo "== diagnosis"
+"$CLTOOL" devices --diagnose >report || echo "it failed"
+[ -s report ] && echo "there is a report"
+"$CLTOOL" devices --diagnose --json | json_keys
+
+# Selectors, by a command that uses one device.
+cp "$digits/digits.onnx" .
+try() { "$CLTOOL" run digits.onnx --fill zeros -q "$@" >out 2>err && echo "$* works" || { echo "$*: exit $?"; normal <err | head -n 1; }; }
+echo "== selectors"
+try
+try -d auto
+try -d AUTO
+try -d 0:0
+try -d all
+id=$("$CLTOOL" devices --json | sed -nE 's/^ *"id": "(.*)",/\1/p' | head -n 1)
+"$CLTOOL" run digits.onnx --fill zeros -q -d "$id" >/dev/null && echo "-d id:... works"
+try -d no-such-device --fallback auto
+CLG_DEVICE=no-such-device try -d 0:0
+
+echo "== nothing matches: what there is gets listed"
+# A listing of the devices follows, which are the machine's.
+show first_line -- run digits.onnx --fill zeros -d no-such-device
+show first_line -- run digits.onnx --fill zeros -d 97:0
+show first_line -- run digits.onnx --fill zeros -d ''
+CLG_DEVICE=no-such-device
+export CLG_DEVICE
+show first_line -- run digits.onnx --fill zeros
+unset CLG_DEVICE
+
+echo "== no OpenCL platform"
+mkdir no-vendors
+export OCL_ICD_VENDORS=$WORK/no-vendors
+show devices
+show devices --json
+show run digits.onnx --fill zeros
+"$CLTOOL" devices --diagnose >report
+echo "diagnosis: exit $?"
+[ -s report ] && echo "there is a report"
+show inspect digits.onnx
+finish

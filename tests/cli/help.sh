@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a user sees who asks for help, or asks wrongly.
+# shellcheck source=tests/cli/support.bash
+source "$(dirname "$0")/support.bash"
+
+version() { sed -E 's/[0-9]+\.[0-9]+\.[0-9]+/VERSION/'; }
+
+show
+show version -- --version
+show version -- --help
+for command in devices inspect run verify bench profile cache; do
+  show "$command" --help
+done
+show help cache
+
+# Wrong usage: 2, a sentence, a hint.
+show predict
+show run
+show run a.onnx b.onnx
+show run model.onnx --no-such-option
+show run model.onnx --measure
+show run model.onnx --top
+show run model.onnx --top many
+show run model.onnx --rtol -1
+show run model.onnx --json=yes
+show run model.onnx --precision fp16
+show run model.onnx --precision fp8
+show run model.onnx --keep-fp32 'conv*'
+show run model.onnx --kernels narrow
+show bench model.onnx --json --runs 0
+show cache
+show cache polish
+show cache warm
+show cache clear all
+finish

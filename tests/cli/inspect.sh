@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool inspect: needs no device; --plan does.
+# shellcheck source=tests/cli/support.bash
+source "$(dirname "$0")/support.bash"
+cp "$digits/digits.onnx" .
+kernels_left_out() { sed -E '/^plan/,$d'; }
+
+show inspect digits.onnx
+show inspect digits.onnx --dim batch=8
+show inspect digits.onnx --shape image=3x1x8x8 -q
+show inspect digits.onnx --ops -q
+show inspect digits.onnx --json
+show json_keys -- inspect digits.onnx --json --ops --plan
+show kernels_left_out -- inspect digits.onnx --plan --ops -q
+"$CLTOOL" inspect digits.onnx --plan -q | grep -c '^plan'
+
+echo "== Graphviz"
+show inspect digits.onnx --dot graph.dot -q
+head -n 1 graph.dot
+grep -c ' -> ' graph.dot
+show inspect digits.onnx --dot graph.dot -q
+show inspect digits.onnx --dot graph.dot --force -q
+
+echo "== what the model does not have"
+show inspect digits.onnx --dim height=8
+show inspect digits.onnx --shape picture=1x1x8x8
+show inspect digits.onnx --shape image=1x1x9x9
+show inspect digits.onnx --shape image=1x1x8
+show inspect digits.onnx --shape image=1xonex8x8
+
+echo "== operators that are not supported: all of them, with nodes; exit 4"
+mixed_graph() {
+  onnx_node Frobnicate first x a
+  onnx_node Relu second a b
+  onnx_node Frobnicate third b c
+  onnx_node Grind fourth c y
+  pb_text 2 mixed
+  onnx_input x 1 2 channels
+  onnx_output y 1 2 channels
+}
+onnx_model mixed_graph >mixed.onnx
+show inspect mixed.onnx
+show inspect mixed.onnx --json
+show run mixed.onnx --fill zeros
+
+echo "== no inputs, no batch, a scalar"
+odd_graph() {
+  onnx_node Add sum 'x z' y
+  pb_text 2 odd
+  onnx_input x 1
+  onnx_input z 1 4
+  onnx_output y 1 4
+}
+onnx_model odd_graph >odd.onnx
+show inspect odd.onnx
+finish
