@@ -51,6 +51,9 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
     API_REQUIRE(context);
     API_REQUIRE(memory);
     CLG_TRY(shape_make(rank, dims, &s));
+    if (!shape_is_known(&s))
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_value_create_opencl: a dimension is negative");
     CLG_TRY(shape_n_elements(&s, &n));
     if (dtype_size(dtype) == 0 || offset_bytes % dtype_size(dtype) != 0)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
@@ -104,9 +107,7 @@ clg_status clg_session_event(clg_session *session, cl_event *out_event)
     API_REQUIRE(out_event);
     *out_event = NULL;
     API_REQUIRE(session);
-    CLG_TRY(session_enter(session));
-    clg_status status = ocl_queue_marker(session->f->queue, &event);
-    session_leave(session);
+    clg_status status = session_event(session, &event);
     *out_event = event;
     return status;
 }

@@ -68,13 +68,22 @@ clg_status clg_session_prepare(clg_session *session, clg_progress_callback progr
 
 /* ---- inputs ------------------------------------------------------------------------------------------ */
 
+static clg_status read_dims(const char *function, size_t rank, const int64_t *dims,
+                            shape *out_shape)
+{
+    clg_status status = shape_make(rank, dims, out_shape);
+    if (status == CLG_OK && !shape_is_known(out_shape))
+        status = error_set(CLG_ERROR_INVALID_ARGUMENT, "a dimension is negative");
+    return status == CLG_OK ? CLG_OK : error_prefix(status, "%s", function);
+}
+
 clg_status clg_session_set_input_shape(clg_session *session, const char *name, size_t rank,
                                        const int64_t *dims)
 {
     size_t index;
     shape s;
     API_REQUIRE(name);
-    CLG_TRY(shape_make(rank, dims, &s));
+    CLG_TRY(read_dims(__func__, rank, dims, &s));
     ENTER(session);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_set_shape(session, index, &s);
@@ -116,7 +125,7 @@ clg_status clg_session_map_input(clg_session *session, const char *name, size_t 
     API_REQUIRE(out_data);
     *out_data = NULL;
     API_REQUIRE(name);
-    CLG_TRY(shape_make(rank, dims, &s));
+    CLG_TRY(read_dims(__func__, rank, dims, &s));
     ENTER(session);
     clg_status status = session_find_input(session, name, &index);
     if (status == CLG_OK) status = session_map_input(session, index, &s, out_data);

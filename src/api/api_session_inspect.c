@@ -24,13 +24,12 @@ clg_status clg_session_plan_text(clg_session *session, char **out_text)
     *out_text = NULL;
     API_REQUIRE(session);
     CLG_TRY(session_enter(session));
-    clg_status status = session_plan(session, &p);
-    session_leave(session);
-    CLG_TRY(status);
     text_init(&t, 0);
-    plan_dump(&session->e->planning, p, &t);
+    clg_status status = session_plan(session, &p);
+    if (status == CLG_OK) exec_dump_plan(session->e, p, &t);
+    session_leave(session);
     plan_free(p);
-    status = text_take(&t, out_text);
+    if (status == CLG_OK) status = text_take(&t, out_text);
     text_deinit(&t);
     return status;
 }
@@ -66,15 +65,6 @@ static const char *reason_for(const exec *e, const node *n, node_id found, clg_p
     return "";
 }
 
-static clg_place place_of_node(const exec *e, const plan *p, node_id found)
-{
-    if (found == NODE_NONE) return CLG_PLACE_FUSED;
-    if (e->node_is_init[found]) return CLG_PLACE_LOAD;
-    for (const plan_segment *s = p->root; s; s = s->children)
-        if (s->node_places[found] != UINT8_MAX) return s->node_places[found];
-    return CLG_PLACE_DEVICE; /* in a segment that no run has planned yet */
-}
-
 static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info **out_nodes,
                              size_t *out_n_nodes)
 {
@@ -84,7 +74,8 @@ static clg_status list_nodes(clg_session *session, const plan *p, clg_node_info 
     for (size_t i = 0; i < *out_n_nodes; i++) {
         const node *n = &model->nodes[i];
         node_id found = counterpart(e, model, n);
-        (*out_nodes)[i].place = place_of_node(e, p, found);
+        (*out_nodes)[i].place =
+            found == NODE_NONE ? CLG_PLACE_FUSED : exec_node_place(session->e, p, found);
         (*out_nodes)[i].reason = reason_for(e, n, found, (*out_nodes)[i].place);
     }
     return CLG_OK;

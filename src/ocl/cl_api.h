@@ -54,6 +54,9 @@
     X(Flush)                                                                                       \
     X(Finish)                                                                                      \
     X(GetEventProfilingInfo)                                                                       \
+    X(CreateUserEvent)                                                                             \
+    X(SetUserEventStatus)                                                                          \
+    X(RetainEvent)                                                                                 \
     X(ReleaseEvent)
 
 typedef struct cl_api {

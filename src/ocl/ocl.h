@@ -108,6 +108,11 @@ clg_status ocl_queue_finish(ocl_queue *q);
  * caller) that completes when all enqueued so far is done. */
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events);
 clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
+/* An event that completes when the host says so, once: complete gives the reference up. failed: what waits for the
+ * event is given up too. */
+clg_status ocl_event_create(ocl_context *c, void **out_cl_event);
+clg_status ocl_event_retain(ocl_context *c, void *cl_event);
+void ocl_event_complete(void *cl_event, bool failed);
 
 /* ---- kernels -------------------------------------------------------------------------------------------- */
 

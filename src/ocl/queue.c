@@ -263,6 +263,26 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
     return CLG_OK;
 }
 
+clg_status ocl_event_create(ocl_context *c, void **out_cl_event)
+{
+    cl_int code;
+    *out_cl_event = cl.CreateUserEvent(c->handle, &code);
+    return cl_check(code, "clCreateUserEvent", context_record(c)->name);
+}
+
+clg_status ocl_event_retain(ocl_context *c, void *event)
+{
+    CL_TRY(c, RetainEvent, (event));
+    return CLG_OK;
+}
+
+void ocl_event_complete(void *event, bool failed)
+{
+    (void)cl.SetUserEventStatus(event, failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+                                              : CL_COMPLETE);
+    (void)cl.ReleaseEvent(event);
+}
+
 /* ---- time stamps ----------------------------------------------------------------------------------------- */
 
 void ocl_queue_set_tag(ocl_queue *q, uint32_t tag) { q->tag = tag; }

@@ -65,11 +65,11 @@ struct plan_segment {
     plan_segment *parent; /* a reference */
     uint32_t depth;       /* 0 for the root */
     plan_segment *children, *sibling;
-    uint64_t last_use;    /* of the clock of the root */
-    uint64_t clock;       /* the root's */
+    uint64_t last_use;     /* of the clock of the root */
+    uint64_t clock;        /* the root's */
     size_t n_children_all; /* the root's: segments in the tree below it */
-    atomic_bool detached; /* no longer in the tree */
-    tensor **arrived; /* for a child: contents of the parent's reads that lead here */
+    atomic_bool detached;  /* no longer in the tree */
+    tensor **arrived;      /* for a child: contents of the parent's reads that lead here */
     size_t n_arrived;
     plan_step *steps;
     size_t n_steps;

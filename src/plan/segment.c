@@ -56,10 +56,7 @@ static plan_segment *root_of(plan_segment *segment)
     return segment;
 }
 
-static void use(plan_segment *segment)
-{
-    segment->last_use = ++root_of(segment)->clock;
-}
+static void use(plan_segment *segment) { segment->last_use = ++root_of(segment)->clock; }
 
 plan_segment *segment_find_child(plan_segment *segment, tensor *const *contents)
 {

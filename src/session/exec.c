@@ -140,11 +140,25 @@ static void exec_destroy(exec *e)
     exec_free_weights(e);
     graph_free(e->g);
     arena_deinit(&e->memory);
-    mutex_deinit(&e->plan_lock);
     mutex_deinit(&e->weights_lock);
+    mutex_deinit(&e->plan_lock);
+    mutex_deinit(&e->build_lock);
     model_free(e->model);
     context_free(e->context);
     memory_free(e);
+}
+
+static clg_status init_locks(exec *e)
+{
+    CLG_TRY(mutex_init(&e->build_lock));
+    clg_status status = mutex_init(&e->plan_lock);
+    if (status != CLG_OK) goto no_plan_lock;
+    status = mutex_init(&e->weights_lock);
+    if (status == CLG_OK) return CLG_OK;
+    mutex_deinit(&e->plan_lock);
+no_plan_lock:
+    mutex_deinit(&e->build_lock);
+    return status;
 }
 
 static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options,
@@ -153,14 +167,8 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     exec *e = memory_zalloc(1, sizeof *e);
     if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     refcount_init(&e->refs);
-    clg_status status = mutex_init(&e->plan_lock);
+    clg_status status = init_locks(e);
     if (status != CLG_OK) {
-        memory_free(e);
-        return status;
-    }
-    status = mutex_init(&e->weights_lock);
-    if (status != CLG_OK) {
-        mutex_deinit(&e->plan_lock);
         memory_free(e);
         return status;
     }
@@ -178,32 +186,75 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     return CLG_OK;
 }
 
-clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
-                    clg_progress_callback progress, void *user, exec **out_exec)
+/* An exec of the registry that fits, else a new one put there to be built; a reference. */
+static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
+                              exec **out_exec)
 {
+    clg_status status = CLG_OK;
     exec *e;
-    *out_exec = NULL;
     mutex_lock(&context->registry_lock);
     for (e = context->execs; e; e = e->next)
-        if (e->model == model && same_options(&e->options, options)) {
-            *out_exec = exec_retain(e);
-            mutex_unlock(&context->registry_lock);
-            return CLG_OK;
-        }
-    clg_status status = exec_alloc(context, model, options, &e);
-    if (status == CLG_OK) {
-        status = exec_build(e, progress, user);
+        if (e->model == model && same_options(&e->options, options)) break;
+    if (e) {
+        exec_retain(e);
+    } else {
+        status = exec_alloc(context, model, options, &e);
         if (status == CLG_OK) {
             e->next = context->execs;
             context->execs = e;
-            *out_exec = e;
         }
-    } else {
-        e = NULL;
     }
     mutex_unlock(&context->registry_lock);
-    if (status != CLG_OK && e) exec_destroy(e);
+    *out_exec = status == CLG_OK ? e : NULL;
     return status;
+}
+
+static void leave_registry(exec *e)
+{
+    for (exec **link = &e->context->execs; *link; link = &(*link)->next)
+        if (*link == e) {
+            *link = e->next;
+            return;
+        }
+}
+
+/* Builds e unless that was done before. *out_again: another thread tried and failed, and the exec is of no use. */
+static clg_status build_once(exec *e, clg_progress_callback progress, void *user, bool *out_again)
+{
+    clg_status status = CLG_OK;
+    *out_again = false;
+    mutex_lock(&e->build_lock);
+    if (e->build == EXEC_TO_BUILD) {
+        status = exec_build(e, progress, user);
+        e->build = status == CLG_OK ? EXEC_BUILT : EXEC_FAILED;
+        if (status != CLG_OK) {
+            mutex_lock(&e->context->registry_lock);
+            leave_registry(e);
+            mutex_unlock(&e->context->registry_lock);
+        }
+    } else {
+        *out_again = e->build == EXEC_FAILED;
+    }
+    mutex_unlock(&e->build_lock);
+    return status;
+}
+
+clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
+                    clg_progress_callback progress, void *user, exec **out_exec)
+{
+    *out_exec = NULL;
+    for (;;) {
+        exec *e;
+        bool again;
+        CLG_TRY(find_or_add(context, model, options, &e));
+        clg_status status = build_once(e, progress, user, &again);
+        if (status == CLG_OK && !again) {
+            *out_exec = e;
+            return CLG_OK;
+        }
+        exec_free(e);
+        if (!again) return status;
+    }
 }
 
 exec *exec_retain(exec *e)
@@ -218,11 +269,7 @@ void exec_free(exec *e)
     clg_context *context = e->context;
     mutex_lock(&context->registry_lock);
     bool last = refcount_release(&e->refs);
-    for (exec **link = &context->execs; last && *link; link = &(*link)->next)
-        if (*link == e) {
-            *link = e->next;
-            break;
-        }
+    if (last) leave_registry(e);
     mutex_unlock(&context->registry_lock);
     if (last) exec_destroy(e);
 }
@@ -308,6 +355,24 @@ clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents
     clg_status status = plan_continue(&e->planning, segment, contents, out_child);
     mutex_unlock(&e->plan_lock);
     return status;
+}
+
+void exec_dump_plan(exec *e, const plan *p, struct text *out_text)
+{
+    mutex_lock(&e->plan_lock); /* others may add segments */
+    plan_dump(&e->planning, p, out_text);
+    mutex_unlock(&e->plan_lock);
+}
+
+clg_place exec_node_place(exec *e, const plan *p, node_id n)
+{
+    uint8_t place = UINT8_MAX;
+    if (e->node_is_init[n]) return CLG_PLACE_LOAD;
+    mutex_lock(&e->plan_lock);
+    for (const plan_segment *s = p->root; s && place == UINT8_MAX; s = s->children)
+        place = s->node_places[n];
+    mutex_unlock(&e->plan_lock);
+    return place == UINT8_MAX ? CLG_PLACE_DEVICE : (clg_place)place;
 }
 
 bool exec_needs_content(exec *e, size_t i)

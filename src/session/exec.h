@@ -3,7 +3,8 @@
  * exec: what sessions of one model, context and options share, immutable to their eyes: the optimised graph, the
  * weights on the device in all their forms, and the cache of plans.
  *
- * Locks: plan_lock guards plans (planning may pack), weights_lock guards weights; plan_lock is taken first.
+ * Locks: build_lock is held while the exec is made; plan_lock guards plans (planning may pack), weights_lock guards
+ * weights. They are taken in this order; the context's registry_lock may be taken under any of them.
  */
 #ifndef CLG_SESSION_EXEC_H
 #define CLG_SESSION_EXEC_H
@@ -26,6 +27,8 @@ typedef struct exec_packed {
     ocl_buffer *buffer;
 } exec_packed;
 
+typedef enum exec_build_state { EXEC_TO_BUILD, EXEC_BUILT, EXEC_FAILED } exec_build_state;
+
 typedef struct exec {
     refcount refs;
     clg_context *context;
@@ -38,6 +41,9 @@ typedef struct exec {
     value_id *init_outputs;
     size_t n_init_outputs;
     plan_context planning;
+
+    mutex build_lock;
+    exec_build_state build;
 
     mutex weights_lock;
     ocl_buffer **weight_buffers; /* by value_id; NULL until needed */
@@ -64,8 +70,12 @@ void exec_free(exec *e);
 /* The plan for these input facts (one an input of the graph); a reference. *out_plan is NULL with CLG_OK when contents of
  * more inputs are needed: e->host_inputs tells which, call again with these known. */
 clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan);
+/* *out_child is a reference. */
 clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);
+/* What is known of plan p by now; segments that no run has reached are not planned yet. */
+void exec_dump_plan(exec *e, const plan *p, struct text *out_text);
+clg_place exec_node_place(exec *e, const plan *p, node_id n);
 /* Whether the content of input i is needed to plan. */
 bool exec_needs_content(exec *e, size_t i);
 

@@ -116,6 +116,21 @@ void frame_swap(frame *f, frame_memory *a, frame_memory *b)
     touch(f, b);
 }
 
+clg_status frame_take_over(frame *f, frame *old)
+{
+    CLG_TRY(ocl_queue_finish(f->queue));
+    ocl_queue *queue = f->queue;
+    f->queue = old->queue;
+    old->queue = queue;
+    for (size_t i = 0; i < f->n_inputs && i < old->n_inputs; i++) {
+        frame_memory memory = f->inputs[i];
+        f->inputs[i] = old->inputs[i];
+        old->inputs[i] = memory;
+        touch(f, &f->inputs[i]);
+    }
+    return CLG_OK;
+}
+
 static clg_status reserve_slabs(frame *f, const plan_segment *segment)
 {
     if (segment->n_slabs > f->n_slabs) {

@@ -20,8 +20,8 @@ typedef struct frame_memory {
 
 typedef struct frame_segment {
     plan_segment *segment; /* a reference */
-    ocl_kernel **kernels; /* one a step, NULL for copies and BLAS */
-    bound_buffer *bound;  /* of all steps, in order */
+    ocl_kernel **kernels;  /* one a step, NULL for copies and BLAS */
+    bound_buffer *bound;   /* of all steps, in order */
     size_t n_bound;
     uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
     struct frame_segment *next;
@@ -56,6 +56,8 @@ typedef struct frame_ran {
 clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
                         frame **out_frame);
 void frame_free(frame *f);
+/* Moves the queue and the memory of the inputs of a frame that works no more to a new one. */
+clg_status frame_take_over(frame *f, frame *old);
 
 /* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there when it fits. */
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);

@@ -89,42 +89,47 @@ static clg_status read_contents(frame *f, const plan_segment *segment, tensor **
 
 static clg_status reserve_outputs(frame *f, const plan_segment *segment)
 {
-    for (size_t i = 0; i < segment->n_outputs; i++) {
-        const plan_port *port = &segment->outputs[i];
-        int64_t n;
-        size_t size_bytes;
-        if (port->place.kind == PLACE_NONE) continue;
-        CLG_TRY(shape_n_elements(&port->dims, &n));
-        if (!dtype_bytes(port->dtype, n, &size_bytes))
-            return error_set(CLG_ERROR_SHAPE, "a constant is too large");
-        CLG_TRY(frame_reserve(f, &f->outputs[i], size_bytes, OCL_BUFFER_DEVICE));
-    }
+    for (size_t i = 0; i < f->n_outputs; i++)
+        if (segment->output_bytes[i] != PLAN_NO_OUTPUT)
+            CLG_TRY(frame_reserve(f, &f->outputs[i], segment->output_bytes[i], OCL_BUFFER_DEVICE));
     return CLG_OK;
 }
 
-/* Runs one segment and finds the next; *segment is NULL after the last. */
-static clg_status run_segment(exec *e, frame *f, plan *p, plan_segment **segment)
+/* Runs one segment and waits for it. */
+static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
 {
     frame_segment *prepared;
-    tensor *contents[OP_MAX_INTS] = {NULL};
     int32_t fault[FAULT_WORDS] = {0};
-    plan_segment *next = NULL;
-    CLG_TRY(reserve_outputs(f, *segment));
-    CLG_TRY(frame_prepare(f, p, *segment, &prepared));
+    CLG_TRY(reserve_outputs(f, segment));
+    CLG_TRY(frame_prepare(f, p, segment, &prepared));
     CLG_TRY(frame_enqueue(f, prepared, NULL));
-    if ((*segment)->has_fault_args) {
+    if (segment->has_fault_args)
         CLG_TRY(ocl_queue_read(f->queue, f->fault, 0, fault, sizeof fault, true));
-        CLG_TRY(frame_check_fault(f, fault));
-    }
     CLG_TRY(ocl_queue_finish(f->queue));
-    clg_status status = CLG_OK;
-    if (!(*segment)->last) {
-        status = read_contents(f, *segment, contents);
-        if (status == CLG_OK) status = plan_continue(&e->planning, *segment, contents, &next);
-    }
+    return frame_check_fault(f, fault);
+}
+
+static clg_status next_segment(exec *e, frame *f, plan_segment *segment, plan_segment **out_next)
+{
+    tensor *contents[OP_MAX_INTS] = {NULL};
+    clg_status status = read_contents(f, segment, contents);
+    if (status == CLG_OK) status = plan_continue(&e->planning, segment, contents, out_next);
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
-    *segment = next;
     return status;
+}
+
+/* *out_last is a reference, also on failure. */
+static clg_status run_segments(exec *e, frame *f, plan *p, plan_segment **out_last)
+{
+    *out_last = plan_segment_retain(p->root);
+    for (;;) {
+        plan_segment *next = NULL;
+        CLG_TRY(run_segment(f, p, *out_last));
+        if ((*out_last)->last) return CLG_OK;
+        CLG_TRY(next_segment(e, f, *out_last, &next));
+        plan_segment_free(*out_last);
+        *out_last = next;
+    }
 }
 
 static bool worth_reading(const plan_port *port)
@@ -156,6 +161,7 @@ clg_status exec_run_init(exec *e)
 {
     plan_context main_planning = e->planning;
     plan *p = NULL;
+    plan_segment *last = NULL;
     frame *f = NULL;
     if (e->n_init_outputs == 0) return CLG_OK;
     e->planning.is_init_plan = true;
@@ -163,13 +169,10 @@ clg_status exec_run_init(exec *e)
     e->planning.n_outputs = e->n_init_outputs;
     clg_status status = plan_create(&e->planning, NULL, NULL, &p);
     if (status == CLG_OK) status = frame_create(e, 0, e->n_init_outputs, false, &f);
-    plan_segment *segment = p ? p->root : NULL, *last = segment;
-    while (status == CLG_OK && segment) {
-        last = segment;
-        status = run_segment(e, f, p, &segment);
-    }
+    if (status == CLG_OK) status = run_segments(e, f, p, &last);
     for (size_t i = 0; status == CLG_OK && i < e->n_init_outputs; i++)
         status = keep_result(e, f, last, i);
+    plan_segment_free(last);
     frame_free(f);
     plan_free(p);
     e->planning = main_planning;

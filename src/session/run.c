@@ -82,8 +82,7 @@ static clg_status run_segments(run *r)
         CLG_TRY(status);
         plan_segment_free(r->segment);
         r->segment = child;
-        if (atomic_load(&s->cancel))
-            return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
+        if (atomic_load(&s->cancel)) return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
     }
 }
 

@@ -101,8 +101,8 @@ static clg_status bind_foreign_context(run *r, size_t i, clg_value *v, size_t si
     CLG_TRY(value_to_host(v, &host));
     clg_status status = frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
     if (status == CLG_OK && size_bytes)
-        status = ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes,
-                                 true);
+        status =
+            ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes, true);
     value_free(host);
     return status;
 }
@@ -114,9 +114,9 @@ static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
     CLG_TRY(frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     size_t padded = size_bytes / 4 * 4;
     if (padded) CLG_TRY(ocl_queue_fill(r->s->f->queue, m->buffer, 0, padded, zero, 4));
-    return size_bytes > padded ? ocl_queue_fill(r->s->f->queue, m->buffer, padded,
-                                                size_bytes - padded, zero, 1)
-                               : CLG_OK;
+    return size_bytes > padded
+               ? ocl_queue_fill(r->s->f->queue, m->buffer, padded, size_bytes - padded, zero, 1)
+               : CLG_OK;
 }
 
 static clg_status bind_input(run *r, size_t i)

@@ -12,22 +12,33 @@ static clg_status init_worker(session_worker *w)
     return status;
 }
 
-static void free_io(clg_session *s)
+static void free_inputs(clg_session *s)
 {
     for (size_t i = 0; s->inputs && i < s->n_inputs; i++) {
         (void)session_unmap(s, i);
         value_free(s->inputs[i].value);
         tensor_free(s->inputs[i].content);
     }
-    for (size_t i = 0; s->outputs && i < s->n_outputs; i++) {
-        value_free(s->outputs[i].bound);
-        value_free(s->outputs[i].host);
-        tensor_free(s->outputs[i].known);
-    }
     memory_free(s->inputs);
-    memory_free(s->outputs);
-    s->inputs = NULL;
-    s->outputs = NULL;
+}
+
+static void free_outputs(session_output *outputs, size_t n)
+{
+    for (size_t i = 0; outputs && i < n; i++) {
+        value_free(outputs[i].bound);
+        value_free(outputs[i].host);
+        tensor_free(outputs[i].known);
+    }
+    memory_free(outputs);
+}
+
+static clg_status make_outputs(size_t n, session_output **out_outputs)
+{
+    session_output *outputs = memory_zalloc(n + 1, sizeof *outputs);
+    if (!outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) outputs[i].link = SIZE_MAX;
+    *out_outputs = outputs;
+    return CLG_OK;
 }
 
 static clg_status make_io(clg_session *s)
@@ -35,13 +46,12 @@ static clg_status make_io(clg_session *s)
     s->n_inputs = s->e->g->n_inputs;
     s->n_outputs = s->e->g->n_outputs;
     s->inputs = memory_zalloc(s->n_inputs + 1, sizeof *s->inputs);
-    s->outputs = memory_zalloc(s->n_outputs + 1, sizeof *s->outputs);
-    if (!s->inputs || !s->outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!s->inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    CLG_TRY(make_outputs(s->n_outputs, &s->outputs));
     for (size_t i = 0; i < s->n_inputs; i++) {
         s->inputs[i].hint = shape_unknown();
         s->inputs[i].link = SIZE_MAX;
     }
-    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].link = SIZE_MAX;
     return frame_create(s->e, s->n_inputs, s->n_outputs, true, &s->f);
 }
 
@@ -86,7 +96,8 @@ void session_free(clg_session *s)
 {
     if (!s) return;
     session_stop_worker(s);
-    free_io(s);
+    free_inputs(s);
+    free_outputs(s->outputs, s->n_outputs);
     frame_free(s->f);
     memory_free(s->profile);
     condition_deinit(&s->worker.changed);
@@ -95,37 +106,57 @@ void session_free(clg_session *s)
     memory_free(s);
 }
 
+/* ---- keeping values ---------------------------------------------------------------------------------- */
+
+/* Outputs of the model itself stay bound and linked; what was kept before is forgotten. */
+static void move_outputs(clg_session *s, session_output *to)
+{
+    size_t n = s->e->model->graph->n_outputs;
+    for (size_t i = 0; i < s->n_inputs; i++)
+        if (s->inputs[i].link != SIZE_MAX && s->inputs[i].link >= n) (void)session_unlink(s, i);
+    for (size_t i = 0; i < n && i < s->n_outputs; i++) {
+        to[i].bound = s->outputs[i].bound;
+        to[i].link = s->outputs[i].link;
+        s->outputs[i].bound = NULL;
+    }
+}
+
+/* The session goes on with this exec and frame, which it takes over. */
+static void change_exec(clg_session *s, exec *e, frame *f, session_output *outputs)
+{
+    move_outputs(s, outputs);
+    free_outputs(s->outputs, s->n_outputs);
+    frame_free(s->f);
+    exec_free(s->e);
+    memory_free(s->profile); /* its strings were those of the old graph */
+    s->profile = NULL;
+    s->n_profile = 0;
+    s->e = e;
+    s->f = f;
+    s->outputs = outputs;
+    s->n_outputs = e->g->n_outputs;
+}
+
 clg_status session_keep_values(clg_session *s, const char *const *names, size_t n_names)
 {
     exec_options options = s->e->options;
+    exec *e;
+    frame *f = NULL;
+    session_output *outputs = NULL;
     options.keep_all = n_names == 0 && names == NULL;
     options.keep = names;
     options.n_keep = n_names;
-    clg_session *fresh;
-    CLG_TRY(session_create(s->e->context, s->e->model, &options, NULL, NULL, &fresh));
-    for (size_t i = 0; i < s->n_inputs && i < fresh->n_inputs; i++) {
-        fresh->inputs[i].value = value_retain(s->inputs[i].value);
-        fresh->inputs[i].hint = s->inputs[i].hint;
+    CLG_TRY(exec_get(s->e->context, s->e->model, &options, NULL, NULL, &e));
+    clg_status status = make_outputs(e->g->n_outputs, &outputs);
+    if (status == CLG_OK) status = frame_create(e, s->n_inputs, e->g->n_outputs, true, &f);
+    if (status == CLG_OK) status = frame_take_over(f, s->f);
+    if (status != CLG_OK) {
+        frame_free(f);
+        memory_free(outputs);
+        exec_free(e);
+        return status;
     }
-    /* What makes up the new session moves into the old handle; the old parts are freed with the other. */
-    exec *e = s->e;
-    frame *f = s->f;
-    session_input *inputs = s->inputs;
-    session_output *outputs = s->outputs;
-    size_t n_inputs = s->n_inputs, n_outputs = s->n_outputs;
-    s->e = fresh->e;
-    s->f = fresh->f;
-    s->inputs = fresh->inputs;
-    s->outputs = fresh->outputs;
-    s->n_inputs = fresh->n_inputs;
-    s->n_outputs = fresh->n_outputs;
-    fresh->e = e;
-    fresh->f = f;
-    fresh->inputs = inputs;
-    fresh->outputs = outputs;
-    fresh->n_inputs = n_inputs;
-    fresh->n_outputs = n_outputs;
-    session_free(fresh);
+    change_exec(s, e, f, outputs);
     return CLG_OK;
 }
 

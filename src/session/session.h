@@ -26,8 +26,8 @@ typedef struct session_output {
     bool valid;       /* of the last run: */
     clg_dtype dtype;
     shape dims;
-    clg_value *host;     /* its content on the host; NULL while it is on the device only */
-    tensor *known; /* content that never was on the device; a reference */
+    clg_value *host; /* its content on the host; NULL while it is on the device only */
+    tensor *known;   /* content that never was on the device; a reference */
 } session_output;
 
 typedef struct session_worker {
@@ -35,6 +35,7 @@ typedef struct session_worker {
     mutex lock;
     condition changed;
     bool started, stop, has_work, done;
+    void *event; /* of the run under way, for the application; NULL while nobody asked */
     error_record result;
 } session_worker;
 
@@ -89,6 +90,8 @@ clg_status session_plan(clg_session *s, plan **out_plan);
 /* worker.c */
 clg_status session_run_async(clg_session *s);
 clg_status session_wait(clg_session *s);
+/* A cl_event of the caller's that completes with the asynchronous run under way, else with the work done last. */
+clg_status session_event(clg_session *s, void **out_cl_event);
 void session_stop_worker(clg_session *s);
 
 #endif

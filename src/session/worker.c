@@ -4,6 +4,13 @@
  */
 #include "session/session.h"
 
+/* What waits for the event of this run goes on. The worker is locked. */
+static void complete_event(session_worker *w, clg_status status)
+{
+    if (w->event) ocl_event_complete(w->event, status != CLG_OK);
+    w->event = NULL;
+}
+
 static void *work(void *argument)
 {
     clg_session *s = argument;
@@ -18,6 +25,7 @@ static void *work(void *argument)
         clg_status status = session_run(s);
         mutex_lock(&w->lock);
         error_save(status, &w->result);
+        complete_event(w, status);
         w->has_work = false;
         w->done = true;
         condition_broadcast(&w->changed);
@@ -46,14 +54,33 @@ clg_status session_wait(clg_session *s)
 {
     session_worker *w = &s->worker;
     mutex_lock(&w->lock);
-    if (!w->has_work && !w->done) {
+    while (w->has_work && !w->done) condition_wait(&w->changed, &w->lock);
+    if (!w->done) { /* none was started, or another thread has its result */
         mutex_unlock(&w->lock);
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "no asynchronous run was started");
     }
-    while (!w->done) condition_wait(&w->changed, &w->lock);
     w->done = false;
-    mutex_unlock(&w->lock);
     clg_status status = error_restore(&w->result);
+    session_leave(s);
+    mutex_unlock(&w->lock);
+    return status;
+}
+
+clg_status session_event(clg_session *s, void **out_cl_event)
+{
+    session_worker *w = &s->worker;
+    clg_status status = CLG_OK;
+    *out_cl_event = NULL;
+    mutex_lock(&w->lock);
+    bool under_way = w->has_work, is_ours = !w->has_work && w->done;
+    if (under_way && !w->event) status = ocl_event_create(s->e->context->ocl, &w->event);
+    if (under_way && status == CLG_OK) status = ocl_event_retain(s->e->context->ocl, w->event);
+    if (under_way && status == CLG_OK) *out_cl_event = w->event;
+    if (is_ours) status = ocl_queue_marker(s->f->queue, out_cl_event); /* not waited for yet */
+    mutex_unlock(&w->lock);
+    if (under_way || is_ours) return status;
+    CLG_TRY(session_enter(s));
+    status = ocl_queue_marker(s->f->queue, out_cl_event);
     session_leave(s);
     return status;
 }
@@ -69,4 +96,5 @@ void session_stop_worker(clg_session *s)
     mutex_unlock(&w->lock);
     thread_join(w->id);
     w->started = false;
+    complete_event(w, CLG_ERROR_CANCELLED);
 }

@@ -139,12 +139,72 @@ static void faults__every_allocation(void **state)
     assert_ok(do_job(&j));
 }
 
+/* c = a b with a and b of ones, in full; k is what each element must be. */
+static clg_status multiply(ocl_queue *q, ocl_buffer *a, ocl_buffer *b, ocl_buffer *c)
+{
+    enum { SIZE = 24 };
+    const float one = 1.0f, none = -1.0f;
+    float result[SIZE * SIZE];
+    const ocl_gemm g = {.a = a,
+                        .b = b,
+                        .c = c,
+                        .m = SIZE,
+                        .n = SIZE,
+                        .k = SIZE,
+                        .lda = SIZE,
+                        .ldb = SIZE,
+                        .ldc = SIZE,
+                        .batch = 1,
+                        .alpha = 1.0f};
+    CLG_TRY(ocl_queue_fill(q, a, 0, sizeof result, &one, sizeof one));
+    CLG_TRY(ocl_queue_fill(q, b, 0, sizeof result, &one, sizeof one));
+    CLG_TRY(ocl_queue_fill(q, c, 0, sizeof result, &none, sizeof none));
+    CLG_TRY(ocl_queue_gemm(q, &g));
+    CLG_TRY(ocl_queue_read(q, c, 0, result, sizeof result, true));
+    for (int i = 0; i < SIZE * SIZE; i++)
+        if (result[i] != (float)SIZE) fail_msg("element %d is %g", i, (double)result[i]);
+    return CLG_OK;
+}
+
+static void faults__every_call_of_clblast(void **state)
+{
+    (void)state;
+    ocl_context *context;
+    ocl_queue *q;
+    ocl_buffer *m[3];
+    assert_ok(ocl_context_create(0, &(ocl_context_options){.cache_dir = ""}, &context));
+    assert_ok(ocl_queue_create(context, &q));
+    for (int i = 0; i < 3; i++)
+        assert_ok(ocl_buffer_create(context, 65536, OCL_BUFFER_DEVICE, &m[i]));
+    assert_ok(multiply(q, m[0], m[1], m[2]));
+    const long n_live = opencl_faults_total_live(&faults);
+    long n = 0;
+    for (bool fired = true; fired; n++) {
+        faults.arm(n, CL_OUT_OF_HOST_MEMORY);
+        (void)error_set(CLG_OK, "%s", "");
+        const clg_status status = multiply(q, m[0], m[1], m[2]);
+        fired = faults.has_fired();
+        faults.arm(-1, 0);
+        if (fired && (status >= 0 || error_text()[0] == '\0'))
+            fail_msg("call %ld gave status %d with \"%s\"", n, (int)status, error_text());
+        assert_int_equal(opencl_faults_total_live(&faults), n_live);
+        assert_ok(multiply(q, m[0], m[1], m[2]));
+    }
+    print_message("%ld calls\n", n - 1);
+    assert_true(n > 8);
+    for (int i = 0; i < 3; i++) ocl_buffer_free(m[i]);
+    ocl_queue_free(q);
+    ocl_context_free(context);
+    assert_int_equal(opencl_faults_total_live(&faults), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faults__every_opencl_call),
         cmocka_unit_test(faults__every_opencl_call_while_profiling),
         cmocka_unit_test(faults__every_allocation),
+        cmocka_unit_test(faults__every_call_of_clblast),
     };
     ocl_platforms_show_pocl();
     if (!opencl_faults_open(&faults)) {

@@ -131,6 +131,8 @@ MAKER(cl_program, clCreateProgramWithBinary, OPENCL_FAULTS_PROGRAMS,
       (cl_context context, cl_uint n, const cl_device_id *devices, const size_t *lengths,
        const unsigned char **binaries, cl_int *states, cl_int *error),
       (context, n, devices, lengths, binaries, states, error))
+MAKER(cl_event, clCreateUserEvent, OPENCL_FAULTS_EVENTS, (cl_context context, cl_int *error),
+      (context, error))
 MAKER(cl_kernel, clCreateKernel, OPENCL_FAULTS_KERNELS,
       (cl_program program, const char *name, cl_int *error), (program, name, error))
 
@@ -261,7 +263,8 @@ static void fill(void)
     OBJECT(Event), OBJECT(Device);
     USE(clCreateContext), USE(clCreateCommandQueue), USE(clCreateBuffer),
         USE(clCreateProgramWithSource);
-    USE(clCreateProgramWithBinary), USE(clCreateKernel), USE(clCreateSubDevices);
+    USE(clCreateProgramWithBinary), USE(clCreateUserEvent), USE(clCreateKernel),
+        USE(clCreateSubDevices);
     USE(clGetPlatformIDs), USE(clGetPlatformInfo), USE(clGetDeviceIDs), USE(clGetDeviceInfo);
     USE(clGetContextInfo), USE(clGetCommandQueueInfo), USE(clGetMemObjectInfo),
         USE(clGetProgramInfo);

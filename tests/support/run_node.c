@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes run everywhere; see run_node.h.
+ */
+#include "support/run_node.h"
+
+#include "support/ocl_platforms.h"
+
+#include "tensor/tensor.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A device and a class of kernels. */
+typedef struct place {
+    clg_context *context;
+    clg_session_options options;
+    char name[160];
+} place;
+
+#define MAX_PLACES 16
+static place places[MAX_PLACES];
+static size_t n_places;
+static clg_context *contexts[MAX_PLACES];
+static size_t n_contexts;
+
+static void **blocks; /* numbers handed out */
+static size_t n_blocks;
+static uint64_t seed;
+
+static void add_place(clg_context *context, clg_kernel_class kernels, bool no_blas)
+{
+    const clg_device_info *device = clg_context_device(context);
+    if (n_places == MAX_PLACES) return;
+    place *p = &places[n_places++];
+    *p = (place){.context = context, .options = CLG_SESSION_OPTIONS_INIT};
+    p->options.kernels = kernels;
+    p->options.no_blas = no_blas;
+    (void)snprintf(p->name, sizeof p->name, "%.100s, %s%s", device->platform,
+                   kernels == CLG_KERNELS_WIDE ? "wide" : "simt",
+                   no_blas ? " without CLBlast" : "");
+}
+
+int run_node_open(void **state)
+{
+    (void)state;
+    ocl_platforms_show_all();
+    const char *given = getenv("CLG_TEST_SEED");
+    seed = given ? strtoull(given, NULL, 10) : 20240229;
+    printf("CLG_TEST_SEED=%llu\n", (unsigned long long)seed);
+    clg_device_info *devices;
+    size_t n_devices;
+    if (clg_device_list(&devices, &n_devices) != CLG_OK) return -1;
+    for (size_t i = 0; i < n_devices && n_contexts < MAX_PLACES; i++) {
+        clg_context *context;
+        if (clg_context_create(devices[i].selector, NULL, &context) != CLG_OK) {
+            printf("skipped %s: %s\n", devices[i].name, clg_last_error());
+            continue;
+        }
+        contexts[n_contexts++] = context;
+        const bool is_cpu = devices[i].kernel_class == CLG_KERNELS_WIDE;
+        if (is_cpu) add_place(context, CLG_KERNELS_WIDE, true);
+        if (is_cpu) add_place(context, CLG_KERNELS_SIMT, false);
+        add_place(context, CLG_KERNELS_SIMT, true);
+    }
+    clg_device_list_free(devices, n_devices);
+    return n_places > 0 ? 0 : -1;
+}
+
+int run_node_close(void **state)
+{
+    (void)state;
+    int result = 0;
+    for (size_t i = 0; i < n_contexts; i++) {
+        clg_counters counters = CLG_COUNTERS_INIT;
+        if (clg_context_counters(contexts[i], &counters) != CLG_OK ||
+            counters.kernels_launched == 0) {
+            printf("no kernel ran on %s\n", clg_context_device(contexts[i])->name);
+            result = -1;
+        }
+        clg_context_free(contexts[i]);
+    }
+    for (size_t i = 0; i < n_blocks; i++) free(blocks[i]);
+    free((void *)blocks);
+    blocks = NULL;
+    n_blocks = n_places = n_contexts = 0;
+    return result;
+}
+
+/* ---- describing ------------------------------------------------------------------------------------ */
+
+void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
+{
+    *r = (run_node){.domain = domain, .op_type = op_type, .opset = opset};
+}
+
+static run_node_tensor describe(clg_dtype dtype, int rank, const int64_t *dims,
+                                const double *numbers)
+{
+    run_node_tensor t = {.dtype = dtype, .rank = rank, .n = 1, .numbers = numbers};
+    for (int i = 0; i < rank; i++) {
+        t.dims[i] = dims[i];
+        t.n *= dims[i];
+    }
+    return t;
+}
+
+void run_node_input(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
+                    const double *numbers)
+{
+    assert_true(r->n_inputs < RUN_NODE_INPUTS);
+    r->inputs[r->n_inputs++] = describe(dtype, rank, dims, numbers);
+}
+
+void run_node_constant(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
+                       const double *numbers)
+{
+    run_node_input(r, dtype, rank, dims, numbers);
+    r->inputs[r->n_inputs - 1].constant = true;
+}
+
+void run_node_absent(run_node *r) { run_node_input(r, CLG_DTYPE_NONE, 0, NULL, NULL); }
+
+void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
+                     const double *numbers)
+{
+    assert_true(r->n_outputs < RUN_NODE_OUTPUTS);
+    r->outputs[r->n_outputs++] = describe(dtype, rank, dims, numbers);
+}
+
+void run_node_expect_absent(run_node *r) { run_node_expect(r, CLG_DTYPE_NONE, 0, NULL, NULL); }
+
+static run_node_attribute *next_attribute(run_node *r, const char *name)
+{
+    assert_true(r->n_attributes < RUN_NODE_ATTRIBUTES);
+    run_node_attribute *a = &r->attributes[r->n_attributes++];
+    a->name = name;
+    return a;
+}
+
+void run_node_int(run_node *r, const char *name, int64_t value)
+{
+    run_node_attribute *a = next_attribute(r, name);
+    a->type = RUN_NODE_INT;
+    a->i = value;
+}
+
+void run_node_float(run_node *r, const char *name, double value)
+{
+    run_node_attribute *a = next_attribute(r, name);
+    a->type = RUN_NODE_FLOAT;
+    a->f = (float)value;
+}
+
+void run_node_string(run_node *r, const char *name, const char *value)
+{
+    run_node_attribute *a = next_attribute(r, name);
+    a->type = RUN_NODE_STRING;
+    a->s = value;
+}
+
+void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *values)
+{
+    run_node_attribute *a = next_attribute(r, name);
+    a->type = RUN_NODE_INTS;
+    a->n = n;
+    for (size_t i = 0; i < n; i++) a->ints[i] = values[i];
+}
+
+void run_node_floats(run_node *r, const char *name, size_t n, const double *values)
+{
+    run_node_attribute *a = next_attribute(r, name);
+    a->type = RUN_NODE_FLOATS;
+    a->n = n;
+    for (size_t i = 0; i < n; i++) a->floats[i] = (float)values[i];
+}
+
+/* ---- numbers ---------------------------------------------------------------------------------------- */
+
+double *run_node_zeros(int64_t n)
+{
+    double *numbers = calloc(n > 0 ? (size_t)n : 1, sizeof *numbers);
+    void **grown = realloc((void *)blocks, (n_blocks + 1) * sizeof *blocks);
+    assert_non_null(numbers);
+    assert_non_null(grown);
+    blocks = grown;
+    blocks[n_blocks++] = numbers;
+    return numbers;
+}
+
+double *run_node_random(int64_t n)
+{
+    double *numbers = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        numbers[i] = (double)(int)(seed >> 54) / 512.0 - 1.0; /* ten bits */
+    }
+    return numbers;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------ */
+
+static tensor *make_tensor(const run_node_tensor *t)
+{
+    shape dims = {.rank = t->rank};
+    tensor *made;
+    memcpy(dims.dims, t->dims, sizeof dims.dims);
+    assert_ok(tensor_create(t->dtype, &dims, &made));
+    for (int64_t i = 0; i < t->n; i++) {
+        if (dtype_is_float(t->dtype))
+            tensor_set_float(made, i, t->numbers[i]);
+        else
+            tensor_set_int(made, i, (int64_t)t->numbers[i]);
+    }
+    return made;
+}
+
+static const char *input_name(const run_node *r, size_t i)
+{
+    static const char *const names[] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
+    return r->inputs[i].dtype == CLG_DTYPE_NONE ? "" : names[i];
+}
+
+static const char *output_name(const run_node *r, size_t i)
+{
+    static const char *const names[] = {"out0", "out1", "out2", "out3",
+                                        "out4", "out5", "out6", "out7"};
+    return r->outputs[i].dtype == CLG_DTYPE_NONE ? "" : names[i];
+}
+
+static clg_status set_attributes(clg_builder *b, const run_node *r)
+{
+    for (size_t i = 0; i < r->n_attributes; i++) {
+        const run_node_attribute *a = &r->attributes[i];
+        switch (a->type) {
+        case RUN_NODE_INT: CLG_TRY(clg_builder_attribute_int(b, a->name, a->i)); break;
+        case RUN_NODE_FLOAT: CLG_TRY(clg_builder_attribute_float(b, a->name, a->f)); break;
+        case RUN_NODE_STRING: CLG_TRY(clg_builder_attribute_string(b, a->name, a->s)); break;
+        case RUN_NODE_INTS: CLG_TRY(clg_builder_attribute_ints(b, a->name, a->n, a->ints)); break;
+        case RUN_NODE_FLOATS:
+            CLG_TRY(clg_builder_attribute_floats(b, a->name, a->n, a->floats));
+            break;
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status build(const run_node *r, clg_model **out_model)
+{
+    const char *inputs[RUN_NODE_INPUTS], *outputs[RUN_NODE_OUTPUTS];
+    clg_builder *b = NULL;
+    clg_status status = clg_builder_create(r->opset, &b);
+    for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
+        const run_node_tensor *t = &r->inputs[i];
+        inputs[i] = input_name(r, i);
+        if (t->dtype == CLG_DTYPE_NONE) continue;
+        if (!t->constant) {
+            status = clg_builder_input(b, inputs[i], t->dtype, (size_t)t->rank, t->dims, NULL);
+            continue;
+        }
+        tensor *content = make_tensor(t);
+        status =
+            clg_builder_constant(b, inputs[i], t->dtype, (size_t)t->rank, t->dims, content->data);
+        tensor_free(content);
+    }
+    for (size_t i = 0; i < r->n_outputs; i++) outputs[i] = output_name(r, i);
+    if (status == CLG_OK)
+        status = clg_builder_node(b, r->domain, r->op_type, "tested", r->n_inputs, inputs,
+                                  r->n_outputs, outputs);
+    if (status == CLG_OK) status = set_attributes(b, r);
+    for (size_t i = 0; i < r->n_outputs && status == CLG_OK; i++) {
+        if (r->outputs[i].dtype != CLG_DTYPE_NONE) status = clg_builder_output(b, outputs[i]);
+    }
+    if (status == CLG_OK) status = clg_builder_build(b, out_model);
+    clg_builder_free(b);
+    return status;
+}
+
+static clg_status run(const place *p, const run_node *r, clg_session **out_session)
+{
+    clg_model *model = NULL;
+    clg_session *session = NULL;
+    clg_status status = build(r, &model);
+    if (status == CLG_OK) status = clg_session_create(p->context, model, &p->options, &session);
+    for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
+        const run_node_tensor *t = &r->inputs[i];
+        if (t->dtype == CLG_DTYPE_NONE || t->constant) continue;
+        tensor *content = make_tensor(t);
+        status = clg_session_set_input_data(session, input_name(r, i), t->dtype, (size_t)t->rank,
+                                            t->dims, content->data);
+        tensor_free(content);
+    }
+    if (status == CLG_OK) status = clg_session_run(session);
+    clg_model_free(model);
+    *out_session = session;
+    return status;
+}
+
+static void compare(const place *p, const run_node *r, size_t index, clg_value *value,
+                    double tolerance, double scale)
+{
+    const run_node_tensor *t = &r->outputs[index];
+    assert_int_equal(clg_value_dtype(value), t->dtype);
+    assert_int_equal(clg_value_rank(value), t->rank);
+    for (int i = 0; i < t->rank; i++) assert_int_equal(clg_value_dims(value)[i], t->dims[i]);
+    for (int64_t i = 0; i < t->n; i++) {
+        const double got = clg_value_get_double(value, i), want = t->numbers[i];
+        const double allowed = tolerance * (fabs(want) > scale ? fabs(want) : scale);
+        if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= allowed) continue;
+        fail_msg("%s on %s: output %zu, element %lld of %lld is %.9g where %.9g is right",
+                 r->op_type, p->name, index, (long long)i, (long long)t->n, got, want);
+    }
+}
+
+void run_node_check_scaled(const run_node *r, double tolerance, double scale)
+{
+    for (size_t i = 0; i < n_places; i++) {
+        clg_session *session = NULL;
+        if (run(&places[i], r, &session) != CLG_OK)
+            fail_msg("%s on %s: %s", r->op_type, places[i].name, clg_last_error());
+        for (size_t k = 0; k < r->n_outputs; k++) {
+            clg_value *value;
+            if (r->outputs[k].dtype == CLG_DTYPE_NONE) continue;
+            assert_ok(clg_session_get_output(session, output_name(r, k), &value));
+            compare(&places[i], r, k, value, tolerance, scale);
+            clg_value_free(value);
+        }
+        clg_session_free(session);
+    }
+}
+
+void run_node_check(const run_node *r, double tolerance)
+{
+    run_node_check_scaled(r, tolerance, 1.0);
+}
+
+void run_node_refused(const run_node *r, clg_status status, const char *words)
+{
+    for (size_t i = 0; i < n_places; i++) {
+        clg_session *session = NULL;
+        assert_error(run(&places[i], r, &session), status, words);
+        clg_session_free(session);
+    }
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One node, built with the public interface and run on every OpenCL device of the machine with each class of
+ * kernels, its outputs compared with what the test worked out.
+ *
+ *     run_node r;
+ *     run_node_start(&r, NULL, "Softmax", 13);
+ *     run_node_int(&r, "axis", 1);
+ *     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){2, 3}, x);
+ *     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){2, 3}, y);
+ *     run_node_check(&r, 1e-5);
+ *
+ * run_node_open and run_node_close are the fixtures of the group; the latter fails where no kernel ran.
+ */
+#ifndef CLG_TESTS_RUN_NODE_H
+#define CLG_TESTS_RUN_NODE_H
+
+#include "support/unit.h"
+
+#define RUN_NODE_INPUTS 8
+#define RUN_NODE_OUTPUTS 8
+#define RUN_NODE_ATTRIBUTES 16
+
+typedef struct run_node_tensor {
+    clg_dtype
+        dtype; /* CLG_DTYPE_NONE: an input that is left out, an output that is not asked for */
+    int rank;
+    int64_t dims[CLG_MAX_RANK];
+    int64_t n;
+    const double *numbers; /* the caller's */
+    bool constant;
+} run_node_tensor;
+
+typedef struct run_node_attribute {
+    const char *name;
+    enum { RUN_NODE_INT, RUN_NODE_FLOAT, RUN_NODE_STRING, RUN_NODE_INTS, RUN_NODE_FLOATS } type;
+    int64_t i;
+    float f;
+    const char *s;
+    size_t n;
+    int64_t ints[2 * CLG_MAX_RANK];
+    float floats[2 * CLG_MAX_RANK];
+} run_node_attribute;
+
+typedef struct run_node {
+    const char *domain, *op_type;
+    int64_t opset;
+    run_node_tensor inputs[RUN_NODE_INPUTS], outputs[RUN_NODE_OUTPUTS];
+    size_t n_inputs, n_outputs;
+    run_node_attribute attributes[RUN_NODE_ATTRIBUTES];
+    size_t n_attributes;
+} run_node;
+
+int run_node_open(void **state);
+int run_node_close(void **state);
+
+void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
+/* The next input, from numbers that are rounded to dtype. */
+void run_node_input(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
+                    const double *numbers);
+/* The same as a weight of the model. */
+void run_node_constant(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
+                       const double *numbers);
+void run_node_absent(run_node *r);
+void run_node_int(run_node *r, const char *name, int64_t value);
+void run_node_float(run_node *r, const char *name, double value);
+void run_node_string(run_node *r, const char *name, const char *value);
+void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *values);
+void run_node_floats(run_node *r, const char *name, size_t n, const double *values);
+/* The next output; an empty expectation asks for none. */
+void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
+                     const double *numbers);
+void run_node_expect_absent(run_node *r);
+
+/* Runs everywhere. A number passes when |got - want| <= tolerance * max(1, |want|); NaN wants NaN. */
+void run_node_check(const run_node *r, double tolerance);
+/* The same where results of two different lengths of sums are compared: `scale` stands for 1. */
+void run_node_check_scaled(const run_node *r, double tolerance, double scale);
+/* Every place refuses the node with this status, in words that hold `words`. */
+void run_node_refused(const run_node *r, clg_status status, const char *words);
+
+/* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed (CLG_TEST_SEED sets it);
+ * freed when the group ends. */
+double *run_node_random(int64_t n);
+/* n zeros, freed likewise: for expectations. */
+double *run_node_zeros(int64_t n);
+
+#endif
