@@ -75,6 +75,7 @@
 #define MICRO_T_ROW t_row
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_wide.clh"
+#include "common/finish_wide.clh"
 
 // One direction of the patch: input coordinate = origin + phase + stride * place, place < length.
 struct side {

@@ -78,6 +78,7 @@ typedef const vec *panel_ptr;
 #endif
 #define MICRO_BIAS P_BIAS
 #include "common/micro_wide.clh"
+#include "common/finish_wide.clh"
 
 #if !P_B_PACKED
 // Turns P_VEC rows of P_VEC lanes on their diagonal: log2(P_VEC) rounds that interleave row i with row i + P_VEC/2.

@@ -121,7 +121,7 @@ static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t
 static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *out_n)
 {
     mutex_lock(&c->programs.lock);
-    bool is_new = p->handle && !p->building && p->n_forms > p->n_stored_forms;
+    bool is_new = !p->building && p->handle && p->n_forms > p->n_stored_forms;
     *out_n = p->n_forms;
     if (is_new) memcpy(forms, p->forms, p->n_forms * sizeof *forms);
     mutex_unlock(&c->programs.lock);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -95,6 +96,18 @@ static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
     return (packed_batch){x->b0 != 0 ? outer : 1, x->b1 != 0 ? j->batch_in : 1};
 }
 
+/* The packed form of an input that the candidate has asked for already, for an earlier product. */
+static bool find_packing(const candidate *way, uint32_t input, const char *recipe, operand *out)
+{
+    for (uint32_t i = 0; i < way->n_packings; i++) {
+        if (way->packings[i].input != input || strcmp(way->packings[i].recipe, recipe) != 0)
+            continue;
+        *out = (operand){OPERAND_PACKED, i, 0};
+        return true;
+    }
+    return false;
+}
+
 /* Replaces x by its packed form: `lines` tiles or panels of `line` x k elements. */
 static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job *j,
                                const wide_tile *t, const gemm_matrix *x, bool is_a)
@@ -103,15 +116,21 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
     const packed_batch batches = count_batches(j, x);
     const int64_t line = is_a ? t->tile_m : t->nr, lines = is_a ? t->tiles : t->panels;
     const int64_t one = lines * line * j->k, count = batches.outer * batches.inner;
+    gemm_matrix result = {.b0 = batches.outer > 1 ? batches.inner * one : 0,
+                          .b1 = batches.inner > 1 ? one : 0,
+                          .constant = true};
     char recipe[256];
-    (void)snprintf(recipe, sizeof recipe,
-                   "gemm_%c line=%lld vec=%d k=%lld n=%lld rs=%lld cs=%lld b=%lldx%lld/%lld,%lld",
-                   is_a ? 'a' : 'b', (long long)line, t->vec, (long long)j->k,
-                   (long long)(is_a ? j->m : j->n), (long long)x->rs, (long long)x->cs,
-                   (long long)batches.outer, (long long)batches.inner, (long long)x->b0,
-                   (long long)x->b1);
+    (void)snprintf(
+        recipe, sizeof recipe,
+        "gemm_%c line=%lld vec=%d k=%lld n=%lld at=%lld rs=%lld cs=%lld b=%lldx%lld/%lld,%lld",
+        is_a ? 'a' : 'b', (long long)line, t->vec, (long long)j->k,
+        (long long)(is_a ? j->m : j->n), (long long)x->at.offset_elems, (long long)x->rs,
+        (long long)x->cs, (long long)batches.outer, (long long)batches.inner, (long long)x->b0,
+        (long long)x->b1);
+    if (find_packing(way, x->at.index, recipe, &result.at)) return result;
     const operand to =
         step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * clg_dtype_size(j->dtype));
+    result.at = to;
     step *s = step_pack_kernel(b, way, to, "gemm_wide", is_a ? "gemm_pack_a" : "gemm_pack_b",
                                wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, is_a ? j->m : j->k);
@@ -124,8 +143,7 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
     const uint64_t range[3] = {work_items(c, lines, 1), work_items(c, ceil_div(j->k, 16), 1),
                                (uint64_t)count};
     step_range(b, s, 3, range, ones);
-    return (gemm_matrix){
-        to, 0, 0, batches.outer > 1 ? batches.inner * one : 0, batches.inner > 1 ? one : 0, true};
+    return result;
 }
 
 static bool may_pack(const gemm_job *j, const gemm_matrix *x)
@@ -263,6 +281,17 @@ static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
     step_range(b, s, 3, range, local);
 }
 
+static void blas_steps(lower_context *c, candidate *way, const gemm_job *j)
+{
+    gemm_problem problem;
+    (void)blas_problem(j, &problem);
+    step *s = step_blas_gemm(&c->build, way, &problem);
+    s->label = "blas_gemm";
+    s->flops = job_flops(j);
+    s->bytes = job_bytes(j);
+    if (!epilogue_is_empty(&j->tail)) tail_step(c, way, j);
+}
+
 static void blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)
 {
     gemm_problem problem;
@@ -270,14 +299,7 @@ static void blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs
         if (!blas_problem(&jobs[i], &problem)) return;
     }
     candidate *way = step_candidate(&c->build, "blas");
-    for (size_t i = 0; i < n_jobs; i++) {
-        (void)blas_problem(&jobs[i], &problem);
-        step *s = step_blas_gemm(&c->build, way, &problem);
-        s->label = "blas_gemm";
-        s->flops = job_flops(&jobs[i]);
-        s->bytes = job_bytes(&jobs[i]);
-        if (!epilogue_is_empty(&jobs[i].tail)) tail_step(c, way, &jobs[i]);
-    }
+    for (size_t i = 0; i < n_jobs; i++) blas_steps(c, way, &jobs[i]);
 }
 
 /* ---- any dtype: cl/gemm_plain.cl --------------------------------------------------------------------------- */
@@ -322,16 +344,17 @@ static void plain_steps(lower_context *c, candidate *way, const gemm_job *j)
 
 /* ---- all together ---------------------------------------------------------------------------------------------- */
 
+static bool is_empty(const gemm_job *j) { return j->m == 0 || j->n == 0 || j->batch == 0; }
+static bool is_tiled(clg_dtype dtype) { return dtype == CLG_FLOAT32 || dtype == CLG_FLOAT16; }
+
 clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
 {
     step_builder *b = &c->build;
-    const bool empty = jobs[0].m == 0 || jobs[0].n == 0 || jobs[0].batch == 0;
-    const bool tiled = jobs[0].dtype == CLG_FLOAT32 || jobs[0].dtype == CLG_FLOAT16;
-    if (empty) {
+    if (is_empty(&jobs[0])) {
         (void)step_candidate(b, "nothing");
         return CLG_OK;
     }
-    if (!tiled) {
+    if (!is_tiled(jobs[0].dtype)) {
         CLG_TRY(check_plain(c, &jobs[0]));
         candidate *way = step_candidate(b, "gemm_plain");
         for (size_t i = 0; i < n_jobs; i++) plain_steps(c, way, &jobs[i]);
@@ -348,4 +371,26 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
     }
     if (wide) blas_candidate(c, jobs, n_jobs);
     return CLG_OK;
+}
+
+clg_status gemm_append(lower_context *c, candidate *way, const gemm_job *j, bool blas)
+{
+    if (is_empty(j)) return CLG_OK;
+    if (blas) {
+        blas_steps(c, way, j);
+    } else if (!is_tiled(j->dtype)) {
+        CLG_TRY(check_plain(c, j));
+        plain_steps(c, way, j);
+    } else if (lower_is_wide(c)) {
+        wide_steps(c, way, j, true);
+    } else {
+        simt_steps(c, way, j);
+    }
+    return CLG_OK;
+}
+
+bool gemm_fits_blas(const gemm_job *j)
+{
+    gemm_problem problem;
+    return blas_problem(j, &problem);
 }

@@ -134,10 +134,16 @@ static clg_status check_gelu(const node *n)
 
 static clg_status pointwise_infer(op_context *c);
 
+/* Rows of before opset 7, whose second input is aligned to an axis of the first. */
+static bool is_aligned(const op_row *row)
+{
+    return row->until == 6;
+}
+
 bool pointwise_is(const node *n)
 {
     const op_row *row = n->op;
-    return row && row->infer == pointwise_infer && row->param;
+    return row && row->infer == pointwise_infer && row->param && !is_aligned(row);
 }
 
 clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
@@ -175,6 +181,18 @@ static clg_status group_of_node(const node *n, const op_row *row, const clg_dtyp
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------------- */
 
+/* The shape of input 1 as broadcasting of opset 7 needs it: `axis` of input 0 is where its first dimension belongs, so
+ * dimensions of 1 are put behind it. A slope of PRelu belongs to the channels. */
+static void align(const node *n, const shape *first, shape *second)
+{
+    const bool is_slope = strcmp(n->op_type, "PRelu") == 0 && second->rank == 1;
+    int64_t axis = node_int(n, "axis", is_slope ? 1 : first->rank - second->rank);
+    if (axis < 0)
+        axis += first->rank;
+    while (second->rank > 0 && axis >= 0 && second->rank < CLG_MAX_RANK && axis + second->rank < first->rank)
+        second->dims[second->rank++] = 1;
+}
+
 static clg_status broadcast_all(op_context *c, shape *out)
 {
     const bool first_only = c->row->param && ((const pointwise_op *)c->row->param)->first_only;
@@ -186,7 +204,10 @@ static clg_status broadcast_all(op_context *c, shape *out)
             *out = shape_unknown();
             return CLG_OK;
         }
-        if (shape_broadcast(out, &c->inputs[i].dims, out) != CLG_OK)
+        shape in = c->inputs[i].dims;
+        if (i == 1 && is_aligned(c->row))
+            align(c->node, &c->inputs[0].dims, &in);
+        if (shape_broadcast(out, &in, out) != CLG_OK)
             return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     }
     return CLG_OK;
@@ -232,7 +253,7 @@ static clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
     clg_dtype dtypes[POINTWISE_MAX_INPUTS];
     const tensor *known[POINTWISE_MAX_INPUTS];
     pointwise_group g;
-    if (c->n_inputs > POINTWISE_MAX_INPUTS)
+    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row))
         return CLG_OK;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
@@ -331,6 +352,11 @@ static clg_status pointwise_lower_node(lower_context *c)
     if (status != CLG_OK)
         return lower_error(c, status, "%s", error_text());
     bind_used_inputs(c, g, bound);
+    lower_operand second = *lower_input(c, 1);
+    if (is_aligned(c->row) && g->n_inputs == 2) {
+        align(c->node, &c->inputs[0].dims, &second.dims);
+        bound[1].what = &second;
+    }
     if (is_nothing(c, g, bound)) {
         c->is_view = true;
         memcpy(c->views[0].strides, c->inputs[0].strides, sizeof c->views[0].strides);
@@ -376,6 +402,7 @@ static const op_attribute cast_attributes[] = {{"to", ATTRIBUTE_INT, true}, INT_
                                                {"round_mode", ATTRIBUTE_STRING, false}, END};
 static const op_attribute cast_like_attributes[] = {INT_ATTRIBUTE("saturate"),
                                                     {"round_mode", ATTRIBUTE_STRING, false}, END};
+static const op_attribute aligned_attributes[] = {INT_ATTRIBUTE("axis"), INT_ATTRIBUTE("broadcast"), END};
 static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}, {"wiring", ATTRIBUTE_INTS, true},
                                                 {"scalars", ATTRIBUTE_FLOATS, false}, {"outputs", ATTRIBUTE_INTS, true}, END};
 
@@ -389,6 +416,8 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
 #define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
 #define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
+/* Before opset 7: broadcasting by attributes. */
+#define ALIGNED(name, since, in, out, set) ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name), .attributes = aligned_attributes)
 #define VARIADIC(name, since, set, ...) ROW(name, since, 0, 1, OP_ANY_NUMBER, "T", "T", set, OP(__VA_ARGS__))
 
 const op_row op_rows_pointwise[] = {
@@ -476,6 +505,19 @@ const op_row op_rows_pointwise[] = {
         .check = check_cast),
     ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts, OP(.expand = expand_cast_like, .first_only = true),
         .attributes = cast_like_attributes),
+
+    ALIGNED("Add", 6, "TT", "T", numbers),
+    ALIGNED("Sub", 6, "TT", "T", numbers),
+    ALIGNED("Mul", 6, "TT", "T", numbers),
+    ALIGNED("Div", 6, "TT", "T", numbers),
+    ALIGNED("Pow", 1, "TT", "T", floats),
+    ALIGNED("PRelu", 6, "TT", "T", numbers),
+    ALIGNED("Equal", 1, "TT", "B", equated),
+    ALIGNED("Less", 1, "TT", "B", compared),
+    ALIGNED("Greater", 1, "TT", "B", compared),
+    ALIGNED("And", 1, "BB", "B", bools),
+    ALIGNED("Or", 1, "BB", "B", bools),
+    ALIGNED("Xor", 1, "BB", "B", bools),
 
     {.name = "Pointwise", .domain = "clgraph", .since = 1, .min_inputs = 1, .max_inputs = POINTWISE_MAX_INPUTS,
      .min_outputs = 1, .max_outputs = POINTWISE_MAX_OUTPUTS, .input_types = "?", .output_types = "?",

@@ -212,7 +212,8 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     if (status == CLG_OK) status = run_all(&r);
     run_end(&r);
-    if (status == CLG_OK) ocl_programs_store(s->e->context->ocl);
+    if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_store(s->e->context->ocl);
+    if (status == CLG_OK && mode == RUN_FOR_REAL) ocl_programs_store_when_settled(s->e->context->ocl);
     return status;
 }
 

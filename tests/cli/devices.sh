@@ -6,7 +6,7 @@
 source "$(dirname "$0")/support.bash"
 
 # The names of the rows, each once, in the order of the first device.
-rows() { sed -nE 's/^    ([a-z]+) .*/\1/p' | awk '!seen[$0]++' | grep -v problem; }
+rows() { sed -nE 's/^    ([a-z]+) .*/\1/p' | awk '!seen[$0]++' | grep -vE 'problem|quirks'; }
 first_line() { head -n 1; }
 
 echo "== text: the rows of a device"
@@ -27,7 +27,7 @@ echo "== diagnosis"
 
 # Selectors, by a command that uses one device.
 cp "$digits/digits.onnx" .
-try() { "$CLTOOL" run digits.onnx --fill zeros -q "$@" >out 2>err && echo "$* works" || { echo "$*: exit $?"; normal <err | head -n 1; }; }
+try() { "$CLTOOL" run digits.onnx --fill zeros -q "$@" >out 2>err && echo "works: $*" || { echo "$*: exit $?"; normal <err | head -n 1; }; }
 echo "== selectors"
 try
 try -d auto
@@ -41,12 +41,12 @@ CLG_DEVICE=no-such-device try -d 0:0
 
 echo "== nothing matches: what there is gets listed"
 # A listing of the devices follows, which are the machine's.
-show first_line -- run digits.onnx --fill zeros -d no-such-device
-show first_line -- run digits.onnx --fill zeros -d 97:0
-show first_line -- run digits.onnx --fill zeros -d ''
+show first_line -- run digits.onnx --fill zeros -q -d no-such-device
+show first_line -- run digits.onnx --fill zeros -q -d 97:0
+show first_line -- run digits.onnx --fill zeros -q -d ''
 CLG_DEVICE=no-such-device
 export CLG_DEVICE
-show first_line -- run digits.onnx --fill zeros
+show first_line -- run digits.onnx --fill zeros -q
 unset CLG_DEVICE
 
 echo "== no OpenCL platform"

@@ -6,8 +6,6 @@
 source "$(dirname "$0")/support.bash"
 cp -r "$digits/digits.onnx" "$digits/labels.txt" "$digits/heldout.npy" "$digits/heldout_probabilities.npy" \
   "$digits/pictures" .
-# Three digits behind the point: devices may differ beyond.
-short() { sed -E 's/([0-9]\.[0-9]{3})[0-9]*(e[-+][0-9]+)?/\1/g; s/ +$//'; }
 
 echo "== a picture"
 show short -- run digits.onnx --image image=pictures/00.png --top 3 --labels labels.txt

@@ -18,11 +18,17 @@ unset CLG_DEVICE NO_COLOR
 normal() {
   sed -E -e "s#$WORK#WORK#g" -e "s#$CLG_SOURCE_DIR#SOURCE#g" \
     -e 's#^(cltool: )?device [0-9]+:[0-9]+, .*#\1device P:D, NAME (PLATFORM)#' \
+    -e 's#there is: [0-9]+:[0-9]+ .*#there is: DEVICES#' \
     -e 's#"id:[^"]*"#"id:DEVICE"#g' -e 's#id:[a-z]+:[^ ,;:)]*#id:DEVICE#g'
 }
 
 # Every number with a decimal point as N, every number of milliseconds or bytes too.
 numbers() { sed -E -e 's/-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?/N/g'; }
+
+# Three digits of every number with a point: devices may differ beyond.
+short() {
+  perl -pe 's/-?[0-9]+\.[0-9]+(e[-+]?[0-9]+)?/sprintf("%.3g", $&)/ge; s/(largest difference) \S+/$1 N/; s/ +/ /g'
+}
 
 # The keys of a JSON document, in their order, each once at its depth.
 json_keys() { sed -nE 's/^( *)"([A-Za-z0-9_]+)": .*/\1\2/p' | awk '!seen[$0]++'; }
@@ -34,7 +40,7 @@ show() {
     filter=$1
     shift 2
   fi
-  printf '$ cltool %s\n' "$*" | normal
+  printf '$ cltool%s\n' "${*:+ $*}" | normal
   "$CLTOOL" "$@" >"$WORK/.test/out" 2>"$WORK/.test/err"
   code=$?
   normal <"$WORK/.test/out" | $filter

@@ -36,13 +36,15 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
 {
     const clg_device_info *device = clg_context_device(context);
     if (n_places == MAX_PLACES) return;
-    place *p = &places[n_places++];
+    const char *wanted = getenv("CLG_TEST_PLACES");
+    place *p = &places[n_places];
     *p = (place){.context = context, .options = CLG_SESSION_OPTIONS_INIT};
     p->options.kernels = kernels;
     p->options.no_blas = no_blas;
     (void)snprintf(p->name, sizeof p->name, "%.100s, %s%s", device->platform,
                    kernels == CLG_KERNELS_WIDE ? "wide" : "simt",
                    no_blas ? " without CLBlast" : "");
+    if (!wanted || strstr(p->name, wanted)) n_places++;
 }
 
 int run_node_open(void **state)
@@ -61,11 +63,15 @@ int run_node_open(void **state)
             printf("skipped %s: %s\n", devices[i].name, clg_last_error());
             continue;
         }
-        contexts[n_contexts++] = context;
+        const size_t n_before = n_places;
         const bool is_cpu = devices[i].kernel_class == CLG_KERNELS_WIDE;
         if (is_cpu) add_place(context, CLG_KERNELS_WIDE, true);
         if (is_cpu) add_place(context, CLG_KERNELS_SIMT, false);
         add_place(context, CLG_KERNELS_SIMT, true);
+        if (n_places > n_before)
+            contexts[n_contexts++] = context;
+        else
+            clg_context_free(context);
     }
     clg_device_list_free(devices, n_devices);
     return n_places > 0 ? 0 : -1;
@@ -95,7 +101,14 @@ int run_node_close(void **state)
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
 {
-    *r = (run_node){.domain = domain, .op_type = op_type, .opset = opset};
+    *r = (run_node){.domain = domain, .opset = opset, .n_links = 1};
+    r->links[0].op_type = op_type;
+}
+
+void run_node_then(run_node *r, const char *op_type)
+{
+    assert_true(r->n_links < RUN_NODE_LINKS);
+    r->links[r->n_links++] = (run_node_link){op_type, r->n_inputs, r->n_attributes};
 }
 
 static run_node_tensor describe(clg_dtype dtype, int rank, const int64_t *dims,
@@ -232,48 +245,71 @@ static const char *output_name(const run_node *r, size_t i)
     return r->outputs[i].dtype == CLG_DTYPE_NONE ? "" : names[i];
 }
 
-static clg_status set_attributes(clg_builder *b, const run_node *r)
+static clg_status set_attribute(clg_builder *b, const run_node_attribute *a)
 {
-    for (size_t i = 0; i < r->n_attributes; i++) {
-        const run_node_attribute *a = &r->attributes[i];
-        switch (a->type) {
-        case RUN_NODE_INT: CLG_TRY(clg_builder_attribute_int(b, a->name, a->i)); break;
-        case RUN_NODE_FLOAT: CLG_TRY(clg_builder_attribute_float(b, a->name, a->f)); break;
-        case RUN_NODE_STRING: CLG_TRY(clg_builder_attribute_string(b, a->name, a->s)); break;
-        case RUN_NODE_INTS: CLG_TRY(clg_builder_attribute_ints(b, a->name, a->n, a->ints)); break;
-        case RUN_NODE_FLOATS:
-            CLG_TRY(clg_builder_attribute_floats(b, a->name, a->n, a->floats));
-            break;
-        }
+    switch (a->type) {
+    case RUN_NODE_INT: return clg_builder_attribute_int(b, a->name, a->i);
+    case RUN_NODE_FLOAT: return clg_builder_attribute_float(b, a->name, a->f);
+    case RUN_NODE_STRING: return clg_builder_attribute_string(b, a->name, a->s);
+    case RUN_NODE_INTS: return clg_builder_attribute_ints(b, a->name, a->n, a->ints);
+    case RUN_NODE_FLOATS: return clg_builder_attribute_floats(b, a->name, a->n, a->floats);
     }
+    return CLG_ERROR_INTERNAL;
+}
+
+static clg_status add_inputs(clg_builder *b, const run_node *r)
+{
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        const run_node_tensor *t = &r->inputs[i];
+        const size_t rank = (size_t)t->rank;
+        if (t->dtype == CLG_DTYPE_NONE) continue;
+        if (!t->constant) {
+            CLG_TRY(clg_builder_input(b, input_name(r, i), t->dtype, rank, t->dims, NULL));
+            continue;
+        }
+        tensor *content = make_tensor(t);
+        clg_status status =
+            clg_builder_constant(b, input_name(r, i), t->dtype, rank, t->dims, content->data);
+        tensor_free(content);
+        if (status != CLG_OK) return status;
+    }
+    return CLG_OK;
+}
+
+/* Link i: what it reads is its own inputs behind the output of the link before. */
+static clg_status add_link(clg_builder *b, const run_node *r, size_t i)
+{
+    static const char *const between[] = {"", "mid1", "mid2", "mid3", "mid4", "mid5"};
+    const bool last = i + 1 == r->n_links;
+    const run_node_link *link = &r->links[i];
+    const size_t end_inputs = last ? r->n_inputs : link[1].first_input;
+    const size_t end_attributes = last ? r->n_attributes : link[1].first_attribute;
+    const char *inputs[RUN_NODE_INPUTS + 1], *outputs[RUN_NODE_OUTPUTS] = {""};
+    size_t n_inputs = 0, n_outputs = 1;
+    if (i > 0) inputs[n_inputs++] = between[i];
+    for (size_t k = link->first_input; k < end_inputs; k++) inputs[n_inputs++] = input_name(r, k);
+    if (last) {
+        n_outputs = r->n_outputs;
+        for (size_t k = 0; k < n_outputs; k++) outputs[k] = output_name(r, k);
+    } else {
+        outputs[0] = between[i + 1];
+    }
+    CLG_TRY(clg_builder_node(b, r->domain, link->op_type, i == 0 ? "tested" : "", n_inputs, inputs,
+                             n_outputs, outputs));
+    for (size_t k = link->first_attribute; k < end_attributes; k++)
+        CLG_TRY(set_attribute(b, &r->attributes[k]));
     return CLG_OK;
 }
 
 static clg_status build(const run_node *r, clg_model **out_model)
 {
-    const char *inputs[RUN_NODE_INPUTS], *outputs[RUN_NODE_OUTPUTS];
     clg_builder *b = NULL;
     clg_status status = clg_builder_create(r->opset, &b);
-    for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
-        const run_node_tensor *t = &r->inputs[i];
-        inputs[i] = input_name(r, i);
-        if (t->dtype == CLG_DTYPE_NONE) continue;
-        if (!t->constant) {
-            status = clg_builder_input(b, inputs[i], t->dtype, (size_t)t->rank, t->dims, NULL);
-            continue;
-        }
-        tensor *content = make_tensor(t);
-        status =
-            clg_builder_constant(b, inputs[i], t->dtype, (size_t)t->rank, t->dims, content->data);
-        tensor_free(content);
-    }
-    for (size_t i = 0; i < r->n_outputs; i++) outputs[i] = output_name(r, i);
-    if (status == CLG_OK)
-        status = clg_builder_node(b, r->domain, r->op_type, "tested", r->n_inputs, inputs,
-                                  r->n_outputs, outputs);
-    if (status == CLG_OK) status = set_attributes(b, r);
+    if (status == CLG_OK) status = add_inputs(b, r);
+    for (size_t i = 0; i < r->n_links && status == CLG_OK; i++) status = add_link(b, r, i);
     for (size_t i = 0; i < r->n_outputs && status == CLG_OK; i++) {
-        if (r->outputs[i].dtype != CLG_DTYPE_NONE) status = clg_builder_output(b, outputs[i]);
+        if (r->outputs[i].dtype != CLG_DTYPE_NONE)
+            status = clg_builder_output(b, output_name(r, i));
     }
     if (status == CLG_OK) status = clg_builder_build(b, out_model);
     clg_builder_free(b);
@@ -312,7 +348,7 @@ static void compare(const place *p, const run_node *r, size_t index, clg_value *
         const double allowed = tolerance * (fabs(want) > scale ? fabs(want) : scale);
         if (got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= allowed) continue;
         fail_msg("%s on %s: output %zu, element %lld of %lld is %.9g where %.9g is right",
-                 r->op_type, p->name, index, (long long)i, (long long)t->n, got, want);
+                 r->links[0].op_type, p->name, index, (long long)i, (long long)t->n, got, want);
     }
 }
 
@@ -321,7 +357,7 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale)
     for (size_t i = 0; i < n_places; i++) {
         clg_session *session = NULL;
         if (run(&places[i], r, &session) != CLG_OK)
-            fail_msg("%s on %s: %s", r->op_type, places[i].name, clg_last_error());
+            fail_msg("%s on %s: %s", r->links[0].op_type, places[i].name, clg_last_error());
         for (size_t k = 0; k < r->n_outputs; k++) {
             clg_value *value;
             if (r->outputs[k].dtype == CLG_DTYPE_NONE) continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One node, built with the public interface and run on every OpenCL device of the machine with each class of
- * kernels, its outputs compared with what the test worked out.
+ * One node, or a chain of them, built with the public interface and run on every OpenCL device of the machine with
+ * each class of kernels, its outputs compared with what the test worked out.
  *
  *     run_node r;
  *     run_node_start(&r, NULL, "Softmax", 13);
@@ -11,6 +11,7 @@
  *     run_node_check(&r, 1e-5);
  *
  * run_node_open and run_node_close are the fixtures of the group; the latter fails where no kernel ran.
+ * CLG_TEST_PLACES=words runs only where the name of the place ("Portable Computing Language, simt") has the words.
  */
 #ifndef CLG_TESTS_RUN_NODE_H
 #define CLG_TESTS_RUN_NODE_H
@@ -20,6 +21,7 @@
 #define RUN_NODE_INPUTS 8
 #define RUN_NODE_OUTPUTS 8
 #define RUN_NODE_ATTRIBUTES 16
+#define RUN_NODE_LINKS 6
 
 typedef struct run_node_tensor {
     clg_dtype
@@ -42,9 +44,17 @@ typedef struct run_node_attribute {
     float floats[2 * CLG_MAX_RANK];
 } run_node_attribute;
 
+/* One of the chain: its inputs and attributes end where the next one's begin. */
+typedef struct run_node_link {
+    const char *op_type;
+    size_t first_input, first_attribute;
+} run_node_link;
+
 typedef struct run_node {
-    const char *domain, *op_type;
+    const char *domain;
     int64_t opset;
+    run_node_link links[RUN_NODE_LINKS];
+    size_t n_links;
     run_node_tensor inputs[RUN_NODE_INPUTS], outputs[RUN_NODE_OUTPUTS];
     size_t n_inputs, n_outputs;
     run_node_attribute attributes[RUN_NODE_ATTRIBUTES];
@@ -55,6 +65,8 @@ int run_node_open(void **state);
 int run_node_close(void **state);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
+/* Another node behind the last: its first input is the last one's output, more inputs and attributes follow. */
+void run_node_then(run_node *r, const char *op_type);
 /* The next input, from numbers that are rounded to dtype. */
 void run_node_input(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                     const double *numbers);

@@ -40,7 +40,7 @@ static void quirks__fit_the_recorded_devices(void **state)
         {&recorded_pocl_xeon, "binaries-crash,global-size-recompiles"},
         {&recorded_pocl_ryzen, "binaries-crash,global-size-recompiles"},
         {&recorded_pocl_cuda, "binaries-crash"},
-        {&recorded_llvmpipe, "slow-launch"},
+        {&recorded_llvmpipe, "binaries-crash,slow-launch"},
         {&recorded_oclgrind, "slow-launch"},
         {&recorded_warp, "slow-launch"},
         {&recorded_tahiti, "no-blas"},
@@ -50,7 +50,7 @@ static void quirks__fit_the_recorded_devices(void **state)
         {&recorded_uhd620, ""},
         {&recorded_a770, ""},
         {&recorded_intel_cpu_on_amd, ""},
-        {&recorded_rusticl_navi31, ""},
+        {&recorded_rusticl_navi31, "binaries-crash"},
         {&recorded_apple_m1, ""},
         {&recorded_mali, ""},
     };

@@ -351,8 +351,8 @@ static void print_one(const bench *b, const bench_result *r)
                  t->p99);
     (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median, r->device_time.min,
                  (unsigned long long)r->steps);
-    (void)printf("  throughput  %.4g a second, %.3g GFLOP/s at %sFLOP a run\n", r->throughput,
-                 r->flops / (t->median * 1e6), count_text(r->flops));
+    (void)printf("  throughput  %.4g a second, %.3g GFLOP/s at %s a run\n", r->throughput,
+                 r->flops / (t->median * 1e6), flops_text(r->flops));
     (void)printf("  start       load %.4g ms, first run %.4g ms\n", r->load_ms, r->first_run_ms);
     (void)printf("  memory      %s on the device, %s of the process at most\n", bytes_text((double)r->device_bytes),
                  bytes_text((double)r->peak_rss_bytes));

@@ -91,7 +91,7 @@ static int load(inspection *x)
 /* Of a model that is not supported, what its other nodes cost, if that can be told. */
 static int estimate(const options *o, inspection *x)
 {
-    int code = inputs_gather(o, x->model, INPUTS_SHAPES, &x->inputs);
+    int code = inputs_gather(o, x->model, INPUTS_LOOK, &x->inputs);
     if (code != CODE_DONE) return code;
     clg_shape_override *shapes = inputs_shapes(&x->inputs);
     clg_status status = clg_model_flops(x->model, shapes, x->inputs.n, &x->flops);
@@ -309,7 +309,7 @@ static void print_ports(const clg_model *model, const char *title, bool outputs)
 
 static void print_estimate(const inspection *x, const char *assumed)
 {
-    char *line = must_printf("%sFLOP a run%s%s%s", count_text(x->flops), assumed[0] ? " with " : "", assumed,
+    char *line = must_printf("%s a run%s%s%s", flops_text(x->flops), assumed[0] ? " with " : "", assumed,
                              is_supported(x) ? "" : ", unsupported nodes not counted");
     print_row("work", line);
     free(line);
@@ -353,11 +353,11 @@ static void print_operators(const inspection *x)
     table_print(&t, stdout, 2);
 }
 
-static void print_nodes(const clg_node_info *nodes, size_t n_nodes, bool unsupported)
+static void print_nodes(const char *title, const clg_node_info *nodes, size_t n_nodes, bool unsupported)
 {
     static const char *const headers[] = {"node", "operator", "opset", "place", "why"};
     table t;
-    (void)printf("\n%s\n", unsupported ? "not supported" : "where nodes run");
+    (void)printf("\n%s\n", title);
     table_begin(&t, 5, headers);
     for (size_t i = 0; i < n_nodes; i++) {
         const clg_node_info *n = &nodes[i];
@@ -378,8 +378,11 @@ static void print_text(const options *o, const inspection *x)
     (void)putchar('\n');
     print_model(x);
     if (x->n_operators > 0) print_operators(x);
-    if (x->n_unsupported > 0) print_nodes(x->all, x->n_all, true);
-    if (o->ops) print_nodes(x->nodes, x->n_nodes, false);
+    if (x->n_unsupported > 0) print_nodes("not supported", x->all, x->n_all, true);
+    if (o->ops) {
+        const char *title = x->plan ? "where nodes run" : "where nodes run, before any are fused (--plan: on a device)";
+        print_nodes(title, x->nodes, x->n_nodes, false);
+    }
     if (x->plan) (void)printf("\nplan\n%s\n", x->plan);
 }
 

@@ -324,12 +324,12 @@ static bool is_batch(const input_set *set, const char *symbol)
 }
 
 /* Symbols that nothing decided are 1. --batch decides for the batch, later. */
-static void settle_symbols(const options *o, input_set *set)
+static void settle_symbols(const options *o, input_need need, input_set *set)
 {
     for (size_t i = 0; i < set->n_symbols; i++) {
         if (set->symbols[i].size >= 0) continue;
         set->symbols[i].size = 1;
-        if (o->batch && is_batch(set, set->symbols[i].name)) continue;
+        if (need == INPUTS_LOOK || (o->batch && is_batch(set, set->symbols[i].name))) continue;
         output_note("dimension '%s' is 1 (--dim %s=N for another size)", printable(set->symbols[i].name),
                     printable(set->symbols[i].name));
     }
@@ -386,7 +386,7 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
             item->fill = "random:0";
             output_note("input '%s' is filled with %s", printable(item->port->name), item->fill);
         }
-        if (item->fill && need != INPUTS_SHAPES) {
+        if (item->fill && need != INPUTS_SHAPES && need != INPUTS_LOOK) {
             code = value_fill(item->fill, i, item->port, item->rank, item->dims, &item->value);
         }
         if (code != CODE_DONE) return code;
@@ -410,7 +410,7 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
     if (code == CODE_DONE) {
         bool is_open = need != INPUTS_REQUIRED || rest_kind;
         for (size_t i = 0; i < n && !is_open; i++) is_open = out_set->items[i].fill != NULL;
-        if (is_open) settle_symbols(o, out_set);
+        if (is_open) settle_symbols(o, need, out_set);
         code = fill_rest(out_set, need, rest_kind);
     }
     if (code != CODE_DONE) inputs_free(out_set);

@@ -12,7 +12,8 @@
 typedef enum input_need {
     INPUTS_REQUIRED, /* an input that is not given is a fault */
     INPUTS_FILL,     /* it is filled with random numbers, and that is said */
-    INPUTS_SHAPES    /* only shapes are wanted: nothing is loaded that is not given, nothing filled */
+    INPUTS_SHAPES,   /* only shapes are wanted: nothing is filled */
+    INPUTS_LOOK      /* the same, and the caller prints what free dimensions are taken as */
 } input_need;
 
 typedef struct input_item {

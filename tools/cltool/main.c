@@ -33,7 +33,8 @@ static const command commands[] = {
      OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_TOLERANCE,
      "latency from host values in to host values out",
      "Inputs that are not given are filled with random numbers; they vary between runs. Without --runs, as many\n"
-     "runs as two seconds take, at least 10. --rtol and --atol are for --compare.",
+     "runs as two seconds take, at least 10. --rtol and --atol are for --compare; there --atol is 1e-4 of the\n"
+     "largest element unless it is given.",
      "cltool bench model.onnx --batch 1,8,64 --each", cmd_bench},
     {"profile", "MODEL [inputs]", 1, 1,
      OPTIONS_PROFILE | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,

@@ -71,7 +71,7 @@ static const option_row rows[] = {
      "prune: keep this much, 64M for example (default: the store's own limit)"},
     {"force", 0, KIND_FLAG, AT(force), OPTIONS_FORCE, NULL, "overwrite files that exist"},
     {"rtol", 0, KIND_REAL, AT(rtol), OPTIONS_TOLERANCE, "R", "relative tolerance (default 1e-3)"},
-    {"atol", 0, KIND_REAL, AT(atol), OPTIONS_TOLERANCE, "A", "absolute tolerance (default 1e-7; bench: 1e-4 of the largest)"},
+    {"atol", 0, KIND_REAL, AT(atol), OPTIONS_TOLERANCE, "A", "absolute tolerance (default 1e-7)"},
 
     {"input", 'i', KIND_LIST, AT(inputs), OPTIONS_INPUT, "[NAME=]FILE",
      ".npy, .npz, .pb or .csv (repeatable)"},
@@ -314,7 +314,10 @@ void options_print(unsigned groups)
         if (row->letter) (void)snprintf(letter, sizeof letter, "-%c, ", row->letter);
         (void)snprintf(left, sizeof left, "%s--%s%s%s", letter, row->name, row->metavar ? " " : "",
                        row->metavar ? row->metavar : "");
-        const char *gap = strlen(left) > 31 ? "\n                                   " : "";
-        (void)printf("  %-31s  %s%s\n", left, gap, row->help);
+        if (strlen(left) > 31) {
+            (void)printf("  %s\n  %-31s  %s\n", left, "", row->help);
+        } else {
+            (void)printf("  %-31s  %s\n", left, row->help);
+        }
     }
 }

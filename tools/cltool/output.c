@@ -191,14 +191,13 @@ static const char *scaled_text(double number, const char *unit)
         i++;
     }
     int digits = i == 0 && number == floor(number) ? 0 : fabs(number) < 10 ? 2 : fabs(number) < 100 ? 1 : 0;
-    const char *gap = prefixes[i][0] || unit[0] ? " " : "";
-    (void)snprintf(buffer, PRINTABLE_BYTES, "%.*f%s%s%s", digits, number, gap, prefixes[i], unit);
+    (void)snprintf(buffer, PRINTABLE_BYTES, "%.*f %s%s", digits, number, prefixes[i], unit);
     return buffer;
 }
 
 const char *bytes_text(double bytes) { return scaled_text(bytes, "B"); }
 
-const char *count_text(double count) { return scaled_text(count, ""); }
+const char *flops_text(double flops) { return scaled_text(flops, "FLOP"); }
 
 const char *number_text(double number)
 {

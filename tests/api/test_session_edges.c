@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sessions where inputs, outputs and their memory meet in unusual ways: each way gives right numbers or a sentence,
+ * never stale or foreign ones.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+
+#include <clgraph/inspect.h>
+
+#include <pthread.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static clg_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    clg_counters counters = CLG_COUNTERS_INIT;
+    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
+    clg_context_free(context);
+    return ran ? 0 : -1;
+}
+
+static clg_builder *start(void)
+{
+    clg_builder *g;
+    assert_ok(clg_builder_create(13, &g));
+    return g;
+}
+
+static clg_session *finish(clg_builder *g)
+{
+    clg_model *m;
+    clg_session *s;
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    clg_model_free(m);
+    return s;
+}
+
+/* next = state + x, twice = next + next, over `dims` */
+static clg_session *adder(int64_t declared)
+{
+    clg_builder *g = start();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, &declared, NULL));
+    assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 1, DIMS(4), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "x"), 1, NAMES("next")));
+    assert_ok(
+        clg_builder_node(g, NULL, "Add", "twice", 2, NAMES("next", "next"), 1, NAMES("twice")));
+    assert_ok(clg_builder_output(g, "next"));
+    assert_ok(clg_builder_output(g, "twice"));
+    return finish(g);
+}
+
+static void set(clg_session *s, const char *name, const float *x, int64_t n)
+{
+    assert_ok(clg_session_set_input_data(s, name, CLG_FLOAT32, 1, &n, x));
+}
+
+static void expect(clg_session *s, const char *name, float a, float b, float c, float d)
+{
+    const float want[4] = {a, b, c, d};
+    float got[4];
+    assert_ok(clg_session_get_output_data(s, name, got, sizeof got));
+    for (int i = 0; i < 4; i++) assert_true(got[i] == want[i]);
+}
+
+static const float ones[4] = {1, 1, 1, 1}, ramp[4] = {1, 2, 3, 4};
+
+/* ---- links ----------------------------------------------------------------------------------------------- */
+
+static void link__an_output_is_still_there_after_its_input_is_set_again(void **state)
+{
+    (void)state;
+    clg_session *s = adder(4);
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_link(s, "next", "state"));
+    for (int i = 0; i < 3; i++) assert_ok(clg_session_run(s));
+    set(s, "state", ramp, 4);
+    expect(s, "next", 4, 7, 10, 13);
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 2, 4, 6, 8);
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 3, 6, 9, 12);
+    expect(s, "twice", 6, 12, 18, 24);
+    clg_session_free(s);
+}
+
+static void link__an_output_is_still_there_after_unlinking(void **state)
+{
+    (void)state;
+    clg_session *s = adder(4);
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_link(s, "next", "state"));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_link(s, NULL, "state"));
+    expect(s, "next", 3, 5, 7, 9);
+    assert_error(clg_session_run(s), CLG_ERROR_NOT_FOUND, "'state' is not set");
+    clg_session_free(s);
+}
+
+static void link__a_mapped_input_takes_over(void **state)
+{
+    (void)state;
+    void *mapped;
+    clg_session *s = adder(4);
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_link(s, "next", "state"));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_map_input(s, "state", 1, DIMS(4), &mapped));
+    memcpy(mapped, ramp, sizeof ramp);
+    expect(s, "next", 2, 3, 4, 5);
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 2, 4, 6, 8);
+    clg_session_free(s);
+}
+
+static void link__a_shape_that_the_input_cannot_have_is_told(void **state)
+{
+    (void)state;
+    clg_session *s = adder(-1); /* x: [1] or [4]; state: [4] */
+    clg_builder *g = start();
+    clg_session *growing;
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(4), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Concat", "join", 2, NAMES("x", "x"), 1, NAMES("y")));
+    assert_ok(clg_builder_attribute_int(g, "axis", 0));
+    assert_ok(clg_builder_output(g, "y"));
+    growing = finish(g);
+    set(growing, "x", ramp, 4);
+    assert_ok(clg_session_link(growing, "y", "x"));
+    assert_ok(clg_session_run(growing));
+    assert_error(clg_session_run(growing), CLG_ERROR_SHAPE, "'x' has shape [4]");
+    clg_session_free(growing);
+    set(s, "x", ones, 1);
+    set(s, "state", ramp, 4);
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 2, 3, 4, 5);
+    clg_session_free(s);
+}
+
+/* ---- memory that comes back --------------------------------------------------------------------------------- */
+
+static void memory__an_output_may_be_the_next_input(void **state)
+{
+    (void)state;
+    clg_session *s = adder(4);
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_run(s));
+    for (int i = 0; i < 3; i++) {
+        clg_value *next;
+        assert_ok(clg_session_get_output_device(s, "next", &next));
+        assert_ok(clg_session_set_input(s, "state", next));
+        clg_value_free(next);
+        assert_ok(clg_session_run(s));
+    }
+    expect(s, "next", 5, 9, 13, 17);
+    expect(s, "twice", 10, 18, 26, 34);
+    clg_session_free(s);
+}
+
+static void memory__an_output_over_an_input_is_refused(void **state)
+{
+    (void)state;
+    clg_session *s = adder(4);
+    clg_value *v;
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(4), &v));
+    assert_ok(clg_value_write(v, ones, sizeof ones));
+    set(s, "x", ramp, 4);
+    assert_ok(clg_session_set_input(s, "state", v));
+    assert_ok(clg_session_bind_output(s, "next", v));
+    assert_error(clg_session_run(s), CLG_ERROR_INVALID_ARGUMENT, "'state'");
+    assert_non_null(strstr(clg_last_hint(), "clg_session_link"));
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_bind_output(s, "twice", v));
+    assert_error(clg_session_run(s), CLG_ERROR_INVALID_ARGUMENT, "'next'");
+    assert_ok(clg_session_bind_output(s, "twice", NULL));
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 2, 3, 4, 5);
+    clg_value_free(v);
+    clg_session_free(s);
+}
+
+/* ---- bound outputs --------------------------------------------------------------------------------------------- */
+
+/* y = shape of x: known when the run is planned, never computed on the device; d = -x */
+static clg_session *shape_session(void)
+{
+    clg_builder *g = start();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, -1), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Shape", "shape", 1, NAMES("x"), 1, NAMES("y")));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "neg", 1, NAMES("x"), 1, NAMES("d")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_output(g, "d"));
+    return finish(g);
+}
+
+static void bound__contents_known_at_planning_arrive_everywhere(void **state)
+{
+    (void)state;
+    clg_session *s = shape_session();
+    clg_value *device, *host, *back;
+    int64_t numbers[2] = {0};
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 2), ramp));
+    assert_ok(clg_value_create_device(context, CLG_INT64, 1, DIMS(2), &device));
+    assert_ok(clg_session_bind_output(s, "y", device));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_value_read(device, numbers, sizeof numbers));
+    assert_true(numbers[0] == 2 && numbers[1] == 2);
+    assert_ok(clg_value_wrap(CLG_INT64, 1, DIMS(2), numbers, NULL, NULL, &host));
+    memset(numbers, 0, sizeof numbers);
+    assert_ok(clg_session_bind_output(s, "y", host));
+    assert_ok(clg_session_run(s));
+    assert_true(numbers[0] == 2 && numbers[1] == 2);
+    assert_ok(clg_session_bind_output(s, "y", NULL));
+    assert_ok(clg_session_run(s));
+    memset(numbers, 0, sizeof numbers);
+    assert_ok(clg_session_get_output_device(s, "y", &back));
+    assert_ok(clg_value_read(back, numbers, sizeof numbers));
+    assert_true(numbers[0] == 2 && numbers[1] == 2);
+    clg_value_free(back);
+    clg_value_free(device);
+    clg_value_free(host);
+    clg_session_free(s);
+}
+
+static void bound__a_value_of_another_shape_is_refused(void **state)
+{
+    (void)state;
+    clg_session *s = shape_session();
+    clg_value *small, *turned, *other;
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 4), ramp));
+    assert_ok(clg_value_create(CLG_INT64, 1, DIMS(1), &small));
+    assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(4, 1), &turned));
+    assert_ok(clg_value_create(CLG_INT32, 2, DIMS(1, 4), &other));
+    assert_ok(clg_session_bind_output(s, "y", small));
+    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "int64[1]");
+    assert_ok(clg_session_bind_output(s, "y", NULL));
+    assert_ok(clg_session_bind_output(s, "d", turned));
+    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "float32[4,1]");
+    assert_ok(clg_session_bind_output(s, "d", other));
+    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "int32[1,4]");
+    assert_ok(clg_session_bind_output(s, "d", NULL));
+    assert_ok(clg_session_run(s));
+    expect(s, "d", -1, -2, -3, -4);
+    clg_value_free(small);
+    clg_value_free(turned);
+    clg_value_free(other);
+    clg_session_free(s);
+}
+
+static void outputs__of_every_origin(void **state)
+{
+    (void)state;
+    clg_builder *g = start();
+    clg_session *s;
+    float view[4];
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(4), NULL));
+    assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 1, DIMS(4), ramp));
+    assert_ok(clg_builder_constant(g, "flat", CLG_INT64, 1, DIMS(2), DIMS(2, 2)));
+    assert_ok(clg_builder_node(g, NULL, "Reshape", "view", 2, NAMES("x", "flat"), 1, NAMES("v")));
+    assert_ok(clg_builder_node(g, NULL, "Transpose", "turn", 1, NAMES("v"), 1, NAMES("t")));
+    assert_ok(clg_builder_node(g, NULL, "Identity", "same", 1, NAMES("x"), 1, NAMES("i")));
+    assert_ok(clg_builder_output(g, "c"));
+    assert_ok(clg_builder_output(g, "x"));
+    assert_ok(clg_builder_output(g, "v"));
+    assert_ok(clg_builder_output(g, "t"));
+    assert_ok(clg_builder_output(g, "i"));
+    s = finish(g);
+    set(s, "x", ramp, 4);
+    assert_ok(clg_session_run(s));
+    expect(s, "c", 1, 2, 3, 4);
+    expect(s, "x", 1, 2, 3, 4);
+    expect(s, "v", 1, 2, 3, 4);
+    expect(s, "t", 1, 3, 2, 4);
+    expect(s, "i", 1, 2, 3, 4);
+    for (size_t k = 0; k < 5; k++) {
+        clg_value *d;
+        assert_ok(clg_session_get_output_device(s, NAMES("c", "x", "v", "t", "i")[k], &d));
+        assert_ok(clg_value_read(d, view, sizeof view));
+        assert_true(view[0] == 1 && view[3] == 4);
+        clg_value_free(d);
+    }
+    clg_session_free(s);
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+/* r = 0 .. round(max x), by a count that only the device knows */
+static clg_session *counter(void)
+{
+    static const int64_t zero = 0, one = 1;
+    clg_builder *g = start();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(1, -1), NULL));
+    assert_ok(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
+    assert_ok(clg_builder_constant(g, "one", CLG_INT64, 0, NULL, &one));
+    assert_ok(clg_builder_node(g, NULL, "ReduceMax", "largest", 1, NAMES("x"), 1, NAMES("m")));
+    assert_ok(clg_builder_attribute_int(g, "keepdims", 0));
+    assert_ok(clg_builder_node(g, NULL, "Cast", "count", 1, NAMES("m"), 1, NAMES("n")));
+    assert_ok(clg_builder_attribute_int(g, "to", CLG_INT64));
+    assert_ok(
+        clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("r")));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "negative", 1, NAMES("r"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    return finish(g);
+}
+
+static void count_to(clg_session *s, int n)
+{
+    const float x = (float)n;
+    clg_value *y;
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 1), &x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &y));
+    assert_int_equal(clg_value_n_elements(y), n);
+    for (int i = 0; i < n; i++) assert_true(((int64_t *)clg_value_data(y))[i] == -i);
+    clg_value_free(y);
+}
+
+static void shapes__many_contents_do_not_pile_up(void **state)
+{
+    (void)state;
+    clg_session *s = counter(), *clone;
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    assert_ok(clg_session_clone(s, &clone));
+    for (int n = 1; n <= 100; n++) count_to(s, n);
+    assert_ok(clg_context_counters(context, &before));
+    for (int n = 101; n <= 300; n++) {
+        count_to(s, 1 + n % 150);
+        if (n % 3 == 0) count_to(clone, n % 40);
+    }
+    count_to(s, 100);
+    assert_ok(clg_context_counters(context, &after));
+    assert_int_equal(after.plans_made, before.plans_made);
+    assert_true(after.device_bytes < before.device_bytes + 65536);
+    clg_session_free(clone);
+    clg_session_free(s);
+}
+
+static void shapes__data_that_decides_does_not_make_plans(void **state)
+{
+    (void)state;
+    clg_session *s = counter();
+    float x[40] = {0};
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    for (int i = 0; i < 30; i++) {
+        x[3] = 2;
+        x[5] = -(float)i;
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 40), x));
+        assert_ok(clg_session_run(s));
+        if (i == 0) assert_ok(clg_context_counters(context, &before));
+    }
+    assert_ok(clg_context_counters(context, &after));
+    assert_int_equal(after.plans_made, before.plans_made);
+    clg_session_free(s);
+}
+
+static void shapes__preparing_goes_as_far_as_zeros_lead(void **state)
+{
+    (void)state;
+    clg_session *s = counter();
+    assert_ok(clg_session_prepare(s, NULL, NULL));
+    count_to(s, 7);
+    assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(1, 9)));
+    assert_ok(clg_session_prepare(s, NULL, NULL));
+    assert_ok(clg_session_run(s)); /* what was set last is a shape; the value stays */
+    clg_session_free(s);
+}
+
+static void shapes__the_last_word_counts(void **state)
+{
+    (void)state;
+    clg_session *s = adder(-1);
+    clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_memory(s, &memory));
+    assert_int_equal(memory.io_bytes, 4 * 4 * sizeof(float));
+    assert_ok(clg_session_set_input_shape(s, "x", 1, DIMS(1)));
+    assert_ok(clg_session_memory(s, &memory));
+    assert_int_equal(memory.io_bytes, (1 + 3 * 4) * sizeof(float));
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 2, 3, 4, 5);
+    assert_error(clg_session_set_input_shape(s, "x", 1, DIMS(-1)), CLG_ERROR_INVALID_ARGUMENT,
+                 "negative");
+    clg_session_free(s);
+}
+
+/* ---- kept values --------------------------------------------------------------------------------------------------- */
+
+static void keep__links_and_bound_outputs_stay(void **state)
+{
+    (void)state;
+    clg_session *s = adder(4);
+    float twice[4];
+    clg_value *bound;
+    assert_ok(clg_value_wrap(CLG_FLOAT32, 1, DIMS(4), twice, NULL, NULL, &bound));
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    assert_ok(clg_session_link(s, "next", "state"));
+    assert_ok(clg_session_bind_output(s, "twice", bound));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_keep_values(s, NULL, 0));
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 3, 5, 7, 9);
+    assert_true(twice[0] == 6 && twice[3] == 18);
+    assert_ok(clg_session_keep_values(s, NAMES(""), 0));
+    assert_ok(clg_session_run(s));
+    expect(s, "next", 4, 7, 10, 13);
+    assert_true(twice[0] == 8 && twice[3] == 26);
+    clg_value_free(bound);
+    clg_session_free(s);
+}
+
+/* ---- waiting ---------------------------------------------------------------------------------------------------------- */
+
+static void *wait_too(void *argument)
+{
+    (void)clg_session_wait(argument);
+    return NULL;
+}
+
+static void wait__two_threads_that_wait_both_come_back(void **state)
+{
+    (void)state;
+    clg_session *s = adder(4);
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    for (int i = 0; i < 10; i++) {
+        pthread_t other;
+        assert_ok(clg_session_run_async(s));
+        assert_int_equal(pthread_create(&other, NULL, wait_too, s), 0);
+        (void)clg_session_wait(s);
+        assert_int_equal(pthread_join(other, NULL), 0);
+        expect(s, "next", 2, 3, 4, 5);
+    }
+    clg_session_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(link__an_output_is_still_there_after_its_input_is_set_again),
+        cmocka_unit_test(link__an_output_is_still_there_after_unlinking),
+        cmocka_unit_test(link__a_mapped_input_takes_over),
+        cmocka_unit_test(link__a_shape_that_the_input_cannot_have_is_told),
+        cmocka_unit_test(memory__an_output_may_be_the_next_input),
+        cmocka_unit_test(memory__an_output_over_an_input_is_refused),
+        cmocka_unit_test(bound__contents_known_at_planning_arrive_everywhere),
+        cmocka_unit_test(bound__a_value_of_another_shape_is_refused),
+        cmocka_unit_test(outputs__of_every_origin),
+        cmocka_unit_test(shapes__many_contents_do_not_pile_up),
+        cmocka_unit_test(shapes__data_that_decides_does_not_make_plans),
+        cmocka_unit_test(shapes__preparing_goes_as_far_as_zeros_lead),
+        cmocka_unit_test(shapes__the_last_word_counts),
+        cmocka_unit_test(keep__links_and_bound_outputs_stay),
+        cmocka_unit_test(wait__two_threads_that_wait_both_come_back),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

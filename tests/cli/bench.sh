@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool bench: what it prints, not how fast it is.
+# shellcheck source=tests/cli/support.bash
+source "$(dirname "$0")/support.bash"
+cp "$digits/digits.onnx" "$digits/heldout.npy" .
+
+# Numbers differ from run to run: each is an N.
+any() {
+  sed -E -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? ?(k|M|G)?B\b/N/g' -e 's/digest [0-9a-f]+/digest HEX/' -e 's/device [0-9]+:[0-9]+/device P:D/' \
+    -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?( [kMG]FLOP)?/N/g' -e 's/ +/ /g' -e 's/fpN/fp32/g'
+}
+digest() { "$CLTOOL" bench digits.onnx -i heldout.npy -q --json --warmup 0 "$@" | sed -nE 's/.*"outputs_digest": "(.*)".*/\1/p'; }
+
+show any -- bench digits.onnx --runs 3
+show any -- bench digits.onnx -i heldout.npy --runs 2 --warmup 0 -q
+show any -- bench digits.onnx --runs 2 --batch 1,4 -q
+show any -- bench digits.onnx --runs 2 --concurrency 2 -q
+show any -- bench digits.onnx --runs 2 --each -q
+show any -- bench digits.onnx --runs 2 --compare auto -q
+echo "== JSON"
+show json_keys -- bench digits.onnx --runs 2 --json -q
+show json_keys -- bench digits.onnx --runs 2 --batch 2,3 --json -q
+show json_keys -- bench digits.onnx --runs 2 --compare auto --json -q
+"$CLTOOL" bench digits.onnx --runs 3 --batch 4 --json -q | grep -E '"(batch|runs|precision)"'
+echo "== the same input gives the same digest, however often it runs"
+[ "$(digest --runs 1)" = "$(digest --runs 5)" ] && [ -n "$(digest --runs 1)" ] && echo "the same"
+[ "$(digest --runs 1)" != "$(digest --runs 1 --batch 3)" ] && echo "another for another batch"
+
+echo "== faults"
+fixed_graph() { relu_graph 2 3; }
+onnx_model fixed_graph >fixed.onnx
+show bench fixed.onnx --batch 4 -q
+show any -- bench fixed.onnx --batch 2 -q --runs 1
+show bench digits.onnx --batch 0 -q
+show bench digits.onnx --batch 1,,2 -q
+show bench digits.onnx --batch 1,2 --compare auto -q
+show bench digits.onnx --compare cpu@fp16 -q
+show bench nothing.onnx
+finish

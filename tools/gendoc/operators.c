@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prints docs/operators.md from the library's own table of operators. `cmake --build BUILD --target docs_operators`
+ * writes the file, the test lint.operators_doc compares it.
+ */
+#include <clgraph/inspect.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- element types --------------------------------------------------------------------------------- */
+
+#define BIT(dtype) (1u << (dtype))
+
+/* Sets that have a word of their own, the larger ones first. */
+static const struct {
+    unsigned set;
+    const char *word;
+} classes[] = {
+    {BIT(CLG_FLOAT16) | BIT(CLG_FLOAT32) | BIT(CLG_FLOAT64) | BIT(CLG_BFLOAT16), "floats"},
+    {BIT(CLG_INT8) | BIT(CLG_INT16) | BIT(CLG_INT32) | BIT(CLG_INT64) | BIT(CLG_UINT8) |
+         BIT(CLG_UINT16) | BIT(CLG_UINT32) | BIT(CLG_UINT64),
+     "integers"},
+    {BIT(CLG_INT8) | BIT(CLG_INT16) | BIT(CLG_INT32) | BIT(CLG_INT64), "signed integers"},
+    {BIT(CLG_UINT8) | BIT(CLG_UINT16) | BIT(CLG_UINT32) | BIT(CLG_UINT64), "unsigned integers"},
+};
+#define N_CLASSES (sizeof classes / sizeof classes[0])
+
+static unsigned dtype_named(const char *name, size_t n)
+{
+    for (int i = 1; i < 32; i++) {
+        const char *other = clg_dtype_name((clg_dtype)i);
+        if (strlen(other) == n && memcmp(other, name, n) == 0) return BIT(i);
+    }
+    return 0;
+}
+
+/* Prints the names of a list such as "float32, int8", whole classes by their word. */
+static void print_types(const char *list, size_t n_bytes)
+{
+    unsigned set = 0;
+    const char *between = "", *end = list + n_bytes;
+    while (list < end) {
+        const size_t n = strcspn(list, ",;");
+        set |= dtype_named(list, n);
+        list += n;
+        while (list < end && (*list == ',' || *list == ' ')) list++;
+    }
+    for (size_t i = 0; i < N_CLASSES; i++) {
+        if ((set & classes[i].set) != classes[i].set) continue;
+        printf("%s%s", between, classes[i].word);
+        between = ", ";
+        set &= ~classes[i].set;
+    }
+    for (int i = 1; i < 32; i++) {
+        if (!(set & BIT(i))) continue;
+        printf("%s%s", between, clg_dtype_name((clg_dtype)i));
+        between = ", ";
+    }
+}
+
+/* "T: float32, float16; I: int64" */
+static void print_dtypes(const char *text)
+{
+    if (!*text) printf("any");
+    while (*text) {
+        const size_t n = strcspn(text, ";");
+        if (n > 3) {
+            printf("%.3s", text);
+            print_types(text + 3, n - 3);
+        }
+        text += n;
+        if (*text) printf("; ");
+        while (*text == ';' || *text == ' ') text++;
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------- */
+
+static int compare(const void *left, const void *right)
+{
+    const clg_operator_info *a = left, *b = right;
+    int order = strcmp(a->domain, b->domain);
+    if (order == 0) order = strcmp(a->name, b->name);
+    return order != 0 ? order : a->since - b->since;
+}
+
+/* Whether b says the same of the versions after a's. */
+static bool continues(const clg_operator_info *a, const clg_operator_info *b)
+{
+    return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0 &&
+           a->until + 1 == b->since && strcmp(a->dtypes, b->dtypes) == 0 &&
+           strcmp(a->place, b->place) == 0;
+}
+
+static void print_row(const clg_operator_info *row)
+{
+    printf("| %s | %d", row->name, row->since);
+    if (row->until == 0)
+        printf(" and later");
+    else if (row->until != row->since)
+        printf(" to %d", row->until);
+    printf(" | ");
+    print_dtypes(row->dtypes);
+    printf(" | %s |\n", row->place);
+}
+
+static bool is_other_domain(const clg_operator_info *rows, size_t i)
+{
+    return i == 0 || strcmp(rows[i].domain, rows[i - 1].domain) != 0;
+}
+
+static void print_heading(const char *domain)
+{
+    printf("\n## %s\n\n", domain[0] ? domain : "ai.onnx, the default domain");
+    printf("| operator | opset versions | element types | computed |\n|---|---|---|---|\n");
+}
+
+static const char title[] =
+    "# Operators\n"
+    "\n"
+    "<!-- Generated from the tables of src/ops: cmake --build build --target docs_operators -->\n"
+    "\n"
+    "The ";
+
+static const char introduction[] =
+    " operators that clgraph has, with the opset versions and element types of each. A model\n"
+    "that asks for anything else is refused when it is loaded; `cltool inspect MODEL` names all\n"
+    "of it.\n"
+    "\n"
+    "- Versions are those of the operator set that the model imports.\n"
+    "- Letters are type variables: inputs and outputs that share one share their type. `T` is\n"
+    "  that of the data; others are of indices, shapes, scales and the like.\n"
+    "- *floats* are float16, bfloat16, float32 and float64; *integers* have 8 to 64 bits, with\n"
+    "  and without sign. float64 needs a device that has it. [numerics.md](numerics.md) says how\n"
+    "  each is computed.\n"
+    "- *device*: kernels, or a view of memory where nothing has to move. Small known numbers, as\n"
+    "  in arithmetic on shapes, are computed while a run is planned. *shape arithmetic*: only\n"
+    "  there.\n";
+
+static void print_all(clg_operator_info *rows, size_t n)
+{
+    size_t n_names = 0;
+    qsort(rows, n, sizeof *rows, compare);
+    for (size_t i = 0; i < n; i++)
+        n_names += is_other_domain(rows, i) || strcmp(rows[i].name, rows[i - 1].name) != 0;
+    printf("%s%zu%s", title, n_names, introduction);
+    for (size_t i = 0; i < n; i++) {
+        if (is_other_domain(rows, i)) print_heading(rows[i].domain);
+        clg_operator_info row = rows[i];
+        while (i + 1 < n && continues(&row, &rows[i + 1])) row.until = rows[++i].until;
+        print_row(&row);
+    }
+}
+
+int main(void)
+{
+    clg_operator_info *rows;
+    size_t n;
+    if (clg_operator_list(&rows, &n) != CLG_OK) {
+        fprintf(stderr, "operators: %s\n", clg_last_error());
+        return 1;
+    }
+    print_all(rows, n);
+    clg_operator_list_free(rows, n);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
