@@ -108,6 +108,16 @@ function(clg_add_test_scripts area label)
   endforeach()
 endfunction()
 
+# Benchmarks, tests/bench/<name>.c: built, never run by ctest.
+file(GLOB bench_sources CONFIGURE_DEPENDS "${tests_dir}/bench/*.c")
+foreach(source IN LISTS bench_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  add_executable(bench_${name} "${source}")
+  target_link_libraries(bench_${name} PRIVATE clg_settings clgraph m)
+  set_target_properties(bench_${name} PROPERTIES
+    OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bench")
+endforeach()
+
 clg_add_test_programs(unit unit)
 foreach(area ops api conformance models)
   clg_add_test_programs(${area} device)

@@ -9,7 +9,7 @@ cp "$digits/digits.onnx" "$digits/heldout.npy" .
 # Numbers differ from run to run: each is an N.
 any() {
   sed -E -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)? ?(k|M|G)?B\b/N/g' -e 's/digest [0-9a-f]+/digest HEX/' -e 's/device [0-9]+:[0-9]+/device P:D/' \
-    -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?( [kMG]FLOP)?/N/g' -e 's/ +/ /g' -e 's/fpN/fp32/g'
+    -e 's/[0-9]+(\.[0-9]+)?(e[-+]?[0-9]+)?( [kMG]FLOP)?/N/g' -e 's/N FLOP/N/; s/ +/ /g' -e 's/fpN/fp32/g'
 }
 digest() { "$CLTOOL" bench digits.onnx -i heldout.npy -q --json --warmup 0 "$@" | sed -nE 's/.*"outputs_digest": "(.*)".*/\1/p'; }
 

@@ -7,7 +7,7 @@ source "$(dirname "$0")/support.bash"
 cp "$digits/digits.onnx" .
 
 # Steps are the planner's choice: their nodes are compared, not their kernels or times.
-operators() { sed -nE '1p; s/^ +[0-9]+  ([^ ]+)  .*/\1/p; /^operator/p; /runs:|can do:/s/[0-9]+(\.[0-9]+)?/N/gp'; }
+operators() { sed -nE 's/ +$//; 1s/ +/ /gp; s/^ +[0-9]+  ([^ ]+)  .*/\1/p; /^operator/s/ +/ /gp; /runs:|can do:/s/[0-9]+(\.[0-9]+)?/N/gp'; }
 
 show operators -- profile digits.onnx --runs 2 -q
 show json_keys -- profile digits.onnx --runs 2 -q --json

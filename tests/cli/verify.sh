@@ -24,7 +24,7 @@ new_case cases/test_good 00000000 00000000 40000000
 new_case cases/group/test_wrong 00000000 3f800000 40000000
 new_case cases/group/test_near 00000000 00000000 40000800
 new_case cases/test_shape 00000000
-pb_floats '1 3' 0 0 0 >cases/test_shape/test_data_set_0/output_0.pb
+pb_floats '1 3' 00000000 00000000 40000000 >cases/test_shape/test_data_set_0/output_0.pb
 new_case cases/test_two_sets 00000000 00000000 40000000
 cp -r cases/test_two_sets/test_data_set_0 cases/test_two_sets/test_data_set_1
 rm cases/test_two_sets/test_data_set_1/input_0.pb
