@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Tests, found by name: tests/<area>/test_<subject>.c is one cmocka program and the ctest
-# <area>.<subject>; tests/cli/<name>.sh and tests/lint/<name>.sh are scripts. A program may hold a
+# <area>.<subject>; tests/<area>/<name>.sh of cli, conformance and lint are scripts. A program may hold a
 # line `/* ctest: label slow timeout 900 serial */` that adds labels, changes its time limit in seconds,
-# and keeps other tests from running beside it (what measures time).
+# and keeps other tests from running beside it (what measures time); a script `# ctest: timeout 900`.
 
 enable_testing()
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
@@ -102,8 +102,14 @@ function(clg_add_test_scripts area label)
     if(TARGET cltool)
       list(APPEND environment "CLTOOL=$<TARGET_FILE:cltool>")
     endif()
+    set(timeout_s ${test_timeout_s})
+    file(STRINGS "${script}" directive REGEX "^# ctest: timeout +[0-9]+" LIMIT_COUNT 1)
+    if(directive MATCHES "timeout +([0-9]+)")
+      set(timeout_s "${CMAKE_MATCH_1}")
+    endif()
+    math(EXPR timeout_s "${timeout_s} * ${test_slowdown}")
     set_tests_properties("${area}.${name}" PROPERTIES
-      LABELS "${label}" TIMEOUT ${test_timeout_s} ENVIRONMENT "${environment}"
+      LABELS "${label}" TIMEOUT ${timeout_s} ENVIRONMENT "${environment}"
       SKIP_RETURN_CODE 77)
   endforeach()
 endfunction()
@@ -123,5 +129,6 @@ foreach(area ops api conformance models)
   clg_add_test_programs(${area} device)
 endforeach()
 clg_add_test_programs(faults fault)
+clg_add_test_scripts(conformance device)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)

@@ -48,8 +48,9 @@ typedef struct clg_model_info {
     int64_t n_parameters;     /* elements of float constants */
     uint64_t parameter_bytes; /* of all constants */
     const char *unsupported;  /* why sessions refuse the model (loaded with allow_unsupported); "" when they do not */
+    const char *missing_data; /* the file of constants that was not there (allow_external_data_missing); "" */
 } clg_model_info;
-#define CLG_MODEL_INFO_INIT {sizeof(clg_model_info), 0, 0, NULL, NULL, 0, 0, 0, NULL}
+#define CLG_MODEL_INFO_INIT {sizeof(clg_model_info), 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL}
 CLG_API CLG_MUST_USE clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info);
 
 typedef enum clg_place {

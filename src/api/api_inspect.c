@@ -27,9 +27,11 @@ clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info)
                            .producer = g->producer ? g->producer : "",
                            .graph_name = g->name ? g->name : "",
                            .n_nodes = g->n_nodes,
+                           .missing_data = "",
                            .unsupported = model->refusal ? model->refusal->text : ""};
     for (size_t i = 0; i < g->n_values; i++) {
         const tensor *t = g->values[i].constant;
+        if (g->values[i].missing_file) info.missing_data = g->values[i].missing_file;
         if (!t) continue;
         info.parameter_bytes += t->size_bytes;
         if (dtype_is_float(t->dtype)) info.n_parameters += t->n_elements;

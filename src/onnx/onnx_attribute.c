@@ -254,10 +254,10 @@ clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *m
         status =
             error_set(CLG_ERROR_INVALID_MODEL, "it refers to an attribute outside of a function");
     if (status == CLG_OK) status = read_payload(im, s, message, field, &a);
-    if (status != CLG_OK) {
+    if (status != CLG_OK && s->depth < 2) { /* of many levels, the outer ones tell the place */
         (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->g->nodes[n], node_shown),
                            name_text(a.name, shown));
-    } else {
+    } else if (status == CLG_OK) {
         status = node_add_attribute(s->g, n, &a);
     }
     if (a.type == ATTRIBUTE_TENSOR) tensor_free(a.as.t);

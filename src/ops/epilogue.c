@@ -41,8 +41,10 @@ void epilogue_read(const lower_context *c, epilogue *out)
     *out = (epilogue){.alpha = 1, .beta = 1};
     if (a) {
         out->activation = a->code;
-        out->act_a = node_float(c->node, "activation_alpha", a->alpha);
-        out->act_b = node_float(c->node, "activation_beta", a->beta);
+        size_t n;
+        const float *params = node_floats(c->node, "activation_params", &n);
+        out->act_a = n > 0 ? params[0] : node_float(c->node, "activation_alpha", a->alpha);
+        out->act_b = n > 1 ? params[1] : node_float(c->node, "activation_beta", a->beta);
     }
     if (lower_has_input(c, 3)) {
         out->has_residual = true;

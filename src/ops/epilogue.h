@@ -9,7 +9,8 @@
  *   activation                          name of an ONNX operator, "" or absent for none; see epilogue_activations
  *   activation_alpha, activation_beta   its numbers, defaults as ONNX's
  * and their inputs are those of the operator, the bias at 2, the residual (shape of the output) at 3.
- * They exist for float32 and float16.
+ * They exist for float32 and float16. com.microsoft.FusedConv has the numbers as a list, activation_params, and
+ * com.microsoft.FusedGemm is FusedGemm without a residual.
  */
 #ifndef CLG_OPS_EPILOGUE_H
 #define CLG_OPS_EPILOGUE_H

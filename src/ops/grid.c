@@ -11,11 +11,9 @@
 grid *grid_create(arena *memory, const shape *over, size_t n_operands)
 {
     grid *g = arena_alloc(memory, 1, sizeof *g);
-    if (!g)
-        return NULL;
+    if (!g) return NULL;
     g->strides = arena_alloc(memory, n_operands + 1, sizeof *g->strides);
-    if (!g->strides)
-        return NULL;
+    if (!g->strides) return NULL;
     g->rank = over->rank;
     memcpy(g->dims, over->dims, (size_t)over->rank * sizeof g->dims[0]);
     g->n_operands = n_operands;
@@ -25,8 +23,7 @@ grid *grid_create(arena *memory, const shape *over, size_t n_operands)
 void grid_set_operand(grid *g, size_t which, const lower_operand *what)
 {
     const int shift = g->rank - what->dims.rank;
-    for (int i = 0; i < shift; i++)
-        g->strides[which][i] = 0;
+    for (int i = 0; i < shift; i++) g->strides[which][i] = 0;
     for (int i = 0; i < what->dims.rank; i++)
         g->strides[which][i + shift] = what->dims.dims[i] == 1 ? 0 : what->strides[i];
 }
@@ -39,16 +36,14 @@ void grid_set_strides(grid *g, size_t which, const int64_t *strides)
 static void move_dim(grid *g, int from, int to)
 {
     g->dims[to] = g->dims[from];
-    for (size_t k = 0; k < g->n_operands; k++)
-        g->strides[k][to] = g->strides[k][from];
+    for (size_t k = 0; k < g->n_operands; k++) g->strides[k][to] = g->strides[k][from];
 }
 
 /* Whether dimension `outer` continues where `inner`, right of it, ends, for every operand. */
 static bool continues(const grid *g, int outer, int inner)
 {
     for (size_t k = 0; k < g->n_operands; k++)
-        if (g->strides[k][outer] != g->strides[k][inner] * g->dims[inner])
-            return false;
+        if (g->strides[k][outer] != g->strides[k][inner] * g->dims[inner]) return false;
     return true;
 }
 
@@ -56,8 +51,7 @@ void grid_collapse(grid *g)
 {
     int rank = 0;
     for (int i = 0; i < g->rank; i++) {
-        if (g->dims[i] == 1)
-            continue;
+        if (g->dims[i] == 1) continue;
         if (rank > 0 && continues(g, rank - 1, i)) {
             const int64_t outer = g->dims[rank - 1];
             move_dim(g, i, rank - 1);
@@ -72,8 +66,7 @@ void grid_collapse(grid *g)
 int64_t grid_n_elements(const grid *g)
 {
     int64_t n = 1;
-    for (int i = 0; i < g->rank; i++)
-        n *= g->dims[i];
+    for (int i = 0; i < g->rank; i++) n *= g->dims[i];
     return n;
 }
 
@@ -81,8 +74,7 @@ bool grid_is_dense(const grid *g, size_t which)
 {
     int64_t stride = 1;
     for (int i = g->rank - 1; i >= 0; i--) {
-        if (g->dims[i] != 1 && g->strides[which][i] != stride)
-            return false;
+        if (g->dims[i] != 1 && g->strides[which][i] != stride) return false;
         stride *= g->dims[i];
     }
     return true;
@@ -92,34 +84,30 @@ bool grid_needs_64_bits(const grid *g)
 {
     /* Half of what an int holds, so that a loop may count one step past the end. */
     const int64_t most = INT32_MAX / 2;
-    if (grid_n_elements(g) > most)
-        return true;
+    if (grid_n_elements(g) > most) return true;
     for (size_t k = 0; k < g->n_operands; k++) {
         int64_t reach = 0;
         for (int i = 0; i < g->rank; i++) {
             const int64_t stride = g->strides[k][i];
-            if (stride > most || stride < -most)
-                return true;
+            if (stride > most || stride < -most) return true;
             reach += (g->dims[i] - 1) * (stride < 0 ? -stride : stride);
-            if (reach > most)
-                return true;
+            if (reach > most) return true;
         }
     }
     return false;
 }
 
-void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces, const uint64_t *local)
+void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
+                const uint64_t *local)
 {
     const uint64_t ones[3] = {1, 1, 1};
     uint64_t global[3];
-    if (!local)
-        local = ones;
-    for (uint32_t i = 0; i < n_dims; i++) {
+    if (!local) local = ones;
+    for (uint32_t i = 0; i < n_dims && i < 3; i++) {
         /* Drivers allow many groups along the first dimension alone. */
         const uint64_t most = WORK_MAX_ITEMS / local[i] * local[i];
         global[i] = work_items(c, pieces[i], local[i]);
-        if (i > 0 && global[i] > most)
-            global[i] = most;
+        if (i > 0 && global[i] > most) global[i] = most;
     }
     step_range(&c->build, s, n_dims, global, local);
 }

@@ -34,7 +34,8 @@ bool grid_needs_64_bits(const grid *g);
 
 /* Sets the range of a step: pieces[i] of work in groups of local[i] (NULL: 1), cut to what the device takes
  * in one dimension; kernels stride over the rest. */
-void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces, const uint64_t *local);
+void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
+                const uint64_t *local);
 /* An index argument of the width that P_INDEX says. */
 void grid_arg(lower_context *c, step *s, bool wide_index, int64_t number);
 

@@ -24,19 +24,21 @@ static axis_walk walk_along(const shape *dims, int axis)
     return w;
 }
 
-static void emit(lower_context *c, const char *entry, const axis_walk *w, bool max, bool last, int group, bool exclusive,
-                 bool reverse)
+static void emit(lower_context *c, const char *entry, const axis_walk *w, bool max, bool last,
+                 int group, bool exclusive, bool reverse)
 {
     step_builder *b = &c->build;
     const clg_dtype dtype = c->inputs[0].dtype;
     const bool wide = lower_is_wide(c);
     const int lanes = wide && w->inner > 1 ? WIDE_LANES : 1;
-    const bool wide_index = w->inner > 0 && w->outer > 0 && w->n > INT32_MAX / 2 / w->inner / w->outer;
-    const char *prelude = prelude_text(b,
-                                       "P_T=%d P_FP64=%d P_MAX=%d P_LAST=%d P_GROUP=%d P_LANES=%d P_EXCLUSIVE=%d "
-                                       "P_REVERSE=%d P_INDEX=%d P_VEC=1",
-                                       (int)dtype, dtype == CLG_FLOAT64, max, last, group, lanes, exclusive, reverse,
-                                       wide_index ? 64 : 32);
+    const bool wide_index =
+        w->inner > 0 && w->outer > 0 && w->n > INT32_MAX / 2 / w->inner / w->outer;
+    const char *prelude =
+        prelude_text(b,
+                     "P_T=%d P_FP64=%d P_MAX=%d P_LAST=%d P_GROUP=%d P_LANES=%d P_EXCLUSIVE=%d "
+                     "P_REVERSE=%d P_INDEX=%d P_VEC=1",
+                     (int)dtype, dtype == CLG_FLOAT64, max, last, group, lanes, exclusive, reverse,
+                     wide_index ? 64 : 32);
     step *s = step_kernel(b, step_candidate(b, entry), "arg", entry, prelude);
     grid_arg(c, s, wide_index, w->outer);
     grid_arg(c, s, wide_index, w->n);
@@ -60,10 +62,10 @@ static clg_status arg_infer(op_context *c)
     if (shape_axis(node_int(c->node, "axis", 0), in->rank, "axis", &axis) != CLG_OK)
         return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     if (in->dims[axis] == 0)
-        return op_error(c, CLG_ERROR_SHAPE, "axis %d is empty: nothing in it is largest or smallest", axis);
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "axis %d is empty: nothing in it is largest or smallest", axis);
     for (int i = 0; i < in->rank; i++)
-        if (i != axis || keep)
-            out.dims[out.rank++] = i == axis ? 1 : in->dims[i];
+        if (i != axis || keep) out.dims[out.rank++] = i == axis ? 1 : in->dims[i];
     fact_set(&c->outputs[0], CLG_INT64, &out);
     return CLG_OK;
 }
@@ -71,7 +73,8 @@ static clg_status arg_infer(op_context *c)
 static clg_status arg_lower(lower_context *c)
 {
     int axis;
-    const bool max = *(const bool *)c->row->param, last = node_int(c->node, "select_last_index", 0) != 0;
+    const bool max = *(const bool *)c->row->param,
+               last = node_int(c->node, "select_last_index", 0) != 0;
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), c->inputs[0].dims.rank, "axis", &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
@@ -84,8 +87,7 @@ static clg_status arg_lower(lower_context *c)
 
 static clg_status find_axis(const tensor *t, int rank, int *out_axis)
 {
-    if (t->n_elements != 1)
-        return error_set(CLG_ERROR_SHAPE, "axis must be a scalar");
+    if (t->n_elements != 1) return error_set(CLG_ERROR_SHAPE, "axis must be a scalar");
     return shape_axis(tensor_get_int(t, 0), rank, "axis", out_axis);
 }
 
@@ -105,33 +107,52 @@ static clg_status scan_lower(lower_context *c)
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     CLG_TRY(find_axis(c->inputs[1].known, c->inputs[0].dims.rank, &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
-    emit(c, "scan", &w, false, false, 1, node_int(c->node, "exclusive", 0) != 0, node_int(c->node, "reverse", 0) != 0);
+    emit(c, "scan", &w, false, false, 1, node_int(c->node, "exclusive", 0) != 0,
+         node_int(c->node, "reverse", 0) != 0);
     return CLG_OK;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
-static const op_attribute arg_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false},
-                                              {"select_last_index", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute scan_attributes[] = {{"exclusive", ATTRIBUTE_INT, false}, {"reverse", ATTRIBUTE_INT, false},
+static const op_attribute arg_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                              {"keepdims", ATTRIBUTE_INT, false},
+                                              {"select_last_index", ATTRIBUTE_INT, false},
+                                              {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute scan_attributes[] = {{"exclusive", ATTRIBUTE_INT, false},
+                                               {"reverse", ATTRIBUTE_INT, false},
                                                {NULL, ATTRIBUTE_NONE, false}};
 static const op_types arg_types[] = {{'T', DTYPES_NUMERIC}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
-static const op_types scan_types[] = {
-    {'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64)},
-    {'A', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
-    {0, 0}};
+static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) |
+                                                DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_UINT32) |
+                                                DTYPE_BIT(CLG_UINT64)},
+                                      {'A', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+                                      {0, 0}};
 
 #define ARG(op_name, is_max)                                                                       \
-    {.name = op_name, .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,              \
-     .max_outputs = 1, .input_types = "T", .output_types = "I", .types = arg_types,                \
-     .attributes = arg_attributes, .infer = arg_infer, .lower = arg_lower,                         \
-     .param = &(const bool){is_max}}
+    {                                                                                              \
+        .name = op_name, .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,           \
+        .max_outputs = 1, .input_types = "T", .output_types = "I", .types = arg_types,             \
+        .attributes = arg_attributes, .infer = arg_infer, .lower = arg_lower,                      \
+        .param = &(const bool)                                                                     \
+        {                                                                                          \
+            is_max                                                                                 \
+        }                                                                                          \
+    }
 
 const op_row op_rows_arg[] = {
     ARG("ArgMax", true),
     ARG("ArgMin", false),
-    {.name = "CumSum", .since = 11, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "TA", .output_types = "T", .types = scan_types, .attributes = scan_attributes, .infer = scan_infer,
+    {.name = "CumSum",
+     .since = 11,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "TA",
+     .output_types = "T",
+     .types = scan_types,
+     .attributes = scan_attributes,
+     .infer = scan_infer,
      .lower = scan_lower},
 };
 const size_t n_op_rows_arg = sizeof op_rows_arg / sizeof op_rows_arg[0];

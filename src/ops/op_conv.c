@@ -50,6 +50,10 @@ static clg_status conv_infer(op_context *c)
                         outputs);
     shape y;
     window_shape(&win, x->dims[0], outputs, &y);
+    const shape *residual = &op_input(c, 3)->dims;
+    if (op_has_input(c, 3) && shape_is_known(residual) && shape_is_known(&y) &&
+        !shape_equal(residual, &y))
+        return op_error(c, CLG_ERROR_SHAPE, "the residual does not have the shape of the output");
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }
@@ -85,6 +89,10 @@ static const op_types fused_types[] = {{'T', TILED}, {0}};
         {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute fused_attributes[] = {CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
+static const op_attribute microsoft_attributes[] = {
+    CONV_ATTRIBUTES{"activation", ATTRIBUTE_STRING, false},
+    {"activation_params", ATTRIBUTE_FLOATS, false},
+    {0}};
 
 const op_row op_rows_conv[] = {
     {.name = "Conv",
@@ -111,6 +119,20 @@ const op_row op_rows_conv[] = {
      .output_types = "T",
      .types = fused_types,
      .attributes = fused_attributes,
+     .check = conv_check,
+     .infer = conv_infer,
+     .lower = conv_lower},
+    {.name = "FusedConv",
+     .domain = "com.microsoft",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = fused_types,
+     .attributes = microsoft_attributes,
      .check = conv_check,
      .infer = conv_infer,
      .lower = conv_lower},

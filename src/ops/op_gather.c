@@ -16,15 +16,11 @@
 static int64_t product(const int64_t *dims, int from, int to)
 {
     int64_t n = 1;
-    for (int i = from; i < to; i++)
-        n *= dims[i];
+    for (int i = from; i < to; i++) n *= dims[i];
     return n;
 }
 
-static int64_t at_least_one(int64_t n)
-{
-    return n > 1 ? n : 1;
-}
+static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
 /* ---- steps ----------------------------------------------------------------------------------------------------------- */
 
@@ -43,11 +39,13 @@ static gather_step start_step(lower_context *c, const char *entry, int rank)
                    product(out->dims.dims, 0, out->dims.rank) > most ||
                    product(indices->dims.dims, 0, indices->dims.rank) > most;
     const int vec = !wide ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
-    const char *prelude = prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
-                                       (int)dtype_size(data->dtype), vec, g.wide_index ? 64 : 32,
-                                       indices->dtype == CLG_INT32 ? 32 : 64, rank);
+    const char *prelude =
+        prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
+                     (int)dtype_size(data->dtype), vec, g.wide_index ? 64 : 32,
+                     indices->dtype == CLG_INT32 ? 32 : 64, rank);
     g.s = step_kernel(&c->build, step_candidate(&c->build, entry), "gather", entry, prelude);
-    g.s->bytes = 2.0 * (double)product(out->dims.dims, 0, out->dims.rank) * (double)dtype_size(data->dtype);
+    g.s->bytes =
+        2.0 * (double)product(out->dims.dims, 0, out->dims.rank) * (double)dtype_size(data->dtype);
     return g;
 }
 
@@ -85,22 +83,17 @@ static clg_status gather_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     shape out = {.rank = data->rank - 1 + indices->rank};
     if (out.rank > CLG_MAX_RANK)
-        return op_error(c, CLG_ERROR_SHAPE, "the output has a rank of %d, more than %d", out.rank, CLG_MAX_RANK);
-    for (int i = 0; i < axis; i++)
-        out.dims[i] = data->dims[i];
-    for (int i = 0; i < indices->rank; i++)
-        out.dims[axis + i] = indices->dims[i];
-    for (int i = axis + 1; i < data->rank; i++)
-        out.dims[indices->rank + i - 1] = data->dims[i];
+        return op_error(c, CLG_ERROR_SHAPE, "the output has a rank of %d, more than %d", out.rank,
+                        CLG_MAX_RANK);
+    for (int i = 0; i < axis; i++) out.dims[i] = data->dims[i];
+    for (int i = 0; i < indices->rank; i++) out.dims[axis + i] = indices->dims[i];
+    for (int i = axis + 1; i < data->rank; i++) out.dims[indices->rank + i - 1] = data->dims[i];
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
 
 /* The index as a place, -1 when it is out of range. */
-static int64_t place_of(int64_t i, int64_t n)
-{
-    return i < -n || i >= n ? -1 : i < 0 ? i + n : i;
-}
+static int64_t place_of(int64_t i, int64_t n) { return i < -n || i >= n ? -1 : i < 0 ? i + n : i; }
 
 static clg_status gather_eval(op_context *c, tensor **out_tensors)
 {
@@ -108,8 +101,7 @@ static clg_status gather_eval(op_context *c, tensor **out_tensors)
     tensor *t;
     const tensor *data = c->inputs[0].known, *indices = c->inputs[1].known;
     const size_t size = dtype_size(data->dtype);
-    if (size == 0)
-        return CLG_OK;
+    if (size == 0) return CLG_OK;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     const int64_t n = data->dims.dims[axis], outer = product(data->dims.dims, 0, axis);
     const int64_t inner = product(data->dims.dims, axis + 1, data->dims.rank);
@@ -118,10 +110,12 @@ static clg_status gather_eval(op_context *c, tensor **out_tensors)
         const int64_t i = tensor_get_int(indices, row % indices->n_elements), at = place_of(i, n);
         if (at < 0) {
             tensor_free(t);
-            return op_error(c, CLG_ERROR_DATA, "index %" PRId64 " is out of range for an axis of %" PRId64, i, n);
+            return op_error(c, CLG_ERROR_DATA,
+                            "index %" PRId64 " is out of range for an axis of %" PRId64, i, n);
         }
         memcpy((char *)t->data + (size_t)(row * inner) * size,
-               (const char *)data->data + (size_t)((row / indices->n_elements * n + at) * inner) * size,
+               (const char *)data->data +
+                   (size_t)((row / indices->n_elements * n + at) * inner) * size,
                (size_t)inner * size);
     }
     out_tensors[0] = t;
@@ -139,20 +133,19 @@ static clg_status gather_lower(lower_context *c)
     if (indices->known && picks == 1) {
         const int64_t i = tensor_get_int(indices->known, 0), at = place_of(i, n);
         if (at < 0)
-            return lower_error(c, CLG_ERROR_DATA, "index %" PRId64 " is out of range for an axis of %" PRId64, i, n);
+            return lower_error(c, CLG_ERROR_DATA,
+                               "index %" PRId64 " is out of range for an axis of %" PRId64, i, n);
         int64_t *strides = c->views[0].strides;
         c->is_view = true;
         c->views[0].offset_elems = at * data->strides[axis];
-        for (int d = 0; d < axis; d++)
-            strides[d] = data->strides[d];
+        for (int d = 0; d < axis; d++) strides[d] = data->strides[d];
         for (int d = axis + 1; d < data->dims.rank; d++)
             strides[indices->dims.rank + d - 1] = data->strides[d];
         return CLG_OK;
     }
     const gather_step g = start_step(c, "gather", 0);
     const int64_t sizes[] = {outer, n, picks, inner, n * inner};
-    for (int k = 0; k < 5; k++)
-        grid_arg(c, g.s, g.wide_index, sizes[k]);
+    for (int k = 0; k < 5; k++) grid_arg(c, g.s, g.wide_index, sizes[k]);
     finish_rows(c, g.s, outer * picks, inner);
     return CLG_OK;
 }
@@ -164,13 +157,15 @@ static clg_status elements_infer(op_context *c)
     int axis;
     const shape *data = &c->inputs[0].dims, *indices = &c->inputs[1].dims;
     if (data->rank != indices->rank || data->rank < 1)
-        return op_error(c, CLG_ERROR_SHAPE, "data has rank %d and indices have rank %d; they must be equal and not 0",
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "data has rank %d and indices have rank %d; they must be equal and not 0",
                         data->rank, indices->rank);
     if (shape_axis(node_int(c->node, "axis", 0), data->rank, "axis", &axis) != CLG_OK)
         return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     for (int i = 0; i < data->rank; i++)
         if (i != axis && data->dims[i] != DIM_UNKNOWN && indices->dims[i] > data->dims[i])
-            return op_error(c, CLG_ERROR_SHAPE, "dimension %d of the indices is %" PRId64 ", of the data %" PRId64, i,
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "dimension %d of the indices is %" PRId64 ", of the data %" PRId64, i,
                             indices->dims[i], data->dims[i]);
     fact_set(&c->outputs[0], c->inputs[0].dtype, indices);
     return CLG_OK;
@@ -181,7 +176,8 @@ static clg_status elements_lower(lower_context *c)
     int axis;
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
     const bool wide = lower_is_wide(c);
-    const int64_t chunk = wide ? WIDE_ROWS : 1, n = product(indices->dims.dims, 0, indices->dims.rank);
+    const int64_t chunk = wide ? WIDE_ROWS : 1,
+                  n = product(indices->dims.dims, 0, indices->dims.rank);
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     const gather_step g = start_step(c, "gather_elements", data->dims.rank);
     for (int i = 0; i < data->dims.rank; i++) {
@@ -204,22 +200,29 @@ static clg_status nd_infer(op_context *c)
 {
     const shape *data = &c->inputs[0].dims, *indices = &c->inputs[1].dims;
     const int64_t batch = node_int(c->node, "batch_dims", 0);
-    if (data->rank < 1 || indices->rank < 1 || batch < 0 || batch >= data->rank || batch >= indices->rank)
-        return op_error(c, CLG_ERROR_SHAPE, "batch_dims is %" PRId64 ", data has rank %d, indices rank %d", batch,
+    if (data->rank < 1 || indices->rank < 1 || batch < 0 || batch >= data->rank ||
+        batch >= indices->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "batch_dims is %" PRId64 ", data has rank %d, indices rank %d", batch,
                         data->rank, indices->rank);
     const int64_t k = indices->dims[indices->rank - 1];
-    if (k == DIM_UNKNOWN)
-        return CLG_OK;
+    if (k == DIM_UNKNOWN) return CLG_OK;
     if (k < 1 || k > data->rank - batch)
-        return op_error(c, CLG_ERROR_SHAPE, "an index has %" PRId64 " numbers; there are 1 to %" PRId64 " dimensions for them",
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "an index has %" PRId64 " numbers; there are 1 to %" PRId64
+                        " dimensions for them",
                         k, data->rank - batch);
     shape out = {.rank = indices->rank - 1 + data->rank - (int)(batch + k)};
     if (out.rank > CLG_MAX_RANK)
-        return op_error(c, CLG_ERROR_SHAPE, "the output has a rank of %d, more than %d", out.rank, CLG_MAX_RANK);
+        return op_error(c, CLG_ERROR_SHAPE, "the output has a rank of %d, more than %d", out.rank,
+                        CLG_MAX_RANK);
     for (int i = 0; i < indices->rank - 1; i++) {
-        if (i < batch && data->dims[i] != DIM_UNKNOWN && indices->dims[i] != DIM_UNKNOWN && data->dims[i] != indices->dims[i])
-            return op_error(c, CLG_ERROR_SHAPE, "batch dimension %d is %" PRId64 " in the data, %" PRId64 " in the indices", i,
-                            data->dims[i], indices->dims[i]);
+        if (i < batch && data->dims[i] != DIM_UNKNOWN && indices->dims[i] != DIM_UNKNOWN &&
+            data->dims[i] != indices->dims[i])
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "batch dimension %d is %" PRId64 " in the data, %" PRId64
+                            " in the indices",
+                            i, data->dims[i], indices->dims[i]);
         out.dims[i] = indices->dims[i];
     }
     for (int i = indices->rank - 1; i < out.rank; i++)
@@ -231,14 +234,15 @@ static clg_status nd_infer(op_context *c)
 static clg_status nd_lower(lower_context *c)
 {
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
-    const int batch = (int)node_int(c->node, "batch_dims", 0), k = (int)indices->dims.dims[indices->dims.rank - 1];
+    const int batch = (int)node_int(c->node, "batch_dims", 0),
+              k = (int)indices->dims.dims[indices->dims.rank - 1];
     const int64_t tuples = product(indices->dims.dims, 0, indices->dims.rank - 1);
     const int64_t inner = product(data->dims.dims, batch + k, data->dims.rank);
     const int64_t per_batch = product(indices->dims.dims, batch, indices->dims.rank - 1);
     const gather_step g = start_step(c, "gather_nd", k);
-    const int64_t sizes[] = {tuples, inner, per_batch, product(data->dims.dims, batch, data->dims.rank)};
-    for (int i = 0; i < 4; i++)
-        grid_arg(c, g.s, g.wide_index, sizes[i]);
+    const int64_t sizes[] = {tuples, inner, per_batch,
+                             product(data->dims.dims, batch, data->dims.rank)};
+    for (int i = 0; i < 4; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);
     for (int i = 0; i < k; i++) {
         grid_arg(c, g.s, g.wide_index, data->dims.dims[batch + i]);
         grid_arg(c, g.s, g.wide_index, data->strides[batch + i]);
@@ -249,19 +253,39 @@ static clg_status nd_lower(lower_context *c)
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------------- */
 
-static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute batch_attributes[] = {{"batch_dims", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                               {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute batch_attributes[] = {{"batch_dims", ATTRIBUTE_INT, false},
+                                                {NULL, ATTRIBUTE_NONE, false}};
 static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
-#define GATHER .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .input_types = "TI", .output_types = "T"
+#define GATHER                                                                                     \
+    .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .input_types = "TI",     \
+    .output_types = "T"
 
 const op_row op_rows_gather[] = {
-    {.name = "Gather", .since = 1, GATHER, .types = types, .attributes = axis_attributes, .infer = gather_infer,
-     .eval = gather_eval, .lower = gather_lower},
-    {.name = "GatherElements", .since = 11, GATHER, .types = types, .attributes = axis_attributes,
-     .infer = elements_infer, .lower = elements_lower},
-    {.name = "GatherND", .since = 11, GATHER, .types = types64, .attributes = batch_attributes, .infer = nd_infer,
+    {.name = "Gather",
+     .since = 1,
+     GATHER,
+     .types = types,
+     .attributes = axis_attributes,
+     .infer = gather_infer,
+     .eval = gather_eval,
+     .lower = gather_lower},
+    {.name = "GatherElements",
+     .since = 11,
+     GATHER,
+     .types = types,
+     .attributes = axis_attributes,
+     .infer = elements_infer,
+     .lower = elements_lower},
+    {.name = "GatherND",
+     .since = 11,
+     GATHER,
+     .types = types64,
+     .attributes = batch_attributes,
+     .infer = nd_infer,
      .lower = nd_lower},
 };
 const size_t n_op_rows_gather = sizeof op_rows_gather / sizeof op_rows_gather[0];

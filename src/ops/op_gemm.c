@@ -295,6 +295,8 @@ static const op_attribute gemm_1_attributes[] = {GEMM_ATTRIBUTES{"broadcast", AT
                                                  {0}};
 static const op_attribute gemm_attributes[] = {GEMM_ATTRIBUTES{0}};
 static const op_attribute fused_gemm_attributes[] = {GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
+static const op_attribute microsoft_gemm_attributes[] = {
+    GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{"activation_gamma", ATTRIBUTE_FLOAT, false}, {0}};
 static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 
 const op_row op_rows_gemm[] = {
@@ -362,5 +364,19 @@ const op_row op_rows_gemm[] = {
      .check = epilogue_check,
      .infer = matmul_infer,
      .lower = matmul_lower},
+    {.name = "FusedGemm",
+     .domain = "com.microsoft",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = fused_types,
+     .attributes = microsoft_gemm_attributes,
+     .check = epilogue_check,
+     .infer = gemm_infer,
+     .lower = gemm_op_lower},
 };
 const size_t n_op_rows_gemm = sizeof op_rows_gemm / sizeof *op_rows_gemm;

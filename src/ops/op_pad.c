@@ -30,9 +30,9 @@ static bool find_mode(const node *n, pad_mode *out)
 static clg_status check_pad(const node *n)
 {
     pad_mode mode;
-    if (find_mode(n, &mode))
-        return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "mode is '%s'; supported are constant, edge, reflect, wrap",
+    if (find_mode(n, &mode)) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "mode is '%s'; supported are constant, edge, reflect, wrap",
                      node_string(n, "mode", ""));
 }
 
@@ -42,7 +42,8 @@ typedef struct pads {
     int64_t before[CLG_MAX_RANK], after[CLG_MAX_RANK];
 } pads;
 
-static clg_status spread(const int64_t *numbers, size_t n, const int64_t *axes, size_t n_axes, int rank, pads *out)
+static clg_status spread(const int64_t *numbers, size_t n, const int64_t *axes, size_t n_axes,
+                         int rank, pads *out)
 {
     bool seen[CLG_MAX_RANK] = {false};
     *out = (pads){{0}, {0}};
@@ -51,8 +52,7 @@ static clg_status spread(const int64_t *numbers, size_t n, const int64_t *axes, 
     for (size_t i = 0; i < n_axes; i++) {
         int axis;
         CLG_TRY(shape_axis(axes ? axes[i] : (int64_t)i, rank, "an axis", &axis));
-        if (seen[axis])
-            return error_set(CLG_ERROR_SHAPE, "axis %d is padded twice", axis);
+        if (seen[axis]) return error_set(CLG_ERROR_SHAPE, "axis %d is padded twice", axis);
         seen[axis] = true;
         if (numbers[i] < -INT32_MAX || numbers[n_axes + i] < -INT32_MAX)
             return error_set(CLG_ERROR_SHAPE, "pads of axis %d are out of range", axis);
@@ -63,21 +63,18 @@ static clg_status spread(const int64_t *numbers, size_t n, const int64_t *axes, 
 }
 
 /* Pads by attributes (opset 2), or from the contents of inputs 1 and 3. */
-static clg_status read_pads(const node *n, const tensor *numbers, const tensor *axes, int rank, pads *out)
+static clg_status read_pads(const node *n, const tensor *numbers, const tensor *axes, int rank,
+                            pads *out)
 {
     size_t count;
-    int64_t values[OP_MAX_INTS], axis_values[OP_MAX_INTS];
+    int64_t values[OP_MAX_INTS] = {0}, axis_values[OP_MAX_INTS] = {0};
     const int64_t *given = node_ints(n, "pads", &count);
-    if (given)
-        return spread(given, count, NULL, (size_t)rank, rank, out);
-    if (!numbers)
-        return error_set(CLG_ERROR_INTERNAL, "pads are not known");
+    if (given) return spread(given, count, NULL, (size_t)rank, rank, out);
+    if (!numbers) return error_set(CLG_ERROR_INTERNAL, "pads are not known");
     if (numbers->n_elements > OP_MAX_INTS || (axes && axes->n_elements > OP_MAX_INTS))
         return error_set(CLG_ERROR_SHAPE, "pads or axes have too many numbers");
-    for (int64_t i = 0; i < numbers->n_elements; i++)
-        values[i] = tensor_get_int(numbers, i);
-    for (int64_t i = 0; axes && i < axes->n_elements; i++)
-        axis_values[i] = tensor_get_int(axes, i);
+    for (int64_t i = 0; i < numbers->n_elements; i++) values[i] = tensor_get_int(numbers, i);
+    for (int64_t i = 0; axes && i < axes->n_elements; i++) axis_values[i] = tensor_get_int(axes, i);
     return spread(values, (size_t)numbers->n_elements, axes ? axis_values : NULL,
                   axes ? (size_t)axes->n_elements : (size_t)rank, rank, out);
 }
@@ -87,12 +84,14 @@ static clg_status padded_shape(const shape *in, const pads *p, pad_mode mode, sh
     *out = *in;
     for (int i = 0; i < in->rank; i++) {
         int64_t n = in->dims[i];
-        if (n == DIM_UNKNOWN)
-            continue;
+        if (n == DIM_UNKNOWN) continue;
         if (!checked_add_i64(n, p->before[i], &n) || !checked_add_i64(n, p->after[i], &n) || n < 0)
-            return error_set(CLG_ERROR_SHAPE, "dimension %d of %" PRId64 " cannot be padded by %" PRId64 " and %" PRId64, i,
-                             in->dims[i], p->before[i], p->after[i]);
-        const int64_t cut = (p->before[i] < 0 ? -p->before[i] : 0) + (p->after[i] < 0 ? -p->after[i] : 0);
+            return error_set(CLG_ERROR_SHAPE,
+                             "dimension %d of %" PRId64 " cannot be padded by %" PRId64
+                             " and %" PRId64,
+                             i, in->dims[i], p->before[i], p->after[i]);
+        const int64_t cut =
+            (p->before[i] < 0 ? -p->before[i] : 0) + (p->after[i] < 0 ? -p->after[i] : 0);
         if (mode != PAD_CONSTANT && n > 0 && in->dims[i] - cut <= 0)
             return error_set(CLG_ERROR_SHAPE, "dimension %d has no element to pad with", i);
         out->dims[i] = n;
@@ -112,10 +111,8 @@ static clg_status pad_infer(op_context *c)
     if ((!numbers && !node_attribute(c->node, "pads")) || (op_has_input(c, 3) && !axes))
         return CLG_OK;
     clg_status status = read_pads(c->node, numbers, axes, in->rank, &p);
-    if (status == CLG_OK)
-        status = padded_shape(in, &p, mode, &out);
-    if (status != CLG_OK)
-        return op_error(c, status, "%s", error_text());
+    if (status == CLG_OK) status = padded_shape(in, &p, mode, &out);
+    if (status != CLG_OK) return op_error(c, status, "%s", error_text());
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
@@ -128,14 +125,17 @@ typedef struct pad_dim {
 } pad_dim;
 
 /* Dimensions without pads merge with one like them on their left. Returns how many are left, at least 1. */
-static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX_RANK], int64_t *out_offset)
+static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX_RANK],
+                      int64_t *out_offset)
 {
     const lower_operand *in = &c->inputs[0];
     int n = 0;
     for (int i = 0; i < in->dims.rank; i++) {
-        const int64_t cut_before = p->before[i] < 0 ? -p->before[i] : 0, cut_after = p->after[i] < 0 ? -p->after[i] : 0;
+        const int64_t cut_before = p->before[i] < 0 ? -p->before[i] : 0,
+                      cut_after = p->after[i] < 0 ? -p->after[i] : 0;
         const int64_t left = in->dims.dims[i] - cut_before - cut_after;
-        pad_dim d = {c->outputs[0].dims.dims[i], left > 0 ? left : 0, p->before[i] > 0 ? p->before[i] : 0, in->strides[i]};
+        pad_dim d = {c->outputs[0].dims.dims[i], left > 0 ? left : 0,
+                     p->before[i] > 0 ? p->before[i] : 0, in->strides[i]};
         *out_offset += left > 0 ? cut_before * in->strides[i] : 0;
         const pad_dim *last = n > 0 ? &out[n - 1] : NULL;
         if (last && d.m == d.n && last->m == last->n && last->stride == d.stride * d.n) {
@@ -144,8 +144,7 @@ static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX
             out[n++] = d;
         }
     }
-    if (n == 0)
-        out[n++] = (pad_dim){1, 1, 0, 1};
+    if (n == 0) out[n++] = (pad_dim){1, 1, 0, 1};
     return n;
 }
 
@@ -166,7 +165,8 @@ static int64_t bits_of(float number, clg_dtype dtype)
     }
 }
 
-static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_dim *dims, int n, int64_t offset)
+static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_dim *dims, int n,
+                     int64_t offset)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
     const bool wide = lower_is_wide(c), has_value = mode == PAD_CONSTANT && lower_has_input(c, 2);
@@ -178,9 +178,11 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
     }
     const bool wide_index = total > INT32_MAX / 2 || source > INT32_MAX / 2;
     const int vec = !wide ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
-    step *s = step_kernel(&c->build, to, "pad", "pad",
-                          prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_RANK=%d P_MODE=%d P_VALUE=%d",
-                                       (int)dtype_size(in->dtype), vec, wide_index ? 64 : 32, n - 1, (int)mode, has_value));
+    step *s = step_kernel(
+        &c->build, to, "pad", "pad",
+        prelude_text(
+            &c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_RANK=%d P_MODE=%d P_VALUE=%d",
+            (int)dtype_size(in->dtype), vec, wide_index ? 64 : 32, n - 1, (int)mode, has_value));
     for (int i = 0; i < n - 1; i++) {
         grid_arg(c, s, wide_index, dims[i].m);
         grid_arg(c, s, wide_index, dims[i].n);
@@ -215,12 +217,12 @@ static clg_status pad_lower(lower_context *c)
     int64_t offset = 0;
     const tensor *axes = lower_has_input(c, 3) ? c->inputs[3].known : NULL;
     (void)find_mode(c->node, &mode);
-    const clg_status status =
-        read_pads(c->node, c->n_inputs > 1 ? c->inputs[1].known : NULL, axes, c->inputs[0].dims.rank, &p);
-    if (status != CLG_OK)
-        return lower_error(c, status, "%s", error_text());
+    const clg_status status = read_pads(c->node, c->n_inputs > 1 ? c->inputs[1].known : NULL, axes,
+                                        c->inputs[0].dims.rank, &p);
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     const int n = merge_dims(c, &p, dims, &offset);
-    if (shape_equal(&c->inputs[0].dims, &c->outputs[0].dims) && n == 1 && dims[0].m == dims[0].n && offset == 0) {
+    if (shape_equal(&c->inputs[0].dims, &c->outputs[0].dims) && n == 1 && dims[0].m == dims[0].n &&
+        offset == 0) {
         c->is_view = true;
         return CLG_OK;
     }
@@ -230,22 +232,43 @@ static clg_status pad_lower(lower_context *c)
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
 
-static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false}, {"pads", ATTRIBUTE_INTS, true},
-                                          {"value", ATTRIBUTE_FLOAT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute attributes11[] = {{"mode", ATTRIBUTE_STRING, false}, {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false},
+                                          {"pads", ATTRIBUTE_INTS, true},
+                                          {"value", ATTRIBUTE_FLOAT, false},
+                                          {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute attributes11[] = {{"mode", ATTRIBUTE_STRING, false},
+                                            {NULL, ATTRIBUTE_NONE, false}};
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
-static const op_types types[] = {{'P', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types types[] = {
+    {'P', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define PAD                                                                                        \
     .name = "Pad", .min_outputs = 1, .max_outputs = 1, .output_types = "T", .check = check_pad,    \
     .infer = pad_infer, .lower = pad_lower
 
 const op_row op_rows_pad[] = {
-    {.since = 2, .until = 10, .min_inputs = 1, .max_inputs = 1, .input_types = "T", .types = floats,
-     .attributes = attributes, PAD},
-    {.since = 11, .until = 17, .min_inputs = 2, .max_inputs = 3, .input_types = "TPT", .types = types,
-     .attributes = attributes11, PAD},
-    {.since = 18, .min_inputs = 2, .max_inputs = 4, .input_types = "TPTI", .types = types, .attributes = attributes11,
+    {.since = 2,
+     .until = 10,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .input_types = "T",
+     .types = floats,
+     .attributes = attributes,
+     PAD},
+    {.since = 11,
+     .until = 17,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .input_types = "TPT",
+     .types = types,
+     .attributes = attributes11,
+     PAD},
+    {.since = 18,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .input_types = "TPTI",
+     .types = types,
+     .attributes = attributes11,
      PAD},
 };
 const size_t n_op_rows_pad = sizeof op_rows_pad / sizeof op_rows_pad[0];

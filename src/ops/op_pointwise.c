@@ -13,16 +13,19 @@
 /* ---- operators of more than one instruction --------------------------------------------------------------------- */
 
 /* inputs folded from the left: Sum, Min, Max */
-static clg_status expand_fold(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_fold(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
 {
     const pointwise_op *op = s->row->param;
     *out = s->registers[0];
     for (size_t i = 1; i < s->n; i++)
-        CLG_TRY(pointwise_add(g, op->def, (pointwise_register[]){*out, s->registers[i]}, NULL, out));
+        CLG_TRY(
+            pointwise_add(g, op->def, (pointwise_register[]){*out, s->registers[i]}, NULL, out));
     return CLG_OK;
 }
 
-static clg_status expand_mean(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_mean(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
 {
     const float n = (float)s->node->n_inputs;
     CLG_TRY(expand_fold(g, s, out));
@@ -30,22 +33,28 @@ static clg_status expand_mean(pointwise_group *g, const pointwise_source *s, poi
 }
 
 /* Clip of opset 11: bounds are optional inputs; the upper one wins where they cross. */
-static clg_status expand_clip(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_clip(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
 {
     *out = s->registers[0];
     if (s->n > 1 && s->registers[1] != POINTWISE_NONE)
-        CLG_TRY(pointwise_add(g, "ClipLow", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
+        CLG_TRY(
+            pointwise_add(g, "ClipLow", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
     if (s->n > 2 && s->registers[2] != POINTWISE_NONE)
-        CLG_TRY(pointwise_add(g, "ClipHigh", (pointwise_register[]){*out, s->registers[2]}, NULL, out));
+        CLG_TRY(
+            pointwise_add(g, "ClipHigh", (pointwise_register[]){*out, s->registers[2]}, NULL, out));
     return CLG_OK;
 }
 
-static clg_status expand_cast(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_cast(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
 {
-    return pointwise_add_cast(g, s->registers[0], (clg_dtype)node_int(s->node, "to", CLG_FLOAT32), out);
+    return pointwise_add_cast(g, s->registers[0], (clg_dtype)node_int(s->node, "to", CLG_FLOAT32),
+                              out);
 }
 
-static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s,
+                                   pointwise_register *out)
 {
     return pointwise_add_cast(g, s->registers[0], pointwise_dtype(g, s->registers[1]), out);
 }
@@ -54,8 +63,7 @@ static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s
 static const char *known_power(const pointwise_source *s)
 {
     const tensor *e = s->known ? s->known[1] : NULL;
-    if (!e || e->n_elements != 1)
-        return NULL;
+    if (!e || e->n_elements != 1) return NULL;
     const double x = tensor_get_float(e, 0);
     return x == 1 ? "Copy" : x == 2 ? "Square" : x == 3 ? "Cube" : x == -1 ? "Reciprocal" : NULL;
 }
@@ -67,8 +75,7 @@ static clg_status expand_pow(pointwise_group *g, const pointwise_source *s, poin
     const clg_dtype base = pointwise_dtype(g, operands[0]);
     if (dtype_is_float(base)) {
         const char *known = known_power(s);
-        if (known)
-            return pointwise_add(g, known, operands, NULL, out);
+        if (known) return pointwise_add(g, known, operands, NULL, out);
         CLG_TRY(pointwise_add_cast(g, operands[1], base, &operands[1]));
         return pointwise_add(g, "Pow", operands, NULL, out);
     }
@@ -84,21 +91,25 @@ static clg_status expand_mod(pointwise_group *g, const pointwise_source *s, poin
     return pointwise_add(g, is_fmod ? "Fmod" : "Mod", s->registers, NULL, out);
 }
 
-static clg_status expand_shift(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_shift(pointwise_group *g, const pointwise_source *s,
+                               pointwise_register *out)
 {
     const bool left = strcmp(node_string(s->node, "direction", ""), "LEFT") == 0;
     return pointwise_add(g, left ? "ShiftLeft" : "ShiftRight", s->registers, NULL, out);
 }
 
-static clg_status expand_is_inf(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_is_inf(pointwise_group *g, const pointwise_source *s,
+                                pointwise_register *out)
 {
-    static const char *const rows[2][2] = {{"Never", "IsInf.positive"}, {"IsInf.negative", "IsInf"}};
+    static const char *const rows[2][2] = {{"Never", "IsInf.positive"},
+                                           {"IsInf.negative", "IsInf"}};
     const bool negative = node_int(s->node, "detect_negative", 1) != 0;
     const bool positive = node_int(s->node, "detect_positive", 1) != 0;
     return pointwise_add(g, rows[negative][positive], s->registers, NULL, out);
 }
 
-static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
 {
     const bool by_tanh = strcmp(node_string(s->node, "approximate", "none"), "tanh") == 0;
     return pointwise_add(g, by_tanh ? "Gelu.tanh" : "Gelu", s->registers, NULL, out);
@@ -109,25 +120,25 @@ static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s, poi
 static clg_status check_cast(const node *n)
 {
     const int64_t to = node_int(n, "to", 0);
-    if (to > 0 && to < 32 && DTYPE_BIT(to) & DTYPES_ALL_FIXED)
-        return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to %s, which is not supported", dtype_name((clg_dtype)to));
+    if (to > 0 && to < 32 && DTYPE_BIT(to) & DTYPES_ALL_FIXED) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to %s, which is not supported",
+                     dtype_name((clg_dtype)to));
 }
 
 static clg_status check_shift(const node *n)
 {
     const char *direction = node_string(n, "direction", "");
-    if (strcmp(direction, "LEFT") == 0 || strcmp(direction, "RIGHT") == 0)
-        return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "direction is '%s', neither LEFT nor RIGHT", direction);
+    if (strcmp(direction, "LEFT") == 0 || strcmp(direction, "RIGHT") == 0) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "direction is '%s', neither LEFT nor RIGHT",
+                     direction);
 }
 
 static clg_status check_gelu(const node *n)
 {
     const char *approximate = node_string(n, "approximate", "none");
-    if (strcmp(approximate, "none") == 0 || strcmp(approximate, "tanh") == 0)
-        return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "approximate is '%s', neither none nor tanh", approximate);
+    if (strcmp(approximate, "none") == 0 || strcmp(approximate, "tanh") == 0) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "approximate is '%s', neither none nor tanh",
+                     approximate);
 }
 
 /* ---- groups of nodes ------------------------------------------------------------------------------------------------ */
@@ -135,10 +146,7 @@ static clg_status check_gelu(const node *n)
 static clg_status pointwise_infer(op_context *c);
 
 /* Rows of before opset 7, whose second input is aligned to an axis of the first. */
-static bool is_aligned(const op_row *row)
-{
-    return row->until == 6;
-}
+static bool is_aligned(const op_row *row) { return row->until == 6; }
 
 bool pointwise_is(const node *n)
 {
@@ -146,10 +154,11 @@ bool pointwise_is(const node *n)
     return row && row->infer == pointwise_infer && row->param && !is_aligned(row);
 }
 
-clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
 {
     const pointwise_op *op = s->row->param;
-    float scalars[2];
+    float scalars[2] = {0, 0};
     const size_t n_instructions = g->n_instructions, n_scalars = g->n_scalars;
     for (size_t i = 0; i < 2 && op->scalars[i].attribute; i++)
         scalars[i] = node_float(s->node, op->scalars[i].attribute, op->scalars[i].fallback);
@@ -163,12 +172,11 @@ clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s, poi
 }
 
 /* The group of one node: inputs[i] is its input i, and inputs that are absent have no register. */
-static clg_status group_of_node(const node *n, const op_row *row, const clg_dtype *dtypes, const tensor *const *known,
-                                pointwise_group *g)
+static clg_status group_of_node(const node *n, const op_row *row, const clg_dtype *dtypes,
+                                const tensor *const *known, pointwise_group *g)
 {
     pointwise_register registers[POINTWISE_MAX_INPUTS], result;
-    if (!row->param)
-        return pointwise_read(n, dtypes, g);
+    if (!row->param) return pointwise_read(n, dtypes, g);
     *g = (pointwise_group){.n_inputs = n->n_inputs};
     for (size_t i = 0; i < n->n_inputs; i++) {
         g->inputs[i] = dtypes[i];
@@ -187,9 +195,9 @@ static void align(const node *n, const shape *first, shape *second)
 {
     const bool is_slope = strcmp(n->op_type, "PRelu") == 0 && second->rank == 1;
     int64_t axis = node_int(n, "axis", is_slope ? 1 : first->rank - second->rank);
-    if (axis < 0)
-        axis += first->rank;
-    while (second->rank > 0 && axis >= 0 && second->rank < CLG_MAX_RANK && axis + second->rank < first->rank)
+    if (axis < 0) axis += first->rank;
+    while (second->rank > 0 && axis >= 0 && second->rank < CLG_MAX_RANK &&
+           axis + second->rank < first->rank)
         second->dims[second->rank++] = 1;
 }
 
@@ -198,15 +206,13 @@ static clg_status broadcast_all(op_context *c, shape *out)
     const bool first_only = c->row->param && ((const pointwise_op *)c->row->param)->first_only;
     *out = shape_scalar();
     for (size_t i = 0; i < c->n_inputs && !(first_only && i > 0); i++) {
-        if (!op_has_input(c, i))
-            continue;
+        if (!op_has_input(c, i)) continue;
         if (c->inputs[i].dims.rank == RANK_UNKNOWN) {
             *out = shape_unknown();
             return CLG_OK;
         }
         shape in = c->inputs[i].dims;
-        if (i == 1 && is_aligned(c->row))
-            align(c->node, &c->inputs[0].dims, &in);
+        if (i == 1 && is_aligned(c->row)) align(c->node, &c->inputs[0].dims, &in);
         if (shape_broadcast(out, &in, out) != CLG_OK)
             return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     }
@@ -215,12 +221,11 @@ static clg_status broadcast_all(op_context *c, shape *out)
 
 static clg_status infer_fused(op_context *c, const shape *dims)
 {
-    clg_dtype dtypes[POINTWISE_MAX_INPUTS];
+    clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
     pointwise_group g;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
-        if (dtypes[i] == CLG_DTYPE_NONE)
-            return CLG_OK;
+        if (dtypes[i] == CLG_DTYPE_NONE) return CLG_OK;
     }
     if (pointwise_read(c->node, dtypes, &g) != CLG_OK)
         return op_error(c, CLG_ERROR_INVALID_MODEL, "%s", error_text());
@@ -234,14 +239,12 @@ static clg_status pointwise_infer(op_context *c)
     shape dims;
     const pointwise_op *op = c->row->param;
     CLG_TRY(broadcast_all(c, &dims));
-    if (!op)
-        return infer_fused(c, &dims);
-    if (op->def && strcmp(op->def, "PRelu") == 0 && dims.rank != RANK_UNKNOWN && shape_is_known(&dims) &&
-        !shape_equal(&dims, &c->inputs[0].dims))
+    if (!op) return infer_fused(c, &dims);
+    if (op->def && strcmp(op->def, "PRelu") == 0 && dims.rank != RANK_UNKNOWN &&
+        shape_is_known(&dims) && !shape_equal(&dims, &c->inputs[0].dims))
         return op_error(c, CLG_ERROR_SHAPE, "the slope must broadcast to the shape of the input");
     clg_dtype dtype = c->outputs[0].dtype;
-    if (op->expand == expand_cast)
-        dtype = (clg_dtype)node_int(c->node, "to", CLG_FLOAT32);
+    if (op->expand == expand_cast) dtype = (clg_dtype)node_int(c->node, "to", CLG_FLOAT32);
     fact_set(&c->outputs[0], dtype, &dims);
     return CLG_OK;
 }
@@ -250,11 +253,10 @@ static clg_status pointwise_infer(op_context *c)
 
 static clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 {
-    clg_dtype dtypes[POINTWISE_MAX_INPUTS];
+    clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
     const tensor *known[POINTWISE_MAX_INPUTS];
     pointwise_group g;
-    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row))
-        return CLG_OK;
+    if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row)) return CLG_OK;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
         known[i] = c->inputs[i].known;
@@ -279,11 +281,9 @@ static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwi
             if (g->instructions[i].operands[k] < POINTWISE_MAX_INPUTS)
                 used[g->instructions[i].operands[k]] = true;
     for (size_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] < POINTWISE_MAX_INPUTS)
-            used[g->outputs[i]] = true;
+        if (g->outputs[i] < POINTWISE_MAX_INPUTS) used[g->outputs[i]] = true;
     for (size_t i = 0; i < g->n_inputs; i++) {
-        if (!used[i])
-            continue;
+        if (!used[i]) continue;
         moved[i] = (pointwise_register)n;
         g->inputs[n] = g->inputs[i];
         bound[n++] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
@@ -294,8 +294,7 @@ static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwi
             if (g->instructions[i].operands[k] < POINTWISE_MAX_INPUTS)
                 g->instructions[i].operands[k] = moved[g->instructions[i].operands[k]];
     for (size_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] < POINTWISE_MAX_INPUTS)
-            g->outputs[i] = moved[g->outputs[i]];
+        if (g->outputs[i] < POINTWISE_MAX_INPUTS) g->outputs[i] = moved[g->outputs[i]];
 }
 
 /* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far lies in the output. */
@@ -306,10 +305,10 @@ static clg_status lower_many(lower_context *c, candidate *to)
         pointwise_binding bound[POINTWISE_MAX_INPUTS];
         pointwise_register registers[POINTWISE_MAX_INPUTS], result;
         pointwise_group g = {0};
-        if (done > 0)
-            bound[g.n_inputs++] = output;
+        if (done > 0) bound[g.n_inputs++] = output;
         while (g.n_inputs < POINTWISE_MAX_INPUTS && done < c->n_inputs) {
-            bound[g.n_inputs++] = (pointwise_binding){operand_input((uint32_t)done), &c->inputs[done]};
+            bound[g.n_inputs++] =
+                (pointwise_binding){operand_input((uint32_t)done), &c->inputs[done]};
             done++;
         }
         for (size_t i = 0; i < g.n_inputs; i++) {
@@ -328,7 +327,8 @@ static clg_status lower_many(lower_context *c, candidate *to)
 }
 
 /* Whether the group only hands its input on: a view will do. */
-static bool is_nothing(const lower_context *c, const pointwise_group *g, const pointwise_binding *bound)
+static bool is_nothing(const lower_context *c, const pointwise_group *g,
+                       const pointwise_binding *bound)
 {
     return g->n_instructions == 0 && g->n_outputs == 1 && bound[0].where.index == 0 &&
            shape_equal(&c->inputs[0].dims, &c->outputs[0].dims);
@@ -336,21 +336,20 @@ static bool is_nothing(const lower_context *c, const pointwise_group *g, const p
 
 static clg_status pointwise_lower_node(lower_context *c)
 {
-    clg_dtype dtypes[POINTWISE_MAX_INPUTS];
+    clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
     const tensor *known[POINTWISE_MAX_INPUTS];
-    pointwise_binding bound[POINTWISE_MAX_INPUTS], outputs[POINTWISE_MAX_OUTPUTS];
+    pointwise_binding bound[POINTWISE_MAX_INPUTS] = {{operand_input(0), NULL}},
+                      outputs[POINTWISE_MAX_OUTPUTS];
     if (c->n_inputs > POINTWISE_MAX_INPUTS)
         return lower_many(c, step_candidate(&c->build, "pointwise"));
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
-    if (!g)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
         known[i] = c->inputs[i].known;
     }
     const clg_status status = group_of_node(c->node, c->row, dtypes, known, g);
-    if (status != CLG_OK)
-        return lower_error(c, status, "%s", error_text());
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     bind_used_inputs(c, g, bound);
     lower_operand second = *lower_input(c, 1);
     if (is_aligned(c->row) && g->n_inputs == 2) {
@@ -385,40 +384,62 @@ static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0
 static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
 static const op_types casts[] = {{'T', DTYPES_ALL_FIXED}, {'U', DTYPES_ALL_FIXED}, {0, 0}};
 
-#define END {NULL, ATTRIBUTE_NONE, false}
-#define FLOAT_ATTRIBUTE(name) {name, ATTRIBUTE_FLOAT, false}
-#define INT_ATTRIBUTE(name) {name, ATTRIBUTE_INT, false}
+#define END                                                                                        \
+    {                                                                                              \
+        NULL, ATTRIBUTE_NONE, false                                                                \
+    }
+#define FLOAT_ATTRIBUTE(name)                                                                      \
+    {                                                                                              \
+        name, ATTRIBUTE_FLOAT, false                                                               \
+    }
+#define INT_ATTRIBUTE(name)                                                                        \
+    {                                                                                              \
+        name, ATTRIBUTE_INT, false                                                                 \
+    }
 static const op_attribute alpha[] = {FLOAT_ATTRIBUTE("alpha"), END};
 static const op_attribute alpha_beta[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("beta"), END};
 static const op_attribute alpha_gamma[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("gamma"), END};
 static const op_attribute min_max[] = {FLOAT_ATTRIBUTE("min"), FLOAT_ATTRIBUTE("max"), END};
 static const op_attribute bias_lambd[] = {FLOAT_ATTRIBUTE("bias"), FLOAT_ATTRIBUTE("lambd"), END};
 static const op_attribute fmod_attribute[] = {INT_ATTRIBUTE("fmod"), END};
-static const op_attribute detect[] = {INT_ATTRIBUTE("detect_negative"), INT_ATTRIBUTE("detect_positive"), END};
+static const op_attribute detect[] = {INT_ATTRIBUTE("detect_negative"),
+                                      INT_ATTRIBUTE("detect_positive"), END};
 static const op_attribute direction[] = {{"direction", ATTRIBUTE_STRING, true}, END};
 static const op_attribute approximate[] = {{"approximate", ATTRIBUTE_STRING, false}, END};
 /* saturate and round_mode are about float8 alone */
-static const op_attribute cast_attributes[] = {{"to", ATTRIBUTE_INT, true}, INT_ATTRIBUTE("saturate"),
-                                               {"round_mode", ATTRIBUTE_STRING, false}, END};
-static const op_attribute cast_like_attributes[] = {INT_ATTRIBUTE("saturate"),
-                                                    {"round_mode", ATTRIBUTE_STRING, false}, END};
-static const op_attribute aligned_attributes[] = {INT_ATTRIBUTE("axis"), INT_ATTRIBUTE("broadcast"), END};
-static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}, {"wiring", ATTRIBUTE_INTS, true},
-                                                {"scalars", ATTRIBUTE_FLOATS, false}, {"outputs", ATTRIBUTE_INTS, true}, END};
+static const op_attribute cast_attributes[] = {{"to", ATTRIBUTE_INT, true},
+                                               INT_ATTRIBUTE("saturate"),
+                                               {"round_mode", ATTRIBUTE_STRING, false},
+                                               END};
+static const op_attribute cast_like_attributes[] = {
+    INT_ATTRIBUTE("saturate"), {"round_mode", ATTRIBUTE_STRING, false}, END};
+static const op_attribute aligned_attributes[] = {INT_ATTRIBUTE("axis"), INT_ATTRIBUTE("broadcast"),
+                                                  END};
+static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true},
+                                                {"wiring", ATTRIBUTE_INTS, true},
+                                                {"scalars", ATTRIBUTE_FLOATS, false},
+                                                {"outputs", ATTRIBUTE_INTS, true},
+                                                END};
 
-#define FUNCTIONS .infer = pointwise_infer, .eval = pointwise_eval_node, .lower = pointwise_lower_node
-#define OP(...) .param = &(const pointwise_op){__VA_ARGS__}
-#define ROW(op_name, first, last, min, max, in, out, set, ...)                                                          \
-    {.name = op_name, .since = first, .until = last, .min_inputs = min, .max_inputs = max, .min_outputs = 1,            \
-     .max_outputs = 1, .input_types = in, .output_types = out, .types = set,                                            \
-     .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK, FUNCTIONS, __VA_ARGS__}
+#define FUNCTIONS                                                                                  \
+    .infer = pointwise_infer, .eval = pointwise_eval_node, .lower = pointwise_lower_node
+#define OP(...)                                                                                    \
+    .param = &(const pointwise_op) { __VA_ARGS__ }
+#define ROW(op_name, first, last, min, max, in, out, set, ...)                                     \
+    {                                                                                              \
+        .name = op_name, .since = first, .until = last, .min_inputs = min, .max_inputs = max,      \
+        .min_outputs = 1, .max_outputs = 1, .input_types = in, .output_types = out, .types = set,  \
+        .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK, FUNCTIONS, __VA_ARGS__                       \
+    }
 #define UNARY(name, since, set) ROW(name, since, 0, 1, 1, "T", "T", set, OP(.def = name))
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
 #define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
 #define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
 /* Before opset 7: broadcasting by attributes. */
-#define ALIGNED(name, since, in, out, set) ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name), .attributes = aligned_attributes)
-#define VARIADIC(name, since, set, ...) ROW(name, since, 0, 1, OP_ANY_NUMBER, "T", "T", set, OP(__VA_ARGS__))
+#define ALIGNED(name, since, in, out, set)                                                         \
+    ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name), .attributes = aligned_attributes)
+#define VARIADIC(name, since, set, ...)                                                            \
+    ROW(name, since, 0, 1, OP_ANY_NUMBER, "T", "T", set, OP(__VA_ARGS__))
 
 const op_row op_rows_pointwise[] = {
     BINARY("Add", 7, numbers),
@@ -426,7 +447,8 @@ const op_row op_rows_pointwise[] = {
     BINARY("Mul", 7, numbers),
     BINARY("Div", 7, numbers),
     ROW("Pow", 7, 0, 2, 2, "TE", "T", powers, OP(.expand = expand_pow)),
-    ROW("Mod", 10, 0, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod), .attributes = fmod_attribute),
+    ROW("Mod", 10, 0, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
+        .attributes = fmod_attribute),
     VARIADIC("Min", 6, numbers, .def = "Min", .expand = expand_fold),
     VARIADIC("Max", 6, numbers, .def = "Max", .expand = expand_fold),
     VARIADIC("Sum", 6, floats, .def = "Add", .expand = expand_fold),
@@ -457,30 +479,36 @@ const op_row op_rows_pointwise[] = {
     UNARY("Atanh", 9, floats),
 
     UNARY("Relu", 6, floats_signed),
-    ROW("LeakyRelu", 6, 0, 1, 1, "T", "T", floats, OP(.def = "LeakyRelu", .scalars = {{"alpha", 0.01f}}),
-        .attributes = alpha),
+    ROW("LeakyRelu", 6, 0, 1, 1, "T", "T", floats,
+        OP(.def = "LeakyRelu", .scalars = {{"alpha", 0.01f}}), .attributes = alpha),
     BINARY("PRelu", 7, numbers),
-    ROW("ThresholdedRelu", 10, 0, 1, 1, "T", "T", floats, OP(.def = "ThresholdedRelu", .scalars = {{"alpha", 1.0f}}),
+    ROW("ThresholdedRelu", 10, 0, 1, 1, "T", "T", floats,
+        OP(.def = "ThresholdedRelu", .scalars = {{"alpha", 1.0f}}), .attributes = alpha),
+    ROW("Elu", 6, 0, 1, 1, "T", "T", floats, OP(.def = "Elu", .scalars = {{"alpha", 1.0f}}),
         .attributes = alpha),
-    ROW("Elu", 6, 0, 1, 1, "T", "T", floats, OP(.def = "Elu", .scalars = {{"alpha", 1.0f}}), .attributes = alpha),
     ROW("Selu", 6, 0, 1, 1, "T", "T", floats,
-        OP(.def = "Selu", .scalars = {{"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f}}),
+        OP(.def = "Selu", .scalars = {{"alpha", 1.67326319217681884765625f},
+                                      {"gamma", 1.05070102214813232421875f}}),
         .attributes = alpha_gamma),
-    ROW("Celu", 12, 0, 1, 1, "T", "T", floats, OP(.def = "Celu", .scalars = {{"alpha", 1.0f}}), .attributes = alpha),
+    ROW("Celu", 12, 0, 1, 1, "T", "T", floats, OP(.def = "Celu", .scalars = {{"alpha", 1.0f}}),
+        .attributes = alpha),
     UNARY("Sigmoid", 6, floats),
     ROW("HardSigmoid", 6, 0, 1, 1, "T", "T", floats,
-        OP(.def = "HardSigmoid", .scalars = {{"alpha", 0.2f}, {"beta", 0.5f}}), .attributes = alpha_beta),
+        OP(.def = "HardSigmoid", .scalars = {{"alpha", 0.2f}, {"beta", 0.5f}}),
+        .attributes = alpha_beta),
     UNARY("HardSwish", 14, floats),
     ROW("Gelu", 20, 0, 1, 1, "T", "T", floats, OP(.expand = expand_gelu), .attributes = approximate,
         .check = check_gelu),
     UNARY("Softplus", 1, floats),
     UNARY("Softsign", 1, floats),
     UNARY("Mish", 18, floats),
-    ROW("Swish", 24, 0, 1, 1, "T", "T", floats, OP(.def = "Swish", .scalars = {{"alpha", 1.0f}}), .attributes = alpha),
-    ROW("Shrink", 9, 0, 1, 1, "T", "T", floats, OP(.def = "Shrink", .scalars = {{"bias", 0.0f}, {"lambd", 0.5f}}),
+    ROW("Swish", 24, 0, 1, 1, "T", "T", floats, OP(.def = "Swish", .scalars = {{"alpha", 1.0f}}),
+        .attributes = alpha),
+    ROW("Shrink", 9, 0, 1, 1, "T", "T", floats,
+        OP(.def = "Shrink", .scalars = {{"bias", 0.0f}, {"lambd", 0.5f}}),
         .attributes = bias_lambd),
-    ROW("Clip", 6, 10, 1, 1, "T", "T", floats, OP(.def = "Clip", .scalars = {{"min", -FLT_MAX}, {"max", FLT_MAX}}),
-        .attributes = min_max),
+    ROW("Clip", 6, 10, 1, 1, "T", "T", floats,
+        OP(.def = "Clip", .scalars = {{"min", -FLT_MAX}, {"max", FLT_MAX}}), .attributes = min_max),
     ROW("Clip", 11, 0, 1, 3, "TTT", "T", numbers, OP(.expand = expand_clip)),
 
     COMPARE("Equal", 7, equated),
@@ -498,13 +526,13 @@ const op_row op_rows_pointwise[] = {
     ROW("BitwiseOr", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Or")),
     ROW("BitwiseXor", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Xor")),
     UNARY("BitwiseNot", 18, integers),
-    ROW("BitShift", 11, 0, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift), .attributes = direction,
-        .check = check_shift),
+    ROW("BitShift", 11, 0, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift),
+        .attributes = direction, .check = check_shift),
     ROW("Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
-    ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast), .attributes = cast_attributes,
-        .check = check_cast),
-    ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts, OP(.expand = expand_cast_like, .first_only = true),
-        .attributes = cast_like_attributes),
+    ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast),
+        .attributes = cast_attributes, .check = check_cast),
+    ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
+        OP(.expand = expand_cast_like, .first_only = true), .attributes = cast_like_attributes),
 
     ALIGNED("Add", 6, "TT", "T", numbers),
     ALIGNED("Sub", 6, "TT", "T", numbers),
@@ -519,8 +547,17 @@ const op_row op_rows_pointwise[] = {
     ALIGNED("Or", 1, "BB", "B", bools),
     ALIGNED("Xor", 1, "BB", "B", bools),
 
-    {.name = "Pointwise", .domain = "clgraph", .since = 1, .min_inputs = 1, .max_inputs = POINTWISE_MAX_INPUTS,
-     .min_outputs = 1, .max_outputs = POINTWISE_MAX_OUTPUTS, .input_types = "?", .output_types = "?",
-     .attributes = fused_attributes, .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK, FUNCTIONS},
+    {.name = "Pointwise",
+     .domain = "clgraph",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = POINTWISE_MAX_INPUTS,
+     .min_outputs = 1,
+     .max_outputs = POINTWISE_MAX_OUTPUTS,
+     .input_types = "?",
+     .output_types = "?",
+     .attributes = fused_attributes,
+     .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK,
+     FUNCTIONS},
 };
 const size_t n_op_rows_pointwise = sizeof op_rows_pointwise / sizeof op_rows_pointwise[0];

@@ -11,8 +11,20 @@
 
 /* The numbers are those of P_MAP, P_COMBINE, P_FINISH. */
 typedef enum reduce_map { TAKE_NONE, TAKE_ABS, TAKE_SQUARE, TAKE_EXP, TAKE_POWER } reduce_map;
-typedef enum reduce_combine { COMBINE_SUM, COMBINE_PRODUCT, COMBINE_MAX, COMBINE_MIN } reduce_combine;
-typedef enum reduce_finish { FINISH_NONE, FINISH_MEAN, FINISH_ROOT, FINISH_LOG, FINISH_LOG_SHIFT, FINISH_POWER } reduce_finish;
+typedef enum reduce_combine {
+    COMBINE_SUM,
+    COMBINE_PRODUCT,
+    COMBINE_MAX,
+    COMBINE_MIN
+} reduce_combine;
+typedef enum reduce_finish {
+    FINISH_NONE,
+    FINISH_MEAN,
+    FINISH_ROOT,
+    FINISH_LOG,
+    FINISH_LOG_SHIFT,
+    FINISH_POWER
+} reduce_finish;
 
 typedef struct reduce_op {
     reduce_map map;
@@ -24,7 +36,8 @@ typedef struct reduce_op {
 /* ---- axes and shapes ------------------------------------------------------------------------------------------------ */
 
 /* Which axes are reduced. given: the content of the axes input, NULL where absent. */
-static clg_status find_axes(const node *n, const tensor *given, int rank, bool out_reduced[CLG_MAX_RANK])
+static clg_status find_axes(const node *n, const tensor *given, int rank,
+                            bool out_reduced[CLG_MAX_RANK])
 {
     size_t count;
     int64_t values[OP_MAX_INTS];
@@ -34,13 +47,11 @@ static clg_status find_axes(const node *n, const tensor *given, int rank, bool o
         if (given->n_elements > OP_MAX_INTS)
             return error_set(CLG_ERROR_SHAPE, "there are more axes than dimensions");
         count = (size_t)given->n_elements;
-        for (size_t i = 0; i < count; i++)
-            values[i] = tensor_get_int(given, (int64_t)i);
+        for (size_t i = 0; i < count; i++) values[i] = tensor_get_int(given, (int64_t)i);
         axes = values;
     }
     const bool all = count == 0 && node_int(n, "noop_with_empty_axes", 0) == 0;
-    for (int i = 0; i < rank; i++)
-        out_reduced[i] = op->is_global ? i >= 2 : all;
+    for (int i = 0; i < rank; i++) out_reduced[i] = op->is_global ? i >= 2 : all;
     for (size_t i = 0; i < count; i++) {
         int axis;
         CLG_TRY(shape_axis(axes[i], rank, "an axis", &axis));
@@ -57,15 +68,13 @@ static clg_status reduce_infer(op_context *c)
     const bool keep = op->is_global || node_int(c->node, "keepdims", 1) != 0;
     const tensor *given = op_has_input(c, 1) ? op_need(c, 1) : NULL;
     shape out = {.rank = 0};
-    if (op_has_input(c, 1) && !given)
-        return CLG_OK;
+    if (op_has_input(c, 1) && !given) return CLG_OK;
     if (op->is_global && in->rank < 3)
         return op_error(c, CLG_ERROR_SHAPE, "takes an input of rank 3 at least, not %d", in->rank);
     if (find_axes(c->node, given, in->rank, reduced) != CLG_OK)
         return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     for (int i = 0; i < in->rank; i++)
-        if (!reduced[i] || keep)
-            out.dims[out.rank++] = reduced[i] ? 1 : in->dims[i];
+        if (!reduced[i] || keep) out.dims[out.rank++] = reduced[i] ? 1 : in->dims[i];
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
@@ -95,9 +104,11 @@ static clg_status reduce_eval(op_context *c, tensor **out_tensors)
     const reduce_op *op = c->row->param;
     const tensor *in = c->inputs[0].known;
     tensor *t;
-    if (op->map != TAKE_NONE || op->finish != FINISH_NONE || in->n_elements == 0 || in->dtype == CLG_UINT64)
+    if (op->map != TAKE_NONE || op->finish != FINISH_NONE || in->n_elements == 0 ||
+        in->dtype == CLG_UINT64)
         return CLG_OK;
-    CLG_TRY(find_axes(c->node, op_has_input(c, 1) ? c->inputs[1].known : NULL, in->dims.rank, reduced));
+    CLG_TRY(
+        find_axes(c->node, op_has_input(c, 1) ? c->inputs[1].known : NULL, in->dims.rank, reduced));
     CLG_TRY(tensor_create(in->dtype, &c->outputs[0].dims, &t));
     bool *started = memory_zalloc((size_t)t->n_elements, sizeof *started);
     total *totals = memory_zalloc((size_t)t->n_elements, sizeof *totals);
@@ -109,13 +120,11 @@ static clg_status reduce_eval(op_context *c, tensor **out_tensors)
     }
     for (int64_t i = 0; i < in->n_elements && status == CLG_OK; i++) {
         int64_t to = 0;
-        for (int d = 0; d < in->dims.rank; d++)
-            to += at[d] * to_strides[d];
+        for (int d = 0; d < in->dims.rank; d++) to += at[d] * to_strides[d];
         const total x = {tensor_get_float(in, i), tensor_get_int(in, i)};
         totals[to] = started[to] ? combine(op->combine, totals[to], x) : x;
         started[to] = true;
-        for (int d = in->dims.rank - 1; d >= 0 && ++at[d] == in->dims.dims[d]; d--)
-            at[d] = 0;
+        for (int d = in->dims.rank - 1; d >= 0 && ++at[d] == in->dims.dims[d]; d--) at[d] = 0;
     }
     for (int64_t i = 0; i < t->n_elements && status == CLG_OK; i++) {
         if (dtype_is_float(t->dtype))
@@ -141,9 +150,10 @@ typedef struct reduce_dim {
 /* One launch: which kernel, over which dimensions. */
 typedef struct reduce_launch {
     bool by_columns;
-    reduce_dim kept[CLG_MAX_RANK], reds[CLG_MAX_RANK]; /* around the last one; columns: reds are all */
+    reduce_dim kept[CLG_MAX_RANK],
+        reds[CLG_MAX_RANK]; /* around the last one; columns: reds are all */
     int n_kept, n_reds;
-    int64_t n;                                         /* the last dimension */
+    int64_t n; /* the last dimension */
     int64_t results, reduced;
     reduce_map map;
     reduce_combine combine;
@@ -160,17 +170,12 @@ typedef struct reduce_launch {
 
 static clg_dtype accumulator(clg_dtype dtype)
 {
-    if (dtype == CLG_FLOAT64)
-        return CLG_FLOAT64;
-    if (dtype_is_float(dtype))
-        return CLG_FLOAT32;
+    if (dtype == CLG_FLOAT64) return CLG_FLOAT64;
+    if (dtype_is_float(dtype)) return CLG_FLOAT32;
     return dtype_find(dtype)->kind == DTYPE_KIND_SIGNED ? CLG_INT64 : CLG_UINT64;
 }
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* Results in parts where they are few, so that all of the device works, and where they are long: a part is a sum of at
  * most 128 sums of 64, which keeps float sums of any length precise. */
@@ -183,16 +188,14 @@ static void size_launch(const lower_context *c, reduce_launch *l)
     l->chunk = l->by_columns ? 64 : 64 * l->vec * l->group;
     const int64_t runs = l->by_columns || l->n == 0 ? 1 : l->reduced / l->n;
     l->units = l->by_columns ? divide_up(l->reduced, l->chunk) : runs * divide_up(l->n, l->chunk);
-    const int64_t items = wide ? divide_up(l->results, l->by_columns ? l->vec : 1) : l->results * l->group;
+    const int64_t items =
+        wide ? divide_up(l->results, l->by_columns ? l->vec : 1) : l->results * l->group;
     const int64_t wanted = divide_up(wide ? 4 * cu : 1024 * cu, items > 0 ? items : 1);
     const int64_t worth = l->results * (l->reduced / (wide ? 16384 : 1024) + 1);
     int64_t parts = wanted < worth ? wanted : worth;
-    if (l->results * l->reduced < (wide ? 65536 : 4096))
-        parts = 1;
-    if (parts < divide_up(l->units, 128))
-        parts = divide_up(l->units, 128);
-    if (parts > l->units)
-        parts = l->units;
+    if (l->results * l->reduced < (wide ? 65536 : 4096)) parts = 1;
+    if (parts < divide_up(l->units, 128)) parts = divide_up(l->units, 128);
+    if (parts > l->units) parts = l->units;
     l->parts = parts > 4096 ? 4096 : parts < 1 ? 1 : parts;
     l->wide_index = l->results * l->parts > INT32_MAX / 2 || l->reduced > INT32_MAX / 2 ||
                     (l->reduced > 0 && l->results > INT32_MAX / 2 / l->reduced);
@@ -206,7 +209,8 @@ static void set_range(lower_context *c, step *s, const reduce_launch *l, int64_t
 {
     const bool wide = lower_is_wide(c);
     if (l->by_columns) {
-        const int64_t pieces[2] = {divide_up(l->n, l->vec), (l->n ? l->results / l->n : 0) * l->parts};
+        const int64_t pieces[2] = {divide_up(l->n, l->vec),
+                                   (l->n ? l->results / l->n : 0) * l->parts};
         const uint64_t along = wide ? 1 : l->n >= 128 ? 128 : 16;
         const uint64_t local[2] = {along, wide ? 1 : 128 / along};
         grid_range(c, s, 2, pieces, local);
@@ -227,11 +231,14 @@ static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
 {
     step_builder *b = &c->build;
     const clg_dtype acc = accumulator(l->in);
-    const char *prelude = prelude_text(
-        b, "P_IN=%d P_OUT=%d P_VEC=%d P_INDEX=%d P_FP64=%d P_MAP=%d P_COMBINE=%d P_FINISH=%d P_KEPT=%d P_RED=%d P_GROUP=%d",
-        (int)l->in, (int)l->out, l->vec, l->wide_index ? 64 : 32, acc == CLG_FLOAT64, (int)l->map, (int)l->combine,
-        (int)l->finish, l->n_kept, l->n_reds, l->group);
-    step *s = step_kernel(b, to, "reduce", l->by_columns ? "reduce_columns" : "reduce_rows", prelude);
+    const char *prelude =
+        prelude_text(b,
+                     "P_IN=%d P_OUT=%d P_VEC=%d P_INDEX=%d P_FP64=%d P_MAP=%d P_COMBINE=%d "
+                     "P_FINISH=%d P_KEPT=%d P_RED=%d P_GROUP=%d",
+                     (int)l->in, (int)l->out, l->vec, l->wide_index ? 64 : 32, acc == CLG_FLOAT64,
+                     (int)l->map, (int)l->combine, (int)l->finish, l->n_kept, l->n_reds, l->group);
+    step *s =
+        step_kernel(b, to, "reduce", l->by_columns ? "reduce_columns" : "reduce_rows", prelude);
     for (int i = 0; i < l->n_kept; i++) {
         grid_arg(c, s, l->wide_index, l->kept[i].n);
         grid_arg(c, s, l->wide_index, l->kept[i].stride);
@@ -241,8 +248,7 @@ static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
         grid_arg(c, s, l->wide_index, l->reds[i].stride);
     }
     int64_t block = lower_is_wide(c) && l->reduced < 4096 ? 4096 / (l->reduced + 1) : 1;
-    if (block < 1)
-        block = 1;
+    if (block < 1) block = 1;
     grid_arg(c, s, l->wide_index, l->n);
     grid_arg(c, s, l->wide_index, l->results);
     grid_arg(c, s, l->wide_index, l->by_columns ? l->reduced : l->n ? l->reduced / l->n : 0);
@@ -276,13 +282,22 @@ static clg_status emit(lower_context *c, candidate *to, reduce_launch l)
         emit_step(c, to, &l);
         return CLG_OK;
     }
-    reduce_launch last = {.by_columns = true, .n_reds = 1, .reds = {{l.parts, l.results}}, .n = l.results,
-                          .results = l.results, .reduced = l.parts, .combine = l.combine, .finish = l.finish,
-                          .in = accumulator(l.in), .out = l.out, .shift = l.shift, .y = l.y, .parameter = l.parameter,
+    reduce_launch last = {.by_columns = true,
+                          .n_reds = 1,
+                          .reds = {{l.parts, l.results}},
+                          .n = l.results,
+                          .results = l.results,
+                          .reduced = l.parts,
+                          .combine = l.combine,
+                          .finish = l.finish,
+                          .in = accumulator(l.in),
+                          .out = l.out,
+                          .shift = l.shift,
+                          .y = l.y,
+                          .parameter = l.parameter,
                           .count = l.count};
     CLG_TRY(scratch(c, to, last.in, l.results * l.parts, &last.x));
-    if (l.shift.space != OPERAND_SCRATCH)
-        last.shift = last.x;
+    if (l.shift.space != OPERAND_SCRATCH) last.shift = last.x;
     l.finish = FINISH_NONE;
     l.out = last.in;
     l.y = last.x;
@@ -304,8 +319,7 @@ static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launc
     for (int i = 0; i < in->dims.rank; i++) {
         const reduce_dim d = {in->dims.dims[i], in->strides[i]};
         *(reduced[i] ? &l->reduced : &l->results) *= d.n;
-        if (d.n == 1)
-            continue;
+        if (d.n == 1) continue;
         if (n > 0 && is_reduced[n - 1] == reduced[i] && dims[n - 1].stride == d.stride * d.n) {
             dims[n - 1] = (reduce_dim){dims[n - 1].n * d.n, d.stride};
         } else {
@@ -320,10 +334,8 @@ static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launc
     l->by_columns = !is_reduced[n - 1];
     l->n = dims[n - 1].n;
     for (int i = 0; i < n; i++) {
-        if (is_reduced[i] && (l->by_columns || i < n - 1))
-            l->reds[l->n_reds++] = dims[i];
-        if (!is_reduced[i] && (!l->by_columns || i < n - 1))
-            l->kept[l->n_kept++] = dims[i];
+        if (is_reduced[i] && (l->by_columns || i < n - 1)) l->reds[l->n_reds++] = dims[i];
+        if (!is_reduced[i] && (!l->by_columns || i < n - 1)) l->kept[l->n_kept++] = dims[i];
     }
     return dims[n - 1].stride == 1;
 }
@@ -335,8 +347,7 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     CLG_TRY(shape_n_elements(&in->dims, &n));
     CLG_TRY(scratch(c, to, in->dtype, n, out));
     grid *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
-    if (!g)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     grid_set_strides(g, STRIDED_FROM, in->strides);
     shape_strides(&in->dims, in->strides);
     grid_set_strides(g, STRIDED_TO, in->strides);
@@ -350,13 +361,18 @@ static clg_status reduce_lower(lower_context *c)
     lower_operand in = c->inputs[0];
     const reduce_op *op = c->row->param;
     const tensor *given = lower_has_input(c, 1) ? c->inputs[1].known : NULL;
-    reduce_launch l = {.map = op->map, .combine = op->combine, .finish = op->finish, .in = in.dtype,
-                       .out = c->outputs[0].dtype, .x = operand_input(0), .shift = operand_input(0),
-                       .y = operand_output(0), .parameter = (float)node_int(c->node, "p", 2)};
+    reduce_launch l = {.map = op->map,
+                       .combine = op->combine,
+                       .finish = op->finish,
+                       .in = in.dtype,
+                       .out = c->outputs[0].dtype,
+                       .x = operand_input(0),
+                       .shift = operand_input(0),
+                       .y = operand_output(0),
+                       .parameter = (float)node_int(c->node, "p", 2)};
     CLG_TRY(work_check_dtype(c, in.dtype));
     const clg_status status = find_axes(c->node, given, in.dims.rank, reduced);
-    if (status != CLG_OK)
-        return lower_error(c, status, "%s", error_text());
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     candidate *to = step_candidate(&c->build, "reduce");
     if (!sort_dims(&in, reduced, &l)) {
         CLG_TRY(densify(c, to, &in, &l.x));
@@ -383,29 +399,53 @@ static clg_status reduce_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
 
-static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {"keepdims", ATTRIBUTE_INT, false},
+static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false},
+                                            {"keepdims", ATTRIBUTE_INT, false},
                                             {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute by_input[] = {{"keepdims", ATTRIBUTE_INT, false}, {"noop_with_empty_axes", ATTRIBUTE_INT, false},
+static const op_attribute by_input[] = {{"keepdims", ATTRIBUTE_INT, false},
+                                        {"noop_with_empty_axes", ATTRIBUTE_INT, false},
                                         {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false},
+                                             {NULL, ATTRIBUTE_NONE, false}};
 
-#define AXES {'A', DTYPE_BIT(CLG_INT64)}
+#define AXES                                                                                       \
+    {                                                                                              \
+        'A', DTYPE_BIT(CLG_INT64)                                                                  \
+    }
 static const op_types numbers[] = {{'T', DTYPES_NUMERIC}, AXES, {0, 0}};
 static const op_types compared[] = {{'T', DTYPES_ALL_FIXED}, AXES, {0, 0}};
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
 
-#define FUNCTIONS .infer = reduce_infer, .eval = reduce_eval, .lower = reduce_lower, .flags = OP_STRIDED_INPUTS
-#define OP(...) .param = &(const reduce_op){__VA_ARGS__}
+#define FUNCTIONS                                                                                  \
+    .infer = reduce_infer, .eval = reduce_eval, .lower = reduce_lower, .flags = OP_STRIDED_INPUTS
+#define OP(...)                                                                                    \
+    .param = &(const reduce_op) { __VA_ARGS__ }
 /* Axes are an attribute up to opset `last`, then an input. */
-#define REDUCE(op_name, last, set, ...)                                                                                \
-    {.name = op_name, .since = 1, .until = last, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, \
-     .input_types = "T", .output_types = "T", .types = set, .attributes = by_attribute, FUNCTIONS, OP(__VA_ARGS__)},   \
-    {.name = op_name, .since = last + 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,         \
-     .input_types = "TA", .output_types = "T", .types = set, .attributes = by_input, FUNCTIONS, OP(__VA_ARGS__)}
-#define GLOBAL(op_name, first, attribute_list, ...)                                                                    \
-    {.name = op_name, .since = first, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,            \
-     .input_types = "T", .output_types = "T", .types = floats, .attributes = attribute_list, FUNCTIONS,                \
-     OP(.is_global = true, __VA_ARGS__)}
+#define REDUCE(op_name, last, set, ...)                                                            \
+    {.name = op_name,                                                                              \
+     .since = 1,                                                                                   \
+     .until = last,                                                                                \
+     .min_inputs = 1,                                                                              \
+     .max_inputs = 1,                                                                              \
+     .min_outputs = 1,                                                                             \
+     .max_outputs = 1,                                                                             \
+     .input_types = "T",                                                                           \
+     .output_types = "T",                                                                          \
+     .types = set,                                                                                 \
+     .attributes = by_attribute,                                                                   \
+     FUNCTIONS,                                                                                    \
+     OP(__VA_ARGS__)},                                                                             \
+    {                                                                                              \
+        .name = op_name, .since = last + 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1,    \
+        .max_outputs = 1, .input_types = "TA", .output_types = "T", .types = set,                  \
+        .attributes = by_input, FUNCTIONS, OP(__VA_ARGS__)                                         \
+    }
+#define GLOBAL(op_name, first, attribute_list, ...)                                                \
+    {                                                                                              \
+        .name = op_name, .since = first, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,       \
+        .max_outputs = 1, .input_types = "T", .output_types = "T", .types = floats,                \
+        .attributes = attribute_list, FUNCTIONS, OP(.is_global = true, __VA_ARGS__)                \
+    }
 
 const op_row op_rows_reduce[] = {
     REDUCE("ReduceSum", 12, numbers, .combine = COMBINE_SUM),
@@ -414,12 +454,15 @@ const op_row op_rows_reduce[] = {
     REDUCE("ReduceMin", 17, compared, .combine = COMBINE_MIN),
     REDUCE("ReduceProd", 17, numbers, .combine = COMBINE_PRODUCT),
     REDUCE("ReduceL1", 17, numbers, .map = TAKE_ABS, .combine = COMBINE_SUM),
-    REDUCE("ReduceL2", 17, numbers, .map = TAKE_SQUARE, .combine = COMBINE_SUM, .finish = FINISH_ROOT),
+    REDUCE("ReduceL2", 17, numbers, .map = TAKE_SQUARE, .combine = COMBINE_SUM,
+           .finish = FINISH_ROOT),
     REDUCE("ReduceSumSquare", 17, numbers, .map = TAKE_SQUARE, .combine = COMBINE_SUM),
     REDUCE("ReduceLogSum", 17, floats, .combine = COMBINE_SUM, .finish = FINISH_LOG),
-    REDUCE("ReduceLogSumExp", 17, floats, .map = TAKE_EXP, .combine = COMBINE_SUM, .finish = FINISH_LOG_SHIFT),
+    REDUCE("ReduceLogSumExp", 17, floats, .map = TAKE_EXP, .combine = COMBINE_SUM,
+           .finish = FINISH_LOG_SHIFT),
     GLOBAL("GlobalAveragePool", 1, NULL, .combine = COMBINE_SUM, .finish = FINISH_MEAN),
     GLOBAL("GlobalMaxPool", 1, NULL, .combine = COMBINE_MAX),
-    GLOBAL("GlobalLpPool", 2, lp_attributes, .map = TAKE_POWER, .combine = COMBINE_SUM, .finish = FINISH_POWER),
+    GLOBAL("GlobalLpPool", 2, lp_attributes, .map = TAKE_POWER, .combine = COMBINE_SUM,
+           .finish = FINISH_POWER),
 };
 const size_t n_op_rows_reduce = sizeof op_rows_reduce / sizeof op_rows_reduce[0];

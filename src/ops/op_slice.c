@@ -23,10 +23,8 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high)
 static slice_range slice_axis(int64_t start, int64_t end, int64_t by, int64_t dim)
 {
     slice_range r = {.step = by < -INT64_MAX ? -INT64_MAX : by};
-    if (start < 0)
-        start += dim;
-    if (end < 0)
-        end += dim;
+    if (start < 0) start += dim;
+    if (end < 0) end += dim;
     if (by > 0) {
         r.start = clamp(start, 0, dim);
         const int64_t span = clamp(end, 0, dim) - r.start;
@@ -36,10 +34,8 @@ static slice_range slice_axis(int64_t start, int64_t end, int64_t by, int64_t di
         const int64_t span = r.start - clamp(end, -1, dim - 1);
         r.n = span > 0 ? (span - 1) / -r.step + 1 : 0;
     }
-    if (r.n < 2)
-        r.step = 1; /* never taken */
-    if (r.n == 0)
-        r.start = 0;
+    if (r.n < 2) r.step = 1; /* never taken */
+    if (r.n == 0) r.start = 0;
     return r;
 }
 
@@ -55,10 +51,9 @@ static size_t copy_ints(const node *n, const char *name, int64_t out[OP_MAX_INTS
     size_t count;
     const int64_t *values = node_ints(n, name, &count);
     *out_has = values != NULL;
-    if (count > OP_MAX_INTS)
-        count = OP_MAX_INTS;
-    for (size_t i = 0; i < count; i++)
-        out[i] = values[i];
+    if (!values) return 0;
+    if (count > OP_MAX_INTS) count = OP_MAX_INTS;
+    for (size_t i = 0; i < count; i++) out[i] = values[i];
     return count;
 }
 
@@ -72,36 +67,34 @@ static void attributes_of(const node *n, slice_numbers *s)
 }
 
 /* The ranges of all axes of `in`, of which n is DIM_UNKNOWN where the dimension is. */
-static clg_status slice_ranges(const slice_numbers *s, const shape *in, slice_range out[CLG_MAX_RANK])
+static clg_status slice_ranges(const slice_numbers *s, const shape *in,
+                               slice_range out[CLG_MAX_RANK])
 {
     bool seen[CLG_MAX_RANK] = {false};
     if (s->n_starts != s->n_ends || (s->has_axes && s->n_axes != s->n_starts) ||
         (s->has_steps && s->n_steps != s->n_starts))
-        return error_set(CLG_ERROR_SHAPE, "starts, ends, axes and steps do not have as many numbers each");
-    for (int i = 0; i < in->rank; i++)
-        out[i] = (slice_range){0, 1, in->dims[i]};
+        return error_set(CLG_ERROR_SHAPE,
+                         "starts, ends, axes and steps do not have as many numbers each");
+    for (int i = 0; i < in->rank; i++) out[i] = (slice_range){0, 1, in->dims[i]};
     for (size_t i = 0; i < s->n_starts; i++) {
         int axis;
         const int64_t by = s->has_steps ? s->steps[i] : 1;
         CLG_TRY(shape_axis(s->has_axes ? s->axes[i] : (int64_t)i, in->rank, "an axis", &axis));
-        if (seen[axis])
-            return error_set(CLG_ERROR_SHAPE, "axis %d is sliced twice", axis);
-        if (by == 0)
-            return error_set(CLG_ERROR_SHAPE, "a step is 0");
+        if (seen[axis]) return error_set(CLG_ERROR_SHAPE, "axis %d is sliced twice", axis);
+        if (by == 0) return error_set(CLG_ERROR_SHAPE, "a step is 0");
         seen[axis] = true;
         if (in->dims[axis] != DIM_UNKNOWN)
             out[axis] = slice_axis(s->starts[i], s->ends[i], by, in->dims[axis]);
     }
     for (int i = 0; i < in->rank; i++)
-        if (in->dims[i] == DIM_UNKNOWN && seen[i])
-            out[i].n = DIM_UNKNOWN;
+        if (in->dims[i] == DIM_UNKNOWN && seen[i]) out[i].n = DIM_UNKNOWN;
     return CLG_OK;
 }
 
 static clg_status slice_infer(op_context *c)
 {
     slice_numbers s = {0};
-    slice_range ranges[CLG_MAX_RANK];
+    slice_range ranges[CLG_MAX_RANK] = {{0, 0, 0}};
     const shape *in = &c->inputs[0].dims;
     shape out = {.rank = in->rank};
     clg_status status = CLG_OK;
@@ -116,14 +109,11 @@ static clg_status slice_infer(op_context *c)
             known = op_need_ints(c, 3, s.axes, &s.n_axes, &status) && known;
         if (s.has_steps && status == CLG_OK)
             known = op_need_ints(c, 4, s.steps, &s.n_steps, &status) && known;
-        if (!known)
-            return status;
+        if (!known) return status;
     }
     status = slice_ranges(&s, in, ranges);
-    if (status != CLG_OK)
-        return op_error(c, status, "%s", error_text());
-    for (int i = 0; i < in->rank; i++)
-        out.dims[i] = ranges[i].n;
+    if (status != CLG_OK) return op_error(c, status, "%s", error_text());
+    for (int i = 0; i < in->rank; i++) out.dims[i] = ranges[i].n;
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
@@ -131,7 +121,7 @@ static clg_status slice_infer(op_context *c)
 static clg_status slice_walk(strided_walk *w)
 {
     slice_numbers s = {0};
-    slice_range ranges[CLG_MAX_RANK];
+    slice_range ranges[CLG_MAX_RANK] = {{0, 0, 0}};
     int64_t to[CLG_MAX_RANK];
     if (((const op_row *)w->node->op)->max_inputs == 1) {
         attributes_of(w->node, &s);
@@ -160,9 +150,11 @@ static clg_status split_equally(const node *n, int64_t dim, int64_t *out_sizes)
     const int64_t count = (int64_t)n->n_outputs, wanted = node_int(n, "num_outputs", count);
     const int64_t part = dim == DIM_UNKNOWN ? DIM_UNKNOWN : dim / count + (dim % count != 0);
     if (wanted != count)
-        return error_set(CLG_ERROR_INVALID_MODEL, "num_outputs is %" PRId64 ", but there are %" PRId64, wanted, count);
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "num_outputs is %" PRId64 ", but there are %" PRId64, wanted, count);
     if (dim != DIM_UNKNOWN && dim % count != 0 && n->opset < 18)
-        return error_set(CLG_ERROR_SHAPE, "%" PRId64 " does not split into %" PRId64 " equal parts", dim, count);
+        return error_set(CLG_ERROR_SHAPE, "%" PRId64 " does not split into %" PRId64 " equal parts",
+                         dim, count);
     for (int64_t i = 0; i < count; i++) {
         const int64_t rest = dim == DIM_UNKNOWN ? 0 : dim - i * part;
         out_sizes[i] = dim == DIM_UNKNOWN ? DIM_UNKNOWN : rest <= 0 ? 0 : rest < part ? rest : part;
@@ -177,7 +169,8 @@ static clg_status check_sizes(int64_t dim, const int64_t *sizes, size_t n)
         if (sizes[i] < 0 || !checked_add_i64(sum, sizes[i], &sum))
             return error_set(CLG_ERROR_SHAPE, "split[%zu] is %" PRId64, i, sizes[i]);
     if (dim != DIM_UNKNOWN && sum != dim)
-        return error_set(CLG_ERROR_SHAPE, "the parts sum up to %" PRId64 ", the dimension is %" PRId64, sum, dim);
+        return error_set(CLG_ERROR_SHAPE,
+                         "the parts sum up to %" PRId64 ", the dimension is %" PRId64, sum, dim);
     return CLG_OK;
 }
 
@@ -188,22 +181,19 @@ static clg_status split_sizes(const node *n, const tensor *input, int64_t dim, i
     const int64_t *given = node_ints(n, "split", &n_given);
     clg_status status = CLG_OK;
     int64_t *sizes = *out_sizes = memory_zalloc(n->n_outputs, sizeof *sizes);
-    if (!sizes)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!sizes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (!given && !input) {
         status = split_equally(n, dim, sizes);
     } else {
-        if (input)
-            n_given = (size_t)input->n_elements;
+        if (input) n_given = (size_t)input->n_elements;
         if (n_given != n->n_outputs)
-            status = error_set(CLG_ERROR_SHAPE, "split has %zu numbers for %zu outputs", n_given, n->n_outputs);
+            status = error_set(CLG_ERROR_SHAPE, "split has %zu numbers for %zu outputs", n_given,
+                               n->n_outputs);
         for (size_t i = 0; i < n_given && status == CLG_OK; i++)
             sizes[i] = input ? tensor_get_int(input, (int64_t)i) : given[i];
-        if (status == CLG_OK)
-            status = check_sizes(dim, sizes, n_given);
+        if (status == CLG_OK) status = check_sizes(dim, sizes, n_given);
     }
-    if (status == CLG_OK)
-        return CLG_OK;
+    if (status == CLG_OK) return CLG_OK;
     memory_free(sizes);
     *out_sizes = NULL;
     return status;
@@ -216,12 +206,9 @@ static clg_status split_infer(op_context *c)
     shape dims = c->inputs[0].dims;
     const tensor *input = op_has_input(c, 1) ? op_need(c, 1) : NULL;
     clg_status status = shape_axis(node_int(c->node, "axis", 0), dims.rank, "axis", &axis);
-    if (status == CLG_OK && op_has_input(c, 1) && !input)
-        return CLG_OK;
-    if (status == CLG_OK)
-        status = split_sizes(c->node, input, dims.dims[axis], &sizes);
-    if (status != CLG_OK)
-        return op_error(c, status, "%s", error_text());
+    if (status == CLG_OK && op_has_input(c, 1) && !input) return CLG_OK;
+    if (status == CLG_OK) status = split_sizes(c->node, input, dims.dims[axis], &sizes);
+    if (status != CLG_OK) return op_error(c, status, "%s", error_text());
     for (size_t i = 0; i < c->n_outputs; i++) {
         dims.dims[axis] = sizes[i];
         fact_set(&c->outputs[i], c->inputs[0].dtype, &dims);
@@ -237,8 +224,7 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
     const tensor *in = c->inputs[0].known;
     const size_t size = dtype_size(in->dtype);
     grid g = {.n_operands = 2, .strides = strides};
-    if (size == 0)
-        return CLG_OK;
+    if (size == 0) return CLG_OK;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), in->dims.rank, "axis", &axis));
     shape_strides(&in->dims, in_strides);
     for (size_t i = 0; i < c->n_outputs; i++) {
@@ -249,7 +235,8 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
         memcpy(g.dims, dims->dims, sizeof dims->dims);
         grid_set_strides(&g, STRIDED_FROM, in_strides);
         grid_set_strides(&g, STRIDED_TO, to);
-        strided_copy_host(&g, size, (const char *)in->data + (size_t)(at * in_strides[axis]) * size, out_tensors[i]->data);
+        strided_copy_host(&g, size, (const char *)in->data + (size_t)(at * in_strides[axis]) * size,
+                          out_tensors[i]->data);
         at += dims->dims[axis];
     }
     return CLG_OK;
@@ -261,10 +248,9 @@ static clg_status split_lower(lower_context *c)
     int64_t at = 0, *sizes;
     const lower_operand *in = &c->inputs[0];
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), in->dims.rank, "axis", &axis));
-    const clg_status status =
-        split_sizes(c->node, lower_has_input(c, 1) ? c->inputs[1].known : NULL, in->dims.dims[axis], &sizes);
-    if (status != CLG_OK)
-        return lower_error(c, status, "%s", error_text());
+    const clg_status status = split_sizes(
+        c->node, lower_has_input(c, 1) ? c->inputs[1].known : NULL, in->dims.dims[axis], &sizes);
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     c->is_view = true;
     for (size_t i = 0; i < c->n_outputs; i++) {
         c->views[i].offset_elems = at * in->strides[axis];
@@ -277,12 +263,17 @@ static clg_status split_lower(lower_context *c)
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------- */
 
-static const op_attribute slice_attributes[] = {{"starts", ATTRIBUTE_INTS, true}, {"ends", ATTRIBUTE_INTS, true},
-                                                {"axes", ATTRIBUTE_INTS, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute split_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {"split", ATTRIBUTE_INTS, false},
+static const op_attribute slice_attributes[] = {{"starts", ATTRIBUTE_INTS, true},
+                                                {"ends", ATTRIBUTE_INTS, true},
+                                                {"axes", ATTRIBUTE_INTS, false},
                                                 {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute split13_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute split18_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {"num_outputs", ATTRIBUTE_INT, false},
+static const op_attribute split_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                                {"split", ATTRIBUTE_INTS, false},
+                                                {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute split13_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                                  {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute split18_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                                  {"num_outputs", ATTRIBUTE_INT, false},
                                                   {NULL, ATTRIBUTE_NONE, false}};
 static const op_types indices[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types lengths[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
@@ -290,20 +281,51 @@ static const op_types lengths[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 #define SLICE                                                                                      \
     .min_outputs = 1, .max_outputs = 1, .output_types = "T", .flags = OP_STRIDED_INPUTS,           \
     .infer = slice_infer, .eval = strided_eval, .lower = strided_lower,                            \
-    .param = &(const strided_op){"slice", slice_walk}
+    .param = &(const strided_op)                                                                   \
+    {                                                                                              \
+        "slice", slice_walk                                                                        \
+    }
 #define SPLIT                                                                                      \
     .name = "Split", .min_outputs = 1, .max_outputs = OP_ANY_NUMBER, .output_types = "T",          \
     .flags = OP_STRIDED_INPUTS, .infer = split_infer, .eval = split_eval, .lower = split_lower
 
 const op_row op_rows_slice[] = {
-    {.name = "Slice", .since = 1, .until = 9, .min_inputs = 1, .max_inputs = 1, .input_types = "T",
-     .attributes = slice_attributes, SLICE},
-    {.name = "Slice", .since = 10, .min_inputs = 3, .max_inputs = 5, .input_types = "TIIII", .types = indices, SLICE},
-    {.since = 2, .until = 12, .min_inputs = 1, .max_inputs = 1, .input_types = "T", .attributes = split_attributes,
+    {.name = "Slice",
+     .since = 1,
+     .until = 9,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .input_types = "T",
+     .attributes = slice_attributes,
+     SLICE},
+    {.name = "Slice",
+     .since = 10,
+     .min_inputs = 3,
+     .max_inputs = 5,
+     .input_types = "TIIII",
+     .types = indices,
+     SLICE},
+    {.since = 2,
+     .until = 12,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .input_types = "T",
+     .attributes = split_attributes,
      SPLIT},
-    {.since = 13, .until = 17, .min_inputs = 1, .max_inputs = 2, .input_types = "TI", .types = lengths,
-     .attributes = split13_attributes, SPLIT},
-    {.since = 18, .min_inputs = 1, .max_inputs = 2, .input_types = "TI", .types = lengths,
-     .attributes = split18_attributes, SPLIT},
+    {.since = 13,
+     .until = 17,
+     .min_inputs = 1,
+     .max_inputs = 2,
+     .input_types = "TI",
+     .types = lengths,
+     .attributes = split13_attributes,
+     SPLIT},
+    {.since = 18,
+     .min_inputs = 1,
+     .max_inputs = 2,
+     .input_types = "TI",
+     .types = lengths,
+     .attributes = split18_attributes,
+     SPLIT},
 };
 const size_t n_op_rows_slice = sizeof op_rows_slice / sizeof op_rows_slice[0];

@@ -32,21 +32,19 @@ static clg_status read_permutation(const node *n, int rank, int out_perm[CLG_MAX
 
 static clg_status transpose_infer(op_context *c)
 {
-    int perm[CLG_MAX_RANK];
+    int perm[CLG_MAX_RANK] = {0};
     const shape *in = &c->inputs[0].dims;
     shape out = {.rank = in->rank};
     const clg_status status = read_permutation(c->node, in->rank, perm);
-    if (status != CLG_OK)
-        return op_error(c, status, "%s", error_text());
-    for (int i = 0; i < in->rank; i++)
-        out.dims[i] = in->dims[perm[i]];
+    if (status != CLG_OK) return op_error(c, status, "%s", error_text());
+    for (int i = 0; i < in->rank; i++) out.dims[i] = in->dims[perm[i]];
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
 
 static clg_status transpose_walk(strided_walk *w)
 {
-    int perm[CLG_MAX_RANK];
+    int perm[CLG_MAX_RANK] = {0};
     int64_t to[CLG_MAX_RANK];
     CLG_TRY(read_permutation(w->node, w->in->rank, perm));
     shape_strides(w->out, to);
@@ -63,15 +61,12 @@ static clg_status expand_infer(op_context *c)
     size_t n;
     shape wanted, out;
     clg_status status = CLG_OK;
-    if (!op_need_ints(c, 1, dims, &n, &status))
-        return status;
+    if (!op_need_ints(c, 1, dims, &n, &status)) return status;
     status = shape_make(n, dims, &wanted);
     if (status == CLG_OK && !shape_is_known(&wanted))
         status = error_set(CLG_ERROR_SHAPE, "the shape to expand to has a negative dimension");
-    if (status == CLG_OK)
-        status = shape_broadcast(&c->inputs[0].dims, &wanted, &out);
-    if (status != CLG_OK)
-        return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
+    if (status == CLG_OK) status = shape_broadcast(&c->inputs[0].dims, &wanted, &out);
+    if (status != CLG_OK) return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
@@ -97,13 +92,12 @@ static clg_status tile_infer(op_context *c)
     clg_status status = CLG_OK;
     const shape *in = &c->inputs[0].dims;
     shape out = {.rank = in->rank};
-    if (!op_need_ints(c, 1, repeats, &n, &status))
-        return status;
+    if (!op_need_ints(c, 1, repeats, &n, &status)) return status;
     if (n != (size_t)in->rank)
-        return op_error(c, CLG_ERROR_SHAPE, "repeats has %zu numbers for an input of rank %d", n, in->rank);
+        return op_error(c, CLG_ERROR_SHAPE, "repeats has %zu numbers for an input of rank %d", n,
+                        in->rank);
     for (int i = 0; i < in->rank; i++) {
-        if (repeats[i] < 0)
-            return op_error(c, CLG_ERROR_SHAPE, "repeats[%d] is negative", i);
+        if (repeats[i] < 0) return op_error(c, CLG_ERROR_SHAPE, "repeats[%d] is negative", i);
         out.dims[i] = DIM_UNKNOWN;
         if (in->dims[i] >= 0 && !checked_mul_i64(in->dims[i], repeats[i], &out.dims[i]))
             return op_error(c, CLG_ERROR_SHAPE, "dimension %d of the output is too large", i);
@@ -145,13 +139,15 @@ static clg_status block_infer(op_context *c)
     shape out = *in;
     if (in->rank != 4)
         return op_error(c, CLG_ERROR_SHAPE, "takes an input of rank 4, not %d", in->rank);
-    const int64_t divisors[4] = {1, to_space ? block * block : 1, to_space ? 1 : block, to_space ? 1 : block};
-    const int64_t factors[4] = {1, to_space ? 1 : block * block, to_space ? block : 1, to_space ? block : 1};
+    const int64_t divisors[4] = {1, to_space ? block * block : 1, to_space ? 1 : block,
+                                 to_space ? 1 : block};
+    const int64_t factors[4] = {1, to_space ? 1 : block * block, to_space ? block : 1,
+                                to_space ? block : 1};
     for (int i = 1; i < 4; i++) {
-        if (in->dims[i] == DIM_UNKNOWN)
-            continue;
+        if (in->dims[i] == DIM_UNKNOWN) continue;
         if (in->dims[i] % divisors[i] != 0)
-            return op_error(c, CLG_ERROR_SHAPE, "dimension %d is %" PRId64 ", no multiple of %" PRId64, i, in->dims[i],
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "dimension %d is %" PRId64 ", no multiple of %" PRId64, i, in->dims[i],
                             divisors[i]);
         if (!checked_mul_i64(in->dims[i] / divisors[i], factors[i], &out.dims[i]))
             return op_error(c, CLG_ERROR_SHAPE, "dimension %d of the output is too large", i);
@@ -164,7 +160,8 @@ static clg_status block_infer(op_context *c)
 static clg_status depth_to_space_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
-    const int64_t b = node_int(w->node, "blocksize", 1), channels = w->out->dims[1], *s = w->in_strides;
+    const int64_t b = node_int(w->node, "blocksize", 1), channels = w->out->dims[1],
+                  *s = w->in_strides;
     const bool crd = strcmp(node_string(w->node, "mode", "DCR"), "CRD") == 0;
     const int64_t row = crd ? b * s[1] : b * channels * s[1], column = crd ? s[1] : channels * s[1];
     shape_strides(w->out, to);
@@ -181,7 +178,8 @@ static clg_status depth_to_space_walk(strided_walk *w)
 static clg_status space_to_depth_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
-    const int64_t b = node_int(w->node, "blocksize", 1), channels = w->in->dims[1], *s = w->in_strides;
+    const int64_t b = node_int(w->node, "blocksize", 1), channels = w->in->dims[1],
+                  *s = w->in_strides;
     shape_strides(w->out, to);
     strided_add_dim(w, w->out->dims[0], s[0], to[0]);
     strided_add_dim(w, b, s[2], b * channels * to[1]);
@@ -203,7 +201,8 @@ static clg_status concat_infer(op_context *c)
     for (size_t i = 1; i < c->n_inputs; i++) {
         const shape *in = &c->inputs[i].dims;
         if (in->rank != out.rank)
-            return op_error(c, CLG_ERROR_SHAPE, "input %zu has rank %d, input 0 rank %d", i, in->rank, out.rank);
+            return op_error(c, CLG_ERROR_SHAPE, "input %zu has rank %d, input 0 rank %d", i,
+                            in->rank, out.rank);
         for (int d = 0; d < out.rank; d++) {
             if (d == axis) {
                 if (in->dims[d] == DIM_UNKNOWN || out.dims[d] == DIM_UNKNOWN)
@@ -213,7 +212,9 @@ static clg_status concat_infer(op_context *c)
             } else if (out.dims[d] == DIM_UNKNOWN) {
                 out.dims[d] = in->dims[d];
             } else if (in->dims[d] != DIM_UNKNOWN && in->dims[d] != out.dims[d]) {
-                return op_error(c, CLG_ERROR_SHAPE, "dimension %d of input %zu is %" PRId64 ", of the inputs before %" PRId64,
+                return op_error(c, CLG_ERROR_SHAPE,
+                                "dimension %d of input %zu is %" PRId64
+                                ", of the inputs before %" PRId64,
                                 d, i, in->dims[d], out.dims[d]);
             }
         }
@@ -223,7 +224,8 @@ static clg_status concat_infer(op_context *c)
 }
 
 /* Input i at `at` elements along the axis of the output. */
-static void concat_grid(grid *g, const shape *in, const int64_t *in_strides, const int64_t *out_strides)
+static void concat_grid(grid *g, const shape *in, const int64_t *in_strides,
+                        const int64_t *out_strides)
 {
     g->rank = in->rank;
     memcpy(g->dims, in->dims, sizeof in->dims);
@@ -238,8 +240,7 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
     grid g = {.n_operands = 2, .strides = strides};
     const size_t size = dtype_size(c->outputs[0].dtype);
     tensor *t;
-    if (size == 0)
-        return CLG_OK;
+    if (size == 0) return CLG_OK;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 1), c->outputs[0].dims.rank, "axis", &axis));
     CLG_TRY(tensor_create(c->outputs[0].dtype, &c->outputs[0].dims, &t));
     shape_strides(&t->dims, out_strides);
@@ -247,7 +248,8 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
         const tensor *in = c->inputs[i].known;
         shape_strides(&in->dims, in_strides);
         concat_grid(&g, &in->dims, in_strides, out_strides);
-        strided_copy_host(&g, size, in->data, (char *)t->data + (size_t)(at * out_strides[axis]) * size);
+        strided_copy_host(&g, size, in->data,
+                          (char *)t->data + (size_t)(at * out_strides[axis]) * size);
         at += in->dims.dims[axis];
     }
     out_tensors[0] = t;
@@ -270,8 +272,7 @@ static clg_status concat_lower(lower_context *c)
         const lower_operand *in = &c->inputs[i];
         operand destination = operand_output(0);
         grid *g = strided_grid(c->memory, 0, NULL);
-        if (!g)
-            return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         concat_grid(g, &in->dims, in->strides, out->strides);
         destination.offset_elems = at * out->strides[axis];
         strided_copy(c, to, g, operand_input((uint32_t)i), destination, in->dtype);
@@ -292,46 +293,116 @@ clg_status ops_lower_copy(lower_context *c)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
     grid *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
-    if (!g)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     grid_set_strides(g, STRIDED_FROM, in->strides);
     grid_set_strides(g, STRIDED_TO, out->strides);
-    strided_copy(c, step_candidate(&c->build, "copy"), g, operand_input(0), operand_output(0), in->dtype);
+    strided_copy(c, step_candidate(&c->build, "copy"), g, operand_input(0), operand_output(0),
+                 in->dtype);
     return c->build.status;
 }
 
 /* ---- rows --------------------------------------------------------------------------------------------------------------------- */
 
-static const op_attribute transpose_attributes[] = {{"perm", ATTRIBUTE_INTS, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute concat_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute to_depth_attributes[] = {{"blocksize", ATTRIBUTE_INT, true}, {NULL, ATTRIBUTE_NONE, false}};
-static const op_attribute to_space_attributes[] = {
-    {"blocksize", ATTRIBUTE_INT, true}, {"mode", ATTRIBUTE_STRING, false}, {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute transpose_attributes[] = {{"perm", ATTRIBUTE_INTS, false},
+                                                    {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute concat_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                                 {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute to_depth_attributes[] = {{"blocksize", ATTRIBUTE_INT, true},
+                                                   {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute to_space_attributes[] = {{"blocksize", ATTRIBUTE_INT, true},
+                                                   {"mode", ATTRIBUTE_STRING, false},
+                                                   {NULL, ATTRIBUTE_NONE, false}};
 static const op_types shapes[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define WALKS(variant_name, function)                                                              \
     .eval = strided_eval, .lower = strided_lower, .flags = OP_STRIDED_INPUTS,                      \
-    .param = &(const strided_op){variant_name, function}
+    .param = &(const strided_op)                                                                   \
+    {                                                                                              \
+        variant_name, function                                                                     \
+    }
 
 const op_row op_rows_strided[] = {
-    {.name = "Transpose", .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "T", .output_types = "T", .attributes = transpose_attributes, .infer = transpose_infer,
+    {.name = "Transpose",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .attributes = transpose_attributes,
+     .infer = transpose_infer,
      WALKS("transpose", transpose_walk)},
-    {.name = "Expand", .since = 8, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "TI", .output_types = "T", .types = shapes, .infer = expand_infer, WALKS("expand", expand_walk)},
-    {.name = "Tile", .since = 6, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "TI", .output_types = "T", .types = shapes, .infer = tile_infer, WALKS("tile", tile_walk)},
-    {.name = "DepthToSpace", .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "T", .output_types = "T", .attributes = to_space_attributes, .check = check_block,
-     .infer = block_infer, WALKS("depth_to_space", depth_to_space_walk)},
-    {.name = "SpaceToDepth", .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "T", .output_types = "T", .attributes = to_depth_attributes, .check = check_block,
-     .infer = block_infer, WALKS("space_to_depth", space_to_depth_walk)},
-    {.name = "Concat", .since = 4, .min_inputs = 1, .max_inputs = OP_ANY_NUMBER, .min_outputs = 1, .max_outputs = 1,
-     .input_types = "T", .output_types = "T", .attributes = concat_attributes, .infer = concat_infer,
-     .eval = concat_eval, .lower = concat_lower, .flags = OP_STRIDED_INPUTS},
-    {.name = "Copy", .domain = "clgraph", .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,
-     .max_outputs = 1, .input_types = "T", .output_types = "T", .infer = copy_infer, .lower = ops_lower_copy,
+    {.name = "Expand",
+     .since = 8,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "TI",
+     .output_types = "T",
+     .types = shapes,
+     .infer = expand_infer,
+     WALKS("expand", expand_walk)},
+    {.name = "Tile",
+     .since = 6,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "TI",
+     .output_types = "T",
+     .types = shapes,
+     .infer = tile_infer,
+     WALKS("tile", tile_walk)},
+    {.name = "DepthToSpace",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .attributes = to_space_attributes,
+     .check = check_block,
+     .infer = block_infer,
+     WALKS("depth_to_space", depth_to_space_walk)},
+    {.name = "SpaceToDepth",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .attributes = to_depth_attributes,
+     .check = check_block,
+     .infer = block_infer,
+     WALKS("space_to_depth", space_to_depth_walk)},
+    {.name = "Concat",
+     .since = 4,
+     .min_inputs = 1,
+     .max_inputs = OP_ANY_NUMBER,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .attributes = concat_attributes,
+     .infer = concat_infer,
+     .eval = concat_eval,
+     .lower = concat_lower,
+     .flags = OP_STRIDED_INPUTS},
+    {.name = "Copy",
+     .domain = "clgraph",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .infer = copy_infer,
+     .lower = ops_lower_copy,
      .flags = OP_STRIDED_INPUTS},
 };
 const size_t n_op_rows_strided = sizeof op_rows_strided / sizeof op_rows_strided[0];

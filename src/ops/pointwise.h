@@ -24,14 +24,15 @@
 /* ---- rows -------------------------------------------------------------------------------------------- */
 
 typedef enum pointwise_flags {
-    POINTWISE_TO_BOOL = 1u << 0,      /* the result is bool, whatever the operands are */
-    POINTWISE_LANES_INT = 1u << 1,    /* integer expressions are for one lane at a time */
-    POINTWISE_LANES_ALL = 1u << 7,    /* all expressions are */
-    POINTWISE_MOVES_BITS = 1u << 2,   /* the content of elements does not matter, only their size */
-    POINTWISE_KIND_OF_B = 1u << 3,    /* the dtype of the result is operand b's, and chooses the expression */
-    POINTWISE_HEAVY = 1u << 4,        /* tens of cycles a vector */
-    POINTWISE_CAST = 1u << 5,         /* to the dtype of the result; has no expression */
-    POINTWISE_MIXED = 1u << 6         /* operand b may have a dtype of its own */
+    POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool, whatever the operands are */
+    POINTWISE_LANES_INT = 1u << 1,  /* integer expressions are for one lane at a time */
+    POINTWISE_LANES_ALL = 1u << 7,  /* all expressions are */
+    POINTWISE_MOVES_BITS = 1u << 2, /* the content of elements does not matter, only their size */
+    POINTWISE_KIND_OF_B =
+        1u << 3, /* the dtype of the result is operand b's, and chooses the expression */
+    POINTWISE_HEAVY = 1u << 4, /* tens of cycles a vector */
+    POINTWISE_CAST = 1u << 5,  /* to the dtype of the result; has no expression */
+    POINTWISE_MIXED = 1u << 6  /* operand b may have a dtype of its own */
 } pointwise_flags;
 
 /* An expression over registers. In texts stand
@@ -41,7 +42,7 @@ typedef enum pointwise_flags {
  *   $t( $u( $m( conversion to $T, $U, $M, wrapping
  * An expression that gives bool from something else (POINTWISE_TO_BOOL) is a comparison. NULL: not for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar 0 or 1. */
 typedef struct pointwise_def {
-    const char *name;            /* unique; what clgraph.Pointwise writes down */
+    const char *name; /* unique; what clgraph.Pointwise writes down */
     uint8_t n_operands, n_scalars;
     uint8_t flags;
     const char *on_float, *on_signed, *on_unsigned, *on_bool;
@@ -103,7 +104,8 @@ typedef struct pointwise_source {
 /* Whether a node (resolved) is one of the pointwise operators; clgraph.Pointwise itself is none. */
 bool pointwise_is(const node *n);
 /* Appends what a pointwise node computes. Nothing is changed on failure. */
-clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
+clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out);
 
 /* Writes a group as attributes of a clgraph.Pointwise node that has none yet, and reads it back. */
 clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n);
@@ -116,11 +118,11 @@ typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
 
 /* Strides that several inputs share. */
 typedef enum pointwise_access {
-    POINTWISE_DENSE,   /* element i of the output is element i of the input */
-    POINTWISE_SCALAR,  /* one element for all */
-    POINTWISE_NEXT,    /* rows: neighbours */
-    POINTWISE_SAME,    /* rows: one element for a whole row */
-    POINTWISE_STRIDED  /* rows: a stride from element to element; single: any strides */
+    POINTWISE_DENSE,  /* element i of the output is element i of the input */
+    POINTWISE_SCALAR, /* one element for all */
+    POINTWISE_NEXT,   /* rows: neighbours */
+    POINTWISE_SAME,   /* rows: one element for a whole row */
+    POINTWISE_STRIDED /* rows: a stride from element to element; single: any strides */
 } pointwise_access;
 
 #define POINTWISE_MAX_PATTERNS (POINTWISE_MAX_INPUTS)
@@ -128,7 +130,7 @@ typedef enum pointwise_access {
 /* What of a launch shapes the text: never a size. */
 typedef struct pointwise_layout {
     pointwise_mode mode;
-    int rank;                 /* of the grid, at least 1 */
+    int rank; /* of the grid, at least 1 */
     size_t n_patterns;
     pointwise_access patterns[POINTWISE_MAX_PATTERNS];
     uint8_t pattern_of[POINTWISE_MAX_INPUTS];

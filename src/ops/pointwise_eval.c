@@ -18,8 +18,7 @@ typedef struct number {
 
 static int64_t saturate(double x, double low, double high, int64_t most)
 {
-    if (!(x == x))
-        return 0;
+    if (!(x == x)) return 0;
     return x <= low ? (int64_t)low : x >= high ? most : (int64_t)x;
 }
 
@@ -35,8 +34,7 @@ static int64_t int_of_float(double x, const dtype_info *to)
 
 static int64_t wrap_int(int64_t x, const dtype_info *to)
 {
-    if (to->bits == 64)
-        return x;
+    if (to->bits == 64) return x;
     const uint64_t mask = (UINT64_C(1) << to->bits) - 1, low = (uint64_t)x & mask;
     if (to->kind == DTYPE_KIND_SIGNED && low >> (to->bits - 1))
         return (int64_t)low - (int64_t)(mask + 1);
@@ -74,30 +72,30 @@ static number as_dtype(number x, bool is_float, clg_dtype dtype)
 static bool is_evaluated(const pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i] == CLG_UINT64)
-            return false;
+        if (g->inputs[i] == CLG_UINT64) return false;
     for (size_t i = 0; i < g->n_instructions; i++) {
         const pointwise_instruction *at = &g->instructions[i];
-        const clg_dtype kind = pointwise_dtype(g, at->operands[at->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]);
+        const clg_dtype kind =
+            pointwise_dtype(g, at->operands[at->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]);
         const bool is_float = dtype_is_float(kind);
-        if (at->dtype == CLG_UINT64)
-            return false;
-        if (!(at->def->flags & POINTWISE_CAST) && !(is_float ? at->def->eval_float != NULL : at->def->eval_int != NULL))
+        if (at->dtype == CLG_UINT64) return false;
+        if (!(at->def->flags & POINTWISE_CAST) &&
+            !(is_float ? at->def->eval_float != NULL : at->def->eval_int != NULL))
             return false;
     }
     return true;
 }
 
-static number run_instruction(const pointwise_group *g, const pointwise_instruction *i, const number *registers)
+static number run_instruction(const pointwise_group *g, const pointwise_instruction *i,
+                              const number *registers)
 {
     number x[POINTWISE_MAX_OPERANDS + 2] = {{0, 0}}, y = {0, 0};
-    for (int k = 0; k < i->def->n_operands; k++)
-        x[k] = registers[i->operands[k]];
+    for (int k = 0; k < i->def->n_operands; k++) x[k] = registers[i->operands[k]];
     for (int k = 0; k < i->def->n_scalars; k++)
         x[i->def->n_operands + k].f = g->scalars[i->first_scalar + k];
-    const bool is_float = dtype_is_float(pointwise_dtype(g, i->operands[i->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]));
-    if (i->def->flags & POINTWISE_CAST)
-        return as_dtype(x[0], is_float, i->dtype);
+    const bool is_float = dtype_is_float(
+        pointwise_dtype(g, i->operands[i->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]));
+    if (i->def->flags & POINTWISE_CAST) return as_dtype(x[0], is_float, i->dtype);
     if (is_float)
         y.f = i->def->eval_float(x[0].f, x[1].f, x[2].f);
     else
@@ -108,8 +106,7 @@ static number run_instruction(const pointwise_group *g, const pointwise_instruct
 static number read_number(const tensor *t, int64_t at)
 {
     number x = {tensor_get_float(t, at), 0};
-    if (!dtype_is_float(t->dtype))
-        x.i = tensor_get_int(t, at);
+    if (!dtype_is_float(t->dtype)) x.i = tensor_get_int(t, at);
     return x;
 }
 
@@ -120,8 +117,7 @@ static int64_t broadcast_place(const tensor *t, const shape *dims, int64_t at)
     for (int d = dims->rank - 1, own = t->dims.rank - 1; own >= 0; d--, own--) {
         const int64_t i = at % dims->dims[d];
         at /= dims->dims[d];
-        if (t->dims.dims[own] != 1)
-            place += i * stride;
+        if (t->dims.dims[own] != 1) place += i * stride;
         stride *= t->dims.dims[own];
     }
     return place;
@@ -133,8 +129,7 @@ clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs,
     number registers[POINTWISE_MAX_INPUTS + POINTWISE_MAX_INSTRUCTIONS];
     tensor *t;
     *out_tensor = NULL;
-    if (!is_evaluated(g))
-        return CLG_OK;
+    if (!is_evaluated(g)) return CLG_OK;
     CLG_TRY(tensor_create(pointwise_dtype(g, result), dims, &t));
     for (int64_t at = 0; at < t->n_elements; at++) {
         for (size_t i = 0; i < g->n_inputs; i++)

@@ -15,7 +15,8 @@
 
 clg_dtype pointwise_dtype(const pointwise_group *g, pointwise_register r)
 {
-    return r < POINTWISE_MAX_INPUTS ? g->inputs[r] : g->instructions[r - POINTWISE_MAX_INPUTS].dtype;
+    return r < POINTWISE_MAX_INPUTS ? g->inputs[r]
+                                    : g->instructions[r - POINTWISE_MAX_INPUTS].dtype;
 }
 
 static clg_status full(const char *what)
@@ -25,26 +26,24 @@ static clg_status full(const char *what)
 
 clg_status pointwise_add_input(pointwise_group *g, clg_dtype dtype, pointwise_register *out)
 {
-    if (g->n_inputs == POINTWISE_MAX_INPUTS)
-        return full("inputs");
+    if (g->n_inputs == POINTWISE_MAX_INPUTS) return full("inputs");
     g->inputs[g->n_inputs] = dtype;
     *out = (pointwise_register)g->n_inputs++;
     return CLG_OK;
 }
 
-static clg_status append(pointwise_group *g, const pointwise_def *def, const pointwise_register *operands,
-                         const float *scalars, clg_dtype dtype, pointwise_register *out)
+static clg_status append(pointwise_group *g, const pointwise_def *def,
+                         const pointwise_register *operands, const float *scalars, clg_dtype dtype,
+                         pointwise_register *out)
 {
-    if (g->n_instructions == POINTWISE_MAX_INSTRUCTIONS)
-        return full("instructions");
-    if (g->n_scalars + def->n_scalars > POINTWISE_MAX_SCALARS)
-        return full("scalars");
+    if (g->n_instructions == POINTWISE_MAX_INSTRUCTIONS) return full("instructions");
+    if (g->n_scalars + def->n_scalars > POINTWISE_MAX_SCALARS) return full("scalars");
     pointwise_instruction *i = &g->instructions[g->n_instructions];
-    *i = (pointwise_instruction){.def = def, .dtype = dtype, .first_scalar = (uint16_t)g->n_scalars};
+    *i =
+        (pointwise_instruction){.def = def, .dtype = dtype, .first_scalar = (uint16_t)g->n_scalars};
     for (int k = 0; k < POINTWISE_MAX_OPERANDS; k++)
         i->operands[k] = k < def->n_operands ? operands[k] : POINTWISE_NONE;
-    for (int k = 0; k < def->n_scalars; k++)
-        g->scalars[g->n_scalars++] = scalars[k];
+    for (int k = 0; k < def->n_scalars; k++) g->scalars[g->n_scalars++] = scalars[k];
     *out = POINTWISE_RESULT(g->n_instructions);
     g->n_instructions++;
     return CLG_OK;
@@ -54,8 +53,7 @@ clg_status pointwise_add(pointwise_group *g, const char *name, const pointwise_r
                          const float *scalars, pointwise_register *out)
 {
     const pointwise_def *def = pointwise_find(name);
-    if (!def)
-        return error_set(CLG_ERROR_INTERNAL, "there is no pointwise row '%s'", name);
+    if (!def) return error_set(CLG_ERROR_INTERNAL, "there is no pointwise row '%s'", name);
     const clg_dtype dtype = pointwise_dtype(g, operands[def->flags & POINTWISE_KIND_OF_B ? 1 : 0]);
     bool fits = pointwise_expression(def, dtype) != NULL;
     for (int k = 1; k < def->n_operands && !(def->flags & POINTWISE_MIXED); k++)
@@ -63,12 +61,15 @@ clg_status pointwise_add(pointwise_group *g, const char *name, const pointwise_r
     if (def->flags & POINTWISE_KIND_OF_B)
         fits = fits && pointwise_dtype(g, operands[0]) == CLG_BOOL;
     if (!fits)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "pointwise %s does not take %s and such a partner", name,
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "pointwise %s does not take %s and such a partner", name,
                          dtype_name(dtype));
-    return append(g, def, operands, scalars, def->flags & POINTWISE_TO_BOOL ? CLG_BOOL : dtype, out);
+    return append(g, def, operands, scalars, def->flags & POINTWISE_TO_BOOL ? CLG_BOOL : dtype,
+                  out);
 }
 
-clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to, pointwise_register *out)
+clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
+                              pointwise_register *out)
 {
     if (pointwise_dtype(g, from) == to) {
         *out = from;
@@ -79,8 +80,7 @@ clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_d
 
 clg_status pointwise_add_output(pointwise_group *g, pointwise_register r)
 {
-    if (g->n_outputs == POINTWISE_MAX_OUTPUTS)
-        return full("outputs");
+    if (g->n_outputs == POINTWISE_MAX_OUTPUTS) return full("outputs");
     g->outputs[g->n_outputs++] = r;
     return CLG_OK;
 }
@@ -100,8 +100,7 @@ clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n)
         w[POINTWISE_MAX_OPERANDS] = at->dtype;
         w[POINTWISE_MAX_OPERANDS + 1] = at->first_scalar;
     }
-    for (size_t i = 0; i < g->n_outputs; i++)
-        outputs[i] = g->outputs[i];
+    for (size_t i = 0; i < g->n_outputs; i++) outputs[i] = g->outputs[i];
     const attribute names = {
         .name = "ops", .type = ATTRIBUTE_STRINGS, .n = g->n_instructions, .as.strings = ops};
     CLG_TRY(node_add_attribute(in, n, &names));
@@ -122,15 +121,14 @@ static bool is_register(const pointwise_group *g, int64_t r)
 }
 
 /* One instruction of a node that anybody may have written: everything the generator relies on is checked. */
-static clg_status read_instruction(pointwise_group *g, const char *name, const int64_t *w, size_t n_scalars)
+static clg_status read_instruction(pointwise_group *g, const char *name, const int64_t *w,
+                                   size_t n_scalars)
 {
     const pointwise_def *def = pointwise_find(name);
-    pointwise_register operands[POINTWISE_MAX_OPERANDS], result;
-    if (!def)
-        return malformed("an unknown operation");
+    pointwise_register operands[POINTWISE_MAX_OPERANDS] = {0}, result;
+    if (!def) return malformed("an unknown operation");
     for (int k = 0; k < def->n_operands; k++) {
-        if (!is_register(g, w[k]))
-            return malformed("a wrong operand");
+        if (!is_register(g, w[k])) return malformed("a wrong operand");
         operands[k] = (pointwise_register)w[k];
     }
     const int64_t dtype = w[POINTWISE_MAX_OPERANDS], first = w[POINTWISE_MAX_OPERANDS + 1];
@@ -143,7 +141,8 @@ static clg_status read_instruction(pointwise_group *g, const char *name, const i
     if (def->flags & POINTWISE_CAST)
         return append(g, def, operands, scalars, (clg_dtype)dtype, &result);
     CLG_TRY(pointwise_add(g, name, operands, scalars, &result));
-    return pointwise_dtype(g, result) == (clg_dtype)dtype ? CLG_OK : malformed("a result of a wrong dtype");
+    return pointwise_dtype(g, result) == (clg_dtype)dtype ? CLG_OK
+                                                          : malformed("a result of a wrong dtype");
 }
 
 clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_group *g)
@@ -156,16 +155,15 @@ clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_grou
     *g = (pointwise_group){.n_inputs = n->n_inputs};
     if (!ops || ops->type != ATTRIBUTE_STRINGS || n_wiring != ops->n * WIRING_INTS)
         return malformed("operations and wiring that do not belong together");
-    if (n->n_inputs > POINTWISE_MAX_INPUTS || n_outputs != n->n_outputs || n_scalars > POINTWISE_MAX_SCALARS)
+    if (n->n_inputs > POINTWISE_MAX_INPUTS || n_outputs != n->n_outputs ||
+        n_scalars > POINTWISE_MAX_SCALARS)
         return malformed("too many inputs, outputs or scalars");
     memcpy(g->inputs, inputs, n->n_inputs * sizeof inputs[0]);
-    if (n_scalars)
-        memcpy(g->scalars, scalars, n_scalars * sizeof scalars[0]);
+    if (n_scalars) memcpy(g->scalars, scalars, n_scalars * sizeof scalars[0]);
     for (size_t i = 0; i < ops->n; i++)
         CLG_TRY(read_instruction(g, ops->as.strings[i], wiring + i * WIRING_INTS, n_scalars));
     for (size_t i = 0; i < n_outputs; i++) {
-        if (!is_register(g, outputs[i]))
-            return malformed("a wrong output");
+        if (!is_register(g, outputs[i])) return malformed("a wrong output");
         CLG_TRY(pointwise_add_output(g, (pointwise_register)outputs[i]));
     }
     return CLG_OK;

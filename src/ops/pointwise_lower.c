@@ -14,7 +14,7 @@
 
 typedef struct launch {
     pointwise_layout layout;
-    grid *g;            /* operand p: pattern p */
+    grid *g; /* operand p: pattern p */
     int vec;
     bool wide_index;
     int64_t chunk, block;
@@ -25,27 +25,24 @@ typedef struct launch {
 static bool same_walk(const grid *g, size_t a, size_t b)
 {
     for (int d = 0; d < g->rank; d++)
-        if (g->dims[d] != 1 && g->strides[a][d] != g->strides[b][d])
-            return false;
+        if (g->dims[d] != 1 && g->strides[a][d] != g->strides[b][d]) return false;
     return true;
 }
 
 /* The grid over the output's dims with one operand for each distinct way in which inputs walk. */
-static clg_status find_patterns(lower_context *c, const pointwise_group *g, const pointwise_binding *inputs,
-                                const lower_operand *output, launch *out)
+static clg_status find_patterns(lower_context *c, const pointwise_group *g,
+                                const pointwise_binding *inputs, const lower_operand *output,
+                                launch *out)
 {
     grid *all = grid_create(c->memory, &output->dims, g->n_inputs + 1);
-    if (!all)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!all) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     pointwise_layout *layout = &out->layout;
     for (size_t i = 0; i < g->n_inputs; i++) {
         size_t p = 0;
         grid_set_operand(all, layout->n_patterns, inputs[i].what);
-        while (!same_walk(all, p, layout->n_patterns))
-            p++;
+        while (!same_walk(all, p, layout->n_patterns)) p++;
         layout->pattern_of[i] = (uint8_t)p;
-        if (p == layout->n_patterns)
-            layout->n_patterns++;
+        if (p == layout->n_patterns) layout->n_patterns++;
     }
     /* The output itself walks densely; it keeps apart what the inputs alone would merge. */
     grid_set_operand(all, layout->n_patterns, output);
@@ -54,8 +51,7 @@ static clg_status find_patterns(lower_context *c, const pointwise_group *g, cons
     if (all->rank == 0) {
         all->rank = 1;
         all->dims[0] = 1;
-        for (size_t p = 0; p < all->n_operands; p++)
-            all->strides[p][0] = 0;
+        for (size_t p = 0; p < all->n_operands; p++) all->strides[p][0] = 0;
     }
     out->g = all;
     return CLG_OK;
@@ -64,20 +60,16 @@ static clg_status find_patterns(lower_context *c, const pointwise_group *g, cons
 static bool is_scalar(const grid *g, size_t pattern)
 {
     for (int d = 0; d < g->rank; d++)
-        if (g->dims[d] != 1 && g->strides[pattern][d] != 0)
-            return false;
+        if (g->dims[d] != 1 && g->strides[pattern][d] != 0) return false;
     return true;
 }
 
 static pointwise_access classify(const launch *l, size_t pattern)
 {
     const int64_t inner = l->g->strides[pattern][l->g->rank - 1];
-    if (is_scalar(l->g, pattern))
-        return POINTWISE_SCALAR;
-    if (grid_is_dense(l->g, pattern))
-        return POINTWISE_DENSE;
-    if (l->layout.mode == POINTWISE_SINGLE)
-        return POINTWISE_STRIDED;
+    if (is_scalar(l->g, pattern)) return POINTWISE_SCALAR;
+    if (grid_is_dense(l->g, pattern)) return POINTWISE_DENSE;
+    if (l->layout.mode == POINTWISE_SINGLE) return POINTWISE_STRIDED;
     return inner == 1 ? POINTWISE_NEXT : inner == 0 ? POINTWISE_SAME : POINTWISE_STRIDED;
 }
 
@@ -86,15 +78,11 @@ static pointwise_access classify(const launch *l, size_t pattern)
 static bool is_heavy(const pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
-        if (g->instructions[i].def->flags & POINTWISE_HEAVY)
-            return true;
+        if (g->instructions[i].def->flags & POINTWISE_HEAVY) return true;
     return false;
 }
 
-static int64_t at_least_one(int64_t n)
-{
-    return n > 1 ? n : 1;
-}
+static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
 static void plan_walk(const lower_context *c, const pointwise_group *g, launch *l)
 {
@@ -102,9 +90,9 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
     const int64_t inner = l->g->dims[l->g->rank - 1];
     l->vec = wide ? (c->caps->vector_width ? (int)c->caps->vector_width : 4) : 1;
     l->layout.rank = l->g->rank;
-    l->layout.mode = l->g->rank == 1 || inner >= (wide ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
-    for (size_t p = 0; p < l->layout.n_patterns; p++)
-        l->layout.patterns[p] = classify(l, p);
+    l->layout.mode =
+        l->g->rank == 1 || inner >= (wide ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
+    for (size_t p = 0; p < l->layout.n_patterns; p++) l->layout.patterns[p] = classify(l, p);
     l->wide_index = grid_needs_64_bits(l->g);
     const int64_t turn = is_heavy(g) ? WIDE_CHUNK_HEAVY : WIDE_CHUNK;
     l->chunk = wide ? turn : l->vec;
@@ -144,16 +132,15 @@ static size_t count_args(const pointwise_group *g, const launch *l)
 static bool uses_fp64(const pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_inputs; i++)
-        if (g->inputs[i] == CLG_FLOAT64)
-            return true;
+        if (g->inputs[i] == CLG_FLOAT64) return true;
     for (size_t i = 0; i < g->n_instructions; i++)
-        if (g->instructions[i].dtype == CLG_FLOAT64)
-            return true;
+        if (g->instructions[i].dtype == CLG_FLOAT64) return true;
     return false;
 }
 
-static clg_status emit_step(lower_context *c, candidate *to, const pointwise_group *g, const launch *l,
-                            const pointwise_binding *inputs, const pointwise_binding *outputs)
+static clg_status emit_step(lower_context *c, candidate *to, const pointwise_group *g,
+                            const launch *l, const pointwise_binding *inputs,
+                            const pointwise_binding *outputs)
 {
     text body, label;
     clg_status status;
@@ -163,30 +150,26 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
     pointwise_label(g, &label); /* cut when long */
     CLG_TRY_GOTO(body.status, out);
     /* P_T and P_FMA are for common/types.clh, which stands in front of all generated kernels. */
-    const char *prelude = prelude_text(&c->build, "P_T=1 P_FMA=0 P_VEC=%d P_FP64=%d P_INDEX=%d", l->vec,
-                                       uses_fp64(g), l->wide_index ? 64 : 32);
-    step *s = step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, text_data(&body));
+    const char *prelude = prelude_text(&c->build, "P_T=1 P_FMA=0 P_VEC=%d P_FP64=%d P_INDEX=%d",
+                                       l->vec, uses_fp64(g), l->wide_index ? 64 : 32);
+    step *s =
+        step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, text_data(&body));
     s->label = arena_printf(c->memory, "pointwise %s", text_data(&label));
-    for (int d = 0; d < l->g->rank; d++)
-        grid_arg(c, s, l->wide_index, l->g->dims[d]);
+    for (int d = 0; d < l->g->rank; d++) grid_arg(c, s, l->wide_index, l->g->dims[d]);
     step_arg_int(&c->build, s, l->chunk);
-    if (l->layout.mode == POINTWISE_ROWS && l->g->rank > 1)
-        step_arg_int(&c->build, s, l->block);
+    if (l->layout.mode == POINTWISE_ROWS && l->g->rank > 1) step_arg_int(&c->build, s, l->block);
     for (size_t p = 0; p < l->layout.n_patterns; p++)
         if (l->layout.patterns[p] != POINTWISE_DENSE && l->layout.patterns[p] != POINTWISE_SCALAR)
-            for (int d = 0; d < l->g->rank; d++)
-                grid_arg(c, s, l->wide_index, l->g->strides[p][d]);
+            for (int d = 0; d < l->g->rank; d++) grid_arg(c, s, l->wide_index, l->g->strides[p][d]);
     for (size_t i = 0; i < g->n_inputs; i++)
         step_arg_buffer(&c->build, s, inputs[i].where, g->inputs[i]);
     for (size_t i = 0; i < g->n_outputs; i++)
         step_arg_buffer(&c->build, s, outputs[i].where, pointwise_dtype(g, g->outputs[i]));
-    for (size_t i = 0; i < g->n_scalars; i++)
-        step_arg_float(&c->build, s, g->scalars[i]);
+    for (size_t i = 0; i < g->n_scalars; i++) step_arg_float(&c->build, s, g->scalars[i]);
     set_range(c, s, l);
     const double n = (double)grid_n_elements(l->g);
     s->flops = n * (double)g->n_instructions;
-    for (size_t i = 0; i < g->n_inputs; i++)
-        s->bytes += n * (double)dtype_size(g->inputs[i]);
+    for (size_t i = 0; i < g->n_inputs; i++) s->bytes += n * (double)dtype_size(g->inputs[i]);
     for (size_t i = 0; i < g->n_outputs; i++)
         s->bytes += n * (double)dtype_size(pointwise_dtype(g, g->outputs[i]));
     status = c->build.status;
@@ -200,13 +183,10 @@ out:
 static void forget_meaning(pointwise_group *g)
 {
     for (size_t i = 0; i < g->n_instructions; i++)
-        if (!(g->instructions[i].def->flags & POINTWISE_MOVES_BITS))
-            return;
+        if (!(g->instructions[i].def->flags & POINTWISE_MOVES_BITS)) return;
     for (size_t i = 0; i < g->n_inputs; i++) {
-        if (g->inputs[i] == CLG_FLOAT16 || g->inputs[i] == CLG_BFLOAT16)
-            g->inputs[i] = CLG_UINT16;
-        if (g->inputs[i] == CLG_FLOAT64)
-            g->inputs[i] = CLG_UINT64;
+        if (g->inputs[i] == CLG_FLOAT16 || g->inputs[i] == CLG_BFLOAT16) g->inputs[i] = CLG_UINT16;
+        if (g->inputs[i] == CLG_FLOAT64) g->inputs[i] = CLG_UINT64;
     }
     for (size_t i = 0; i < g->n_instructions; i++) {
         pointwise_instruction *at = &g->instructions[i];
@@ -215,8 +195,8 @@ static void forget_meaning(pointwise_group *g)
 }
 
 /* One input copied to scratch in the output's shape, for groups whose inputs walk in too many ways at once. */
-static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding *input, const lower_operand *output,
-                             lower_operand *out_operand)
+static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding *input,
+                             const lower_operand *output, lower_operand *out_operand)
 {
     size_t size_bytes;
     int64_t n;
@@ -224,7 +204,8 @@ static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding 
     pointwise_register r;
     CLG_TRY(shape_n_elements(&output->dims, &n));
     if (to->n_scratch == CANDIDATE_MAX_SCRATCH || !dtype_bytes(input->what->dtype, n, &size_bytes))
-        return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR, "has inputs of too many different broadcasts");
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
+                           "has inputs of too many different broadcasts");
     *out_operand = *output;
     out_operand->dtype = input->what->dtype;
     const pointwise_binding scratch = {step_scratch(&c->build, to, size_bytes), out_operand};
@@ -243,23 +224,24 @@ clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_grou
     lower_operand dense[POINTWISE_MAX_INPUTS];
     pointwise_binding bound[POINTWISE_MAX_INPUTS];
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
-    if (!g)
-        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     *g = *original;
     memcpy(bound, inputs, g->n_inputs * sizeof bound[0]);
     forget_meaning(g);
     if (uses_fp64(g) && !c->caps->fp64)
-        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "computes in float64, which this device does not have");
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
+                           "computes in float64, which this device does not have");
     for (size_t next = 0;; next++) {
         launch l = {0};
         CLG_TRY(find_patterns(c, g, bound, output, &l));
         plan_walk(c, g, &l);
-        if (count_args(g, &l) <= STEP_MAX_ARGS)
-            return emit_step(c, to, g, &l, bound, outputs);
-        while (next < g->n_inputs && l.layout.patterns[l.layout.pattern_of[next]] <= POINTWISE_SCALAR)
+        if (count_args(g, &l) <= STEP_MAX_ARGS) return emit_step(c, to, g, &l, bound, outputs);
+        while (next < g->n_inputs &&
+               l.layout.patterns[l.layout.pattern_of[next]] <= POINTWISE_SCALAR)
             next++;
         if (next == g->n_inputs)
-            return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR, "has too many inputs, outputs and scalars");
+            return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
+                               "has too many inputs, outputs and scalars");
         CLG_TRY(make_dense(c, to, &bound[next], output, &dense[next]));
     }
 }

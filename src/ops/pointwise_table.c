@@ -37,10 +37,7 @@ static int64_t divide(int64_t a, int64_t b)
     return b == 0 ? 0 : b == -1 ? wrap(0u - (uint64_t)a) : a / b;
 }
 
-static int64_t remainder_of(int64_t a, int64_t b)
-{
-    return b == 0 || b == -1 ? 0 : a % b;
-}
+static int64_t remainder_of(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 
 static int64_t modulo(int64_t a, int64_t b)
 {
@@ -50,19 +47,17 @@ static int64_t modulo(int64_t a, int64_t b)
 
 static int64_t power(int64_t a, int64_t e)
 {
-    if (e < 0)
-        return a == 1 ? 1 : a == -1 ? (e & 1 ? -1 : 1) : 0;
+    if (e < 0) return a == 1 ? 1 : a == -1 ? (e & 1 ? -1 : 1) : 0;
     uint64_t r = 1, square = (uint64_t)a;
     for (; e; e >>= 1, square *= square)
-        if (e & 1)
-            r *= square;
+        if (e & 1) r *= square;
     return wrap(r);
 }
 
 EVAL(copy, a, a)
 EVAL(add, a + b, wrap((uint64_t)a + (uint64_t)b))
 EVAL(sub, a - b, wrap((uint64_t)a - (uint64_t)b))
-EVAL(mul, a * b, wrap((uint64_t)a * (uint64_t)b))
+EVAL(mul, a *b, wrap((uint64_t)a *(uint64_t)b))
 EVAL(div, a / b, divide(a, b))
 EVAL_INT(mod, modulo(a, b))
 EVAL(fmod, fmod(a, b), remainder_of(a, b))
@@ -75,7 +70,7 @@ EVAL(clip_high, a > b ? b : a, a > b ? b : a)
 EVAL(neg, -a, wrap(0u - (uint64_t)a))
 EVAL(abs, fabs(a), a < 0 ? wrap(0u - (uint64_t)a) : a)
 EVAL(sign, a > 0 ? 1 : a < 0 ? -1 : a, a > 0 ? 1 : a < 0 ? -1 : 0)
-EVAL_FLOAT(square, a * a)
+EVAL_FLOAT(square, a *a)
 EVAL_FLOAT(sqrt, sqrt(a))
 EVAL_FLOAT(reciprocal, 1 / a)
 EVAL_FLOAT(floor, floor(a))
@@ -88,7 +83,7 @@ EVAL(less, a < b, a < b)
 EVAL(less_equal, a <= b, a <= b)
 EVAL(greater, a > b, a > b)
 EVAL(greater_equal, a >= b, a >= b)
-EVAL_INT(and, a & b)
+EVAL_INT(and, a &b)
 EVAL_INT(or, a | b)
 EVAL_INT(xor, a ^ b)
 EVAL_INT(not, !a)
@@ -108,16 +103,22 @@ EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
 #define NUMBERS(x) FLOATS(x), INTEGERS(x)
 #define ALL(x) NUMBERS(x), .on_bool = x
 
-#define UNARY_FLOAT(name, expression, ...) {name, 1, 0, __VA_ARGS__, FLOATS(expression)}
+#define UNARY_FLOAT(name, expression, ...)                                                         \
+    {                                                                                              \
+        name, 1, 0, __VA_ARGS__, FLOATS(expression)                                                \
+    }
 #define COMPARISON(name, op, function)                                                             \
-    {name, 2, 0, POINTWISE_TO_BOOL, ALL("$a " op " $b"), ON_HOST(function)}
+    {                                                                                              \
+        name, 2, 0, POINTWISE_TO_BOOL, ALL("$a " op " $b"), ON_HOST(function)                      \
+    }
 #define LANES POINTWISE_LANES_INT | POINTWISE_HEAVY
 #define SOFTPLUS "(($a > ($T)0 ? $a : ($T)0) + log1p(exp(-fabs($a))))"
 
 const pointwise_def pointwise_defs[] = {
     {"Copy", 1, 0, POINTWISE_MOVES_BITS, ALL("$a"), ON_HOST(copy)},
     {"Cast", 1, 0, POINTWISE_CAST, FLOATS(NULL)},
-    {"Where", 3, 0, POINTWISE_KIND_OF_B | POINTWISE_MOVES_BITS, ALL("$m($a) != ($M)0 ? $b : $c"), ON_HOST(where)},
+    {"Where", 3, 0, POINTWISE_KIND_OF_B | POINTWISE_MOVES_BITS, ALL("$m($a) != ($M)0 ? $b : $c"),
+     ON_HOST(where)},
 
     /* Signed integers add, subtract and multiply as unsigned ones, where overflow is defined. */
     {"Add", 2, 0, 0, FLOATS("$a + $b"), INTEGERS("$t($u($a) + $u($b))"), ON_HOST(add)},
@@ -126,13 +127,16 @@ const pointwise_def pointwise_defs[] = {
     {"Div", 2, 0, LANES, FLOATS("$a / $b"), .on_signed = "DIV_SIGNED($S, $V, $a, $b)",
      .on_unsigned = "DIV_UNSIGNED($S, $a, $b)", ON_HOST(div)},
     {"DivScalar", 1, 1, 0, FLOATS("$a / $p"), BY_FLOAT(div)},
-    {"Mod", 2, 0, LANES, .on_signed = "MOD_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
-     BY_INT(mod)},
+    {"Mod", 2, 0, LANES, .on_signed = "MOD_SIGNED($S, $a, $b)",
+     .on_unsigned = "REM_UNSIGNED($S, $a, $b)", BY_INT(mod)},
     /* PoCL 3.1's fmod of double vectors is wrong in some lanes. */
-    {"Fmod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("fmod($a, $b)"), .on_signed = "REM_SIGNED($S, $a, $b)",
-     .on_unsigned = "REM_UNSIGNED($S, $a, $b)", ON_HOST(fmod)},
-    {"Pow", 2, 0, LANES | POINTWISE_MIXED, FLOATS("pow($a, $b)"), .on_signed = "($S)power_of_long((long)$a, (long)$b)", ON_HOST(pow)},
-    {"Pow.float", 2, 0, LANES | POINTWISE_MIXED, .on_signed = "($S)power_of_long_float((long)$a, (float)$b)"},
+    {"Fmod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("fmod($a, $b)"),
+     .on_signed = "REM_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
+     ON_HOST(fmod)},
+    {"Pow", 2, 0, LANES | POINTWISE_MIXED, FLOATS("pow($a, $b)"),
+     .on_signed = "($S)power_of_long((long)$a, (long)$b)", ON_HOST(pow)},
+    {"Pow.float", 2, 0, LANES | POINTWISE_MIXED,
+     .on_signed = "($S)power_of_long_float((long)$a, (float)$b)"},
     {"Square", 1, 0, 0, FLOATS("$a * $a"), BY_FLOAT(square)},
     {"Cube", 1, 0, 0, FLOATS("$a * $a * $a")},
     {"Min", 2, 0, 0, FLOATS("MIN_OF($a, $b)"), INTEGERS("min($a, $b)"), ON_HOST(min)},
@@ -142,10 +146,11 @@ const pointwise_def pointwise_defs[] = {
     {"Clip", 1, 2, 0, FLOATS("CLAMP_OF($a, $p, $q)")},
 
     {"Neg", 1, 0, 0, FLOATS("-$a"), .on_signed = "$t(($U)0 - $u($a))", ON_HOST(neg)},
-    {"Abs", 1, 0, 0, FLOATS("fabs($a)"), .on_signed = "$a < ($T)0 ? $t(($U)0 - $u($a)) : $a", .on_unsigned = "$a",
-     ON_HOST(abs)},
+    {"Abs", 1, 0, 0, FLOATS("fabs($a)"), .on_signed = "$a < ($T)0 ? $t(($U)0 - $u($a)) : $a",
+     .on_unsigned = "$a", ON_HOST(abs)},
     {"Sign", 1, 0, 0, FLOATS("$a > ($T)0 ? ($T)1 : ($a < ($T)0 ? ($T)-1 : $a)"),
-     .on_signed = "$a > ($T)0 ? ($T)1 : ($a < ($T)0 ? ($T)-1 : ($T)0)", .on_unsigned = "min($a, ($T)1)", ON_HOST(sign)},
+     .on_signed = "$a > ($T)0 ? ($T)1 : ($a < ($T)0 ? ($T)-1 : ($T)0)",
+     .on_unsigned = "min($a, ($T)1)", ON_HOST(sign)},
     UNARY_FLOAT("Sqrt", "sqrt($a)", 0, BY_FLOAT(sqrt)),
     UNARY_FLOAT("Reciprocal", "($T)1 / $a", 0, BY_FLOAT(reciprocal)),
     UNARY_FLOAT("Floor", "floor($a)", 0, BY_FLOAT(floor)),
@@ -167,11 +172,11 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Acosh", "acosh($a)", POINTWISE_HEAVY),
     UNARY_FLOAT("Atanh", "atanh($a)", POINTWISE_HEAVY),
 
-    {"Relu", 1, 0, 0, FLOATS("$a < ($T)0 ? ($T)0 : $a"), .on_signed = "max($a, ($T)0)", .on_unsigned = "$a",
-     ON_HOST(relu)},
+    {"Relu", 1, 0, 0, FLOATS("$a < ($T)0 ? ($T)0 : $a"), .on_signed = "max($a, ($T)0)",
+     .on_unsigned = "$a", ON_HOST(relu)},
     {"LeakyRelu", 1, 1, 0, FLOATS("$a < ($T)0 ? $p * $a : $a")},
-    {"PRelu", 2, 0, 0, FLOATS("$a < ($T)0 ? $a * $b : $a"), .on_signed = "$a < ($T)0 ? $t($u($a) * $u($b)) : $a",
-     .on_unsigned = "$a"},
+    {"PRelu", 2, 0, 0, FLOATS("$a < ($T)0 ? $a * $b : $a"),
+     .on_signed = "$a < ($T)0 ? $t($u($a) * $u($b)) : $a", .on_unsigned = "$a"},
     {"ThresholdedRelu", 1, 1, 0, FLOATS("$a > $p ? $a : ($T)0")},
     {"Elu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a) : $a")},
     {"Selu", 1, 2, POINTWISE_HEAVY, FLOATS("$q * ($a > ($T)0 ? $a : $p * expm1($a))")},
@@ -179,9 +184,11 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Sigmoid", "($T)1 / (($T)1 + exp(-$a))", POINTWISE_HEAVY),
     {"HardSigmoid", 1, 2, 0, FLOATS("CLAMP_OF($a * $p + $q, ($T)0, ($T)1)")},
     UNARY_FLOAT("HardSwish", "$a * CLAMP_OF($a / ($T)6 + $k(0.5), ($T)0, ($T)1)", 0),
-    UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf($a * $k(0.70710678118654752)))", POINTWISE_HEAVY),
+    UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf($a * $k(0.70710678118654752)))",
+                POINTWISE_HEAVY),
     UNARY_FLOAT("Gelu.tanh",
-                "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * $a * $a)))",
+                "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * "
+                "$a * $a)))",
                 POINTWISE_HEAVY),
     UNARY_FLOAT("Softplus", SOFTPLUS, POINTWISE_HEAVY),
     UNARY_FLOAT("Softsign", "$a / (($T)1 + fabs($a))", 0),
@@ -203,7 +210,7 @@ const pointwise_def pointwise_defs[] = {
     {"And", 2, 0, 0, INTEGERS("$a & $b"), .on_bool = "$a & $b", BY_INT(and)},
     {"Or", 2, 0, 0, INTEGERS("$a | $b"), .on_bool = "$a | $b", BY_INT(or)},
     {"Xor", 2, 0, 0, INTEGERS("$a ^ $b"), .on_bool = "$a ^ $b", BY_INT(xor)},
-    {"Not", 1, 0, 0, .on_bool = "$a ^ ($T)1", BY_INT(not)},
+    {"Not", 1, 0, 0, .on_bool = "$a ^ ($T)1", BY_INT(not )},
     {"BitwiseNot", 1, 0, 0, INTEGERS("~$a"), BY_INT(complement)},
     {"ShiftLeft", 2, 0, 0, .on_unsigned = "$b < ($T)$bits ? $t($a << $b) : ($T)0"},
     {"ShiftRight", 2, 0, 0, .on_unsigned = "$b < ($T)$bits ? $t($a >> $b) : ($T)0"},
@@ -213,8 +220,7 @@ const size_t n_pointwise_defs = sizeof pointwise_defs / sizeof pointwise_defs[0]
 const pointwise_def *pointwise_find(const char *name)
 {
     for (size_t i = 0; i < n_pointwise_defs; i++)
-        if (strcmp(pointwise_defs[i].name, name) == 0)
-            return &pointwise_defs[i];
+        if (strcmp(pointwise_defs[i].name, name) == 0) return &pointwise_defs[i];
     return NULL;
 }
 

@@ -17,7 +17,8 @@
 grid *strided_grid(arena *memory, int rank, const int64_t *dims);
 /* Appends the step that copies along the grid, which it collapses. Places along which the destination's stride is
  * 0 are written once. offset_elems of the operands count elements of `dtype`. */
-void strided_copy(lower_context *c, candidate *to, grid *g, operand source, operand destination, clg_dtype dtype);
+void strided_copy(lower_context *c, candidate *to, grid *g, operand source, operand destination,
+                  clg_dtype dtype);
 /* The same on the host. Elements are of element_bytes. */
 void strided_copy_host(const grid *g, size_t element_bytes, const void *source, void *destination);
 

@@ -72,7 +72,7 @@ show run digits.onnx --image pictures/00.png --mean 1,2,3
 show run digits.onnx --image pictures/00.png --std 0
 show run digits.onnx --image pictures/00.png --layout chw
 show run digits.onnx --image pictures/00.png --shape image=2x1x8x8
-small_graph() { relu_graph 1 1 4 4; }
+small_graph() { relu_graph 1 1 4 6; }
 onnx_model small_graph >small.onnx
 show run small.onnx --image pictures/00.png
 show run small.onnx --image pictures/00.png --resize squeeze
@@ -91,7 +91,18 @@ i64 0 3 | npy '<i8' '(2,)' >outside.npy
 show run gather.onnx --fill data=ones -i indices=inside.npy -q
 show run gather.onnx --fill data=ones -i indices=outside.npy -q
 
-echo "== more memory than there is"
+echo "== more memory than there is: exit 5, how much of what"
+outer_graph() { # [n,1] + [1,m] = [n,m]
+  onnx_node Add sum 'x z' y
+  onnx_input x 1 n 1
+  onnx_input z 1 1 m
+  onnx_output y 1 n m
+}
+onnx_model outer_graph >outer.onnx
+buffer_size() { sed -E 's/(largest buffer of) [0-9]+/\1 N/'; }
+show buffer_size -- run outer.onnx --fill zeros --dim n=2000000 --dim m=2000000 -q
+show buffer_size -- run outer.onnx --fill zeros --dim n=2000000 --dim m=2000000 -q --json
+echo "== more than the host has: exit 1; than can be counted: exit 2"
 wide_graph() { relu_graph n 1000000; }
 onnx_model wide_graph >wide.onnx
 show run wide.onnx --fill zeros --dim n=1000000000 -q

@@ -274,6 +274,9 @@ static int print_json(const options *o, const inspection *x)
         x->is_estimated ? json_real(x->flops) : json_null(), "memory", memory_json(x), "operators", operators_json(x),
         "unsupported", nodes_json(x->all, x->n_all, true));
     free(batch);
+    if (x->info.missing_data[0]) {
+        (void)json_object_set_new(json, "missing_data", output_json_text(x->info.missing_data));
+    }
     if (o->ops) (void)json_object_set_new(json, "places", nodes_json(x->nodes, x->n_nodes, false));
     if (x->plan) (void)json_object_set_new(json, "plan", output_json_text(x->plan));
     if (failure_is_recorded()) {
@@ -323,13 +326,18 @@ static void print_estimate(const inspection *x, const char *assumed)
 static void print_model(const inspection *x)
 {
     char *batch = batch_text(x->model), *assumed = assumed_text(&x->inputs), *line;
-    print_row("graph", printable(x->info.graph_name));
+    if (x->info.graph_name[0]) print_row("graph", printable(x->info.graph_name));
     line = must_printf("%s, IR %" PRId64 ", opset %" PRId64, printable(x->info.producer), x->info.ir_version, x->info.opset);
     print_row("producer", line);
     free(line);
     line = must_printf("%" PRId64 " (%s)", x->info.n_parameters, bytes_text((double)x->info.parameter_bytes));
     print_row("parameters", line);
     free(line);
+    if (x->info.missing_data[0]) {
+        line = must_printf("in '%s', which is not there", printable(x->info.missing_data));
+        print_row("data", line);
+        free(line);
+    }
     print_row("batch", batch);
     if (x->is_estimated) print_estimate(x, assumed);
     free(assumed);

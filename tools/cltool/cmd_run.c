@@ -269,27 +269,35 @@ static bool has_ranking(const run *r, const shown *v)
 
 /* ---- text --------------------------------------------------------------------------------------- */
 
-/* One class a row fits on a line beside its source; more get lines of their own. */
+/* What stands in front of a row: its picture, or its number where there are several. */
+static void row_name(const run *r, size_t row, size_t n_rows, char *name, size_t n)
+{
+    const char *source = row_source(r, row);
+    name[0] = '\0';
+    if (source) {
+        (void)snprintf(name, n, "%s", printable(path_base(source)));
+    } else if (n_rows > 1) {
+        (void)snprintf(name, n, "row %zu", row);
+    }
+}
+
 static void print_ranking(const run *r, const shown *v)
 {
-    size_t n_rows = row_count(v->value), width = 0;
+    char name[PRINTABLE_BYTES];
+    size_t n_rows = row_count(v->value), width = 0, n;
     for (size_t i = 0; i < n_rows; i++) {
-        const char *source = row_source(r, i);
-        if (source && strlen(path_base(source)) > width) width = strlen(path_base(source));
+        row_name(r, i, n_rows, name, sizeof name);
+        if (strlen(name) > width) width = strlen(name);
     }
     (void)printf("%s %s%s%s\n", printable(v->name), dims_text(clg_value_rank(v->value), clg_value_dims(v->value)),
                  v->file ? "  " : "", v->file ? v->file : "");
     for (size_t i = 0; i < n_rows; i++) {
-        size_t n;
         ranked *list = rank_row(v->value, i, &n);
-        const char *source = row_source(r, i);
-        char row[32];
-        (void)snprintf(row, sizeof row, "row %zu", i);
-        const char *front = source ? printable(path_base(source)) : n_rows > 1 ? row : "";
+        row_name(r, i, n_rows, name, sizeof name);
         for (size_t k = 0; k < n && k < r->o->top; k++) {
             const char *label = label_of(r, list[k].index);
-            (void)printf("  %-*s  %4" PRId64 "  %-12.6g %s\n", (int)(width > 8 ? width : 8), k == 0 ? front : "",
-                         list[k].index, list[k].value, printable(label));
+            (void)printf("  %-*s%s%4" PRId64 "  %.6g%s%s\n", (int)width, k == 0 ? name : "", width > 0 ? "  " : "",
+                         list[k].index, list[k].value, label[0] ? "  " : "", printable(label));
         }
         free(list);
     }

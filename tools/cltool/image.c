@@ -76,7 +76,7 @@ static int read_picture(const char *path, int channels, picture *out_picture)
     (void)fclose(stream);
     if (out_picture->pixels) return CODE_DONE;
     if (!is_picture) return fail_file("'%s' is no picture that can be read: it is neither PNG, JPEG nor BMP", path);
-    return fail_file("picture '%s' cannot be read: %s", path, stbi_failure_reason());
+    return fail_file("picture '%s' is damaged or of a kind that is not read (%s)", path, stbi_failure_reason());
 }
 
 /* ---- size ------------------------------------------------------------------------------------- */
@@ -188,7 +188,8 @@ static int read_list(const char *what, const char *text, int channels, double ou
     int n = 0, code = CODE_DONE;
     while (code == CODE_DONE && (part = strsep(&rest, ",")) != NULL && n < 4) code = option_real(what, part, &out[n++]);
     if (code == CODE_DONE && (part || (n != 1 && n != channels))) {
-        code = fail_usage("%s takes 1 or %d numbers, not '%s'", what, channels, text);
+        code = channels == 1 ? fail_usage("%s takes one number, not '%s'", what, text)
+                             : fail_usage("%s takes one number or %d, not '%s'", what, channels, text);
     }
     for (int i = 1; n == 1 && i < 4; i++) out[i] = out[0];
     free(copy);

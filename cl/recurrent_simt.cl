@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recurrence of ONNX RNN, GRU and LSTM for the simt class, and of float64 for both: all time steps in one launch.
+// A work-group takes one direction of a slice of the batch, and a barrier ends each step (GRU without
+// linear_before_reset: each half of one). No work-group waits for another. What the input gives to the gates was
+// computed before (`x`).
+//
+// Parameters (also those of common/number.clh, with P_VEC=4, and of common/cell.clh)
+//   P_FMA    1 where fma() is an instruction, else 0
+//   P_LOCAL  work-items of a group; each takes every P_LOCAL-th hidden unit
+//   P_ROWS   rows (places in the batch) of a slice: 1, 2 or 4
+//   P_STATE  where Ht lives between steps: 0 local memory, 1 global memory, when local memory is too small
+// Arguments: RECURRENT_ARGS, r by recurrent_pack_fours, the state's units padded to fours; slice_rows is P_ROWS. Then,
+//   with P_STATE 0, local memory of 2 * P_ROWS * padded units numbers.
+// NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
+//
+// @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=1 P_STATE=0
+// @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=4 P_STATE=0
+// @variant P_CELL=1 P_COUPLED=1 P_F=4 P_G=5 P_H=9 P_T=11 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=2 P_STATE=1
+// @variant P_CELL=2 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=10 P_VEC=4 P_FMA=0 P_LOCAL=128 P_ROWS=2 P_STATE=0
+// @variant P_CELL=3 P_COUPLED=0 P_F=2 P_G=10 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=1 P_STATE=1
+
+#include "common/number.clh"
+
+#define CELL num
+#define STATE num
+#include "common/cell.clh"
+
+#if P_STATE == 0
+#define SHARED __local
+#define FENCE CLK_LOCAL_MEM_FENCE
+#else
+#define SHARED __global
+#define FENCE CLK_GLOBAL_MEM_FENCE
+#endif
+#if P_FMA
+#define MAD(a, b, c) fma(a, b, c)
+#else
+#define MAD(a, b, c) ((a) * (b) + (c))
+#endif
+
+// One direction of one slice of the batch, as one work-item sees it.
+typedef struct {
+    int me, rows, hidden, padded, parts, length;
+    int lengths[P_ROWS];
+    long x_t, x_b, y_t, y_b, s_b;
+    __global const elem *x, *r, *peep, *bias;
+    __global elem *y;
+    __global num *saved, *own; // Ht between launches; Ct or z
+    cell_numbers numbers;
+} cell_job;
+
+// sums[row][g] = R of gates gate0 .. gate0 + gates - 1 of unit u times h of each row.
+static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const int gate0, const int gates,
+                            const int u, SHARED const num *h)
+{
+    const long gate = (long)j->hidden * 4;
+    __global const elem *r = j->r + gate0 * gate + (long)u * 4;
+#pragma unroll
+    for (int row = 0; row < P_ROWS; ++row) {
+#pragma unroll
+        for (int g = 0; g < gates; ++g)
+            sums[row][g] = 0;
+    }
+    for (int k = 0; k < j->padded; k += 4, r += GATES * gate) {
+        vec weights[GATES];
+#pragma unroll
+        for (int g = 0; g < gates; ++g)
+            weights[g] = VLOAD(r + g * gate);
+#pragma unroll
+        for (int row = 0; row < P_ROWS; ++row) {
+            // A row that is not there repeats the last.
+            const vec v = vload4(0, h + min(row, j->rows - 1) * j->padded + k);
+#pragma unroll
+            for (int g = 0; g < gates; ++g) {
+                const vec w = weights[g];
+                sums[row][g] = MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, sums[row][g]))));
+            }
+        }
+    }
+}
+
+static inline void put_y(const cell_job *j, const int row, const int t, const int u, const num h)
+{
+    if (j->parts & WANT_Y)
+        STORE1(h, j->y + t * j->y_t + row * j->y_b + u);
+}
+
+// What the input gives to gate g of unit u.
+#define INPUT_GATE(g) ((num)LOAD1(x + (long)(g)*j->hidden + u))
+
+// Ht of unit u of a row from its sums; h: Ht-1 of the row's unit. GRU without linear_before_reset: z and r * Ht-1.
+static inline num unit_step(const cell_job *j, const num *sums, __global const elem *x, const int u,
+                            const num h, __global num *own)
+{
+    const cell_numbers *n = &j->numbers;
+#if P_CELL == 0
+    return act_f(sums[0] + INPUT_GATE(0), n);
+#elif P_CELL == 1
+    const int has_peep = j->parts & HAS_PEEP;
+    num p_i = 0, p_o = 0, p_f = 0, state = *own;
+    if (has_peep) {
+        p_i = LOAD1(j->peep + u);
+        p_o = LOAD1(j->peep + j->hidden + u);
+        p_f = LOAD1(j->peep + 2 * j->hidden + u);
+    }
+    const num now = lstm_cell(sums[0] + INPUT_GATE(0), sums[1] + INPUT_GATE(1), sums[2] + INPUT_GATE(2),
+                              sums[3] + INPUT_GATE(3), &state, has_peep, p_i, p_o, p_f, n);
+    *own = state;
+    return now;
+#elif P_CELL == 2
+    const num linear = sums[2] + (j->parts & HAS_BIAS ? (num)LOAD1(j->bias + u) : (num)0);
+    const num z = act_f(sums[0] + INPUT_GATE(0), n), r = act_f(sums[1] + INPUT_GATE(1), n);
+    return gru_cell(z, INPUT_GATE(2) + r * linear, h, n);
+#else
+    *own = act_f(sums[0] + INPUT_GATE(0), n);
+    return act_f(sums[1] + INPUT_GATE(1), n) * h;
+#endif
+}
+
+// One time step (P_CELL 3: its first half) of the work-item's units; `since` counts from the launch's first time.
+static inline void advance(const cell_job *j, const int time, const int since, SHARED const num *h,
+                           SHARED num *next)
+{
+    for (int u = j->me; u < j->hidden; u += P_LOCAL) {
+        num sums[P_ROWS][GATES];
+        products(j, sums, 0, P_CELL == 3 ? 2 : GATES, u, h);
+#pragma unroll
+        for (int row = 0; row < P_ROWS; ++row) {
+            const int at = row * j->padded + u;
+            if (row >= j->rows)
+                continue;
+            if (time >= j->lengths[row]) {
+                next[at] = h[at];
+                continue;
+            }
+            next[at] = unit_step(j, sums[row], j->x + since * j->x_t + row * j->x_b, u, h[at], j->own + at);
+#if P_CELL != 3
+            put_y(j, row, time, u, next[at]);
+#endif
+        }
+    }
+}
+
+#if P_CELL == 3
+// The second half of a step: gate h, from r * Ht-1 in `reset`.
+static inline void advance_hidden(const cell_job *j, const int time, const int since, SHARED num *h,
+                                  SHARED const num *reset)
+{
+    for (int u = j->me; u < j->hidden; u += P_LOCAL) {
+        num sums[P_ROWS][GATES];
+        products(j, sums, 2, 1, u, reset);
+#pragma unroll
+        for (int row = 0; row < P_ROWS; ++row) {
+            const int at = row * j->padded + u;
+            if (row >= j->rows || time >= j->lengths[row])
+                continue;
+            __global const elem *x = j->x + since * j->x_t + row * j->x_b;
+            h[at] = gru_cell(j->own[at], sums[row][0] + INPUT_GATE(2), h[at], &j->numbers);
+            put_y(j, row, time, u, h[at]);
+        }
+    }
+}
+#endif
+
+// The state before the first step. Units behind the last are zeros, which meet the zeros of r.
+static inline void start(const cell_job *j, __global const elem *h0, __global const elem *c0, SHARED num *h,
+                         SHARED num *next)
+{
+    for (int u = j->me; u < j->padded; u += P_LOCAL) {
+        const int there = u < j->hidden;
+        for (int row = 0; row < j->rows; ++row) {
+            const int at = row * j->padded + u;
+            num before = 0;
+            if (there && !(j->parts & IS_FIRST))
+                before = j->saved[at];
+            else if (there && j->parts & HAS_H0)
+                before = LOAD1(h0 + row * j->s_b + u);
+            if (there && j->parts & IS_FIRST)
+                j->own[at] = j->parts & HAS_C0 ? (num)LOAD1(c0 + row * j->s_b + u) : (num)0;
+            h[at] = before;
+            next[at] = 0;
+        }
+    }
+}
+
+// The state after the last step, for the next launch or for good, and zeros in Y behind the ends of sequences.
+static inline void stop(const cell_job *j, __global elem *y_h, __global elem *y_c, SHARED const num *h)
+{
+    for (int u = j->me; u < j->hidden; u += P_LOCAL) {
+        for (int row = 0; row < j->rows; ++row) {
+            const int at = row * j->padded + u;
+            if (!(j->parts & IS_LAST)) {
+                j->saved[at] = h[at];
+                continue;
+            }
+            if (j->parts & WANT_Y_H)
+                STORE1(h[at], y_h + row * j->s_b + u);
+            if (j->parts & WANT_Y_C)
+                STORE1(j->own[at], y_c + row * j->s_b + u);
+            for (int t = j->lengths[row]; t < j->length; ++t)
+                put_y(j, row, t, u, 0);
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void recurrent_simt(RECURRENT_ARGS
+#if P_STATE == 0
+                             , __local num *shared
+#endif
+)
+{
+    const int slices = (batch + P_ROWS - 1) / P_ROWS;
+    for (int item = get_group_id(0); item < n_dirs * slices; item += get_num_groups(0)) {
+        const int d = dir0 + item / slices, b = item % slices * P_ROWS;
+        const int padded = (hidden + 3) / 4 * 4;
+        const long outside = d * s_d + b * s_b;
+        cell_job j = {.me = get_local_id(0), .rows = min(P_ROWS, batch - b), .hidden = hidden,
+                      .padded = padded, .parts = parts, .length = length, .x_t = x_t, .x_b = x_b,
+                      .y_t = y_t, .y_b = y_b, .s_b = s_b, .numbers = {clip, f_a, f_b, g_a, g_b, h_a, h_b}};
+        j.x = x + x_off + b * x_b + (long)(d - dir0) * GATES * hidden;
+        j.r = r + r_off + d * r_dir;
+        j.bias = bias + bias_off + ((long)d * 2 * GATES + 2 * GATES - 1) * hidden;
+        j.peep = peep + peep_off + (long)d * 3 * hidden;
+        j.y = y + y_off + d * y_d + b * y_b;
+        j.saved = state + state_off + ((long)d * batch + b) * padded;
+        j.own = j.saved + 2 * state_plane;
+#if P_STATE == 0
+        __local num *h = shared, *next = shared + P_ROWS * padded;
+#else
+        __global num *h = j.saved, *next = j.saved + state_plane;
+#endif
+        int longest = 0;
+        for (int row = 0; row < P_ROWS; ++row) {
+            j.lengths[row] =
+                row < j.rows ? sequence_length(lens + lens_off, parts, b + row, length, fault, code) : 0;
+            longest = max(longest, j.lengths[row]);
+        }
+        start(&j, h0 + h0_off + outside, c0 + c0_off + outside, h, next);
+        barrier(FENCE);
+        const int steps = min(n_steps, longest - t0);
+        for (int i = 0; i < steps; ++i) {
+            const int since = reverse >> d & 1 ? steps - 1 - i : i;
+            advance(&j, t0 + since, since, h, next);
+            barrier(FENCE);
+#if P_CELL == 3
+            advance_hidden(&j, t0 + since, since, h, next);
+            barrier(FENCE);
+#else
+            SHARED num *swap = h;
+            h = next;
+            next = swap;
+#endif
+        }
+        stop(&j, y_h + y_h_off + outside, y_c + y_c_off + outside, h);
+    }
+}

@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See plan_checker.h. The order of steps of a node is the contract of emit.c: copies of inputs that must be dense,
+ * packings of inputs that are no weights, the candidate's own steps; at the end of a segment copies for what is read
+ * and for outputs.
+ */
+#include "support/plan_checker.h"
+
+#include "support/shadow_memory.h"
+#include "support/step_operands.h"
+#include "support/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct checked {
+    value_fact fact; /* dtype NONE: not reached yet; known: a reference */
+    int64_t n;       /* elements */
+    bool has_memory, weight;
+    placement at; /* of element 0 */
+    int64_t strides[CLG_MAX_RANK];
+    uint32_t *numbers; /* of the elements */
+} checked;
+
+typedef struct checker {
+    const plan_context *c;
+    const plan *p;
+    const plan_segment *segment; /* under way */
+    checked *values;
+    shadow memory;
+    arena lowered;
+    plan_check_counts counts;
+    /* of the candidate under way */
+    const node *n;
+    node_id id;
+    placement scratch[CANDIDATE_MAX_SCRATCH], packed[CANDIDATE_MAX_PACKINGS];
+    uint32_t scratch_number[CANDIDATE_MAX_SCRATCH], packed_number[CANDIDATE_MAX_PACKINGS];
+    bool has_scratch[CANDIDATE_MAX_SCRATCH], has_packed[CANDIDATE_MAX_PACKINGS];
+} checker;
+
+static void *zeros(size_t n, size_t size)
+{
+    void *memory = calloc(n + 1, size);
+    assert_non_null(memory);
+    return memory;
+}
+
+static const char *name_of(const checker *k, value_id v) { return k->c->g->values[v].name; }
+
+/* ---- memory ---------------------------------------------------------------------------------------- */
+
+/* Where element j of a value lies, in elements from element 0. */
+static int64_t element_offset(const checked *v, int64_t j)
+{
+    int64_t offset = 0;
+    for (int d = v->fact.dims.rank - 1; d >= 0; d--) {
+        offset += j % v->fact.dims.dims[d] * v->strides[d];
+        j /= v->fact.dims.dims[d];
+    }
+    return offset;
+}
+
+/* Every element of a value at its place. */
+static void write_value(checker *k, value_id id)
+{
+    const checked *v = &k->values[id];
+    int64_t elem = (int64_t)dtype_size(v->fact.dtype);
+    if (!shadow_is_writable(v->at.kind)) fail_msg("'%s' is written to constants", name_of(k, id));
+    for (int64_t j = 0; j < v->n; j++) {
+        placement p = placement_moved(v->at, element_offset(v, j) * elem);
+        shadow_write(&k->memory, &p, (size_t)elem, v->numbers[j]);
+    }
+}
+
+static void check_value(checker *k, value_id id)
+{
+    const checked *v = &k->values[id];
+    int64_t elem = (int64_t)dtype_size(v->fact.dtype);
+    for (int64_t j = 0; j < v->n && shadow_is_writable(v->at.kind); j++) {
+        placement p = placement_moved(v->at, element_offset(v, j) * elem);
+        shadow_check(&k->memory, &p, (size_t)elem, v->numbers[j]);
+    }
+}
+
+/* The same for a dense copy at another place. */
+static void write_dense(checker *k, value_id id, placement at)
+{
+    const checked *v = &k->values[id];
+    size_t elem = dtype_size(v->fact.dtype);
+    for (int64_t j = 0; j < v->n; j++, at.offset_bytes += (int64_t)elem)
+        shadow_write(&k->memory, &at, elem, v->numbers[j]);
+}
+
+static void check_dense(checker *k, value_id id, placement at)
+{
+    const checked *v = &k->values[id];
+    size_t elem = dtype_size(v->fact.dtype);
+    for (int64_t j = 0; j < v->n; j++, at.offset_bytes += (int64_t)elem)
+        shadow_check(&k->memory, &at, elem, v->numbers[j]);
+}
+
+/* ---- values ---------------------------------------------------------------------------------------- */
+
+static void give_numbers(checker *k, value_id id)
+{
+    checked *v = &k->values[id];
+    assert_ok(shape_n_elements(&v->fact.dims, &v->n));
+    assert_true(v->n >= 0);
+    shape_strides(&v->fact.dims, v->strides);
+    free(v->numbers);
+    v->numbers = zeros((size_t)v->n, sizeof(uint32_t));
+    for (int64_t j = 0; j < v->n; j++) v->numbers[j] = ++k->memory.last_number;
+}
+
+static bool is_dense(const checked *v)
+{
+    int64_t expected = 1;
+    for (int d = v->fact.dims.rank - 1; d >= 0; d--) {
+        if (v->fact.dims.dims[d] == 0) return true;
+        if (v->fact.dims.dims[d] != 1 && v->strides[d] != expected) return false;
+        expected *= v->fact.dims.dims[d];
+    }
+    return true;
+}
+
+/* Constants come into sight when a step first reads them. */
+static void discover(checker *k, value_id id, const placement *p)
+{
+    checked *v = &k->values[id];
+    v->at = *p;
+    v->has_memory = true;
+    if (v->weight) {
+        assert_int_equal(p->kind, PLACE_WEIGHT);
+        assert_int_equal(p->index, id);
+        assert_int_equal(p->offset_bytes, 0);
+        return;
+    }
+    assert_int_equal(p->kind, PLACE_LITERAL);
+    assert_non_null(v->fact.known);
+    assert_true(p->index <= k->segment->depth);
+    const plan_segment *s = k->segment;
+    while (s->depth > p->index) s = s->parent;
+    size_t n_bytes = v->fact.known->size_bytes;
+    assert_true(p->offset_bytes >= 0 && (size_t)p->offset_bytes + n_bytes <= s->literal_bytes);
+    assert_memory_equal(s->literals + p->offset_bytes, v->fact.known->data, n_bytes);
+}
+
+static void check_input(checker *k, value_id id, const placement *p)
+{
+    checked *v = &k->values[id];
+    if (v->n == 0) return;
+    if (!v->has_memory) discover(k, id, p);
+    if (!placement_equal(&v->at, p))
+        fail_msg("step %zu reads '%s' at %d.%u+%lld; it lies at %d.%u+%lld", k->memory.step,
+                 name_of(k, id), (int)p->kind, p->index, (long long)p->offset_bytes,
+                 (int)v->at.kind, v->at.index, (long long)v->at.offset_bytes);
+    check_value(k, id);
+}
+
+static void place_output(checker *k, value_id id, const placement *p)
+{
+    checked *v = &k->values[id];
+    if (!v->has_memory) {
+        v->at = *p;
+        v->has_memory = true;
+        return;
+    }
+    if (!placement_equal(&v->at, p))
+        fail_msg("step %zu writes '%s' elsewhere", k->memory.step, name_of(k, id));
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+static const plan_step *take_step(checker *k, const step *expected)
+{
+    if (k->memory.step >= k->segment->n_steps)
+        fail_msg("segment %u ends after %zu steps, before %s of %s", k->segment->depth,
+                 k->memory.step, expected->kind == STEP_KERNEL ? expected->kernel.entry : "a copy",
+                 k->n ? k->n->op_type : "an output");
+    const plan_step *s = &k->segment->steps[k->memory.step];
+    assert_int_equal(s->what->kind, expected->kind);
+    if (expected->kind == STEP_KERNEL)
+        assert_string_equal(s->what->kernel.entry, expected->kernel.entry);
+    return s;
+}
+
+static value_id operand_value(const checker *k, const operand *o)
+{
+    return o->space == OPERAND_INPUT ? k->n->inputs[o->index] : k->n->outputs[o->index];
+}
+
+static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes,
+                            const placement *p)
+{
+    placement *at = scratch ? &k->scratch[i] : &k->packed[i];
+    uint32_t *number = scratch ? &k->scratch_number[i] : &k->packed_number[i];
+    bool *has = scratch ? &k->has_scratch[i] : &k->has_packed[i];
+    if (!*has) {
+        *at = *p;
+        *number = ++k->memory.last_number;
+        *has = true;
+        if (shadow_is_writable(p->kind)) shadow_write(&k->memory, p, n_bytes, *number);
+        return;
+    }
+    assert_true(placement_equal(at, p));
+    if (shadow_is_writable(p->kind)) shadow_check(&k->memory, p, n_bytes, *number);
+}
+
+/* One step of the candidate: inputs are there, outputs are written, and the inputs are still there. */
+static void check_step(checker *k, const candidate *way, const step *expected)
+{
+    operand operands[STEP_MAX_ARGS];
+    size_t units[STEP_MAX_ARGS];
+    if (step_is_skipped(expected)) return;
+    const plan_step *s = take_step(k, expected);
+    uint32_t n = step_operands(expected, operands, units);
+    assert_int_equal(n, s->n_buffers);
+    assert_int_equal(s->node, k->id);
+    for (int pass = 0; pass < 3; pass++)
+        for (uint32_t i = 0; i < n; i++) {
+            const operand *o = &operands[i];
+            placement p = placement_moved(s->buffers[i], -o->offset_elems * (int64_t)units[i]);
+            if (o->space == OPERAND_INPUT && pass != 1) check_input(k, operand_value(k, o), &p);
+            if (o->space == OPERAND_SCRATCH && pass == 1)
+                check_own_block(k, true, o->index, way->scratch_bytes[o->index], &p);
+            if (o->space == OPERAND_PACKED && pass == 1)
+                check_own_block(k, false, o->index, way->packings[o->index].size_bytes, &p);
+            if (o->space != OPERAND_OUTPUT || pass != 1) continue;
+            place_output(k, operand_value(k, o), &p);
+            write_value(k, operand_value(k, o));
+        }
+    k->memory.step++;
+    k->counts.n_steps++;
+}
+
+/* ---- copies that the planner adds -------------------------------------------------------------------- */
+
+static lower_operand operand_of(const checked *v)
+{
+    lower_operand o = {.dtype = v->fact.dtype,
+                       .dims = v->fact.dims,
+                       .dense = is_dense(v),
+                       .constant = v->weight,
+                       .known = v->fact.known};
+    memcpy(o.strides, v->strides, sizeof o.strides);
+    return o;
+}
+
+static void start_lowering(checker *k, lower_context *lc)
+{
+    lc->caps = k->c->caps;
+    lc->kernel_class = k->c->kernel_class;
+    lc->memory = &k->lowered;
+    step_builder_init(&lc->build, lc->memory);
+}
+
+/* A dense copy of value v; gives where it went. */
+static placement check_copy(checker *k, value_id id)
+{
+    checked *v = &k->values[id];
+    lower_operand from = operand_of(v), to = from;
+    placement target = {PLACE_NONE, 0, 0};
+    to.dense = true;
+    to.constant = false;
+    to.known = NULL;
+    shape_strides(&to.dims, to.strides);
+    lower_context lc = {.inputs = &from, .outputs = &to, .n_inputs = 1, .n_outputs = 1};
+    start_lowering(k, &lc);
+    assert_ok(ops_lower_copy(&lc));
+    for (const step *e = lc.build.candidates->steps; e; e = e->next) {
+        operand operands[STEP_MAX_ARGS];
+        size_t units[STEP_MAX_ARGS];
+        if (step_is_skipped(e)) continue;
+        const plan_step *s = take_step(k, e);
+        uint32_t n = step_operands(e, operands, units);
+        for (uint32_t i = 0; i < n; i++) {
+            placement p =
+                placement_moved(s->buffers[i], -operands[i].offset_elems * (int64_t)units[i]);
+            if (operands[i].space == OPERAND_INPUT)
+                check_input(k, id, &p);
+            else
+                target = p;
+        }
+        write_dense(k, id, target);
+        check_value(k, id);
+        k->memory.step++;
+        k->counts.n_steps++;
+        k->counts.n_copies++;
+    }
+    return target;
+}
+
+static void make_dense(checker *k, value_id id)
+{
+    checked *v = &k->values[id];
+    v->at = check_copy(k, id);
+    shape_strides(&v->fact.dims, v->strides);
+}
+
+/* ---- nodes --------------------------------------------------------------------------------------------- */
+
+/* Facts of the node's outputs, into the values. What needs says was not known. */
+static uint32_t infer(checker *k, bool *out_all_known)
+{
+    value_fact facts[64] = {0};
+    uint32_t needs;
+    const node *n = k->n;
+    assert_true(n->n_inputs + n->n_outputs <= 64);
+    value_fact *outputs = facts + n->n_inputs;
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE) facts[i] = k->values[n->inputs[i]].fact;
+    assert_ok(ops_infer_node(n, facts, outputs, &needs));
+    *out_all_known = true;
+    for (size_t i = 0; i < n->n_outputs && !needs; i++) {
+        if (n->outputs[i] == VALUE_NONE) continue;
+        if (!outputs[i].known) *out_all_known = false;
+        k->values[n->outputs[i]].fact = outputs[i];
+        give_numbers(k, n->outputs[i]);
+    }
+    return needs;
+}
+
+/* Which element of input 0 each element of output `index` is, by the operator's host arithmetic on indices. */
+static tensor *view_map(checker *k, size_t index)
+{
+    value_fact facts[64] = {0};
+    const node *n = k->n;
+    value_fact *outputs = facts + n->n_inputs;
+    tensor *numbers;
+    uint32_t needs;
+    for (size_t i = 1; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE) facts[i] = k->values[n->inputs[i]].fact;
+    assert_ok(tensor_create(CLG_INT64, &k->values[n->inputs[0]].fact.dims, &numbers));
+    for (int64_t j = 0; j < numbers->n_elements; j++) tensor_set_int(numbers, j, j);
+    facts[0] = (value_fact){.dtype = CLG_INT64, .dims = numbers->dims, .known = numbers};
+    assert_ok(ops_infer_node(n, facts, outputs, &needs));
+    tensor *map = (tensor *)outputs[index].known;
+    assert_non_null(map);
+    for (size_t i = 0; i < n->n_outputs; i++)
+        if (i != index) tensor_free((tensor *)outputs[i].known);
+    tensor_free(numbers);
+    return map;
+}
+
+static void check_views(checker *k, const lower_context *lc)
+{
+    checked *from = &k->values[k->n->inputs[0]];
+    if (from->weight && !from->has_memory)
+        discover(k, k->n->inputs[0], &(placement){PLACE_WEIGHT, k->n->inputs[0], 0});
+    assert_true(from->has_memory);
+    int64_t elem = (int64_t)dtype_size(from->fact.dtype);
+    k->counts.n_views++;
+    for (size_t i = 0; i < k->n->n_outputs; i++) {
+        if (k->n->outputs[i] == VALUE_NONE) continue;
+        checked *to = &k->values[k->n->outputs[i]];
+        tensor *map = view_map(k, i);
+        assert_int_equal(map->n_elements, to->n);
+        to->at = placement_moved(from->at, lc->views[i].offset_elems * elem);
+        to->has_memory = true;
+        memcpy(to->strides, lc->views[i].strides, sizeof to->strides);
+        for (int64_t j = 0; j < to->n; j++) {
+            int64_t source = tensor_get_int(map, j);
+            to->numbers[j] = from->numbers[source];
+            assert_int_equal(lc->views[i].offset_elems + element_offset(to, j),
+                             element_offset(from, source));
+        }
+        tensor_free(map);
+    }
+}
+
+static const candidate *find_variant(const lower_context *lc, const char *variant)
+{
+    for (const candidate *way = lc->build.candidates; way; way = way->next)
+        if (strcmp(way->variant, variant) == 0) return way;
+    fail_msg("there is no candidate '%s'", variant);
+    return NULL;
+}
+
+static bool packs_weight(const checker *k, const packing *p)
+{
+    const checked *v = &k->values[k->n->inputs[p->input]];
+    return v->weight && is_dense(v);
+}
+
+static void check_candidate(checker *k, const lower_context *lc)
+{
+    if (k->memory.step >= k->segment->n_steps) {
+        bool runs = false;
+        for (const step *e = lc->build.candidates->steps; e; e = e->next)
+            runs |= !step_is_skipped(e);
+        assert_false(runs);
+        return;
+    }
+    const candidate *way = find_variant(lc, k->segment->steps[k->memory.step].variant);
+    memset(k->has_scratch, 0, sizeof k->has_scratch);
+    memset(k->has_packed, 0, sizeof k->has_packed);
+    for (uint32_t i = 0; i < way->n_packings; i++)
+        for (const step *e = way->packings[i].steps; e && !packs_weight(k, &way->packings[i]);
+             e = e->next)
+            check_step(k, way, e);
+    for (const step *e = way->steps; e; e = e->next) check_step(k, way, e);
+}
+
+static bool all_empty(const checker *k)
+{
+    for (size_t i = 0; i < k->n->n_outputs; i++)
+        if (k->n->outputs[i] != VALUE_NONE && k->values[k->n->outputs[i]].n > 0) return false;
+    return true;
+}
+
+static void check_lowered(checker *k)
+{
+    lower_operand inputs[32] = {{0}}, outputs[32] = {{0}};
+    const node *n = k->n;
+    const op_row *row = n->op;
+    if (all_empty(k)) return;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE) continue;
+        if (!is_dense(&k->values[n->inputs[i]]) && !(row->flags & OP_STRIDED_INPUTS))
+            make_dense(k, n->inputs[i]);
+        inputs[i] = operand_of(&k->values[n->inputs[i]]);
+    }
+    for (size_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE) outputs[i] = operand_of(&k->values[n->outputs[i]]);
+    lower_context lc = {.node = n,
+                        .row = row,
+                        .inputs = inputs,
+                        .outputs = outputs,
+                        .n_inputs = n->n_inputs,
+                        .n_outputs = n->n_outputs};
+    start_lowering(k, &lc);
+    assert_ok(ops_lower_node(&lc));
+    uint8_t place = k->segment->node_places[k->id];
+    assert_int_equal(place, lc.is_view ? CLG_PLACE_VIEW : CLG_PLACE_DEVICE);
+    if (lc.is_view)
+        check_views(k, &lc);
+    else
+        check_candidate(k, &lc);
+}
+
+/* ---- segments ------------------------------------------------------------------------------------------- */
+
+static void check_asked(const checker *k, uint32_t needs)
+{
+    for (size_t i = 0; i < k->n->n_inputs && i < 32; i++) {
+        bool asked = !(needs & (1u << i)) || k->values[k->n->inputs[i]].fact.known;
+        for (size_t r = 0; r < k->segment->n_reads; r++)
+            asked |= k->segment->reads[r].value == k->n->inputs[i];
+        assert_true(asked);
+    }
+}
+
+static void check_nodes(checker *k, node_id *next)
+{
+    const graph *g = k->c->g;
+    for (; *next < g->n_nodes; ++*next) {
+        bool all_known;
+        uint32_t needs;
+        k->id = *next;
+        k->n = &g->nodes[*next];
+        if (k->c->node_is_init[*next] != k->c->is_init_plan) continue;
+        needs = infer(k, &all_known);
+        if (needs) {
+            check_asked(k, needs);
+            break;
+        }
+        if (all_known) {
+            k->counts.n_known++;
+            assert_int_equal(k->segment->node_places[*next], CLG_PLACE_SHAPE);
+            continue;
+        }
+        check_lowered(k);
+    }
+    assert_int_equal(*next == g->n_nodes, k->segment->last);
+    k->n = NULL;
+}
+
+/* Dense where the port says, with the value's numbers. */
+static void check_port(checker *k, const plan_port *port)
+{
+    const checked *v = &k->values[port->value];
+    assert_int_equal(port->dtype, v->fact.dtype);
+    assert_true(shape_equal(&port->dims, &v->fact.dims));
+    if (port->place.kind == PLACE_NONE) {
+        assert_non_null(port->known);
+        assert_true(tensor_equal(port->known, v->fact.known));
+        return;
+    }
+    if (shadow_is_writable(port->place.kind)) check_dense(k, port->value, port->place);
+}
+
+static void settle_outputs(checker *k)
+{
+    const plan_segment *s = k->segment;
+    while (k->memory.step < s->n_steps) {
+        const plan_step *step = &s->steps[k->memory.step];
+        uint32_t index = step->buffers[step->n_buffers - 1].index;
+        assert_int_equal(step->buffers[step->n_buffers - 1].kind, PLACE_OUTPUT);
+        assert_true(index < k->c->n_outputs);
+        check_copy(k, k->c->outputs[index]);
+    }
+    assert_int_equal(s->n_outputs, k->c->n_outputs);
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        assert_int_equal(s->outputs[i].value, k->c->outputs[i]);
+        if (s->outputs[i].place.kind != PLACE_NONE) {
+            assert_int_equal(s->outputs[i].place.kind, PLACE_OUTPUT);
+            assert_int_equal(s->outputs[i].place.index, i);
+        }
+        check_port(k, &s->outputs[i]);
+    }
+}
+
+static void settle_reads(checker *k)
+{
+    for (size_t i = 0; i < k->segment->n_reads; i++) {
+        value_id v = k->segment->reads[i].value;
+        if (!is_dense(&k->values[v])) make_dense(k, v);
+        check_port(k, &k->segment->reads[i]);
+    }
+    assert_int_equal(k->memory.step, k->segment->n_steps);
+}
+
+static void arrive(checker *k, const plan_segment *parent)
+{
+    for (size_t i = 0; i < parent->n_reads; i++) {
+        checked *v = &k->values[parent->reads[i].value];
+        tensor_free((tensor *)v->fact.known);
+        v->fact.known = tensor_retain(k->segment->arrived[i]);
+    }
+}
+
+/* ---- whole plans ------------------------------------------------------------------------------------------- */
+
+static void start(checker *k, const plan_segment *last)
+{
+    const plan_context *c = k->c;
+    k->values = zeros(c->g->n_values, sizeof *k->values);
+    for (value_id v = 0; v < c->g->n_values; v++) {
+        if (c->weights[v].dtype == CLG_DTYPE_NONE) continue;
+        k->values[v].fact = c->weights[v];
+        k->values[v].fact.known = tensor_retain((tensor *)c->weights[v].known);
+        k->values[v].weight = true;
+        give_numbers(k, v);
+    }
+    for (uint32_t i = 0; i < k->p->n_inputs; i++) {
+        checked *v = &k->values[c->g->inputs[i]];
+        v->fact = k->p->inputs[i];
+        v->fact.known = tensor_retain((tensor *)v->fact.known);
+        give_numbers(k, c->g->inputs[i]);
+        v->at = (placement){PLACE_INPUT, i, 0};
+        v->has_memory = true;
+        shadow_add(&k->memory, PLACE_INPUT, i, (size_t)v->n * dtype_size(v->fact.dtype));
+        write_value(k, c->g->inputs[i]);
+    }
+    for (uint32_t i = 0; i < last->n_slabs; i++)
+        shadow_add(&k->memory, PLACE_SLAB, i, last->slab_bytes[i]);
+    for (uint32_t i = 0; i < c->n_outputs; i++)
+        if (last->output_bytes[i] != PLAN_NO_OUTPUT)
+            shadow_add(&k->memory, PLACE_OUTPUT, i, last->output_bytes[i]);
+}
+
+static void finish(checker *k)
+{
+    for (value_id v = 0; v < k->c->g->n_values; v++) {
+        tensor_free((tensor *)k->values[v].fact.known);
+        free(k->values[v].numbers);
+    }
+    shadow_free(&k->memory);
+    free(k->values);
+    arena_deinit(&k->lowered);
+}
+
+void plan_check(const plan_context *c, const plan *p, const plan_segment *const *path,
+                size_t n_path, plan_check_counts *out_counts)
+{
+    checker k = {.c = c, .p = p, .segment = path[0], .memory.segment = path[0]};
+    node_id next = 0;
+    assert_ptr_equal(path[0], p->root);
+    assert_true(path[n_path - 1]->last);
+    start(&k, path[n_path - 1]);
+    for (size_t i = 0; i < n_path; i++) {
+        k.segment = k.memory.segment = path[i];
+        k.memory.step = 0;
+        assert_int_equal(k.segment->depth, i);
+        if (i > 0) {
+            assert_ptr_equal(k.segment->parent, path[i - 1]);
+            arrive(&k, path[i - 1]);
+        }
+        check_nodes(&k, &next);
+        if (k.segment->last)
+            settle_outputs(&k);
+        else
+            settle_reads(&k);
+    }
+    finish(&k);
+    k.counts.n_bytes_read = k.memory.n_slab_bytes_read;
+    if (out_counts) *out_counts = k.counts;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See step_operands.h.
+ */
+#include "support/step_operands.h"
+
+bool step_is_skipped(const step *s)
+{
+    if (s->kind == STEP_COPY || s->kind == STEP_FILL) return s->size_bytes == 0;
+    for (uint32_t d = 0; s->kind == STEP_KERNEL && d < s->n_dims; d++)
+        if (s->global[d] == 0) return true;
+    return false;
+}
+
+uint32_t step_operands(const step *s, operand *out, size_t *out_units)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
+        if (s->args[i].kind == ARG_BUFFER) {
+            out_units[n] = dtype_size(s->args[i].dtype);
+            out[n++] = s->args[i].buffer;
+        }
+    if (s->kind == STEP_BLAS_GEMM) {
+        const operand abc[3] = {s->gemm.a, s->gemm.b, s->gemm.c};
+        for (; n < 3; n++) {
+            out_units[n] = sizeof(float);
+            out[n] = abc[n];
+        }
+    }
+    if (s->kind == STEP_COPY) {
+        out_units[n] = 1;
+        out[n++] = s->from;
+    }
+    if (s->kind == STEP_COPY || s->kind == STEP_FILL) {
+        out_units[n] = 1;
+        out[n++] = s->to;
+    }
+    return n;
+}
