@@ -21,6 +21,10 @@
  *   - Handles returned through out_ parameters are owned by the caller and released by the matching
  *     _free, which accepts NULL. Children keep their parents alive: the order of frees does not matter.
  *     Plain pointers that are returned are borrowed and live as long as the object they came from.
+ *   - A pointer must not be NULL unless its function says so: INVALID_ARGUMENT, naming it. Functions that
+ *     return no status take a NULL object as an empty one. Any call that returns a status may also return
+ *     OUT_OF_HOST_MEMORY; "Errors" lists the rest. Texts and arrays that are passed in are only read
+ *     during the call. Names, paths and messages are UTF-8.
  *   - Option structs start with CLG_<NAME>_INIT; a zero field means the default; NULL means all defaults. Structs
  *     that a call fills start with their INIT as well: it tells the library how much of them there is.
  *   - Threads: contexts, models and values that nobody writes are shared freely. A session runs one
@@ -90,7 +94,8 @@ typedef enum clg_status {
 CLG_API const char *clg_status_name(clg_status status);
 
 /* What the calling thread's last failed call said: a full sentence naming what failed, on which node,
- * tensor or device. Never NULL; "" when nothing failed. Valid until the thread's next failing call. */
+ * tensor or device. Never NULL; "" when nothing failed. Valid until the thread's next failing call: a call
+ * that succeeds leaves it. */
 CLG_API const char *clg_last_error(void);
 
 /* What to try about the last error, "" when there is no advice. Same lifetime. */
@@ -105,10 +110,12 @@ typedef enum clg_log_level {
     CLG_LOG_DEBUG = 3
 } clg_log_level;
 
+/* message: without a newline at its end, valid during the call. */
 typedef void (*clg_log_callback)(void *user, clg_log_level level, const char *message);
 
 /* Sends messages up to `level` to `callback`; NULL silences (the default). Process-wide; may be set at
- * any time; the callback may be called from any thread, one call at a time. */
+ * any time; the callback may be called from any thread, one call at a time. Once this has returned, the
+ * callback before is no longer running. */
 CLG_API void clg_set_log(clg_log_callback callback, void *user, clg_log_level level);
 
 /* Memory hooks. `resize(user, NULL, n)` allocates, `resize(user, p, n)` grows or shrinks,
@@ -118,8 +125,8 @@ typedef struct clg_allocator {
     void *user;
 } clg_allocator;
 
-/* Sets the process-wide allocator; NULL brings malloc back. Only before the first object is created and
- * after the last is freed; otherwise CLG_ERROR_INVALID_ARGUMENT. */
+/* Sets the process-wide allocator, which is copied; NULL brings malloc back. Only before the first object is
+ * created and after the last is freed; otherwise CLG_ERROR_INVALID_ARGUMENT. Not while other threads call. */
 CLG_API CLG_MUST_USE clg_status clg_set_allocator(const clg_allocator *allocator);
 
 /* ---- element types and values ---------------------------------------------------------------- */
@@ -175,37 +182,42 @@ typedef enum clg_value_kind {
     CLG_VALUE_MAP = 3
 } clg_value_kind;
 
+/* May be called from any thread: the one that lets the last reference go. */
 typedef void (*clg_release_callback)(void *user);
 
-/* A tensor in host memory, row-major, filled with zeros. dims: rank numbers >= 0; rank 0..CLG_MAX_RANK.
- * Errors: INVALID_ARGUMENT (dtype, rank, negative or overflowing dims), OUT_OF_HOST_MEMORY. */
+/* A tensor in host memory, row-major, filled with zeros. dims: rank numbers >= 0, may be NULL for rank 0;
+ * rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, negative or overflowing dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
-/* The same over the caller's memory, not copied; `release(user)` (may be NULL) is called when the last
- * reference is gone. */
+/* The same over the caller's memory, not copied, row-major; data may be NULL for no elements.
+ * `release(user)` (may be NULL) is called when the last reference is gone, not when this call fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,
                                                clg_value **out_value);
 /* A tensor in the memory of the context's device; contents undefined until written.
- * Errors: as clg_value_create, and OUT_OF_DEVICE_MEMORY. */
+ * Errors: as clg_value_create (strings are INVALID_ARGUMENT), OUT_OF_DEVICE_MEMORY. */
 CLG_API CLG_MUST_USE clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t rank,
                                                         const int64_t *dims, clg_value **out_value);
-/* Copies between a tensor (host or device) and the caller's memory; size_bytes must be the tensor's.
- * Blocks until done. */
+/* Copies between a tensor (host or device) and the caller's memory; size_bytes must be the tensor's, data may
+ * be NULL when it is 0. Blocks until done. Errors: INVALID_ARGUMENT (another size, strings, no tensor),
+ * DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_write(clg_value *value, const void *data, size_t size_bytes);
 CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *data, size_t size_bytes);
-/* A host copy of any value; a new reference when it is on the host already. */
+/* A host copy of any value; a new reference to it when it is on the host already. Errors: DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
 
+/* What a value is. NULL reads as a tensor without dtype, dimensions and elements; so do rank, dims and sizes
+ * of sequences, optionals and maps, whose dtype is that of their tensors. */
 CLG_API clg_value_kind clg_value_get_kind(const clg_value *value);
 CLG_API clg_dtype clg_value_dtype(const clg_value *value);
 CLG_API size_t clg_value_rank(const clg_value *value);
+/* As many as clg_value_rank says; never NULL, borrowed. */
 CLG_API const int64_t *clg_value_dims(const clg_value *value);
 CLG_API int64_t clg_value_n_elements(const clg_value *value);
 CLG_API size_t clg_value_size_bytes(const clg_value *value);
-/* The host memory, NULL for a device tensor. Writing is allowed only while no run uses the value. */
+/* The host memory, row-major; NULL for a device tensor. Writing is allowed only while no run uses the value. */
 CLG_API void *clg_value_data(const clg_value *value);
-/* Counts references; both accept NULL. */
+/* Counts references, from any thread; both accept NULL. retain returns its argument. */
 CLG_API clg_value *clg_value_retain(clg_value *value);
 CLG_API void clg_value_free(clg_value *value);
 
@@ -250,9 +262,9 @@ typedef struct clg_device_info {
     const char *auto_reason;   /* why auto takes it, or why it never does */
 } clg_device_info;
 
-/* Every OpenCL device of the machine, usable or not, in platform order. The array is freed by
- * clg_device_list_free. Errors: NO_OPENCL, OUT_OF_HOST_MEMORY. */
+/* Every OpenCL device of the machine, usable or not, in platform order. Errors: NO_OPENCL. */
 CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices, size_t *out_n_devices);
+/* Frees the array of clg_device_list, of which devices is the first element; accepts NULL. */
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
 typedef struct clg_context_options {
@@ -265,11 +277,15 @@ typedef struct clg_context_options {
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT {sizeof(clg_context_options), NULL, NULL, 0, false}
 
-/* A device made ready for work. selector: see docs (auto, gpu, cpu, a vendor, P:D, id:..., part of a
- * name); NULL: $CLG_DEVICE, else auto. Exactly one device is used: the best match.
- * Errors: NO_OPENCL, NO_DEVICE (the message lists what there is), UNSUPPORTED_DEVICE, memory. */
+/* A device made ready for work. selector, without regard to case, first meaning that fits: auto, gpu, cpu, all;
+ * id:...; a vendor (nvidia, amd, intel, pocl, mesa: of the platform); P:D as clg_device_info has it; the name of
+ * a device or platform, or a part of one; WORD#N: the N-th match, from 0. NULL: $CLG_DEVICE, else auto. Exactly
+ * one device is used: the best match. options may be NULL. With an empty store this compiles small probes.
+ * Errors: NO_OPENCL, NO_DEVICE (the message lists what there is), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY,
+ * DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector, const clg_context_options *options,
                                                    clg_context **out_context);
+/* The device, probed; borrowed, lives as long as the context. NULL for NULL. */
 CLG_API const clg_device_info *clg_context_device(const clg_context *context);
 CLG_API void clg_context_free(clg_context *context);
 
@@ -282,20 +298,22 @@ typedef struct clg_model_options {
 } clg_model_options;
 #define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options), false, false}
 
-/* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol or "". */
+/* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol or "". Of
+ * outputs, what could be told without a run. */
 typedef struct clg_port {
     const char *name;
     clg_value_kind kind;
-    clg_dtype dtype;
+    clg_dtype dtype; /* CLG_DTYPE_NONE: not known */
     int rank; /* -1: any */
     int64_t dims[CLG_MAX_RANK];
     const char *dim_names[CLG_MAX_RANK];
 } clg_port;
 
 /* Loads ONNX. The file is mapped and must not change while the model lives; memory is copied. External
- * data is read relative to the file, never outside its folder.
- * Errors: IO, INVALID_MODEL, UNSUPPORTED_OPERATOR / _ATTRIBUTE / _DTYPE (all offending nodes are named),
- * OUT_OF_HOST_MEMORY. */
+ * data is read relative to the file, never outside its folder; a model in memory can have none. options may
+ * be NULL. A model never changes and is shared freely between threads and contexts.
+ * Errors: IO, INVALID_MODEL, SHAPE and DATA (shapes and constants that cannot be), UNSUPPORTED_OPERATOR (all
+ * operators that are missing, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path, const clg_model_options *options,
                                                     clg_model **out_model);
 CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t size_bytes,
@@ -304,25 +322,27 @@ CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t s
 CLG_API void clg_model_free(clg_model *model);
 CLG_API size_t clg_model_n_inputs(const clg_model *model);
 CLG_API size_t clg_model_n_outputs(const clg_model *model);
-/* NULL when index is out of range. */
+/* In the model's order; borrowed from the model. NULL when index is out of range. */
 CLG_API const clg_port *clg_model_input(const clg_model *model, size_t index);
 CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 
 /* ---- building a graph without ONNX -------------------------------------------------------------- */
 
 /* A builder makes the same graph that a file would: nodes are ONNX operators, values are joined by name.
- * A call that fails leaves the builder as it was. Not for several threads at once. */
+ * Nodes may be added before what they read. A call that fails adds nothing to the graph. Not for several
+ * threads at once. opset: version of ONNX's default operator set, >= 1; nodes of other domains have version 1.
+ * Errors of all: INVALID_ARGUMENT, INVALID_MODEL (a value that is given twice). */
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);
-/* dims[i] < 0 for one chosen at run time; dim_names may be NULL, entries too. */
+/* An input, in the order of calls. dims[i] < 0 for one chosen at run time; dim_names may be NULL, entries too. */
 CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype dtype,
                                                   size_t rank, const int64_t *dims,
                                                   const char *const *dim_names);
-/* A constant; data is copied, row-major. */
+/* A constant, of any dtype but string; data is copied, row-major, and may be NULL for no elements. */
 CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype,
                                                      size_t rank, const int64_t *dims, const void *data);
-/* A node of the default domain (domain NULL or "") or another. An input "" or NULL is one left out.
- * Attributes set next belong to it. */
+/* A node of the default domain (domain NULL or "") or another. name may be NULL. An input or output "" or NULL
+ * is one left out. Attributes set next belong to it: INVALID_ARGUMENT when there is no node yet. */
 CLG_API CLG_MUST_USE clg_status clg_builder_node(clg_builder *builder, const char *domain,
                                                  const char *op_type, const char *name, size_t n_inputs,
                                                  const char *const *inputs, size_t n_outputs,
@@ -337,82 +357,111 @@ CLG_API CLG_MUST_USE clg_status clg_builder_attribute_ints(clg_builder *builder,
                                                            size_t n, const int64_t *values);
 CLG_API CLG_MUST_USE clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name,
                                                              size_t n, const float *values);
+/* Makes a value an output of the graph, in the order of calls. */
 CLG_API CLG_MUST_USE clg_status clg_builder_output(clg_builder *builder, const char *name);
-/* Checks the graph as a loaded model is checked. The builder can be freed afterwards or built upon. */
+/* Checks the graph as a loaded model is checked. The builder can be freed afterwards or built upon.
+ * Errors: INVALID_MODEL, SHAPE, DATA, UNSUPPORTED_OPERATOR, _ATTRIBUTE, _DTYPE. */
 CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_model **out_model);
 
 /* ---- sessions ------------------------------------------------------------------------------------ */
 
-/* Called now and then by work that can take a second; done/total in steps of `what`. Returning false
- * cancels: the call ends with CLG_ERROR_CANCELLED. */
+/* Called now and then by work that can take a second, on the thread that made the call; done of total steps of
+ * `what`, "compiling kernels". Returning false cancels: the call ends with CLG_ERROR_CANCELLED. */
 typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
 
 typedef struct clg_session_options {
     size_t struct_size;
     clg_kernel_class kernels;        /* which kernels; default: the device's class */
     bool no_blas;                    /* never use CLBlast */
-    bool strict;                     /* refuse a plan that runs numeric work on the host */
-    const char *const *disabled_passes; /* names of graph passes not to run */
+    bool strict;                     /* refuse a plan that runs numeric work on the host; nothing to refuse so
+                                        far: beyond arithmetic on small known numbers there is no such work */
+    const char *const *disabled_passes; /* names of graph passes not to run; an unknown one is INVALID_ARGUMENT
+                                           and gets the names there are */
     size_t n_disabled_passes;
-    clg_progress_callback progress;  /* loading weights and kernels */
+    clg_progress_callback progress;  /* while the session is made; may be NULL */
     void *progress_user;
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT {sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL}
 
-/* Optimises the model for the context's device and loads its weights there. Sessions of one model,
- * context and equal options share weights, plans and programs. Errors: any of the device's. */
+/* Optimises the model for the context's device and computes there what depends on constants only. options may be
+ * NULL. Sessions of one model, context and equal options share weights, plans and programs.
+ * Errors: NOT_FOUND (data of the model was missing), UNSUPPORTED_* (a model loaded with allow_unsupported; a dtype
+ * that the device lacks), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY, KERNEL_BUILD, DEVICE_LOST, DATA, CANCELLED. */
 CLG_API CLG_MUST_USE clg_status clg_session_create(clg_context *context, clg_model *model,
                                                    const clg_session_options *options,
                                                    clg_session **out_session);
-/* Another session over the same weights, plans and programs, with its own queue and buffers. */
+/* Another session over the same weights, plans and programs, with its own queue and buffers and nothing set: for
+ * another thread. Errors: OUT_OF_DEVICE_MEMORY, DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_session_clone(clg_session *session, clg_session **out_session);
+/* A run in progress is cancelled and waited for. */
 CLG_API void clg_session_free(clg_session *session);
 
+/* Calls on a session while it works on another request return BUSY; clg_session_cancel, clg_session_clone and
+ * clg_session_wait do not. */
+
 /* Makes a session ready for inputs of the shapes that are set (clg_session_set_input_shape, or values), so
- * that the first run compiles nothing. Shapes not set are the declared ones, free dimensions 1. */
+ * that the first run compiles nothing: plans, compiles, and runs once on zeros. Shapes not set are the declared
+ * ones, free dimensions 1. progress may be NULL. What the session had as outputs is gone.
+ * Errors: those of clg_session_create and SHAPE. */
 CLG_API CLG_MUST_USE clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress,
                                                     void *user);
+/* The shape of an input for clg_session_prepare, clg_session_memory and plans; a value set later counts more.
+ * Errors: NOT_FOUND, SHAPE (not one that the model declares), INVALID_ARGUMENT, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session, const char *name,
                                                             size_t rank, const int64_t *dims);
 
-/* Gives an input by reference; host and device values alike. It stays set until it is set again; NULL
- * unsets it. Errors: NOT_FOUND (the inputs there are get listed), SHAPE, UNSUPPORTED_DTYPE, BUSY. */
+/* Gives an input by reference; host and device values alike, those of another context go through the host. It
+ * stays set until it is set again; NULL unsets it. Host memory is read by each run.
+ * Errors: NOT_FOUND (the inputs there are get listed), SHAPE, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (no tensor),
+ * BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
                                                       clg_value *value);
-/* The same from the caller's memory, copied now. */
+/* The same from the caller's memory, row-major, copied now; data may be NULL for no elements. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session, const char *name,
                                                            clg_dtype dtype, size_t rank,
                                                            const int64_t *dims, const void *data);
-/* Memory of the driver to be filled by the caller in place of a copy (pinned where the device has it).
- * The pointer is valid until the next run, wait or map of this input starts. */
+/* Memory of the driver to be filled by the caller in place of a copy (pinned where the device has it), of the
+ * dtype that the model declares; what it holds at first is undefined. The pointer is valid until the next run
+ * or preparation starts, or this input is set or mapped again. Its content stays the input until then, and for
+ * later runs. Errors: as clg_session_set_input, OUT_OF_DEVICE_MEMORY. */
 CLG_API CLG_MUST_USE clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank,
                                                       const int64_t *dims, void **out_data);
 /* From now on a run's output feeds this input of the next run, on the device. The input must be set once,
- * for the first run. output NULL undoes it. */
+ * for the first run; setting it again starts over. output NULL undoes it. Errors: NOT_FOUND, UNSUPPORTED_DTYPE
+ * (the two differ), INVALID_ARGUMENT (the output is bound, or feeds another input), BUSY; SHAPE at the next run
+ * when the output does not fit. */
 CLG_API CLG_MUST_USE clg_status clg_session_link(clg_session *session, const char *output,
                                                  const char *input);
-/* Writes an output of the next runs into this value (host or device) in place of memory of the session's.
- * Its shape must be what the run produces. NULL undoes it. */
+/* Writes an output of the next runs into this value (host or device) in place of memory of the session's, which
+ * keeps a reference to it. dtype and shape must be what the run produces (SHAPE, by the run), and it must not lie in the
+ * memory of an input or of another output (INVALID_ARGUMENT, by the run). NULL undoes it. Errors: NOT_FOUND,
+ * INVALID_ARGUMENT (linked, no tensor, device memory of another context), UNSUPPORTED_DTYPE (strings), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_bind_output(clg_session *session, const char *name,
                                                         clg_value *value);
 
-/* Runs once and waits. Errors: NOT_FOUND (an input is not set), SHAPE, DATA, device errors, CANCELLED. */
+/* Runs once with the inputs that are set, and waits. New shapes are planned now; kernels that were not needed
+ * before are compiled now. After a failure outputs have no content, and the session can run again.
+ * Errors: NOT_FOUND (an input is not set), SHAPE, DATA (an index out of range: the node is named), UNSUPPORTED_DEVICE,
+ * UNSUPPORTED_DTYPE, OUT_OF_DEVICE_MEMORY, KERNEL_BUILD, DEVICE_LOST, CANCELLED, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_run(clg_session *session);
-/* Starts a run and returns; clg_session_wait gives its result and its error, on the waiting thread. Values
- * given as inputs must not change in between. One run at a time: BUSY. */
+/* Starts a run on a thread of the session's and returns; clg_session_wait gives its result and its error, on the
+ * waiting thread, and must be called once for each start. Values given as inputs, and bound outputs, must not be
+ * touched in between. One run at a time: BUSY. wait: INVALID_ARGUMENT when no run was started. */
 CLG_API CLG_MUST_USE clg_status clg_session_run_async(clg_session *session);
 CLG_API CLG_MUST_USE clg_status clg_session_wait(clg_session *session);
-/* Ends the run or preparation in progress with CANCELLED as soon as the work on the device allows.
- * Any thread. */
+/* Ends the run or preparation in progress with CANCELLED as soon as the work on the device allows: between two
+ * steps. Without one in progress it does nothing. Any thread; accepts NULL. */
 CLG_API void clg_session_cancel(clg_session *session);
 
-/* An output of the last run. host: copied to host memory now; device: a reference to the session's memory
- * that the next run overwrites. */
+/* An output of the last run, by name. The first in host memory: later runs leave it as it is. The second as a
+ * reference to the session's device memory, which the next run overwrites. A bound value is given back itself.
+ * Errors: NOT_FOUND (no such output, or no content: nothing ran), UNSUPPORTED_DTYPE (strings on a device),
+ * OUT_OF_DEVICE_MEMORY, DEVICE_LOST, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, const char *name,
                                                        clg_value **out_value);
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session, const char *name,
                                                               clg_value **out_value);
-/* The same into the caller's memory; size_bytes must be the output's. */
+/* The same into the caller's memory, row-major; INVALID_ARGUMENT when size_bytes is not the output's. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_data(clg_session *session, const char *name,
                                                             void *data, size_t size_bytes);
 
@@ -421,11 +470,13 @@ typedef struct clg_memory_estimate {
     uint64_t weight_bytes;     /* on the device, packed copies included */
     uint64_t slab_bytes;       /* intermediate values */
     uint64_t io_bytes;         /* inputs and outputs */
-    uint64_t largest_buffer_bytes;
+    uint64_t largest_buffer_bytes; /* the largest of these buffers */
 } clg_memory_estimate;
 #define CLG_MEMORY_ESTIMATE_INIT {sizeof(clg_memory_estimate), 0, 0, 0, 0}
 
-/* What the session needs on the device for the shapes that are set, as clg_session_prepare takes them. */
+/* What the session needs on the device for the shapes that are set, as clg_session_prepare takes them. Weights
+ * are those on the device by now: all of them after a run. out_estimate starts with its INIT.
+ * Errors: those of planning: SHAPE, UNSUPPORTED_*, OUT_OF_DEVICE_MEMORY; BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate);
 
 #ifdef __cplusplus

@@ -25,7 +25,8 @@ typedef struct cache_list {
     clg_cache_entry items[];
 } cache_list;
 
-clg_status clg_cache_list(const char *cache_dir, clg_cache_entry **out_entries, size_t *out_n_entries)
+clg_status clg_cache_list(const char *cache_dir, clg_cache_entry **out_entries,
+                          size_t *out_n_entries)
 {
     API_REQUIRE(out_entries);
     API_REQUIRE(out_n_entries);

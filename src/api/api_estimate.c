@@ -33,21 +33,24 @@ static clg_status override_shape(const graph *g, const clg_shape_override *given
     CLG_TRY(find_input(g, given->input, &i));
     CLG_TRY(shape_make(given->rank, given->dims, &dims));
     const value *v = &g->values[g->inputs[i]];
-    bool fits = shape_is_known(&dims) && (v->dims.rank == RANK_UNKNOWN || v->dims.rank == dims.rank);
+    bool fits =
+        shape_is_known(&dims) && (v->dims.rank == RANK_UNKNOWN || v->dims.rank == dims.rank);
     for (int d = 0; fits && d < v->dims.rank; d++) {
         fits = v->dims.dims[d] == DIM_UNKNOWN || v->dims.dims[d] == dims.dims[d];
     }
     if (!fits) {
         char declared[SHAPE_TEXT_BYTES];
         return error_set(CLG_ERROR_SHAPE, "input '%s' is declared as %s, it cannot be %s",
-                         name_text(given->input, shown), shape_text(&v->dims, declared), shape_text(&dims, words));
+                         name_text(given->input, shown), shape_text(&v->dims, declared),
+                         shape_text(&dims, words));
     }
     facts[i].dims = dims;
     return CLG_OK;
 }
 
 /* Facts of all values, for the shapes given; free dimensions are 1. */
-static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t n_shapes, value_fact **out_facts)
+static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t n_shapes,
+                        value_fact **out_facts)
 {
     *out_facts = NULL;
     value_fact *inputs = memory_zalloc(g->n_inputs, sizeof *inputs);
@@ -61,14 +64,15 @@ static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t
         }
     }
     clg_status status = CLG_OK;
-    for (size_t i = 0; i < n_shapes && status == CLG_OK; i++) status = override_shape(g, &shapes[i], inputs);
+    for (size_t i = 0; i < n_shapes && status == CLG_OK; i++)
+        status = override_shape(g, &shapes[i], inputs);
     if (status == CLG_OK) status = ops_infer_graph(g, inputs, out_facts);
     memory_free(inputs);
     return status;
 }
 
-clg_status clg_model_flops(const clg_model *model, const clg_shape_override *shapes, size_t n_shapes,
-                           double *out_flops)
+clg_status clg_model_flops(const clg_model *model, const clg_shape_override *shapes,
+                           size_t n_shapes, double *out_flops)
 {
     API_REQUIRE(out_flops);
     *out_flops = 0;
@@ -98,7 +102,8 @@ static uint64_t value_bytes(const lifetimes *l, value_id v)
     int64_t n;
     size_t bytes;
     const value_fact *f = &l->facts[v];
-    if (!shape_is_known(&f->dims) || shape_n_elements(&f->dims, &n) != CLG_OK || !dtype_bytes(f->dtype, n, &bytes)) {
+    if (!shape_is_known(&f->dims) || shape_n_elements(&f->dims, &n) != CLG_OK ||
+        !dtype_bytes(f->dtype, n, &bytes)) {
         return 0;
     }
     return bytes;
@@ -106,7 +111,8 @@ static uint64_t value_bytes(const lifetimes *l, value_id v)
 
 static bool is_view(const char *op_type)
 {
-    static const char *const names[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Dropout"};
+    static const char *const names[] = {"Reshape",   "Flatten",  "Squeeze",
+                                        "Unsqueeze", "Identity", "Dropout"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         if (strcmp(op_type, names[i]) == 0) return true;
     }
@@ -116,7 +122,8 @@ static bool is_view(const char *op_type)
 /* Whether a value needs memory of the run: it is no constant, input or output, and is not known beforehand. */
 static bool is_intermediate(const lifetimes *l, value_id v)
 {
-    return v != VALUE_NONE && l->g->values[v].producer != NODE_NONE && !l->g->values[v].is_output && !l->facts[v].known;
+    return v != VALUE_NONE && l->g->values[v].producer != NODE_NONE && !l->g->values[v].is_output &&
+           !l->facts[v].known;
 }
 
 static void find_roots(lifetimes *l)
@@ -124,8 +131,8 @@ static void find_roots(lifetimes *l)
     for (value_id v = 0; v < l->g->n_values; v++) l->root[v] = v;
     for (size_t i = 0; i < l->g->n_nodes; i++) {
         const node *n = &l->g->nodes[i];
-        if (is_view(n->op_type) && n->n_inputs > 0 && n->inputs[0] != VALUE_NONE && n->n_outputs > 0 &&
-            n->outputs[0] != VALUE_NONE) {
+        if (is_view(n->op_type) && n->n_inputs > 0 && n->inputs[0] != VALUE_NONE &&
+            n->n_outputs > 0 && n->outputs[0] != VALUE_NONE) {
             l->root[n->outputs[0]] = l->root[n->inputs[0]];
         }
         for (size_t k = 0; k < n->n_inputs; k++) {
@@ -140,7 +147,8 @@ static void walk(lifetimes *l)
         const node *n = &l->g->nodes[i];
         for (size_t k = 0; k < n->n_outputs; k++) {
             value_id v = n->outputs[k];
-            if (is_intermediate(l, v) && l->root[v] == v && l->last_use[v] > 0) l->live_bytes += value_bytes(l, v);
+            if (is_intermediate(l, v) && l->root[v] == v && l->last_use[v] > 0)
+                l->live_bytes += value_bytes(l, v);
         }
         if (l->live_bytes > l->peak_bytes) l->peak_bytes = l->live_bytes;
         for (size_t k = 0; k < n->n_inputs; k++) {
@@ -152,7 +160,8 @@ static void walk(lifetimes *l)
     }
 }
 
-static clg_status estimate(const graph *g, const value_fact *facts, clg_memory_estimate *out_estimate)
+static clg_status estimate(const graph *g, const value_fact *facts,
+                           clg_memory_estimate *out_estimate)
 {
     lifetimes l = {.g = g, .facts = facts};
     l.root = memory_zalloc(g->n_values, sizeof *l.root);
@@ -175,8 +184,8 @@ static clg_status estimate(const graph *g, const value_fact *facts, clg_memory_e
     return status;
 }
 
-clg_status clg_model_memory(const clg_model *model, const clg_shape_override *shapes, size_t n_shapes,
-                            clg_memory_estimate *out_estimate)
+clg_status clg_model_memory(const clg_model *model, const clg_shape_override *shapes,
+                            size_t n_shapes, clg_memory_estimate *out_estimate)
 {
     API_REQUIRE(out_estimate);
     API_REQUIRE(model);

@@ -56,7 +56,8 @@ static clg_status host_tensor(clg_value *value, tensor **out_tensor)
 {
     clg_value *host;
     if (value->kind != CLG_VALUE_TENSOR) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "only tensors can be written to a file or cast");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "only tensors can be written to a file or cast");
     }
     CLG_TRY(value_to_host(value, &host));
     *out_tensor = tensor_retain(host->host);

@@ -60,14 +60,18 @@ void clg_node_list_free(clg_node_info *nodes, size_t n_nodes)
     memory_free(list_of(nodes));
 }
 
-static node_list *make_list(size_t n) { return memory_zalloc(1, sizeof(node_list) + n * sizeof(clg_node_info)); }
+static node_list *make_list(size_t n)
+{
+    return memory_zalloc(1, sizeof(node_list) + n * sizeof(clg_node_info));
+}
 
 static clg_status copy_outputs(arena *memory, const graph *g, const node *n, clg_node_info *info)
 {
     const char **names = arena_alloc(memory, n->n_outputs, sizeof *names);
     if (!names) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n->n_outputs; i++) {
-        names[i] = arena_strdup(memory, n->outputs[i] == VALUE_NONE ? "" : g->values[n->outputs[i]].name);
+        names[i] =
+            arena_strdup(memory, n->outputs[i] == VALUE_NONE ? "" : g->values[n->outputs[i]].name);
         if (!names[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     info->outputs = names;
@@ -123,7 +127,8 @@ static clg_status judge_graph(const graph *g, node_list *list, size_t *n)
         CLG_TRY(describe_node(&list->memory, g, nd, info));
         CLG_TRY(judge_node(&list->memory, nd, info));
         for (size_t k = 0; k < nd->n_attributes; k++) {
-            if (nd->attributes[k].type == ATTRIBUTE_GRAPH) CLG_TRY(judge_graph(nd->attributes[k].as.g, list, n));
+            if (nd->attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(judge_graph(nd->attributes[k].as.g, list, n));
         }
     }
     return CLG_OK;
@@ -141,7 +146,8 @@ clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes, siz
     size_t n = 0;
     CLG_TRY(onnx_load_file(path, ONNX_ALLOW_MISSING_DATA, &g));
     clg_status status = graph_check(g);
-    if (status == CLG_OK && !(list = make_list(count_nodes(g)))) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK && !(list = make_list(count_nodes(g))))
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = judge_graph(g, list, &n);
     graph_free(g);
     if (status == CLG_OK) {
@@ -173,7 +179,8 @@ static bool gives_known(const node *n, const value_fact *facts)
     return true;
 }
 
-static void place_node(const graph *g, const node *n, const value_fact *facts, bool *is_constant, clg_node_info *info)
+static void place_node(const graph *g, const node *n, const value_fact *facts, bool *is_constant,
+                       clg_node_info *info)
 {
     const op_row *row = n->op;
     if (reads_constants(g, n, is_constant) && n->n_outputs > 0 && !(row->flags & OP_HOST)) {
@@ -252,7 +259,10 @@ typedef struct operator_list {
     clg_operator_info items[];
 } operator_list;
 
-static bool is_public(const op_row *row) { return !row->domain || strcmp(row->domain, DOMAIN_INTERNAL) != 0; }
+static bool is_public(const op_row *row)
+{
+    return !row->domain || strcmp(row->domain, DOMAIN_INTERNAL) != 0;
+}
 
 /* "T: float32, float16; I: int64", of the letters that inputs and outputs have. */
 static clg_status dtypes_of(const op_row *row, text *out)
@@ -271,7 +281,8 @@ static clg_status dtypes_of(const op_row *row, text *out)
     return out->status;
 }
 
-static clg_status describe_row(arena *memory, const op_family *family, const op_row *row, clg_operator_info *info)
+static clg_status describe_row(arena *memory, const op_family *family, const op_row *row,
+                               clg_operator_info *info)
 {
     text dtypes;
     text_init(&dtypes, 0);
@@ -286,7 +297,9 @@ static clg_status describe_row(arena *memory, const op_family *family, const op_
                                 .since = row->since,
                                 .until = row->until,
                                 .dtypes = copy,
-                                .place = row->flags & OP_HOST ? "host" : is_shape ? "shape arithmetic" : "device"};
+                                .place = row->flags & OP_HOST ? "host"
+                                         : is_shape           ? "shape arithmetic"
+                                                              : "device"};
     return CLG_OK;
 }
 
@@ -304,7 +317,8 @@ clg_status clg_operator_list(clg_operator_info **out_operators, size_t *out_n_op
     for (size_t f = 0; f < n_op_families; f++) {
         for (size_t i = 0; i < *op_families[f].n_rows && status == CLG_OK; i++) {
             const op_row *row = &op_families[f].rows[i];
-            if (is_public(row)) status = describe_row(&list->memory, &op_families[f], row, &list->items[n++]);
+            if (is_public(row))
+                status = describe_row(&list->memory, &op_families[f], row, &list->items[n++]);
         }
     }
     if (status != CLG_OK) {
@@ -320,7 +334,8 @@ void clg_operator_list_free(clg_operator_info *operators, size_t n_operators)
 {
     (void)n_operators;
     if (!operators) return;
-    operator_list *list = (operator_list *)(void *)((char *)operators - offsetof(operator_list, items));
+    operator_list *list =
+        (operator_list *)(void *)((char *)operators - offsetof(operator_list, items));
     arena_deinit(&list->memory);
     memory_free(list);
 }

@@ -19,7 +19,8 @@ static clg_status check_shape(clg_dtype dtype, size_t rank, const int64_t *dims,
                      shape_text(out_shape, words));
 }
 
-clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims, clg_value **out_value)
+clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
+                            clg_value **out_value)
 {
     API_REQUIRE(out_value);
     *out_value = NULL;

@@ -25,7 +25,10 @@ static double elements(const value_fact *f)
     return (double)n;
 }
 
-static const value_fact *input(const counting *c, size_t i) { return fact_at(c, c->n->inputs, c->n->n_inputs, i); }
+static const value_fact *input(const counting *c, size_t i)
+{
+    return fact_at(c, c->n->inputs, c->n->n_inputs, i);
+}
 static double in_elements(const counting *c, size_t i) { return elements(input(c, i)); }
 
 static double out_elements(const counting *c)
@@ -89,8 +92,14 @@ static double recurrent(const counting *c, size_t r)
     return 2 * dim(c, 0, 0) * dim(c, 0, 1) * (in_elements(c, r - 1) + in_elements(c, r));
 }
 
-static double per_input(const counting *c, size_t operations) { return in_elements(c, 0) * (double)operations; }
-static double per_output(const counting *c, size_t operations) { return out_elements(c) * (double)operations; }
+static double per_input(const counting *c, size_t operations)
+{
+    return in_elements(c, 0) * (double)operations;
+}
+static double per_output(const counting *c, size_t operations)
+{
+    return out_elements(c) * (double)operations;
+}
 
 /* ---- the table -------------------------------------------------------------------------------------- */
 
@@ -117,15 +126,15 @@ static const struct formula {
     {"GlobalAveragePool", per_input, 1},
     {"GlobalMaxPool", per_input, 1},
     {"GlobalLpPool", per_input, 2},
-    {"BatchNormalization", per_input, 2},       /* scale and shift, folded */
-    {"InstanceNormalization", per_input, 7},    /* mean, variance (2), minus, times, scale, shift */
+    {"BatchNormalization", per_input, 2},    /* scale and shift, folded */
+    {"InstanceNormalization", per_input, 7}, /* mean, variance (2), minus, times, scale, shift */
     {"LayerNormalization", per_input, 7},
     {"GroupNormalization", per_input, 7},
     {"MeanVarianceNormalization", per_input, 5},
     {"RMSNormalization", per_input, 4},
     {"LpNormalization", per_input, 3},
     {"LRN", per_input, 6},
-    {"Softmax", per_input, 5},                  /* maximum, minus, exp, sum, times */
+    {"Softmax", per_input, 5}, /* maximum, minus, exp, sum, times */
     {"LogSoftmax", per_input, 5},
     {"Hardmax", per_input, 1},
     {"ArgMax", per_input, 1},
@@ -149,7 +158,8 @@ static bool is_of_family(const op_row *row, const char *name)
 {
     for (size_t f = 0; f < n_op_families; f++) {
         const op_family *family = &op_families[f];
-        if (strcmp(family->name, name) == 0) return row && row >= family->rows && row < family->rows + *family->n_rows;
+        if (strcmp(family->name, name) == 0)
+            return row && row >= family->rows && row < family->rows + *family->n_rows;
     }
     return false;
 }
@@ -158,7 +168,8 @@ double flops_of_node(const node *n, const value_fact *facts)
 {
     const counting c = {n, facts};
     for (size_t i = 0; i < sizeof formulas / sizeof formulas[0]; i++) {
-        if (strcmp(n->op_type, formulas[i].op_type) == 0) return formulas[i].count(&c, formulas[i].number);
+        if (strcmp(n->op_type, formulas[i].op_type) == 0)
+            return formulas[i].count(&c, formulas[i].number);
     }
     if (is_of_family(n->op, "pointwise") && !only_moves(n->op_type)) return per_output(&c, 1);
     if (is_of_family(n->op, "reduce")) return per_input(&c, 1);

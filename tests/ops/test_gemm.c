@@ -71,6 +71,7 @@ static void gemm__matmul_dtypes(void **state)
     matmul(CLG_FLOAT16, 13, 33, 70, false, false);
     matmul(CLG_FLOAT16, 13, 33, 70, true, false);
     matmul(CLG_FLOAT16, 3, 5, 0, false, false);
+    matmul(CLG_FLOAT64, 13, 33, 70, false, false);
 }
 
 static void gemm__matmul_integers(void **state)

@@ -354,11 +354,23 @@ static void compare(const place *p, const run_node *r, size_t index, clg_value *
     }
 }
 
+static bool uses_float64(const run_node *r)
+{
+    for (size_t i = 0; i < r->n_inputs; i++) {
+        if (r->inputs[i].dtype == CLG_FLOAT64) return true;
+    }
+    return false;
+}
+
 void run_node_check_scaled(const run_node *r, double tolerance, double scale)
 {
     for (size_t i = 0; i < n_places; i++) {
         clg_session *session = NULL;
         if (r->heavy && places[i].is_simulator) continue;
+        if (uses_float64(r) && !clg_context_device(places[i].context)->fp64) {
+            assert_error(run(&places[i], r, &session), CLG_ERROR_UNSUPPORTED_DTYPE, "float64");
+            continue;
+        }
         if (run(&places[i], r, &session) != CLG_OK)
             fail_msg("%s on %s: %s", r->links[0].op_type, places[i].name, clg_last_error());
         for (size_t k = 0; k < r->n_outputs; k++) {
@@ -384,4 +396,10 @@ void run_node_refused(const run_node *r, clg_status status, const char *words)
         assert_error(run(&places[i], r, &session), status, words);
         clg_session_free(session);
     }
+}
+
+void run_node_each(run_node_body body, void *user)
+{
+    for (size_t i = 0; i < n_places; i++)
+        body(places[i].context, &places[i].options, places[i].name, user);
 }

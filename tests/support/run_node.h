@@ -85,12 +85,17 @@ void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims
                      const double *numbers);
 void run_node_expect_absent(run_node *r);
 
-/* Runs everywhere. A number passes when |got - want| <= tolerance * max(1, |want|); NaN wants NaN. */
+/* Runs everywhere; a device without float64 must refuse it. A number passes when |got - want| <= tolerance * max(1, |want|); NaN wants NaN. */
 void run_node_check(const run_node *r, double tolerance);
 /* The same where results of two different lengths of sums are compared: `scale` stands for 1. */
 void run_node_check_scaled(const run_node *r, double tolerance, double scale);
 /* Every place refuses the node with this status, in words that hold `words`. */
 void run_node_refused(const run_node *r, clg_status status, const char *words);
+
+/* For tests that build models of their own: body with every place in turn. */
+typedef void (*run_node_body)(clg_context *context, const clg_session_options *options,
+                              const char *name, void *user);
+void run_node_each(run_node_body body, void *user);
 
 /* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed (CLG_TEST_SEED sets it);
  * freed when the group ends. */

@@ -42,7 +42,8 @@ static int find(const char *folder, int depth, case_list *list)
     int code = CODE_DONE;
     for (int i = 0; i < n; i++) {
         char *path = path_join(folder, entries[i]->d_name);
-        if (code == CODE_DONE && depth < MAX_DEPTH && path_is_folder(path)) code = find(path, depth + 1, list);
+        if (code == CODE_DONE && depth < MAX_DEPTH && path_is_folder(path))
+            code = find(path, depth + 1, list);
         free(path);
         free(entries[i]);
     }

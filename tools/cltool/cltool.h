@@ -11,9 +11,9 @@ typedef struct command {
     const char *name;
     const char *arguments; /* "MODEL [inputs]" */
     size_t min_arguments, max_arguments;
-    unsigned groups;       /* of options */
-    const char *what;      /* one line */
-    const char *more;      /* paragraphs for --help, or NULL */
+    unsigned groups;  /* of options */
+    const char *what; /* one line */
+    const char *more; /* paragraphs for --help, or NULL */
     const char *example;
     int (*run)(const options *o);
 } command;

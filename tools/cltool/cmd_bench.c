@@ -36,7 +36,7 @@ typedef struct comparison_result {
 
 typedef struct bench {
     const options *o;
-    engine e;              /* the model; the device of the moment */
+    engine e; /* the model; the device of the moment */
     input_set inputs;
     size_t *batches, n_batches;
     device_choice choice;
@@ -64,7 +64,9 @@ static int count_flops(const bench *b, const input_set *inputs, double *out_flop
 static uint64_t n_launched(const clg_context *context)
 {
     clg_counters counters = {.struct_size = sizeof counters};
-    return clg_context_counters(context, &counters) == CLG_OK ? counters.kernels_launched + counters.blas_calls : 0;
+    return clg_context_counters(context, &counters) == CLG_OK
+               ? counters.kernels_launched + counters.blas_calls
+               : 0;
 }
 
 /* The first run, the digest of what it gives, the steps of a second. */
@@ -83,7 +85,8 @@ static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
 }
 
 /* Time on the device alone, in a context of its own that keeps time stamps. */
-static int measure_device_time(const bench *b, const clg_device_info *device, const input_set *inputs, bench_result *r)
+static int measure_device_time(const bench *b, const clg_device_info *device,
+                               const input_set *inputs, bench_result *r)
 {
     clg_context *context = NULL;
     clg_session *session = NULL;
@@ -118,18 +121,23 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
     input_set inputs;
     variations varied = {0};
     times measured = {0};
-    bench_result r = {.device = must_copy(device->id), .selector = must_copy(device->selector), .batch = batch,
+    bench_result r = {.device = must_copy(device->id),
+                      .selector = must_copy(device->selector),
+                      .batch = batch,
                       .load_ms = b->e.load_ms};
-    load how = {.warmup = b->o->has_warmup ? b->o->warmup : 3, .runs = b->o->runs,
+    load how = {.warmup = b->o->has_warmup ? b->o->warmup : 3,
+                .runs = b->o->runs,
                 .concurrency = b->o->concurrency > 0 ? b->o->concurrency : 1};
     int code = inputs_with_batch(&b->inputs, batch, &inputs);
     if (code == CODE_DONE) code = variations_make(&inputs, &varied);
     if (code == CODE_DONE) code = count_flops(b, &inputs, &r.flops);
     if (code == CODE_DONE) code = first_runs(b, &inputs, &r);
-    if (code == CODE_DONE) code = measure_load(b->e.session, &varied, b->e.model, &how, &measured, &r.elapsed_ms);
+    if (code == CODE_DONE)
+        code = measure_load(b->e.session, &varied, b->e.model, &how, &measured, &r.elapsed_ms);
     if (code == CODE_DONE) {
         clg_counters counters = {.struct_size = sizeof counters};
-        if (clg_context_counters(b->e.context, &counters) == CLG_OK) r.device_bytes = counters.device_bytes_peak;
+        if (clg_context_counters(b->e.context, &counters) == CLG_OK)
+            r.device_bytes = counters.device_bytes_peak;
         r.runs = measured.n;
         r.latency = times_stats(&measured);
         r.throughput = how.concurrency > 1 ? (double)(batch * r.runs) * 1e3 / r.elapsed_ms
@@ -149,9 +157,11 @@ static int measure_device(bench *b, const clg_device_info *device, double model_
 {
     int code = engine_open_device(b->o, device, false, &b->e.context);
     double start = now_ms();
-    if (code == CODE_DONE) code = engine_create_session(b->o, b->e.context, b->e.model, &b->e.session);
+    if (code == CODE_DONE)
+        code = engine_create_session(b->o, b->e.context, b->e.model, &b->e.session);
     b->e.load_ms = model_ms + now_ms() - start;
-    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++) code = measure_batch(b, device, b->batches[i]);
+    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++)
+        code = measure_batch(b, device, b->batches[i]);
     return code;
 }
 
@@ -174,12 +184,13 @@ static int compare_outputs(const bench *b, clg_session *other, comparison_result
     for (size_t i = 0; i < clg_model_n_outputs(b->e.model) && code == CODE_DONE; i++) {
         value_stats s = stats_of(want[i]);
         double largest = isnan(s.mean) ? 0 : fmax(fabs(s.min), fabs(s.max));
-        comparison each = compare_values(got[i], want[i], b->o->rtol, options_atol(b->o, 1e-4 * largest));
+        comparison each =
+            compare_values(got[i], want[i], b->o->rtol, options_atol(b->o, 1e-4 * largest));
         c->max_abs = fmax(c->max_abs, each.max_abs);
         c->max_rel = fmax(c->max_rel, each.max_rel);
         if (c->holds && !each.holds) {
-            (void)snprintf(c->text, sizeof c->text, "output '%s': %.400s", printable(clg_model_output(b->e.model, i)->name),
-                           each.text);
+            (void)snprintf(c->text, sizeof c->text, "output '%s': %.400s",
+                           printable(clg_model_output(b->e.model, i)->name), each.text);
         }
         c->holds &= each.holds;
     }
@@ -189,7 +200,8 @@ static int compare_outputs(const bench *b, clg_session *other, comparison_result
 }
 
 /* A B A B ..., and at the end both with the inputs as given. */
-static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine, times *theirs)
+static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine,
+                       times *theirs)
 {
     size_t warmup = b->o->has_warmup ? b->o->warmup : 3;
     double start = now_ms(), ms;
@@ -198,7 +210,8 @@ static int run_in_turn(const bench *b, clg_session *other, const variations *var
         bool measured = i >= warmup;
         if (i == warmup) start = now_ms();
         size_t n = measured ? i - warmup : 0;
-        if (measured && (b->o->runs > 0 ? n >= b->o->runs : n >= 10 && now_ms() - start > 4000)) break;
+        if (measured && (b->o->runs > 0 ? n >= b->o->runs : n >= 10 && now_ms() - start > 4000))
+            break;
         const input_set *inputs = &varied->sets[i % N_VARIATIONS];
         code = measure_once(b->e.session, inputs, b->e.model, &ms);
         if (code == CODE_DONE && measured) times_add(mine, ms);
@@ -257,7 +270,7 @@ static int compare(bench *b)
     if (code == CODE_DONE) code = devices_choose(b->o, selector[0] ? selector : NULL, &choice);
     free(selector);
     if (code != CODE_DONE) return code;
-    code = compare_devices(b, &choice.devices[choice.chosen[0]]);
+    code = compare_devices(b, devices_chosen(&choice, 0));
     devices_free(&choice);
     return code;
 }
@@ -284,10 +297,11 @@ static char *verdict(const bench *b)
     size_t n_devices = b->n_results / b->n_batches, best_batch = 0;
     if (n_devices == 1) {
         for (size_t i = 1; i < b->n_batches; i++) {
-            if (result_of(b, 0, i)->throughput > result_of(b, 0, best_batch)->throughput) best_batch = i;
+            if (result_of(b, 0, i)->throughput > result_of(b, 0, best_batch)->throughput)
+                best_batch = i;
         }
-        return must_printf("throughput is largest with batch %zu: %.4g a second", b->batches[best_batch],
-                           result_of(b, 0, best_batch)->throughput);
+        return must_printf("throughput is largest with batch %zu: %.4g a second",
+                           b->batches[best_batch], result_of(b, 0, best_batch)->throughput);
     }
     size_t first = fastest(b, n_devices, 0), change = 0;
     while (change < b->n_batches && fastest(b, n_devices, change) == first) change++;
@@ -295,7 +309,8 @@ static char *verdict(const bench *b)
         return must_printf("device %s is the fastest%s", result_of(b, first, 0)->selector,
                            b->n_batches > 1 ? " with every batch" : "");
     }
-    return must_printf("device %s is faster from batch %zu", result_of(b, fastest(b, n_devices, change), 0)->selector,
+    return must_printf("device %s is faster from batch %zu",
+                       result_of(b, fastest(b, n_devices, change), 0)->selector,
                        b->batches[change]);
 }
 
@@ -303,29 +318,33 @@ static char *verdict(const bench *b)
 
 static json_t *latency_json(const time_stats *t)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "min", t->min, "median", t->median, "p90", t->p90, "p99", t->p99, "mean",
-                     t->mean);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "min", t->min, "median", t->median, "p90", t->p90,
+                     "p99", t->p99, "mean", t->mean);
 }
 
 static json_t *result_json(const bench *b, const bench_result *r)
 {
     char hex[24];
     (void)snprintf(hex, sizeof hex, "%016llx", (unsigned long long)r->digest);
-    json_t *device_ms = json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
-    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:s}", "model",
-                     output_json_text(b->e.model_path), "device", output_json_text(r->device), "precision", "fp32", "batch",
-                     (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms, "first_run_ms",
-                     r->first_run_ms, "latency_ms", latency_json(&r->latency), "device_ms", device_ms, "throughput_per_s",
-                     r->throughput, "flops", r->flops, "gflops_per_s", r->flops / (r->latency.median * 1e6),
-                     "peak_rss_bytes", (json_int_t)r->peak_rss_bytes, "device_bytes", (json_int_t)r->device_bytes, "steps",
-                     (json_int_t)r->steps, "outputs_digest", hex);
+    json_t *device_ms =
+        json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
+    return json_pack(
+        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:s}", "model",
+        output_json_text(b->e.model_path), "device", output_json_text(r->device), "precision",
+        "fp32", "batch", (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms,
+        "first_run_ms", r->first_run_ms, "latency_ms", latency_json(&r->latency), "device_ms",
+        device_ms, "throughput_per_s", r->throughput, "flops", r->flops, "gflops_per_s",
+        r->flops / (r->latency.median * 1e6), "peak_rss_bytes", (json_int_t)r->peak_rss_bytes,
+        "device_bytes", (json_int_t)r->device_bytes, "steps", (json_int_t)r->steps,
+        "outputs_digest", hex);
 }
 
 static json_t *comparison_json(const comparison_result *c)
 {
-    return json_pack("{s:o, s:s, s:o, s:f, s:o, s:o, s:b}", "device", output_json_text(c->device), "precision", "fp32",
-                     "latency_ms", latency_json(&c->latency), "speedup", c->speedup, "max_abs_diff",
-                     output_json_real(c->max_abs), "max_rel_diff", output_json_real(c->max_rel), "holds", c->holds);
+    return json_pack("{s:o, s:s, s:o, s:f, s:o, s:o, s:b}", "device", output_json_text(c->device),
+                     "precision", "fp32", "latency_ms", latency_json(&c->latency), "speedup",
+                     c->speedup, "max_abs_diff", output_json_real(c->max_abs), "max_rel_diff",
+                     output_json_real(c->max_rel), "holds", c->holds);
 }
 
 static int print_json(const bench *b)
@@ -334,35 +353,39 @@ static int print_json(const bench *b)
     if (b->n_results > 1 || b->o->each) {
         char *text = verdict(b);
         json_t *list = json_array();
-        for (size_t i = 0; i < b->n_results; i++) (void)json_array_append_new(list, result_json(b, &b->results[i]));
+        for (size_t i = 0; i < b->n_results; i++)
+            (void)json_array_append_new(list, result_json(b, &b->results[i]));
         json_decref(json);
         json = json_pack("{s:o, s:s}", "results", list, "verdict", text);
         free(text);
     }
-    if (b->compared.is_done) (void)json_object_set_new(json, "compare", comparison_json(&b->compared));
+    if (b->compared.is_done)
+        (void)json_object_set_new(json, "compare", comparison_json(&b->compared));
     return output_json(json);
 }
 
 static void print_one(const bench *b, const bench_result *r)
 {
     const time_stats *t = &r->latency;
-    (void)printf("%s, device %s, fp32, batch %zu, %zu runs\n", b->e.model_path, r->selector, r->batch, r->runs);
-    (void)printf("  latency     median %.4g ms (min %.4g, mean %.4g, p90 %.4g, p99 %.4g)\n", t->median, t->min, t->mean, t->p90,
-                 t->p99);
-    (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median, r->device_time.min,
-                 (unsigned long long)r->steps);
+    (void)printf("%s, device %s, fp32, batch %zu, %zu runs\n", b->e.model_path, r->selector,
+                 r->batch, r->runs);
+    (void)printf("  latency     median %.4g ms (min %.4g, mean %.4g, p90 %.4g, p99 %.4g)\n",
+                 t->median, t->min, t->mean, t->p90, t->p99);
+    (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median,
+                 r->device_time.min, (unsigned long long)r->steps);
     (void)printf("  throughput  %.4g a second, %.3g GFLOP/s at %s a run\n", r->throughput,
                  r->flops / (t->median * 1e6), flops_text(r->flops));
     (void)printf("  start       load %.4g ms, first run %.4g ms\n", r->load_ms, r->first_run_ms);
-    (void)printf("  memory      %s on the device, %s of the process at most\n", bytes_text((double)r->device_bytes),
-                 bytes_text((double)r->peak_rss_bytes));
+    (void)printf("  memory      %s on the device, %s of the process at most\n",
+                 bytes_text((double)r->device_bytes), bytes_text((double)r->peak_rss_bytes));
     (void)printf("  outputs     digest %016llx\n", (unsigned long long)r->digest);
 }
 
 static void print_many(const bench *b)
 {
-    static const char *const headers[] = {"device", ">batch", ">runs", ">median ms", ">p90 ms", ">on device ms",
-                                          ">a second", ">GFLOP/s", ">first run ms"};
+    static const char *const headers[] = {"device",     ">batch",   ">runs",
+                                          ">median ms", ">p90 ms",  ">on device ms",
+                                          ">a second",  ">GFLOP/s", ">first run ms"};
     char *text = verdict(b);
     table t;
     table_begin(&t, 9, headers);
@@ -392,7 +415,8 @@ static void print_text(const bench *b)
     }
     const comparison_result *c = &b->compared;
     if (!c->is_done) return;
-    (void)printf("compared with %s: median %.4g ms there, %.3g times as fast; largest difference %.3g, relative %.3g: ",
+    (void)printf("compared with %s: median %.4g ms there, %.3g times as fast; largest difference "
+                 "%.3g, relative %.3g: ",
                  printable(c->device), c->latency.median, c->speedup, c->max_abs, c->max_rel);
     output_mark(stdout, c->holds ? MARK_GOOD : MARK_BAD, c->holds ? "the same" : "NOT the same");
     (void)printf("%s%s\n", c->holds ? "" : ", ", c->holds ? "" : c->text);
@@ -408,15 +432,18 @@ static int prepare(bench *b)
     }
     int code = engine_load(o, o->arguments[0], &b->e);
     if (code == CODE_DONE) code = inputs_gather(o, b->e.model, INPUTS_FILL, &b->inputs);
-    if (code == CODE_DONE && o->batch) code = option_sizes("--batch", o->batch, &b->batches, &b->n_batches);
+    if (code == CODE_DONE && o->batch)
+        code = option_sizes("--batch", o->batch, &b->batches, &b->n_batches);
     if (code == CODE_DONE && !o->batch) {
         b->batches = must_alloc(1, sizeof *b->batches);
         b->batches[0] = inputs_batch(&b->inputs);
         b->n_batches = 1;
     }
-    if (code == CODE_DONE) code = devices_choose(o, o->each && !o->device ? "all" : NULL, &b->choice);
+    if (code == CODE_DONE)
+        code = devices_choose(o, o->each && !o->device ? "all" : NULL, &b->choice);
     if (code == CODE_DONE && b->choice.n_chosen > 1 && !o->each) {
-        output_note("one device serves: the first of the %zu that are selected (--each takes all, one by one)",
+        output_note("one device serves: the first of the %zu that are selected (--each takes all, "
+                    "one by one)",
                     b->choice.n_chosen);
     }
     return code;
@@ -429,7 +456,7 @@ static int run_all(bench *b)
     int code = CODE_DONE;
     for (size_t i = 0; i < n && code == CODE_DONE; i++) {
         close_device(b);
-        code = measure_device(b, &b->choice.devices[b->choice.chosen[i]], model_ms);
+        code = measure_device(b, devices_chosen(&b->choice, i), model_ms);
     }
     if (code == CODE_DONE && b->o->compare) code = compare(b);
     return code;

@@ -34,7 +34,8 @@ static int print_path(const options *o)
 
 /* ---- list ------------------------------------------------------------------------------------- */
 
-static void print_entries(const char *path, const clg_cache_entry *entries, size_t n, uint64_t bytes)
+static void print_entries(const char *path, const clg_cache_entry *entries, size_t n,
+                          uint64_t bytes)
 {
     static const char *const headers[] = {"used", ">size", "what"};
     table t;
@@ -50,20 +51,22 @@ static void print_entries(const char *path, const clg_cache_entry *entries, size
     }
     if (n > 0) table_print(&t, stdout, 0);
     table_free(&t);
-    (void)printf("%zu entr%s, %s in %s\n", n, n == 1 ? "y" : "ies", bytes_text((double)bytes), path);
+    (void)printf("%zu entr%s, %s in %s\n", n, n == 1 ? "y" : "ies", bytes_text((double)bytes),
+                 path);
 }
 
 static int entries_json(const char *path, const clg_cache_entry *entries, size_t n, uint64_t bytes)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
-        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:I}", "name", output_json_text(entries[i].name), "what",
-                                                    output_json_text(entries[i].what), "size_bytes",
-                                                    (json_int_t)entries[i].size_bytes, "used_seconds",
-                                                    (json_int_t)entries[i].used_seconds));
+        (void)json_array_append_new(
+            list, json_pack("{s:o, s:o, s:I, s:I}", "name", output_json_text(entries[i].name),
+                            "what", output_json_text(entries[i].what), "size_bytes",
+                            (json_int_t)entries[i].size_bytes, "used_seconds",
+                            (json_int_t)entries[i].used_seconds));
     }
-    return output_json(json_pack("{s:o, s:I, s:o}", "path", output_json_text(path), "size_bytes", (json_int_t)bytes, "entries",
-                                 list));
+    return output_json(json_pack("{s:o, s:I, s:o}", "path", output_json_text(path), "size_bytes",
+                                 (json_int_t)bytes, "entries", list));
 }
 
 static int list_entries(const options *o)
@@ -151,11 +154,12 @@ static int warm(const options *o)
         if (status != CLG_OK) code = library_fault(status);
     }
     if (code == CODE_DONE && o->json) {
-        code = output_json(json_pack("{s:I, s:I}", "compiled", (json_int_t)counters.programs_compiled, "present",
-                                     (json_int_t)counters.programs_loaded));
+        code =
+            output_json(json_pack("{s:I, s:I}", "compiled", (json_int_t)counters.programs_compiled,
+                                  "present", (json_int_t)counters.programs_loaded));
     } else if (code == CODE_DONE) {
-        (void)printf("%" PRIu64 " programs compiled, %" PRIu64 " were there\n", counters.programs_compiled,
-                     counters.programs_loaded);
+        (void)printf("%" PRIu64 " programs compiled, %" PRIu64 " were there\n",
+                     counters.programs_compiled, counters.programs_loaded);
     }
     inputs_free(&inputs);
     engine_close(&e);
@@ -201,7 +205,8 @@ int cmd_cache(const options *o)
             return fail_usage("'cltool cache %s' needs %s", actions[i].name, actions[i].argument);
         }
         if (!actions[i].argument && has_argument) {
-            return fail_usage("'cltool cache %s' does not know what to do with '%s'", actions[i].name, o->arguments[1]);
+            return fail_usage("'cltool cache %s' does not know what to do with '%s'",
+                              actions[i].name, o->arguments[1]);
         }
         return actions[i].run(o);
     }

@@ -29,7 +29,10 @@ static const char *kind_name(clg_device_kind kind)
     return "unknown";
 }
 
-static const char *class_name(clg_kernel_class kernels) { return kernels == CLG_KERNELS_WIDE ? "wide" : "simt"; }
+static const char *class_name(clg_kernel_class kernels)
+{
+    return kernels == CLG_KERNELS_WIDE ? "wide" : "simt";
+}
 
 static int measure(const clg_device_info *device, finding *f)
 {
@@ -42,7 +45,8 @@ static int measure(const clg_device_info *device, finding *f)
     clg_context_free(context);
     output_progress_clear();
     f->is_measured = status == CLG_OK;
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "device %s", device->selector);
+    return status == CLG_OK ? CODE_DONE
+                            : fail_status(status, STAGE_WORK, "device %s", device->selector);
 }
 
 /* A device that fails is listed with its reason; the others are not its victims. */
@@ -75,23 +79,27 @@ static json_t *quirk_list(const char *names)
 
 static json_t *measurement_json(const clg_measurement *m)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "fp32_gflops", m->fp32_gflops, "fp16_gflops", m->fp16_gflops,
-                     "memory_gbytes_per_s", m->memory_gbytes_per_s, "upload_gbytes_per_s", m->upload_gbytes_per_s,
-                     "download_gbytes_per_s", m->download_gbytes_per_s, "launch_us", m->launch_us);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "fp32_gflops", m->fp32_gflops, "fp16_gflops",
+                     m->fp16_gflops, "memory_gbytes_per_s", m->memory_gbytes_per_s,
+                     "upload_gbytes_per_s", m->upload_gbytes_per_s, "download_gbytes_per_s",
+                     m->download_gbytes_per_s, "launch_us", m->launch_us);
 }
 
 static json_t *device_json(const clg_device_info *d, const finding *f)
 {
-    json_t *json = json_pack(
-        "{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:o, s:o}",
-        "selector", d->selector, "id", output_json_text(d->id), "platform", output_json_text(d->platform), "name",
-        output_json_text(d->name), "vendor", output_json_text(d->vendor), "kind", kind_name(d->kind), "class",
-        class_name(d->kernel_class), "driver", output_json_text(d->driver), "opencl",
-        output_json_text(d->opencl_version), "compute_units", (json_int_t)d->compute_units, "global_mem_bytes",
-        (json_int_t)d->global_mem_bytes, "max_alloc_bytes", (json_int_t)d->max_alloc_bytes, "fp16", d->fp16, "fp64",
-        d->fp64, "subgroups", d->subgroups, "int8_dot", d->int8_dot, "matrix", d->matrix, "unified_memory",
-        d->unified_memory, "default", d->is_default, "quirks", quirk_list(d->quirks), "auto",
-        output_json_text(d->auto_reason));
+    json_t *json =
+        json_pack("{s:s, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:b, s:b, s:b, "
+                  "s:b, s:b, s:b, s:b, s:o, s:o}",
+                  "selector", d->selector, "id", output_json_text(d->id), "platform",
+                  output_json_text(d->platform), "name", output_json_text(d->name), "vendor",
+                  output_json_text(d->vendor), "kind", kind_name(d->kind), "class",
+                  class_name(d->kernel_class), "driver", output_json_text(d->driver), "opencl",
+                  output_json_text(d->opencl_version), "compute_units",
+                  (json_int_t)d->compute_units, "global_mem_bytes", (json_int_t)d->global_mem_bytes,
+                  "max_alloc_bytes", (json_int_t)d->max_alloc_bytes, "fp16", d->fp16, "fp64",
+                  d->fp64, "subgroups", d->subgroups, "int8_dot", d->int8_dot, "matrix", d->matrix,
+                  "unified_memory", d->unified_memory, "default", d->is_default, "quirks",
+                  quirk_list(d->quirks), "auto", output_json_text(d->auto_reason));
     if (f->problem) (void)json_object_set_new(json, "problem", output_json_text(f->problem));
     if (f->is_measured) (void)json_object_set_new(json, "measured", measurement_json(&f->measured));
     return json;
@@ -150,8 +158,8 @@ static void print_measured(const clg_measurement *m)
     char half[64] = "not measured";
     if (m->fp16_gflops > 0) (void)snprintf(half, sizeof half, "%.0f GFLOP/s", m->fp16_gflops);
     print_row("arithmetic", "fp32 %.0f GFLOP/s, fp16 %s", m->fp32_gflops, half);
-    print_row("bandwidth", "memory %.1f GB/s, to the device %.1f GB/s, back %.1f GB/s", m->memory_gbytes_per_s,
-              m->upload_gbytes_per_s, m->download_gbytes_per_s);
+    print_row("bandwidth", "memory %.1f GB/s, to the device %.1f GB/s, back %.1f GB/s",
+              m->memory_gbytes_per_s, m->upload_gbytes_per_s, m->download_gbytes_per_s);
     print_row("launch", "%.1f us for an empty kernel, with waiting", m->launch_us);
 }
 
@@ -166,9 +174,11 @@ static void print_device(const clg_device_info *d, const finding *f)
     print_row("platform", "%s, %s", printable(d->platform), printable(d->opencl_version));
     print_row("vendor", "%s, driver %s", printable(d->vendor), printable(d->driver));
     print_row("kind", "%s, kernels %s", kind_name(d->kind), class_name(d->kernel_class));
-    print_row("compute", "%u unit%s at %u MHz", d->compute_units, d->compute_units == 1 ? "" : "s", d->max_clock_mhz);
+    print_row("compute", "%u unit%s at %u MHz", d->compute_units, d->compute_units == 1 ? "" : "s",
+              d->max_clock_mhz);
     print_row("memory", "%s, largest buffer %s%s", bytes_text((double)d->global_mem_bytes),
-              bytes_text((double)d->max_alloc_bytes), d->unified_memory ? ", shared with the host" : "");
+              bytes_text((double)d->max_alloc_bytes),
+              d->unified_memory ? ", shared with the host" : "");
     if (f->problem) {
         print_row("problem", "%s", f->problem);
     } else {

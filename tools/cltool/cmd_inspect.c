@@ -44,10 +44,12 @@ static operator_count *count_of(inspection *x, const clg_node_info *node)
 {
     for (size_t i = 0; i < x->n_operators; i++) {
         operator_count *c = &x->operators[i];
-        if (strcmp(c->op_type, node->op_type) == 0 && strcmp(c->domain, node->domain) == 0) return c;
+        if (strcmp(c->op_type, node->op_type) == 0 && strcmp(c->domain, node->domain) == 0)
+            return c;
     }
     x->operators = must_resize(x->operators, x->n_operators + 1, sizeof *x->operators);
-    x->operators[x->n_operators] = (operator_count){.domain = node->domain, .op_type = node->op_type, .supported = true};
+    x->operators[x->n_operators] =
+        (operator_count){.domain = node->domain, .op_type = node->op_type, .supported = true};
     return &x->operators[x->n_operators++];
 }
 
@@ -69,7 +71,8 @@ static void count_operators(inspection *x)
             x->n_unsupported++;
         }
     }
-    if (x->n_operators > 0) qsort(x->operators, x->n_operators, sizeof *x->operators, most_frequent_first);
+    if (x->n_operators > 0)
+        qsort(x->operators, x->n_operators, sizeof *x->operators, most_frequent_first);
 }
 
 static bool is_supported(const inspection *x) { return x->info.unsupported[0] == '\0'; }
@@ -98,7 +101,8 @@ static int estimate(const options *o, inspection *x)
     if (status == CLG_OK) status = clg_model_memory(x->model, shapes, x->inputs.n, &x->memory);
     free(shapes);
     x->is_estimated = status == CLG_OK;
-    return status == CLG_OK || !is_supported(x) ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
+    return status == CLG_OK || !is_supported(x) ? CODE_DONE
+                                                : fail_status(status, STAGE_INPUT, NULL);
 }
 
 /* The plan on a device, and with it where nodes really run. */
@@ -159,7 +163,9 @@ static char *port_shape(const clg_port *port)
     for (int d = 0; d < port->rank; d++) {
         char number[32];
         (void)snprintf(number, sizeof number, "%" PRId64, port->dims[d]);
-        const char *dim = port->dims[d] >= 0 ? number : port->dim_names[d][0] ? printable(port->dim_names[d]) : "?";
+        const char *dim = port->dims[d] >= 0      ? number
+                          : port->dim_names[d][0] ? printable(port->dim_names[d])
+                                                  : "?";
         char *longer = must_printf("%s%s%s", text, d > 0 ? "," : "", dim);
         free(text);
         text = longer;
@@ -181,8 +187,8 @@ static char *assumed_text(const input_set *set)
 {
     char *text = must_copy("");
     for (size_t i = 0; i < set->n_symbols; i++) {
-        char *longer = must_printf("%s%s%s=%" PRId64, text, i > 0 ? ", " : "", printable(set->symbols[i].name),
-                                   set->symbols[i].size);
+        char *longer = must_printf("%s%s%s=%" PRId64, text, i > 0 ? ", " : "",
+                                   printable(set->symbols[i].name), set->symbols[i].size);
         free(text);
         text = longer;
     }
@@ -195,13 +201,13 @@ static json_t *port_json(const clg_port *port)
 {
     json_t *dims = port->rank < 0 ? json_null() : json_array();
     for (int d = 0; d < port->rank; d++) {
-        json_t *dim = port->dims[d] >= 0 ? json_integer(port->dims[d])
+        json_t *dim = port->dims[d] >= 0      ? json_integer(port->dims[d])
                       : port->dim_names[d][0] ? output_json_text(port->dim_names[d])
                                               : json_null();
         (void)json_array_append_new(dims, dim);
     }
-    return json_pack("{s:o, s:s, s:s, s:o}", "name", output_json_text(port->name), "kind", kind_name(port->kind),
-                     "dtype", clg_dtype_name(port->dtype), "shape", dims);
+    return json_pack("{s:o, s:s, s:s, s:o}", "name", output_json_text(port->name), "kind",
+                     kind_name(port->kind), "dtype", clg_dtype_name(port->dtype), "shape", dims);
 }
 
 static json_t *ports_json(const clg_model *model, bool outputs)
@@ -220,9 +226,10 @@ static json_t *operators_json(const inspection *x)
     json_t *list = json_array();
     for (size_t i = 0; i < x->n_operators; i++) {
         const operator_count *c = &x->operators[i];
-        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:b}", "domain", output_json_text(c->domain), "name",
-                                                    output_json_text(c->op_type), "count", (json_int_t)c->n, "supported",
-                                                    c->supported));
+        (void)json_array_append_new(list, json_pack("{s:o, s:o, s:I, s:b}", "domain",
+                                                    output_json_text(c->domain), "name",
+                                                    output_json_text(c->op_type), "count",
+                                                    (json_int_t)c->n, "supported", c->supported));
     }
     return list;
 }
@@ -233,9 +240,10 @@ static json_t *nodes_json(const clg_node_info *nodes, size_t n_nodes, bool unsup
     for (size_t i = 0; i < n_nodes; i++) {
         const clg_node_info *n = &nodes[i];
         if (unsupported && n->supported) continue;
-        json_t *node = json_pack("{s:o, s:o, s:o, s:I, s:o}", "node", output_json_text(n->name), "domain",
-                                 output_json_text(n->domain), "op_type", output_json_text(n->op_type), "opset",
-                                 (json_int_t)n->opset, "reason", output_json_text(n->reason));
+        json_t *node =
+            json_pack("{s:o, s:o, s:o, s:I, s:o}", "node", output_json_text(n->name), "domain",
+                      output_json_text(n->domain), "op_type", output_json_text(n->op_type), "opset",
+                      (json_int_t)n->opset, "reason", output_json_text(n->reason));
         const char *place = n->supported ? clg_place_name(n->place) : "nowhere";
         if (!unsupported) (void)json_object_set_new(node, "place", json_string(place));
         (void)json_array_append_new(list, node);
@@ -247,7 +255,8 @@ static json_t *symbols_json(const input_set *set)
 {
     json_t *symbols = json_object();
     for (size_t i = 0; i < set->n_symbols; i++) {
-        (void)json_object_set_new_nocheck(symbols, printable(set->symbols[i].name), json_integer(set->symbols[i].size));
+        (void)json_object_set_new_nocheck(symbols, printable(set->symbols[i].name),
+                                          json_integer(set->symbols[i].size));
     }
     return symbols;
 }
@@ -256,8 +265,9 @@ static json_t *memory_json(const inspection *x)
 {
     if (!x->is_estimated) return json_null();
     const clg_memory_estimate *m = &x->memory;
-    return json_pack("{s:I, s:I, s:I, s:I}", "weight_bytes", (json_int_t)m->weight_bytes, "intermediate_bytes",
-                     (json_int_t)m->slab_bytes, "io_bytes", (json_int_t)m->io_bytes, "largest_buffer_bytes",
+    return json_pack("{s:I, s:I, s:I, s:I}", "weight_bytes", (json_int_t)m->weight_bytes,
+                     "intermediate_bytes", (json_int_t)m->slab_bytes, "io_bytes",
+                     (json_int_t)m->io_bytes, "largest_buffer_bytes",
                      (json_int_t)m->largest_buffer_bytes);
 }
 
@@ -268,11 +278,12 @@ static int print_json(const options *o, const inspection *x)
         "{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "model",
         output_json_text(x->path), "producer", output_json_text(x->info.producer), "graph",
         output_json_text(x->info.graph_name), "ir_version", (json_int_t)x->info.ir_version, "opset",
-        (json_int_t)x->info.opset, "nodes", (json_int_t)x->info.n_nodes, "parameters", (json_int_t)x->info.n_parameters,
-        "parameter_bytes", (json_int_t)x->info.parameter_bytes, "batch", batch, "inputs", ports_json(x->model, false),
-        "outputs", ports_json(x->model, true), "assumed", symbols_json(&x->inputs), "flops",
-        x->is_estimated ? json_real(x->flops) : json_null(), "memory", memory_json(x), "operators", operators_json(x),
-        "unsupported", nodes_json(x->all, x->n_all, true));
+        (json_int_t)x->info.opset, "nodes", (json_int_t)x->info.n_nodes, "parameters",
+        (json_int_t)x->info.n_parameters, "parameter_bytes", (json_int_t)x->info.parameter_bytes,
+        "batch", batch, "inputs", ports_json(x->model, false), "outputs",
+        ports_json(x->model, true), "assumed", symbols_json(&x->inputs), "flops",
+        x->is_estimated ? json_real(x->flops) : json_null(), "memory", memory_json(x), "operators",
+        operators_json(x), "unsupported", nodes_json(x->all, x->n_all, true));
     free(batch);
     if (x->info.missing_data[0]) {
         (void)json_object_set_new(json, "missing_data", output_json_text(x->info.missing_data));
@@ -288,7 +299,10 @@ static int print_json(const options *o, const inspection *x)
 
 /* ---- text ------------------------------------------------------------------------------------- */
 
-static void print_row(const char *name, const char *value) { (void)printf("  %-12s%s\n", name, value); }
+static void print_row(const char *name, const char *value)
+{
+    (void)printf("  %-12s%s\n", name, value);
+}
 
 static void print_ports(const clg_model *model, const char *title, bool outputs)
 {
@@ -302,8 +316,8 @@ static void print_ports(const clg_model *model, const char *title, bool outputs)
         char *dims = port_shape(port);
         bool is_tensor = port->kind == CLG_VALUE_TENSOR;
         table_cell(&t, MARK_NONE, "%s", printable(port->name));
-        table_cell(&t, MARK_NONE, "%s%s%s", is_tensor ? "" : kind_name(port->kind), is_tensor ? "" : " of ",
-                   clg_dtype_name(port->dtype));
+        table_cell(&t, MARK_NONE, "%s%s%s", is_tensor ? "" : kind_name(port->kind),
+                   is_tensor ? "" : " of ", clg_dtype_name(port->dtype));
         table_cell(&t, MARK_NONE, "%s", is_tensor ? dims : "");
         free(dims);
     }
@@ -312,13 +326,14 @@ static void print_ports(const clg_model *model, const char *title, bool outputs)
 
 static void print_estimate(const inspection *x, const char *assumed)
 {
-    char *line = must_printf("%s a run%s%s%s", flops_text(x->flops), assumed[0] ? " with " : "", assumed,
-                             is_supported(x) ? "" : ", unsupported nodes not counted");
+    char *line = must_printf("%s a run%s%s%s", flops_text(x->flops), assumed[0] ? " with " : "",
+                             assumed, is_supported(x) ? "" : ", unsupported nodes not counted");
     print_row("work", line);
     free(line);
-    line = must_printf("weights %s, intermediate values about %s, inputs and outputs %s, largest buffer %s",
-                       bytes_text((double)x->memory.weight_bytes), bytes_text((double)x->memory.slab_bytes),
-                       bytes_text((double)x->memory.io_bytes), bytes_text((double)x->memory.largest_buffer_bytes));
+    line = must_printf(
+        "weights %s, intermediate values about %s, inputs and outputs %s, largest buffer %s",
+        bytes_text((double)x->memory.weight_bytes), bytes_text((double)x->memory.slab_bytes),
+        bytes_text((double)x->memory.io_bytes), bytes_text((double)x->memory.largest_buffer_bytes));
     print_row("memory", line);
     free(line);
 }
@@ -327,10 +342,12 @@ static void print_model(const inspection *x)
 {
     char *batch = batch_text(x->model), *assumed = assumed_text(&x->inputs), *line;
     if (x->info.graph_name[0]) print_row("graph", printable(x->info.graph_name));
-    line = must_printf("%s, IR %" PRId64 ", opset %" PRId64, printable(x->info.producer), x->info.ir_version, x->info.opset);
+    line = must_printf("%s, IR %" PRId64 ", opset %" PRId64, printable(x->info.producer),
+                       x->info.ir_version, x->info.opset);
     print_row("producer", line);
     free(line);
-    line = must_printf("%" PRId64 " (%s)", x->info.n_parameters, bytes_text((double)x->info.parameter_bytes));
+    line = must_printf("%" PRId64 " (%s)", x->info.n_parameters,
+                       bytes_text((double)x->info.parameter_bytes));
     print_row("parameters", line);
     free(line);
     if (x->info.missing_data[0]) {
@@ -355,13 +372,15 @@ static void print_operators(const inspection *x)
     for (size_t i = 0; i < x->n_operators; i++) {
         const operator_count *c = &x->operators[i];
         table_cell(&t, MARK_NONE, "%zu", c->n);
-        table_cell(&t, MARK_NONE, "%s%s%s", printable(c->domain), c->domain[0] ? "." : "", printable(c->op_type));
+        table_cell(&t, MARK_NONE, "%s%s%s", printable(c->domain), c->domain[0] ? "." : "",
+                   printable(c->op_type));
         table_cell(&t, MARK_BAD, "%s", c->supported ? "" : "not supported");
     }
     table_print(&t, stdout, 2);
 }
 
-static void print_nodes(const char *title, const clg_node_info *nodes, size_t n_nodes, bool unsupported)
+static void print_nodes(const char *title, const clg_node_info *nodes, size_t n_nodes,
+                        bool unsupported)
 {
     static const char *const headers[] = {"node", "operator", "opset", "place", "why"};
     table t;
@@ -371,10 +390,13 @@ static void print_nodes(const char *title, const clg_node_info *nodes, size_t n_
         const clg_node_info *n = &nodes[i];
         if (unsupported && n->supported) continue;
         table_cell(&t, MARK_NONE, "%s", printable(n->name));
-        table_cell(&t, MARK_NONE, "%s%s%s", printable(n->domain), n->domain[0] ? "." : "", printable(n->op_type));
+        table_cell(&t, MARK_NONE, "%s%s%s", printable(n->domain), n->domain[0] ? "." : "",
+                   printable(n->op_type));
         table_cell(&t, MARK_NONE, "%" PRId64, n->opset);
         table_cell(&t, n->supported ? MARK_NONE : MARK_BAD, "%s",
-                   unsupported ? "" : n->supported ? clg_place_name(n->place) : "nowhere");
+                   unsupported    ? ""
+                   : n->supported ? clg_place_name(n->place)
+                                  : "nowhere");
         table_cell(&t, MARK_DIM, "%s", printable(n->reason));
     }
     table_print(&t, stdout, 2);
@@ -388,7 +410,8 @@ static void print_text(const options *o, const inspection *x)
     if (x->n_operators > 0) print_operators(x);
     if (x->n_unsupported > 0) print_nodes("not supported", x->all, x->n_all, true);
     if (o->ops) {
-        const char *title = x->plan ? "where nodes run" : "where nodes run, before any are fused (--plan: on a device)";
+        const char *title = x->plan ? "where nodes run"
+                                    : "where nodes run, before any are fused (--plan: on a device)";
         print_nodes(title, x->nodes, x->n_nodes, false);
     }
     if (x->plan) (void)printf("\nplan\n%s\n", x->plan);
@@ -408,13 +431,15 @@ static void release(inspection *x)
 
 static int refuse(const inspection *x)
 {
-    clg_status status = x->n_unsupported > 0 ? CLG_ERROR_UNSUPPORTED_OPERATOR : CLG_ERROR_UNSUPPORTED_DTYPE;
+    clg_status status =
+        x->n_unsupported > 0 ? CLG_ERROR_UNSUPPORTED_OPERATOR : CLG_ERROR_UNSUPPORTED_DTYPE;
     return fail(CODE_FILE, status, "%s", x->info.unsupported);
 }
 
 int cmd_inspect(const options *o)
 {
-    inspection x = {.path = o->arguments[0], .info = CLG_MODEL_INFO_INIT, .memory = CLG_MEMORY_ESTIMATE_INIT};
+    inspection x = {
+        .path = o->arguments[0], .info = CLG_MODEL_INFO_INIT, .memory = CLG_MEMORY_ESTIMATE_INIT};
     int code = engine_check(o), verdict = CODE_DONE;
     if (code == CODE_DONE) code = load(&x);
     if (code == CODE_DONE) code = estimate(o, &x);

@@ -51,8 +51,11 @@ static void start_rows(profile *p, const clg_step_profile *steps, size_t n)
     p->steps = must_alloc(n, sizeof *p->steps);
     p->n_steps = n;
     for (size_t i = 0; i < n; i++) {
-        p->steps[i] = (step_row){.node = steps[i].node, .op_type = steps[i].op_type, .kernel = steps[i].kernel,
-                                 .flops = steps[i].flops, .bytes = steps[i].bytes};
+        p->steps[i] = (step_row){.node = steps[i].node,
+                                 .op_type = steps[i].op_type,
+                                 .kernel = steps[i].kernel,
+                                 .flops = steps[i].flops,
+                                 .bytes = steps[i].bytes};
     }
 }
 
@@ -70,8 +73,8 @@ static int add_run(profile *p, double started_ms)
         p->steps[i].kernel = steps[i].kernel;
         times_add(&p->steps[i].us, steps[i].duration_us);
         sum += steps[i].duration_us;
-        trace_device(&p->events, steps[i].kernel, steps[i].node, steps[i].op_type, started_ms * 1e3 + steps[i].start_us,
-                     steps[i].duration_us);
+        trace_device(&p->events, steps[i].kernel, steps[i].node, steps[i].op_type,
+                     started_ms * 1e3 + steps[i].start_us, steps[i].duration_us);
     }
     times_add(&p->device_ms, sum / 1e3);
     clg_session_profile_free(steps, n);
@@ -143,7 +146,8 @@ static void sum_up(profile *p)
         row->flops += s->flops;
         row->bytes += s->bytes;
     }
-    if (p->n_operators > 0) qsort(p->operators, p->n_operators, sizeof *p->operators, slowest_first);
+    if (p->n_operators > 0)
+        qsort(p->operators, p->n_operators, sizeof *p->operators, slowest_first);
 }
 
 static double share(const profile *p, double us) { return p->total_us > 0 ? us / p->total_us : 0; }
@@ -155,7 +159,8 @@ static double giga_rate(double amount, double us) { return us > 0 ? amount / (us
 static double of_peak(const profile *p, double flops, double bytes, double us)
 {
     double by_flops = p->peaks.fp32_gflops > 0 ? giga_rate(flops, us) / p->peaks.fp32_gflops : 0;
-    double by_bytes = p->peaks.memory_gbytes_per_s > 0 ? giga_rate(bytes, us) / p->peaks.memory_gbytes_per_s : 0;
+    double by_bytes =
+        p->peaks.memory_gbytes_per_s > 0 ? giga_rate(bytes, us) / p->peaks.memory_gbytes_per_s : 0;
     return by_flops > by_bytes ? by_flops : by_bytes;
 }
 
@@ -181,9 +186,10 @@ static void rate_cells(const profile *p, table *t, double flops, double bytes, d
 
 static void print_text(const profile *p)
 {
-    static const char *const step_headers[] = {">step", "node", "operator", "kernel", ">us", ">share",
-                                               ">GFLOP/s", ">GB/s", ">of peak"};
-    static const char *const operator_headers[] = {"operator", ">steps", ">us", ">share", ">GFLOP/s", ">GB/s", ">of peak"};
+    static const char *const step_headers[] = {">step",  "node",     "operator", "kernel",  ">us",
+                                               ">share", ">GFLOP/s", ">GB/s",    ">of peak"};
+    static const char *const operator_headers[] = {"operator", ">steps", ">us",     ">share",
+                                                   ">GFLOP/s", ">GB/s",  ">of peak"};
     table t;
     table_begin(&t, 9, step_headers);
     for (size_t i = 0; i < p->n_steps; i++) {
@@ -205,16 +211,19 @@ static void print_text(const profile *p)
     }
     table_print(&t, stdout, 0);
     times host = p->host_ms, device = p->device_ms;
-    (void)printf("\n%zu runs: median %.4g ms from host to host, %.4g ms on the device in %zu steps\n", p->n_runs,
-                 times_stats(&host).median, times_stats(&device).median, p->n_steps);
-    (void)printf("the device can do: %.0f GFLOP/s in fp32, %.1f GB/s of memory, a launch in %.1f us\n",
-                 p->peaks.fp32_gflops, p->peaks.memory_gbytes_per_s, p->peaks.launch_us);
+    (void)printf(
+        "\n%zu runs: median %.4g ms from host to host, %.4g ms on the device in %zu steps\n",
+        p->n_runs, times_stats(&host).median, times_stats(&device).median, p->n_steps);
+    (void)printf(
+        "the device can do: %.0f GFLOP/s in fp32, %.1f GB/s of memory, a launch in %.1f us\n",
+        p->peaks.fp32_gflops, p->peaks.memory_gbytes_per_s, p->peaks.launch_us);
 }
 
 static json_t *rates_json(const profile *p, double flops, double bytes, double us)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "us", us, "share", share(p, us), "gflops_per_s", giga_rate(flops, us),
-                     "gbytes_per_s", giga_rate(bytes, us), "of_peak", of_peak(p, flops, bytes, us));
+    return json_pack("{s:f, s:f, s:f, s:f, s:f}", "us", us, "share", share(p, us), "gflops_per_s",
+                     giga_rate(flops, us), "gbytes_per_s", giga_rate(bytes, us), "of_peak",
+                     of_peak(p, flops, bytes, us));
 }
 
 static int print_json(const profile *p)
@@ -222,8 +231,9 @@ static int print_json(const profile *p)
     json_t *steps = json_array(), *operators = json_array();
     for (size_t i = 0; i < p->n_steps; i++) {
         const step_row *s = &p->steps[i];
-        json_t *json = json_pack("{s:o, s:o, s:o}", "node", output_json_text(s->node), "op_type", output_json_text(s->op_type),
-                                 "kernel", output_json_text(s->kernel));
+        json_t *json =
+            json_pack("{s:o, s:o, s:o}", "node", output_json_text(s->node), "op_type",
+                      output_json_text(s->op_type), "kernel", output_json_text(s->kernel));
         json_t *rates = rates_json(p, s->flops, s->bytes, s->median_us);
         (void)json_object_update(json, rates);
         json_decref(rates);
@@ -231,7 +241,8 @@ static int print_json(const profile *p)
     }
     for (size_t i = 0; i < p->n_operators; i++) {
         const operator_row *row = &p->operators[i];
-        json_t *json = json_pack("{s:o, s:I}", "op_type", output_json_text(row->op_type), "steps", (json_int_t)row->n_steps);
+        json_t *json = json_pack("{s:o, s:I}", "op_type", output_json_text(row->op_type), "steps",
+                                 (json_int_t)row->n_steps);
         json_t *rates = rates_json(p, row->flops, row->bytes, row->us);
         (void)json_object_update(json, rates);
         json_decref(rates);
@@ -239,11 +250,12 @@ static int print_json(const profile *p)
     }
     times host = p->host_ms, device = p->device_ms;
     return output_json(json_pack(
-        "{s:o, s:o, s:s, s:I, s:f, s:f, s:{s:f, s:f, s:f}, s:o, s:o}", "model", output_json_text(p->e.model_path), "device",
-        output_json_text(engine_device_id(&p->e)), "precision", "fp32", "runs", (json_int_t)p->n_runs, "latency_ms",
-        times_stats(&host).median, "device_ms", times_stats(&device).median, "peaks", "fp32_gflops", p->peaks.fp32_gflops,
-        "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us", p->peaks.launch_us, "steps", steps, "operators",
-        operators));
+        "{s:o, s:o, s:s, s:I, s:f, s:f, s:{s:f, s:f, s:f}, s:o, s:o}", "model",
+        output_json_text(p->e.model_path), "device", output_json_text(engine_device_id(&p->e)),
+        "precision", "fp32", "runs", (json_int_t)p->n_runs, "latency_ms", times_stats(&host).median,
+        "device_ms", times_stats(&device).median, "peaks", "fp32_gflops", p->peaks.fp32_gflops,
+        "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us", p->peaks.launch_us,
+        "steps", steps, "operators", operators));
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */

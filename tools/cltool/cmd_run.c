@@ -84,8 +84,9 @@ static int read_expectation(run *r, const char *text, expectation *x)
     if (!is_pair && clg_model_n_outputs(model) == 1) x->name = clg_model_output(model, 0)->name;
     if (!x->name) return fail_usage("--expect takes NAME=FILE, not '%s'", text);
     if (!output_named(model, x->name)) {
-        return fail_usage("--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
-                          clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
+        return fail_usage(
+            "--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
+            clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
     }
     return value_load(x->path, &x->want);
 }
@@ -136,7 +137,8 @@ static int find_dumped(run *r, const char *what)
 static int find_all_dumped(run *r)
 {
     int code = CODE_DONE;
-    for (size_t i = 0; i < r->o->dump.n && code == CODE_DONE; i++) code = find_dumped(r, r->o->dump.items[i]);
+    for (size_t i = 0; i < r->o->dump.n && code == CODE_DONE; i++)
+        code = find_dumped(r, r->o->dump.items[i]);
     return code;
 }
 
@@ -161,7 +163,8 @@ static int plan_files(run *r)
         shown *v = &r->values[i];
         char *base = name_to_file(v->name);
         v->file = must_printf("%s.npy", base);
-        if (strcmp(base, v->name) != 0) output_note("'%s' is written as %s", printable(v->name), v->file);
+        if (strcmp(base, v->name) != 0)
+            output_note("'%s' is written as %s", printable(v->name), v->file);
         free(base);
         char *path = path_join(r->o->output, v->file);
         int code = file_may_be_written(path, r->o->force);
@@ -232,7 +235,10 @@ static int largest_first(const void *a, const void *b)
 }
 
 /* Rows are the first axis of two and more. */
-static size_t row_count(const clg_value *v) { return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0]; }
+static size_t row_count(const clg_value *v)
+{
+    return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0];
+}
 
 /* All elements of a row, the largest first; NaN last. free(). */
 static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
@@ -289,15 +295,17 @@ static void print_ranking(const run *r, const shown *v)
         row_name(r, i, n_rows, name, sizeof name);
         if (strlen(name) > width) width = strlen(name);
     }
-    (void)printf("%s %s%s%s\n", printable(v->name), dims_text(clg_value_rank(v->value), clg_value_dims(v->value)),
-                 v->file ? "  " : "", v->file ? v->file : "");
+    (void)printf("%s %s%s%s\n", printable(v->name),
+                 dims_text(clg_value_rank(v->value), clg_value_dims(v->value)), v->file ? "  " : "",
+                 v->file ? v->file : "");
     for (size_t i = 0; i < n_rows; i++) {
         ranked *list = rank_row(v->value, i, &n);
         row_name(r, i, n_rows, name, sizeof name);
         for (size_t k = 0; k < n && k < r->o->top; k++) {
             const char *label = label_of(r, list[k].index);
-            (void)printf("  %-*s%s%4" PRId64 "  %.6g%s%s\n", (int)width, k == 0 ? name : "", width > 0 ? "  " : "",
-                         list[k].index, list[k].value, label[0] ? "  " : "", printable(label));
+            (void)printf("  %-*s%s%4" PRId64 "  %.6g%s%s\n", (int)width, k == 0 ? name : "",
+                         width > 0 ? "  " : "", list[k].index, list[k].value, label[0] ? "  " : "",
+                         printable(label));
         }
         free(list);
     }
@@ -305,7 +313,8 @@ static void print_ranking(const run *r, const shown *v)
 
 static void print_summary(const run *r)
 {
-    static const char *const headers[] = {"output", "dtype", "shape", ">min", ">max", ">mean", ">nan", ">inf", "file"};
+    static const char *const headers[] = {"output", "dtype", "shape", ">min", ">max",
+                                          ">mean",  ">nan",  ">inf",  "file"};
     size_t n = 0;
     table t;
     table_begin(&t, 9, headers);
@@ -315,7 +324,8 @@ static void print_summary(const run *r)
         bool has_numbers = dtype_is_numeric(clg_value_dtype(v->value)) && !isnan(v->stats.mean);
         table_cell(&t, v->is_dump ? MARK_DIM : MARK_NONE, "%s", printable(v->name));
         table_cell(&t, MARK_NONE, "%s", clg_dtype_name(clg_value_dtype(v->value)));
-        table_cell(&t, MARK_NONE, "%s", dims_text(clg_value_rank(v->value), clg_value_dims(v->value)));
+        table_cell(&t, MARK_NONE, "%s",
+                   dims_text(clg_value_rank(v->value), clg_value_dims(v->value)));
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.min) : "-");
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.max) : "-");
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.mean) : "-");
@@ -337,7 +347,8 @@ static void print_text(const run *r)
     for (size_t i = 0; i < r->n_expectations; i++) {
         const expectation *x = &r->expectations[i];
         (void)printf("%s ", printable(x->name));
-        output_mark(stdout, x->result.holds ? MARK_GOOD : MARK_BAD, x->result.holds ? "as expected" : "NOT as expected");
+        output_mark(stdout, x->result.holds ? MARK_GOOD : MARK_BAD,
+                    x->result.holds ? "as expected" : "NOT as expected");
         (void)printf(": %s\n", x->result.text);
     }
 }
@@ -353,13 +364,14 @@ static json_t *ranking_json(const run *r, const shown *v)
         const char *source = row_source(r, i);
         json_t *classes = json_array();
         for (size_t k = 0; k < n && k < r->o->top; k++) {
-            (void)json_array_append_new(classes,
-                                        json_pack("{s:I, s:o, s:o}", "index", (json_int_t)list[k].index, "label",
-                                                  output_json_text(label_of(r, list[k].index)), "value",
-                                                  output_json_real(list[k].value)));
+            (void)json_array_append_new(
+                classes, json_pack("{s:I, s:o, s:o}", "index", (json_int_t)list[k].index, "label",
+                                   output_json_text(label_of(r, list[k].index)), "value",
+                                   output_json_real(list[k].value)));
         }
         (void)json_array_append_new(rows, json_pack("{s:o, s:o}", "picture",
-                                                    source ? output_json_text(source) : json_null(), "classes", classes));
+                                                    source ? output_json_text(source) : json_null(),
+                                                    "classes", classes));
         free(list);
     }
     return rows;
@@ -369,9 +381,11 @@ static json_t *shown_json(const run *r, const shown *v)
 {
     json_t *json = json_pack(
         "{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "name", output_json_text(v->name), "file",
-        v->file ? output_json_text(v->file) : json_null(), "dtype", clg_dtype_name(clg_value_dtype(v->value)), "shape",
-        output_json_dims(clg_value_rank(v->value), clg_value_dims(v->value)), "min", output_json_real(v->stats.min), "max",
-        output_json_real(v->stats.max), "mean", output_json_real(v->stats.mean), "nan", (json_int_t)v->stats.n_nan, "inf",
+        v->file ? output_json_text(v->file) : json_null(), "dtype",
+        clg_dtype_name(clg_value_dtype(v->value)), "shape",
+        output_json_dims(clg_value_rank(v->value), clg_value_dims(v->value)), "min",
+        output_json_real(v->stats.min), "max", output_json_real(v->stats.max), "mean",
+        output_json_real(v->stats.mean), "nan", (json_int_t)v->stats.n_nan, "inf",
         (json_int_t)v->stats.n_inf);
     if (has_ranking(r, v)) (void)json_object_set_new(json, "top", ranking_json(r, v));
     return json;
@@ -381,18 +395,21 @@ static int print_json(const run *r)
 {
     json_t *outputs = json_array(), *dumped = json_array(), *expected = json_array();
     for (size_t i = 0; i < r->n_values; i++) {
-        (void)json_array_append_new(r->values[i].is_dump ? dumped : outputs, shown_json(r, &r->values[i]));
+        (void)json_array_append_new(r->values[i].is_dump ? dumped : outputs,
+                                    shown_json(r, &r->values[i]));
     }
     for (size_t i = 0; i < r->n_expectations; i++) {
         const comparison *c = &r->expectations[i].result;
         (void)json_array_append_new(
-            expected, json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "name", output_json_text(r->expectations[i].name),
-                                "holds", c->holds, "different", (json_int_t)c->n_different, "max_abs_diff",
-                                output_json_real(c->max_abs), "max_rel_diff", output_json_real(c->max_rel), "text",
-                                output_json_text(c->text)));
+            expected, json_pack("{s:o, s:b, s:I, s:o, s:o, s:o}", "name",
+                                output_json_text(r->expectations[i].name), "holds", c->holds,
+                                "different", (json_int_t)c->n_different, "max_abs_diff",
+                                output_json_real(c->max_abs), "max_rel_diff",
+                                output_json_real(c->max_rel), "text", output_json_text(c->text)));
     }
-    json_t *json = json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->e.model_path), "device",
-                             output_json_text(engine_device_id(&r->e)), "precision", "fp32", "outputs", outputs);
+    json_t *json = json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->e.model_path),
+                             "device", output_json_text(engine_device_id(&r->e)), "precision",
+                             "fp32", "outputs", outputs);
     if (r->o->dump.n > 0) (void)json_object_set(json, "dumped", dumped);
     if (r->n_expectations > 0) (void)json_object_set(json, "expected", expected);
     json_decref(dumped);
@@ -408,7 +425,8 @@ static void check_expectations(run *r)
         expectation *x = &r->expectations[i];
         for (size_t k = 0; k < r->n_values; k++) {
             if (strcmp(r->values[k].name, x->name) != 0) continue;
-            x->result = compare_values(r->values[k].value, x->want, r->o->rtol, options_atol(r->o, DEFAULT_ATOL));
+            x->result = compare_values(r->values[k].value, x->want, r->o->rtol,
+                                       options_atol(r->o, DEFAULT_ATOL));
         }
     }
 }

@@ -36,12 +36,15 @@ static bool is_unsupported(clg_status status)
 static bool judge_status(test_case *c, clg_status status, const char *where)
 {
     const char *text = clg_last_error();
-    size_t n = strlen(c->path); /* the case is named already: "'<path>/model.onnx': " says no more */
+    size_t n =
+        strlen(c->path); /* the case is named already: "'<path>/model.onnx': " says no more */
     if (text[0] == '\'' && strncmp(text + 1, c->path, n) == 0) {
         const char *end = strstr(text + n, "': ");
         if (end) text = end + 3;
     }
-    c->result = status == CLG_ERROR_CANCELLED ? CASE_OPEN : is_unsupported(status) ? CASE_SKIP : CASE_FAIL;
+    c->result = status == CLG_ERROR_CANCELLED ? CASE_OPEN
+                : is_unsupported(status)      ? CASE_SKIP
+                                              : CASE_FAIL;
     free(c->reason);
     c->reason = must_printf("%s%s%s", where, where[0] ? ": " : "", text);
     return false;
@@ -65,8 +68,9 @@ static void judge_operators(test_case *c, const char *path)
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (nodes[i].supported) continue;
-        char *name = must_printf(" %s%s%s (opset %" PRId64 ")", printable(nodes[i].domain), nodes[i].domain[0] ? "." : "",
-                                 printable(nodes[i].op_type), nodes[i].opset);
+        char *name =
+            must_printf(" %s%s%s (opset %" PRId64 ")", printable(nodes[i].domain),
+                        nodes[i].domain[0] ? "." : "", printable(nodes[i].op_type), nodes[i].opset);
         if (!strstr(text, name)) {
             char *longer = must_printf("%s%s%s", text, any ? "," : "", name);
             free(text);
@@ -104,8 +108,10 @@ static bool check_ports(test_case *c, const clg_model *model)
 static clg_status reinterpret(clg_value **value, clg_dtype dtype)
 {
     clg_value *read;
-    clg_status status = clg_value_create(dtype, clg_value_rank(*value), clg_value_dims(*value), &read);
-    if (status == CLG_OK) status = clg_value_write(read, clg_value_data(*value), clg_value_size_bytes(*value));
+    clg_status status =
+        clg_value_create(dtype, clg_value_rank(*value), clg_value_dims(*value), &read);
+    if (status == CLG_OK)
+        status = clg_value_write(read, clg_value_data(*value), clg_value_size_bytes(*value));
     if (status != CLG_OK) return status;
     clg_value_free(*value);
     *value = read;
@@ -121,7 +127,8 @@ static bool holds_bits(clg_dtype integers, clg_dtype floats)
 }
 
 /* FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
-static bool load_pb(test_case *c, const char *folder, const char *what, size_t i, clg_value **out_value)
+static bool load_pb(test_case *c, const char *folder, const char *what, size_t i,
+                    clg_value **out_value)
 {
     char name[64];
     *out_value = NULL;
@@ -136,10 +143,13 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
 static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
 {
     bool fits = port->rank < 0 || (size_t)port->rank == clg_value_rank(value);
-    for (int d = 0; fits && d < port->rank; d++) fits = port->dims[d] < 0 || port->dims[d] == clg_value_dims(value)[d];
+    for (int d = 0; fits && d < port->rank; d++)
+        fits = port->dims[d] < 0 || port->dims[d] == clg_value_dims(value)[d];
     if (fits) return true;
-    return judge(c, CASE_SKIP, must_printf("its input '%s' has shape %s, its model says another", printable(port->name),
-                                           dims_text(clg_value_rank(value), clg_value_dims(value))));
+    return judge(c, CASE_SKIP,
+                 must_printf("its input '%s' has shape %s, its model says another",
+                             printable(port->name),
+                             dims_text(clg_value_rank(value), clg_value_dims(value))));
 }
 
 static bool set_input(test_case *c, const clg_port *port, clg_session *session, clg_value **value)
@@ -151,13 +161,16 @@ static bool set_input(test_case *c, const clg_port *port, clg_session *session, 
     return status == CLG_OK ? true : judge_status(c, status, "");
 }
 
-static bool set_inputs(test_case *c, const char *folder, const clg_model *model, clg_session *session)
+static bool set_inputs(test_case *c, const char *folder, const clg_model *model,
+                       clg_session *session)
 {
     for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
         clg_value *value;
         const clg_port *port = clg_model_input(model, i);
         if (!load_pb(c, folder, "input", i, &value)) return false;
-        if (!value) return judge(c, CASE_FAIL, must_printf("there is no file for input '%s'", printable(port->name)));
+        if (!value)
+            return judge(c, CASE_FAIL,
+                         must_printf("there is no file for input '%s'", printable(port->name)));
         bool is_set = set_input(c, port, session, &value);
         clg_value_free(value);
         if (!is_set) return false;
@@ -165,8 +178,8 @@ static bool set_inputs(test_case *c, const char *folder, const clg_model *model,
     return true;
 }
 
-static bool compare_output(const verification *v, test_case *c, clg_session *session, const char *name,
-                           const clg_value *want)
+static bool compare_output(const verification *v, test_case *c, clg_session *session,
+                           const char *name, const clg_value *want)
 {
     clg_value *got;
     clg_status status = clg_session_get_output(session, name, &got);
@@ -189,8 +202,8 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
     return judge(c, CASE_FAIL, must_printf("output '%s': %s", printable(name), difference.text));
 }
 
-static bool compare_outputs(const verification *v, test_case *c, const char *folder, const clg_model *model,
-                            clg_session *session)
+static bool compare_outputs(const verification *v, test_case *c, const char *folder,
+                            const clg_model *model, clg_session *session)
 {
     for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
         clg_value *want;
@@ -216,21 +229,24 @@ static bool run_set(const verification *v, test_case *c, const char *folder, con
 
 /* ---- one case --------------------------------------------------------------------------------- */
 
-static bool run_sets(const verification *v, test_case *c, const clg_model *model, clg_session *session)
+static bool run_sets(const verification *v, test_case *c, const clg_model *model,
+                     clg_session *session)
 {
     size_t n_sets = 0;
     for (size_t i = 0;; i++) {
         char name[64];
         (void)snprintf(name, sizeof name, "test_data_set_%zu", i);
         char *folder = path_join(c->path, name);
-        bool exists = path_is_folder(folder), holds = exists && run_set(v, c, folder, model, session);
+        bool exists = path_is_folder(folder),
+             holds = exists && run_set(v, c, folder, model, session);
         free(folder);
         if (!exists) break;
         if (!holds) return false;
         n_sets++;
     }
     if (n_sets == 0) return judge(c, CASE_SKIP, must_copy("it has no test_data_set_0"));
-    if (c->n_compared == 0) return judge(c, CASE_SKIP, must_copy("it has no outputs to compare with"));
+    if (c->n_compared == 0)
+        return judge(c, CASE_SKIP, must_copy("it has no outputs to compare with"));
     return judge(c, CASE_PASS, NULL);
 }
 
@@ -279,7 +295,8 @@ static int load_tolerances(verification *v)
     if (code != CODE_DONE) return code;
     v->tolerances = json_loads(text, 0, &error);
     free(text);
-    if (!v->tolerances) return fail_file("'%s', line %d: %s", v->o->tolerance, error.line, error.text);
+    if (!v->tolerances)
+        return fail_file("'%s', line %d: %s", v->o->tolerance, error.line, error.text);
     const char *name;
     json_t *pair;
     if (!json_is_object(v->tolerances)) return fail_file("'%s' holds no object", v->o->tolerance);
@@ -328,11 +345,15 @@ static bool is_lost(const verification *v, const char *name)
 
 /* ---- printing --------------------------------------------------------------------------------- */
 
-static const char *const result_names[] = {[CASE_OPEN] = "open", [CASE_PASS] = "pass", [CASE_FAIL] = "FAIL", [CASE_SKIP] = "skip"};
+static const char *const result_names[] = {
+    [CASE_OPEN] = "open", [CASE_PASS] = "pass", [CASE_FAIL] = "FAIL", [CASE_SKIP] = "skip"};
 
 static void print_case(const test_case *c)
 {
-    static const mark marks[] = {[CASE_OPEN] = MARK_NONE, [CASE_PASS] = MARK_GOOD, [CASE_FAIL] = MARK_BAD, [CASE_SKIP] = MARK_DIM};
+    static const mark marks[] = {[CASE_OPEN] = MARK_NONE,
+                                 [CASE_PASS] = MARK_GOOD,
+                                 [CASE_FAIL] = MARK_BAD,
+                                 [CASE_SKIP] = MARK_DIM};
     output_mark(stdout, marks[c->result], result_names[c->result]);
     (void)printf("  %s", printable(c->name));
     if (c->reason) (void)printf("  %s", c->reason);
@@ -356,9 +377,11 @@ static void print_skipped(const verification *v)
     }
     if (n > 0) qsort(skipped, n, sizeof *skipped, by_reason);
     for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp(skipped[i]->reason, skipped[i - 1]->reason) != 0) (void)printf("\n%s\n ", skipped[i]->reason);
+        if (i == 0 || strcmp(skipped[i]->reason, skipped[i - 1]->reason) != 0)
+            (void)printf("\n%s\n ", skipped[i]->reason);
         (void)printf(" %s", printable(skipped[i]->name));
-        if (i + 1 == n || strcmp(skipped[i]->reason, skipped[i + 1]->reason) != 0) (void)putchar('\n');
+        if (i + 1 == n || strcmp(skipped[i]->reason, skipped[i + 1]->reason) != 0)
+            (void)putchar('\n');
     }
     if (n > 0) (void)putchar('\n');
     free(skipped);
@@ -369,9 +392,10 @@ static int print_json(const verification *v)
     json_t *cases = json_array(), *lost = json_array();
     for (size_t i = 0; i < v->cases.n; i++) {
         const test_case *c = &v->cases.items[i];
-        json_t *json = json_pack("{s:o, s:s, s:o, s:o}", "name", output_json_text(c->name), "result",
-                                 c->result == CASE_FAIL ? "fail" : result_names[c->result], "reason",
-                                 output_json_text(c->reason ? c->reason : ""), "path", output_json_text(c->path));
+        json_t *json = json_pack(
+            "{s:o, s:s, s:o, s:o}", "name", output_json_text(c->name), "result",
+            c->result == CASE_FAIL ? "fail" : result_names[c->result], "reason",
+            output_json_text(c->reason ? c->reason : ""), "path", output_json_text(c->path));
         if (c->n_compared > 0) {
             (void)json_object_set_new(json, "max_abs_diff", output_json_real(c->max_abs));
             (void)json_object_set_new(json, "max_rel_diff", output_json_real(c->max_rel));
@@ -379,10 +403,12 @@ static int print_json(const verification *v)
         (void)json_array_append_new(cases, json);
     }
     for (size_t i = 0; i < v->n_expected; i++) {
-        if (is_lost(v, v->expected[i])) (void)json_array_append_new(lost, output_json_text(v->expected[i]));
+        if (is_lost(v, v->expected[i]))
+            (void)json_array_append_new(lost, output_json_text(v->expected[i]));
     }
-    json_t *json = json_pack("{s:I, s:I, s:I, s:O}", "passed", (json_int_t)v->n_passed, "failed", (json_int_t)v->n_failed,
-                             "skipped", (json_int_t)v->n_skipped, "cases", cases);
+    json_t *json =
+        json_pack("{s:I, s:I, s:I, s:O}", "passed", (json_int_t)v->n_passed, "failed",
+                  (json_int_t)v->n_failed, "skipped", (json_int_t)v->n_skipped, "cases", cases);
     if (v->o->expect_pass) (void)json_object_set(json, "lost", lost);
     json_decref(cases);
     json_decref(lost);
@@ -394,8 +420,9 @@ static void print_lost(const verification *v)
     for (size_t i = 0; i < v->n_expected; i++) {
         if (!is_lost(v, v->expected[i])) continue;
         const test_case *c = case_named(v, v->expected[i]);
-        (void)printf("lost: %s (%s%s%s)\n", printable(v->expected[i]), c ? result_names[c->result] : "no such case",
-                     c && c->reason ? ": " : "", c && c->reason ? c->reason : "");
+        (void)printf("lost: %s (%s%s%s)\n", printable(v->expected[i]),
+                     c ? result_names[c->result] : "no such case", c && c->reason ? ": " : "",
+                     c && c->reason ? c->reason : "");
     }
 }
 
@@ -406,16 +433,18 @@ static int prepare(verification *v)
     device_choice choice;
     const options *o = v->o;
     int code = engine_check(o);
-    for (size_t i = 0; i < o->n_arguments && code == CODE_DONE; i++) code = cases_find(o->arguments[i], &v->cases);
+    for (size_t i = 0; i < o->n_arguments && code == CODE_DONE; i++)
+        code = cases_find(o->arguments[i], &v->cases);
     if (code == CODE_DONE && v->cases.n == 0) {
         code = fail_file("there is no test case in '%s'", o->arguments[0]);
-        fail_hint("a case is a folder with model.onnx and test_data_set_0; Debian's libonnx-testdata has some");
+        fail_hint("a case is a folder with model.onnx and test_data_set_0; Debian's "
+                  "libonnx-testdata has some");
     }
     if (code == CODE_DONE) code = load_tolerances(v);
     if (code == CODE_DONE) code = load_expected(v);
     if (code == CODE_DONE) code = devices_choose(o, NULL, &choice);
     if (code != CODE_DONE) return code;
-    code = engine_open_device(o, &choice.devices[choice.chosen[0]], false, &v->context);
+    code = engine_open_device(o, devices_chosen(&choice, 0), false, &v->context);
     devices_free(&choice);
     return code;
 }
@@ -427,7 +456,8 @@ static int run_all(verification *v)
         if (v->o->json) output_progress("case", i + 1, v->cases.n);
         run_case(v, c);
         if (interrupt_seen() || c->result == CASE_OPEN) {
-            return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted after %zu of %zu cases", i, v->cases.n);
+            return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted after %zu of %zu cases",
+                        i, v->cases.n);
         }
         v->n_passed += c->result == CASE_PASS;
         v->n_failed += c->result == CASE_FAIL;

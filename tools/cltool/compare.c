@@ -37,11 +37,12 @@ static const char *index_text(const clg_value *v, int64_t i, char *buffer, size_
 static bool same_kind(comparison *c, const clg_value *got, const clg_value *want)
 {
     size_t rank = clg_value_rank(want);
-    if (clg_value_get_kind(got) != CLG_VALUE_TENSOR || clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
+    if (clg_value_get_kind(got) != CLG_VALUE_TENSOR ||
+        clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
         (void)snprintf(c->text, sizeof c->text, "only tensors can be compared");
     } else if (clg_value_dtype(got) != clg_value_dtype(want)) {
-        (void)snprintf(c->text, sizeof c->text, "it is %s, expected %s", clg_dtype_name(clg_value_dtype(got)),
-                       clg_dtype_name(clg_value_dtype(want)));
+        (void)snprintf(c->text, sizeof c->text, "it is %s, expected %s",
+                       clg_dtype_name(clg_value_dtype(got)), clg_dtype_name(clg_value_dtype(want)));
     } else if (clg_value_rank(got) != rank ||
                memcmp(clg_value_dims(got), clg_value_dims(want), rank * sizeof(int64_t)) != 0) {
         (void)snprintf(c->text, sizeof c->text, "its shape is %s, expected %s",
@@ -53,7 +54,8 @@ static bool same_kind(comparison *c, const clg_value *got, const clg_value *want
     return false;
 }
 
-static void compare_numbers(comparison *c, const clg_value *got, const clg_value *want, double rtol, double atol)
+static void compare_numbers(comparison *c, const clg_value *got, const clg_value *want, double rtol,
+                            double atol)
 {
     worst w = {.index = -1};
     for (int64_t i = 0; i < c->n_elements; i++) {
@@ -62,7 +64,8 @@ static void compare_numbers(comparison *c, const clg_value *got, const clg_value
         double difference = fabs(x - y), limit = atol + rtol * fabs(y);
         bool is_finite = isfinite(x) && isfinite(y);
         if (is_finite && difference > c->max_abs) c->max_abs = difference;
-        if (is_finite && y != 0 && difference / fabs(y) > c->max_rel) c->max_rel = difference / fabs(y);
+        if (is_finite && y != 0 && difference / fabs(y) > c->max_rel)
+            c->max_rel = difference / fabs(y);
         if (is_finite && difference <= limit) continue;
         c->n_different++;
         double excess = is_finite ? difference - limit : INFINITY;
@@ -75,11 +78,15 @@ static void compare_numbers(comparison *c, const clg_value *got, const clg_value
     }
     char where[200];
     (void)snprintf(c->text, sizeof c->text,
-                   "%" PRId64 " of %" PRId64 " elements differ, most at [%s]: %.9g, expected %.9g", c->n_different,
-                   c->n_elements, index_text(want, w.index, where, sizeof where), w.got, w.want);
+                   "%" PRId64 " of %" PRId64 " elements differ, most at [%s]: %.9g, expected %.9g",
+                   c->n_different, c->n_elements, index_text(want, w.index, where, sizeof where),
+                   w.got, w.want);
 }
 
-static bool same_string(const char *a, const char *b) { return strcmp(a ? a : "", b ? b : "") == 0; }
+static bool same_string(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
 
 /* Strings, complex numbers: only the very same. */
 static void compare_exactly(comparison *c, const clg_value *got, const clg_value *want)
@@ -88,12 +95,13 @@ static void compare_exactly(comparison *c, const clg_value *got, const clg_value
         char *const *a = clg_value_data(got), *const *b = clg_value_data(want);
         for (int64_t i = 0; i < c->n_elements; i++) c->n_different += !same_string(a[i], b[i]);
     } else if (clg_value_size_bytes(want) > 0) {
-        bool same = memcmp(clg_value_data(got), clg_value_data(want), clg_value_size_bytes(want)) == 0;
+        bool same =
+            memcmp(clg_value_data(got), clg_value_data(want), clg_value_size_bytes(want)) == 0;
         c->n_different = same ? 0 : c->n_elements;
     }
     c->holds = c->n_different == 0;
-    (void)snprintf(c->text, sizeof c->text, "%" PRId64 " of %" PRId64 " elements differ", c->n_different,
-                   c->n_elements);
+    (void)snprintf(c->text, sizeof c->text, "%" PRId64 " of %" PRId64 " elements differ",
+                   c->n_different, c->n_elements);
 }
 
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol)

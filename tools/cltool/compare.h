@@ -11,8 +11,8 @@
 typedef struct comparison {
     bool holds;
     int64_t n_elements, n_different; /* outside the tolerance */
-    double max_abs, max_rel;         /* of finite elements; relative to |want| where that is not 0 */
-    char text[512];                  /* a sentence */
+    double max_abs, max_rel; /* of finite elements; relative to |want| where that is not 0 */
+    char text[512];          /* a sentence */
 } comparison;
 
 /* Host tensors. */

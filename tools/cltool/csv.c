@@ -54,8 +54,8 @@ static int read_row(const char *path, size_t line_number, char *line, csv_table 
     char *rest = line;
     for (size_t i = 0; i < table->n_columns; i++) {
         if (!rest) {
-            return fail_file("'%s', line %zu: %zu cells, the first line has %zu names", path, line_number, i,
-                             table->n_columns);
+            return fail_file("'%s', line %zu: %zu cells, the first line has %zu names", path,
+                             line_number, i, table->n_columns);
         }
         char *end, *cell = next_cell(&rest);
         row[i] = strtod(cell, &end);
@@ -77,7 +77,8 @@ static int read_table(const char *path, char *text, csv_table *table)
     while ((line = next_line(&text, &line_number)) != NULL) {
         if (table->n_rows == capacity) {
             capacity = capacity * 2 + 64;
-            table->numbers = must_resize(table->numbers, capacity * table->n_columns, sizeof *table->numbers);
+            table->numbers =
+                must_resize(table->numbers, capacity * table->n_columns, sizeof *table->numbers);
         }
         double *row = table->numbers + table->n_rows * table->n_columns;
         int code = read_row(path, line_number, line, table, row);
@@ -112,8 +113,9 @@ static void shape_of_table(const csv_table *table, size_t n, const clg_port *por
 {
     int64_t product = 1;
     for (int d = 1; d < port->rank && product > 0; d++) {
-        product = port->dims[d] > 0 && port->dims[d] <= INT32_MAX && product <= INT32_MAX ? product * port->dims[d]
-                                                                                         : -1;
+        product = port->dims[d] > 0 && port->dims[d] <= INT32_MAX && product <= INT32_MAX
+                      ? product * port->dims[d]
+                      : -1;
     }
     out_dims[0] = (int64_t)table->n_rows;
     out_dims[1] = (int64_t)n;
@@ -124,8 +126,8 @@ static void shape_of_table(const csv_table *table, size_t n, const clg_port *por
     }
 }
 
-int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port, const char *path,
-              clg_value **out_value)
+int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,
+              const char *path, clg_value **out_value)
 {
     int64_t dims[CLG_MAX_RANK];
     size_t rank;

@@ -17,7 +17,8 @@ static inline digest digest_start(void) { return (digest){UINT64_C(0xcbf29ce4842
 static inline void digest_add(digest *d, const void *data, size_t size_bytes)
 {
     const unsigned char *bytes = (const unsigned char *)data;
-    for (size_t i = 0; i < size_bytes; i++) d->state = (d->state ^ bytes[i]) * UINT64_C(0x100000001b3);
+    for (size_t i = 0; i < size_bytes; i++)
+        d->state = (d->state ^ bytes[i]) * UINT64_C(0x100000001b3);
 }
 
 #endif

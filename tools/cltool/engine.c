@@ -27,13 +27,18 @@ int devices_choose(const options *o, const char *selector, device_choice *out_ch
     *out_choice = (device_choice){0};
     clg_status status = clg_device_list(&out_choice->devices, &out_choice->n_devices);
     if (status == CLG_OK) {
-        status = clg_device_select(selector ? selector : o->device, o->fallback, &out_choice->chosen,
-                                   &out_choice->n_chosen);
+        status = clg_device_select(selector ? selector : o->device, o->fallback,
+                                   &out_choice->chosen, &out_choice->n_chosen);
     }
     if (status == CLG_OK) return CODE_DONE;
     int code = fail_status(status, STAGE_WORK, NULL);
     devices_free(out_choice);
     return code;
+}
+
+const clg_device_info *devices_chosen(const device_choice *choice, size_t i)
+{
+    return &choice->devices[choice->chosen[i]];
 }
 
 void devices_free(device_choice *choice)
@@ -65,7 +70,8 @@ static bool system_has_gpu(void)
     struct dirent *entry;
     while (entries && !has_gpu && (entry = readdir(entries)) != NULL) {
         char kind[16], vendor[16];
-        if (entry->d_name[0] == '.' || !read_word(folder, entry->d_name, "class", kind, sizeof kind) ||
+        if (entry->d_name[0] == '.' ||
+            !read_word(folder, entry->d_name, "class", kind, sizeof kind) ||
             !read_word(folder, entry->d_name, "vendor", vendor, sizeof vendor)) {
             continue;
         }
@@ -85,24 +91,28 @@ static bool chooses_by_itself(const options *o)
     return !selector || selector[0] == '\0' || strcmp(selector, "auto") == 0;
 }
 
-int engine_open_context(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context)
+int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
+                        clg_context **out_context)
 {
     clg_context_options given = CLG_CONTEXT_OPTIONS_INIT;
     given.cpu_threads = (uint32_t)o->cpu_threads;
     given.profiling = profiling;
     if (o->cpu_threads > UINT32_MAX) return fail_usage("--cpu-threads is too large");
     clg_status status = clg_context_create(device->selector, &given, out_context);
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "device %s", device->selector);
+    return status == CLG_OK ? CODE_DONE
+                            : fail_status(status, STAGE_WORK, "device %s", device->selector);
 }
 
-int engine_open_device(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context)
+int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
+                       clg_context **out_context)
 {
     int code = engine_open_context(o, device, profiling, out_context);
     if (code != CODE_DONE) return code;
     output_note("device %s, %s (%s)", device->selector, printable(device->name),
                 printable(device->platform));
     if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && system_has_gpu()) {
-        output_note("this is a CPU although the system shows a GPU: see 'cltool devices --diagnose'");
+        output_note(
+            "this is a CPU although the system shows a GPU: see 'cltool devices --diagnose'");
     }
     return CODE_DONE;
 }
@@ -113,8 +123,9 @@ int engine_check(const options *o)
 {
     if (o->precision && strcmp(o->precision, "fp32") != 0) {
         bool is_known = strcmp(o->precision, "fp16") == 0 || strcmp(o->precision, "auto") == 0;
-        return fail_usage(is_known ? "precision '%s' is not there yet: everything is computed in fp32"
-                                   : "there is no precision '%s': fp32 is what there is",
+        return fail_usage(is_known
+                              ? "precision '%s' is not there yet: everything is computed in fp32"
+                              : "there is no precision '%s': fp32 is what there is",
                           o->precision);
     }
     if (o->keep_fp32.n > 0) {
@@ -143,7 +154,8 @@ clg_session_options engine_session_options(const options *o)
     return given;
 }
 
-int engine_create_session(const options *o, clg_context *context, clg_model *model, clg_session **out_session)
+int engine_create_session(const options *o, clg_context *context, clg_model *model,
+                          clg_session **out_session)
 {
     clg_session_options given = engine_session_options(o);
     given.progress = output_progress_callback;
@@ -163,7 +175,7 @@ static int open_first(const options *o, bool profiling, clg_context **out_contex
     if (choice.n_chosen > 1) {
         output_note("one device serves: the first of the %zu that are selected", choice.n_chosen);
     }
-    code = engine_open_device(o, &choice.devices[choice.chosen[0]], profiling, out_context);
+    code = engine_open_device(o, devices_chosen(&choice, 0), profiling, out_context);
     devices_free(&choice);
     return code;
 }

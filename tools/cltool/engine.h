@@ -18,6 +18,8 @@ typedef struct device_choice {
 
 /* selector NULL: -d of the options, else $CLG_DEVICE, else auto. */
 int devices_choose(const options *o, const char *selector, device_choice *out_choice);
+/* The i-th best of them, i < n_chosen; there is one at least. */
+const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
 void devices_free(device_choice *choice);
 
 typedef struct engine {
@@ -26,17 +28,20 @@ typedef struct engine {
     clg_session *session;
     const char *model_path;
     double load_ms; /* from the model's file to a session */
-} engine; /* all zeros is valid and empty */
+} engine;           /* all zeros is valid and empty */
 
 /* Refuses what is not there yet: precisions other than fp32. */
 int engine_check(const options *o);
 /* A context on one device. */
-int engine_open_context(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context);
+int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
+                        clg_context **out_context);
 /* The same, and the device is named on standard error. */
-int engine_open_device(const options *o, const clg_device_info *device, bool profiling, clg_context **out_context);
+int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
+                       clg_context **out_context);
 int engine_load_model(const char *path, clg_model **out_model);
 clg_session_options engine_session_options(const options *o);
-int engine_create_session(const options *o, clg_context *context, clg_model *model, clg_session **out_session);
+int engine_create_session(const options *o, clg_context *context, clg_model *model,
+                          clg_session **out_session);
 
 /* The model; usage is checked first. */
 int engine_load(const options *o, const char *model_path, engine *out_engine);

@@ -19,40 +19,16 @@ static struct {
     char hint[2048];
 } failure;
 
-static int record(int code, clg_status status, const char *format, va_list args)
+int fail_record(int code, clg_status status, const char *format, ...)
 {
+    va_list args;
+    va_start(args, format);
     failure.is_set = true;
     failure.status = status;
     failure.hint[0] = '\0';
     (void)vsnprintf(failure.text, sizeof failure.text, format, args);
-    return code;
-}
-
-int fail(int code, clg_status status, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)record(code, status, format, args);
     va_end(args);
     return code;
-}
-
-int fail_usage(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)record(CODE_USAGE, CLG_ERROR_INVALID_ARGUMENT, format, args);
-    va_end(args);
-    return CODE_USAGE;
-}
-
-int fail_file(const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)record(CODE_FILE, CLG_ERROR_IO, format, args);
-    va_end(args);
-    return CODE_FILE;
 }
 
 void fail_hint(const char *format, ...)
@@ -90,7 +66,7 @@ static int status_code(clg_status status, stage when)
     return CODE_WORK;
 }
 
-int fail_status(clg_status status, stage when, const char *format, ...)
+int fail_record_status(clg_status status, stage when, const char *format, ...)
 {
     char front[1024] = "";
     if (format) {
@@ -140,8 +116,9 @@ void failure_print(bool json)
 
 static void out_of_memory(size_t n, size_t size_bytes)
 {
-    (void)fprintf(stderr, "cltool: error: out of host memory: %zu times %zu bytes could not be had\n",
-                  n, size_bytes);
+    (void)fprintf(stderr,
+                  "cltool: error: out of host memory: %zu times %zu bytes could not be had\n", n,
+                  size_bytes);
     exit(CODE_WORK);
 }
 

@@ -12,11 +12,11 @@
 
 enum exit_codes {
     CODE_DONE = 0,
-    CODE_WORK = 1,        /* a comparison did not hold, or another failure of the work */
-    CODE_USAGE = 2,       /* wrong usage; a dtype, shape or batch that does not fit */
-    CODE_NO_DEVICE = 3,   /* no device matches, or no OpenCL */
-    CODE_FILE = 4,        /* a file cannot be read, or a model is not supported */
-    CODE_DEVICE = 5,      /* memory, lost, kernel build */
+    CODE_WORK = 1,      /* a comparison did not hold, or another failure of the work */
+    CODE_USAGE = 2,     /* wrong usage; a dtype, shape or batch that does not fit */
+    CODE_NO_DEVICE = 3, /* no device matches, or no OpenCL */
+    CODE_FILE = 4,      /* a file cannot be read, or a model is not supported */
+    CODE_DEVICE = 5,    /* memory, lost, kernel build */
     CODE_INTERRUPTED = 130
 };
 
@@ -26,10 +26,14 @@ enum exit_codes {
 #define TOOL_PRINTF(fmt, args)
 #endif
 
+/* Every fault has a code that is not 0. */
+static inline int fail_nonzero(int code) { return code != CODE_DONE ? code : CODE_WORK; }
+
 /* Records a full sentence; returns `code`. */
-int fail(int code, clg_status status, const char *format, ...) TOOL_PRINTF(3, 4);
-int fail_usage(const char *format, ...) TOOL_PRINTF(1, 2);
-int fail_file(const char *format, ...) TOOL_PRINTF(1, 2);
+#define fail(code, ...) fail_nonzero(fail_record(code, __VA_ARGS__))
+int fail_record(int code, clg_status status, const char *format, ...) TOOL_PRINTF(3, 4);
+#define fail_usage(...) fail(CODE_USAGE, CLG_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
+#define fail_file(...) fail(CODE_FILE, CLG_ERROR_IO, __VA_ARGS__)
 /* What to try about the fault recorded last. */
 void fail_hint(const char *format, ...) TOOL_PRINTF(1, 2);
 
@@ -39,9 +43,10 @@ typedef enum stage {
     STAGE_READ, /* a file of the user's, a model */
     STAGE_INPUT /* values given to a session, shapes */
 } stage;
-/* Records the library's own sentence about its last failed call, with "<text>: " in front when format is not NULL.
- * Returns the exit code. */
-int fail_status(clg_status status, stage when, const char *format, ...) TOOL_PRINTF(3, 4);
+/* Records the library's own sentence about its last failed call, with "<text>: " in front when the format, which follows
+ * `when`, is not NULL. Returns the exit code. */
+#define fail_status(status, ...) fail_nonzero(fail_record_status(status, __VA_ARGS__))
+int fail_record_status(clg_status status, stage when, const char *format, ...) TOOL_PRINTF(3, 4);
 
 /* True when something was recorded. */
 bool failure_is_recorded(void);

@@ -42,8 +42,9 @@ static bool has_picture_magic(FILE *stream)
     unsigned char magic[4] = {0};
     size_t n = fread(magic, 1, sizeof magic, stream);
     rewind(stream);
-    return n == sizeof magic && (memcmp(magic, "\x89PNG", 4) == 0 || memcmp(magic, "\xFF\xD8\xFF", 3) == 0 ||
-                                 memcmp(magic, "BM", 2) == 0);
+    return n == sizeof magic &&
+           (memcmp(magic, "\x89PNG", 4) == 0 || memcmp(magic, "\xFF\xD8\xFF", 3) == 0 ||
+            memcmp(magic, "BM", 2) == 0);
 }
 
 static float *read_pixels(FILE *stream, int channels, picture *out_picture)
@@ -51,8 +52,10 @@ static float *read_pixels(FILE *stream, int channels, picture *out_picture)
     int ignored;
     size_t n;
     bool is_deep = stbi_is_16_bit_from_file(stream) != 0;
-    void *raw = is_deep ? (void *)stbi_load_from_file_16(stream, &out_picture->width, &out_picture->height, &ignored, channels)
-                        : (void *)stbi_load_from_file(stream, &out_picture->width, &out_picture->height, &ignored, channels);
+    void *raw = is_deep ? (void *)stbi_load_from_file_16(stream, &out_picture->width,
+                                                         &out_picture->height, &ignored, channels)
+                        : (void *)stbi_load_from_file(stream, &out_picture->width,
+                                                      &out_picture->height, &ignored, channels);
     if (!raw) return NULL;
     n = (size_t)out_picture->width * (size_t)out_picture->height * (size_t)channels;
     float *pixels = must_alloc(n, sizeof *pixels);
@@ -69,14 +72,18 @@ static int read_picture(const char *path, int channels, picture *out_picture)
     *out_picture = (picture){.channels = channels};
     FILE *stream = path_is_folder(path) ? NULL : fopen(path, "rb");
     if (!stream) {
-        return fail_file("picture '%s' cannot be read: %s", path, path_is_folder(path) ? "it is a folder" : strerror(errno));
+        return fail_file("picture '%s' cannot be read: %s", path,
+                         path_is_folder(path) ? "it is a folder" : strerror(errno));
     }
     bool is_picture = has_picture_magic(stream);
     if (is_picture) out_picture->pixels = read_pixels(stream, channels, out_picture);
     (void)fclose(stream);
     if (out_picture->pixels) return CODE_DONE;
-    if (!is_picture) return fail_file("'%s' is no picture that can be read: it is neither PNG, JPEG nor BMP", path);
-    return fail_file("picture '%s' is damaged or of a kind that is not read (%s)", path, stbi_failure_reason());
+    if (!is_picture)
+        return fail_file("'%s' is no picture that can be read: it is neither PNG, JPEG nor BMP",
+                         path);
+    return fail_file("picture '%s' is damaged or of a kind that is not read (%s)", path,
+                     stbi_failure_reason());
 }
 
 /* ---- size ------------------------------------------------------------------------------------- */
@@ -85,13 +92,16 @@ static int read_picture(const char *path, int channels, picture *out_picture)
 static int stretch(const picture *from, int width, int height, picture *out_to)
 {
     *out_to = (picture){width, height, from->channels, NULL};
-    out_to->pixels = must_alloc((size_t)width * (size_t)height, (size_t)from->channels * sizeof(float));
-    int done = stbir_resize_float_generic(from->pixels, from->width, from->height, 0, out_to->pixels, width, height, 0,
-                                          from->channels, STBIR_ALPHA_CHANNEL_NONE, 0, STBIR_EDGE_CLAMP,
+    out_to->pixels =
+        must_alloc((size_t)width * (size_t)height, (size_t)from->channels * sizeof(float));
+    int done = stbir_resize_float_generic(from->pixels, from->width, from->height, 0,
+                                          out_to->pixels, width, height, 0, from->channels,
+                                          STBIR_ALPHA_CHANNEL_NONE, 0, STBIR_EDGE_CLAMP,
                                           STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, NULL);
     if (done) return CODE_DONE;
     free(out_to->pixels);
-    return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "a picture cannot be resized to %dx%d", width, height);
+    return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "a picture cannot be resized to %dx%d",
+                width, height);
 }
 
 /* The middle of a larger picture, or the picture in the middle of a larger black one. */
@@ -106,7 +116,8 @@ static picture recenter(const picture *from, int width, int height)
             int sx = x - left, sy = y - top;
             if (sx < 0 || sy < 0 || sx >= from->width || sy >= from->height) continue;
             memcpy(to.pixels + ((size_t)y * (size_t)width + (size_t)x) * pixel,
-                   from->pixels + ((size_t)sy * (size_t)from->width + (size_t)sx) * pixel, pixel * sizeof(float));
+                   from->pixels + ((size_t)sy * (size_t)from->width + (size_t)sx) * pixel,
+                   pixel * sizeof(float));
         }
     }
     return to;
@@ -118,17 +129,18 @@ static int resize(const recipe *r, const char *path, picture *p, int width, int 
 {
     if (p->width == width && p->height == height) return CODE_DONE;
     if (!r->resize) {
-        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "picture '%s' is %dx%d, the input takes %dx%d", path, p->width, p->height,
-                   width, height);
+        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "picture '%s' is %dx%d, the input takes %dx%d",
+                   path, p->width, p->height, width, height);
         fail_hint("--resize stretch, crop or pad");
         return CODE_USAGE;
     }
     double by_width = (double)width / p->width, by_height = (double)height / p->height;
-    double factor = strcmp(r->resize, "crop") == 0 ? fmax(by_width, by_height) : fmin(by_width, by_height);
+    double factor =
+        strcmp(r->resize, "crop") == 0 ? fmax(by_width, by_height) : fmin(by_width, by_height);
     bool keeps = strcmp(r->resize, "stretch") != 0;
     picture stretched;
-    int code = stretch(p, keeps ? at_least_one(factor * p->width) : width, keeps ? at_least_one(factor * p->height) : height,
-                       &stretched);
+    int code = stretch(p, keeps ? at_least_one(factor * p->width) : width,
+                       keeps ? at_least_one(factor * p->height) : height, &stretched);
     if (code != CODE_DONE) return code;
     free(p->pixels);
     *p = stretched;
@@ -149,7 +161,8 @@ static int read_layout(const options *o, const input_item *item, recipe *r)
     const int64_t *dims = item->dims;
     size_t rank = item->rank;
     if (rank < 2 || rank > 4) {
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has %zu axes: a picture needs 2, 3 or 4",
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "input '%s' has %zu axes: a picture needs 2, 3 or 4",
                     printable(item->port->name), rank);
     }
     if (o->layout && strcmp(o->layout, "nchw") != 0 && strcmp(o->layout, "nhwc") != 0) {
@@ -157,8 +170,11 @@ static int read_layout(const options *o, const input_item *item, recipe *r)
     }
     int first = rank == 4 ? 1 : 0, last = (int)rank - 1; /* where channels may be */
     r->batch_axis = rank == 4 ? 0 : -1;
-    r->is_nchw = o->layout ? o->layout[1] == 'c' : may_be_channels(dims[first]) || !may_be_channels(dims[last]);
-    bool has_channels = rank == 4 || (rank == 3 && (o->layout || may_be_channels(dims[first]) || may_be_channels(dims[last])));
+    r->is_nchw = o->layout ? o->layout[1] == 'c'
+                           : may_be_channels(dims[first]) || !may_be_channels(dims[last]);
+    bool has_channels =
+        rank == 4 ||
+        (rank == 3 && (o->layout || may_be_channels(dims[first]) || may_be_channels(dims[last])));
     r->channel_axis = !has_channels ? -1 : r->is_nchw ? first : last;
     if (rank == 3 && !has_channels) r->batch_axis = 0;
     r->height_axis = r->is_nchw || !has_channels ? last - 1 : last - 2;
@@ -176,7 +192,8 @@ static int read_channels(const options *o, const input_item *item, recipe *r)
     r->channels = is_gray ? 1 : wanted == 4 ? 4 : 3;
     r->swaps = is_bgr;
     if (wanted < 0 || wanted == r->channels) return CODE_DONE;
-    return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes %" PRId64 " channels, a picture as %s has %d",
+    return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                "input '%s' takes %" PRId64 " channels, a picture as %s has %d",
                 printable(item->port->name), wanted, name, r->channels);
 }
 
@@ -186,10 +203,12 @@ static int read_list(const char *what, const char *text, int channels, double ou
     if (!text) return CODE_DONE;
     char *copy = must_copy(text), *rest = copy, *part;
     int n = 0, code = CODE_DONE;
-    while (code == CODE_DONE && (part = strsep(&rest, ",")) != NULL && n < 4) code = option_real(what, part, &out[n++]);
+    while (code == CODE_DONE && (part = strsep(&rest, ",")) != NULL && n < 4)
+        code = option_real(what, part, &out[n++]);
     if (code == CODE_DONE && (part || (n != 1 && n != channels))) {
-        code = channels == 1 ? fail_usage("%s takes one number, not '%s'", what, text)
-                             : fail_usage("%s takes one number or %d, not '%s'", what, channels, text);
+        code = channels == 1
+                   ? fail_usage("%s takes one number, not '%s'", what, text)
+                   : fail_usage("%s takes one number or %d, not '%s'", what, channels, text);
     }
     for (int i = 1; n == 1 && i < 4; i++) out[i] = out[0];
     free(copy);
@@ -201,12 +220,13 @@ static int read_recipe(const options *o, const input_item *item, recipe *r)
     *r = (recipe){.scale = o->scale, .std = {1, 1, 1, 1}, .resize = o->resize};
     clg_dtype dtype = item->port->dtype;
     if (!dtype_is_floating(dtype) && !dtype_is_integral(dtype)) {
-        return fail_usage("input '%s' takes %s: a picture does not go there", printable(item->port->name),
-                          clg_dtype_name(dtype));
+        return fail_usage("input '%s' takes %s: a picture does not go there",
+                          printable(item->port->name), clg_dtype_name(dtype));
     }
     r->rounds = dtype_is_integral(dtype);
     if (r->rounds) r->scale *= 255;
-    if (o->resize && strcmp(o->resize, "stretch") != 0 && strcmp(o->resize, "crop") != 0 && strcmp(o->resize, "pad") != 0) {
+    if (o->resize && strcmp(o->resize, "stretch") != 0 && strcmp(o->resize, "crop") != 0 &&
+        strcmp(o->resize, "pad") != 0) {
         return fail_usage("--resize takes stretch, crop or pad, not '%s'", o->resize);
     }
     int code = read_layout(o, item, r);
@@ -225,10 +245,13 @@ static void store(const recipe *r, const picture *p, float *to)
 {
     size_t area = (size_t)p->width * (size_t)p->height, channels = (size_t)p->channels;
     for (size_t c = 0; c < channels; c++) {
-        size_t from = r->swaps && c < 3 ? 2 - c : c; /* mean and std are in the order of the tensor's channels */
+        size_t from = r->swaps && c < 3
+                          ? 2 - c
+                          : c; /* mean and std are in the order of the tensor's channels */
         for (size_t i = 0; i < area; i++) {
             double x = ((double)p->pixels[i * channels + from] * r->scale - r->mean[c]) / r->std[c];
-            to[r->is_nchw ? c * area + i : i * channels + c] = (float)(r->rounds ? nearbyint(x) : x);
+            to[r->is_nchw ? c * area + i : i * channels + c] =
+                (float)(r->rounds ? nearbyint(x) : x);
         }
     }
 }
@@ -244,12 +267,14 @@ static int decide_dims(const recipe *r, input_item *item, const picture *first)
     if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = first->width;
     int64_t rows = r->batch_axis >= 0 ? dims[r->batch_axis] : 1;
     if (rows != (int64_t)n) {
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes %" PRId64 " pictures, %zu are given",
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "input '%s' takes %" PRId64 " pictures, %zu are given",
                     printable(item->port->name), rows, n);
     }
-    if (dims[r->height_axis] > INT32_MAX || dims[r->height_axis + 1] > INT32_MAX || dims[r->height_axis] < 1 ||
-        dims[r->height_axis + 1] < 1) {
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has shape %s: no picture has that size",
+    if (dims[r->height_axis] > INT32_MAX || dims[r->height_axis + 1] > INT32_MAX ||
+        dims[r->height_axis] < 1 || dims[r->height_axis + 1] < 1) {
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "input '%s' has shape %s: no picture has that size",
                     printable(item->port->name), dims_text(item->rank, dims));
     }
     return CODE_DONE;
@@ -297,10 +322,12 @@ int image_load(const options *o, input_item *item)
     if (code != CODE_DONE) return code;
     const char *order = r.swaps ? "bgr" : r.channels == 4 ? "rgba" : "rgb";
     if (r.channels == 1) {
-        output_note("input '%s' %s: gray pictures", printable(item->port->name), dims_text(item->rank, item->dims));
+        output_note("input '%s' %s: gray pictures", printable(item->port->name),
+                    dims_text(item->rank, item->dims));
     } else {
-        output_note("input '%s' %s: %s pictures, %s%s", printable(item->port->name), dims_text(item->rank, item->dims),
-                    order, r.is_nchw ? "channels first" : "channels last",
+        output_note("input '%s' %s: %s pictures, %s%s", printable(item->port->name),
+                    dims_text(item->rank, item->dims), order,
+                    r.is_nchw ? "channels first" : "channels last",
                     o->layout ? "" : " (guessed from the shape; --layout nchw or nhwc sets it)");
     }
     return CODE_DONE;

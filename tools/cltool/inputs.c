@@ -21,7 +21,8 @@ char *inputs_names(const clg_model *model)
     size_t n = clg_model_n_inputs(model);
     char *text = must_copy("");
     for (size_t i = 0; i < n && i < 20; i++) {
-        char *longer = must_printf("%s%s'%s'", text, i == 0 ? "" : ", ", printable(clg_model_input(model, i)->name));
+        char *longer = must_printf("%s%s'%s'", text, i == 0 ? "" : ", ",
+                                   printable(clg_model_input(model, i)->name));
         free(text);
         text = longer;
     }
@@ -35,8 +36,8 @@ static int unknown_input(const input_set *set, const char *option, const char *n
 {
     char *names = inputs_names(set->model);
     int code = set->n == 0 ? fail_usage("%s: the model has no inputs", option)
-                           : fail_usage("%s: the model has no input '%s'; its inputs are %s", option,
-                                        printable(name), names);
+                           : fail_usage("%s: the model has no input '%s'; its inputs are %s",
+                                        option, printable(name), names);
     free(names);
     return code;
 }
@@ -60,8 +61,9 @@ static int find_item(input_set *set, const char *option, const char *text, input
     if (code != CODE_DONE) return code;
     if (set->n != 1) {
         char *names = inputs_names(set->model);
-        code = set->n == 0 ? fail_usage("%s: the model has no inputs", option)
-                           : fail_usage("%s %s: which input? The model has %s", option, text, names);
+        code = set->n == 0
+                   ? fail_usage("%s: the model has no inputs", option)
+                   : fail_usage("%s %s: which input? The model has %s", option, text, names);
         if (set->n > 0) fail_hint("%s NAME=%s", option, text);
         free(names);
         return code;
@@ -116,10 +118,12 @@ static int read_dims(const options *o, input_set *set)
         int code = option_size("--dim", text, 0, &size);
         input_symbol *symbol = find_symbol(set, name);
         if (code == CODE_DONE && !symbol) {
-            code = fail_usage("--dim: no input of the model has a free dimension '%s'", printable(name));
+            code = fail_usage("--dim: no input of the model has a free dimension '%s'",
+                              printable(name));
             char *known = must_copy("");
             for (size_t k = 0; k < set->n_symbols && k < 20; k++) {
-                char *longer = must_printf("%s%s%s", known, k == 0 ? "" : ", ", printable(set->symbols[k].name));
+                char *longer = must_printf("%s%s%s", known, k == 0 ? "" : ", ",
+                                           printable(set->symbols[k].name));
                 free(known);
                 known = longer;
             }
@@ -142,9 +146,10 @@ static int bind_symbols(input_set *set, const input_item *item)
         input_symbol *symbol = is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
         if (!symbol || item->dims[d] < 0) continue;
         if (symbol->is_given && symbol->size != item->dims[d]) {
-            return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has shape %s, but --dim says %s=%" PRId64,
-                        printable(port->name), dims_text(item->rank, item->dims), printable(symbol->name),
-                        symbol->size);
+            return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                        "input '%s' has shape %s, but --dim says %s=%" PRId64,
+                        printable(port->name), dims_text(item->rank, item->dims),
+                        printable(symbol->name), symbol->size);
         }
         if (symbol->size < 0) symbol->size = item->dims[d];
     }
@@ -160,7 +165,8 @@ static int read_shapes(const options *o, input_set *set)
         const char *text;
         int code = find_item(set, "--shape", o->shapes.items[i], &item, &text);
         if (code == CODE_DONE) code = option_dims("--shape", text, &item->rank, item->dims);
-        if (code == CODE_DONE && item->has_dims) code = fail_usage("--shape: '%s' is given twice", printable(item->port->name));
+        if (code == CODE_DONE && item->has_dims)
+            code = fail_usage("--shape: '%s' is given twice", printable(item->port->name));
         if (code == CODE_DONE) code = bind_symbols(set, item);
         if (code != CODE_DONE) return code;
         item->has_dims = true;
@@ -169,7 +175,8 @@ static int read_shapes(const options *o, input_set *set)
 }
 
 /* Takes the value over. */
-static int give_value(const options *o, input_set *set, input_item *item, const char *from, clg_value *value)
+static int give_value(const options *o, input_set *set, input_item *item, const char *from,
+                      clg_value *value)
 {
     size_t rank = clg_value_rank(value);
     const int64_t *dims = clg_value_dims(value);
@@ -177,9 +184,11 @@ static int give_value(const options *o, input_set *set, input_item *item, const 
     if (code == CODE_DONE && item->has_dims &&
         (rank != item->rank || memcmp(dims, item->dims, rank * sizeof *dims) != 0)) {
         code = fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s': '%s' has shape %s, --shape says %s",
-                    printable(item->port->name), from, dims_text(rank, dims), dims_text(item->rank, item->dims));
+                    printable(item->port->name), from, dims_text(rank, dims),
+                    dims_text(item->rank, item->dims));
     }
-    if (code == CODE_DONE) code = value_fit_dtype(item->port, from, o->cast, path_ends_in(from, ".csv"), &value);
+    if (code == CODE_DONE)
+        code = value_fit_dtype(item->port, from, o->cast, path_ends_in(from, ".csv"), &value);
     if (code != CODE_DONE) {
         clg_value_free(value);
         return code;
@@ -213,11 +222,13 @@ static int read_npz(const options *o, input_set *set, input_item *item, const ch
     for (size_t i = 0; i < n && code == CODE_DONE; i++) {
         input_item *to = item ? item : item_named(set, names[i]);
         if (item && n > 1 && strcmp(names[i], item->port->name) != 0) continue;
-        code = to ? give_value(o, set, to, path, clg_value_retain(values[i])) : unknown_input(set, path, names[i]);
+        code = to ? give_value(o, set, to, path, clg_value_retain(values[i]))
+                  : unknown_input(set, path, names[i]);
         n_taken++;
     }
     if (code == CODE_DONE && item && n_taken == 0) {
-        code = fail_usage("'%s' holds %zu arrays, none of them is called '%s'", path, n, printable(item->port->name));
+        code = fail_usage("'%s' holds %zu arrays, none of them is called '%s'", path, n,
+                          printable(item->port->name));
     }
     clg_npz_free(names, values, n);
     return code;
@@ -233,7 +244,8 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
     size_t step = item ? table.n_columns : 1;
     for (size_t i = 0; i < table.n_columns && code == CODE_DONE; i += step) {
         input_item *to = item ? item : item_named(set, table.names[i]);
-        code = to ? csv_value(&table, i, step, to->port, path, &value) : unknown_input(set, path, table.names[i]);
+        code = to ? csv_value(&table, i, step, to->port, path, &value)
+                  : unknown_input(set, path, table.names[i]);
         if (code == CODE_DONE) code = give_value(o, set, to, path, value);
     }
     csv_free(&table);
@@ -260,7 +272,8 @@ static int read_given(const options *o, input_set *set)
     input_item *item;
     const char *rest;
     int code = CODE_DONE;
-    for (size_t i = 0; i < o->inputs.n && code == CODE_DONE; i++) code = read_file(o, set, o->inputs.items[i]);
+    for (size_t i = 0; i < o->inputs.n && code == CODE_DONE; i++)
+        code = read_file(o, set, o->inputs.items[i]);
     for (size_t i = 0; i < o->images.n && code == CODE_DONE; i++) {
         code = find_item(set, "--image", o->images.items[i], &item, &rest);
         if (code == CODE_DONE && item->n_pictures == 0) code = check_first(item);
@@ -301,13 +314,15 @@ static int declared_dims(const input_set *set, input_item *item)
     const clg_port *port = item->port;
     if (item->has_dims) return CODE_DONE;
     if (port->rank < 0) {
-        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has no declared shape", printable(port->name));
+        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has no declared shape",
+                   printable(port->name));
         fail_hint("--shape %s=AxBxC says it", printable(port->name));
         return CODE_USAGE;
     }
     item->rank = (size_t)port->rank;
     for (int d = 0; d < port->rank; d++) {
-        const input_symbol *symbol = is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
+        const input_symbol *symbol =
+            is_symbol(port, d) ? find_symbol(set, port->dim_names[d]) : NULL;
         item->dims[d] = symbol ? symbol->size : port->dims[d] < 0 ? -1 : port->dims[d];
     }
     return CODE_DONE;
@@ -330,8 +345,8 @@ static void settle_symbols(const options *o, input_need need, input_set *set)
         if (set->symbols[i].size >= 0) continue;
         set->symbols[i].size = 1;
         if (need == INPUTS_LOOK || (o->batch && is_batch(set, set->symbols[i].name))) continue;
-        output_note("dimension '%s' is 1 (--dim %s=N for another size)", printable(set->symbols[i].name),
-                    printable(set->symbols[i].name));
+        output_note("dimension '%s' is 1 (--dim %s=N for another size)",
+                    printable(set->symbols[i].name), printable(set->symbols[i].name));
     }
 }
 

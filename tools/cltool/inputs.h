@@ -18,8 +18,8 @@ typedef enum input_need {
 
 typedef struct input_item {
     const clg_port *port;
-    const char *from;  /* the file or fill, for messages; NULL: not given */
-    clg_value *value;  /* on the host; NULL where only the shape is known */
+    const char *from; /* the file or fill, for messages; NULL: not given */
+    clg_value *value; /* on the host; NULL where only the shape is known */
     size_t rank;
     int64_t dims[CLG_MAX_RANK];
     bool has_dims;

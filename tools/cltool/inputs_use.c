@@ -15,9 +15,10 @@ int inputs_give(const input_set *set, clg_session *session)
 {
     for (size_t i = 0; i < set->n; i++) {
         const input_item *item = &set->items[i];
-        clg_status status = item->value
-                                ? clg_session_set_input(session, item->port->name, item->value)
-                                : clg_session_set_input_shape(session, item->port->name, item->rank, item->dims);
+        clg_status status =
+            item->value
+                ? clg_session_set_input(session, item->port->name, item->value)
+                : clg_session_set_input_shape(session, item->port->name, item->rank, item->dims);
         if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
     }
     return CODE_DONE;
@@ -65,7 +66,8 @@ static const char *batch_symbol(const input_set *set)
 static bool has_batch(const input_item *item, const char *symbol)
 {
     const clg_port *port = item->port;
-    return item->rank > 0 && (port->rank < 0 || (port->dims[0] < 0 && strcmp(port->dim_names[0], symbol) == 0));
+    return item->rank > 0 &&
+           (port->rank < 0 || (port->dims[0] < 0 && strcmp(port->dim_names[0], symbol) == 0));
 }
 
 size_t inputs_batch(const input_set *set)
@@ -81,7 +83,8 @@ size_t inputs_batch(const input_set *set)
 /* The items without their own memory: values are shared. */
 static input_set copy_set(const input_set *set)
 {
-    input_set copy = {.model = set->model, .items = must_alloc(set->n, sizeof *copy.items), .n = set->n};
+    input_set copy = {
+        .model = set->model, .items = must_alloc(set->n, sizeof *copy.items), .n = set->n};
     memcpy(copy.items, set->items, set->n * sizeof *copy.items);
     for (size_t i = 0; i < set->n; i++) {
         copy.items[i].pictures = NULL;
@@ -97,8 +100,11 @@ int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
     *out_set = (input_set){0};
     if (!symbol && inputs_batch(set) != n) {
         int64_t fixed = model_batch(set->model);
-        if (fixed <= 0) return fail(CODE_USAGE, CLG_ERROR_SHAPE, "the model has no batch: its inputs share no first axis");
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, n);
+        if (fixed <= 0)
+            return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                        "the model has no batch: its inputs share no first axis");
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, n);
     }
     *out_set = copy_set(set);
     for (size_t i = 0; symbol && i < set->n; i++) {

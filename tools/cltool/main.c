@@ -12,32 +12,39 @@
 
 static const command commands[] = {
     {"devices", "", 0, 0, OPTIONS_DEVICES,
-     "every OpenCL device of this machine, and which one is taken by itself",
-     NULL,
+     "every OpenCL device of this machine, and which one is taken by itself", NULL,
      "cltool devices --measure", cmd_devices},
-    {"inspect", "MODEL", 1, 1, OPTIONS_INSPECT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+    {"inspect", "MODEL", 1, 1,
+     OPTIONS_INSPECT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
      "what a model takes, gives and costs; needs no device",
      "Exits 4 when an operator of the model is not supported; all of them are listed.",
      "cltool inspect model.onnx --dim batch=8 --ops", cmd_inspect},
     {"run", "MODEL [inputs]", 1, 1,
-     OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_TOLERANCE | OPTIONS_FORCE,
+     OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
+         OPTIONS_TOLERANCE | OPTIONS_FORCE,
      "one prediction",
-     "An element of a picture is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for integer inputs).\n"
+     "An element of a picture is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for "
+     "integer inputs).\n"
      "Statistics are of finite elements; NaN and infinities are counted.",
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
-    {"verify", "DIR...", 1, SIZE_MAX, OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,
+    {"verify", "DIR...", 1, SIZE_MAX,
+     OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,
      "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",
      "What is not supported is skipped, with its reason. Exits 1 when a case fails.",
      "cltool verify --list-skipped /usr/share/libonnx-testdata/data", cmd_verify},
     {"bench", "MODEL [inputs]", 1, 1,
-     OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_TOLERANCE,
+     OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
+         OPTIONS_TOLERANCE,
      "latency from host values in to host values out",
-     "Inputs that are not given are filled with random numbers; they vary between runs. Without --runs, as many\n"
-     "runs as two seconds take, at least 10. --rtol and --atol are for --compare; there --atol is 1e-4 of the\n"
+     "Inputs that are not given are filled with random numbers; they vary between runs. Without "
+     "--runs, as many\n"
+     "runs as two seconds take, at least 10. --rtol and --atol are for --compare; there --atol is "
+     "1e-4 of the\n"
      "largest element unless it is given.",
      "cltool bench model.onnx --batch 1,8,64 --each", cmd_bench},
     {"profile", "MODEL [inputs]", 1, 1,
-     OPTIONS_PROFILE | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     OPTIONS_PROFILE | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE |
+         OPTIONS_PLAN | OPTIONS_FORCE,
      "device time per step and operator, beside what the device can do",
      "Inputs that are not given are filled with random numbers. Without --runs, 10 runs.",
      "cltool profile model.onnx --trace trace.json", cmd_profile},
@@ -59,9 +66,11 @@ static void print_overview(void)
 {
     (void)printf("cltool %s: neural-network prediction on any OpenCL device\n\n", clg_version());
     (void)printf("usage: cltool COMMAND [options] [arguments]\n\n");
-    for (size_t i = 0; i < N_COMMANDS; i++) (void)printf("  %-9s %s\n", commands[i].name, commands[i].what);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        (void)printf("  %-9s %s\n", commands[i].name, commands[i].what);
     (void)printf("\n'cltool COMMAND --help' shows a command's options and an example.\n");
-    (void)printf("exit codes: 0 done, 1 a difference or failed work, 2 wrong usage, 3 no device, 4 unreadable file or\n"
+    (void)printf("exit codes: 0 done, 1 a difference or failed work, 2 wrong usage, 3 no device, 4 "
+                 "unreadable file or\n"
                  "unsupported model, 5 the device failed, 130 interrupted\n");
 }
 
@@ -75,7 +84,8 @@ static void print_section(const char *title, unsigned all, unsigned groups)
 static int print_help(const command *c)
 {
     const unsigned shared = OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN;
-    (void)printf("usage: cltool %s%s%s [options]\n\n%s\n", c->name, c->arguments[0] ? " " : "", c->arguments, c->what);
+    (void)printf("usage: cltool %s%s%s [options]\n\n%s\n", c->name, c->arguments[0] ? " " : "",
+                 c->arguments, c->what);
     if (c->more) (void)printf("\n%s\n", c->more);
     print_section("options", c->groups, ~shared);
     print_section("inputs", c->groups, OPTIONS_INPUT | OPTIONS_SHAPE);
@@ -108,7 +118,8 @@ static int check_arguments(const command *c, const options *o)
     if (o->n_arguments < c->min_arguments) {
         (void)fail_usage("'cltool %s' needs %s", c->name, c->arguments);
     } else if (o->n_arguments > c->max_arguments) {
-        (void)fail_usage("'cltool %s' does not know what to do with '%s'", c->name, o->arguments[c->max_arguments]);
+        (void)fail_usage("'cltool %s' does not know what to do with '%s'", c->name,
+                         o->arguments[c->max_arguments]);
     } else {
         return CODE_DONE;
     }
@@ -122,7 +133,9 @@ static int run_command(const command *c, int argc, char **argv)
     int code = options_parse(&o, c->name, c->groups | OPTIONS_ALL, argc, argv);
     output_setup(o.quiet);
     interrupt_setup(o.json);
-    clg_log_level level = o.verbose > 1 ? CLG_LOG_DEBUG : o.verbose > 0 ? CLG_LOG_INFO : CLG_LOG_WARNING;
+    clg_log_level level = o.verbose > 1   ? CLG_LOG_DEBUG
+                          : o.verbose > 0 ? CLG_LOG_INFO
+                                          : CLG_LOG_WARNING;
     clg_set_log(log_message, NULL, o.quiet ? CLG_LOG_ERROR : level);
     if (code == CODE_DONE && o.help) {
         code = print_help(c);

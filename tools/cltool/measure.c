@@ -39,7 +39,8 @@ void variations_free(variations *v)
 clg_status measure_run(clg_session *session, const input_set *inputs, const clg_model *model)
 {
     for (size_t i = 0; i < inputs->n; i++) {
-        clg_status status = clg_session_set_input(session, inputs->items[i].port->name, inputs->items[i].value);
+        clg_status status =
+            clg_session_set_input(session, inputs->items[i].port->name, inputs->items[i].value);
         if (status != CLG_OK) return status;
     }
     clg_status status = clg_session_run(session);
@@ -51,7 +52,8 @@ clg_status measure_run(clg_session *session, const input_set *inputs, const clg_
     return status;
 }
 
-int measure_once(clg_session *session, const input_set *inputs, const clg_model *model, double *out_ms)
+int measure_once(clg_session *session, const input_set *inputs, const clg_model *model,
+                 double *out_ms)
 {
     interrupt_begin(session);
     double start = now_ms();
@@ -105,9 +107,11 @@ static void *work(void *argument)
 
 static int worker_code(const worker *w)
 {
-    if (interrupt_seen() || w->status == CLG_ERROR_CANCELLED) return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
+    if (interrupt_seen() || w->status == CLG_ERROR_CANCELLED)
+        return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
     if (w->status == CLG_OK) return CODE_DONE;
-    int code = fail_status(w->status, STAGE_INPUT, NULL); /* for its code: the sentence is the thread's */
+    int code =
+        fail_status(w->status, STAGE_INPUT, NULL); /* for its code: the sentence is the thread's */
     (void)fail(code, w->status, "%s", w->error);
     fail_hint("%s", w->hint);
     return code;
@@ -120,7 +124,8 @@ static int run_workers(worker *workers, size_t n, double *out_elapsed_ms)
     int code = CODE_DONE;
     double start = now_ms();
     for (; n_started < n; n_started++) {
-        if (pthread_create(&workers[n_started].thread, NULL, work, &workers[n_started]) == 0) continue;
+        if (pthread_create(&workers[n_started].thread, NULL, work, &workers[n_started]) == 0)
+            continue;
         code = fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "%zu threads cannot be started", n);
         break;
     }
@@ -131,8 +136,8 @@ static int run_workers(worker *workers, size_t n, double *out_elapsed_ms)
     return code;
 }
 
-int measure_load(clg_session *session, const variations *inputs, const clg_model *model, const load *how, times *out_times,
-                 double *out_elapsed_ms)
+int measure_load(clg_session *session, const variations *inputs, const clg_model *model,
+                 const load *how, times *out_times, double *out_elapsed_ms)
 {
     worker *workers = must_alloc(how->concurrency, sizeof *workers);
     int code = CODE_DONE;
@@ -144,7 +149,8 @@ int measure_load(clg_session *session, const variations *inputs, const clg_model
     }
     if (code == CODE_DONE) code = run_workers(workers, how->concurrency, out_elapsed_ms);
     for (size_t i = 0; i < how->concurrency; i++) {
-        for (size_t k = 0; k < workers[i].measured.n; k++) times_add(out_times, workers[i].measured.ms[k]);
+        for (size_t k = 0; k < workers[i].measured.n; k++)
+            times_add(out_times, workers[i].measured.ms[k]);
         times_free(&workers[i].measured);
         if (i > 0) clg_session_free(workers[i].session);
     }
@@ -159,7 +165,8 @@ int outputs_fetch(clg_session *session, const clg_model *model, clg_value ***out
     size_t n = clg_model_n_outputs(model);
     clg_value **values = must_alloc(n, sizeof *values);
     for (size_t i = 0; i < n; i++) {
-        clg_status status = clg_session_get_output(session, clg_model_output(model, i)->name, &values[i]);
+        clg_status status =
+            clg_session_get_output(session, clg_model_output(model, i)->name, &values[i]);
         if (status == CLG_OK) continue;
         outputs_free(values, model);
         return fail_status(status, STAGE_WORK, NULL);

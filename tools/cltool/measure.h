@@ -20,16 +20,17 @@ void variations_free(variations *v);
 /* One run: sets the inputs, runs, fetches the outputs. */
 clg_status measure_run(clg_session *session, const input_set *inputs, const clg_model *model);
 /* As measure_run, and records a fault; *out_ms may be NULL. */
-int measure_once(clg_session *session, const input_set *inputs, const clg_model *model, double *out_ms);
+int measure_once(clg_session *session, const input_set *inputs, const clg_model *model,
+                 double *out_ms);
 
 typedef struct load {
-    size_t warmup, runs;  /* runs 0: as many as two seconds take, at least 10 */
-    size_t concurrency;   /* sessions at once */
+    size_t warmup, runs; /* runs 0: as many as two seconds take, at least 10 */
+    size_t concurrency;  /* sessions at once */
 } load;
 
 /* Times of all runs of all sessions, and how long the whole took. */
-int measure_load(clg_session *session, const variations *inputs, const clg_model *model, const load *how, times *out_times,
-                 double *out_elapsed_ms);
+int measure_load(clg_session *session, const variations *inputs, const clg_model *model,
+                 const load *how, times *out_times, double *out_elapsed_ms);
 
 /* Outputs of the last run, one a model's output; freed by outputs_free. */
 int outputs_fetch(clg_session *session, const clg_model *model, clg_value ***out_values);

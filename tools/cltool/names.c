@@ -23,9 +23,9 @@
 
 static bool is_reserved(const char *name)
 {
-    static const char *const words[] = {"con",  "prn",  "aux",  "nul",  "com1", "com2", "com3", "com4",
-                                        "com5", "com6", "com7", "com8", "com9", "lpt1", "lpt2", "lpt3",
-                                        "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9"};
+    static const char *const words[] = {
+        "con",  "prn",  "aux",  "nul",  "com1", "com2", "com3", "com4", "com5", "com6", "com7",
+        "com8", "com9", "lpt1", "lpt2", "lpt3", "lpt4", "lpt5", "lpt6", "lpt7", "lpt8", "lpt9"};
     size_t n = strcspn(name, ".");
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strlen(words[i]) == n && strncasecmp(words[i], name, n) == 0) return true;
@@ -101,7 +101,8 @@ int folder_make(const char *path)
     free(copy);
     if (failed == 0 && !path_is_folder(path)) failed = ENOTDIR;
     if (failed == 0) return CODE_DONE;
-    return fail(CODE_WORK, CLG_ERROR_IO, "the folder '%s' cannot be made: %s", path, strerror(failed));
+    return fail(CODE_WORK, CLG_ERROR_IO, "the folder '%s' cannot be made: %s", path,
+                strerror(failed));
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
@@ -146,7 +147,8 @@ int file_read_text(const char *path, char **out_text)
     *out_text = NULL;
     FILE *stream = path_is_folder(path) ? NULL : fopen(path, "rb");
     if (!stream) {
-        return fail_file("'%s' cannot be read: %s", path, path_is_folder(path) ? "it is a folder" : strerror(errno));
+        return fail_file("'%s' cannot be read: %s", path,
+                         path_is_folder(path) ? "it is a folder" : strerror(errno));
     }
     size_t n = 0, capacity = 1 << 16;
     char *text = must_alloc(capacity, 1);
@@ -165,5 +167,6 @@ int file_read_text(const char *path, char **out_text)
     }
     free(text);
     if (is_bad) return fail_file("'%s' cannot be read", path);
-    return fail_file("'%s' is larger than the %zu bytes that are read of such a file", path, MAX_TEXT_BYTES);
+    return fail_file("'%s' is larger than the %zu bytes that are read of such a file", path,
+                     MAX_TEXT_BYTES);
 }

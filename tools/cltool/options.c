@@ -80,24 +80,30 @@ static const option_row rows[] = {
     {"fill", 0, KIND_LIST, AT(fills), OPTIONS_INPUT, "[NAME=]KIND",
      "random:SEED[:LO:HI], zeros or ones (repeatable)"},
     {"cast", 0, KIND_FLAG, AT(cast), OPTIONS_INPUT, NULL, "allow lossy casts of inputs"},
-    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C", "taken from each channel of a picture"},
+    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C",
+     "taken from each channel of a picture"},
     {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},
-    {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S", "multiplies 0..1 before the mean is taken"},
+    {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S",
+     "multiplies 0..1 before the mean is taken"},
     {"resize", 0, KIND_TEXT, AT(resize), OPTIONS_INPUT, "HOW",
      "stretch, crop or pad a picture of another size"},
     {"channels", 0, KIND_TEXT, AT(channels), OPTIONS_INPUT, "ORDER", "rgb, bgr or gray"},
     {"layout", 0, KIND_TEXT, AT(layout), OPTIONS_INPUT, "ORDER", "nchw or nhwc (else guessed)"},
-    {"shape", 0, KIND_LIST, AT(shapes), OPTIONS_SHAPE, "NAME=AxBxC", "the shape of an input (repeatable)"},
+    {"shape", 0, KIND_LIST, AT(shapes), OPTIONS_SHAPE, "NAME=AxBxC",
+     "the shape of an input (repeatable)"},
     {"dim", 0, KIND_LIST, AT(dims), OPTIONS_SHAPE, "SYMBOL=N",
      "a free dimension; 1 when not given (repeatable)"},
 
     {"device", 'd', KIND_TEXT, AT(device), OPTIONS_DEVICE, "SELECTOR",
      "auto, gpu, cpu, all, a vendor, P:D, id:..., part of a name (default $CLG_DEVICE, then auto)"},
-    {"fallback", 0, KIND_TEXT, AT(fallback), OPTIONS_DEVICE, "SELECTOR", "serves when nothing matches"},
-    {"cpu-threads", 0, KIND_SIZE, AT(cpu_threads), OPTIONS_DEVICE, "N", "compute units of a CPU device to use"},
+    {"fallback", 0, KIND_TEXT, AT(fallback), OPTIONS_DEVICE, "SELECTOR",
+     "serves when nothing matches"},
+    {"cpu-threads", 0, KIND_SIZE, AT(cpu_threads), OPTIONS_DEVICE, "N",
+     "compute units of a CPU device to use"},
     {"precision", 0, KIND_TEXT, AT(precision), OPTIONS_PLAN, "P", "fp32 (the only one so far)"},
     {"keep-fp32", 0, KIND_LIST, AT(keep_fp32), OPTIONS_PLAN, "PATTERN", NULL},
-    {"kernels", 0, KIND_TEXT, AT(kernels), OPTIONS_PLAN, "CLASS", "wide or simt (default: the device's)"},
+    {"kernels", 0, KIND_TEXT, AT(kernels), OPTIONS_PLAN, "CLASS",
+     "wide or simt (default: the device's)"},
     {"no-blas", 0, KIND_FLAG, AT(no_blas), OPTIONS_PLAN, NULL, "never use CLBlast"},
     {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
     {"disable-pass", 0, KIND_LIST, AT(disabled_passes), OPTIONS_PLAN, "NAME",
@@ -163,7 +169,8 @@ int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t 
     return code;
 }
 
-int option_dims(const char *what, const char *text, size_t *out_rank, int64_t out_dims[CLG_MAX_RANK])
+int option_dims(const char *what, const char *text, size_t *out_rank,
+                int64_t out_dims[CLG_MAX_RANK])
 {
     char *copy = must_copy(text), *rest = copy, *part;
     size_t rank = 0;
@@ -194,7 +201,10 @@ static void append(text_list *list, const char *text)
     list->items[list->n++] = text;
 }
 
-static bool takes_value(const option_row *row) { return row->kind != KIND_FLAG && row->kind != KIND_COUNT; }
+static bool takes_value(const option_row *row)
+{
+    return row->kind != KIND_FLAG && row->kind != KIND_COUNT;
+}
 
 static int store(options *o, const option_row *row, const char *text)
 {
@@ -211,7 +221,8 @@ static int store(options *o, const option_row *row, const char *text)
     case KIND_REAL: {
         int code = option_real(what, text, field);
         if (code != CODE_DONE) return code;
-        if (*(double *)field < 0) return fail_usage("%s takes a number of at least 0, not '%s'", what, text);
+        if (*(double *)field < 0)
+            return fail_usage("%s takes a number of at least 0, not '%s'", what, text);
     }
     }
     return CODE_DONE;
@@ -299,8 +310,9 @@ int options_parse(options *o, const char *command, unsigned groups, int argc, ch
 
 void options_deinit(options *o)
 {
-    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs, &o->images, &o->fills,
-                          &o->shapes,    &o->dims,            &o->expect, &o->dump};
+    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,
+                          &o->images,    &o->fills,           &o->shapes,
+                          &o->dims,      &o->expect,          &o->dump};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }

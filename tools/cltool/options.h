@@ -80,7 +80,10 @@ void options_print(unsigned groups);
 
 /* --atol, or what the command has in its place. */
 #define DEFAULT_ATOL 1e-7
-static inline double options_atol(const options *o, double fallback) { return o->atol < 0 ? fallback : o->atol; }
+static inline double options_atol(const options *o, double fallback)
+{
+    return o->atol < 0 ? fallback : o->atol;
+}
 
 /* "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
 bool option_pair(const char *text, char **out_name, const char **out_value);
@@ -90,6 +93,7 @@ int option_real(const char *what, const char *text, double *out_real);
 /* "1,8,64" */
 int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);
 /* "1x3x224x224"; "scalar" for rank 0. */
-int option_dims(const char *what, const char *text, size_t *out_rank, int64_t out_dims[CLG_MAX_RANK]);
+int option_dims(const char *what, const char *text, size_t *out_rank,
+                int64_t out_dims[CLG_MAX_RANK]);
 
 #endif

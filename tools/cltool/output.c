@@ -94,7 +94,12 @@ bool output_progress_callback(void *user, const char *what, size_t done, size_t 
 static size_t utf8_bytes(const char *s)
 {
     const unsigned char *u = (const unsigned char *)s;
-    size_t n = u[0] < 0x80 ? 1 : u[0] < 0xC2 ? 0 : u[0] < 0xE0 ? 2 : u[0] < 0xF0 ? 3 : u[0] < 0xF5 ? 4 : 0;
+    size_t n = u[0] < 0x80   ? 1
+               : u[0] < 0xC2 ? 0
+               : u[0] < 0xE0 ? 2
+               : u[0] < 0xF0 ? 3
+               : u[0] < 0xF5 ? 4
+                             : 0;
     for (size_t i = 1; i < n; i++) {
         if ((u[i] & 0xC0) != 0x80) return 0;
     }
@@ -121,7 +126,10 @@ json_t *output_json_text(const char *text)
     return string;
 }
 
-json_t *output_json_real(double number) { return isfinite(number) ? json_real(number) : json_null(); }
+json_t *output_json_real(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
 
 json_t *output_json_dims(size_t rank, const int64_t *dims)
 {
@@ -132,7 +140,8 @@ json_t *output_json_dims(size_t rank, const int64_t *dims)
 
 int output_json(json_t *document)
 {
-    if (!document) return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for JSON");
+    if (!document)
+        return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory for JSON");
     output_progress_clear();
     (void)json_dumpf(document, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     (void)fputc('\n', stdout);
@@ -190,7 +199,10 @@ static const char *scaled_text(double number, const char *unit)
         number /= 1000;
         i++;
     }
-    int digits = i == 0 && number == floor(number) ? 0 : fabs(number) < 10 ? 2 : fabs(number) < 100 ? 1 : 0;
+    int digits = i == 0 && number == floor(number) ? 0
+                 : fabs(number) < 10               ? 2
+                 : fabs(number) < 100              ? 1
+                                                   : 0;
     (void)snprintf(buffer, PRINTABLE_BYTES, "%.*f %s%s", digits, number, prefixes[i], unit);
     return buffer;
 }
@@ -212,8 +224,8 @@ const char *dims_text(size_t rank, const int64_t *dims)
     size_t used = 1;
     buffer[0] = '[';
     for (size_t i = 0; i < rank && used < PRINTABLE_BYTES - 24; i++) {
-        used += (size_t)snprintf(buffer + used, PRINTABLE_BYTES - used, "%s%" PRId64, i > 0 ? "," : "",
-                                 dims[i]);
+        used += (size_t)snprintf(buffer + used, PRINTABLE_BYTES - used, "%s%" PRId64,
+                                 i > 0 ? "," : "", dims[i]);
     }
     memcpy(buffer + used, "]", 2);
     return buffer;

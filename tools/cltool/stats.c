@@ -11,15 +11,16 @@
 
 bool dtype_is_floating(clg_dtype dtype)
 {
-    return dtype == CLG_FLOAT32 || dtype == CLG_FLOAT16 || dtype == CLG_FLOAT64 || dtype == CLG_BFLOAT16 ||
-           (dtype >= CLG_FLOAT8E4M3FN && dtype <= CLG_FLOAT8E5M2FNUZ) || dtype == CLG_FLOAT4E2M1 ||
-           dtype == CLG_FLOAT8E8M0;
+    return dtype == CLG_FLOAT32 || dtype == CLG_FLOAT16 || dtype == CLG_FLOAT64 ||
+           dtype == CLG_BFLOAT16 || (dtype >= CLG_FLOAT8E4M3FN && dtype <= CLG_FLOAT8E5M2FNUZ) ||
+           dtype == CLG_FLOAT4E2M1 || dtype == CLG_FLOAT8E8M0;
 }
 
 bool dtype_is_integral(clg_dtype dtype)
 {
-    return (dtype >= CLG_UINT8 && dtype <= CLG_INT64) || dtype == CLG_UINT32 || dtype == CLG_UINT64 ||
-           dtype == CLG_UINT4 || dtype == CLG_INT4 || dtype == CLG_UINT2 || dtype == CLG_INT2;
+    return (dtype >= CLG_UINT8 && dtype <= CLG_INT64) || dtype == CLG_UINT32 ||
+           dtype == CLG_UINT64 || dtype == CLG_UINT4 || dtype == CLG_INT4 || dtype == CLG_UINT2 ||
+           dtype == CLG_INT2;
 }
 
 bool dtype_is_numeric(clg_dtype dtype)

@@ -14,7 +14,8 @@ typedef struct trace {
 void trace_begin(trace *t, bool on);
 /* Times in microseconds of one clock. */
 void trace_host(trace *t, const char *name, double start_us, double duration_us);
-void trace_device(trace *t, const char *name, const char *node, const char *op_type, double start_us, double duration_us);
+void trace_device(trace *t, const char *name, const char *node, const char *op_type,
+                  double start_us, double duration_us);
 int trace_write(const trace *t, const char *path);
 void trace_free(trace *t);
 

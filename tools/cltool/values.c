@@ -30,12 +30,13 @@ static bool is_natural_cast(clg_dtype from, clg_dtype to)
 
 static int refuse_cast(const clg_port *port, const char *from, clg_dtype got, const char *why)
 {
-    (void)fail(CODE_USAGE, CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' takes %s, '%s' holds %s%s", printable(port->name),
-               clg_dtype_name(port->dtype), from, clg_dtype_name(got), why);
+    (void)fail(CODE_USAGE, CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' takes %s, '%s' holds %s%s",
+               printable(port->name), clg_dtype_name(port->dtype), from, clg_dtype_name(got), why);
     return CODE_USAGE;
 }
 
-int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, bool quiet, clg_value **value)
+int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, bool quiet,
+                    clg_value **value)
 {
     clg_dtype got = clg_value_dtype(*value), want = port->dtype;
     if (got == want || want == CLG_DTYPE_NONE) return CODE_DONE;
@@ -45,18 +46,20 @@ int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, boo
     clg_value *cast = NULL;
     if (is_natural || allow_cast) {
         clg_status status = clg_value_cast(*value, want, &cast, &is_exact);
-        if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));
+        if (status != CLG_OK)
+            return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));
     }
     if (!allow_cast && !(is_natural && (is_exact || is_usual))) {
         clg_value_free(cast);
         int code = refuse_cast(port, from, got,
-                               is_natural ? ", and the cast would change values" : ", and a cast may mean several things");
+                               is_natural ? ", and the cast would change values"
+                                          : ", and a cast may mean several things");
         fail_hint("--cast casts all the same, as ONNX's Cast does");
         return code;
     }
     if (!quiet) {
-        output_note("input '%s': %s cast to %s%s", printable(port->name), clg_dtype_name(got), clg_dtype_name(want),
-                    is_exact || is_usual ? "" : ", values changed");
+        output_note("input '%s': %s cast to %s%s", printable(port->name), clg_dtype_name(got),
+                    clg_dtype_name(want), is_exact || is_usual ? "" : ", values changed");
     }
     clg_value_free(*value);
     *value = cast;
@@ -134,8 +137,8 @@ static void fill_integers(const fill *f, uint64_t state, int64_t *data, int64_t 
     }
 }
 
-int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank, const int64_t *dims,
-               clg_value **out_value)
+int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
+               const int64_t *dims, clg_value **out_value)
 {
     fill f;
     clg_value *made, *cast;
@@ -144,7 +147,8 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
     if (code != CODE_DONE) return code;
     if (port->kind != CLG_VALUE_TENSOR || !dtype_is_numeric(port->dtype)) {
         return fail_usage("input '%s' cannot be filled: it takes %s", printable(port->name),
-                          port->kind == CLG_VALUE_TENSOR ? clg_dtype_name(port->dtype) : "no tensor");
+                          port->kind == CLG_VALUE_TENSOR ? clg_dtype_name(port->dtype)
+                                                         : "no tensor");
     }
     bool is_float = dtype_is_floating(port->dtype);
     if (!is_float && (fabs(f.low) > 0x1p53 || fabs(f.high) > 0x1p53)) {
@@ -152,7 +156,8 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
     }
     uint64_t state = f.seed * UINT64_C(0x100000001b3) + salt;
     clg_status status = clg_value_create(is_float ? CLG_FLOAT32 : CLG_INT64, rank, dims, &made);
-    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));
+    if (status != CLG_OK)
+        return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));
     if (is_float) {
         fill_floats(&f, state, clg_value_data(made), clg_value_n_elements(made));
     } else {
@@ -160,14 +165,16 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
     }
     status = clg_value_cast(made, port->dtype, &cast, NULL);
     clg_value_free(made);
-    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));
+    if (status != CLG_OK)
+        return fail_status(status, STAGE_INPUT, "input '%s'", printable(port->name));
     *out_value = cast;
     return CODE_DONE;
 }
 
 /* ---- other arrangements of the same elements -------------------------------------------------- */
 
-static int make_like(const clg_value *value, size_t rank, const int64_t *dims, clg_value **out_value)
+static int make_like(const clg_value *value, size_t rank, const int64_t *dims,
+                     clg_value **out_value)
 {
     clg_status status = clg_value_create(clg_value_dtype(value), rank, dims, out_value);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
@@ -193,7 +200,8 @@ int value_repeat_rows(const clg_value *value, size_t n, clg_value **out_value)
     memcpy(dims, clg_value_dims(value), rank * sizeof *dims);
     size_t n_rows = (size_t)dims[0];
     dims[0] = (int64_t)n;
-    if (n_rows == 0) return fail_usage("an input without rows cannot be brought to a batch of %zu", n);
+    if (n_rows == 0)
+        return fail_usage("an input without rows cannot be brought to a batch of %zu", n);
     int code = make_like(value, rank, dims, out_value);
     if (code != CODE_DONE || size == 0) return code;
     size_t row = size / n_rows;

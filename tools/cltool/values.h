@@ -11,10 +11,11 @@
 int value_load(const char *path, clg_value **out_value);
 /* Makes *value what the input takes: float64 for float32 is cast with a note, other casts that keep every element within
  * floats or within integers too, the rest only with allow_cast. quiet: no note. */
-int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, bool quiet, clg_value **value);
+int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, bool quiet,
+                    clg_value **value);
 /* "random:SEED[:LO:HI]", "zeros", "ones". salt: different for each input, so that they differ. */
-int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank, const int64_t *dims,
-               clg_value **out_value);
+int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
+               const int64_t *dims, clg_value **out_value);
 /* Checks the words of a fill without making anything. */
 int value_check_fill(const char *kind);
 
@@ -27,8 +28,8 @@ typedef struct csv_table {
 int csv_load(const char *path, csv_table *out_table);
 void csv_free(csv_table *table);
 /* Columns first..first+n as the input takes them: float64, [rows], [rows,n] or [rows, its other dimensions]. */
-int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port, const char *path,
-              clg_value **out_value);
+int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,
+              const char *path, clg_value **out_value);
 
 /* The tensor with its elements moved by `step` places in row-major order, the last ones to the front. */
 int value_rotate(const clg_value *value, size_t step, clg_value **out_value);

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// TopK (ONNX 11) along the middle axis of x: [outer, n, inner]: y and index: [outer, k, inner], best first, of equals the
+// lower index first. A NaN is larger than every number.
+//
+// Parameters
+//   P_LARGEST  1: the largest are best, 0: the smallest
+//   P_FORM     0 rows: one work-item a row keeps a heap of k in y and index. NDRange: outer * inner
+//              1 groups: a work-group of P_LOCAL items a row finds the k-th best key digit by digit, gathers what is no
+//                worse into `scratch` and ranks it. NDRange: (outer * inner) x P_LOCAL
+//   P_LOCAL    work-items of a group (form 1), a power of two, at most 256; else 1
+//   P_T, P_VEC see common/number.clh; P_VEC is 1
+// Arguments: buffers in elements; outer, n, inner, k (1..n). scratch: int [outer * inner, k], unused in form 0
+// Local memory: form 1: about 5 KiB.
+//
+// @variant P_LARGEST=1 P_FORM=0 P_LOCAL=1 P_T=1 P_VEC=1
+// @variant P_LARGEST=0 P_FORM=0 P_LOCAL=1 P_T=7 P_VEC=1
+// @variant P_LARGEST=0 P_FORM=0 P_LOCAL=1 P_T=10 P_VEC=1
+// @variant P_LARGEST=1 P_FORM=1 P_LOCAL=256 P_T=1 P_VEC=1
+// @variant P_LARGEST=0 P_FORM=1 P_LOCAL=4 P_T=11 P_VEC=1
+// @variant P_LARGEST=1 P_FORM=1 P_LOCAL=64 P_T=2 P_VEC=1
+// @variant P_LARGEST=1 P_FORM=1 P_LOCAL=64 P_T=13 P_VEC=1
+#include "common/number.clh"
+
+#if P_T == 7 || P_T == 11 || P_T == 13
+typedef ulong key;
+#define KEY_BITS 64
+#else
+typedef uint key;
+#define KEY_BITS 32
+#endif
+
+// A number whose order is that of the elements: larger is better.
+static inline key key_of(__global const elem *p)
+{
+    const num x = LOAD1(p);
+    key u;
+#if P_T == 1 || P_T == 10
+    u = x != x ? 0xffffffffu : as_uint(x == 0 ? 0.0f : x);
+    if (x == x)
+        u = u & 0x80000000u ? ~u : u | 0x80000000u;
+#elif P_T == 11
+    u = x != x ? 0xfffffffffffffffful : as_ulong(x == 0 ? 0.0 : x);
+    if (x == x)
+        u = u & 0x8000000000000000ul ? ~u : u | 0x8000000000000000ul;
+#elif P_T == 7
+    u = (ulong)x ^ 0x8000000000000000ul;
+#elif P_T == 3 || P_T == 5 || P_T == 6
+    u = (uint)(int)x ^ 0x80000000u;
+#else
+    u = x;
+#endif
+    return P_LARGEST ? u : ~u;
+}
+
+#define TOPK_ARGS                                                                                  \
+    __global const elem *x, const long x_off, __global elem *y, const long y_off, __global long *index,          \
+        const long index_off, const int outer, const int n, const int inner, const int k,          \
+        __global int *scratch, const long scratch_off
+
+#if P_FORM == 0
+
+// The worst of the heap stands at 0.
+static inline int is_worse(__global const elem *y, __global const long *index, const long step, const int a, const int b)
+{
+    const key u = key_of(y + a * step), v = key_of(y + b * step);
+    return u < v || (u == v && index[a * step] > index[b * step]);
+}
+
+static inline void swap(__global elem *y, __global long *index, const long step, const int a, const int b)
+{
+    const num value = LOAD1(y + a * step);
+    const long at = index[a * step];
+    STORE1(LOAD1(y + b * step), y + a * step);
+    index[a * step] = index[b * step];
+    STORE1(value, y + b * step);
+    index[b * step] = at;
+}
+
+static inline void sift(__global elem *y, __global long *index, const long step, int at, const int count)
+{
+    for (;;) {
+        int worst = at;
+        for (int child = 2 * at + 1; child <= 2 * at + 2; ++child)
+            if (child < count && is_worse(y, index, step, child, worst))
+                worst = child;
+        if (worst == at)
+            return;
+        swap(y, index, step, at, worst);
+        at = worst;
+    }
+}
+
+__kernel void topk_rows(TOPK_ARGS)
+{
+    for (int row = get_global_id(0); row < outer * inner; row += get_global_size(0)) {
+        const long step = inner, o = row / inner, i = row % inner;
+        __global const elem *from = x + x_off + o * n * step + i;
+        __global elem *to = y + y_off + o * k * step + i;
+        __global long *at = index + index_off + o * k * step + i;
+        for (int j = 0; j < k; ++j) {
+            STORE1(LOAD1(from + j * step), to + j * step);
+            at[j * step] = j;
+        }
+        for (int j = k / 2; j-- > 0;)
+            sift(to, at, step, j, k);
+        key limit = key_of(to);
+        for (int j = k; j < n; ++j) {
+            if (key_of(from + j * step) <= limit)
+                continue;
+            STORE1(LOAD1(from + j * step), to);
+            at[0] = j;
+            sift(to, at, step, 0, k);
+            limit = key_of(to);
+        }
+        for (int count = k - 1; count > 0; --count) {
+            swap(to, at, step, 0, count);
+            sift(to, at, step, 0, count);
+        }
+    }
+}
+
+#else
+
+// The k-th best key of the row; *out_better: how many are better than it.
+static inline key find_limit(__global const elem *x, const long step, const int n, const int k, __local int *counts,
+                             __local int *found, int *out_better)
+{
+    const int me = get_local_id(0);
+    key prefix = 0, known = 0; // digits of the limit, and the bits where they stand
+    int better = 0;
+    for (int shift = KEY_BITS - 8; shift >= 0; shift -= 8) {
+        for (int i = me; i < 256; i += P_LOCAL)
+            counts[i] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = me; i < n; i += P_LOCAL) {
+            const key u = key_of(x + i * step);
+            if ((u & known) == prefix)
+                atomic_inc(&counts[(u >> shift) & 255]);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (me == 0) {
+            int digit = 255, above = better;
+            for (; digit > 0 && above + counts[digit] < k; --digit)
+                above += counts[digit];
+            found[0] = digit;
+            found[1] = above;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        prefix |= (key)found[0] << shift;
+        known |= (key)255 << shift;
+        better = found[1];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    *out_better = better;
+    return prefix;
+}
+
+// Sums of the work-items before this one; *out_total: of all. Each value holds two counts below 2^16.
+static inline int scan(const int value, __local int *sums, int *out_total)
+{
+    const int me = get_local_id(0);
+    sums[me] = value;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = 1; step < P_LOCAL; step *= 2) {
+        const int left = me >= step ? sums[me - step] : 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sums[me] += left;
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const int upto = sums[me];
+    *out_total = sums[P_LOCAL - 1];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return upto - value;
+}
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void topk_groups(TOPK_ARGS)
+{
+    __local int counts[256], found[2], sums[P_LOCAL];
+    const int me = get_local_id(0);
+    // A row is the same for all items of the group, so barriers are met by all.
+    for (int row = get_group_id(0); row < outer * inner; row += get_num_groups(0)) {
+        const long step = inner, o = row / inner, i = row % inner;
+        __global const elem *from = x + x_off + o * n * step + i;
+        __global elem *to = y + y_off + o * k * step + i;
+        __global long *at = index + index_off + o * k * step + i;
+        __global int *list = scratch + scratch_off + (long)row * k;
+        int better, n_better = 0, n_equal = 0, total;
+        const key limit = find_limit(from, step, n, k, counts, found, &better);
+        for (int first = 0; first < n; first += P_LOCAL) {
+            const int j = first + me;
+            const key u = j < n ? key_of(from + j * step) : 0;
+            const int is_better = j < n && u > limit, is_equal = j < n && u == limit;
+            const int before = scan(is_better + (is_equal << 16), sums, &total);
+            if (is_better)
+                list[n_better + (before & 0xffff)] = j;
+            if (is_equal && better + n_equal + (before >> 16) < k)
+                list[better + n_equal + (before >> 16)] = j;
+            n_better += total & 0xffff;
+            n_equal += total >> 16;
+        }
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        for (int c = me; c < k; c += P_LOCAL) {
+            const int j = list[c];
+            const key u = key_of(from + j * step);
+            int rank = 0;
+            for (int other = 0; other < k; ++other) {
+                const key v = key_of(from + list[other] * step);
+                rank += v > u || (v == u && list[other] < j);
+            }
+            STORE1(LOAD1(from + j * step), to + rank * step);
+            at[rank * step] = j;
+        }
+        barrier(CLK_GLOBAL_MEM_FENCE);
+    }
+}
+
+#endif

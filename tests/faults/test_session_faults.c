@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole lives of sessions with each allocation and each OpenCL call failing in turn, CLBlast's calls included: a
+ * negative status with a sentence of its own, nothing left behind, every handle still to be freed, and the next run -
+ * of a new session, and of the one that failed - right again.
+ *
+ * Allocations fail within a life in a context that stays, since faults of making contexts are in test_ocl_faults.c.
+ * OpenCL calls fail so too, and once more in lives that make their context: there every call of the first 40, later
+ * every third one; a call site that is passed by in one life is met in another, as lives do not start alike.
+ */
+/* ctest: label slow timeout 900 */
+#include "support/unit.h"
+
+#include "support/failing_alloc.h"
+#include "support/ocl_platforms.h"
+#include "support/opencl_faults.h"
+#include "support/scratch.h"
+#include "support/session_life.h"
+
+#include "base/memory.h"
+
+#include <clgraph/inspect.h>
+#include <clgraph/opencl.h>
+
+#include <string.h>
+
+static opencl_faults faults;
+static const char stale[] = "the sentence of an earlier error";
+
+typedef struct job {
+    const session_life *life;
+    clg_context *context; /* NULL: of its own */
+    clg_session *session; /* NULL: of its own */
+    bool profiling;
+} job;
+
+static clg_status open_context(bool profiling, clg_context **out_context)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    options.cache_dir = scratch_path("store");
+    options.profiling = profiling;
+    return clg_context_create("pocl", &options, out_context);
+}
+
+static clg_status do_job(void *user)
+{
+    const job *j = user;
+    clg_context *context = j->context;
+    if (j->session) return j->life->use(j->context, j->session);
+    if (!context) CLG_TRY(open_context(j->profiling, &context));
+    clg_status status = session_life_lead(j->life, context);
+    if (!j->context) clg_context_free(context);
+    return status;
+}
+
+static void expect_sentence(const job *j, const char *what, size_t n, clg_status status)
+{
+    if (status >= 0) fail_msg("%s: %s %zu failing gave no error", j->life->name, what, n);
+    if (error_text()[0] == '\0' || strcmp(error_text(), stale) == 0)
+        fail_msg("%s: %s %zu failing left no sentence", j->life->name, what, n);
+}
+
+static bool uses_blas(const session_life *life)
+{
+    return life->kernels == CLG_KERNELS_SIMT && !life->no_blas;
+}
+
+/* ---- allocations ---------------------------------------------------------------------------------------- */
+
+/* Fails every allocation of the job; after each, the same must go well again. */
+static size_t fail_allocations(job *j)
+{
+    size_t n = 0;
+    assert_ok(do_job(j));
+    for (bool failed = true; failed; n++) {
+        size_t live = failing_alloc_n_live();
+        (void)error_set(CLG_ERROR_INTERNAL, "%s", stale);
+        failing_alloc_arm(n);
+        clg_status status = do_job(j);
+        failed = failing_alloc_has_failed();
+        failing_alloc_arm(SIZE_MAX);
+        if (!failed) assert_ok(status);
+        if (failed && status != CLG_OK) expect_sentence(j, "allocation", n, status);
+        if (!j->session && failing_alloc_n_live() != live)
+            fail_msg("%s: allocation %zu failing leaks: %s", j->life->name, n, error_text());
+        if (n % 16 == 0 || j->session) assert_ok(do_job(j));
+    }
+    return n;
+}
+
+static void faults__every_allocation_of_a_session(void **state)
+{
+    (void)state;
+    failing_alloc_install();
+    for (size_t i = 0; i < n_session_lives; i++) {
+        job j = {.life = &session_lives[i]};
+        assert_ok(open_context(false, &j.context));
+        size_t lives = fail_allocations(&j);
+        assert_ok(session_life_open(j.life, j.context, &j.session));
+        size_t runs = fail_allocations(&j);
+        print_message("%s: %zu allocations of a life, %zu of runs\n", j.life->name, lives, runs);
+        assert_true(lives > 100 && runs > 10);
+        clg_session_free(j.session);
+        clg_context_free(j.context);
+        assert_int_equal(failing_alloc_n_live(), 0);
+        assert_int_equal(opencl_faults_total_live(&faults), 0);
+    }
+    failing_alloc_remove();
+}
+
+/* ---- OpenCL calls --------------------------------------------------------------------------------------- */
+
+/* Call n fails with the code. False when there were fewer. */
+static bool fail_call(job *j, long n, int code)
+{
+    long live = opencl_faults_total_live(&faults);
+    size_t blocks = memory_n_live();
+    (void)error_set(CLG_ERROR_INTERNAL, "%s", stale);
+    faults.arm(n, code);
+    clg_status status = do_job(j);
+    bool fired = faults.has_fired();
+    faults.arm(-1, 0);
+    if (!fired) assert_ok(status);
+    if (status != CLG_OK) expect_sentence(j, "OpenCL call", (size_t)n, status);
+    if (j->session) return fired;
+    if (opencl_faults_total_live(&faults) > live)
+        fail_msg("%s: call %ld failing leaves %ld objects: %s", j->life->name, n,
+                 opencl_faults_total_live(&faults) - live, error_text());
+    if (memory_n_live() > blocks)
+        fail_msg("%s: call %ld failing leaks memory: %s", j->life->name, n, error_text());
+    return fired;
+}
+
+static long fail_calls(job *j, int code)
+{
+    long n = 0, step = 1;
+    assert_ok(do_job(j));
+    while (fail_call(j, n, code)) {
+        if (j->session || n % 8 == 0) assert_ok(do_job(j));
+        step = !j->context && n >= 40 ? 3 : 1;
+        n += step;
+    }
+    assert_ok(do_job(j));
+    return n;
+}
+
+static void fail_calls_of_life(const session_life *life, bool profiling, int code)
+{
+    job j = {.life = life, .profiling = profiling};
+    clg_counters counters = CLG_COUNTERS_INIT;
+    assert_ok(open_context(profiling, &j.context));
+    long lives = fail_calls(&j, code);
+    assert_ok(session_life_open(life, j.context, &j.session));
+    long runs = fail_calls(&j, code);
+    print_message("%s: %ld calls of a life, %ld of runs\n", life->name, lives, runs);
+    assert_true(lives > 20 && runs > 5);
+    assert_ok(clg_context_counters(j.context, &counters));
+    if (uses_blas(life)) assert_true(counters.blas_calls > 0);
+    clg_session_free(j.session);
+    clg_context_free(j.context);
+    assert_int_equal(opencl_faults_total_live(&faults), 0);
+    assert_int_equal(memory_n_live(), 0);
+}
+
+static void faults__every_opencl_call_of_a_session(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_session_lives; i++)
+        fail_calls_of_life(&session_lives[i], false, CL_OUT_OF_RESOURCES);
+}
+
+static void faults__every_opencl_call_while_profiling(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_session_lives; i++)
+        fail_calls_of_life(&session_lives[i], true, CL_OUT_OF_HOST_MEMORY);
+}
+
+static void faults__calls_of_lives_that_make_their_context(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < n_session_lives; i++) {
+        job j = {.life = &session_lives[i]};
+        print_message("%s: %ld calls\n", j.life->name,
+                      fail_calls(&j, CL_MEM_OBJECT_ALLOCATION_FAILURE));
+        assert_int_equal(opencl_faults_total_live(&faults), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(faults__every_allocation_of_a_session),
+        cmocka_unit_test(faults__every_opencl_call_of_a_session),
+        cmocka_unit_test(faults__every_opencl_call_while_profiling),
+        cmocka_unit_test(faults__calls_of_lives_that_make_their_context),
+    };
+    ocl_platforms_show_pocl();
+    if (!opencl_faults_open(&faults)) {
+        print_message("this OpenCL loader knows no layers: no call was made to fail\n");
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pointwise operators as ONNX spells them: how inputs are broadcast and strided, many inputs, optional ones, dtypes
+ * that mix. Expressions are tested in test_pointwise_floats.c and test_pointwise_ints.c.
+ */
+/* ctest: timeout 900 */
+#include "support/run_node.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- how inputs lie ------------------------------------------------------------------------------------------------------- */
+
+/* y = a - b by broadcasting, worked out from coordinates. */
+static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const int64_t *b_dims)
+{
+    run_node r;
+    const int rank = rank_a > rank_b ? rank_a : rank_b;
+    int64_t dims[CLG_MAX_RANK], n = 1, n_a = 1, n_b = 1;
+    for (int i = 0; i < rank; i++) {
+        const int64_t da = i < rank - rank_a ? 1 : a_dims[i - rank + rank_a];
+        const int64_t db = i < rank - rank_b ? 1 : b_dims[i - rank + rank_b];
+        dims[i] = da == 1 ? db : da;
+        n *= dims[i];
+        n_a *= da;
+        n_b *= db;
+    }
+    const double *a = run_node_random(n_a), *b = run_node_random(n_b);
+    double *y = run_node_zeros(n);
+    for (int64_t at = 0; at < n; at++) {
+        int64_t rest = at, ia = 0, ib = 0, sa = 1, sb = 1;
+        for (int i = rank - 1; i >= 0; i--) {
+            const int64_t place = rest % dims[i];
+            rest /= dims[i];
+            const int64_t da = i < rank - rank_a ? 1 : a_dims[i - rank + rank_a];
+            const int64_t db = i < rank - rank_b ? 1 : b_dims[i - rank + rank_b];
+            ia += da == 1 ? 0 : place * sa;
+            ib += db == 1 ? 0 : place * sb;
+            sa *= da;
+            sb *= db;
+        }
+        y[at] = a[ia] - b[ib];
+    }
+    run_node_start(&r, NULL, "Sub", 13);
+    run_node_input(&r, CLG_FLOAT32, rank_a, a_dims, a);
+    run_node_input(&r, CLG_FLOAT32, rank_b, b_dims, b);
+    run_node_expect(&r, CLG_FLOAT32, rank, dims, y);
+    run_node_check(&r, 1e-7);
+}
+
+#define DIMS(...)                                                                                  \
+    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
+        &((int64_t[]){0, __VA_ARGS__})[1]
+
+static void pointwise__broadcasts(void **state)
+{
+    (void)state;
+    check_broadcast(0, NULL, 0, NULL);
+    check_broadcast(DIMS(1), DIMS(1));
+    check_broadcast(DIMS(131), DIMS(131));
+    check_broadcast(DIMS(7, 19), 0, NULL);                           /* a scalar */
+    check_broadcast(0, NULL, DIMS(40001));                           /* more than one turn */
+    check_broadcast(DIMS(5, 33), DIMS(33));                          /* a row */
+    check_broadcast(DIMS(37, 1), DIMS(37, 70));                      /* a column */
+    check_broadcast(DIMS(2, 3, 5, 7), DIMS(3, 1, 1));                /* channels, short rows */
+    check_broadcast(DIMS(2, 3, 9, 11), DIMS(3, 1, 1));               /* channels, long rows */
+    check_broadcast(DIMS(3, 1, 5), DIMS(1, 4, 1));                   /* both */
+    check_broadcast(DIMS(2, 1, 3, 1, 2, 1), DIMS(1, 2, 1, 3, 1, 2)); /* nothing merges, rank 6 */
+    check_broadcast(DIMS(2, 1, 3, 1, 2, 1, 2, 17), DIMS(2, 2, 1, 3, 1, 2, 1, 17)); /* rank 8 */
+    check_broadcast(DIMS(2, 70, 1), DIMS(70, 16)); /* rows as long as a vector */
+    check_broadcast(DIMS(0, 3), DIMS(3));
+    check_broadcast(DIMS(4, 0), DIMS(1));
+}
+
+/* y = |x[views]| read in place. */
+static void pointwise__views(void **state)
+{
+    (void)state;
+    const int64_t n = 4 * 6 * 40;
+    const double *x = run_node_random(n);
+    run_node r;
+    /* every second column from 1 on */
+    double *y = run_node_zeros(4 * 6 * 20);
+    for (int64_t i = 0; i < 4 * 6 * 20; i++) y[i] = fabs(x[i / 20 * 40 + 1 + 2 * (i % 20)]);
+    run_node_start(&r, NULL, "Slice", 13);
+    run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){4, 6, 40}, x);
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, (double[]){1});
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, (double[]){40});
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, (double[]){2});
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, (double[]){2});
+    run_node_then(&r, "Abs");
+    run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){4, 6, 20}, y);
+    run_node_check(&r, 1e-7);
+    /* outer dimensions exchanged */
+    double *z = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) z[i] = fabs(x[i / 40 % 4 * 240 + i / 160 * 40 + i % 40]);
+    run_node_start(&r, NULL, "Transpose", 13);
+    run_node_ints(&r, "perm", 3, (int64_t[]){1, 0, 2});
+    run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){4, 6, 40}, x);
+    run_node_then(&r, "Abs");
+    run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){6, 4, 40}, z);
+    run_node_check(&r, 1e-7);
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------------------- */
+
+/* More inputs than a kernel takes: x and its half, twenty times in turn. */
+static void run_many(clg_context *context, const clg_session_options *options, const char *place,
+                     void *user)
+{
+    const char *op = user, *inputs[41];
+    clg_builder *b;
+    clg_model *model;
+    clg_session *session;
+    float x[37], y[37], got[37];
+    const bool is_mean = strcmp(op, "Mean") == 0;
+    for (int i = 0; i < 41; i++) inputs[i] = i % 2 ? "x" : "y";
+    for (int i = 0; i < 37; i++) {
+        x[i] = (float)(i - 12);
+        y[i] = x[i] / 2;
+    }
+    assert_ok(clg_builder_create(13, &b));
+    assert_ok(clg_builder_input(b, "x", CLG_FLOAT32, 1, (int64_t[]){37}, NULL));
+    assert_ok(clg_builder_input(b, "y", CLG_FLOAT32, 1, (int64_t[]){37}, NULL));
+    assert_ok(clg_builder_node(b, NULL, op, "many", 41, inputs, 1, (const char *[]){"out"}));
+    assert_ok(clg_builder_output(b, "out"));
+    assert_ok(clg_builder_build(b, &model));
+    assert_ok(clg_session_create(context, model, options, &session));
+    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 1, (int64_t[]){37}, x));
+    assert_ok(clg_session_set_input_data(session, "y", CLG_FLOAT32, 1, (int64_t[]){37}, y));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_get_output_data(session, "out", got, sizeof got));
+    for (int i = 0; i < 37; i++) {
+        const float right = is_mean ? (20 * x[i] + 21 * y[i]) / 41 : fmaxf(x[i], y[i]);
+        if (fabsf(got[i] - right) > 1e-5f * fabsf(right))
+            fail_msg("%s of 41 on %s: %g, not %g", op, place, got[i], right);
+    }
+    clg_session_free(session);
+    clg_model_free(model);
+    clg_builder_free(b);
+}
+
+static void pointwise__many_inputs(void **state)
+{
+    (void)state;
+    run_node_each(run_many, "Mean");
+    run_node_each(run_many, "Max");
+}
+
+/* Pow's dtypes: the result has the base's, and integers are exact. */
+static void pointwise__powers(void **state)
+{
+    (void)state;
+    run_node r;
+    const double base[] = {3, -2, 5, 7, 2}, whole[] = {6, 3, 0, 2, 30},
+                 fraction[] = {0.5, 2, 1.5, -1, 0};
+    run_node_start(&r, NULL, "Pow", 13);
+    run_node_input(&r, CLG_INT32, 1, (int64_t[]){5}, base);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){5}, whole);
+    run_node_expect(&r, CLG_INT32, 1, (int64_t[]){5}, (double[]){729, -8, 1, 49, 1073741824});
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Pow", 13);
+    run_node_input(&r, CLG_INT64, 1, (int64_t[]){5}, base);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){5}, fraction);
+    run_node_expect(&r, CLG_INT64, 1, (int64_t[]){5}, (double[]){1, 4, 11, 0, 1});
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Pow", 13);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){5}, base);
+    run_node_input(&r, CLG_INT64, 1, (int64_t[]){5}, whole);
+    run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){5}, (double[]){729, -8, 1, 49, 1073741824});
+    run_node_check(&r, 1e-6);
+    static const double known[] = {1, 2, 3, -1};
+    for (int k = 0; k < 4; k++) {
+        double y[5];
+        for (int i = 0; i < 5; i++) y[i] = pow(base[i], known[k]);
+        run_node_start(&r, NULL, "Pow", 13);
+        run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){5}, base);
+        run_node_constant(&r, CLG_FLOAT32, 0, NULL, &known[k]);
+        run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){5}, y);
+        run_node_check(&r, 1e-7);
+    }
+}
+
+static void pointwise__clip(void **state)
+{
+    (void)state;
+    run_node r;
+    const double x[] = {-3, -1, 0, 1, 3, NAN, INFINITY, -INFINITY}, bounds[] = {-2, 2};
+    const int64_t dims[] = {8};
+    for (int k = 0; k < 4; k++) {
+        const bool low = k & 1, high = k & 2;
+        double y[8];
+        for (int i = 0; i < 8; i++) y[i] = low && x[i] < -2 ? -2 : high && x[i] > 2 ? 2 : x[i];
+        run_node_start(&r, NULL, "Clip", 13);
+        run_node_input(&r, CLG_FLOAT32, 1, dims, x);
+        if (low)
+            run_node_input(&r, CLG_FLOAT32, 0, NULL, &bounds[0]);
+        else
+            run_node_absent(&r);
+        if (high) run_node_input(&r, CLG_FLOAT32, 0, NULL, &bounds[1]);
+        run_node_expect(&r, CLG_FLOAT32, 1, dims, y);
+        run_node_check(&r, 0);
+    }
+    /* Bounds that cross: the upper one. */
+    run_node_start(&r, NULL, "Clip", 13);
+    run_node_input(&r, CLG_INT8, 1, (int64_t[]){3}, (double[]){-9, 0, 9});
+    run_node_input(&r, CLG_INT8, 0, NULL, (double[]){5});
+    run_node_input(&r, CLG_INT8, 0, NULL, (double[]){-5});
+    run_node_expect(&r, CLG_INT8, 1, (int64_t[]){3}, (double[]){-5, -5, -5});
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Clip", 6);
+    run_node_float(&r, "min", -2);
+    run_node_float(&r, "max", 2);
+    run_node_input(&r, CLG_FLOAT32, 1, dims, x);
+    run_node_expect(&r, CLG_FLOAT32, 1, dims, (double[]){-2, -1, 0, 1, 2, NAN, 2, -2});
+    run_node_check(&r, 0);
+}
+
+/* Before opset 7 the second input was aligned to an axis. */
+static void pointwise__aligned(void **state)
+{
+    (void)state;
+    run_node r;
+    double y[12];
+    const double *x = run_node_random(12), b[] = {1, 2, 3};
+    for (int i = 0; i < 12; i++) y[i] = x[i] + b[i / 2 % 3];
+    run_node_start(&r, NULL, "Add", 6);
+    run_node_int(&r, "broadcast", 1);
+    run_node_int(&r, "axis", 1);
+    run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){2, 3, 2}, x);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, b);
+    run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){2, 3, 2}, y);
+    run_node_check(&r, 1e-7);
+}
+
+static void pointwise__refusals(void **state)
+{
+    (void)state;
+    run_node r;
+    run_node_start(&r, NULL, "BitShift", 13);
+    run_node_string(&r, "direction", "UP");
+    run_node_input(&r, CLG_UINT8, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_input(&r, CLG_UINT8, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_expect(&r, CLG_UINT8, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "direction");
+    run_node_start(&r, NULL, "Add", 13);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});
+    run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_refused(&r, CLG_ERROR_SHAPE, "broadcast");
+    run_node_start(&r, NULL, "Mod", 13);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "fmod");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pointwise__broadcasts),  cmocka_unit_test(pointwise__views),
+        cmocka_unit_test(pointwise__many_inputs), cmocka_unit_test(pointwise__powers),
+        cmocka_unit_test(pointwise__clip),        cmocka_unit_test(pointwise__aligned),
+        cmocka_unit_test(pointwise__refusals),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See session_life.h.
+ */
+#include "support/session_life.h"
+
+#include "support/onnx_writer.h"
+#include "support/unit.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static void expect_near(const float *got, const double *want, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (!(fabs((double)got[i] - want[i]) <= 1e-5 * (1 + fabs(want[i]))))
+            fail_msg("number %d is %g in place of %g", i, (double)got[i], want[i]);
+}
+
+/* ---- Conv, BatchNormalization and Relu, from ONNX ------------------------------------------------------- */
+
+enum { CHANNELS = 3, SIDE = 5, AREA = SIDE * SIDE };
+
+static const float norm[4][CHANNELS] = {
+    {1.5f, 0.5f, 2}, {0.25f, -1, 0.5f}, {0.1f, 0.2f, -0.3f}, {1, 4, 0.25f}};
+static const float conv_bias[CHANNELS] = {0.5f, -0.25f, 0.125f};
+
+static float conv_weight(int i) { return (float)((i * 7) % 11 - 5) * 0.125f; }
+
+static float picture(int i, int seed) { return (float)((i * 13 + seed * 5) % 17 - 8) * 0.25f; }
+
+static clg_status conv_model(clg_model **out_model)
+{
+    float w[CHANNELS * 2 * 9];
+    ow_model m = {.ir_version = 8, .opset = 13};
+    for (int i = 0; i < CHANNELS * 2 * 9; i++) w[i] = conv_weight(i);
+    ow_input(&m, "x", CLG_FLOAT32, 4, DIMS(-1, 2, SIDE, SIDE), "N");
+    ow_initializer(&m, ow_tensor_raw("w", CLG_FLOAT32, 4, DIMS(CHANNELS, 2, 3, 3), w, sizeof w));
+    ow_initializer(&m,
+                   ow_tensor_raw("b", CLG_FLOAT32, 1, DIMS(CHANNELS), conv_bias, sizeof conv_bias));
+    for (int i = 0; i < 4; i++)
+        ow_initializer(&m, ow_tensor_raw(NAMES("scale", "shift", "mean", "var")[i], CLG_FLOAT32, 1,
+                                         DIMS(CHANNELS), norm[i], sizeof norm[i]));
+    ow_bytes conv = ow_node("Conv", "conv", "x,w,b", "c");
+    ow_attribute_ints(&conv, "pads", 4, DIMS(1, 1, 1, 1));
+    ow_add_node(&m, conv);
+    ow_simple_node(&m, "BatchNormalization", "norm", "c,scale,shift,mean,var", "n");
+    ow_simple_node(&m, "Relu", "relu", "n", "y");
+    ow_output(&m, "y", CLG_FLOAT32);
+    ow_bytes file = ow_finish(&m);
+    clg_status status = clg_model_load_memory(file.data, file.n, NULL, out_model);
+    ow_free(&file);
+    return status;
+}
+
+static double conv_at(const float *x, int c, int row, int column)
+{
+    double sum = (double)conv_bias[c];
+    for (int k = 0; k < 2; k++)
+        for (int dy = -1; dy <= 1; dy++)
+            for (int dx = -1; dx <= 1; dx++) {
+                int y = row + dy, z = column + dx;
+                if (y < 0 || y >= SIDE || z < 0 || z >= SIDE) continue;
+                sum += (double)x[k * AREA + y * SIDE + z] *
+                       (double)conv_weight(((c * 2 + k) * 3 + dy + 1) * 3 + dx + 1);
+            }
+    sum = (sum - (double)norm[2][c]) / sqrt((double)norm[3][c] + 1e-5) * (double)norm[0][c] +
+          (double)norm[1][c];
+    return sum < 0 ? 0 : sum;
+}
+
+static void expect_conv(const float *x, const float *y, int n)
+{
+    for (int i = 0; i < n * CHANNELS * AREA; i++) {
+        double want = conv_at(x + i / (CHANNELS * AREA) * 2 * AREA, i / AREA % CHANNELS,
+                              i / SIDE % SIDE, i % SIDE);
+        expect_near(&y[i], &want, 1);
+    }
+}
+
+static clg_status use_conv(clg_context *context, clg_session *s)
+{
+    float x[2 * 2 * AREA], y[2 * CHANNELS * AREA];
+    void *mapped;
+    (void)context;
+    for (int i = 0; i < 2 * 2 * AREA; i++) x[i] = picture(i, 1);
+    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, DIMS(1, 2, SIDE, SIDE), x));
+    CLG_TRY(clg_session_run(s));
+    CLG_TRY(clg_session_get_output_data(s, "y", y, sizeof y / 2));
+    expect_conv(x, y, 1);
+    CLG_TRY(clg_session_map_input(s, "x", 4, DIMS(2, 2, SIDE, SIDE), &mapped));
+    memcpy(mapped, x, sizeof x);
+    CLG_TRY(clg_session_run(s));
+    CLG_TRY(clg_session_get_output_data(s, "y", y, sizeof y));
+    expect_conv(x, y, 2);
+    return CLG_OK;
+}
+
+/* ---- a count that only the device knows ------------------------------------------------------------------- */
+
+static clg_status build(clg_builder *g, clg_status status, clg_model **out_model)
+{
+    if (status == CLG_OK) status = clg_builder_build(g, out_model);
+    clg_builder_free(g);
+    return status;
+}
+
+static clg_status add_count(clg_builder *g)
+{
+    static const int64_t zero = 0, one = 1;
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
+    CLG_TRY(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
+    CLG_TRY(clg_builder_constant(g, "one", CLG_INT64, 0, NULL, &one));
+    CLG_TRY(clg_builder_node(g, NULL, "Neg", "early", 1, NAMES("x"), 1, NAMES("e")));
+    CLG_TRY(clg_builder_node(g, NULL, "ReduceMax", "largest", 1, NAMES("x"), 1, NAMES("m")));
+    CLG_TRY(clg_builder_attribute_int(g, "keepdims", 0));
+    CLG_TRY(clg_builder_node(g, NULL, "Cast", "count", 1, NAMES("m"), 1, NAMES("n")));
+    CLG_TRY(clg_builder_attribute_int(g, "to", CLG_INT64));
+    CLG_TRY(
+        clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("r")));
+    CLG_TRY(clg_builder_node(g, NULL, "Gather", "pick", 2, NAMES("e", "r"), 1, NAMES("y")));
+    return clg_builder_output(g, "y");
+}
+
+static clg_status count_model(clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    return build(g, add_count(g), out_model);
+}
+
+/* y = -x[0..largest of x) */
+static clg_status use_count(clg_context *context, clg_session *s)
+{
+    static const float x[2][4] = {{3, 0, 1, 2}, {1, 2, 0.5f, 0}};
+    (void)context;
+    for (int round = 0; round < 2; round++) {
+        const int n = round == 0 ? 3 : 2;
+        clg_value *y;
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(4 - round), x[round]));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output(s, "y", &y));
+        assert_int_equal(clg_value_n_elements(y), n);
+        for (int i = 0; i < n; i++) assert_true(((float *)clg_value_data(y))[i] == -x[round][i]);
+        clg_value_free(y);
+    }
+    const float beyond = 9; /* an index out of range: the next use must not see this fault */
+    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(1), &beyond));
+    clg_status status = clg_session_run(s);
+    assert_int_not_equal(status, CLG_OK);
+    return status == CLG_ERROR_DATA ? CLG_OK : status;
+}
+
+/* ---- a product, by CLBlast where the life says so ------------------------------------------------------------ */
+
+enum { M = 5, K = 4, N = 6 };
+
+static clg_status add_product(clg_builder *g)
+{
+    float w[K * N];
+    for (int i = 0; i < K * N; i++) w[i] = conv_weight(i);
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, K), NULL));
+    CLG_TRY(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, N), w));
+    CLG_TRY(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("p")));
+    CLG_TRY(clg_builder_node(g, NULL, "Sigmoid", "bend", 1, NAMES("p"), 1, NAMES("y")));
+    return clg_builder_output(g, "y");
+}
+
+static clg_status product_model(clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    return build(g, add_product(g), out_model);
+}
+
+static clg_status use_product(clg_context *context, clg_session *s)
+{
+    float x[M * K], y[M * N];
+    (void)context;
+    for (int i = 0; i < M * K; i++) x[i] = picture(i, 2);
+    for (int rows = M; rows > 0; rows -= 3) {
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, K), x));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(rows * N) * sizeof *y));
+        for (int i = 0; i < rows * N; i++) {
+            double sum = 0;
+            for (int k = 0; k < K; k++)
+                sum += (double)x[i / N * K + k] * (double)conv_weight(k * N + i % N);
+            const double want = 1 / (1 + exp(-sum));
+            expect_near(&y[i], &want, 1);
+        }
+    }
+    return CLG_OK;
+}
+
+/* ---- state on the device, asynchronously ---------------------------------------------------------------------- */
+
+static clg_status add_state(clg_builder *g)
+{
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(4), NULL));
+    CLG_TRY(clg_builder_input(g, "state", CLG_FLOAT32, 1, DIMS(4), NULL));
+    CLG_TRY(clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "x"), 1, NAMES("next")));
+    CLG_TRY(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("next"), 1, NAMES("y")));
+    CLG_TRY(clg_builder_output(g, "next"));
+    return clg_builder_output(g, "y");
+}
+
+static clg_status state_model(clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    return build(g, add_state(g), out_model);
+}
+
+static clg_status run_in_worker(clg_session *s)
+{
+    CLG_TRY(clg_session_run_async(s));
+    return clg_session_wait(s);
+}
+
+static clg_status use_state_with(clg_session *s, clg_value *in, clg_value *out)
+{
+    static const float x[4] = {1, 2, 3, 4};
+    float got[4];
+    CLG_TRY(clg_value_write(in, x, sizeof x));
+    CLG_TRY(clg_session_set_input(s, "x", in));
+    CLG_TRY(clg_session_set_input_data(s, "state", CLG_FLOAT32, 1, DIMS(4), (float[4]){0}));
+    CLG_TRY(clg_session_link(s, "next", "state"));
+    CLG_TRY(clg_session_bind_output(s, "y", out));
+    CLG_TRY(clg_session_run(s));
+    CLG_TRY(run_in_worker(s));
+    CLG_TRY(clg_session_get_output_data(s, "next", got, sizeof got));
+    expect_near(got, (double[]){2, 4, 6, 8}, 4);
+    CLG_TRY(clg_value_read(out, got, sizeof got));
+    expect_near(got, (double[]){-2, -4, -6, -8}, 4);
+    CLG_TRY(clg_session_keep_values(s, NULL, 0));
+    CLG_TRY(clg_session_run(s));
+    CLG_TRY(clg_session_keep_values(s, NAMES(""), 0));
+    CLG_TRY(clg_session_get_output_data(s, "next", got, sizeof got) == CLG_ERROR_NOT_FOUND
+                ? CLG_OK
+                : CLG_ERROR_INTERNAL);
+    CLG_TRY(run_in_worker(s));
+    CLG_TRY(clg_session_get_output_data(s, "next", got, sizeof got));
+    expect_near(got, (double[]){4, 8, 12, 16}, 4);
+    return CLG_OK;
+}
+
+static clg_status use_state(clg_context *context, clg_session *s)
+{
+    clg_value *in = NULL, *out = NULL;
+    clg_status status = clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(4), &in);
+    if (status == CLG_OK) status = clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(4), &out);
+    if (status == CLG_OK) status = use_state_with(s, in, out);
+    clg_value_free(in);
+    clg_value_free(out);
+    return status;
+}
+
+/* ---- lives -------------------------------------------------------------------------------------------------------- */
+
+const session_life session_lives[] = {
+    {"packed weights, folded normalization, wide", CLG_KERNELS_WIDE, true, conv_model, use_conv},
+    {"folded normalization, simt", CLG_KERNELS_SIMT, true, conv_model, use_conv},
+    {"a count from the device", CLG_KERNELS_AUTO, true, count_model, use_count},
+    {"a product by CLBlast", CLG_KERNELS_SIMT, false, product_model, use_product},
+    {"linked state, asynchronously", CLG_KERNELS_AUTO, true, state_model, use_state},
+};
+const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
+
+clg_status session_life_open(const session_life *life, clg_context *context,
+                             clg_session **out_session)
+{
+    clg_model *model;
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    options.kernels = life->kernels;
+    options.no_blas = life->no_blas;
+    *out_session = NULL;
+    CLG_TRY(life->make_model(&model));
+    clg_status status = clg_session_create(context, model, &options, out_session);
+    clg_model_free(model);
+    return status;
+}
+
+clg_status session_life_lead(const session_life *life, clg_context *context)
+{
+    clg_session *s;
+    CLG_TRY(session_life_open(life, context, &s));
+    clg_status status = life->use(context, s);
+    clg_session_free(s);
+    return status;
+}
