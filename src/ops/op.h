@@ -116,10 +116,29 @@ typedef enum op_flags {
     OP_EVAL_ONLY = 1u << 1,      /* never needs the device: Shape, Constant */
     OP_COMMUTES = 1u << 2,
     OP_HOST = 1u << 3,        /* runs on the host by nature (strings, control flow) */
-    OP_UNKNOWN_RANK = 1u << 4 /* infer accepts inputs of unknown rank */
+    OP_UNKNOWN_RANK = 1u << 4, /* infer accepts inputs of unknown rank */
+    OP_CONTROL = 1u << 5       /* the planner itself executes it: branches, loops, sequences; param is an op_control */
 } op_flags;
 
 #define OP_ANY_NUMBER 255
+
+/* What the planner does for a row with OP_CONTROL. */
+typedef enum op_control_kind {
+    CONTROL_IF,
+    CONTROL_LOOP,
+    CONTROL_SEQUENCE_EMPTY,
+    CONTROL_SEQUENCE_CONSTRUCT,
+    CONTROL_SEQUENCE_INSERT,
+    CONTROL_SEQUENCE_ERASE,
+    CONTROL_SEQUENCE_AT,
+    CONTROL_SEQUENCE_LENGTH,
+    CONTROL_SPLIT_TO_SEQUENCE,
+    CONTROL_CONCAT_FROM_SEQUENCE
+} op_control_kind;
+
+typedef struct op_control {
+    op_control_kind kind;
+} op_control;
 
 struct op_row {
     const char *name;

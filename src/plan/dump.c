@@ -34,7 +34,7 @@ static void dump_range(const step *s, text *out)
 
 static void dump_step(const plan_context *c, const plan_step *s, size_t index, text *out)
 {
-    const node *n = s->node < c->g->n_nodes ? &c->g->nodes[s->node] : NULL;
+    const node *n = s->inner ? s->inner : s->node < c->g->n_nodes ? &c->g->nodes[s->node] : NULL;
     text_printf(out, "  %4zu  %-18s %-24s", index, n ? n->op_type : "", s->variant);
     switch (s->what->kind) {
     case STEP_KERNEL:

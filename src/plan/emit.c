@@ -18,7 +18,7 @@ static void set_operand(const plan_value *v, lower_operand *out)
     memcpy(out->strides, v->strides, sizeof out->strides);
 }
 
-clg_status emit_copy(plan_state *s, value_id v, uint32_t root, node_id node)
+clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
 {
     const plan_context *c = s->context;
     lower_operand from, to;
@@ -60,20 +60,20 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, node_id node)
                                (a->buffer.offset_elems + (input ? base : 0)) * (int64_t)elem};
             }
         }
-        CLG_TRY(state_add_step(s, what, refs, n_refs, node, choice->variant));
+        CLG_TRY(state_add_step(s, what, refs, n_refs, n, choice->variant));
     }
     return CLG_OK;
 }
 
 /* Replaces v's view by a dense copy: once, for all later consumers. */
-static clg_status make_dense(plan_state *s, value_id v, node_id node)
+static clg_status make_dense(plan_state *s, value_id v, const node *n)
 {
     plan_value *value = &s->values[v];
     size_t size_bytes;
     uint32_t root;
     CLG_TRY(state_value_bytes(value, &size_bytes));
     CLG_TRY(state_add_root(s, PLACE_SLAB, 0, size_bytes, &root));
-    CLG_TRY(emit_copy(s, v, root, node));
+    CLG_TRY(emit_copy(s, v, root, n));
     value = &s->values[v];
     value->root = root;
     value->offset_elems = 0;
@@ -87,7 +87,6 @@ static clg_status make_dense(plan_state *s, value_id v, node_id node)
 typedef struct emission {
     plan_state *s;
     const node *n;
-    node_id id;
     const candidate *choice;
     uint32_t scratch[CANDIDATE_MAX_SCRATCH];
     uint32_t packed[CANDIDATE_MAX_PACKINGS];
@@ -140,7 +139,7 @@ static clg_status emit_step(emission *e, const step *what)
         if (what->kind == STEP_COPY) CLG_TRY(resolve(e, &what->from, 1, &refs[n++]));
         CLG_TRY(resolve(e, &what->to, 1, &refs[n++]));
     }
-    return state_add_step(e->s, what, refs, n, e->id, e->choice->variant);
+    return state_add_step(e->s, what, refs, n, e->n, e->choice->variant);
 }
 
 /* Weights are packed by the owner, once; other values are packed into scratch before the candidate's steps. */
@@ -166,10 +165,9 @@ static clg_status emit_packings(emission *e)
     return CLG_OK;
 }
 
-static clg_status emit_candidate(plan_state *s, node_id id, const candidate *choice)
+static clg_status emit_candidate(plan_state *s, const node *n, const candidate *choice)
 {
-    const node *n = &s->context->g->nodes[id];
-    emission e = {.s = s, .n = n, .id = id, .choice = choice};
+    emission e = {.s = s, .n = n, .choice = choice};
     for (uint32_t i = 0; i < choice->n_scratch; i++)
         CLG_TRY(state_add_root(s, PLACE_SLAB, 0, choice->scratch_bytes[i], &e.scratch[i]));
     CLG_TRY(emit_packings(&e));
@@ -211,15 +209,14 @@ static clg_status emit_views(plan_state *s, const node *n, const lower_context *
 
 /* ---- a node ---------------------------------------------------------------------------------------- */
 
-static clg_status prepare_operands(plan_state *s, node_id id, lower_operand *inputs,
+static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *inputs,
                                    lower_operand *outputs)
 {
-    const node *n = &s->context->g->nodes[id];
     const op_row *row = n->op;
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE) continue;
         if (!s->values[n->inputs[i]].dense && !(row->flags & OP_STRIDED_INPUTS))
-            CLG_TRY(make_dense(s, n->inputs[i], id));
+            CLG_TRY(make_dense(s, n->inputs[i], n));
         set_operand(&s->values[n->inputs[i]], &inputs[i]);
     }
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -243,7 +240,7 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     return true;
 }
 
-static clg_status emit_lowered(plan_state *s, node_id id, lower_context *lc, uint8_t *out_place)
+static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_place)
 {
     const node *n = lc->node;
     CLG_TRY(ops_lower_node(lc));
@@ -258,12 +255,11 @@ static clg_status emit_lowered(plan_state *s, node_id id, lower_context *lc, uin
                          "%s: no kernel of clgraph can run it on this device with these options",
                          node_text(n, text));
     }
-    return emit_candidate(s, id, choice);
+    return emit_candidate(s, n, choice);
 }
 
-clg_status emit_node(plan_state *s, node_id id, uint8_t *out_place)
+clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)
 {
-    const node *n = &s->context->g->nodes[id];
     arena *memory = &s->segment->memory;
     *out_place = CLG_PLACE_DEVICE;
     if (all_outputs_empty(s, n)) {
@@ -283,6 +279,6 @@ clg_status emit_node(plan_state *s, node_id id, uint8_t *out_place)
                         .kernel_class = s->context->kernel_class,
                         .memory = memory};
     if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    CLG_TRY(prepare_operands(s, id, inputs, outputs));
-    return emit_lowered(s, id, &lc, out_place);
+    CLG_TRY(prepare_operands(s, n, inputs, outputs));
+    return emit_lowered(s, &lc, out_place);
 }

@@ -6,12 +6,45 @@
 
 #include <string.h>
 
-static void keep_alive(plan_state *s, value_id v)
+static void keep_value(plan_state *s, const plan_value *v)
 {
-    if (v == VALUE_NONE || s->values[v].root == ROOT_NONE) return;
-    plan_root *root = &s->roots[s->values[v].root];
+    for (size_t i = 0; i < v->n_items; i++) keep_value(s, &v->items[i]);
+    if (v->root == ROOT_NONE) return;
+    plan_root *root = &s->roots[v->root];
     root->live = true;
     root->last_step = STEP_END;
+}
+
+static void keep_alive(plan_state *s, value_id v)
+{
+    if (v != VALUE_NONE) keep_value(s, &s->values[v]);
+}
+
+/* Values of the scope that a graph inside it reads. */
+static void keep_captures(plan_state *s, const plan_scope *scope, const graph *inner)
+{
+    for (size_t v = 0; v < inner->n_values; v++) {
+        if (!inner->values[v].is_outer) continue;
+        value_id outer = inner->values[v].outer;
+        keep_alive(s, scope->ids ? scope->ids[outer] : outer);
+    }
+}
+
+/* What the rest of a scope reads; of a loop's body all, since it starts again. */
+static void keep_scope(plan_state *s, const plan_scope *scope)
+{
+    for (size_t n = scope->loop ? 0 : scope->next; n < scope->n_nodes; n++) {
+        const node *d = &scope->nodes[n];
+        for (size_t i = 0; i < d->n_inputs; i++) keep_alive(s, d->inputs[i]);
+        for (size_t a = 0; a < d->n_attributes; a++)
+            if (d->attributes[a].type == ATTRIBUTE_GRAPH) keep_captures(s, scope, d->attributes[a].as.g);
+    }
+    for (size_t i = 0; scope->ids && i < scope->g->n_outputs; i++)
+        keep_alive(s, scope->ids[scope->g->outputs[i]]);
+    if (!scope->loop) return;
+    for (size_t i = 0; i < scope->loop->n_carried; i++) keep_value(s, &scope->loop->carried[i]);
+    for (const plan_scan *scan = scope->loop->scans; scan; scan = scan->previous)
+        for (size_t i = 0; i < scope->loop->n_scans; i++) keep_value(s, &scan->values[i]);
 }
 
 /* Roots that the rest of the graph, the outputs or the reads still need live to the end. */
@@ -21,9 +54,7 @@ static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
     for (size_t r = 0; r < s->n_roots; r++) s->roots[r].live = false;
     for (size_t i = 0; i < n_reads; i++) keep_alive(s, reads[i]);
     for (size_t i = 0; i < c->n_outputs; i++) keep_alive(s, c->outputs[i]);
-    for (node_id n = s->next_node; n < c->g->n_nodes; n++)
-        for (size_t i = 0; i < c->g->nodes[n].n_inputs; i++)
-            keep_alive(s, c->g->nodes[n].inputs[i]);
+    for (size_t i = 0; i < s->n_scopes; i++) keep_scope(s, &s->scopes[i]);
 }
 
 static clg_status place_slabs(plan_state *s)
@@ -94,6 +125,7 @@ static clg_status write_steps(plan_state *s)
                                         .buffers = places,
                                         .n_buffers = p->n_buffers,
                                         .node = p->node,
+                                        .inner = p->inner,
                                         .variant = p->variant};
         for (uint32_t a = 0; p->what->kind == STEP_KERNEL && a < p->what->n_args; a++)
             if (p->what->args[a].kind == ARG_FAULT) segment->has_fault_args = true;
@@ -139,6 +171,9 @@ static clg_status settle_output(plan_state *s, size_t index)
 {
     value_id id = s->context->outputs[index];
     plan_value *v = &s->values[id];
+    if (v->fact.kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is no tensor, and clgraph gives tensors only",
+                         s->context->g->values[id].name);
     if (v->fact.dtype == CLG_DTYPE_NONE)
         return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",
                          s->context->g->values[id].name);
@@ -157,7 +192,7 @@ static clg_status settle_output(plan_state *s, size_t index)
     }
     uint32_t copy;
     CLG_TRY(state_add_root(s, PLACE_OUTPUT, (uint32_t)index, size_bytes, &copy));
-    return size_bytes ? emit_copy(s, id, copy, s->context->g->values[id].producer) : CLG_OK;
+    return size_bytes ? emit_copy(s, id, copy, NULL) : CLG_OK;
 }
 
 /* Reads need dense memory. */
@@ -170,7 +205,7 @@ static clg_status settle_read(plan_state *s, value_id id)
     uint32_t copy;
     CLG_TRY(state_value_bytes(v, &size_bytes));
     CLG_TRY(state_add_root(s, PLACE_SLAB, 0, size_bytes, &copy));
-    CLG_TRY(emit_copy(s, id, copy, s->context->g->values[id].producer));
+    CLG_TRY(emit_copy(s, id, copy, NULL));
     v = &s->values[id];
     v->root = copy;
     v->offset_elems = 0;

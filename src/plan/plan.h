@@ -41,7 +41,8 @@ typedef struct plan_step {
     const placement
         *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
-    node_id node;
+    node_id node;        /* of the graph; of a step inside a branch or loop, the outermost control node */
+    const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
     const char *variant; /* of the candidate it comes from */
 } plan_step;
 

@@ -38,6 +38,7 @@ static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
     const plan_value *value = &w->s->values[v];
     if (++*visits > TRACE_MAX_VISITS) return false;
     if (value->fact.known) return true;
+    if (v >= g->n_values) return false; /* inside a branch or loop */
     if (g->values[v].is_input) {
         for (size_t i = 0; i < g->n_inputs; i++)
             if (g->inputs[i] == v) w->needed_inputs[i] = true;
@@ -90,8 +91,7 @@ static clg_status take_known(plan_state *s, const node *n, const value_fact *out
     return status;
 }
 
-/* Infers node n; its outputs' facts go into the state. *out_all_known: nothing is left for the device. */
-static clg_status infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known)
+clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known)
 {
     clg_status status = CLG_OK;
     value_fact *facts = memory_zalloc(n->n_inputs + n->n_outputs + 1, sizeof *facts);
@@ -121,20 +121,34 @@ done:
     return status;
 }
 
-static clg_status plan_node(walk *w, node_id id, walk_end *out_end)
+clg_status plan_made_node(plan_state *s, const node *n)
+{
+    uint32_t needs = 0;
+    uint8_t place;
+    bool all_known = false;
+    CLG_TRY(plan_infer(s, n, &needs, &all_known));
+    if (needs) return error_set(CLG_ERROR_INTERNAL, "a node of the planner's own needs contents");
+    return all_known ? CLG_OK : emit_node(s, n, &place);
+}
+
+/* The node of the model's graph that is under way goes there, as far as one can say so of it as a whole. */
+static void note_place(plan_state *s, clg_place place)
+{
+    if (s->n_scopes == 1) s->segment->node_places[s->scopes[0].next] = (uint8_t)place;
+}
+
+static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
 {
     plan_state *s = w->s;
-    const plan_context *c = s->context;
-    const node *n = &c->g->nodes[id];
     uint32_t needs = 0;
+    uint8_t place;
     bool all_known = false;
     *out_end = WALK_DONE;
-    if (c->node_is_init[id] != c->is_init_plan) return CLG_OK;
-    CLG_TRY(infer(s, n, &needs, &all_known));
+    CLG_TRY(plan_infer(s, n, &needs, &all_known));
     if (needs) return settle_needs(w, n, needs, out_end);
     const op_row *row = n->op;
     if (all_known) {
-        s->segment->node_places[id] = CLG_PLACE_SHAPE;
+        note_place(s, CLG_PLACE_SHAPE);
         return CLG_OK;
     }
     if (!row->lower) {
@@ -143,16 +157,66 @@ static clg_status plan_node(walk *w, node_id id, walk_end *out_end)
                          "%s: it exists in shape arithmetic only, and its inputs are not known",
                          node_text(n, text));
     }
-    return emit_node(s, id, &s->segment->node_places[id]);
+    CLG_TRY(emit_node(s, n, &place));
+    note_place(s, place);
+    return CLG_OK;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------------------ */
+
+/* A branch, a loop or something about sequences. *out_entered: the walk goes on inside it. */
+static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *out_entered)
+{
+    plan_state *s = w->s;
+    const op_row *row = n->op;
+    const op_control *control = row->param;
+    uint32_t needs = 0;
+    *out_end = WALK_DONE;
+    *out_entered = false;
+    note_place(s, CLG_PLACE_HOST);
+    if (control->kind == CONTROL_IF || control->kind == CONTROL_LOOP)
+        CLG_TRY(control_enter(s, n, &needs, out_entered));
+    else
+        CLG_TRY(sequence_node(s, n, control->kind, &needs));
+    return needs ? settle_needs(w, n, needs, out_end) : CLG_OK;
+}
+
+/* The end of a branch or body. */
+static clg_status leave_scope(walk *w, walk_end *out_end)
+{
+    value_id read;
+    *out_end = WALK_DONE;
+    CLG_TRY(control_leave(w->s, &read));
+    if (read == VALUE_NONE) return CLG_OK;
+    w->reads[0] = read;
+    w->n_reads = 1;
+    *out_end = WALK_READS;
+    return CLG_OK;
 }
 
 static clg_status walk_nodes(walk *w, walk_end *out_end)
 {
     plan_state *s = w->s;
     *out_end = WALK_DONE;
-    for (; s->next_node < s->context->g->n_nodes; s->next_node++) {
-        CLG_TRY(plan_node(w, s->next_node, out_end));
-        if (*out_end != WALK_DONE) return CLG_OK;
+    while (*out_end == WALK_DONE) {
+        plan_scope *scope = state_scope(s);
+        if (scope->next == scope->n_nodes) {
+            if (s->n_scopes == 1) return CLG_OK;
+            CLG_TRY(leave_scope(w, out_end));
+            continue;
+        }
+        const node *n = &scope->nodes[scope->next];
+        const op_row *row = n->op;
+        bool entered = false;
+        if (s->n_scopes == 1 && s->context->node_is_init[scope->next] != s->context->is_init_plan) {
+            scope->next++;
+            continue;
+        }
+        if (row->flags & OP_CONTROL)
+            CLG_TRY(plan_control(w, n, out_end, &entered));
+        else
+            CLG_TRY(plan_node(w, n, out_end));
+        if (*out_end == WALK_DONE && !entered) state_scope(s)->next++;
     }
     return CLG_OK;
 }

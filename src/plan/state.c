@@ -16,12 +16,15 @@ clg_status state_create(const plan_context *c, plan_state **out_state)
     plan_state *s = memory_zalloc(1, sizeof *s);
     if (!s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     s->context = c;
-    s->n_values = c->g->n_values;
+    s->n_values = s->values_capacity = c->g->n_values;
     s->values = memory_zalloc(s->n_values ? s->n_values : 1, sizeof *s->values);
-    if (!s->values) {
-        memory_free(s);
+    s->scopes = memory_zalloc(PLAN_MAX_SCOPES, sizeof *s->scopes);
+    if (!s->values || !s->scopes) {
+        state_free(s);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
+    s->scopes[0] = (plan_scope){.g = c->g, .nodes = c->g->nodes, .n_nodes = c->g->n_nodes};
+    s->n_scopes = 1;
     for (size_t v = 0; v < s->n_values; v++) {
         s->values[v].root = ROOT_NONE;
         s->values[v].dense = true;
@@ -47,14 +50,15 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     plan_state *copy = memory_zalloc(1, sizeof *copy);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     copy->context = s->context;
-    copy->n_values = s->n_values;
+    copy->n_values = copy->values_capacity = s->n_values;
+    copy->n_scopes = s->n_scopes;
     copy->n_roots = copy->roots_capacity = s->n_roots;
-    copy->next_node = s->next_node;
     copy->n_slabs = s->n_slabs;
     copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
+    copy->scopes = copy_array(s->scopes, PLAN_MAX_SCOPES, sizeof *s->scopes);
     copy->roots = copy_array(s->roots, s->n_roots, sizeof *s->roots);
     copy->slab_bytes = copy_array(s->slab_bytes, s->n_slabs, sizeof *s->slab_bytes);
-    if (!copy->values || !copy->roots || !copy->slab_bytes) {
+    if (!copy->values || !copy->scopes || !copy->roots || !copy->slab_bytes) {
         state_free(copy);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
@@ -75,6 +79,7 @@ void state_free(plan_state *s)
     for (size_t i = 0; i < s->n_held; i++) tensor_free(s->held[i]);
     memory_free(s->held);
     memory_free(s->values);
+    memory_free(s->scopes);
     memory_free(s->roots);
     memory_free(s->slab_bytes);
     memory_free(s->pending);
@@ -116,7 +121,7 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
     return error_set(CLG_ERROR_OUT_OF_DEVICE_MEMORY,
                      "the tensor '%s' of %zu bytes does not fit the device's largest buffer of "
                      "%llu bytes",
-                     name_text(s->context->g->values[v].name, name), size_bytes,
+                     name_text(state_value_name(s, v), name), size_bytes,
                      (unsigned long long)largest);
 }
 
@@ -173,7 +178,7 @@ clg_status state_materialise(plan_state *s, value_id v)
         return add_literal(s, value->fact.known, &value->root);
     }
     return error_set(CLG_ERROR_INTERNAL, "value '%s' has neither memory nor content",
-                     s->context->g->values[v].name);
+                     state_value_name(s, v));
 }
 
 clg_status state_hold(plan_state *s, tensor *t)
@@ -188,7 +193,7 @@ clg_status state_hold(plan_state *s, tensor *t)
 }
 
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, node_id node, const char *variant)
+                          uint32_t n_buffers, const node *n, const char *variant)
 {
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
@@ -198,7 +203,34 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
         plan_root *root = &s->roots[buffers[i].root];
         root->last_step = (uint32_t)s->n_pending;
     }
-    s->pending[s->n_pending++] = (pending_step){
-        .what = what, .buffers = copy, .n_buffers = n_buffers, .node = node, .variant = variant};
+    s->pending[s->n_pending++] = (pending_step){.what = what,
+                                                .buffers = copy,
+                                                .n_buffers = n_buffers,
+                                                .node = state_main_node(s),
+                                                .inner = s->n_scopes > 1 ? n : NULL,
+                                                .variant = variant};
+    return CLG_OK;
+}
+
+/* ---- scopes --------------------------------------------------------------------------------------------- */
+
+plan_scope *state_scope(plan_state *s) { return &s->scopes[s->n_scopes - 1]; }
+
+node_id state_main_node(const plan_state *s) { return (node_id)s->scopes[0].next; }
+
+const char *state_value_name(const plan_state *s, value_id v)
+{
+    return v < s->context->g->n_values ? s->context->g->values[v].name : "";
+}
+
+clg_status state_add_values(plan_state *s, size_t n, value_id *out_first)
+{
+    *out_first = VALUE_NONE;
+    if (n >= UINT32_MAX - s->n_values) return error_no_memory(SIZE_MAX);
+    CLG_TRY(MEMORY_RESERVE(s->values, s->values_capacity, s->n_values + n));
+    for (size_t i = 0; i < n; i++)
+        s->values[s->n_values + i] = (plan_value){.root = ROOT_NONE, .dense = true};
+    *out_first = (value_id)s->n_values;
+    s->n_values += n;
     return CLG_OK;
 }

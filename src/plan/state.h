@@ -28,7 +28,10 @@ typedef struct plan_value {
     int64_t offset_elems; /* from the root's start */
     int64_t strides[CLG_MAX_RANK];
     bool dense;
-    bool weight; /* content never changes */
+    bool weight; /* content never changes; packed and placed by this value's id */
+    /* Sequences (fact.kind): the elements, immutable once here. */
+    const struct plan_value *items;
+    size_t n_items;
 } plan_value;
 
 /* An operand resolved to a root. */
@@ -42,16 +45,47 @@ typedef struct pending_step {
     root_ref *buffers;
     uint32_t n_buffers;
     node_id node;
+    const node *inner;
     const char *variant;
 } pending_step;
+
+/* What a loop carries from one iteration to the next. */
+typedef struct plan_loop {
+    int64_t iteration, trip;   /* trip < 0: no limit */
+    bool has_condition;
+    size_t n_carried, n_scans;
+    const plan_value *carried; /* at the start of the iteration under way */
+    struct plan_scan *scans;   /* newest first */
+} plan_loop;
+
+/* Results of one iteration that are stacked at the end. */
+typedef struct plan_scan {
+    const plan_value *values;  /* n_scans */
+    struct plan_scan *previous;
+} plan_scan;
+
+/* A graph being walked: the model's, or a branch or body inside it. Nodes of inner graphs are copies whose inputs and
+ * outputs are ids of the state's values, so that nothing else needs to know of scopes. */
+typedef struct plan_scope {
+    const graph *g;
+    const node *nodes;
+    size_t n_nodes, next;
+    size_t base;               /* the scope's own values start here */
+    const value_id *ids;       /* value of g -> value of the state; NULL: the same */
+    const node *owner;         /* the control node, in the enclosing scope's ids */
+    plan_loop *loop;           /* of a body; NULL elsewhere */
+} plan_scope;
+
+#define PLAN_MAX_SCOPES (GRAPH_MAX_DEPTH + 1)
 
 typedef struct plan_state {
     const plan_context *context;
     plan_value *values;
-    size_t n_values;
+    size_t n_values, values_capacity;
+    plan_scope *scopes; /* the innermost last */
+    size_t n_scopes;
     plan_root *roots;
     size_t n_roots, roots_capacity;
-    node_id next_node;
     size_t *slab_bytes; /* so far */
     size_t n_slabs;
 
@@ -82,16 +116,44 @@ clg_status state_materialise(plan_state *s, value_id v);
 clg_status state_hold(plan_state *s, tensor *t);
 /* Appends a step whose buffers are roots; extends their lifetimes. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, node_id node, const char *variant);
+                          uint32_t n_buffers, const node *n, const char *variant);
 /* Index in the plan's outputs, or SIZE_MAX. */
 size_t state_output_index(const plan_state *s, value_id v);
 /* Bytes of a value whose fact is complete. */
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 
+/* The scope under way, and the node of the model's graph that is under way. */
+plan_scope *state_scope(plan_state *s);
+node_id state_main_node(const plan_state *s);
+/* The name of a value of the model's graph; "" for others. */
+const char *state_value_name(const plan_state *s, value_id v);
+/* Appends values that are nothing yet; ids are consecutive. */
+clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
+
 /* Lowers node n, whose facts are inferred, and appends its steps (emit.c). *out_place is a clg_place. */
-clg_status emit_node(plan_state *s, node_id n, uint8_t *out_place);
-/* A dense copy of v into `root` (emit.c). */
-clg_status emit_copy(plan_state *s, value_id v, uint32_t root, node_id node);
+clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
+/* A dense copy of v into `root` (emit.c); n: for whom. */
+clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
+
+/* Infers node n; facts of its outputs go into the state. *out_all_known: nothing is left for the device (planner.c). */
+clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);
+/* Infers and emits a node that the planner made itself; it may need no contents. */
+clg_status plan_made_node(plan_state *s, const node *n);
+
+/* Control nodes (control.c, sequence.c). needs: inputs whose content is missing, bits; *out_reads: a value of the body
+ * that must be read first, VALUE_NONE when none. */
+clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered);
+clg_status control_leave(plan_state *s, value_id *out_read);
+clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
+/* Joins values along an axis into `to`; new_axis: each gets an axis of length one there first. */
+clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis, bool new_axis,
+                         value_id to, const node *n);
+/* The content of input i of a control node; NULL when it is absent, or when it is not known: then marked in needs. */
+const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs);
+/* A known scalar for value v. */
+clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t number);
+/* Value `to` becomes what `from` is. */
+clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to);
 
 /* Closes the segment under way: lifetimes, slabs, placements, ports (finish.c). reads: values the host must learn;
  * n_reads 0 means that this is the last segment. */

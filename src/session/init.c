@@ -13,6 +13,18 @@ static bool is_weight(const exec *e, const bool *from_init, value_id v)
     return v == VALUE_NONE || e->g->values[v].constant || from_init[v];
 }
 
+/* What a node reads, captures of the graphs inside it included. */
+static void want_inputs(const node *n, bool *wanted)
+{
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE) wanted[n->inputs[i]] = true;
+    for (size_t a = 0; a < n->n_attributes; a++) {
+        const graph *inner = n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.g : NULL;
+        for (size_t v = 0; inner && v < inner->n_values; v++)
+            if (inner->values[v].is_outer) wanted[inner->values[v].outer] = true;
+    }
+}
+
 clg_status exec_find_init(exec *e)
 {
     const graph *g = e->g;
@@ -32,9 +44,7 @@ clg_status exec_find_init(exec *e)
             if (d->outputs[i] != VALUE_NONE) from_init[d->outputs[i]] = init;
     }
     for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++)
-        for (size_t i = 0; i < g->nodes[n].n_inputs; i++)
-            if (!e->node_is_init[n] && g->nodes[n].inputs[i] != VALUE_NONE)
-                wanted[g->nodes[n].inputs[i]] = true;
+        if (!e->node_is_init[n]) want_inputs(&g->nodes[n], wanted);
     for (size_t i = 0; status == CLG_OK && i < g->n_outputs; i++) wanted[g->outputs[i]] = true;
     for (value_id v = 0; status == CLG_OK && v < g->n_values; v++)
         if (wanted[v] && from_init[v]) e->init_outputs[e->n_init_outputs++] = v;

@@ -90,7 +90,9 @@ static clg_status run_segments(run *r)
 
 static void fill_profile(const clg_session *s, const plan_step *what, clg_step_profile *out)
 {
-    const node *n = what->node < s->e->g->n_nodes ? &s->e->g->nodes[what->node] : NULL;
+    const node *n = what->inner                        ? what->inner
+                    : what->node < s->e->g->n_nodes ? &s->e->g->nodes[what->node]
+                                                      : NULL;
     static const char *const kinds[] = {"", "clblast", "copy", "fill"};
     out->node = n ? n->name : "";
     out->op_type = n ? n->op_type : "";

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Branches and loops while planning. A condition that is known chooses the branch, and the walk goes on inside it; one
+ * that only the device knows ends the segment first. Loops are walked once an iteration, so that their steps stand in
+ * the plan one after the other; what they carry from one to the next are values like any other.
+ */
+#include "plan/state.h"
+
+#include <string.h>
+
+#define MAX_LOOP_STEPS 1000000 /* steps and nodes that loops may add to one plan */
+
+/* ---- small values ---------------------------------------------------------------------------------------- */
+
+const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs)
+{
+    if (i >= n->n_inputs || n->inputs[i] == VALUE_NONE) return NULL;
+    const tensor *known = s->values[n->inputs[i]].fact.known;
+    if (!known) *needs |= 1u << i;
+    return known;
+}
+
+clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t number)
+{
+    shape scalar = shape_scalar();
+    tensor *t;
+    CLG_TRY(tensor_create(dtype, &scalar, &t));
+    tensor_set_int(t, 0, number);
+    CLG_TRY(state_hold(s, t));
+    s->values[v] = (plan_value){.fact = {.dtype = dtype, .dims = scalar, .known = t}, .root = ROOT_NONE, .dense = true};
+    return CLG_OK;
+}
+
+clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to)
+{
+    plan_value copy = *from;
+    copy.weight = false; /* a weight goes by the id of its own */
+    s->values[to] = copy;
+    return CLG_OK;
+}
+
+/* The value v as it can be kept elsewhere: weights get their memory now, while their id is known. */
+static clg_status settled_value(plan_state *s, value_id v, plan_value *out_value)
+{
+    if (s->values[v].weight) CLG_TRY(state_materialise(s, v));
+    *out_value = s->values[v];
+    out_value->weight = false;
+    return CLG_OK;
+}
+
+/* ---- scopes ------------------------------------------------------------------------------------------------- */
+
+/* Copies the nodes of a graph with the state's ids. */
+static clg_status copy_nodes(plan_state *s, plan_scope *scope)
+{
+    const graph *g = scope->g;
+    arena *memory = &s->segment->memory;
+    node *nodes = arena_alloc(memory, g->n_nodes + 1, sizeof *nodes);
+    if (!nodes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        node *n = &nodes[i];
+        *n = g->nodes[i];
+        n->inputs = arena_alloc(memory, n->n_inputs + n->n_outputs + 1, sizeof *n->inputs);
+        if (!n->inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        n->outputs = n->inputs + n->n_inputs;
+        for (size_t k = 0; k < n->n_inputs; k++) {
+            value_id v = g->nodes[i].inputs[k];
+            n->inputs[k] = v == VALUE_NONE ? VALUE_NONE : scope->ids[v];
+        }
+        for (size_t k = 0; k < n->n_outputs; k++) {
+            value_id v = g->nodes[i].outputs[k];
+            n->outputs[k] = v == VALUE_NONE ? VALUE_NONE : scope->ids[v];
+        }
+    }
+    scope->nodes = nodes;
+    scope->n_nodes = g->n_nodes;
+    return CLG_OK;
+}
+
+/* The scope's own values as they are before anything runs: constants are known, the rest is nothing yet. */
+static void reset_values(plan_state *s, const plan_scope *scope)
+{
+    for (size_t v = 0; v < scope->g->n_values; v++) {
+        if (scope->g->values[v].is_outer) continue;
+        const tensor *t = scope->g->values[v].constant;
+        plan_value *value = &s->values[scope->ids[v]];
+        *value = (plan_value){.root = ROOT_NONE, .dense = true};
+        if (!t) continue;
+        value->fact = (value_fact){.dtype = t->dtype, .dims = t->dims, .known = t};
+        shape_strides(&t->dims, value->strides);
+    }
+}
+
+static clg_status push_scope(plan_state *s, const graph *g, const node *owner)
+{
+    const plan_scope *outside = state_scope(s);
+    value_id first;
+    if (s->n_scopes == PLAN_MAX_SCOPES)
+        return error_set(CLG_ERROR_INVALID_MODEL, "branches and loops are nested too deeply");
+    size_t base = s->n_values;
+    value_id *ids = arena_alloc(&s->segment->memory, g->n_values + 1, sizeof *ids);
+    if (!ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    CLG_TRY(state_add_values(s, g->n_values, &first));
+    for (size_t v = 0; v < g->n_values; v++) {
+        value_id outer = g->values[v].outer;
+        ids[v] = !g->values[v].is_outer ? first + (value_id)v : outside->ids ? outside->ids[outer] : outer;
+    }
+    plan_scope scope = {.g = g, .base = base, .ids = ids, .owner = owner};
+    CLG_TRY(copy_nodes(s, &scope));
+    reset_values(s, &scope);
+    s->scopes[s->n_scopes++] = scope;
+    return CLG_OK;
+}
+
+/* Takes the scope away, and the values that were its own; the node that it belongs to is done. */
+static void pop_scope(plan_state *s)
+{
+    s->n_values = state_scope(s)->base;
+    s->n_scopes--;
+    state_scope(s)->next++;
+}
+
+static const graph *inner_graph(const node *n, const char *name)
+{
+    const attribute *a = node_attribute(n, name);
+    return a && a->type == ATTRIBUTE_GRAPH ? a->as.g : NULL;
+}
+
+/* ---- If -------------------------------------------------------------------------------------------------------- */
+
+static clg_status enter_if(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
+{
+    const tensor *condition = control_content(s, n, 0, out_needs);
+    if (!condition) return CLG_OK;
+    char text[NODE_TEXT_BYTES];
+    if (condition->n_elements != 1)
+        return error_set(CLG_ERROR_SHAPE, "%s: the condition must be one bool", node_text(n, text));
+    const graph *branch = inner_graph(n, tensor_get_int(condition, 0) ? "then_branch" : "else_branch");
+    if (!branch || branch->n_outputs < n->n_outputs)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: its branch does not give %zu outputs", node_text(n, text), n->n_outputs);
+    CLG_TRY(push_scope(s, branch, n));
+    *out_entered = true;
+    return CLG_OK;
+}
+
+static clg_status leave_if(plan_state *s)
+{
+    const plan_scope *scope = state_scope(s);
+    for (size_t i = 0; i < scope->owner->n_outputs; i++) {
+        plan_value result;
+        if (scope->owner->outputs[i] == VALUE_NONE) continue;
+        CLG_TRY(settled_value(s, scope->ids[scope->g->outputs[i]], &result));
+        CLG_TRY(control_copy_value(s, &result, scope->owner->outputs[i]));
+    }
+    pop_scope(s);
+    return CLG_OK;
+}
+
+/* ---- Loop ---------------------------------------------------------------------------------------------------------- */
+
+/* Puts iteration number, condition and carried values where the body reads them. */
+static clg_status start_iteration(plan_state *s)
+{
+    plan_scope *scope = state_scope(s);
+    const plan_loop *loop = scope->loop;
+    const graph *body = scope->g;
+    scope->next = 0;
+    s->n_values = scope->base + body->n_values;
+    reset_values(s, scope);
+    CLG_TRY(control_set_known(s, scope->ids[body->inputs[0]], CLG_INT64, loop->iteration));
+    CLG_TRY(control_set_known(s, scope->ids[body->inputs[1]], CLG_BOOL, 1));
+    for (size_t i = 0; i < loop->n_carried; i++)
+        CLG_TRY(control_copy_value(s, &loop->carried[i], scope->ids[body->inputs[2 + i]]));
+    return CLG_OK;
+}
+
+/* A scan output of a loop that never ran: no rows of the shape that the body declares. */
+static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan, value_id to)
+{
+    const value *declared = &scope->g->values[scope->g->outputs[1 + scope->loop->n_carried + scan]];
+    char text[NODE_TEXT_BYTES];
+    shape dims = declared->dims;
+    if (declared->dtype == CLG_DTYPE_NONE || dims.rank < 0 || dims.rank == CLG_MAX_RANK)
+        return error_set(CLG_ERROR_SHAPE, "%s: it ran no iteration, and the shape of its stacked output is not declared",
+                         node_text(scope->owner, text));
+    for (int i = dims.rank; i > 0; i--) dims.dims[i] = dims.dims[i - 1] == DIM_UNKNOWN ? 0 : dims.dims[i - 1];
+    dims.dims[0] = 0;
+    dims.rank++;
+    s->values[to] = (plan_value){.fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
+    return state_place_value(s, to);
+}
+
+static clg_status stack_scan(plan_state *s, const plan_scope *scope, size_t scan, value_id to)
+{
+    const plan_loop *loop = scope->loop;
+    size_t n = (size_t)loop->iteration;
+    if (n == 0) return empty_scan(s, scope, scan, to);
+    plan_value *items = arena_alloc(&s->segment->memory, n, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const plan_scan *rows = loop->scans;
+    for (size_t i = n; i > 0; i--, rows = rows->previous) items[i - 1] = rows->values[scan];
+    return sequence_join(s, items, n, 0, true, to, scope->owner);
+}
+
+static clg_status finish_loop(plan_state *s)
+{
+    const plan_scope scope = *state_scope(s);
+    const plan_loop *loop = scope.loop;
+    s->n_values = scope.base + scope.g->n_values;
+    for (size_t i = 0; i < scope.owner->n_outputs; i++) {
+        value_id to = scope.owner->outputs[i];
+        if (to == VALUE_NONE) continue;
+        if (i < loop->n_carried)
+            CLG_TRY(control_copy_value(s, &loop->carried[i], to));
+        else
+            CLG_TRY(stack_scan(s, &scope, i - loop->n_carried, to));
+    }
+    pop_scope(s);
+    return CLG_OK;
+}
+
+static clg_status check_body(const node *n, const graph *body)
+{
+    char text[NODE_TEXT_BYTES];
+    size_t n_carried = n->n_inputs > 2 ? n->n_inputs - 2 : 0;
+    if (body && body->n_inputs == n_carried + 2 && body->n_outputs >= n_carried + 1 &&
+        n->n_outputs <= body->n_outputs - 1)
+        return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: inputs and outputs of its body do not fit the node", node_text(n, text));
+}
+
+static clg_status make_loop(plan_state *s, const node *n, const graph *body, plan_loop **out_loop)
+{
+    arena *memory = &s->segment->memory;
+    size_t n_carried = body->n_inputs - 2;
+    plan_loop *loop = arena_alloc(memory, 1, sizeof *loop);
+    plan_value *carried = arena_alloc(memory, n_carried + 1, sizeof *carried);
+    if (!loop || !carried) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_carried; i++) {
+        if (n->inputs[2 + i] == VALUE_NONE) {
+            char text[NODE_TEXT_BYTES];
+            return error_set(CLG_ERROR_INVALID_MODEL, "%s: a carried value has no start", node_text(n, text));
+        }
+        CLG_TRY(settled_value(s, n->inputs[2 + i], &carried[i]));
+    }
+    *loop = (plan_loop){.n_carried = n_carried, .n_scans = body->n_outputs - 1 - n_carried, .carried = carried};
+    *out_loop = loop;
+    return CLG_OK;
+}
+
+static clg_status enter_loop(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
+{
+    const graph *body = inner_graph(n, "body");
+    plan_loop *loop;
+    CLG_TRY(check_body(n, body));
+    const tensor *trip = control_content(s, n, 0, out_needs), *condition = control_content(s, n, 1, out_needs);
+    if (*out_needs) return CLG_OK;
+    CLG_TRY(make_loop(s, n, body, &loop));
+    loop->trip = trip && trip->n_elements == 1 ? tensor_get_int(trip, 0) : -1;
+    if (trip && loop->trip < 0) loop->trip = 0;
+    loop->has_condition = condition != NULL;
+    bool runs = loop->trip != 0 && (!condition || (condition->n_elements == 1 && tensor_get_int(condition, 0)));
+    CLG_TRY(push_scope(s, body, n));
+    state_scope(s)->loop = loop;
+    *out_entered = true;
+    return runs ? start_iteration(s) : finish_loop(s);
+}
+
+/* Keeps what the iteration gave: carried values for the next one, rows of the stacked outputs. */
+static clg_status keep_iteration(plan_state *s, plan_scope *scope)
+{
+    const plan_loop *old = scope->loop;
+    arena *memory = &s->segment->memory;
+    plan_loop *loop = arena_alloc(memory, 1, sizeof *loop);
+    plan_value *results = arena_alloc(memory, old->n_carried + old->n_scans + 1, sizeof *results);
+    plan_scan *scan = arena_alloc(memory, 1, sizeof *scan);
+    if (!loop || !results || !scan) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < old->n_carried + old->n_scans; i++)
+        CLG_TRY(settled_value(s, scope->ids[scope->g->outputs[1 + i]], &results[i]));
+    *loop = *old; /* an older segment may still go on from the old one */
+    loop->iteration++;
+    loop->carried = results;
+    if (old->n_scans) {
+        *scan = (plan_scan){.values = results + old->n_carried, .previous = old->scans};
+        loop->scans = scan;
+    }
+    scope->loop = loop;
+    return CLG_OK;
+}
+
+static clg_status leave_loop(plan_state *s, value_id *out_read)
+{
+    plan_scope *scope = state_scope(s);
+    value_id condition = scope->ids[scope->g->outputs[0]];
+    char text[NODE_TEXT_BYTES];
+    if (scope->loop->has_condition && !s->values[condition].fact.known) {
+        *out_read = condition;
+        return CLG_OK;
+    }
+    const tensor *go_on = scope->loop->has_condition ? s->values[condition].fact.known : NULL;
+    bool again = !go_on || (go_on->n_elements == 1 && tensor_get_int(go_on, 0));
+    CLG_TRY(keep_iteration(s, scope));
+    const plan_loop *loop = scope->loop;
+    if (loop->trip >= 0 && loop->iteration >= loop->trip) again = false;
+    if (!again) return finish_loop(s);
+    if (s->n_pending > MAX_LOOP_STEPS || loop->iteration > MAX_LOOP_STEPS)
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s: it runs longer than a plan can be (%d steps)",
+                         node_text(scope->owner, text), MAX_LOOP_STEPS);
+    return start_iteration(s);
+}
+
+/* ---- both ------------------------------------------------------------------------------------------------------------ */
+
+clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
+{
+    const op_row *row = n->op;
+    const op_control *control = row->param;
+    return control->kind == CONTROL_IF ? enter_if(s, n, out_needs, out_entered) : enter_loop(s, n, out_needs, out_entered);
+}
+
+clg_status control_leave(plan_state *s, value_id *out_read)
+{
+    *out_read = VALUE_NONE;
+    return state_scope(s)->loop ? leave_loop(s, out_read) : leave_if(s);
+}
