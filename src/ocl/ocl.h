@@ -17,7 +17,7 @@
 
 /* Every device there is, with capabilities derived (not probed). Both arrays have *out_n entries; released by
  * device_records_free and device_caps_free. NO_OPENCL when there is no loader or no platform. Enumerated
- * once a process; later calls copy. */
+ * anew each time: drivers answer from memory, in microseconds. */
 clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, size_t *out_n);
 
 /* ---- contexts -------------------------------------------------------------------------------------- */

@@ -42,35 +42,34 @@ static int unknown_input(const input_set *set, const char *option, const char *n
     return code;
 }
 
-/* The input that "NAME=REST" or, where there is one input only, "REST" is for. An input's name may hold a '='. */
-static int find_item(input_set *set, const char *option, const char *text, input_item **out_item,
-                     const char **out_rest)
+/* The input that "NAME=REST" or, where there is one input only, "REST" is for; NULL for wrong usage. An input's name may
+ * hold a '='. */
+static input_item *find_item(input_set *set, const char *option, const char *text,
+                             const char **out_rest)
 {
+    *out_rest = text;
     for (size_t i = 0; i < set->n; i++) {
         size_t n = strlen(set->items[i].port->name);
         if (strncmp(text, set->items[i].port->name, n) != 0 || text[n] != '=') continue;
-        *out_item = &set->items[i];
         *out_rest = text + n + 1;
-        return CODE_DONE;
+        return &set->items[i];
     }
     char *name;
     const char *rest;
     bool is_pair = option_pair(text, &name, &rest) && !path_exists(text);
-    int code = is_pair ? unknown_input(set, option, name) : CODE_DONE;
+    if (is_pair) (void)unknown_input(set, option, name);
     free(name);
-    if (code != CODE_DONE) return code;
-    if (set->n != 1) {
-        char *names = inputs_names(set->model);
-        code = set->n == 0
-                   ? fail_usage("%s: the model has no inputs", option)
-                   : fail_usage("%s %s: which input? The model has %s", option, text, names);
-        if (set->n > 0) fail_hint("%s NAME=%s", option, text);
-        free(names);
-        return code;
+    if (is_pair) return NULL;
+    if (set->n == 1) return &set->items[0];
+    if (set->n == 0) {
+        (void)fail_usage("%s: the model has no inputs", option);
+        return NULL;
     }
-    *out_item = &set->items[0];
-    *out_rest = text;
-    return CODE_DONE;
+    char *names = inputs_names(set->model);
+    (void)fail_usage("%s %s: which input? The model has %s", option, text, names);
+    fail_hint("%s NAME=%s", option, text);
+    free(names);
+    return NULL;
 }
 
 static int check_first(const input_item *item)
@@ -161,10 +160,10 @@ static int bind_symbols(input_set *set, const input_item *item)
 static int read_shapes(const options *o, input_set *set)
 {
     for (size_t i = 0; i < o->shapes.n; i++) {
-        input_item *item;
         const char *text;
-        int code = find_item(set, "--shape", o->shapes.items[i], &item, &text);
-        if (code == CODE_DONE) code = option_dims("--shape", text, &item->rank, item->dims);
+        input_item *item = find_item(set, "--shape", o->shapes.items[i], &text);
+        if (!item) return CODE_USAGE;
+        int code = option_dims("--shape", text, &item->rank, item->dims);
         if (code == CODE_DONE && item->has_dims)
             code = fail_usage("--shape: '%s' is given twice", printable(item->port->name));
         if (code == CODE_DONE) code = bind_symbols(set, item);
@@ -244,8 +243,11 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
     size_t step = item ? table.n_columns : 1;
     for (size_t i = 0; i < table.n_columns && code == CODE_DONE; i += step) {
         input_item *to = item ? item : item_named(set, table.names[i]);
-        code = to ? csv_value(&table, i, step, to->port, path, &value)
-                  : unknown_input(set, path, table.names[i]);
+        if (!to) {
+            code = unknown_input(set, path, table.names[i]);
+            break;
+        }
+        code = csv_value(&table, i, step, to->port, path, &value);
         if (code == CODE_DONE) code = give_value(o, set, to, path, value);
     }
     csv_free(&table);
@@ -254,33 +256,32 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
 
 static int read_file(const options *o, input_set *set, const char *text)
 {
-    input_item *item = NULL;
     const char *path = text;
     clg_value *value;
     bool is_npz = path_ends_in(text, ".npz"), is_csv = path_ends_in(text, ".csv");
     bool is_whole_set = (is_npz || is_csv) && set->n != 1 && path_exists(text);
-    int code = is_whole_set ? CODE_DONE : find_item(set, "-i", text, &item, &path);
-    if (code != CODE_DONE) return code;
+    input_item *item = is_whole_set ? NULL : find_item(set, "-i", text, &path);
+    if (!is_whole_set && !item) return CODE_USAGE;
     if (is_npz) return read_npz(o, set, item, path);
     if (is_csv) return read_csv(o, set, item, path);
-    code = value_load(path, &value);
+    int code = value_load(path, &value);
     return code == CODE_DONE ? give_value(o, set, item, path, value) : code;
 }
 
 static int read_given(const options *o, input_set *set)
 {
-    input_item *item;
-    const char *rest;
     int code = CODE_DONE;
-    for (size_t i = 0; i < o->inputs.n && code == CODE_DONE; i++)
+    for (size_t i = 0; i < o->inputs.n && code == CODE_DONE; i++) {
         code = read_file(o, set, o->inputs.items[i]);
+    }
     for (size_t i = 0; i < o->images.n && code == CODE_DONE; i++) {
-        code = find_item(set, "--image", o->images.items[i], &item, &rest);
-        if (code == CODE_DONE && item->n_pictures == 0) code = check_first(item);
-        if (code != CODE_DONE) return code;
-        item->from = rest;
+        const char *file;
+        input_item *item = find_item(set, "--image", o->images.items[i], &file);
+        if (!item) return CODE_USAGE;
+        if (item->n_pictures == 0) code = check_first(item);
+        item->from = file;
         item->pictures = must_resize(item->pictures, item->n_pictures + 1, sizeof *item->pictures);
-        item->pictures[item->n_pictures++] = rest;
+        item->pictures[item->n_pictures++] = file;
     }
     return code;
 }
@@ -290,17 +291,17 @@ static int read_fills(const options *o, input_set *set, const char **out_rest_ki
 {
     *out_rest_kind = NULL;
     for (size_t i = 0; i < o->fills.n; i++) {
-        input_item *item;
         const char *kind = o->fills.items[i];
         bool for_all = !strchr(kind, '=');
-        int code = for_all ? CODE_DONE : find_item(set, "--fill", kind, &item, &kind);
-        if (code == CODE_DONE) code = value_check_fill(kind);
-        if (code == CODE_DONE && !for_all) code = check_first(item);
+        input_item *item = for_all ? NULL : find_item(set, "--fill", kind, &kind);
+        if (!for_all && !item) return CODE_USAGE;
+        int code = value_check_fill(kind);
+        if (code == CODE_DONE && item) code = check_first(item);
         if (code != CODE_DONE) return code;
-        if (for_all) {
-            *out_rest_kind = kind;
-        } else {
+        if (item) {
             item->from = item->fill = kind;
+        } else {
+            *out_rest_kind = kind;
         }
     }
     return CODE_DONE;

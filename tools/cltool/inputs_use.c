@@ -53,29 +53,26 @@ int64_t model_batch(const clg_model *model)
     return is_free ? -1 : fixed;
 }
 
-/* The symbol of the batch, or NULL: that of the first input whose first axis is free. */
-static const char *batch_symbol(const input_set *set)
+/* The first input whose first axis is free: its symbol is the batch. set->n when there is none. */
+static size_t batch_item(const input_set *set)
 {
-    for (size_t i = 0; i < set->n; i++) {
-        const clg_port *port = set->items[i].port;
-        if (port->rank > 0 && port->dims[0] < 0) return port->dim_names[0];
-    }
-    return NULL;
+    size_t i = 0;
+    while (i < set->n && (set->items[i].port->rank <= 0 || set->items[i].port->dims[0] >= 0)) i++;
+    return i;
 }
 
-static bool has_batch(const input_item *item, const char *symbol)
+static bool has_batch(const input_set *set, const input_item *item)
 {
-    const clg_port *port = item->port;
-    return item->rank > 0 &&
-           (port->rank < 0 || (port->dims[0] < 0 && strcmp(port->dim_names[0], symbol) == 0));
+    const clg_port *port = item->port, *first = set->items[batch_item(set)].port;
+    if (item->rank == 0) return false;
+    return port->rank < 0 ||
+           (port->dims[0] < 0 && strcmp(port->dim_names[0], first->dim_names[0]) == 0);
 }
 
 size_t inputs_batch(const input_set *set)
 {
-    const char *symbol = batch_symbol(set);
-    for (size_t i = 0; symbol && i < set->n; i++) {
-        if (has_batch(&set->items[i], symbol)) return (size_t)set->items[i].dims[0];
-    }
+    size_t first = batch_item(set);
+    if (first < set->n) return (size_t)set->items[first].dims[0];
     int64_t fixed = model_batch(set->model);
     return fixed > 0 ? (size_t)fixed : 1;
 }
@@ -96,9 +93,9 @@ static input_set copy_set(const input_set *set)
 
 int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
 {
-    const char *symbol = batch_symbol(set);
+    bool is_free = batch_item(set) < set->n;
     *out_set = (input_set){0};
-    if (!symbol && inputs_batch(set) != n) {
+    if (!is_free && inputs_batch(set) != n) {
         int64_t fixed = model_batch(set->model);
         if (fixed <= 0)
             return fail(CODE_USAGE, CLG_ERROR_SHAPE,
@@ -107,9 +104,9 @@ int inputs_with_batch(const input_set *set, size_t n, input_set *out_set)
                     "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, n);
     }
     *out_set = copy_set(set);
-    for (size_t i = 0; symbol && i < set->n; i++) {
+    for (size_t i = 0; is_free && i < set->n; i++) {
         input_item *item = &out_set->items[i];
-        if (!has_batch(item, symbol) || item->dims[0] == (int64_t)n) continue;
+        if (!has_batch(set, item) || item->dims[0] == (int64_t)n) continue;
         clg_value *repeated = NULL;
         int code = item->value ? value_repeat_rows(item->value, n, &repeated) : CODE_DONE;
         if (code != CODE_DONE) {

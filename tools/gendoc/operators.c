@@ -137,7 +137,8 @@ static const char introduction[] =
     "  each is computed.\n"
     "- *device*: kernels, or a view of memory where nothing has to move. Small known numbers, as\n"
     "  in arithmetic on shapes, are computed while a run is planned. *shape arithmetic*: only\n"
-    "  there.\n";
+    "  there. *host*: control flow and lists of values, which the planner walks; what is computed\n"
+    "  inside of them is computed as everywhere.\n";
 
 static void print_all(clg_operator_info *rows, size_t n)
 {

@@ -6,7 +6,6 @@
 #include "../../src/base/error.h"
 #include "../../src/base/system.h"
 
-#define error_set(status, ...) ((void)error_set((status), __VA_ARGS__), (status))
 #define error_set_v(status, ...) ((void)error_set_v((status), __VA_ARGS__), (status))
 #define error_prefix(status, ...) ((void)error_prefix((status), __VA_ARGS__), (status))
 #define error_no_memory(bytes) ((void)error_no_memory(bytes), CLG_ERROR_OUT_OF_HOST_MEMORY)
