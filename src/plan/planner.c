@@ -225,7 +225,8 @@ static clg_status walk_nodes(walk *w, walk_end *out_end)
 static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_inputs,
                            walk_end *out_end)
 {
-    walk w = {.s = s, .needed_inputs = needed_inputs};
+    walk w = {.s = s};
+    w.needed_inputs = needed_inputs;
     clg_status status = walk_nodes(&w, out_end);
     if (status == CLG_OK && *out_end != WALK_NEEDS_INPUTS)
         status = finish_segment(s, w.reads, *out_end == WALK_READS ? w.n_reads : 0);

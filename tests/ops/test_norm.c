@@ -42,7 +42,7 @@ static void batch(int64_t opset, clg_dtype dtype, clg_dtype stats, int rank, con
     for (int64_t i = 0; i < channels; i++) var[i] = 1.0 + 0.5 * var[i];
     for (int64_t i = 0; i < n; i++) {
         const int64_t c = i / inner % channels;
-        const double factor = scale[c] / sqrt(var[c] + 1e-3);
+        const double factor = scale[c] / sqrt(var[c] + (double)1e-3f);
         y[i] = factor * x[i] + (bias[c] - factor * mean[c]);
     }
     const int64_t *own = spatial ? &channels : dims + 1;
@@ -113,7 +113,7 @@ static void layer(clg_dtype dtype, int rank, const int64_t *dims, int64_t axis, 
     double *inverses = run_node_zeros(rows);
     for (int64_t i = 0; i < n; i++) x[i] += 3; /* a mean that matters */
     for (int64_t row = 0; row < rows; row++) {
-        measure(x + row * cols, cols, 1e-5, &means[row], &inverses[row]);
+        measure(x + row * cols, cols, (double)1e-5f, &means[row], &inverses[row]);
         for (int64_t i = 0; i < cols; i++)
             y[row * cols + i] = (x[row * cols + i] - means[row]) * inverses[row] * scale[i] +
                                 (with_bias ? bias[i] : 0);
@@ -160,7 +160,7 @@ static void by_channel(const char *op_type, int64_t opset, clg_dtype dtype, int 
     double *y = run_node_zeros(n), mean, inverse;
     for (int64_t i = 0; i < n; i++) {
         const int64_t channel = i / inner % channels, s = channel / (channels / n_scale);
-        measure(x + i / cols * cols, cols, 1e-5, &mean, &inverse);
+        measure(x + i / cols * cols, cols, (double)1e-5f, &mean, &inverse);
         y[i] = (x[i] - mean) * inverse * scale[s] + bias[s];
     }
     run_node_start(&r, NULL, op_type, opset);
