@@ -163,45 +163,58 @@ static inline void advance_hidden(const cell_job *j, const int time, const int s
 }
 #endif
 
+// The work-item's units of each row. Conditions stay outside of these loops: compilers would double the code for each.
+#define EACH_UNIT(end)                                                                             \
+    for (int row = 0; row < j->rows; ++row)                                                        \
+        for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
+
 // The state before the first step. Units behind the last are zeros, which meet the zeros of r.
 static inline void start(const cell_job *j, __global const elem *h0, __global const elem *c0, SHARED num *h,
                          SHARED num *next)
 {
-    for (int u = j->me; u < j->padded; u += P_LOCAL) {
-        const int there = u < j->hidden;
-        for (int row = 0; row < j->rows; ++row) {
-            const int at = row * j->padded + u;
-            num before = 0;
-            if (there && !(j->parts & IS_FIRST))
-                before = j->saved[at];
-            else if (there && j->parts & HAS_H0)
-                before = LOAD1(h0 + row * j->s_b + u);
-            if (there && j->parts & IS_FIRST)
-                j->own[at] = j->parts & HAS_C0 ? (num)LOAD1(c0 + row * j->s_b + u) : (num)0;
-            h[at] = before;
-            next[at] = 0;
-        }
+    EACH_UNIT(j->padded)
+        next[at] = 0;
+    if (!(j->parts & IS_FIRST)) {
+        EACH_UNIT(j->padded)
+            h[at] = u < j->hidden ? j->saved[at] : (num)0;
+        return;
     }
+    if (j->parts & HAS_H0) {
+        EACH_UNIT(j->padded)
+            h[at] = u < j->hidden ? (num)LOAD1(h0 + row * j->s_b + u) : (num)0;
+    } else {
+        EACH_UNIT(j->padded)
+            h[at] = 0;
+    }
+#if P_CELL == 1
+    if (j->parts & HAS_C0) {
+        EACH_UNIT(j->hidden)
+            j->own[at] = LOAD1(c0 + row * j->s_b + u);
+    } else {
+        EACH_UNIT(j->hidden)
+            j->own[at] = 0;
+    }
+#endif
 }
 
 // The state after the last step, for the next launch or for good, and zeros in Y behind the ends of sequences.
 static inline void stop(const cell_job *j, __global elem *y_h, __global elem *y_c, SHARED const num *h)
 {
-    for (int u = j->me; u < j->hidden; u += P_LOCAL) {
-        for (int row = 0; row < j->rows; ++row) {
-            const int at = row * j->padded + u;
-            if (!(j->parts & IS_LAST)) {
-                j->saved[at] = h[at];
-                continue;
-            }
-            if (j->parts & WANT_Y_H)
-                STORE1(h[at], y_h + row * j->s_b + u);
-            if (j->parts & WANT_Y_C)
-                STORE1(j->own[at], y_c + row * j->s_b + u);
-            for (int t = j->lengths[row]; t < j->length; ++t)
-                put_y(j, row, t, u, 0);
-        }
+    if (!(j->parts & IS_LAST)) {
+        EACH_UNIT(j->hidden)
+            j->saved[at] = h[at];
+        return;
     }
+    if (j->parts & WANT_Y_H)
+        EACH_UNIT(j->hidden)
+            STORE1(h[at], y_h + row * j->s_b + u);
+    if (j->parts & WANT_Y_C)
+        EACH_UNIT(j->hidden)
+            STORE1(j->own[at], y_c + row * j->s_b + u);
+    if ((j->parts & (WANT_Y | HAS_LENS)) == (WANT_Y | HAS_LENS))
+        EACH_UNIT(j->hidden)
+            for (int t = j->lengths[row]; t < j->length; ++t)
+                STORE1((num)0, j->y + t * j->y_t + row * j->y_b + u);
 }
 
 __attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))

@@ -133,20 +133,22 @@ static bool wide_plan(const lower_context *c, const conv_job *j, wide_tile *out)
     wide_tile t = {.vec = wide_vec(c)};
     t.tile_m = ceil_div(j->oc, ceil_div(j->oc, wide_mr(c)));
     t.tiles = ceil_div(j->oc, t.tile_m);
-    double best = -1;
+    double best = 0;
+    bool found = false;
     for (int64_t across = 1; across <= least(width, 64); across += across < 4 ? 1 : across) {
         t.tile_w = ceil_div(width, across);
         for (int64_t down = 1; down <= height; down += ceil_div(down, 8)) {
             t.tile_h = ceil_div(height, down);
             for (t.group_tiles = t.tiles; t.group_tiles > 0; t.group_tiles /= 2) {
                 const double cost = wide_cost(c, j, &t);
-                if (cost < 0 || (best >= 0 && cost >= best)) continue;
+                if (cost < 0 || (found && cost >= best)) continue;
                 best = cost;
+                found = true;
                 *out = t;
             }
         }
     }
-    return best >= 0;
+    return found;
 }
 
 /* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
@@ -181,7 +183,7 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
 static bool wide_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    wide_tile t = {0};
+    wide_tile t = {.tile_h = 1, .tile_w = 1, .group_tiles = 1};
     if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !wide_plan(c, j, &t)) return false;
     candidate *way = step_candidate(b, "conv_wide");
     const operand packed = wide_weights(c, way, j, &t);
@@ -242,7 +244,7 @@ static bool depthwise_plan(const lower_context *c, const conv_job *j, depthwise_
 static bool depthwise_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    depthwise_tile t = {0};
+    depthwise_tile t = {1, 1, 1};
     if (!depthwise_plan(c, j, &t)) return false;
     step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
                           "conv_depthwise_wide", wide_prelude(c, j, tail_prelude(c, j)));

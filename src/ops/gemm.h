@@ -24,7 +24,8 @@ typedef struct gemm_job {
     epilogue tail;
 } gemm_job;
 
-/* Adds candidates that do all jobs, one after the other. Jobs of one node share dtype, k and the kind of tail. */
+/* Adds candidates that do all jobs, one after the other. Jobs of one node share dtype, k and the kind of tail. The
+ * candidates have no scratch memory: a caller may name scratch 0 as a matrix and then make it for each of them. */
 clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs);
 
 /* For operators of which a product is one part: appends its steps to a candidate of the caller's. Matrices and bias may

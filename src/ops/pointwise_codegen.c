@@ -146,7 +146,9 @@ static void emit_cast(const emitter *e, pointwise_register result)
              is_computed_with(e->g, result))
         text_printf(e->out, "round_%s(to_vfloat(r%d));\n", dtype_find(to_dtype)->name, from);
     else if (to.kind != DTYPE_KIND_FLOAT && e->type.kind == DTYPE_KIND_FLOAT)
-        text_printf(e->out, "CAT(to_v%s, _sat_rtz)(r%d);\n", to.lane, from);
+        /* Not every driver saturates NaN to 0. */
+        text_printf(e->out, "CAT(to_v%s, _sat_rtz)(r%d == r%d ? r%d : (v%s)0);\n", to.lane, from,
+                    from, from, e->type.lane);
     else
         text_printf(e->out, "to_v%s(r%d);\n", to.lane, from);
 }

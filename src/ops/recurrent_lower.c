@@ -98,11 +98,10 @@ static void size_wide(const lower_context *c, recurrent_plan *p)
 static void size_simt(const lower_context *c, recurrent_plan *p)
 {
     const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
-    const uint64_t most = c->caps->max_work_group_size < 256 ? 64 : 256;
     const int64_t room = (int64_t)c->caps->local_mem_bytes < MAX_LOCAL_BYTES
                              ? (int64_t)c->caps->local_mem_bytes
                              : MAX_LOCAL_BYTES;
-    p->local = work_power_of_two(p->hidden, c->caps->max_work_group_size < 64 ? 1 : most);
+    p->local = p->hidden <= 64 || c->caps->max_work_group_size < 256 ? 64 : 256;
     p->padded = ceil_div(p->hidden, 4) * 4;
     p->weights_dir = p->padded * p->width;
     const int64_t row_bytes = 2 * p->padded * (int64_t)dtype_size(p->state_dtype);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/window.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -90,9 +91,9 @@ static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
     int64_t room = a->in + a->pad_begin + a->pad_end - extent(a);
     if (room < 0)
         return fault(n, CLG_ERROR_SHAPE,
-                     "a window of %lld does not fit spatial axis %d of size %lld with padding %lld",
-                     (long long)extent(a), axis, (long long)a->in,
-                     (long long)(a->pad_begin + a->pad_end));
+                     "a window of %" PRId64 " does not fit spatial axis %d of size %" PRId64
+                     " with padding %" PRId64,
+                     extent(a), axis, a->in, a->pad_begin + a->pad_end);
     a->out = room / a->stride + 1;
     if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID) {
         a->out = (room + a->stride - 1) / a->stride + 1;
@@ -167,6 +168,6 @@ bool window_fits_lines(const window_axis axes[WINDOW_MAX_AXES], int lanes)
 {
     const window_axis *w = &axes[WINDOW_MAX_AXES - 1];
     const int64_t length = (w->out - 1) * w->stride + extent(w) + lanes;
-    return length <= WINDOW_LINE && axes[0].kernel <= WINDOW_LINE && axes[1].kernel <= WINDOW_LINE &&
-           axes[0].kernel * axes[1].kernel * length <= WINDOW_LINE;
+    return length <= WINDOW_LINE && axes[0].kernel <= WINDOW_LINE &&
+           axes[1].kernel <= WINDOW_LINE && axes[0].kernel * axes[1].kernel * length <= WINDOW_LINE;
 }

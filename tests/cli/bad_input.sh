@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Inputs that do not fit, files that lie, data out of range, more memory than there is: the exit code and the sentence.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp -r "$digits/digits.onnx" "$digits/pictures" .
+digits digits.onnx pictures
 head -c 256 /dev/zero >zeros64 # 64 float32
 npy '<f4' '(1, 1, 8, 8)' <zeros64 >good.npy
 

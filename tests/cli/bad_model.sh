@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Models that are broken: exit 4 and a sentence, for every one.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp "$digits/digits.onnx" .
+digits digits.onnx
 
 echo "== bytes that are no model"
 show run missing.onnx --fill zeros

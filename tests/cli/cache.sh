@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool cache: the store from empty to packed, and folders that cannot be used.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp "$digits/digits.onnx" .
+digits digits.onnx
 export CLG_CACHE_DIR=$WORK/store
 export POCL_CACHE_DIR=$WORK/pocl
 

@@ -3,9 +3,9 @@
 #
 # A program store on a full disk: one warning, the work is done, nothing half-written stays. The disk is a small one in
 # memory, which takes a mount namespace: where there is none, the test is skipped.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp "$digits/digits.onnx" .
+digits digits.onnx
 mkdir small
 if ! unshare -rm mount -t tmpfs -o size=64k none small 2>/dev/null; then
   echo "no mount namespaces here" >&3

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool devices: the shape of what it prints, since devices differ; selectors; a machine without OpenCL.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
 # The names of the rows, each once, in the order of the first device.
@@ -26,8 +26,15 @@ echo "== diagnosis"
 "$CLTOOL" devices --diagnose --json | json_keys
 
 # Selectors, by a command that uses one device.
-cp "$digits/digits.onnx" .
-try() { "$CLTOOL" run digits.onnx --fill zeros -q "$@" >out 2>err && echo "works: $*" || { echo "$*: exit $?"; normal <err | head -n 1; }; }
+digits digits.onnx
+try() {
+  if "$CLTOOL" run digits.onnx --fill zeros -q "$@" >out 2>err; then
+    echo "works:${*:+ $*}"
+  else
+    echo "exit $?: $*"
+    normal <err | head -n 1
+  fi
+}
 echo "== selectors"
 try
 try -d auto

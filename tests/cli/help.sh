@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # What a user sees who asks for help, or asks wrongly.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
 version() { sed -E 's/[0-9]+\.[0-9]+\.[0-9]+/VERSION/'; }

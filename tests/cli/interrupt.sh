@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Ctrl-C: exit 130, a sentence, and no half-written file.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp "$digits/digits.onnx" .
+digits digits.onnx
 "$CLTOOL" cache warm digits.onnx -q >/dev/null
 
 # Starts cltool, waits until it says which device it uses, interrupts it.

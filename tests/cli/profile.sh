@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool profile: the tables' shape, the trace.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp "$digits/digits.onnx" .
+digits digits.onnx
 
 # Steps are the planner's choice: their nodes are compared, not their kernels or times.
 operators() { sed -nE 's/ +$//; 1s/ +/ /gp; s/^ +[0-9]+  ([^ ]+)  .*/\1/p; /^operator/s/ +/ /gp; /runs:|can do:/s/[0-9]+(\.[0-9]+)?/N/gp'; }

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool run: pictures, files, outputs, comparisons.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-cp -r "$digits/digits.onnx" "$digits/labels.txt" "$digits/heldout.npy" "$digits/heldout_probabilities.npy" \
-  "$digits/pictures" .
+digits digits.onnx labels.txt heldout.npy heldout_probabilities.npy pictures
 
 echo "== a picture"
 show short -- run digits.onnx --image image=pictures/00.png --top 3 --labels labels.txt
@@ -32,7 +31,7 @@ show run digits.onnx --image pictures/00.png --dump no-such-node -q
 
 echo "== tables"
 {
-  echo "$(seq -s, 64 | sed 's/[0-9]*/p&/g')"
+  seq -s, 64 | sed 's/[0-9]*/p&/g'
   seq -s, 0 63
   seq -s, 63 -1 0
 } >table.csv

@@ -8,15 +8,20 @@ set -u
 : "${CLTOOL:?the path of cltool}" "${WORK:?a folder of the test}" "${CLG_SOURCE_DIR:?the source tree}"
 test_name=$(basename "$0" .sh)
 test_folder=$(cd "$(dirname "$0")" && pwd)
-digits=$CLG_SOURCE_DIR/examples/digits
 mkdir -p "$WORK/.test"
 exec 3>&1 >"$WORK/.test/actual"
 cd "$WORK" || exit 1
 unset CLG_DEVICE NO_COLOR
 
+# Copies files of the digits example here.
+digits() {
+  local file
+  for file in "$@"; do cp -r "$CLG_SOURCE_DIR/examples/digits/$file" .; done
+}
+
 # Names of the machine's devices, folders of this run.
 normal() {
-  sed -E -e "s#$WORK#WORK#g" -e "s#$CLG_SOURCE_DIR#SOURCE#g" \
+  sed -E -e '/AddressSanitizer failed to allocate/d' -e "s#$WORK#WORK#g" -e "s#$CLG_SOURCE_DIR#SOURCE#g" \
     -e 's#^(cltool: )?device [0-9]+:[0-9]+, .*#\1device P:D, NAME (PLATFORM)#' \
     -e 's#there is: [0-9]+:[0-9]+ .*#there is: DEVICES#' \
     -e 's#"id:[^"]*"#"id:DEVICE"#g' -e 's#id:[a-z]+:[^ ,;:)]*#id:DEVICE#g'
@@ -69,9 +74,9 @@ varint() { # NUMBER, negative ones as 64 bits
     byte=$((n & 127))
     n=$(((n >> 7) & 0x1ffffffffffffff))
     [ "$n" -eq 0 ] && break
-    printf "\\x$(printf %02x $((byte | 128)))"
+    printf %b "\\x$(printf %02x $((byte | 128)))"
   done
-  printf "\\x$(printf %02x $byte)"
+  printf %b "\\x$(printf %02x $byte)"
 }
 pb_int() { # FIELD NUMBER
   varint $(($1 << 3))
@@ -159,12 +164,12 @@ onnx_model() { # COMMAND... that writes the graph's fields
 # Little-endian float32 by its bits: f32 3f800000 40000000
 f32() {
   local bits
-  for bits in "$@"; do printf "\\x${bits:6:2}\\x${bits:4:2}\\x${bits:2:2}\\x${bits:0:2}"; done
+  for bits in "$@"; do printf %b "\\x${bits:6:2}\\x${bits:4:2}\\x${bits:2:2}\\x${bits:0:2}"; done
 }
 i64() {
   local n i
   for n in "$@"; do
-    for i in 0 8 16 24 32 40 48 56; do printf "\\x$(printf %02x $(((n >> i) & 255)))"; done
+    for i in 0 8 16 24 32 40 48 56; do printf %b "\\x$(printf %02x $(((n >> i) & 255)))"; done
   done
 }
 # .npy, version 1.0: npy DESCR "SHAPE" <data, as npy '<f4' '(1, 3)'
@@ -172,7 +177,7 @@ npy() {
   local header="{'descr': '$1', 'fortran_order': False, 'shape': $2, }" size
   size=$(((10 + ${#header} + 1 + 63) / 64 * 64 - 10))
   printf '\x93NUMPY\x01\x00'
-  printf "\\x$(printf %02x $((size & 255)))\\x$(printf %02x $((size >> 8)))"
+  printf %b "\\x$(printf %02x $((size & 255)))\\x$(printf %02x $((size >> 8)))"
   printf '%s%*s\n' "$header" $((size - ${#header} - 1)) ''
   cat
 }

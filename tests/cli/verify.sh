@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # cltool verify: cases made by hand that pass, fail and are skipped.
-# shellcheck source=tests/cli/support.bash
+# shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
 pb_floats() { # "DIM..." BITS...

@@ -4,9 +4,9 @@
  * negative status with a sentence of its own, nothing left behind, every handle still to be freed, and the next run -
  * of a new session, and of the one that failed - right again.
  *
- * Allocations fail within a life in a context that stays, since faults of making contexts are in test_ocl_faults.c.
- * OpenCL calls fail so too, and once more in lives that make their context: there every call of the first 40, later
- * every third one; a call site that is passed by in one life is met in another, as lives do not start alike.
+ * Allocations and calls fail within lives in a context that stays, since faults of making contexts are in
+ * test_ocl_faults.c. Only CLBlast does more in a fresh context than in an old one: there every call after the context
+ * is made fails in turn, through the compiling of CLBlast's kernels.
  */
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
@@ -131,15 +131,12 @@ static bool fail_call(job *j, long n, int code)
     return fired;
 }
 
-static long fail_calls(job *j, int code)
+static long fail_calls(job *j, long first, int code)
 {
-    long n = 0, step = 1;
+    long n = first;
     assert_ok(do_job(j));
-    while (fail_call(j, n, code)) {
+    for (; fail_call(j, n, code); n++)
         if (j->session || n % 8 == 0) assert_ok(do_job(j));
-        step = !j->context && n >= 40 ? 3 : 1;
-        n += step;
-    }
     assert_ok(do_job(j));
     return n;
 }
@@ -149,9 +146,9 @@ static void fail_calls_of_life(const session_life *life, bool profiling, int cod
     job j = {.life = life, .profiling = profiling};
     clg_counters counters = CLG_COUNTERS_INIT;
     assert_ok(open_context(profiling, &j.context));
-    long lives = fail_calls(&j, code);
+    long lives = fail_calls(&j, 0, code);
     assert_ok(session_life_open(life, j.context, &j.session));
-    long runs = fail_calls(&j, code);
+    long runs = fail_calls(&j, 0, code);
     print_message("%s: %ld calls of a life, %ld of runs\n", life->name, lives, runs);
     assert_true(lives > 20 && runs > 5);
     assert_ok(clg_context_counters(j.context, &counters));
@@ -176,13 +173,20 @@ static void faults__every_opencl_call_while_profiling(void **state)
         fail_calls_of_life(&session_lives[i], true, CL_OUT_OF_HOST_MEMORY);
 }
 
-static void faults__calls_of_lives_that_make_their_context(void **state)
+static void faults__every_call_of_clblast_from_the_first_on(void **state)
 {
     (void)state;
+    clg_context *context;
+    faults.arm(-1, 0);
+    assert_ok(open_context(false, &context));
+    const long n_opening = faults.n_calls();
+    clg_context_free(context);
     for (size_t i = 0; i < n_session_lives; i++) {
         job j = {.life = &session_lives[i]};
-        print_message("%s: %ld calls\n", j.life->name,
-                      fail_calls(&j, CL_MEM_OBJECT_ALLOCATION_FAILURE));
+        if (!uses_blas(j.life)) continue;
+        long n = fail_calls(&j, n_opening, CL_MEM_OBJECT_ALLOCATION_FAILURE) - n_opening;
+        print_message("%s: %ld calls after the context's %ld\n", j.life->name, n, n_opening);
+        assert_true(n > 100);
         assert_int_equal(opencl_faults_total_live(&faults), 0);
     }
 }
@@ -193,7 +197,7 @@ int main(void)
         cmocka_unit_test(faults__every_allocation_of_a_session),
         cmocka_unit_test(faults__every_opencl_call_of_a_session),
         cmocka_unit_test(faults__every_opencl_call_while_profiling),
-        cmocka_unit_test(faults__calls_of_lives_that_make_their_context),
+        cmocka_unit_test(faults__every_call_of_clblast_from_the_first_on),
     };
     ocl_platforms_show_pocl();
     if (!opencl_faults_open(&faults)) {

@@ -45,8 +45,10 @@ static double round_even(double a, double b) { return (void)b, nearbyint(a); }
     static double one_##name(double a, double b) { return (void)b, name(a); }
 UNARY(sqrt)
 UNARY(floor)
-UNARY(ceil) UNARY(exp) UNARY(log) UNARY(erf) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin)
-    UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh)
+UNARY(ceil)
+UNARY(exp)
+UNARY(log) UNARY(erf) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan)
+    UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh)
         UNARY(atanh) static double relu(double a, double b)
 {
     return (void)b, isnan(a) ? NAN : fmax(a, 0);
@@ -57,7 +59,10 @@ static double thresholded(double a, double b) { return (void)b, a > 0.5 ? a : 0;
 static double elu(double a, double b) { return (void)b, a < 0 ? 1.5 * expm1(a) : a; }
 static double selu(double a, double b) { return (void)b, a > 0 ? 1.25 * a : 1.25 * 1.5 * expm1(a); }
 static double celu(double a, double b) { return (void)b, a < 0 ? 2 * expm1(a / 2) : a; }
-static double sigmoid(double a, double b) { return (void)b, 0.5 + 0.5 * tanh(a / 2); }
+static double sigmoid(double a, double b)
+{
+    return (void)b, a < 0 ? exp(a) / (1 + exp(a)) : 0.5 + 0.5 * tanh(a / 2);
+}
 static double clamp01(double a) { return isnan(a) ? NAN : a < 0 ? 0 : a > 1 ? 1 : a; }
 static double hard_sigmoid(double a, double b) { return (void)b, clamp01(0.25 * a + 0.5); }
 static double hard_swish(double a, double b) { return (void)b, a * clamp01((a + 3) / 6); }
@@ -67,10 +72,10 @@ static double gelu_tanh(double a, double b)
     const double pi = acos(-1), u = sqrt(2 / pi) * (a + 0.044715 * pow(a, 3));
     return (void)b, a / (1 + exp(-2 * u));
 }
-static double softplus(double a, double b) { return (void)b, a > 30 ? a : log(1 + exp(a)); }
+static double softplus(double a, double b) { return (void)b, a > 30 ? a : log1p(exp(a)); }
 static double softsign(double a, double b) { return (void)b, a / (1 + fabs(a)); }
 static double mish(double a, double b) { return a * tanh(softplus(a, b)); }
-static double swish(double a, double b) { return (void)b, a * (0.5 + 0.5 * tanh(0.75 * a)); }
+static double swish(double a, double b) { return a * sigmoid(1.5 * a, b); }
 static double shrink(double a, double b)
 {
     return (void)b, isnan(a) ? 0 : a < -0.5 ? a + 0.25 : a > 0.5 ? a - 0.25 : 0;

@@ -272,10 +272,12 @@ static void check_casts(clg_dtype from, size_t first, size_t end)
 
 static void pointwise_ints__casts(void **state)
 {
+    static const clg_dtype from[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_FLOAT64, CLG_INT8,
+                                     CLG_UINT32,  CLG_INT64,   CLG_BOOL};
     (void)state;
-    for (size_t i = 0; i < COUNT(all_dtypes); i++) {
-        check_casts(all_dtypes[i], 0, 7);
-        check_casts(all_dtypes[i], 7, COUNT(all_dtypes));
+    for (size_t i = 0; i < COUNT(from); i++) {
+        check_casts(from[i], 0, 7);
+        check_casts(from[i], 7, COUNT(all_dtypes));
     }
 }
 

@@ -70,6 +70,19 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
     }
 }
 
+/* Moving elements needs no double. */
+static bool computes_in_float64(const pointwise_group *g)
+{
+    bool computes = false, has_float64 = false;
+    for (size_t i = 0; i < g->n_instructions; i++) {
+        computes = computes || !(g->instructions[i].def->flags & POINTWISE_MOVES_BITS);
+        has_float64 = has_float64 || g->instructions[i].dtype == CLG_FLOAT64;
+    }
+    for (size_t i = 0; i < g->n_inputs; i++)
+        has_float64 = has_float64 || g->inputs[i] == CLG_FLOAT64;
+    return computes && has_float64;
+}
+
 static void run_fused(clg_context *context, const clg_session_options *options, const char *place,
                       void *user)
 {
@@ -87,12 +100,8 @@ static void run_fused(clg_context *context, const clg_session_options *options, 
                                             t->dims.dims, t->data);
     }
     if (status == CLG_OK) status = clg_session_run(session);
-    const bool fp64 = clg_context_device(context)->fp64;
-    bool needs_fp64 = false;
-    for (size_t i = 0; i < f->group.n_instructions; i++)
-        needs_fp64 = needs_fp64 || f->group.instructions[i].dtype == CLG_FLOAT64;
-    for (size_t i = 0; i < f->group.n_inputs; i++)
-        needs_fp64 = needs_fp64 || f->group.inputs[i] == CLG_FLOAT64;
+    const bool fp64 = clg_context_device(context)->fp64,
+               needs_fp64 = computes_in_float64(&f->group);
     if (needs_fp64 && !fp64) {
         assert_int_equal(status, CLG_ERROR_UNSUPPORTED_DTYPE);
         assert_non_null(strstr(clg_last_error(), "float64"));

@@ -27,7 +27,7 @@ typedef struct bench_result {
 
 typedef struct comparison_result {
     bool is_done;
-    char *device;
+    char *device, *selector;
     time_stats latency;
     double speedup, max_abs, max_rel;
     bool holds;
@@ -232,6 +232,7 @@ static int compare_devices(bench *b, const clg_device_info *device)
     times mine = {0}, theirs = {0};
     comparison_result *c = &b->compared;
     c->device = must_copy(device->id);
+    c->selector = must_copy(device->selector);
     int code = engine_open_device(b->o, device, false, &context);
     if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
     if (code == CODE_DONE) code = inputs_with_batch(&b->inputs, b->batches[0], &inputs);
@@ -300,8 +301,9 @@ static char *verdict(const bench *b)
             if (result_of(b, 0, i)->throughput > result_of(b, 0, best_batch)->throughput)
                 best_batch = i;
         }
-        return must_printf("throughput is largest with batch %zu: %.4g a second",
-                           b->batches[best_batch], result_of(b, 0, best_batch)->throughput);
+        return must_printf("throughput is largest with batch %zu: %s a second",
+                           b->batches[best_batch],
+                           rate_text(result_of(b, 0, best_batch)->throughput));
     }
     size_t first = fastest(b, n_devices, 0), change = 0;
     while (change < b->n_batches && fastest(b, n_devices, change) == first) change++;
@@ -373,7 +375,7 @@ static void print_one(const bench *b, const bench_result *r)
                  t->median, t->min, t->mean, t->p90, t->p99);
     (void)printf("  on device   median %.4g ms (min %.4g), %llu steps\n", r->device_time.median,
                  r->device_time.min, (unsigned long long)r->steps);
-    (void)printf("  throughput  %.4g a second, %.3g GFLOP/s at %s a run\n", r->throughput,
+    (void)printf("  throughput  %s a second, %.3g GFLOP/s at %s a run\n", rate_text(r->throughput),
                  r->flops / (t->median * 1e6), flops_text(r->flops));
     (void)printf("  start       load %.4g ms, first run %.4g ms\n", r->load_ms, r->first_run_ms);
     (void)printf("  memory      %s on the device, %s of the process at most\n",
@@ -397,7 +399,7 @@ static void print_many(const bench *b)
         table_cell(&t, MARK_NONE, "%.4g", r->latency.median);
         table_cell(&t, MARK_NONE, "%.4g", r->latency.p90);
         table_cell(&t, MARK_NONE, "%.4g", r->device_time.median);
-        table_cell(&t, MARK_NONE, "%.4g", r->throughput);
+        table_cell(&t, MARK_NONE, "%s", rate_text(r->throughput));
         table_cell(&t, MARK_NONE, "%.3g", r->flops / (r->latency.median * 1e6));
         table_cell(&t, MARK_NONE, "%.4g", r->first_run_ms);
     }
@@ -415,9 +417,10 @@ static void print_text(const bench *b)
     }
     const comparison_result *c = &b->compared;
     if (!c->is_done) return;
-    (void)printf("compared with %s: median %.4g ms there, %.3g times as fast; largest difference "
-                 "%.3g, relative %.3g: ",
-                 printable(c->device), c->latency.median, c->speedup, c->max_abs, c->max_rel);
+    (void)printf(
+        "compared with device %s: median %.4g ms there, %.3g times as fast; largest difference "
+        "%.3g, relative %.3g: ",
+        c->selector, c->latency.median, c->speedup, c->max_abs, c->max_rel);
     output_mark(stdout, c->holds ? MARK_GOOD : MARK_BAD, c->holds ? "the same" : "NOT the same");
     (void)printf("%s%s\n", c->holds ? "" : ", ", c->holds ? "" : c->text);
 }
@@ -470,6 +473,7 @@ static void release(bench *b)
     }
     free(b->results);
     free(b->compared.device);
+    free(b->compared.selector);
     free(b->batches);
     devices_free(&b->choice);
     inputs_free(&b->inputs);

@@ -188,7 +188,8 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
     }
     if (status != CLG_OK) return judge_status(c, status, "");
     double rtol = v->o->rtol, atol = options_atol(v->o, DEFAULT_ATOL);
-    json_t *own = v->tolerances ? json_object_get(v->tolerances, c->name) : NULL;
+    json_t *own = json_object_get(v->tolerances, c->name);
+    if (!own) own = json_object_get(v->tolerances, "default");
     if (own) {
         rtol = json_number_value(json_array_get(own, 0));
         atol = json_number_value(json_array_get(own, 1));

@@ -51,7 +51,7 @@ static const option_row rows[] = {
     {"dump", 0, KIND_LIST, AT(dump), OPTIONS_RUN, "NODE|all",
      "show what a node computes, or all of them; with -o also to files"},
     {"tolerance", 0, KIND_TEXT, AT(tolerance), OPTIONS_VERIFY, "FILE.json",
-     "{\"case\": [rtol, atol]} for single cases"},
+     "{\"case\": [rtol, atol]} for single cases, \"default\" for the others"},
     {"list-skipped", 0, KIND_FLAG, AT(list_skipped), OPTIONS_VERIFY, NULL,
      "at the end, the skipped cases by reason"},
     {"expect-pass", 0, KIND_TEXT, AT(expect_pass), OPTIONS_VERIFY, "FILE",

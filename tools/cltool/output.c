@@ -4,6 +4,7 @@
  */
 #include "output.h"
 
+#include "engine.h"
 #include "interrupt.h"
 
 #include <errno.h>
@@ -14,7 +15,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PROGRESS_AFTER_MS 300
+
 static bool is_quiet, may_colour, shows_progress, progress_is_shown;
+static double progress_since_ms; /* 0: nothing is under way */
 
 void output_setup(bool quiet)
 {
@@ -66,6 +70,8 @@ void output_warning(const char *format, ...)
 void output_progress(const char *what, size_t done, size_t total)
 {
     if (!shows_progress) return;
+    if (progress_since_ms == 0) progress_since_ms = now_ms();
+    if (now_ms() - progress_since_ms < PROGRESS_AFTER_MS) return; /* what is quick needs no line */
     if (total > 0) {
         (void)fprintf(stderr, "\r\033[K%s %zu/%zu", what, done, total);
     } else {
@@ -79,6 +85,7 @@ void output_progress_clear(void)
 {
     if (progress_is_shown) (void)fputs("\r\033[K", stderr);
     progress_is_shown = false;
+    progress_since_ms = 0;
 }
 
 bool output_progress_callback(void *user, const char *what, size_t done, size_t total)
@@ -210,6 +217,13 @@ static const char *scaled_text(double number, const char *unit)
 const char *bytes_text(double bytes) { return scaled_text(bytes, "B"); }
 
 const char *flops_text(double flops) { return scaled_text(flops, "FLOP"); }
+
+const char *rate_text(double a_second)
+{
+    char *buffer = next_buffer();
+    (void)snprintf(buffer, PRINTABLE_BYTES, a_second < 1000 ? "%.4g" : "%.0f", a_second);
+    return buffer;
+}
 
 const char *number_text(double number)
 {

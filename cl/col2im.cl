@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Windows added up to an image: what ConvTranspose does behind its matrix product, and Col2Im (ONNX 18).
+//
+//   y[p, o] = bias[p % channels] + sum of cols[p, tap, i] over taps and windows i with o = i * stride - pad + tap * dilation
+//
+// Parameters
+//   P_BIAS  1: there is a bias, one number a channel; 0: none
+//   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window. NDRange: parts of rows, planes * od * oh
+//           1 pixels: one work-item a pixel. NDRange: pixels, planes
+//   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
+//   P_T, P_VEC  see common/number.clh; P_VEC is 1
+// Arguments
+//   planes (images times channels), channels; d, h, w windows; od, oh, ow pixels; kd.. taps; sd.. strides; dd.. dilations;
+//   pd.. padding in front; cols [planes, taps, windows], bias [channels], y [planes, pixels]
+// Each dimension of the NDRange may be smaller than its work.
+//
+// @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=1 P_VEC=1
+// @variant P_BIAS=1 P_FORM=0 P_LINE=256 P_T=10 P_VEC=1
+// @variant P_BIAS=1 P_FORM=1 P_LINE=1 P_T=1 P_VEC=1
+// @variant P_BIAS=0 P_FORM=1 P_LINE=1 P_T=11 P_VEC=1
+// @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=6 P_VEC=1
+#include "common/number.clh"
+
+#define COL2IM_ARGS                                                                                \
+    const int planes, const int channels, const int d, const int h, const int w, const int od, const int oh,    \
+        const int ow, const int kd, const int kh, const int kw, const int sd, const int sh, const int sw,        \
+        const int dd, const int dh, const int dw, const int pd, const int ph, const int pw,       \
+        __global const elem *cols, const long cols_off, __global const elem *bias, const long bias_off,          \
+        __global elem *y, const long y_off
+
+// The window whose tap k falls on pixel o, or -1.
+static inline int window_at(const int o, const int k, const int stride, const int dilation, const int pad, const int n)
+{
+    const int at = o + pad - k * dilation;
+    if (at < 0 || at % stride != 0 || at / stride >= n)
+        return -1;
+    return at / stride;
+}
+
+#if P_FORM == 0
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void col2im(COL2IM_ARGS)
+{
+    for (int row = get_group_id(1); row < planes * od * oh; row += get_num_groups(1)) {
+        const int p = row / (od * oh), z = row / oh % od, r = row % oh;
+#if P_BIAS
+        const num start = LOAD1(bias + bias_off + p % channels);
+#else
+        const num start = 0;
+#endif
+        for (int begin = (int)get_group_id(0) * P_LINE; begin < ow; begin += (int)get_num_groups(0) * P_LINE) {
+            const int count = min(P_LINE, ow - begin);
+            num line[P_LINE];
+            for (int i = 0; i < count; ++i)
+                line[i] = start;
+            for (int kz = 0; kz < kd; ++kz)
+            for (int ky = 0; ky < kh; ++ky) {
+                const int iz = window_at(z, kz, sd, dd, pd, d), iy = window_at(r, ky, sh, dh, ph, h);
+                if (iz < 0 || iy < 0)
+                    continue;
+                for (int kx = 0; kx < kw; ++kx) {
+                    const int shift = kx * dw - pw - begin; // pixel i * sw + shift of the line
+                    const int first = shift < 0 ? (-shift + sw - 1) / sw : 0;
+                    const int last = shift < count ? min(w, (count - shift + sw - 1) / sw) : 0;
+                    __global const elem *from =
+                        cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * d * h * w + ((long)iz * h + iy) * w;
+                    for (int i = first; i < last; ++i)
+                        line[i * sw + shift] += LOAD1(from + i);
+                }
+            }
+            for (int i = 0; i < count; ++i)
+                STORE1(line[i], y + y_off + (long)row * ow + begin + i);
+        }
+    }
+}
+
+#else
+
+__kernel void col2im(COL2IM_ARGS)
+{
+    const int pixels = od * oh * ow;
+    for (int p = get_global_id(1); p < planes; p += get_global_size(1))
+    for (int at = get_global_id(0); at < pixels; at += get_global_size(0)) {
+        const int z = at / (oh * ow), r = at / ow % oh, s = at % ow;
+#if P_BIAS
+        num total = LOAD1(bias + bias_off + p % channels);
+#else
+        num total = 0;
+#endif
+        for (int kz = 0; kz < kd; ++kz)
+        for (int ky = 0; ky < kh; ++ky) {
+            const int iz = window_at(z, kz, sd, dd, pd, d), iy = window_at(r, ky, sh, dh, ph, h);
+            if (iz < 0 || iy < 0)
+                continue;
+            for (int kx = 0; kx < kw; ++kx) {
+                const int ix = window_at(s, kx, sw, dw, pw, w);
+                if (ix >= 0)
+                    total += LOAD1(cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * d * h * w +
+                                   ((long)iz * h + iy) * w + ix);
+            }
+        }
+        STORE1(total, y + y_off + (long)p * pixels + at);
+    }
+}
+
+#endif
