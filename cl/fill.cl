@@ -81,26 +81,38 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
     }
 }
 
-#if P_VALUE == 1
-typedef float number;
-#elif P_VALUE == 2
+// An index, and the type in which it is compared: no wider than need be, since Mesa 22.3 compares an int that was
+// widened to long wrongly.
+#if P_VALUE == 2
 typedef uchar number;
+typedef int compared;
 #elif P_VALUE == 3
 typedef char number;
+typedef int compared;
 #elif P_VALUE == 4
 typedef ushort number;
+typedef int compared;
 #elif P_VALUE == 5
 typedef short number;
+typedef int compared;
 #elif P_VALUE == 6
 typedef int number;
-#elif P_VALUE == 11
-typedef double number;
+typedef int compared;
 #elif P_VALUE == 12
 typedef uint number;
+typedef ulong compared;
 #elif P_VALUE == 13
 typedef ulong number;
+typedef ulong compared;
+#elif P_VALUE == 1
+typedef float number;
+typedef long compared;
+#elif P_VALUE == 11
+typedef double number;
+typedef long compared;
 #else
 typedef long number;
+typedef long compared;
 #endif
 
 __kernel void onehot(const idx outer, const idx depth, const idx inner, const int chunk, __global const number *index,
@@ -111,8 +123,7 @@ __kernel void onehot(const idx outer, const idx depth, const idx inner, const in
     const idx block = depth * inner;
     EACH_ELEMENT(outer * block) {
         const idx o = at / block, rest = at - o * block, d = rest / inner, i = rest - d * inner;
-        long number_at = (long)index[index_off + o * inner + i];
-        number_at += number_at < 0 ? depth : 0;
-        y[y_off + at] = number_at == d ? on : off;
+        const compared v = (compared)index[index_off + o * inner + i];
+        y[y_off + at] = v == (compared)d || v == (compared)(d - depth) ? on : off;
     }
 }

@@ -50,7 +50,7 @@ typedef struct {
     cell_numbers numbers;
 } cell_job;
 
-// sums[row][g] = R of gates gate0 .. gate0 + gates - 1 of unit u times h of each row.
+// sums[row][g] = R of gate gate0 + g of unit u times h of each row, for g < gates.
 static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const int gate0, const int gates,
                             const int u, SHARED const num *h)
 {
@@ -59,22 +59,23 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
 #pragma unroll
     for (int row = 0; row < P_ROWS; ++row) {
 #pragma unroll
-        for (int g = 0; g < gates; ++g)
+        for (int g = 0; g < GATES; ++g)
             sums[row][g] = 0;
     }
     for (int k = 0; k < j->padded; k += 4, r += GATES * gate) {
         vec weights[GATES];
 #pragma unroll
-        for (int g = 0; g < gates; ++g)
-            weights[g] = VLOAD(r + g * gate);
+        for (int g = 0; g < GATES; ++g)
+            weights[g] = g < gates ? VLOAD(r + g * gate) : (vec)0;
 #pragma unroll
         for (int row = 0; row < P_ROWS; ++row) {
             // A row that is not there repeats the last.
             const vec v = vload4(0, h + min(row, j->rows - 1) * j->padded + k);
 #pragma unroll
-            for (int g = 0; g < gates; ++g) {
+            for (int g = 0; g < GATES; ++g) {
                 const vec w = weights[g];
-                sums[row][g] = MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, sums[row][g]))));
+                if (g < gates)
+                    sums[row][g] = MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, sums[row][g]))));
             }
         }
     }
@@ -163,13 +164,14 @@ static inline void advance_hidden(const cell_job *j, const int time, const int s
 }
 #endif
 
-// The work-item's units of each row. Conditions stay outside of these loops: compilers would double the code for each.
+// The work-item's units of each row. Conditions stay outside of these loops, and the functions out of the kernel:
+// PoCL would compile much longer.
 #define EACH_UNIT(end)                                                                             \
     for (int row = 0; row < j->rows; ++row)                                                        \
         for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
 
 // The state before the first step. Units behind the last are zeros, which meet the zeros of r.
-static inline void start(const cell_job *j, __global const elem *h0, __global const elem *c0, SHARED num *h,
+static __attribute__((noinline)) void start(const cell_job *j, __global const elem *h0, __global const elem *c0, SHARED num *h,
                          SHARED num *next)
 {
     EACH_UNIT(j->padded)
@@ -198,7 +200,7 @@ static inline void start(const cell_job *j, __global const elem *h0, __global co
 }
 
 // The state after the last step, for the next launch or for good, and zeros in Y behind the ends of sequences.
-static inline void stop(const cell_job *j, __global elem *y_h, __global elem *y_c, SHARED const num *h)
+static __attribute__((noinline)) void stop(const cell_job *j, __global elem *y_h, __global elem *y_c, SHARED const num *h)
 {
     if (!(j->parts & IS_LAST)) {
         EACH_UNIT(j->hidden)
@@ -250,7 +252,8 @@ __kernel void recurrent_simt(RECURRENT_ARGS
                 row < j.rows ? sequence_length(lens + lens_off, parts, b + row, length, fault, code) : 0;
             longest = max(longest, j.lengths[row]);
         }
-        start(&j, h0 + h0_off + outside, c0 + c0_off + outside, h, next);
+        const cell_job ends = j; // a copy for functions that are not inlined: j stays in registers
+        start(&ends, h0 + h0_off + outside, c0 + c0_off + outside, h, next);
         barrier(FENCE);
         const int steps = min(n_steps, longest - t0);
         for (int i = 0; i < steps; ++i) {
@@ -266,6 +269,6 @@ __kernel void recurrent_simt(RECURRENT_ARGS
             next = swap;
 #endif
         }
-        stop(&j, y_h + y_h_off + outside, y_c + y_c_off + outside, h);
+        stop(&ends, y_h + y_h_off + outside, y_c + y_c_off + outside, h);
     }
 }

@@ -87,14 +87,17 @@ static int classify(clg_context *context, const char *model_path, char **paths, 
     }
     const clg_port *in = clg_model_input(model, 0), *out = clg_model_output(model, 0);
     if (in->rank != 4 || in->dims[1] != 1 || in->dims[2] <= 0 || in->dims[3] <= 0) {
-        fprintf(stderr, "digits: error: %s does not take gray pictures of a fixed size\n", model_path);
+        fprintf(stderr, "digits: error: %s does not take gray pictures of a fixed size\n",
+                model_path);
         goto done;
     }
     const int64_t dims[4] = {n, 1, in->dims[2], in->dims[3]};
     size_t picture = (size_t)(dims[2] * dims[3]);
     status = clg_session_map_input(session, in->name, 4, dims, &pixels);
     for (int i = 0; i < n && status == CLG_OK; i++)
-        if (read_picture(paths[i], (int)dims[2], (int)dims[3], (float *)pixels + (size_t)i * picture)) goto done;
+        if (read_picture(paths[i], (int)dims[2], (int)dims[3],
+                         (float *)pixels + (size_t)i * picture))
+            goto done;
 
     double start = milliseconds();
     if (status == CLG_OK) status = clg_session_run(session);

@@ -19,10 +19,13 @@ static clg_status build(const float *weights, const float *bias, clg_model **out
     if (status != CLG_OK) return status;
     status = clg_builder_input(b, "x", CLG_FLOAT32, 2, (const int64_t[]){-1, N_FEATURES}, rows);
     if (status == CLG_OK)
-        status = clg_builder_constant(b, "weights", CLG_FLOAT32, 2, (const int64_t[]){N_FEATURES, 1}, weights);
-    if (status == CLG_OK) status = clg_builder_constant(b, "bias", CLG_FLOAT32, 1, (const int64_t[]){1}, bias);
+        status = clg_builder_constant(b, "weights", CLG_FLOAT32, 2,
+                                      (const int64_t[]){N_FEATURES, 1}, weights);
     if (status == CLG_OK)
-        status = clg_builder_node(b, NULL, "Gemm", "regression", 3, (const char *const[]){"x", "weights", "bias"}, 1,
+        status = clg_builder_constant(b, "bias", CLG_FLOAT32, 1, (const int64_t[]){1}, bias);
+    if (status == CLG_OK)
+        status = clg_builder_node(b, NULL, "Gemm", "regression", 3,
+                                  (const char *const[]){"x", "weights", "bias"}, 1,
                                   (const char *const[]){"y"});
     if (status == CLG_OK) status = clg_builder_output(b, "y");
     if (status == CLG_OK) status = clg_builder_build(b, out_model);
@@ -35,7 +38,8 @@ static clg_status predict(clg_context *context, clg_model *model, const float *x
     clg_session *session;
     clg_status status = clg_session_create(context, model, NULL, &session);
     if (status != CLG_OK) return status;
-    status = clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (const int64_t[]){N_ROWS, N_FEATURES}, x);
+    status = clg_session_set_input_data(session, "x", CLG_FLOAT32, 2,
+                                        (const int64_t[]){N_ROWS, N_FEATURES}, x);
     if (status == CLG_OK) status = clg_session_run(session);
     if (status == CLG_OK) status = clg_session_get_output_data(session, "y", y, N_ROWS * sizeof *y);
     clg_session_free(session);
@@ -56,17 +60,21 @@ int main(void)
     if (status == CLG_OK) status = build(weights, &bias, &model);
     if (status == CLG_OK) status = predict(context, model, x, y);
     if (status != CLG_OK) fprintf(stderr, "linear_regression: %s\n", clg_last_error());
+    if (status != CLG_OK && clg_last_hint()[0]) fprintf(stderr, "hint: %s\n", clg_last_hint());
 
     double worst = 0;
     for (int r = 0; r < N_ROWS && status == CLG_OK; r++) {
         double want = (double)bias;
-        for (int k = 0; k < N_FEATURES; k++) want += (double)x[r * N_FEATURES + k] * (double)weights[k];
+        for (int k = 0; k < N_FEATURES; k++)
+            want += (double)x[r * N_FEATURES + k] * (double)weights[k];
         worst = fmax(worst, fabs((double)y[r] - want));
     }
     if (status == CLG_OK)
-        printf("%d rows on %s: y[0] = %.6f, y[%d] = %.6f, largest difference from the host %.1e\n", N_ROWS,
-               clg_context_device(context)->name, (double)y[0], N_ROWS - 1, (double)y[N_ROWS - 1], worst);
+        printf("%d rows on %s: y[0] = %.6f, y[%d] = %.6f, largest difference from the host %.1e\n",
+               N_ROWS, clg_context_device(context)->name, (double)y[0], N_ROWS - 1,
+               (double)y[N_ROWS - 1], worst);
     clg_model_free(model);
     clg_context_free(context);
+    if (status == CLG_ERROR_NO_OPENCL || status == CLG_ERROR_NO_DEVICE) return 3;
     return status == CLG_OK && worst < 1e-5 ? 0 : 1;
 }

@@ -9,14 +9,10 @@
 static const char *kind_name(clg_device_kind kind)
 {
     switch (kind) {
-    case CLG_DEVICE_CPU:
-        return "CPU";
-    case CLG_DEVICE_INTEGRATED_GPU:
-        return "integrated GPU";
-    case CLG_DEVICE_DISCRETE_GPU:
-        return "GPU";
-    default:
-        return "accelerator";
+    case CLG_DEVICE_CPU: return "CPU";
+    case CLG_DEVICE_INTEGRATED_GPU: return "integrated GPU";
+    case CLG_DEVICE_DISCRETE_GPU: return "GPU";
+    default: return "accelerator";
     }
 }
 
@@ -30,8 +26,9 @@ int main(void)
         return 3;
     }
     for (size_t i = 0; i < n; i++)
-        printf("%s %-4s %s (%s), %s, %u compute units, %llu MiB\n", devices[i].is_default ? "*" : " ", devices[i].selector,
-               devices[i].name, devices[i].platform, kind_name(devices[i].kind), devices[i].compute_units,
+        printf("%s %-4s %s (%s), %s, %u compute units, %llu MiB\n",
+               devices[i].is_default ? "*" : " ", devices[i].selector, devices[i].name,
+               devices[i].platform, kind_name(devices[i].kind), devices[i].compute_units,
                (unsigned long long)(devices[i].global_mem_bytes >> 20));
     clg_device_list_free(devices, n);
     return 0;

@@ -18,7 +18,8 @@ static void make_up(float *values, int n, float scale, float step)
     for (int i = 0; i < n; i++) values[i] = scale * sinf(step * (float)(i + 1));
 }
 
-static clg_status node(clg_builder *b, const char *op, const char *in, const char *weights, const char *bias, const char *out)
+static clg_status node(clg_builder *b, const char *op, const char *in, const char *weights,
+                       const char *bias, const char *out)
 {
     const char *inputs[3] = {in, weights, bias};
     return clg_builder_node(b, NULL, op, out, weights ? 3 : 1, inputs, 1, &out);
@@ -30,10 +31,14 @@ static clg_status build(clg_model **out_model)
     clg_status s = clg_builder_create(13, &b);
     if (s != CLG_OK) return s;
     s = clg_builder_input(b, "x", CLG_FLOAT32, 2, (const int64_t[]){-1, N_IN}, NULL);
-    if (s == CLG_OK) s = clg_builder_constant(b, "w1", CLG_FLOAT32, 2, (const int64_t[]){N_IN, N_HIDDEN}, w1);
-    if (s == CLG_OK) s = clg_builder_constant(b, "b1", CLG_FLOAT32, 1, (const int64_t[]){N_HIDDEN}, b1);
-    if (s == CLG_OK) s = clg_builder_constant(b, "w2", CLG_FLOAT32, 2, (const int64_t[]){N_HIDDEN, N_OUT}, w2);
-    if (s == CLG_OK) s = clg_builder_constant(b, "b2", CLG_FLOAT32, 1, (const int64_t[]){N_OUT}, b2);
+    if (s == CLG_OK)
+        s = clg_builder_constant(b, "w1", CLG_FLOAT32, 2, (const int64_t[]){N_IN, N_HIDDEN}, w1);
+    if (s == CLG_OK)
+        s = clg_builder_constant(b, "b1", CLG_FLOAT32, 1, (const int64_t[]){N_HIDDEN}, b1);
+    if (s == CLG_OK)
+        s = clg_builder_constant(b, "w2", CLG_FLOAT32, 2, (const int64_t[]){N_HIDDEN, N_OUT}, w2);
+    if (s == CLG_OK)
+        s = clg_builder_constant(b, "b2", CLG_FLOAT32, 1, (const int64_t[]){N_OUT}, b2);
     if (s == CLG_OK) s = node(b, "Gemm", "x", "w1", "b1", "sums");
     if (s == CLG_OK) s = node(b, "Relu", "sums", NULL, NULL, "hidden");
     if (s == CLG_OK) s = node(b, "Gemm", "hidden", "w2", "b2", "scores");
@@ -49,7 +54,8 @@ static clg_status predict(clg_context *context, clg_model *model)
     clg_session *session;
     clg_status s = clg_session_create(context, model, NULL, &session);
     if (s != CLG_OK) return s;
-    s = clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (const int64_t[]){N_BATCH, N_IN}, x);
+    s = clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (const int64_t[]){N_BATCH, N_IN},
+                                   x);
     if (s == CLG_OK) s = clg_session_run(session);
     if (s == CLG_OK) s = clg_session_get_output_data(session, "y", y, sizeof y);
     clg_session_free(session);
@@ -89,6 +95,7 @@ int main(void)
     if (status == CLG_OK) status = build(&model);
     if (status == CLG_OK) status = predict(context, model);
     if (status != CLG_OK) fprintf(stderr, "mlp: %s\n", clg_last_error());
+    if (status != CLG_OK && clg_last_hint()[0]) fprintf(stderr, "hint: %s\n", clg_last_hint());
 
     double worst = 0;
     if (status == CLG_OK) {
@@ -99,5 +106,6 @@ int main(void)
     }
     clg_model_free(model);
     clg_context_free(context);
+    if (status == CLG_ERROR_NO_OPENCL || status == CLG_ERROR_NO_DEVICE) return 3;
     return status == CLG_OK && worst < 1e-5 ? 0 : 1;
 }

@@ -26,15 +26,18 @@ int main(int argc, char **argv)
         int64_t dims[CLG_MAX_RANK];
         clg_value *zeros = NULL;
         for (int d = 0; d < port->rank; d++) dims[d] = port->dims[d] < 0 ? 1 : port->dims[d];
-        status = clg_value_create(port->dtype, port->rank < 0 ? 0 : (size_t)port->rank, dims, &zeros);
+        status =
+            clg_value_create(port->dtype, port->rank < 0 ? 0 : (size_t)port->rank, dims, &zeros);
         if (status == CLG_OK) status = clg_session_set_input(session, port->name, zeros);
         clg_value_free(zeros);
     }
     if (status == CLG_OK) status = clg_session_run(session);
-    if (status == CLG_OK) status = clg_session_get_output(session, clg_model_output(model, 0)->name, &output);
     if (status == CLG_OK)
-        printf("clgraph %s on %s: %s has %lld elements\n", clg_version(), clg_context_device(context)->name,
-               clg_model_output(model, 0)->name, (long long)clg_value_n_elements(output));
+        status = clg_session_get_output(session, clg_model_output(model, 0)->name, &output);
+    if (status == CLG_OK)
+        printf("clgraph %s on %s: %s has %lld elements\n", clg_version(),
+               clg_context_device(context)->name, clg_model_output(model, 0)->name,
+               (long long)clg_value_n_elements(output));
     else
         fprintf(stderr, "predict: %s\n", clg_last_error());
     clg_value_free(output);

@@ -75,19 +75,19 @@ typedef enum clg_status {
     CLG_ERROR_UNSUPPORTED_ATTRIBUTE = -4, /* the operator is there, this attribute value is not */
     CLG_ERROR_UNSUPPORTED_DTYPE = -5,     /* the operator is there, this element type is not */
     CLG_ERROR_SHAPE = -6,                 /* shapes, ranks or values of shape inputs do not fit */
-    CLG_ERROR_DATA = -7,                  /* a value at run time is out of range: an index in Gather */
-    CLG_ERROR_NOT_FOUND = -8,             /* a name that the model, cache or folder does not have */
-    CLG_ERROR_NO_OPENCL = -9,             /* no OpenCL loader or no platform on this machine */
-    CLG_ERROR_NO_DEVICE = -10,            /* OpenCL is there, no device matches the selector */
-    CLG_ERROR_UNSUPPORTED_DEVICE = -11,   /* the device lacks what is asked */
+    CLG_ERROR_DATA = -7,       /* a value at run time is out of range: an index in Gather */
+    CLG_ERROR_NOT_FOUND = -8,  /* a name that the model, cache or folder does not have */
+    CLG_ERROR_NO_OPENCL = -9,  /* no OpenCL loader or no platform on this machine */
+    CLG_ERROR_NO_DEVICE = -10, /* OpenCL is there, no device matches the selector */
+    CLG_ERROR_UNSUPPORTED_DEVICE = -11, /* the device lacks what is asked */
     CLG_ERROR_OUT_OF_HOST_MEMORY = -12,
     CLG_ERROR_OUT_OF_DEVICE_MEMORY = -13,
-    CLG_ERROR_KERNEL_BUILD = -14,         /* the driver's compiler refused a kernel */
-    CLG_ERROR_DEVICE_LOST = -15,          /* the device or driver failed during work */
-    CLG_ERROR_IO = -16,                   /* a file cannot be read or written */
+    CLG_ERROR_KERNEL_BUILD = -14, /* the driver's compiler refused a kernel */
+    CLG_ERROR_DEVICE_LOST = -15,  /* the device or driver failed during work */
+    CLG_ERROR_IO = -16,           /* a file cannot be read or written */
     CLG_ERROR_CANCELLED = -17,
-    CLG_ERROR_BUSY = -18,                 /* the session is running another request */
-    CLG_ERROR_INTERNAL = -19              /* a defect of clgraph: please report it */
+    CLG_ERROR_BUSY = -18,    /* the session is running another request */
+    CLG_ERROR_INTERNAL = -19 /* a defect of clgraph: please report it */
 } clg_status;
 
 /* The name of a status, "CLG_ERROR_IO"; "unknown status" for a number that is none. */
@@ -196,13 +196,16 @@ CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, con
                                                clg_value **out_value);
 /* A tensor in the memory of the context's device; contents undefined until written.
  * Errors: as clg_value_create (strings are INVALID_ARGUMENT), OUT_OF_DEVICE_MEMORY. */
-CLG_API CLG_MUST_USE clg_status clg_value_create_device(clg_context *context, clg_dtype dtype, size_t rank,
-                                                        const int64_t *dims, clg_value **out_value);
+CLG_API CLG_MUST_USE clg_status clg_value_create_device(clg_context *context, clg_dtype dtype,
+                                                        size_t rank, const int64_t *dims,
+                                                        clg_value **out_value);
 /* Copies between a tensor (host or device) and the caller's memory; size_bytes must be the tensor's, data may
  * be NULL when it is 0. Blocks until done. Errors: INVALID_ARGUMENT (another size, strings, no tensor),
  * DEVICE_LOST. */
-CLG_API CLG_MUST_USE clg_status clg_value_write(clg_value *value, const void *data, size_t size_bytes);
-CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *data, size_t size_bytes);
+CLG_API CLG_MUST_USE clg_status clg_value_write(clg_value *value, const void *data,
+                                                size_t size_bytes);
+CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *data,
+                                               size_t size_bytes);
 /* A host copy of any value; a new reference to it when it is on the host already. Errors: DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
 
@@ -239,14 +242,14 @@ typedef enum clg_kernel_class {
 /* One OpenCL device. Strings are never NULL and live as long as the list or context they came from. */
 typedef struct clg_device_info {
     size_t struct_size;
-    const char *selector;      /* "0:0", what cltool devices prints: platform and device index */
-    const char *id;            /* stable between starts: "id:..." */
-    const char *platform;      /* name of the platform */
-    const char *name;          /* name of the device */
-    const char *vendor;        /* vendor of the platform */
-    const char *driver;        /* driver version */
+    const char *selector;       /* "0:0", what cltool devices prints: platform and device index */
+    const char *id;             /* stable between starts: "id:..." */
+    const char *platform;       /* name of the platform */
+    const char *name;           /* name of the device */
+    const char *vendor;         /* vendor of the platform */
+    const char *driver;         /* driver version */
     const char *opencl_version; /* "OpenCL 3.0 PoCL HSTR..." */
-    const char *quirks;        /* names of applied quirks, comma-separated, "" for none */
+    const char *quirks;         /* names of applied quirks, comma-separated, "" for none */
     clg_device_kind kind;
     clg_kernel_class kernel_class;
     uint32_t compute_units;
@@ -258,24 +261,29 @@ typedef struct clg_device_info {
     /* Proved by building and running probes; all false until the device was probed (clg_device_probe in
      * inspect.h, or a context on it). */
     bool probed, fp16, fp64, subgroups, int8_dot, matrix;
-    bool is_default;           /* the one that "auto" takes */
-    const char *auto_reason;   /* why auto takes it, or why it never does */
+    bool is_default;         /* the one that "auto" takes */
+    const char *auto_reason; /* why auto takes it, or why it never does */
 } clg_device_info;
 
 /* Every OpenCL device of the machine, usable or not, in platform order. Errors: NO_OPENCL. */
-CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices, size_t *out_n_devices);
+CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices,
+                                                size_t *out_n_devices);
 /* Frees the array of clg_device_list, of which devices is the first element; accepts NULL. */
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
 typedef struct clg_context_options {
     size_t struct_size;
-    const char *fallback;   /* selector that serves when nothing matches; NULL: none */
-    const char *cache_dir;  /* store of compiled programs; NULL: $CLG_CACHE_DIR, else the user's cache folder;
+    const char *fallback; /* selector that serves when nothing matches; NULL: none */
+    const char *
+        cache_dir; /* store of compiled programs; NULL: $CLG_CACHE_DIR, else the user's cache folder;
                                "" keeps everything in memory */
-    uint32_t cpu_threads;   /* compute units to use of a CPU device; 0: all */
-    bool profiling;         /* queues keep time stamps; needed by clg_session_profile */
+    uint32_t cpu_threads; /* compute units to use of a CPU device; 0: all */
+    bool profiling;       /* queues keep time stamps; needed by clg_session_profile */
 } clg_context_options;
-#define CLG_CONTEXT_OPTIONS_INIT {sizeof(clg_context_options), NULL, NULL, 0, false}
+#define CLG_CONTEXT_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(clg_context_options), NULL, NULL, 0, false                                          \
+    }
 
 /* A device made ready for work. selector, without regard to case, first meaning that fits: auto, gpu, cpu, all;
  * id:...; a vendor (nvidia, amd, intel, pocl, mesa: of the platform); P:D as clg_device_info has it; the name of
@@ -283,7 +291,8 @@ typedef struct clg_context_options {
  * one device is used: the best match. options may be NULL. With an empty store this compiles small probes.
  * Errors: NO_OPENCL, NO_DEVICE (the message lists what there is), UNSUPPORTED_DEVICE, OUT_OF_DEVICE_MEMORY,
  * DEVICE_LOST. */
-CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector, const clg_context_options *options,
+CLG_API CLG_MUST_USE clg_status clg_context_create(const char *selector,
+                                                   const clg_context_options *options,
                                                    clg_context **out_context);
 /* The device, probed; borrowed, lives as long as the context. NULL for NULL. */
 CLG_API const clg_device_info *clg_context_device(const clg_context *context);
@@ -293,10 +302,15 @@ CLG_API void clg_context_free(clg_context *context);
 
 typedef struct clg_model_options {
     size_t struct_size;
-    bool allow_external_data_missing; /* only look at the model: sessions then fail with NOT_FOUND */
-    bool allow_unsupported; /* the same for operators, attributes and dtypes: sessions fail as loading would */
+    bool
+        allow_external_data_missing; /* only look at the model: sessions then fail with NOT_FOUND */
+    bool
+        allow_unsupported; /* the same for operators, attributes and dtypes: sessions fail as loading would */
 } clg_model_options;
-#define CLG_MODEL_OPTIONS_INIT {sizeof(clg_model_options), false, false}
+#define CLG_MODEL_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        sizeof(clg_model_options), false, false                                                    \
+    }
 
 /* One input or output of a model. dims[i] < 0: chosen at run time; dim_names[i] is then its symbol or "". Of
  * outputs, what could be told without a run. */
@@ -304,7 +318,7 @@ typedef struct clg_port {
     const char *name;
     clg_value_kind kind;
     clg_dtype dtype; /* CLG_DTYPE_NONE: not known */
-    int rank; /* -1: any */
+    int rank;        /* -1: any */
     int64_t dims[CLG_MAX_RANK];
     const char *dim_names[CLG_MAX_RANK];
 } clg_port;
@@ -314,7 +328,8 @@ typedef struct clg_port {
  * be NULL. A model never changes and is shared freely between threads and contexts.
  * Errors: IO, INVALID_MODEL, SHAPE and DATA (shapes and constants that cannot be), UNSUPPORTED_OPERATOR (all
  * operators that are missing, with their nodes), UNSUPPORTED_ATTRIBUTE, UNSUPPORTED_DTYPE. */
-CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path, const clg_model_options *options,
+CLG_API CLG_MUST_USE clg_status clg_model_load_file(const char *path,
+                                                    const clg_model_options *options,
                                                     clg_model **out_model);
 CLG_API CLG_MUST_USE clg_status clg_model_load_memory(const void *data, size_t size_bytes,
                                                       const clg_model_options *options,
@@ -335,18 +350,19 @@ CLG_API const clg_port *clg_model_output(const clg_model *model, size_t index);
 CLG_API CLG_MUST_USE clg_status clg_builder_create(int64_t opset, clg_builder **out_builder);
 CLG_API void clg_builder_free(clg_builder *builder);
 /* An input, in the order of calls. dims[i] < 0 for one chosen at run time; dim_names may be NULL, entries too. */
-CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name, clg_dtype dtype,
-                                                  size_t rank, const int64_t *dims,
+CLG_API CLG_MUST_USE clg_status clg_builder_input(clg_builder *builder, const char *name,
+                                                  clg_dtype dtype, size_t rank, const int64_t *dims,
                                                   const char *const *dim_names);
 /* A constant, of any dtype but string; data is copied, row-major, and may be NULL for no elements. */
-CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const char *name, clg_dtype dtype,
-                                                     size_t rank, const int64_t *dims, const void *data);
+CLG_API CLG_MUST_USE clg_status clg_builder_constant(clg_builder *builder, const char *name,
+                                                     clg_dtype dtype, size_t rank,
+                                                     const int64_t *dims, const void *data);
 /* A node of the default domain (domain NULL or "") or another. name may be NULL. An input or output "" or NULL
  * is one left out. Attributes set next belong to it: INVALID_ARGUMENT when there is no node yet. */
 CLG_API CLG_MUST_USE clg_status clg_builder_node(clg_builder *builder, const char *domain,
-                                                 const char *op_type, const char *name, size_t n_inputs,
-                                                 const char *const *inputs, size_t n_outputs,
-                                                 const char *const *outputs);
+                                                 const char *op_type, const char *name,
+                                                 size_t n_inputs, const char *const *inputs,
+                                                 size_t n_outputs, const char *const *outputs);
 CLG_API CLG_MUST_USE clg_status clg_builder_attribute_int(clg_builder *builder, const char *name,
                                                           int64_t value);
 CLG_API CLG_MUST_USE clg_status clg_builder_attribute_float(clg_builder *builder, const char *name,
@@ -358,6 +374,10 @@ CLG_API CLG_MUST_USE clg_status clg_builder_attribute_ints(clg_builder *builder,
 CLG_API CLG_MUST_USE clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name,
                                                              size_t n, const float *values);
 /* Makes a value an output of the graph, in the order of calls. */
+/* A list of strings, for `activations` of LSTM and its like. */
+CLG_API CLG_MUST_USE clg_status clg_builder_attribute_strings(clg_builder *builder,
+                                                              const char *name, size_t n,
+                                                              const char *const *values);
 CLG_API CLG_MUST_USE clg_status clg_builder_output(clg_builder *builder, const char *name);
 /* Checks the graph as a loaded model is checked. The builder can be freed afterwards or built upon.
  * Errors: INVALID_MODEL, SHAPE, DATA, UNSUPPORTED_OPERATOR, _ATTRIBUTE, _DTYPE. */
@@ -371,17 +391,21 @@ typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done,
 
 typedef struct clg_session_options {
     size_t struct_size;
-    clg_kernel_class kernels;        /* which kernels; default: the device's class */
-    bool no_blas;                    /* never use CLBlast */
-    bool strict;                     /* refuse a plan that runs numeric work on the host; nothing to refuse so
+    clg_kernel_class kernels; /* which kernels; default: the device's class */
+    bool no_blas;             /* never use CLBlast */
+    bool strict; /* refuse a plan that runs numeric work on the host; nothing to refuse so
                                         far: beyond arithmetic on small known numbers there is no such work */
-    const char *const *disabled_passes; /* names of graph passes not to run; an unknown one is INVALID_ARGUMENT
+    const char *const
+        *disabled_passes; /* names of graph passes not to run; an unknown one is INVALID_ARGUMENT
                                            and gets the names there are */
     size_t n_disabled_passes;
-    clg_progress_callback progress;  /* while the session is made; may be NULL */
+    clg_progress_callback progress; /* while the session is made; may be NULL */
     void *progress_user;
 } clg_session_options;
-#define CLG_SESSION_OPTIONS_INIT {sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL}
+#define CLG_SESSION_OPTIONS_INIT                                                                   \
+    {                                                                                              \
+        sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL           \
+    }
 
 /* Optimises the model for the context's device and computes there what depends on constants only. options may be
  * NULL. Sessions of one model, context and equal options share weights, plans and programs.
@@ -403,8 +427,8 @@ CLG_API void clg_session_free(clg_session *session);
  * that the first run compiles nothing: plans, compiles, and runs once on zeros. Shapes not set are the declared
  * ones, free dimensions 1. progress may be NULL. What the session had as outputs is gone.
  * Errors: those of clg_session_create and SHAPE. */
-CLG_API CLG_MUST_USE clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress,
-                                                    void *user);
+CLG_API CLG_MUST_USE clg_status clg_session_prepare(clg_session *session,
+                                                    clg_progress_callback progress, void *user);
 /* The shape of an input for clg_session_prepare, clg_session_memory and plans; a value set later counts more.
  * Errors: NOT_FOUND, SHAPE (not one that the model declares), INVALID_ARGUMENT, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session, const char *name,
@@ -424,8 +448,9 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_data(clg_session *session,
  * dtype that the model declares; what it holds at first is undefined. The pointer is valid until the next run
  * or preparation starts, or this input is set or mapped again. Its content stays the input until then, and for
  * later runs. Errors: as clg_session_set_input, OUT_OF_DEVICE_MEMORY. */
-CLG_API CLG_MUST_USE clg_status clg_session_map_input(clg_session *session, const char *name, size_t rank,
-                                                      const int64_t *dims, void **out_data);
+CLG_API CLG_MUST_USE clg_status clg_session_map_input(clg_session *session, const char *name,
+                                                      size_t rank, const int64_t *dims,
+                                                      void **out_data);
 /* From now on a run's output feeds this input of the next run, on the device. The input must be set once,
  * for the first run; setting it again starts over. output NULL undoes it. Errors: NOT_FOUND, UNSUPPORTED_DTYPE
  * (the two differ), INVALID_ARGUMENT (the output is bound, or feeds another input), BUSY; SHAPE at the next run
@@ -459,7 +484,8 @@ CLG_API void clg_session_cancel(clg_session *session);
  * OUT_OF_DEVICE_MEMORY, DEVICE_LOST, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, const char *name,
                                                        clg_value **out_value);
-CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session, const char *name,
+CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session,
+                                                              const char *name,
                                                               clg_value **out_value);
 /* The same into the caller's memory, row-major; INVALID_ARGUMENT when size_bytes is not the output's. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_data(clg_session *session, const char *name,
@@ -467,17 +493,21 @@ CLG_API CLG_MUST_USE clg_status clg_session_get_output_data(clg_session *session
 
 typedef struct clg_memory_estimate {
     size_t struct_size;
-    uint64_t weight_bytes;     /* on the device, packed copies included */
-    uint64_t slab_bytes;       /* intermediate values */
-    uint64_t io_bytes;         /* inputs and outputs */
+    uint64_t weight_bytes;         /* on the device, packed copies included */
+    uint64_t slab_bytes;           /* intermediate values */
+    uint64_t io_bytes;             /* inputs and outputs */
     uint64_t largest_buffer_bytes; /* the largest of these buffers */
 } clg_memory_estimate;
-#define CLG_MEMORY_ESTIMATE_INIT {sizeof(clg_memory_estimate), 0, 0, 0, 0}
+#define CLG_MEMORY_ESTIMATE_INIT                                                                   \
+    {                                                                                              \
+        sizeof(clg_memory_estimate), 0, 0, 0, 0                                                    \
+    }
 
 /* What the session needs on the device for the shapes that are set, as clg_session_prepare takes them. Weights
  * are those on the device by now: all of them after a run. out_estimate starts with its INIT.
  * Errors: those of planning: SHAPE, UNSUPPORTED_*, OUT_OF_DEVICE_MEMORY; BUSY. */
-CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session, clg_memory_estimate *out_estimate);
+CLG_API CLG_MUST_USE clg_status clg_session_memory(clg_session *session,
+                                                   clg_memory_estimate *out_estimate);
 
 #ifdef __cplusplus
 }

@@ -35,10 +35,14 @@ typedef struct clg_measurement {
     double memory_gbytes_per_s, upload_gbytes_per_s, download_gbytes_per_s;
     double launch_us; /* enqueue and wait for an empty kernel */
 } clg_measurement;
-#define CLG_MEASUREMENT_INIT {sizeof(clg_measurement), 0, 0, 0, 0, 0, 0}
+#define CLG_MEASUREMENT_INIT                                                                       \
+    {                                                                                              \
+        sizeof(clg_measurement), 0, 0, 0, 0, 0, 0                                                  \
+    }
 /* Measures what the device does at best, in a second or so. out_measurement starts with its INIT.
  * Errors: OUT_OF_DEVICE_MEMORY, KERNEL_BUILD, DEVICE_LOST. */
-CLG_API CLG_MUST_USE clg_status clg_context_measure(clg_context *context, clg_measurement *out_measurement);
+CLG_API CLG_MUST_USE clg_status clg_context_measure(clg_context *context,
+                                                    clg_measurement *out_measurement);
 
 /* What stands between this machine and OpenCL, as text to paste into a report; freed by clg_text_free. A machine
  * without OpenCL is no error. */
@@ -50,37 +54,43 @@ CLG_API CLG_MUST_USE clg_status clg_diagnose(char **out_text);
 typedef struct clg_model_info {
     size_t struct_size;
     int64_t ir_version;
-    int64_t opset;            /* of the default domain */
+    int64_t opset; /* of the default domain */
     const char *producer, *graph_name;
     size_t n_nodes;
     int64_t n_parameters;     /* elements of float constants */
     uint64_t parameter_bytes; /* of all constants */
-    const char *unsupported;  /* why sessions refuse the model (loaded with allow_unsupported); "" when they do not */
-    const char *missing_data; /* the file of constants that was not there (allow_external_data_missing); "" */
+    const char *
+        unsupported; /* why sessions refuse the model (loaded with allow_unsupported); "" when they do not */
+    const char *
+        missing_data; /* the file of constants that was not there (allow_external_data_missing); "" */
 } clg_model_info;
-#define CLG_MODEL_INFO_INIT {sizeof(clg_model_info), 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL}
+#define CLG_MODEL_INFO_INIT                                                                        \
+    {                                                                                              \
+        sizeof(clg_model_info), 0, 0, NULL, NULL, 0, 0, 0, NULL, NULL                              \
+    }
 /* out_info starts with its INIT. */
-CLG_API CLG_MUST_USE clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info);
+CLG_API CLG_MUST_USE clg_status clg_model_get_info(const clg_model *model,
+                                                   clg_model_info *out_info);
 
 typedef enum clg_place {
-    CLG_PLACE_DEVICE = 0,   /* kernels */
-    CLG_PLACE_LOAD = 1,     /* depends on constants only: computed once at load, on the device */
-    CLG_PLACE_SHAPE = 2,    /* arithmetic on shapes and other small known numbers, at planning */
-    CLG_PLACE_VIEW = 3,     /* moves nothing: another view of the same memory */
-    CLG_PLACE_HOST = 4,     /* on the host, by nature: strings, control flow */
-    CLG_PLACE_FUSED = 5     /* part of another node's kernel, or removed by a pass */
+    CLG_PLACE_DEVICE = 0, /* kernels */
+    CLG_PLACE_LOAD = 1,   /* depends on constants only: computed once at load, on the device */
+    CLG_PLACE_SHAPE = 2,  /* arithmetic on shapes and other small known numbers, at planning */
+    CLG_PLACE_VIEW = 3,   /* moves nothing: another view of the same memory */
+    CLG_PLACE_HOST = 4,   /* on the host, by nature: strings, control flow */
+    CLG_PLACE_FUSED = 5   /* part of another node's kernel, or removed by a pass */
 } clg_place;
 /* "device"; "unknown place" for a number that is none. */
 CLG_API const char *clg_place_name(clg_place place);
 
 /* One node as the model has it. */
 typedef struct clg_node_info {
-    const char *name;    /* that of its first output when it has none */
+    const char *name; /* that of its first output when it has none */
     const char *domain, *op_type;
     int64_t opset;
     bool supported;
-    clg_place place;     /* meaningful from a session's list */
-    const char *reason;  /* why there; or why it is not supported */
+    clg_place place;            /* meaningful from a session's list */
+    const char *reason;         /* why there; or why it is not supported */
     const char *const *outputs; /* names of values; "" for one left out */
     size_t n_outputs;
 } clg_node_info;
@@ -111,22 +121,25 @@ typedef struct clg_shape_override {
 /* Floating-point operations (a multiply-add counts two) of one run, without a device; inputs not named have
  * their declared shapes, free dimensions 1. Nodes whose shapes cannot be known are left out. shapes may be NULL
  * when n_shapes is 0. Errors: NOT_FOUND (an input), SHAPE. */
-CLG_API CLG_MUST_USE clg_status clg_model_flops(const clg_model *model, const clg_shape_override *shapes,
-                                                size_t n_shapes, double *out_flops);
+CLG_API CLG_MUST_USE clg_status clg_model_flops(const clg_model *model,
+                                                const clg_shape_override *shapes, size_t n_shapes,
+                                                double *out_flops);
 /* Bytes of weights, of intermediate values alive together at most, of inputs and outputs: an estimate without a
  * device, before any pass. out_estimate starts with its INIT. Errors: as clg_model_flops. */
-CLG_API CLG_MUST_USE clg_status clg_model_memory(const clg_model *model, const clg_shape_override *shapes,
-                                                 size_t n_shapes, clg_memory_estimate *out_estimate);
+CLG_API CLG_MUST_USE clg_status clg_model_memory(const clg_model *model,
+                                                 const clg_shape_override *shapes, size_t n_shapes,
+                                                 clg_memory_estimate *out_estimate);
 
 /* An operator that clgraph has: a row of its tables. */
 typedef struct clg_operator_info {
     const char *domain, *name, *family;
-    int since, until;    /* opset versions; until 0: to the newest */
-    const char *dtypes;  /* "T: float32, float16; I: int64" */
-    const char *place;   /* "device", "shape arithmetic", ... */
+    int since, until;   /* opset versions; until 0: to the newest */
+    const char *dtypes; /* "T: float32, float16; I: int64" */
+    const char *place;  /* "device", "shape arithmetic", ... */
 } clg_operator_info;
 /* All of them, by family; freed by clg_operator_list_free, which accepts NULL. */
-CLG_API CLG_MUST_USE clg_status clg_operator_list(clg_operator_info **out_operators, size_t *out_n_operators);
+CLG_API CLG_MUST_USE clg_status clg_operator_list(clg_operator_info **out_operators,
+                                                  size_t *out_n_operators);
 CLG_API void clg_operator_list_free(clg_operator_info *operators, size_t n_operators);
 
 /* ---- plans and profiles ------------------------------------------------------------------------------ */
@@ -138,17 +151,18 @@ CLG_API CLG_MUST_USE clg_status clg_session_plan_text(clg_session *session, char
 /* One step of the last run; needs a context with profiling. Strings live as long as the session, or until
  * clg_session_keep_values. */
 typedef struct clg_step_profile {
-    const char *node;      /* name of the (fused) node */
+    const char *node; /* name of the (fused) node */
     const char *op_type;
-    const char *kernel;    /* "gemm_wide" */
-    double start_us;       /* from the first step's start, device clock */
-    double duration_us;    /* of work on the device; CLBlast's kernels together */
-    double queued_us;      /* from being enqueued to the start */
-    double flops, bytes;   /* of work, 0 when not counted */
+    const char *kernel;  /* "gemm_wide" */
+    double start_us;     /* from the first step's start, device clock */
+    double duration_us;  /* of work on the device; CLBlast's kernels together */
+    double queued_us;    /* from being enqueued to the start */
+    double flops, bytes; /* of work, 0 when not counted */
 } clg_step_profile;
 /* The steps of the last run in order, none before a run; freed by clg_session_profile_free, which accepts NULL.
  * Errors: INVALID_ARGUMENT (a context without profiling), BUSY. */
-CLG_API CLG_MUST_USE clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps,
+CLG_API CLG_MUST_USE clg_status clg_session_profile(clg_session *session,
+                                                    clg_step_profile **out_steps,
                                                     size_t *out_n_steps);
 CLG_API void clg_session_profile_free(clg_step_profile *steps, size_t n_steps);
 
@@ -160,16 +174,20 @@ typedef struct clg_counters {
     uint64_t plans_made, weights_packed;
     uint64_t device_bytes, device_bytes_peak; /* of buffers that clgraph made: now, at most */
 } clg_counters;
-#define CLG_COUNTERS_INIT {sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0}
+#define CLG_COUNTERS_INIT                                                                          \
+    {                                                                                              \
+        sizeof(clg_counters), 0, 0, 0, 0, 0, 0, 0, 0                                               \
+    }
 /* What a context has done so far. Any thread. out_counters starts with its INIT. */
-CLG_API CLG_MUST_USE clg_status clg_context_counters(const clg_context *context, clg_counters *out_counters);
+CLG_API CLG_MUST_USE clg_status clg_context_counters(const clg_context *context,
+                                                     clg_counters *out_counters);
 
 /* Keeps the values of these node outputs (by value name) at the next runs, to be read by clg_session_get_output.
  * Fusion across them is switched off, so that kernels differ from those of a plain session. n_names 0: of all with
  * names NULL, of none with any other pointer. What was set, bound and linked stays. Errors: NOT_FOUND (no such
  * value), those of clg_session_create, BUSY. */
-CLG_API CLG_MUST_USE clg_status clg_session_keep_values(clg_session *session, const char *const *names,
-                                                        size_t n_names);
+CLG_API CLG_MUST_USE clg_status clg_session_keep_values(clg_session *session,
+                                                        const char *const *names, size_t n_names);
 
 /* ---- the store of compiled programs --------------------------------------------------------------------- */
 
@@ -205,16 +223,16 @@ CLG_API CLG_MUST_USE clg_status clg_value_load(const char *path, clg_value **out
 CLG_API CLG_MUST_USE clg_status clg_value_save(clg_value *value, const char *path);
 /* Named sets in .npz. names and values are arrays of *out_n, freed by clg_npz_free, which accepts NULL.
  * Errors: IO, UNSUPPORTED_DTYPE. */
-CLG_API CLG_MUST_USE clg_status clg_npz_load(const char *path, char ***out_names, clg_value ***out_values,
-                                             size_t *out_n);
+CLG_API CLG_MUST_USE clg_status clg_npz_load(const char *path, char ***out_names,
+                                             clg_value ***out_values, size_t *out_n);
 CLG_API void clg_npz_free(char **names, clg_value **values, size_t n);
 /* Written aside and renamed, compressed. */
 CLG_API CLG_MUST_USE clg_status clg_npz_save(const char *path, const char *const *names,
                                              clg_value *const *values, size_t n);
 /* ONNX Cast between numeric types, on the host. *out_exact (may be NULL) tells whether every element kept its value.
  * Errors: UNSUPPORTED_DTYPE (strings, complex numbers), INVALID_ARGUMENT (no tensor). */
-CLG_API CLG_MUST_USE clg_status clg_value_cast(clg_value *value, clg_dtype dtype, clg_value **out_value,
-                                               bool *out_exact);
+CLG_API CLG_MUST_USE clg_status clg_value_cast(clg_value *value, clg_dtype dtype,
+                                               clg_value **out_value, bool *out_exact);
 /* Element i as a double; any numeric type or bool; host tensors. 0 elsewhere. */
 CLG_API double clg_value_get_double(const clg_value *value, int64_t i);
 

@@ -38,8 +38,9 @@ CLG_API cl_command_queue clg_session_opencl_queue(const clg_session *session);
 /* A dense, row-major device tensor over the caller's buffer, which is retained, from offset_bytes (a multiple of the
  * element size) on. Errors: INVALID_ARGUMENT (offset, dims, too small, another context). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_opencl(clg_context *context, cl_mem memory,
-                                                        size_t offset_bytes, clg_dtype dtype, size_t rank,
-                                                        const int64_t *dims, clg_value **out_value);
+                                                        size_t offset_bytes, clg_dtype dtype,
+                                                        size_t rank, const int64_t *dims,
+                                                        clg_value **out_value);
 /* The buffer behind a device tensor, borrowed; *out_offset_bytes is where the tensor starts.
  * Errors: INVALID_ARGUMENT when the value is not on a device. */
 CLG_API CLG_MUST_USE clg_status clg_value_opencl(const clg_value *value, cl_mem *out_memory,

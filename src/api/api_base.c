@@ -16,20 +16,11 @@ const char *clg_version(void)
     return VERSION_TEXT(CLG_VERSION_MAJOR, CLG_VERSION_MINOR, CLG_VERSION_PATCH);
 }
 
-const char *clg_status_name(clg_status status)
-{
-    return status_name(status);
-}
+const char *clg_status_name(clg_status status) { return status_name(status); }
 
-const char *clg_last_error(void)
-{
-    return error_text();
-}
+const char *clg_last_error(void) { return error_text(); }
 
-const char *clg_last_hint(void)
-{
-    return error_hint_text();
-}
+const char *clg_last_hint(void) { return error_hint_text(); }
 
 void clg_set_log(clg_log_callback callback, void *user, clg_log_level level)
 {
@@ -39,16 +30,11 @@ void clg_set_log(clg_log_callback callback, void *user, clg_log_level level)
 clg_status clg_set_allocator(const clg_allocator *allocator)
 {
     if (allocator && !allocator->resize)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_set_allocator: the allocator has no resize function");
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_set_allocator: the allocator has no resize function");
     return memory_set_allocator(allocator);
 }
 
-const char *clg_dtype_name(clg_dtype dtype)
-{
-    return dtype_name(dtype);
-}
+const char *clg_dtype_name(clg_dtype dtype) { return dtype_name(dtype); }
 
-size_t clg_dtype_size(clg_dtype dtype)
-{
-    return dtype_size(dtype);
-}
+size_t clg_dtype_size(clg_dtype dtype) { return dtype_size(dtype); }

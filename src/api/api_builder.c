@@ -234,6 +234,17 @@ clg_status clg_builder_attribute_floats(clg_builder *builder, const char *name, 
     return add_attribute(__func__, builder, &a);
 }
 
+clg_status clg_builder_attribute_strings(clg_builder *builder, const char *name, size_t n,
+                                         const char *const *values)
+{
+    API_REQUIRE(builder);
+    REQUIRE_NAME(name);
+    if (n > 0) API_REQUIRE(values);
+    for (size_t i = 0; i < n; i++) API_REQUIRE(values[i]);
+    attribute a = {.name = name, .type = ATTRIBUTE_STRINGS, .n = n, .as.strings = values};
+    return add_attribute(__func__, builder, &a);
+}
+
 clg_status clg_builder_build(clg_builder *builder, clg_model **out_model)
 {
     graph *copy;

@@ -226,7 +226,8 @@ clg_status clg_model_nodes(const clg_model *model, clg_node_info **out_nodes, si
     const graph *g = model->graph;
     value_fact *facts = NULL;
     clg_status status = ops_infer_graph(g, NULL, &facts);
-    if (status != CLG_OK && !model->refusal) return status;
+    if (status != CLG_OK && (!model->refusal || status == CLG_ERROR_OUT_OF_HOST_MEMORY))
+        return status;
     node_list *list = make_list(g->n_nodes);
     status = list ? fill_list(g, facts, list) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     ops_facts_free(facts, g->n_values);

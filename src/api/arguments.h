@@ -15,15 +15,18 @@
     } while (0)
 
 /* Copies a caller's option struct: the part that both sides know. Unknown fields that are not zero are refused. */
-clg_status api_read_options(const char *function, const void *given, size_t given_bytes, void *out_options,
-                            size_t options_bytes);
+clg_status api_read_options(const char *function, const void *given, size_t given_bytes,
+                            void *out_options, size_t options_bytes);
 /* Reads into `out`, a struct that starts with struct_size; NULL gives all defaults. */
 #define API_OPTIONS(given, out)                                                                    \
     do {                                                                                           \
-        if (given) CLG_TRY(api_read_options(__func__, (given), (given)->struct_size, &(out), sizeof(out))); \
+        if (given)                                                                                 \
+            CLG_TRY(                                                                               \
+                api_read_options(__func__, (given), (given)->struct_size, &(out), sizeof(out)));   \
     } while (0)
 
 /* Fills a result struct of the caller's, which begins with its size: as much of ours as it has room for. */
-clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes, void *out_result);
+clg_status api_write_result(const char *function, const void *ours, size_t ours_bytes,
+                            void *out_result);
 
 #endif

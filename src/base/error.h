@@ -15,7 +15,8 @@
 #define ERROR_HINT_BYTES 1024
 
 #if defined(__MINGW32__)
-#define CLG_PRINTF(fmt, args) __attribute__((format(gnu_printf, fmt, args))) /* __USE_MINGW_ANSI_STDIO */
+#define CLG_PRINTF(fmt, args)                                                                      \
+    __attribute__((format(gnu_printf, fmt, args))) /* __USE_MINGW_ANSI_STDIO */
 #elif defined(__GNUC__)
 #define CLG_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
@@ -38,7 +39,8 @@ const char *error_hint_text(void);
 /* The standard sentence for a failed host allocation of size_bytes. */
 static inline clg_status error_no_memory(size_t size_bytes)
 {
-    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY, "out of host memory: %zu bytes could not be allocated", size_bytes);
+    return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY,
+                     "out of host memory: %zu bytes could not be allocated", size_bytes);
 }
 
 /* The system's words for an errno, into buffer; returns buffer. Safe in threads, as strerror is not. */

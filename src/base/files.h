@@ -28,15 +28,17 @@ typedef struct file_writer {
     char *path, *temporary; /* temporary NULL: closed */
     int descriptor;
     uint64_t size_bytes; /* appended so far */
-} file_writer; /* all zeros is valid and closed */
+} file_writer;           /* all zeros is valid and closed */
 clg_status file_writer_open(const char *path, file_writer *out_writer);
 clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes);
 /* Overwrites what was appended before. */
-clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data, size_t size_bytes);
+clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
+                             size_t size_bytes);
 clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
 void file_writer_abandon(file_writer *writer);      /* accepts a closed one */
-clg_status file_make_folders(const char *path); /* like mkdir -p; new ones are private to the user */
-bool file_exists(const char *path); /* a file or a folder */
+clg_status
+file_make_folders(const char *path); /* like mkdir -p; new ones are private to the user */
+bool file_exists(const char *path);  /* a file or a folder */
 clg_status file_remove(const char *path);
 /* joins with one separator; freed by memory_free */
 clg_status file_join(const char *folder, const char *name, char **out_path);

@@ -12,10 +12,10 @@
 /* NULL brings malloc back. Refused while blocks are live: they would be freed by the wrong allocator. */
 clg_status memory_set_allocator(const clg_allocator *allocator);
 
-void *memory_alloc(size_t size_bytes);                  /* size 0 gives a valid pointer */
-void *memory_zalloc(size_t n, size_t size_bytes);       /* n * size_bytes, checked, zeroed */
-void *memory_resize(void *memory, size_t size_bytes);   /* keeps the old block on failure */
-void memory_free(void *memory);                         /* accepts NULL */
+void *memory_alloc(size_t size_bytes);                /* size 0 gives a valid pointer */
+void *memory_zalloc(size_t n, size_t size_bytes);     /* n * size_bytes, checked, zeroed */
+void *memory_resize(void *memory, size_t size_bytes); /* keeps the old block on failure */
+void memory_free(void *memory);                       /* accepts NULL */
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t n_bytes);
 /* Zeroed memory aligned to MEMORY_ALIGNMENT bytes, a cache line; freed by memory_free_aligned alone. */

@@ -32,7 +32,10 @@ typedef struct refcount {
     atomic_size_t n;
 } refcount;
 static inline void refcount_init(refcount *r) { atomic_init(&r->n, 1); }
-static inline void refcount_retain(refcount *r) { atomic_fetch_add_explicit(&r->n, 1, memory_order_relaxed); }
+static inline void refcount_retain(refcount *r)
+{
+    atomic_fetch_add_explicit(&r->n, 1, memory_order_relaxed);
+}
 static inline bool refcount_release(refcount *r)
 {
     return atomic_fetch_sub_explicit(&r->n, 1, memory_order_acq_rel) == 1;

@@ -14,10 +14,10 @@ typedef struct device_record {
     int platform_index, device_index;
     char *platform_name, *platform_vendor, *platform_version, *platform_extensions;
     char *name, *vendor, *driver_version, *version, *opencl_c_version, *extensions, *profile;
-    char *board_name;           /* cl_amd_device_attribute_query, "" elsewhere */
-    uint64_t type;              /* CL_DEVICE_TYPE bits */
+    char *board_name; /* cl_amd_device_attribute_query, "" elsewhere */
+    uint64_t type;    /* CL_DEVICE_TYPE bits */
     uint32_t vendor_id;
-    uint8_t uuid[16];           /* cl_khr_device_uuid; all zeros when not told */
+    uint8_t uuid[16]; /* cl_khr_device_uuid; all zeros when not told */
     uint32_t pci_domain, pci_bus, pci_device, pci_function;
     bool has_uuid, has_pci;
     uint32_t compute_units, max_clock_mhz;
@@ -25,9 +25,10 @@ typedef struct device_record {
     uint32_t cacheline_bytes, mem_base_align_bits;
     uint64_t max_work_group_size, max_work_item_sizes[3];
     uint32_t native_vector_width_float, preferred_vector_width_float;
-    uint32_t subgroup_size;     /* warp / wave / preferred; 0 when not told */
-    bool available, compiler_available, unified_memory, has_fp64_config, has_fp16_extension, little_endian;
-    bool local_mem_is_global;   /* CL_GLOBAL: local memory is emulated, as on CPUs */
+    uint32_t subgroup_size; /* warp / wave / preferred; 0 when not told */
+    bool available, compiler_available, unified_memory, has_fp64_config, has_fp16_extension,
+        little_endian;
+    bool local_mem_is_global; /* CL_GLOBAL: local memory is emulated, as on CPUs */
 } device_record;
 
 void device_records_free(device_record *records, size_t n);
@@ -51,31 +52,32 @@ typedef enum platform_family {
 
 /* Things that a driver is known to do wrong or differently: rows of the table in quirks.c. */
 typedef enum quirk {
-    QUIRK_FILL_BREAKS_AT_2GB = 1u << 0,     /* NVIDIA: clEnqueueFillBuffer at 2^31 bytes */
-    QUIRK_BINARIES_CRASH = 1u << 1,         /* PoCL: a damaged program binary kills the process */
-    QUIRK_GLOBAL_SIZE_RECOMPILES = 1u << 2, /* PoCL: a dimension of 65,536 work-items compiles again */
-    QUIRK_NO_BINARIES = 1u << 3,            /* program binaries are refused or wrong: compile each time */
-    QUIRK_SLOW_LAUNCH = 1u << 4,            /* software rasterisers: tens of ms a launch */
-    QUIRK_NO_BLAS = 1u << 5                 /* CLBlast is known to fail here */
+    QUIRK_FILL_BREAKS_AT_2GB = 1u << 0, /* NVIDIA: clEnqueueFillBuffer at 2^31 bytes */
+    QUIRK_BINARIES_CRASH = 1u << 1,     /* PoCL: a damaged program binary kills the process */
+    QUIRK_GLOBAL_SIZE_RECOMPILES = 1u
+                                   << 2, /* PoCL: a dimension of 65,536 work-items compiles again */
+    QUIRK_NO_BINARIES = 1u << 3, /* program binaries are refused or wrong: compile each time */
+    QUIRK_SLOW_LAUNCH = 1u << 4, /* software rasterisers: tens of ms a launch */
+    QUIRK_NO_BLAS = 1u << 5      /* CLBlast is known to fail here */
 } quirk;
 
 typedef struct device_caps {
     char *selector, *id, *quirk_names, *auto_reason; /* owned */
     clg_device_kind kind;
     platform_family family;
-    clg_kernel_class kernel_class;  /* wide or simt, never auto */
+    clg_kernel_class kernel_class; /* wide or simt, never auto */
     uint32_t compute_units;
-    uint32_t vector_width;          /* floats in a hardware vector: 4, 8 or 16 (wide class) */
-    uint32_t subgroup_size;         /* 0: not known */
+    uint32_t vector_width;  /* floats in a hardware vector: 4, 8 or 16 (wide class) */
+    uint32_t subgroup_size; /* 0: not known */
     uint64_t global_mem_bytes, max_alloc_bytes, local_mem_bytes;
     uint64_t max_work_group_size, max_work_item_sizes[3];
     uint32_t buffer_align_bytes;
-    uint32_t quirks;                /* bits of enum quirk */
+    uint32_t quirks; /* bits of enum quirk */
     bool unified_memory;
-    bool is_software;               /* a rasteriser or simulator behind a GPU's face */
-    bool never_auto;                /* auto passes it by; auto_reason says why */
+    bool is_software; /* a rasteriser or simulator behind a GPU's face */
+    bool never_auto;  /* auto passes it by; auto_reason says why */
     bool is_default;
-    bool probed;                    /* the flags below were proved; before that they are false */
+    bool probed; /* the flags below were proved; before that they are false */
     bool fp16, fp64, subgroups, int8_dot, matrix;
 } device_caps;
 
@@ -93,7 +95,8 @@ clg_status caps_check(const device_record *record);
 
 /* The devices that a selector means (CLI.md), best first, as indices into records. `fallback` may be NULL.
  * Errors: NO_DEVICE with a list of what there is. Frees with memory_free. */
-clg_status caps_select(const device_record *records, const device_caps *caps, size_t n, const char *selector,
-                       const char *fallback, size_t **out_indices, size_t *out_n_indices);
+clg_status caps_select(const device_record *records, const device_caps *caps, size_t n,
+                       const char *selector, const char *fallback, size_t **out_indices,
+                       size_t *out_n_indices);
 
 #endif

@@ -311,7 +311,8 @@ static clg_status refuse(choice *c, const problem *without_fallback)
     if (status == CLG_OK) {
         status = error_set(CLG_ERROR_NO_DEVICE, "%s", text_data(&t));
         if (c->n == 0)
-            error_hint("install a driver ('pocl-opencl-icd' serves any CPU on Debian and Ubuntu); 'cltool devices "
+            error_hint("install a driver ('pocl-opencl-icd' serves any CPU on Debian and Ubuntu); "
+                       "'cltool devices "
                        "--diagnose' tells what is in the way");
         else
             error_hint(

@@ -123,10 +123,9 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
     (void)snprintf(
         recipe, sizeof recipe,
         "gemm_%c line=%lld vec=%d k=%lld n=%lld at=%lld rs=%lld cs=%lld b=%lldx%lld/%lld,%lld",
-        is_a ? 'a' : 'b', (long long)line, t->vec, (long long)j->k,
-        (long long)(is_a ? j->m : j->n), (long long)x->at.offset_elems, (long long)x->rs,
-        (long long)x->cs, (long long)batches.outer, (long long)batches.inner, (long long)x->b0,
-        (long long)x->b1);
+        is_a ? 'a' : 'b', (long long)line, t->vec, (long long)j->k, (long long)(is_a ? j->m : j->n),
+        (long long)x->at.offset_elems, (long long)x->rs, (long long)x->cs, (long long)batches.outer,
+        (long long)batches.inner, (long long)x->b0, (long long)x->b1);
     if (find_packing(way, x->at.index, recipe, &result.at)) return result;
     const operand to =
         step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * clg_dtype_size(j->dtype));

@@ -115,9 +115,11 @@ typedef enum op_flags {
     OP_STRIDED_INPUTS = 1u << 0, /* lower takes inputs that are not dense */
     OP_EVAL_ONLY = 1u << 1,      /* never needs the device: Shape, Constant */
     OP_COMMUTES = 1u << 2,
-    OP_HOST = 1u << 3,        /* runs on the host by nature (strings, control flow) */
+    OP_HOST = 1u << 3,         /* runs on the host by nature (strings, control flow) */
     OP_UNKNOWN_RANK = 1u << 4, /* infer accepts inputs of unknown rank */
-    OP_CONTROL = 1u << 5       /* the planner itself executes it: branches, loops, sequences; param is an op_control */
+    OP_CONTROL =
+        1u
+        << 5 /* the planner itself executes it: branches, loops, sequences; param is an op_control */
 } op_flags;
 
 #define OP_ANY_NUMBER 255

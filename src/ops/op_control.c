@@ -14,10 +14,12 @@ static clg_status control_infer(op_context *c)
 
 static clg_status if_check(const node *n)
 {
-    const attribute *then_branch = node_attribute(n, "then_branch"), *else_branch = node_attribute(n, "else_branch");
+    const attribute *then_branch = node_attribute(n, "then_branch"),
+                    *else_branch = node_attribute(n, "else_branch");
     char text[NODE_TEXT_BYTES];
     if (then_branch->as.g->n_inputs == 0 && else_branch->as.g->n_inputs == 0) return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs of its own", node_text(n, text));
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs of its own",
+                     node_text(n, text));
 }
 
 static const op_types bool_and_any[] = {{'B', DTYPE_BIT(CLG_BOOL)}, {0}};
@@ -27,30 +29,34 @@ static const op_attribute if_attributes[] = {
     {"then_branch", ATTRIBUTE_GRAPH, true}, {"else_branch", ATTRIBUTE_GRAPH, true}, {0}};
 static const op_attribute loop_attributes[] = {{"body", ATTRIBUTE_GRAPH, true}, {0}};
 static const op_attribute empty_attributes[] = {{"dtype", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute split_attributes[] = {{"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute join_attributes[] = {{"axis", ATTRIBUTE_INT, true}, {"new_axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute split_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute join_attributes[] = {
+    {"axis", ATTRIBUTE_INT, true}, {"new_axis", ATTRIBUTE_INT, false}, {0}};
 
 #define CONTROL_FLAGS (OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK)
 #define CONTROL(op_kind) (&(const op_control){op_kind})
 #define ROW(row_name, from, least, most, n_out, op_kind, ...)                                      \
     {                                                                                              \
-        .name = row_name, .since = from, .min_inputs = least, .max_inputs = most, .min_outputs = 1, \
-        .max_outputs = n_out, .output_types = "?", .flags = CONTROL_FLAGS, .infer = control_infer, \
-        .param = CONTROL(op_kind), __VA_ARGS__                                                     \
+        .name = row_name, .since = from, .min_inputs = least, .max_inputs = most,                  \
+        .min_outputs = 1, .max_outputs = n_out, .output_types = "?", .flags = CONTROL_FLAGS,       \
+        .infer = control_infer, .param = CONTROL(op_kind), __VA_ARGS__                             \
     }
 
 const op_row op_rows_control[] = {
-    ROW("If", 1, 1, 1, OP_ANY_NUMBER, CONTROL_IF, .input_types = "B", .types = bool_and_any, .attributes = if_attributes,
-        .check = if_check),
-    ROW("Loop", 1, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_LOOP, .input_types = "IB?", .types = loop_types,
-        .attributes = loop_attributes),
+    ROW("If", 1, 1, 1, OP_ANY_NUMBER, CONTROL_IF, .input_types = "B", .types = bool_and_any,
+        .attributes = if_attributes, .check = if_check),
+    ROW("Loop", 1, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_LOOP, .input_types = "IB?",
+        .types = loop_types, .attributes = loop_attributes),
     ROW("SequenceEmpty", 11, 0, 0, 1, CONTROL_SEQUENCE_EMPTY, .attributes = empty_attributes),
-    ROW("SequenceConstruct", 11, 1, OP_ANY_NUMBER, 1, CONTROL_SEQUENCE_CONSTRUCT, .input_types = "?"),
+    ROW("SequenceConstruct", 11, 1, OP_ANY_NUMBER, 1, CONTROL_SEQUENCE_CONSTRUCT,
+        .input_types = "?"),
     ROW("SequenceInsert", 11, 2, 3, 1, CONTROL_SEQUENCE_INSERT, .input_types = "?"),
     ROW("SequenceErase", 11, 1, 2, 1, CONTROL_SEQUENCE_ERASE, .input_types = "?"),
     ROW("SequenceAt", 11, 2, 2, 1, CONTROL_SEQUENCE_AT, .input_types = "?"),
     ROW("SequenceLength", 11, 1, 1, 1, CONTROL_SEQUENCE_LENGTH, .input_types = "?"),
-    ROW("SplitToSequence", 11, 1, 2, 1, CONTROL_SPLIT_TO_SEQUENCE, .input_types = "?", .attributes = split_attributes),
+    ROW("SplitToSequence", 11, 1, 2, 1, CONTROL_SPLIT_TO_SEQUENCE, .input_types = "?",
+        .attributes = split_attributes),
     ROW("ConcatFromSequence", 11, 1, 1, 1, CONTROL_CONCAT_FROM_SEQUENCE, .input_types = "?",
         .attributes = join_attributes),
 };

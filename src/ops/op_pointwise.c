@@ -117,6 +117,17 @@ static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
 
 /* ---- checks at load ---------------------------------------------------------------------------------------------- */
 
+/* com.microsoft's BiasGelu and FastGelu: a bias in front, optional with the latter. */
+static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s,
+                                   pointwise_register *out)
+{
+    const pointwise_op *op = s->row->param;
+    *out = s->registers[0];
+    if (s->n > 1 && s->registers[1] != POINTWISE_NONE)
+        CLG_TRY(pointwise_add(g, "Add", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
+    return pointwise_add(g, op->def, out, NULL, out);
+}
+
 static clg_status check_cast(const node *n)
 {
     const int64_t to = node_int(n, "to", 0);
@@ -546,6 +557,15 @@ const op_row op_rows_pointwise[] = {
     ALIGNED("And", 1, "BB", "B", bools),
     ALIGNED("Or", 1, "BB", "B", bools),
     ALIGNED("Xor", 1, "BB", "B", bools),
+
+    ROW("Gelu", 1, 0, 1, 1, "T", "T", floats, OP(.def = "Gelu"), .domain = "com.microsoft"),
+    ROW("BiasGelu", 1, 0, 2, 2, "TT", "T", floats, OP(.def = "Gelu", .expand = expand_bias_gelu),
+        .domain = "com.microsoft"),
+    ROW("FastGelu", 1, 0, 1, 2, "TT", "T", floats,
+        OP(.def = "Gelu.tanh", .expand = expand_bias_gelu), .domain = "com.microsoft"),
+    ROW("QuickGelu", 1, 0, 1, 1, "T", "T", floats,
+        OP(.def = "Swish", .scalars = {{"alpha", 1.702f}}), .attributes = alpha,
+        .domain = "com.microsoft"),
 
     {.name = "Pointwise",
      .domain = "clgraph",

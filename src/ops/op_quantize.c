@@ -33,7 +33,8 @@ static clg_status quantize_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
     if (block_size(n) < 0 || block_size(n) > INT32_MAX)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has a block_size of %" PRId64, node_text(n, shown), block_size(n));
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has a block_size of %" PRId64,
+                         node_text(n, shown), block_size(n));
     return CLG_OK;
 }
 
@@ -44,29 +45,36 @@ static clg_status check_blocks(const op_context *c, const shape *x, const shape 
     const int64_t block = block_size(c->node);
     bool fits = scale->rank == x->rank;
     for (int i = 0; fits && i < x->rank; i++) {
-        const int64_t wanted = i == axis && x->dims[i] != DIM_UNKNOWN ? (x->dims[i] + block - 1) / block : x->dims[i];
+        const int64_t wanted =
+            i == axis && x->dims[i] != DIM_UNKNOWN ? (x->dims[i] + block - 1) / block : x->dims[i];
         fits = wanted == DIM_UNKNOWN || scale->dims[i] == DIM_UNKNOWN || wanted == scale->dims[i];
     }
-    return fits ? CLG_OK
-                : op_error(c, CLG_ERROR_SHAPE, "the scales do not fit blocks of %" PRId64 " along axis %d", block, axis);
+    return fits
+               ? CLG_OK
+               : op_error(c, CLG_ERROR_SHAPE,
+                          "the scales do not fit blocks of %" PRId64 " along axis %d", block, axis);
 }
 
 static clg_status check_scales(const op_context *c)
 {
-    const shape *x = &op_input(c, 0)->dims, *scale = &op_input(c, 1)->dims, *zero = &op_input(c, 2)->dims;
+    const shape *x = &op_input(c, 0)->dims, *scale = &op_input(c, 1)->dims,
+                *zero = &op_input(c, 2)->dims;
     int axis;
-    if (op_has_input(c, 2) && shape_is_known(scale) && shape_is_known(zero) && !shape_equal(scale, zero) &&
-        !(is_one_number(scale) && is_one_number(zero)))
+    if (op_has_input(c, 2) && shape_is_known(scale) && shape_is_known(zero) &&
+        !shape_equal(scale, zero) && !(is_one_number(scale) && is_one_number(zero)))
         return op_error(c, CLG_ERROR_SHAPE, "scale and zero point have different shapes");
     if (is_one_number(scale) && block_size(c->node) == 0) return CLG_OK;
     if (shape_axis(node_int(c->node, "axis", 1), x->rank, "axis", &axis) != CLG_OK)
         return op_error(c, CLG_ERROR_SHAPE, "axis does not fit an input of rank %d", x->rank);
     if (block_size(c->node) > 0) return check_blocks(c, x, scale, axis);
     if (scale->rank != 1)
-        return op_error(c, CLG_ERROR_SHAPE, "the scale has rank %d; a number or a list is wanted", scale->rank);
-    if (scale->dims[0] != DIM_UNKNOWN && x->dims[axis] != DIM_UNKNOWN && scale->dims[0] != x->dims[axis])
-        return op_error(c, CLG_ERROR_SHAPE, "there are %" PRId64 " scales for %" PRId64 " along axis %d", scale->dims[0],
-                        x->dims[axis], axis);
+        return op_error(c, CLG_ERROR_SHAPE, "the scale has rank %d; a number or a list is wanted",
+                        scale->rank);
+    if (scale->dims[0] != DIM_UNKNOWN && x->dims[axis] != DIM_UNKNOWN &&
+        scale->dims[0] != x->dims[axis])
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "there are %" PRId64 " scales for %" PRId64 " along axis %d",
+                        scale->dims[0], x->dims[axis], axis);
     return CLG_OK;
 }
 
@@ -84,7 +92,8 @@ static clg_status quantize_infer(op_context *c)
         return op_error(c, CLG_ERROR_INVALID_MODEL, "output_dtype is not that of the zero point");
     if (dtype != CLG_DTYPE_NONE && !is_quantized(dtype))
         return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
-                        "quantising to %s is not supported; int8, uint8, int16 and uint16 are", dtype_name(dtype));
+                        "quantising to %s is not supported; int8, uint8, int16 and uint16 are",
+                        dtype_name(dtype));
     CLG_TRY(check_scales(c));
     fact_set(&c->outputs[0], dtype, &op_input(c, 0)->dims);
     return CLG_OK;
@@ -95,7 +104,8 @@ static clg_status dequantize_infer(op_context *c)
     const int64_t asked = node_int(c->node, "output_dtype", 0);
     const clg_dtype dtype = asked ? (clg_dtype)asked : op_input(c, 1)->dtype;
     if (dtype != CLG_DTYPE_NONE && dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16)
-        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "an output_dtype of %s is not supported; float32 and float16 are",
+        return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
+                        "an output_dtype of %s is not supported; float32 and float16 are",
                         dtype_name(dtype));
     CLG_TRY(check_scales(c));
     fact_set(&c->outputs[0], dtype, &op_input(c, 0)->dims);
@@ -120,7 +130,8 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
     } else if (block == 0) {
         q->s_n = 1;
     } else if (q->inner == 1 && q->n % block == 0) { /* a block is a row */
-        *q = (quantize_shape){.outer = 1, .n = q->outer * (q->n / block), .inner = block, .s_n = 1, .block = 1};
+        *q = (quantize_shape){
+            .outer = 1, .n = q->outer * (q->n / block), .inner = block, .s_n = 1, .block = 1};
     } else {
         q->block = block;
         q->s_outer = (q->n + block - 1) / block * q->inner;
@@ -137,16 +148,18 @@ typedef struct quantize_operands {
     bool has_zero;
 } quantize_operands;
 
-static void add_step(lower_context *c, candidate *way, const quantize_shape *q, const quantize_operands *o)
+static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
+                     const quantize_operands *o)
 {
     step_builder *b = &c->build;
     const bool wide = lower_is_wide(c), down = o->out == CLG_FLOAT32 || o->out == CLG_FLOAT16;
     const int lanes = wide ? work_lanes(c, q->inner) : 1;
     const clg_dtype quantized = down ? o->in : o->out;
     const int64_t rows = q->outer * q->n;
-    step *s = step_kernel(b, way, "quantize", down ? "dequantize" : "quantize",
-                          prelude_text(b, "P_IN=%d P_OUT=%d P_S=%d P_ZERO=%d P_STEP=%d P_LOCAL=1 P_VEC=%d", (int)o->in,
-                                       (int)o->out, (int)o->scale_dtype, o->has_zero, q->step, lanes == 2 ? 1 : lanes));
+    step *s = step_kernel(
+        b, way, "quantize", down ? "dequantize" : "quantize",
+        prelude_text(b, "P_IN=%d P_OUT=%d P_S=%d P_ZERO=%d P_STEP=%d P_LOCAL=1 P_VEC=%d",
+                     (int)o->in, (int)o->out, (int)o->scale_dtype, o->has_zero, q->step, lanes));
     step_arg_buffer(b, s, o->x, o->in);
     step_arg_buffer(b, s, o->y, o->out);
     step_arg_buffer(b, s, o->scale, o->scale_dtype);
@@ -173,9 +186,14 @@ static clg_status quantize_lower(lower_context *c)
 {
     quantize_shape q;
     CLG_TRY(measure(c, &q));
-    const quantize_operands o = {.x = operand_input(0), .y = operand_output(0), .scale = operand_input(1),
-                                 .zero = operand_input(2), .in = lower_input(c, 0)->dtype, .out = c->outputs[0].dtype,
-                                 .scale_dtype = lower_input(c, 1)->dtype, .has_zero = lower_has_input(c, 2)};
+    const quantize_operands o = {.x = operand_input(0),
+                                 .y = operand_output(0),
+                                 .scale = operand_input(1),
+                                 .zero = operand_input(2),
+                                 .in = lower_input(c, 0)->dtype,
+                                 .out = c->outputs[0].dtype,
+                                 .scale_dtype = lower_input(c, 1)->dtype,
+                                 .has_zero = lower_has_input(c, 2)};
     add_step(c, step_candidate(&c->build, "quantize"), &q, &o);
     return CLG_OK;
 }
@@ -207,11 +225,16 @@ static clg_status dynamic_lower(lower_context *c)
     const int64_t groups = pieces < 1 ? 1 : pieces < most ? pieces : most;
     candidate *way = step_candidate(b, "dynamic_quantize");
     const operand parts = step_scratch(b, way, (size_t)groups * 2 * sizeof(float));
-    quantize_operands o = {.x = operand_input(0), .in = CLG_FLOAT32, .out = CLG_UINT8, .scale_dtype = CLG_FLOAT32, .has_zero = true};
+    quantize_operands o = {.x = operand_input(0),
+                           .in = CLG_FLOAT32,
+                           .out = CLG_UINT8,
+                           .scale_dtype = CLG_FLOAT32,
+                           .has_zero = true};
     o.y = output_or_scratch(c, way, 0, (size_t)n);
     o.scale = output_or_scratch(c, way, 1, sizeof(float));
     o.zero = output_or_scratch(c, way, 2, 1);
-    const char *prelude = prelude_text(b, "P_IN=1 P_OUT=2 P_S=1 P_ZERO=1 P_STEP=0 P_LOCAL=%d P_VEC=%d", local, lanes == 2 ? 1 : lanes);
+    const char *prelude =
+        prelude_text(b, "P_IN=1 P_OUT=2 P_S=1 P_ZERO=1 P_STEP=0 P_LOCAL=%d P_VEC=%d", local, lanes);
     step *s = step_kernel(b, way, "quantize", "range_parts", prelude);
     step_arg_int(b, s, n);
     step_arg_buffer(b, s, o.x, CLG_FLOAT32);
@@ -233,37 +256,53 @@ static clg_status dynamic_lower(lower_context *c)
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
 #define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
-#define NARROW (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16))
-static const op_types types[] = {{'T', HALF_OR_FLOAT | DTYPE_BIT(CLG_INT32)}, {'S', HALF_OR_FLOAT}, {'Q', NARROW}, {0}};
-static const op_types dequantize_types[] = {{'Q', NARROW | DTYPE_BIT(CLG_INT32)}, {'S', HALF_OR_FLOAT}, {0}};
+#define NARROW                                                                                     \
+    (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16))
+static const op_types types[] = {
+    {'T', HALF_OR_FLOAT | DTYPE_BIT(CLG_INT32)}, {'S', HALF_OR_FLOAT}, {'Q', NARROW}, {0}};
+static const op_types dequantize_types[] = {
+    {'Q', NARROW | DTYPE_BIT(CLG_INT32)}, {'S', HALF_OR_FLOAT}, {0}};
 static const op_types dynamic_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 
 static const op_attribute axis_13[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute axis_19[] = {{"axis", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false}, {0}};
-static const op_attribute blocks_21[] = {{"axis", ATTRIBUTE_INT, false},
-                                         {"block_size", ATTRIBUTE_INT, false},
-                                         {"output_dtype", ATTRIBUTE_INT, false},
-                                         {"saturate", ATTRIBUTE_INT, false},
-                                         {"precision", ATTRIBUTE_INT, false},
-                                         {0}};
+static const op_attribute axis_19[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute blocks_21[] = {
+    {"axis", ATTRIBUTE_INT, false},         {"block_size", ATTRIBUTE_INT, false},
+    {"output_dtype", ATTRIBUTE_INT, false}, {"saturate", ATTRIBUTE_INT, false},
+    {"precision", ATTRIBUTE_INT, false},    {0}};
 
-#define QUANTIZE .name = "QuantizeLinear", .min_inputs = 2, .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, \
-                 .input_types = "TSQ", .output_types = "?", .types = types, .infer = quantize_infer, .lower = quantize_lower
-#define DEQUANTIZE .name = "DequantizeLinear", .min_inputs = 2, .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, \
-                   .input_types = "QSQ", .output_types = "?", .types = dequantize_types, .infer = dequantize_infer,   \
-                   .lower = quantize_lower
+#define QUANTIZE                                                                                   \
+    .name = "QuantizeLinear", .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,                  \
+    .max_outputs = 1, .input_types = "TSQ", .output_types = "?", .types = types,                   \
+    .infer = quantize_infer, .lower = quantize_lower
+#define DEQUANTIZE                                                                                 \
+    .name = "DequantizeLinear", .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,                \
+    .max_outputs = 1, .input_types = "QSQ", .output_types = "?", .types = dequantize_types,        \
+    .infer = dequantize_infer, .lower = quantize_lower
 
 const op_row op_rows_quantize[] = {
     {QUANTIZE, .since = 10, .until = 12},
     {QUANTIZE, .since = 13, .until = 18, .attributes = axis_13},
     {QUANTIZE, .since = 19, .until = 20, .attributes = axis_19},
     {QUANTIZE, .since = 21, .attributes = blocks_21, .check = quantize_check},
-    {QUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21, .check = quantize_check},
+    {QUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21,
+     .check = quantize_check},
     {DEQUANTIZE, .since = 10, .until = 12},
     {DEQUANTIZE, .since = 13, .until = 20, .attributes = axis_13},
     {DEQUANTIZE, .since = 21, .attributes = blocks_21, .check = quantize_check},
-    {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21, .check = quantize_check},
-    {.name = "DynamicQuantizeLinear", .since = 11, .min_inputs = 1, .max_inputs = 1, .min_outputs = 3, .max_outputs = 3,
-     .input_types = "T", .output_types = "???", .types = dynamic_types, .infer = dynamic_infer, .lower = dynamic_lower},
+    {DEQUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21,
+     .check = quantize_check},
+    {.name = "DynamicQuantizeLinear",
+     .since = 11,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 3,
+     .max_outputs = 3,
+     .input_types = "T",
+     .output_types = "???",
+     .types = dynamic_types,
+     .infer = dynamic_infer,
+     .lower = dynamic_lower},
 };
 const size_t n_op_rows_quantize = sizeof op_rows_quantize / sizeof *op_rows_quantize;

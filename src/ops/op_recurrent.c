@@ -60,8 +60,8 @@ static clg_status merge_input(const op_context *c, size_t input, const recurrent
         if (dim == DIM_UNKNOWN) continue;
         if (dim % per != 0 || (*length != DIM_UNKNOWN && *length != dim / per))
             return op_error(c, CLG_ERROR_SHAPE,
-                            "dimension %d of input %zu is %" PRId64
-                            ", which does not fit %" PRId64 " for each of the %" PRId64 " %s",
+                            "dimension %d of input %zu is %" PRId64 ", which does not fit %" PRId64
+                            " for each of the %" PRId64 " %s",
                             axis_of(input, i, r->batch_first), input, dim, per,
                             *length == DIM_UNKNOWN ? dim / per : *length, names[wanted->names[i]]);
         *length = dim / per;
@@ -107,10 +107,22 @@ static const op_types types[] = {
 #define ATTRIBUTES                                                                                 \
     {"activation_alpha", ATTRIBUTE_FLOATS, false}, {"activation_beta", ATTRIBUTE_FLOATS, false},   \
         {"activations", ATTRIBUTE_STRINGS, false}, {"clip", ATTRIBUTE_FLOAT, false},               \
-        {"direction", ATTRIBUTE_STRING, false}, {"hidden_size", ATTRIBUTE_INT, false}
-#define LAYOUT {"layout", ATTRIBUTE_INT, false}
-#define INPUT_FORGET {"input_forget", ATTRIBUTE_INT, false}
-#define LINEAR {"linear_before_reset", ATTRIBUTE_INT, false}
+        {"direction", ATTRIBUTE_STRING, false},                                                    \
+    {                                                                                              \
+        "hidden_size", ATTRIBUTE_INT, false                                                        \
+    }
+#define LAYOUT                                                                                     \
+    {                                                                                              \
+        "layout", ATTRIBUTE_INT, false                                                             \
+    }
+#define INPUT_FORGET                                                                               \
+    {                                                                                              \
+        "input_forget", ATTRIBUTE_INT, false                                                       \
+    }
+#define LINEAR                                                                                     \
+    {                                                                                              \
+        "linear_before_reset", ATTRIBUTE_INT, false                                                \
+    }
 static const op_attribute rnn_7[] = {ATTRIBUTES, {0}}, rnn_14[] = {ATTRIBUTES, LAYOUT, {0}};
 static const op_attribute gru_7[] = {ATTRIBUTES, LINEAR, {0}},
                           gru_14[] = {ATTRIBUTES, LINEAR, LAYOUT, {0}};

@@ -244,7 +244,8 @@ static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
         grid_arg(c, s, l->wide_index, l->kept[i].stride);
     }
     for (int i = 0; i < l->n_reds; i++) {
-        grid_arg(c, s, l->wide_index, l->reds[i].n);
+        /* Kernels divide by lengths, also where there is nothing to reduce. */
+        grid_arg(c, s, l->wide_index, l->reds[i].n > 0 ? l->reds[i].n : 1);
         grid_arg(c, s, l->wide_index, l->reds[i].stride);
     }
     int64_t block = lower_is_wide(c) && l->reduced < 4096 ? 4096 / (l->reduced + 1) : 1;

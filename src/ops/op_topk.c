@@ -36,7 +36,8 @@ static clg_status topk_infer(op_context *c)
         CLG_TRY(status);
         k = DIM_UNKNOWN;
     } else if (k < 0 || (dims.dims[axis] != DIM_UNKNOWN && k > dims.dims[axis])) {
-        return op_error(c, CLG_ERROR_SHAPE, "k is %" PRId64 " where the axis has %" PRId64 " elements", k,
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "k is %" PRId64 " where the axis has %" PRId64 " elements", k,
                         dims.dims[axis]);
     }
     dims.dims[axis] = k;
@@ -46,7 +47,8 @@ static clg_status topk_infer(op_context *c)
 }
 
 /* An output that the node leaves out is computed into scratch: heap and ranking use both. */
-static operand output_or_scratch(lower_context *c, candidate *way, uint32_t i, int64_t n, clg_dtype dtype)
+static operand output_or_scratch(lower_context *c, candidate *way, uint32_t i, int64_t n,
+                                 clg_dtype dtype)
 {
     if (work_has_output(c, i)) return operand_output(i);
     return step_scratch(&c->build, way, (size_t)n * dtype_size(dtype));
@@ -86,29 +88,48 @@ static clg_status topk_lower(lower_context *c)
     if (wide)
         step_arg_buffer(b, s, index, CLG_INT64);
     else
-        step_arg_buffer(b, s, step_scratch(b, way, (size_t)(rows * k) * sizeof(int32_t)), CLG_INT32);
+        step_arg_buffer(b, s, step_scratch(b, way, (size_t)(rows * k) * sizeof(int32_t)),
+                        CLG_INT32);
     work_range_1d(c, s, rows * (int64_t)local, local);
     return CLG_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------ */
 
-static const op_attribute attributes_1[] = {{"axis", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, true}, {0}};
+static const op_attribute attributes_1[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"k", ATTRIBUTE_INT, true}, {0}};
 static const op_attribute attributes_10[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute attributes_11[] = {{"axis", ATTRIBUTE_INT, false},
                                              {"largest", ATTRIBUTE_INT, false},
                                              {"sorted", ATTRIBUTE_INT, false},
                                              {0}};
-static const op_types types[] = {{'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)},
-                                 {'I', DTYPE_BIT(CLG_INT64)},
-                                 {0}};
+static const op_types types[] = {
+    {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
-#define TOPK .min_outputs = 2, .max_outputs = 2, .input_types = "TI", .output_types = "TI", .types = types, \
-             .infer = topk_infer, .lower = topk_lower
+#define TOPK                                                                                       \
+    .min_outputs = 2, .max_outputs = 2, .input_types = "TI", .output_types = "TI", .types = types, \
+    .infer = topk_infer, .lower = topk_lower
 
 const op_row op_rows_topk[] = {
-    {.name = "TopK", .since = 1, .until = 9, .min_inputs = 1, .max_inputs = 1, .attributes = attributes_1, TOPK},
-    {.name = "TopK", .since = 10, .until = 10, .min_inputs = 2, .max_inputs = 2, .attributes = attributes_10, TOPK},
-    {.name = "TopK", .since = 11, .min_inputs = 2, .max_inputs = 2, .attributes = attributes_11, TOPK},
+    {.name = "TopK",
+     .since = 1,
+     .until = 9,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .attributes = attributes_1,
+     TOPK},
+    {.name = "TopK",
+     .since = 10,
+     .until = 10,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .attributes = attributes_10,
+     TOPK},
+    {.name = "TopK",
+     .since = 11,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .attributes = attributes_11,
+     TOPK},
 };
 const size_t n_op_rows_topk = sizeof op_rows_topk / sizeof *op_rows_topk;

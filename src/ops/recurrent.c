@@ -12,16 +12,11 @@ static const struct activation_row {
     bool has_alpha, has_beta;
     float alpha, beta; /* defaults; NAN: ONNX has none */
 } activation_rows[] = {
-    {"Relu", false, false, 0, 0},
-    {"Tanh", false, false, 0, 0},
-    {"Sigmoid", false, false, 0, 0},
-    {"Affine", true, true, 1, 0},
-    {"LeakyRelu", true, false, 0.01f, 0},
-    {"ThresholdedRelu", true, false, 1, 0},
-    {"ScaledTanh", true, true, NAN, NAN},
-    {"HardSigmoid", true, true, 0.2f, 0.5f},
-    {"Elu", true, false, 1, 0},
-    {"Softsign", false, false, 0, 0},
+    {"Relu", false, false, 0, 0},         {"Tanh", false, false, 0, 0},
+    {"Sigmoid", false, false, 0, 0},      {"Affine", true, true, 1, 0},
+    {"LeakyRelu", true, false, 0.01f, 0}, {"ThresholdedRelu", true, false, 1, 0},
+    {"ScaledTanh", true, true, NAN, NAN}, {"HardSigmoid", true, true, 0.2f, 0.5f},
+    {"Elu", true, false, 1, 0},           {"Softsign", false, false, 0, 0},
     {"Softplus", false, false, 0, 0},
 };
 #define N_ACTIVATIONS ((int)(sizeof activation_rows / sizeof *activation_rows))

@@ -24,15 +24,19 @@ typedef struct recurrent_activation {
     float alpha, beta;
 } recurrent_activation;
 
-typedef enum recurrent_direction { DIRECTION_FORWARD, DIRECTION_REVERSE, DIRECTION_BOTH } recurrent_direction;
+typedef enum recurrent_direction {
+    DIRECTION_FORWARD,
+    DIRECTION_REVERSE,
+    DIRECTION_BOTH
+} recurrent_direction;
 
 typedef struct recurrent {
     recurrent_cell cell;
     recurrent_direction direction;
     int n_gates, n_dirs;
-    bool batch_first; /* layout 1 */
-    bool coupled;     /* LSTM: input_forget */
-    float clip;       /* INFINITY: none */
+    bool batch_first;                                               /* layout 1 */
+    bool coupled;                                                   /* LSTM: input_forget */
+    float clip;                                                     /* INFINITY: none */
     recurrent_activation activations[2][RECURRENT_MAX_ACTIVATIONS]; /* f, g, h of each direction */
 } recurrent;
 

@@ -35,8 +35,8 @@ typedef struct recurrent_plan {
     recurrent r;
     clg_dtype dtype, state_dtype;
     int64_t length, batch, input, hidden;
-    int64_t width; /* gates * hidden: what a direction has of product columns */
-    int64_t chunk; /* time steps of a launch */
+    int64_t width;   /* gates * hidden: what a direction has of product columns */
+    int64_t chunk;   /* time steps of a launch */
     bool one_launch; /* for all directions */
     bool wide, blas;
     candidate *way;
@@ -257,8 +257,7 @@ static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, cons
     step_arg_long(b, s, p->weights_dir);
     static const uint32_t inputs[] = {IN_B, IN_P, IN_LENS, IN_H0, IN_C0};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
-        step_arg_buffer(b, s,
-                        lower_has_input(c, inputs[i]) ? operand_input(inputs[i]) : p->product,
+        step_arg_buffer(b, s, lower_has_input(c, inputs[i]) ? operand_input(inputs[i]) : p->product,
                         inputs[i] == IN_LENS ? CLG_INT32 : p->dtype);
     for (uint32_t i = 0; i < 3; i++)
         step_arg_buffer(b, s, work_has_output(c, i) ? operand_output(i) : p->product, p->dtype);
@@ -307,10 +306,10 @@ static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const
 {
     const recurrent_activation *a = p->r.activations[l->dir0];
     const int n = p->r.cell == CELL_LSTM ? 3 : p->r.cell == CELL_RNN ? 1 : 2;
-    const char *cell = arena_printf(
-        c->memory, "P_CELL=%d P_COUPLED=%d P_F=%d P_G=%d P_H=%d P_T=%d P_FMA=%d", (int)p->r.cell,
-        p->r.coupled, a[0].code, n > 1 ? a[1].code : 1, n > 2 ? a[2].code : 1, (int)p->dtype,
-        work_fma(c));
+    const char *cell =
+        arena_printf(c->memory, "P_CELL=%d P_COUPLED=%d P_F=%d P_G=%d P_H=%d P_T=%d P_FMA=%d",
+                     (int)p->r.cell, p->r.coupled, a[0].code, n > 1 ? a[1].code : 1,
+                     n > 2 ? a[2].code : 1, (int)p->dtype, work_fma(c));
     if (!cell) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     return cell ? cell : "";
 }
@@ -344,8 +343,7 @@ static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l
     buffer_args(c, s, p, l);
     number_args(c, s, p, l);
     if (!p->state_is_global)
-        step_arg_local(b, s,
-                       (size_t)(2 * p->slice_rows * p->padded) * dtype_size(p->state_dtype));
+        step_arg_local(b, s, (size_t)(2 * p->slice_rows * p->padded) * dtype_size(p->state_dtype));
     const int64_t slices = ceil_div(p->batch, p->slice_rows);
     const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
     s->flops = 2 * walks * (double)p->batch;
@@ -380,9 +378,10 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
     const int64_t product = p->chunk * p->batch * dirs * p->width;
     p->way = step_candidate(b, variant);
     /* A sequence of no steps has no product, and the kernel gets a buffer all the same. */
-    p->product = step_scratch(b, p->way, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
-    p->state = step_scratch(b, p->way, (size_t)(3 * p->r.n_dirs * p->batch * p->padded) *
-                                           dtype_size(p->state_dtype));
+    p->product =
+        step_scratch(b, p->way, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
+    p->state = step_scratch(
+        b, p->way, (size_t)(3 * p->r.n_dirs * p->batch * p->padded) * dtype_size(p->state_dtype));
     pack_weights(c, p);
     pack_bias(c, p);
     for (int dir = 0; dir < p->r.n_dirs; dir += (int)dirs) {

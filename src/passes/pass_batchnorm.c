@@ -20,7 +20,9 @@ static bool norm_is_foldable(const survey *s, const node *norm)
         if (norm->outputs[i] != VALUE_NONE) return false;
     for (size_t i = 1; i < 5; i++) {
         value_id v = norm->inputs[i];
-        if (v == VALUE_NONE || !s->constant[v] || s->facts[v].dtype != CLG_FLOAT32 || s->facts[v].dims.rank != 1) return false;
+        if (v == VALUE_NONE || !s->constant[v] || s->facts[v].dtype != CLG_FLOAT32 ||
+            s->facts[v].dims.rank != 1)
+            return false;
     }
     return true;
 }
@@ -40,7 +42,8 @@ static int64_t channels_of(const survey *s, const node *n)
 /* s = scale / sqrt(var + epsilon), [channels] */
 static clg_status add_factor(const fold *f, value_id *out_factor)
 {
-    value_id epsilon, sum, root, scale = f->g->nodes[f->norm].inputs[1], var = f->g->nodes[f->norm].inputs[4];
+    value_id epsilon, sum, root, scale = f->g->nodes[f->norm].inputs[1],
+                                 var = f->g->nodes[f->norm].inputs[4];
     CLG_TRY(rewrite_float(f->g, node_float(&f->g->nodes[f->norm], "epsilon", 1e-5f), &epsilon));
     CLG_TRY(rewrite_add(f->g, "Add", 2, (value_id[]){var, epsilon}, &sum));
     CLG_TRY(rewrite_add(f->g, "Sqrt", 1, &sum, &root));
@@ -48,7 +51,8 @@ static clg_status add_factor(const fold *f, value_id *out_factor)
 }
 
 /* W times the factor along its output channel. */
-static clg_status add_weights(const fold *f, const survey *s, value_id factor, value_id *out_weights)
+static clg_status add_weights(const fold *f, const survey *s, value_id factor,
+                              value_id *out_weights)
 {
     const node *n = &f->g->nodes[f->target];
     value_id w = n->inputs[1], dims, shaped = factor;
@@ -89,8 +93,10 @@ static clg_status fold_norm(const fold *f, const survey *s)
     CLG_TRY(add_factor(f, &factor));
     CLG_TRY(add_weights(f, s, factor, &weights));
     CLG_TRY(add_bias(f, factor, &bias));
-    if (node_is(&f->g->nodes[f->target], "Gemm")) CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
-    CLG_TRY(rewrite_inputs(f->g, f->target, 3, (value_id[]){f->g->nodes[f->target].inputs[0], weights, bias}));
+    if (node_is(&f->g->nodes[f->target], "Gemm"))
+        CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
+    CLG_TRY(rewrite_inputs(f->g, f->target, 3,
+                           (value_id[]){f->g->nodes[f->target].inputs[0], weights, bias}));
     rewrite_take_output(f->g, f->target, f->norm);
     return CLG_OK;
 }

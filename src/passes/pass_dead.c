@@ -7,7 +7,9 @@
 static bool is_dead(const graph *g, const node *n, const uint32_t *uses)
 {
     for (size_t i = 0; i < n->n_outputs; i++)
-        if (n->outputs[i] != VALUE_NONE && (uses[n->outputs[i]] || g->values[n->outputs[i]].is_output)) return false;
+        if (n->outputs[i] != VALUE_NONE &&
+            (uses[n->outputs[i]] || g->values[n->outputs[i]].is_output))
+            return false;
     return true;
 }
 

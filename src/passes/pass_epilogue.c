@@ -12,7 +12,7 @@ typedef struct fusion {
     survey *s;
     graph *g;
     node_id target;
-    value_id inputs[4];   /* as the fused operator has them: x, w, bias, residual */
+    value_id inputs[4]; /* as the fused operator has them: x, w, bias, residual */
     const char *fused_type;
     const epilogue_activation *activation;
     float alpha, beta;
@@ -21,7 +21,8 @@ typedef struct fusion {
 
 static const char *fused_name(const node *n)
 {
-    static const char *const names[][2] = {{"Conv", "FusedConv"}, {"Gemm", "FusedGemm"}, {"MatMul", "FusedMatMul"}};
+    static const char *const names[][2] = {
+        {"Conv", "FusedConv"}, {"Gemm", "FusedGemm"}, {"MatMul", "FusedMatMul"}};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (node_is(n, names[i][0])) return names[i][1];
     return NULL;
@@ -34,8 +35,10 @@ static bool bias_fits(const fusion *f, value_id bias, const value_fact *product)
 {
     const value_fact *b = &f->s->facts[bias];
     bool conv = strcmp(f->fused_type, "FusedConv") == 0;
-    int from_end = conv ? product->dims.rank - 2 : 0; /* where the channel stands, counted from the last axis */
-    if (!f->s->constant[bias] || b->dtype != product->dtype || !shape_is_known(&b->dims)) return false;
+    int from_end = conv ? product->dims.rank - 2
+                        : 0; /* where the channel stands, counted from the last axis */
+    if (!f->s->constant[bias] || b->dtype != product->dtype || !shape_is_known(&b->dims))
+        return false;
     if (b->dims.rank > product->dims.rank || from_end < 0 || b->dims.rank <= from_end) return false;
     for (int i = 0; i < b->dims.rank; i++) {
         bool channel = b->dims.rank - 1 - i == from_end;
@@ -52,7 +55,8 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
         CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){-1}, &dims));
         CLG_TRY(rewrite_add(f->g, "Reshape", 2, (value_id[]){bias, dims}, &bias));
     }
-    if (node_attribute(&f->g->nodes[f->target], "beta")) CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
+    if (node_attribute(&f->g->nodes[f->target], "beta"))
+        CLG_TRY(node_set_float(f->g, f->target, "beta", 1.0f));
     f->inputs[2] = bias;
     f->changed = true;
     rewrite_take_output(f->g, f->target, add);
@@ -112,7 +116,8 @@ static bool activation_numbers(fusion *f, const node *n)
 {
     f->alpha = node_float(n, "alpha", f->activation->alpha);
     f->beta = node_float(n, "beta", f->activation->beta);
-    if (strcmp(n->op_type, "Gelu") == 0) return strcmp(node_string(n, "approximate", "none"), "none") == 0;
+    if (strcmp(n->op_type, "Gelu") == 0)
+        return strcmp(node_string(n, "approximate", "none"), "none") == 0;
     if (strcmp(n->op_type, "Swish") == 0) return node_float(n, "alpha", 1.0f) == 1.0f;
     if (strcmp(n->op_type, "Clip") != 0) return true;
     f->alpha = f->activation->alpha;

@@ -10,8 +10,8 @@
 #include "ops/op.h"
 
 typedef struct pass_options {
-    clg_kernel_class kernel_class;   /* wide or simt */
-    const char *const *disabled;     /* names of passes not to run */
+    clg_kernel_class kernel_class; /* wide or simt */
+    const char *const *disabled;   /* names of passes not to run */
     size_t n_disabled;
 } pass_options;
 

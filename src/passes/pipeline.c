@@ -30,9 +30,11 @@ static clg_status check_names(const pass_options *o)
         if (found) continue;
         text names;
         text_init(&names, 1024);
-        for (size_t k = 0; k < n_passes; k++) text_printf(&names, "%s%s", k ? ", " : "", passes[k].name);
-        clg_status status = error_set(CLG_ERROR_INVALID_ARGUMENT, "there is no pass '%s'; there are: %s", o->disabled[i],
-                                      text_data(&names));
+        for (size_t k = 0; k < n_passes; k++)
+            text_printf(&names, "%s%s", k ? ", " : "", passes[k].name);
+        clg_status status =
+            error_set(CLG_ERROR_INVALID_ARGUMENT, "there is no pass '%s'; there are: %s",
+                      o->disabled[i], text_data(&names));
         text_deinit(&names);
         return status;
     }

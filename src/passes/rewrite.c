@@ -66,7 +66,8 @@ bool node_is(const node *n, const char *op_type)
 node_id survey_only_reader(const survey *s, node_id n)
 {
     value_id v = s->g->nodes[n].outputs[0];
-    if (v == VALUE_NONE || v >= s->n_values || s->uses[v] != 1 || s->g->values[v].is_output) return NODE_NONE;
+    if (v == VALUE_NONE || v >= s->n_values || s->uses[v] != 1 || s->g->values[v].is_output)
+        return NODE_NONE;
     node_id reader = s->reader[v];
     return reader == NODE_NONE || s->g->nodes[reader].removed ? NODE_NONE : reader;
 }
@@ -77,7 +78,8 @@ value_id other_input(const node *n, value_id v)
     return n->inputs[0] == v ? n->inputs[1] : n->inputs[0];
 }
 
-clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs, value_id *out_value)
+clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
+                       value_id *out_value)
 {
     node_id n;
     CLG_TRY(graph_add_value(g, "", out_value));

@@ -11,11 +11,11 @@
  * a new one. */
 typedef struct survey {
     graph *g;
-    uint32_t *uses;      /* by value: readers and graph outputs */
-    bool *constant;      /* by value: depends on constants only */
-    value_fact *facts;   /* by value: dtype and shape as far as known */
-    node_id *reader;     /* by value: the last node that reads it; NODE_NONE */
-    size_t n_values;     /* when the survey was made */
+    uint32_t *uses;    /* by value: readers and graph outputs */
+    bool *constant;    /* by value: depends on constants only */
+    value_fact *facts; /* by value: dtype and shape as far as known */
+    node_id *reader;   /* by value: the last node that reads it; NODE_NONE */
+    size_t n_values;   /* when the survey was made */
 } survey;
 
 clg_status survey_make(graph *g, survey *out_survey);
@@ -28,7 +28,8 @@ node_id survey_only_reader(const survey *s, node_id n);
 value_id other_input(const node *n, value_id v);
 
 /* A new node of the default domain with one unnamed output. */
-clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs, value_id *out_value);
+clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
+                       value_id *out_value);
 /* A constant of int64 numbers, of a single float32. */
 clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
 clg_status rewrite_float(graph *g, float number, value_id *out_value);

@@ -27,7 +27,8 @@ clg_status control_set_known(plan_state *s, value_id v, clg_dtype dtype, int64_t
     CLG_TRY(tensor_create(dtype, &scalar, &t));
     tensor_set_int(t, 0, number);
     CLG_TRY(state_hold(s, t));
-    s->values[v] = (plan_value){.fact = {.dtype = dtype, .dims = scalar, .known = t}, .root = ROOT_NONE, .dense = true};
+    s->values[v] = (plan_value){
+        .fact = {.dtype = dtype, .dims = scalar, .known = t}, .root = ROOT_NONE, .dense = true};
     return CLG_OK;
 }
 
@@ -103,7 +104,9 @@ static clg_status push_scope(plan_state *s, const graph *g, const node *owner)
     CLG_TRY(state_add_values(s, g->n_values, &first));
     for (size_t v = 0; v < g->n_values; v++) {
         value_id outer = g->values[v].outer;
-        ids[v] = !g->values[v].is_outer ? first + (value_id)v : outside->ids ? outside->ids[outer] : outer;
+        ids[v] = !g->values[v].is_outer ? first + (value_id)v
+                 : outside->ids         ? outside->ids[outer]
+                                        : outer;
     }
     plan_scope scope = {.g = g, .base = base, .ids = ids, .owner = owner};
     CLG_TRY(copy_nodes(s, &scope));
@@ -135,9 +138,11 @@ static clg_status enter_if(plan_state *s, const node *n, uint32_t *out_needs, bo
     char text[NODE_TEXT_BYTES];
     if (condition->n_elements != 1)
         return error_set(CLG_ERROR_SHAPE, "%s: the condition must be one bool", node_text(n, text));
-    const graph *branch = inner_graph(n, tensor_get_int(condition, 0) ? "then_branch" : "else_branch");
+    const graph *branch =
+        inner_graph(n, tensor_get_int(condition, 0) ? "then_branch" : "else_branch");
     if (!branch || branch->n_outputs < n->n_outputs)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s: its branch does not give %zu outputs", node_text(n, text), n->n_outputs);
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: its branch does not give %zu outputs",
+                         node_text(n, text), n->n_outputs);
     CLG_TRY(push_scope(s, branch, n));
     *out_entered = true;
     return CLG_OK;
@@ -181,12 +186,16 @@ static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan
     char text[NODE_TEXT_BYTES];
     shape dims = declared->dims;
     if (declared->dtype == CLG_DTYPE_NONE || dims.rank < 0 || dims.rank == CLG_MAX_RANK)
-        return error_set(CLG_ERROR_SHAPE, "%s: it ran no iteration, and the shape of its stacked output is not declared",
-                         node_text(scope->owner, text));
-    for (int i = dims.rank; i > 0; i--) dims.dims[i] = dims.dims[i - 1] == DIM_UNKNOWN ? 0 : dims.dims[i - 1];
+        return error_set(
+            CLG_ERROR_SHAPE,
+            "%s: it ran no iteration, and the shape of its stacked output is not declared",
+            node_text(scope->owner, text));
+    for (int i = dims.rank; i > 0; i--)
+        dims.dims[i] = dims.dims[i - 1] == DIM_UNKNOWN ? 0 : dims.dims[i - 1];
     dims.dims[0] = 0;
     dims.rank++;
-    s->values[to] = (plan_value){.fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
+    s->values[to] = (plan_value){
+        .fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
     return state_place_value(s, to);
 }
 
@@ -226,7 +235,8 @@ static clg_status check_body(const node *n, const graph *body)
     if (body && body->n_inputs == n_carried + 2 && body->n_outputs >= n_carried + 1 &&
         n->n_outputs <= body->n_outputs - 1)
         return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: inputs and outputs of its body do not fit the node", node_text(n, text));
+    return error_set(CLG_ERROR_INVALID_MODEL,
+                     "%s: inputs and outputs of its body do not fit the node", node_text(n, text));
 }
 
 static clg_status make_loop(plan_state *s, const node *n, const graph *body, plan_loop **out_loop)
@@ -239,11 +249,13 @@ static clg_status make_loop(plan_state *s, const node *n, const graph *body, pla
     for (size_t i = 0; i < n_carried; i++) {
         if (n->inputs[2 + i] == VALUE_NONE) {
             char text[NODE_TEXT_BYTES];
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s: a carried value has no start", node_text(n, text));
+            return error_set(CLG_ERROR_INVALID_MODEL, "%s: a carried value has no start",
+                             node_text(n, text));
         }
         CLG_TRY(settled_value(s, n->inputs[2 + i], &carried[i]));
     }
-    *loop = (plan_loop){.n_carried = n_carried, .n_scans = body->n_outputs - 1 - n_carried, .carried = carried};
+    *loop = (plan_loop){
+        .n_carried = n_carried, .n_scans = body->n_outputs - 1 - n_carried, .carried = carried};
     *out_loop = loop;
     return CLG_OK;
 }
@@ -253,13 +265,15 @@ static clg_status enter_loop(plan_state *s, const node *n, uint32_t *out_needs, 
     const graph *body = inner_graph(n, "body");
     plan_loop *loop;
     CLG_TRY(check_body(n, body));
-    const tensor *trip = control_content(s, n, 0, out_needs), *condition = control_content(s, n, 1, out_needs);
+    const tensor *trip = control_content(s, n, 0, out_needs),
+                 *condition = control_content(s, n, 1, out_needs);
     if (*out_needs) return CLG_OK;
     CLG_TRY(make_loop(s, n, body, &loop));
     loop->trip = trip && trip->n_elements == 1 ? tensor_get_int(trip, 0) : -1;
     if (trip && loop->trip < 0) loop->trip = 0;
     loop->has_condition = condition != NULL;
-    bool runs = loop->trip != 0 && (!condition || (condition->n_elements == 1 && tensor_get_int(condition, 0)));
+    bool runs = loop->trip != 0 &&
+                (!condition || (condition->n_elements == 1 && tensor_get_int(condition, 0)));
     CLG_TRY(push_scope(s, body, n));
     state_scope(s)->loop = loop;
     *out_entered = true;
@@ -304,7 +318,8 @@ static clg_status leave_loop(plan_state *s, value_id *out_read)
     if (loop->trip >= 0 && loop->iteration >= loop->trip) again = false;
     if (!again) return finish_loop(s);
     if (s->n_pending > MAX_LOOP_STEPS || loop->iteration > MAX_LOOP_STEPS)
-        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "%s: it runs longer than a plan can be (%d steps)",
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                         "%s: it runs longer than a plan can be (%d steps)",
                          node_text(scope->owner, text), MAX_LOOP_STEPS);
     return start_iteration(s);
 }
@@ -315,7 +330,8 @@ clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool
 {
     const op_row *row = n->op;
     const op_control *control = row->param;
-    return control->kind == CONTROL_IF ? enter_if(s, n, out_needs, out_entered) : enter_loop(s, n, out_needs, out_entered);
+    return control->kind == CONTROL_IF ? enter_if(s, n, out_needs, out_entered)
+                                       : enter_loop(s, n, out_needs, out_entered);
 }
 
 clg_status control_leave(plan_state *s, value_id *out_read)

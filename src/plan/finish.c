@@ -37,7 +37,8 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
         const node *d = &scope->nodes[n];
         for (size_t i = 0; i < d->n_inputs; i++) keep_alive(s, d->inputs[i]);
         for (size_t a = 0; a < d->n_attributes; a++)
-            if (d->attributes[a].type == ATTRIBUTE_GRAPH) keep_captures(s, scope, d->attributes[a].as.g);
+            if (d->attributes[a].type == ATTRIBUTE_GRAPH)
+                keep_captures(s, scope, d->attributes[a].as.g);
     }
     for (size_t i = 0; scope->ids && i < scope->g->n_outputs; i++)
         keep_alive(s, scope->ids[scope->g->outputs[i]]);
@@ -172,7 +173,8 @@ static clg_status settle_output(plan_state *s, size_t index)
     value_id id = s->context->outputs[index];
     plan_value *v = &s->values[id];
     if (v->fact.kind != CLG_VALUE_TENSOR)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is no tensor, and clgraph gives tensors only",
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "output '%s' is no tensor, and clgraph gives tensors only",
                          s->context->g->values[id].name);
     if (v->fact.dtype == CLG_DTYPE_NONE)
         return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",

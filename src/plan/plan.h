@@ -41,9 +41,9 @@ typedef struct plan_step {
     const placement
         *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
-    node_id node;        /* of the graph; of a step inside a branch or loop, the outermost control node */
+    node_id node; /* of the graph; of a step inside a branch or loop, the outermost control node */
     const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
-    const char *variant; /* of the candidate it comes from */
+    const char *variant;      /* of the candidate it comes from */
 } plan_step;
 
 /* A value at the end of a segment, as outputs and reads need it. */

@@ -7,18 +7,22 @@
 
 #include <string.h>
 
-static const char *sentence(const node *n, char buffer[NODE_TEXT_BYTES]) { return node_text(n, buffer); }
+static const char *sentence(const node *n, char buffer[NODE_TEXT_BYTES])
+{
+    return node_text(n, buffer);
+}
 
 /* ---- making and reading ------------------------------------------------------------------------------------- */
 
 static void set_sequence(plan_state *s, value_id v, const plan_value *items, size_t n_items)
 {
     clg_dtype dtype = n_items ? items[0].fact.dtype : CLG_DTYPE_NONE;
-    s->values[v] = (plan_value){.fact = {.kind = CLG_VALUE_SEQUENCE, .dtype = dtype, .dims = shape_scalar()},
-                                .root = ROOT_NONE,
-                                .dense = true,
-                                .items = items,
-                                .n_items = n_items};
+    s->values[v] =
+        (plan_value){.fact = {.kind = CLG_VALUE_SEQUENCE, .dtype = dtype, .dims = shape_scalar()},
+                     .root = ROOT_NONE,
+                     .dense = true,
+                     .items = items,
+                     .n_items = n_items};
 }
 
 static clg_status new_items(plan_state *s, size_t n, plan_value **out_items)
@@ -33,18 +37,21 @@ static clg_status element(plan_state *s, const node *n, size_t i, plan_value *ou
     value_id v = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
     char text[NODE_TEXT_BYTES];
     if (v == VALUE_NONE || s->values[v].fact.kind != CLG_VALUE_TENSOR)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s: input %zu is no tensor", sentence(n, text), i);
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: input %zu is no tensor", sentence(n, text),
+                         i);
     if (s->values[v].weight) CLG_TRY(state_materialise(s, v));
     *out_value = s->values[v];
     out_value->weight = false;
     return CLG_OK;
 }
 
-static clg_status sequence_input(const plan_state *s, const node *n, const plan_value **out_sequence)
+static clg_status sequence_input(const plan_state *s, const node *n,
+                                 const plan_value **out_sequence)
 {
     char text[NODE_TEXT_BYTES];
     *out_sequence = NULL;
-    if (n->n_inputs && n->inputs[0] != VALUE_NONE && s->values[n->inputs[0]].fact.kind == CLG_VALUE_SEQUENCE) {
+    if (n->n_inputs && n->inputs[0] != VALUE_NONE &&
+        s->values[n->inputs[0]].fact.kind == CLG_VALUE_SEQUENCE) {
         *out_sequence = &s->values[n->inputs[0]];
         return CLG_OK;
     }
@@ -52,8 +59,8 @@ static clg_status sequence_input(const plan_state *s, const node *n, const plan_
 }
 
 /* Position input i below `limit`; a negative one counts from the end of the n_items there are. Absent: `fallback`. */
-static clg_status position(const plan_state *s, const node *n, size_t i, size_t n_items, size_t limit, size_t fallback,
-                           uint32_t *needs, size_t *out_position)
+static clg_status position(const plan_state *s, const node *n, size_t i, size_t n_items,
+                           size_t limit, size_t fallback, uint32_t *needs, size_t *out_position)
 {
     char text[NODE_TEXT_BYTES];
     const tensor *t = control_content(s, n, i, needs);
@@ -62,7 +69,8 @@ static clg_status position(const plan_state *s, const node *n, size_t i, size_t 
     int64_t at = t->n_elements == 1 ? tensor_get_int(t, 0) : INT64_MAX;
     if (at < 0) at += (int64_t)n_items;
     if (at < 0 || at >= (int64_t)limit)
-        return error_set(CLG_ERROR_DATA, "%s: its position is outside of the sequence", sentence(n, text));
+        return error_set(CLG_ERROR_DATA, "%s: its position is outside of the sequence",
+                         sentence(n, text));
     *out_position = (size_t)at;
     return CLG_OK;
 }
@@ -104,7 +112,8 @@ static clg_status erase(plan_state *s, const node *n, uint32_t *needs)
     size_t at;
     char text[NODE_TEXT_BYTES];
     CLG_TRY(sequence_input(s, n, &from));
-    if (from->n_items == 0) return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", sentence(n, text));
+    if (from->n_items == 0)
+        return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", sentence(n, text));
     CLG_TRY(position(s, n, 1, from->n_items, from->n_items, from->n_items - 1, needs, &at));
     if (*needs) return CLG_OK;
     CLG_TRY(new_items(s, from->n_items - 1, &items));
@@ -120,7 +129,8 @@ static clg_status take(plan_state *s, const node *n, uint32_t *needs)
     size_t at;
     char text[NODE_TEXT_BYTES];
     CLG_TRY(sequence_input(s, n, &from));
-    if (from->n_items == 0) return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", sentence(n, text));
+    if (from->n_items == 0)
+        return error_set(CLG_ERROR_DATA, "%s: the sequence is empty", sentence(n, text));
     CLG_TRY(position(s, n, 1, from->n_items, from->n_items, 0, needs, &at));
     return *needs ? CLG_OK : control_copy_value(s, &from->items[at], n->outputs[0]);
 }
@@ -135,8 +145,8 @@ static clg_status length(plan_state *s, const node *n)
 /* ---- splitting --------------------------------------------------------------------------------------------------- */
 
 /* Lengths of the parts along an axis of length `total`; *out_squeeze: each part is one long and loses the axis. */
-static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint32_t *needs, int64_t **out_lengths,
-                               size_t *out_n, bool *out_squeeze)
+static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint32_t *needs,
+                               int64_t **out_lengths, size_t *out_n, bool *out_squeeze)
 {
     char text[NODE_TEXT_BYTES];
     const tensor *split = control_content(s, n, 1, needs);
@@ -144,17 +154,24 @@ static clg_status part_lengths(plan_state *s, const node *n, int64_t total, uint
     *out_squeeze = !split && node_int(n, "keepdims", 1) == 0;
     int64_t chunk = !split ? 1 : split->dims.rank == 0 ? tensor_get_int(split, 0) : 0;
     bool listed = split && split->dims.rank == 1;
-    if (!listed && chunk < 1) return error_set(CLG_ERROR_DATA, "%s: parts must be longer than nothing", sentence(n, text));
+    if (!listed && chunk < 1)
+        return error_set(CLG_ERROR_DATA, "%s: parts must be longer than nothing",
+                         sentence(n, text));
     size_t parts = listed ? (size_t)split->n_elements : (size_t)((total + chunk - 1) / chunk);
     int64_t *lengths = arena_alloc(&s->segment->memory, parts + 1, sizeof *lengths), sum = 0;
     if (!lengths) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < parts; i++) {
-        lengths[i] = listed ? tensor_get_int(split, (int64_t)i) : total - sum < chunk ? total - sum : chunk;
+        lengths[i] = listed                ? tensor_get_int(split, (int64_t)i)
+                     : total - sum < chunk ? total - sum
+                                           : chunk;
         if (lengths[i] < 0 || lengths[i] > total - sum)
-            return error_set(CLG_ERROR_SHAPE, "%s: its parts are longer than the tensor", sentence(n, text));
+            return error_set(CLG_ERROR_SHAPE, "%s: its parts are longer than the tensor",
+                             sentence(n, text));
         sum += lengths[i];
     }
-    if (sum != total) return error_set(CLG_ERROR_SHAPE, "%s: its parts do not add up to the tensor", sentence(n, text));
+    if (sum != total)
+        return error_set(CLG_ERROR_SHAPE, "%s: its parts do not add up to the tensor",
+                         sentence(n, text));
     *out_lengths = lengths;
     *out_n = parts;
     return CLG_OK;
@@ -220,15 +237,17 @@ static void unsqueeze_axis(plan_value *v, int axis)
     d->rank++;
 }
 
-clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis, bool new_axis, value_id to,
-                         const node *n)
+clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
+                         bool new_axis, value_id to, const node *n)
 {
     char text[NODE_TEXT_BYTES];
     value_id first;
     int at, rank = n_items ? items[0].fact.dims.rank + (new_axis ? 1 : 0) : 0;
     size_t n_before = s->n_values;
-    if (n_items == 0) return error_set(CLG_ERROR_DATA, "%s: there is nothing to join", sentence(n, text));
-    if (rank > CLG_MAX_RANK) return error_set(CLG_ERROR_SHAPE, "%s: the result has too many axes", sentence(n, text));
+    if (n_items == 0)
+        return error_set(CLG_ERROR_DATA, "%s: there is nothing to join", sentence(n, text));
+    if (rank > CLG_MAX_RANK)
+        return error_set(CLG_ERROR_SHAPE, "%s: the result has too many axes", sentence(n, text));
     CLG_TRY(shape_axis(axis, rank, "axis", &at));
     const op_row *row = ops_find("", "Concat", 13);
     if (!row) return error_set(CLG_ERROR_INTERNAL, "there is no Concat");
@@ -271,31 +290,23 @@ static clg_status concat(plan_state *s, const node *n)
 {
     const plan_value *from;
     CLG_TRY(sequence_input(s, n, &from));
-    return sequence_join(s, from->items, from->n_items, node_int(n, "axis", 0), node_int(n, "new_axis", 0) != 0, n->outputs[0],
-                         n);
+    return sequence_join(s, from->items, from->n_items, node_int(n, "axis", 0),
+                         node_int(n, "new_axis", 0) != 0, n->outputs[0], n);
 }
 
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs)
 {
     switch (kind) {
-    case CONTROL_SEQUENCE_EMPTY:
-        set_sequence(s, n->outputs[0], NULL, 0);
-        return CLG_OK;
-    case CONTROL_SEQUENCE_CONSTRUCT:
-        return construct(s, n);
-    case CONTROL_SEQUENCE_INSERT:
-        return insert(s, n, out_needs);
-    case CONTROL_SEQUENCE_ERASE:
-        return erase(s, n, out_needs);
-    case CONTROL_SEQUENCE_AT:
-        return take(s, n, out_needs);
-    case CONTROL_SEQUENCE_LENGTH:
-        return length(s, n);
-    case CONTROL_SPLIT_TO_SEQUENCE:
-        return split(s, n, out_needs);
-    case CONTROL_CONCAT_FROM_SEQUENCE:
-        return concat(s, n);
+    case CONTROL_SEQUENCE_EMPTY: set_sequence(s, n->outputs[0], NULL, 0); return CLG_OK;
+    case CONTROL_SEQUENCE_CONSTRUCT: return construct(s, n);
+    case CONTROL_SEQUENCE_INSERT: return insert(s, n, out_needs);
+    case CONTROL_SEQUENCE_ERASE: return erase(s, n, out_needs);
+    case CONTROL_SEQUENCE_AT: return take(s, n, out_needs);
+    case CONTROL_SEQUENCE_LENGTH: return length(s, n);
+    case CONTROL_SPLIT_TO_SEQUENCE: return split(s, n, out_needs);
+    case CONTROL_CONCAT_FROM_SEQUENCE: return concat(s, n);
     default:
-        return error_set(CLG_ERROR_INTERNAL, "control of kind %d is nothing about sequences", (int)kind);
+        return error_set(CLG_ERROR_INTERNAL, "control of kind %d is nothing about sequences",
+                         (int)kind);
     }
 }

@@ -51,7 +51,7 @@ typedef struct pending_step {
 
 /* What a loop carries from one iteration to the next. */
 typedef struct plan_loop {
-    int64_t iteration, trip;   /* trip < 0: no limit */
+    int64_t iteration, trip; /* trip < 0: no limit */
     bool has_condition;
     size_t n_carried, n_scans;
     const plan_value *carried; /* at the start of the iteration under way */
@@ -60,7 +60,7 @@ typedef struct plan_loop {
 
 /* Results of one iteration that are stacked at the end. */
 typedef struct plan_scan {
-    const plan_value *values;  /* n_scans */
+    const plan_value *values; /* n_scans */
     struct plan_scan *previous;
 } plan_scan;
 
@@ -70,10 +70,10 @@ typedef struct plan_scope {
     const graph *g;
     const node *nodes;
     size_t n_nodes, next;
-    size_t base;               /* the scope's own values start here */
-    const value_id *ids;       /* value of g -> value of the state; NULL: the same */
-    const node *owner;         /* the control node, in the enclosing scope's ids */
-    plan_loop *loop;           /* of a body; NULL elsewhere */
+    size_t base;         /* the scope's own values start here */
+    const value_id *ids; /* value of g -> value of the state; NULL: the same */
+    const node *owner;   /* the control node, in the enclosing scope's ids */
+    plan_loop *loop;     /* of a body; NULL elsewhere */
 } plan_scope;
 
 #define PLAN_MAX_SCOPES (GRAPH_MAX_DEPTH + 1)
@@ -146,8 +146,8 @@ clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool
 clg_status control_leave(plan_state *s, value_id *out_read);
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
 /* Joins values along an axis into `to`; new_axis: each gets an axis of length one there first. */
-clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis, bool new_axis,
-                         value_id to, const node *n);
+clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
+                         bool new_axis, value_id to, const node *n);
 /* The content of input i of a control node; NULL when it is absent, or when it is not known: then marked in needs. */
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs);
 /* A known scalar for value v. */

@@ -19,7 +19,8 @@ static void want_inputs(const node *n, bool *wanted)
     for (size_t i = 0; i < n->n_inputs; i++)
         if (n->inputs[i] != VALUE_NONE) wanted[n->inputs[i]] = true;
     for (size_t a = 0; a < n->n_attributes; a++) {
-        const graph *inner = n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.g : NULL;
+        const graph *inner =
+            n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.g : NULL;
         for (size_t v = 0; inner && v < inner->n_values; v++)
             if (inner->values[v].is_outer) wanted[inner->values[v].outer] = true;
     }

@@ -90,9 +90,9 @@ static clg_status run_segments(run *r)
 
 static void fill_profile(const clg_session *s, const plan_step *what, clg_step_profile *out)
 {
-    const node *n = what->inner                        ? what->inner
+    const node *n = what->inner                     ? what->inner
                     : what->node < s->e->g->n_nodes ? &s->e->g->nodes[what->node]
-                                                      : NULL;
+                                                    : NULL;
     static const char *const kinds[] = {"", "clblast", "copy", "fill"};
     out->node = n ? n->name : "";
     out->op_type = n ? n->op_type : "";
@@ -215,7 +215,8 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
     if (status == CLG_OK) status = run_all(&r);
     run_end(&r);
     if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_store(s->e->context->ocl);
-    if (status == CLG_OK && mode == RUN_FOR_REAL) ocl_programs_store_when_settled(s->e->context->ocl);
+    if (status == CLG_OK && mode == RUN_FOR_REAL)
+        ocl_programs_store_when_settled(s->e->context->ocl);
     return status;
 }
 

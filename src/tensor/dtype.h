@@ -19,18 +19,20 @@ typedef enum dtype_kind {
 
 typedef struct dtype_info {
     clg_dtype dtype;
-    const char *name;     /* "float32" */
-    const char *cl_name;  /* OpenCL C type in memory, "float"; bool is "uchar"; NULL when there is none */
+    const char *name; /* "float32" */
+    const char
+        *cl_name; /* OpenCL C type in memory, "float"; bool is "uchar"; NULL when there is none */
     dtype_kind kind;
-    uint8_t bits;         /* 0 for strings */
+    uint8_t bits; /* 0 for strings */
 } dtype_info;
 
 const dtype_info *dtype_find(clg_dtype dtype); /* NULL when unknown */
 const char *dtype_name(clg_dtype dtype);       /* for messages: "unknown dtype" when it is none */
-size_t dtype_size(clg_dtype dtype);             /* bytes of one element; 0 below a byte, for strings and for none */
-clg_dtype dtype_by_name(const char *name);     /* CLG_DTYPE_NONE when unknown */
+size_t
+dtype_size(clg_dtype dtype); /* bytes of one element; 0 below a byte, for strings and for none */
+clg_dtype dtype_by_name(const char *name); /* CLG_DTYPE_NONE when unknown */
 bool dtype_is_float(clg_dtype dtype);
-bool dtype_is_integer(clg_dtype dtype);        /* signed or unsigned, not bool */
+bool dtype_is_integer(clg_dtype dtype); /* signed or unsigned, not bool */
 /* Bytes of n elements, sub-byte types packed two or four to the byte and rounded up, a char * for a string;
  * false on overflow, a negative n and an unknown dtype. */
 bool dtype_bytes(clg_dtype dtype, int64_t n, size_t *out_bytes);
@@ -38,9 +40,13 @@ bool dtype_bytes(clg_dtype dtype, int64_t n, size_t *out_bytes);
 /* Sets of dtypes for type constraints: bit i stands for clg_dtype i. */
 typedef uint32_t dtype_set;
 #define DTYPE_BIT(dtype) ((dtype_set)1 << (dtype))
-#define DTYPES_FLOAT (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_BFLOAT16))
-#define DTYPES_SIGNED (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
-#define DTYPES_UNSIGNED (DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_UINT16) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64))
+#define DTYPES_FLOAT                                                                               \
+    (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |                    \
+     DTYPE_BIT(CLG_BFLOAT16))
+#define DTYPES_SIGNED                                                                              \
+    (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
+#define DTYPES_UNSIGNED                                                                            \
+    (DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_UINT16) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64))
 #define DTYPES_INTEGER (DTYPES_SIGNED | DTYPES_UNSIGNED)
 #define DTYPES_NUMERIC (DTYPES_FLOAT | DTYPES_INTEGER)
 #define DTYPES_ALL_FIXED (DTYPES_NUMERIC | DTYPE_BIT(CLG_BOOL))

@@ -11,15 +11,15 @@
 #define RANK_UNKNOWN (-1)
 
 typedef struct shape {
-    int rank;                    /* RANK_UNKNOWN: nothing is known */
-    int64_t dims[CLG_MAX_RANK];  /* DIM_UNKNOWN or >= 0 */
+    int rank;                   /* RANK_UNKNOWN: nothing is known */
+    int64_t dims[CLG_MAX_RANK]; /* DIM_UNKNOWN or >= 0 */
 } shape;
 
 shape shape_unknown(void);
 shape shape_scalar(void);
 /* INVALID_ARGUMENT for rank > CLG_MAX_RANK, dims below -1, and more elements than an int64 counts. */
 clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape);
-bool shape_is_known(const shape *s);       /* rank and all dimensions */
+bool shape_is_known(const shape *s); /* rank and all dimensions */
 bool shape_equal(const shape *a, const shape *b);
 /* Elements; DIM_UNKNOWN when not known; an error when the product does not fit an int64, dimensions of 0
  * counted as 1, so that strides fit too. */

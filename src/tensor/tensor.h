@@ -18,16 +18,18 @@ typedef struct tensor {
     shape dims;
     int64_t n_elements;
     size_t size_bytes;
-    void *data;              /* aligned to 64 bytes when owned; strings: char *[n], each NUL-terminated or NULL */
-    void (*release)(void *user); /* called with `user` at the end; NULL when nothing is to be done */
+    void
+        *data; /* aligned to 64 bytes when owned; strings: char *[n], each NUL-terminated or NULL */
+    void (*release)(
+        void *user); /* called with `user` at the end; NULL when nothing is to be done */
     void *user;
 } tensor;
 
 /* Owned zeroed memory. INVALID_ARGUMENT for an unknown dtype or shape, or one too large to address. */
 clg_status tensor_create(clg_dtype dtype, const shape *dims, tensor **out_tensor);
 /* Over foreign memory of at least the tensor's size. After a failure `release` has not been called. */
-clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*release)(void *), void *user,
-                       tensor **out_tensor);
+clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*release)(void *),
+                       void *user, tensor **out_tensor);
 /* Who keeps foreign memory alive: a tensor over it retains once and releases once. */
 typedef struct tensor_owner {
     void (*retain)(void *user);
@@ -36,10 +38,10 @@ typedef struct tensor_owner {
 } tensor_owner;
 /* From exactly the tensor's bytes: over `data` itself when there is an owner and data is aligned for the
  * dtype and, for bool, holds only 0 and 1; else a copy, with all that is not 0 made 1. Not for strings. */
-clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data, size_t size_bytes,
-                             const tensor_owner *owner, tensor **out_tensor);
-tensor *tensor_retain(tensor *t);  /* accepts NULL */
-void tensor_free(tensor *t);       /* accepts NULL */
+clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data,
+                             size_t size_bytes, const tensor_owner *owner, tensor **out_tensor);
+tensor *tensor_retain(tensor *t); /* accepts NULL */
+void tensor_free(tensor *t);      /* accepts NULL */
 
 /* Element i as a number; any numeric dtype or bool. Integers wrap, floats given to integers are truncated and
  * saturated, NaN gives 0. Strings and complex numbers read as 0 and are not written. */

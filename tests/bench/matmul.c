@@ -26,7 +26,8 @@ static clg_status build(int64_t n, int64_t k, clg_model **out_model)
     for (int64_t i = 0; i < n * k; i++) weights[i] = (float)((i * 7919) % 101 - 50) * 0.01f;
     clg_status s = clg_builder_create(13, &b);
     if (s == CLG_OK) s = clg_builder_input(b, "a", CLG_FLOAT32, 2, (const int64_t[]){-1, k}, NULL);
-    if (s == CLG_OK) s = clg_builder_constant(b, "b", CLG_FLOAT32, 2, (const int64_t[]){k, n}, weights);
+    if (s == CLG_OK)
+        s = clg_builder_constant(b, "b", CLG_FLOAT32, 2, (const int64_t[]){k, n}, weights);
     if (s == CLG_OK)
         s = clg_builder_node(b, NULL, "MatMul", "product", 2, (const char *const[]){"a", "b"}, 1,
                              (const char *const[]){"c"});
@@ -68,16 +69,19 @@ static clg_status measure(clg_context *context, clg_session *session, double flo
         if (s == CLG_OK) s = time_product(session, flops, &gflops);
         if (s != CLG_OK) return s;
         ratios[r] = gflops / peak.fp32_gflops;
-        printf("peak %7.1f GFLOP/s, product %7.1f GFLOP/s, %5.1f %%\n", peak.fp32_gflops, gflops, 100 * ratios[r]);
+        printf("peak %7.1f GFLOP/s, product %7.1f GFLOP/s, %5.1f %%\n", peak.fp32_gflops, gflops,
+               100 * ratios[r]);
     }
     qsort(ratios, (size_t)rounds, sizeof *ratios, compare);
-    printf("median %.1f %% of the peak on %s\n", 100 * ratios[rounds / 2], clg_context_device(context)->name);
+    printf("median %.1f %% of the peak on %s\n", 100 * ratios[rounds / 2],
+           clg_context_device(context)->name);
     return CLG_OK;
 }
 
 int main(int argc, char **argv)
 {
-    int64_t m = argc > 3 ? atoll(argv[1]) : 1024, n = argc > 3 ? atoll(argv[2]) : 1024, k = argc > 3 ? atoll(argv[3]) : 1024;
+    int64_t m = argc > 3 ? atoll(argv[1]) : 1024, n = argc > 3 ? atoll(argv[2]) : 1024,
+            k = argc > 3 ? atoll(argv[3]) : 1024;
     int rounds = argc > 4 ? atoi(argv[4]) : 7;
     if (m < 1 || n < 1 || k < 1 || rounds < 1 || rounds > 99) return 2;
     clg_context *context = NULL;
@@ -87,8 +91,10 @@ int main(int argc, char **argv)
     clg_status s = clg_context_create(NULL, NULL, &context);
     if (s == CLG_OK) s = build(n, k, &model);
     if (s == CLG_OK) s = clg_session_create(context, model, NULL, &session);
-    if (s == CLG_OK) s = clg_value_create_device(context, CLG_FLOAT32, 2, (const int64_t[]){m, k}, &a);
-    if (s == CLG_OK) s = clg_value_create_device(context, CLG_FLOAT32, 2, (const int64_t[]){m, n}, &c);
+    if (s == CLG_OK)
+        s = clg_value_create_device(context, CLG_FLOAT32, 2, (const int64_t[]){m, k}, &a);
+    if (s == CLG_OK)
+        s = clg_value_create_device(context, CLG_FLOAT32, 2, (const int64_t[]){m, n}, &c);
     if (s == CLG_OK) s = clg_session_set_input(session, "a", a);
     if (s == CLG_OK) s = clg_session_bind_output(session, "c", c);
     if (s == CLG_OK) s = clg_session_run(session);

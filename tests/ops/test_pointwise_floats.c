@@ -47,8 +47,9 @@ UNARY(sqrt)
 UNARY(floor)
 UNARY(ceil)
 UNARY(exp)
-UNARY(log) UNARY(erf) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan)
-    UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh)
+UNARY(log)
+UNARY(erf) UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh)
+    UNARY(cosh) UNARY(tanh) UNARY(asinh) UNARY(acosh)
         UNARY(atanh) static double relu(double a, double b)
 {
     return (void)b, isnan(a) ? NAN : fmax(a, 0);

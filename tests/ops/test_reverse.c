@@ -4,11 +4,13 @@
  */
 #include "support/run_node.h"
 
-static void reverse(clg_dtype dtype, int64_t time, int64_t batch, int64_t inner, bool batch_first, const double *lengths)
+static void reverse(clg_dtype dtype, int64_t time, int64_t batch, int64_t inner, bool batch_first,
+                    const double *lengths)
 {
     const int64_t n = time * batch * inner;
     const int64_t dims[] = {batch_first ? batch : time, batch_first ? time : batch, inner};
-    const int64_t by_batch = batch_first ? time * inner : inner, by_time = batch_first ? inner : batch * inner;
+    const int64_t by_batch = batch_first ? time * inner : inner,
+                  by_time = batch_first ? inner : batch * inner;
     double *x = run_node_random(n), *y = run_node_zeros(n);
     for (int64_t i = 0; dtype == CLG_INT64 && i < n; i++) x[i] *= 512;
     for (int64_t b = 0; b < batch; b++)

@@ -54,13 +54,14 @@ static double *some_indices(int64_t count_all, int64_t n)
 
 /* ---- ScatterElements ------------------------------------------------------------------------------------- */
 
-static void elements(clg_dtype dtype, clg_dtype index_dtype, int rank, const int64_t *dims, const int64_t *m, int axis,
-                     const char *reduction, double tolerance)
+static void elements(clg_dtype dtype, clg_dtype index_dtype, int rank, const int64_t *dims,
+                     const int64_t *m, int axis, const char *reduction, double tolerance)
 {
     const int64_t n = count(rank, dims), n_updates = count(rank, m);
     const bool none = strcmp(reduction, "none") == 0;
     const int a = axis < 0 ? axis + rank : axis;
-    double *data = run_node_random(n), *updates = run_node_random(n_updates), *y = run_node_zeros(n);
+    double *data = run_node_random(n), *updates = run_node_random(n_updates),
+           *y = run_node_zeros(n);
     double *index = some_indices(n_updates, dims[a]);
     if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16) {
         for (int64_t i = 0; i < n; i++) data[i] = floor(data[i] * 4) + 5;
@@ -96,7 +97,8 @@ static void scatter__elements_without_reduction(void **state)
     elements(CLG_FLOAT32, CLG_INT32, DIMS(3, 17), (int64_t[]){3, 11}, 1, "none", 0);
     elements(CLG_FLOAT16, CLG_INT64, DIMS(11, 5), (int64_t[]){7, 4}, 0, "none", 0);
     elements(CLG_INT64, CLG_INT64, DIMS(2, 7, 3, 5), (int64_t[]){2, 6, 2, 5}, -3, "none", 0);
-    elements(CLG_UINT8, CLG_INT64, DIMS(2, 3, 2, 1, 7, 2), (int64_t[]){2, 3, 1, 1, 6, 2}, 4, "none", 0);
+    elements(CLG_UINT8, CLG_INT64, DIMS(2, 3, 2, 1, 7, 2), (int64_t[]){2, 3, 1, 1, 6, 2}, 4, "none",
+             0);
     elements(CLG_FLOAT32, CLG_INT64, DIMS(3, 4), (int64_t[]){0, 4}, 0, "none", 0);
 }
 
@@ -117,7 +119,8 @@ static void scatter__elements_with_reduction(void **state)
 static void scatter__nan_survives_min_and_max(void **state)
 {
     (void)state;
-    const double data[] = {1, NAN, 3, -INFINITY}, index[] = {0, 1, 2, 3}, updates[] = {NAN, 2, INFINITY, 5};
+    const double data[] = {1, NAN, 3, -INFINITY}, index[] = {0, 1, 2, 3},
+                 updates[] = {NAN, 2, INFINITY, 5};
     const double low[] = {NAN, NAN, 3, -INFINITY}, high[] = {NAN, NAN, INFINITY, 5};
     for (int i = 0; i < 2; i++) {
         run_node r;
@@ -133,7 +136,8 @@ static void scatter__nan_survives_min_and_max(void **state)
 
 /* ---- ScatterND --------------------------------------------------------------------------------------------- */
 
-static void nd(clg_dtype dtype, int rank, const int64_t *dims, int64_t tuples, int k, const char *reduction, double tolerance)
+static void nd(clg_dtype dtype, int rank, const int64_t *dims, int64_t tuples, int k,
+               const char *reduction, double tolerance)
 {
     int64_t inner_dims[CLG_MAX_RANK + 1] = {tuples}, at[CLG_MAX_RANK], inner = 1, places = 1;
     for (int i = k; i < rank; i++) inner *= inner_dims[1 + i - k] = dims[i];
@@ -145,9 +149,11 @@ static void nd(clg_dtype dtype, int rank, const int64_t *dims, int64_t tuples, i
     const double *random = run_node_random(tuples);
     memcpy(y, data, (size_t)n * sizeof *y);
     for (int64_t t = 0; t < tuples; t++) {
-        const int64_t where = none ? (t * 3 + 1) % places : (int64_t)((random[t] + 1) / 2 * (double)places);
+        const int64_t where =
+            none ? (t * 3 + 1) % places : (int64_t)((random[t] + 1) / 2 * (double)places);
         coordinates(k, dims, where, at);
-        for (int i = 0; i < k; i++) index[t * k + i] = (double)at[i] - ((t + i) % 2 ? (double)dims[i] : 0);
+        for (int i = 0; i < k; i++)
+            index[t * k + i] = (double)at[i] - ((t + i) % 2 ? (double)dims[i] : 0);
         for (int64_t i = 0; i < inner; i++) {
             double *to = &y[where * inner + i];
             *to = combine(reduction, *to, updates[t * inner + i]);
@@ -198,7 +204,8 @@ static void scatter__nd_of_a_shape(void **state)
 
 /* ---- TensorScatter ------------------------------------------------------------------------------------------- */
 
-static void tensor_scatter(int rank, const int64_t *dims, int64_t n_new, int axis, const double *write, const char *mode)
+static void tensor_scatter(int rank, const int64_t *dims, int64_t n_new, int axis,
+                           const double *write, const char *mode)
 {
     int64_t m[CLG_MAX_RANK], at[CLG_MAX_RANK];
     const int a = axis < 0 ? axis + rank : axis;
@@ -271,9 +278,12 @@ static void scatter__refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scatter__elements_without_reduction), cmocka_unit_test(scatter__elements_with_reduction),
-        cmocka_unit_test(scatter__nan_survives_min_and_max),   cmocka_unit_test(scatter__nd),
-        cmocka_unit_test(scatter__nd_of_a_shape),              cmocka_unit_test(scatter__tensor),
+        cmocka_unit_test(scatter__elements_without_reduction),
+        cmocka_unit_test(scatter__elements_with_reduction),
+        cmocka_unit_test(scatter__nan_survives_min_and_max),
+        cmocka_unit_test(scatter__nd),
+        cmocka_unit_test(scatter__nd_of_a_shape),
+        cmocka_unit_test(scatter__tensor),
         cmocka_unit_test(scatter__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);

@@ -14,26 +14,30 @@ static bool is_better(double a, double b, bool largest)
 }
 
 /* One row of n elements, `step` apart, into k. */
-static void pick(const double *x, int64_t n, int64_t step, int64_t k, bool largest, double *y, double *index)
+static void pick(const double *x, int64_t n, int64_t step, int64_t k, bool largest, double *y,
+                 double *index)
 {
     bool *taken = (bool *)run_node_zeros(n);
     for (int64_t r = 0; r < k; r++) {
         int64_t best = -1;
         for (int64_t i = 0; i < n; i++)
-            if (!taken[i] && (best < 0 || is_better(x[i * step], x[best * step], largest))) best = i;
+            if (!taken[i] && (best < 0 || is_better(x[i * step], x[best * step], largest)))
+                best = i;
         taken[best] = true;
         y[r * step] = x[best * step];
         index[r * step] = (double)best;
     }
 }
 
-static void topk_of(clg_dtype dtype, const double *x, int64_t outer, int64_t n, int64_t inner, int64_t k, bool largest)
+static void topk_of(clg_dtype dtype, const double *x, int64_t outer, int64_t n, int64_t inner,
+                    int64_t k, bool largest)
 {
     double *y = run_node_zeros(outer * k * inner), *index = run_node_zeros(outer * k * inner);
     const double wanted = (double)k;
     for (int64_t o = 0; o < outer; o++)
         for (int64_t i = 0; i < inner; i++)
-            pick(x + o * n * inner + i, n, inner, k, largest, y + o * k * inner + i, index + o * k * inner + i);
+            pick(x + o * n * inner + i, n, inner, k, largest, y + o * k * inner + i,
+                 index + o * k * inner + i);
     run_node r;
     run_node_start(&r, NULL, "TopK", 11);
     run_node_int(&r, "axis", -2);
@@ -72,7 +76,8 @@ static void topk__sizes(void **state)
 static void topk__dtypes(void **state)
 {
     (void)state;
-    static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_INT8, CLG_UINT8, CLG_INT16, CLG_INT32, CLG_INT64, CLG_UINT32, CLG_UINT64};
+    static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_INT8,  CLG_UINT8,  CLG_INT16,
+                                       CLG_INT32,   CLG_INT64, CLG_UINT32, CLG_UINT64};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         topk(dtypes[i], 2, 300, 1, 20, true);
         topk(dtypes[i], 1, 33, 4, 5, false);
@@ -82,7 +87,8 @@ static void topk__dtypes(void **state)
 static void topk__special_numbers(void **state)
 {
     (void)state;
-    const double x[] = {0.0, -0.0, INFINITY, NAN, -INFINITY, 0x1p120, -0x1p120, 0x1p-120, -0x1p-120, NAN, 0.0, INFINITY};
+    const double x[] = {0.0,      -0.0,     INFINITY,  NAN, -INFINITY, 0x1p120,
+                        -0x1p120, 0x1p-120, -0x1p-120, NAN, 0.0,       INFINITY};
     for (int64_t k = 1; k <= 12; k += 11) {
         topk_of(CLG_FLOAT32, x, 1, 12, 1, k, true);
         topk_of(CLG_FLOAT32, x, 1, 12, 1, k, false);
@@ -118,8 +124,9 @@ static void topk__refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(topk__sizes),    cmocka_unit_test(topk__dtypes),  cmocka_unit_test(topk__special_numbers),
-        cmocka_unit_test(topk__versions), cmocka_unit_test(topk__refuses),
+        cmocka_unit_test(topk__sizes),           cmocka_unit_test(topk__dtypes),
+        cmocka_unit_test(topk__special_numbers), cmocka_unit_test(topk__versions),
+        cmocka_unit_test(topk__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }

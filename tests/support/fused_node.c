@@ -21,7 +21,7 @@ static void make_model(const fused *f, clg_model **out_model)
     graph *g;
     value_id inputs[POINTWISE_MAX_INPUTS], outputs[POINTWISE_MAX_OUTPUTS];
     node_id n;
-    char name[16];
+    char name[32];
     assert_ok(graph_create("", &g));
     assert_ok(graph_set_opset(g, "clgraph", 1));
     for (size_t i = 0; i < f->group.n_inputs; i++) {
@@ -93,7 +93,7 @@ static void run_fused(clg_context *context, const clg_session_options *options, 
     const clg_status created = clg_session_create(context, model, options, &session);
     clg_status status = created;
     for (size_t i = 0; i < f->group.n_inputs && status == CLG_OK; i++) {
-        char name[16];
+        char name[32];
         const tensor *t = f->inputs[i];
         (void)snprintf(name, sizeof name, "in%zu", i);
         status = clg_session_set_input_data(session, name, t->dtype, (size_t)t->dims.rank,
@@ -109,7 +109,7 @@ static void run_fused(clg_context *context, const clg_session_options *options, 
         fail_msg("on %s: %s", place, clg_last_error());
     }
     for (size_t i = 0; i < f->group.n_outputs && status == CLG_OK; i++) {
-        char name[16];
+        char name[32];
         tensor *got;
         assert_ok(tensor_create(output_dtype(f, i), &f->outputs[i]->dims, &got));
         (void)snprintf(name, sizeof name, "out%zu", i);

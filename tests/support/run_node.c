@@ -90,6 +90,10 @@ int run_node_close(void **state)
             printf("no kernel ran on %s\n", clg_context_device(contexts[i])->name);
             result = -1;
         }
+        printf("%s: %llu programs compiled, %llu kernels run\n",
+               clg_context_device(contexts[i])->platform,
+               (unsigned long long)counters.programs_compiled,
+               (unsigned long long)counters.kernels_launched);
         clg_context_free(contexts[i]);
     }
     for (size_t i = 0; i < n_blocks; i++) free(blocks[i]);
@@ -194,6 +198,14 @@ void run_node_floats(run_node *r, const char *name, size_t n, const double *valu
     for (size_t i = 0; i < n; i++) a->floats[i] = (float)values[i];
 }
 
+void run_node_strings(run_node *r, const char *name, size_t n, const char *const *values)
+{
+    run_node_attribute *a = next_attribute(r, name);
+    a->type = RUN_NODE_STRINGS;
+    a->n = n;
+    a->strings = values;
+}
+
 /* ---- numbers ---------------------------------------------------------------------------------------- */
 
 double *run_node_zeros(int64_t n)
@@ -255,6 +267,7 @@ static clg_status set_attribute(clg_builder *b, const run_node_attribute *a)
     case RUN_NODE_STRING: return clg_builder_attribute_string(b, a->name, a->s);
     case RUN_NODE_INTS: return clg_builder_attribute_ints(b, a->name, a->n, a->ints);
     case RUN_NODE_FLOATS: return clg_builder_attribute_floats(b, a->name, a->n, a->floats);
+    case RUN_NODE_STRINGS: return clg_builder_attribute_strings(b, a->name, a->n, a->strings);
     }
     return CLG_ERROR_INTERNAL;
 }

@@ -35,13 +35,21 @@ typedef struct run_node_tensor {
 
 typedef struct run_node_attribute {
     const char *name;
-    enum { RUN_NODE_INT, RUN_NODE_FLOAT, RUN_NODE_STRING, RUN_NODE_INTS, RUN_NODE_FLOATS } type;
+    enum {
+        RUN_NODE_INT,
+        RUN_NODE_FLOAT,
+        RUN_NODE_STRING,
+        RUN_NODE_INTS,
+        RUN_NODE_FLOATS,
+        RUN_NODE_STRINGS
+    } type;
     int64_t i;
     float f;
     const char *s;
     size_t n;
     int64_t ints[2 * CLG_MAX_RANK];
     float floats[2 * CLG_MAX_RANK];
+    const char *const *strings; /* the caller's */
 } run_node_attribute;
 
 /* One of the chain: its inputs and attributes end where the next one's begin. */
@@ -80,6 +88,7 @@ void run_node_float(run_node *r, const char *name, double value);
 void run_node_string(run_node *r, const char *name, const char *value);
 void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *values);
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values);
+void run_node_strings(run_node *r, const char *name, size_t n, const char *const *values);
 /* The next output; an empty expectation asks for none. */
 void run_node_expect(run_node *r, clg_dtype dtype, int rank, const int64_t *dims,
                      const double *numbers);

@@ -77,11 +77,13 @@ static void builder__takes_every_attribute(void **state)
                  "twice");
     assert_ok(clg_builder_node(b, NULL, "Constant", "s", 0, NULL, 1, (const char *[]){"s"}));
     assert_ok(clg_builder_attribute_string(b, "value_string", "text"));
-    const char *const outputs[4] = {"i", "f", "g", "s"};
-    const clg_dtype dtypes[4] = {CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, CLG_STRING};
-    for (size_t i = 0; i < 4; i++) assert_ok(clg_builder_output(b, outputs[i]));
+    assert_ok(clg_builder_node(b, NULL, "Constant", "t", 0, NULL, 1, (const char *[]){"t"}));
+    assert_ok(clg_builder_attribute_strings(b, "value_strings", 2, (const char *[]){"a", "b"}));
+    const char *const outputs[5] = {"i", "f", "g", "s", "t"};
+    const clg_dtype dtypes[5] = {CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, CLG_STRING, CLG_STRING};
+    for (size_t i = 0; i < 5; i++) assert_ok(clg_builder_output(b, outputs[i]));
     assert_ok(clg_builder_build(b, &m));
-    for (size_t i = 0; i < 4; i++) assert_int_equal(clg_model_output(m, i)->dtype, dtypes[i]);
+    for (size_t i = 0; i < 5; i++) assert_int_equal(clg_model_output(m, i)->dtype, dtypes[i]);
     assert_int_equal(clg_model_output(m, 0)->dims[0], 2);
     clg_model_free(m);
     clg_builder_free(b);

@@ -46,7 +46,8 @@ static value_id constant(making *m, const char *name, size_t rank, const int64_t
     return v;
 }
 
-static value_id add_node(making *m, const char *op, size_t n, const value_id *inputs, const char *out)
+static value_id add_node(making *m, const char *op, size_t n, const value_id *inputs,
+                         const char *out)
 {
     value_id v;
     node_id id;
@@ -58,7 +59,8 @@ static value_id add_node(making *m, const char *op, size_t n, const value_id *in
 static graph *run_passes(making *m, value_id output, const char *const *disabled, size_t n_disabled)
 {
     graph *out;
-    pass_options options = {.kernel_class = CLG_KERNELS_WIDE, .disabled = disabled, .n_disabled = n_disabled};
+    pass_options options = {
+        .kernel_class = CLG_KERNELS_WIDE, .disabled = disabled, .n_disabled = n_disabled};
     assert_ok(graph_add_output(m->g, output));
     assert_ok(graph_check(m->g));
     assert_ok(ops_resolve(m->g));
@@ -84,7 +86,8 @@ static const node *find(const graph *g, const char *op)
 /* Conv 3x3, 4 -> 6 channels, on [2,4,8,8] */
 static value_id add_conv(making *m)
 {
-    value_id x = input(m, "x", 4, (int64_t[]){2, 4, 8, 8}), w = constant(m, "w", 4, (int64_t[]){6, 4, 3, 3});
+    value_id x = input(m, "x", 4, (int64_t[]){2, 4, 8, 8}),
+             w = constant(m, "w", 4, (int64_t[]){6, 4, 3, 3});
     return add_node(m, "Conv", 2, (value_id[]){x, w}, "conv");
 }
 
@@ -195,7 +198,8 @@ static void passes__matmul_takes_bias_and_activation(void **state)
 {
     (void)state;
     making m = start();
-    value_id x = input(&m, "x", 3, (int64_t[]){-1, 5, 4}), w = constant(&m, "w", 2, (int64_t[]){4, 6});
+    value_id x = input(&m, "x", 3, (int64_t[]){-1, 5, 4}),
+             w = constant(&m, "w", 2, (int64_t[]){4, 6});
     value_id b = constant(&m, "b", 1, (int64_t[]){6});
     value_id y = add_node(&m, "MatMul", 2, (value_id[]){x, w}, "y");
     value_id z = add_node(&m, "Add", 2, (value_id[]){b, y}, "z");
@@ -255,7 +259,8 @@ static void passes__clip_bounds_come_from_constants_only(void **state)
 {
     (void)state;
     making m = start();
-    value_id conv = add_conv(&m), low = constant(&m, "low", 0, NULL), high = input(&m, "high", 0, NULL);
+    value_id conv = add_conv(&m), low = constant(&m, "low", 0, NULL),
+             high = input(&m, "high", 0, NULL);
     graph *g = run_passes(&m, add_node(&m, "Clip", 3, (value_id[]){conv, low, high}, "c"), NULL, 0);
     assert_int_equal(count(g, "Clip"), 1);
     graph_free(g);

@@ -38,7 +38,8 @@ static void check(const plan_block *blocks, size_t n, const slabs *s)
             const plan_block *b = &blocks[j];
             bool together = a->first_step <= b->last_step && b->first_step <= a->last_step;
             if (together && a->slab == b->slab)
-                assert_false(overlap(a->offset_bytes, a->size_bytes, b->offset_bytes, b->size_bytes));
+                assert_false(
+                    overlap(a->offset_bytes, a->size_bytes, b->offset_bytes, b->size_bytes));
         }
     }
 }
@@ -87,7 +88,12 @@ static void slabs__fixed_blocks_stay_where_they_are(void **state)
     s.bytes[0] = 4096;
     s.n = 1;
     plan_block blocks[] = {
-        {.size_bytes = 1000, .first_step = 0, .last_step = 9, .fixed = true, .slab = 0, .offset_bytes = 1024},
+        {.size_bytes = 1000,
+         .first_step = 0,
+         .last_step = 9,
+         .fixed = true,
+         .slab = 0,
+         .offset_bytes = 1024},
         {.size_bytes = 1024, .first_step = 0, .last_step = 3},
         {.size_bytes = 3000, .first_step = 2, .last_step = 5},
     };
@@ -102,7 +108,8 @@ static void slabs__a_full_slab_opens_another(void **state)
     (void)state;
     slabs s = {0};
     plan_block blocks[5];
-    for (size_t i = 0; i < 5; i++) blocks[i] = (plan_block){.size_bytes = 900, .first_step = 0, .last_step = 1};
+    for (size_t i = 0; i < 5; i++)
+        blocks[i] = (plan_block){.size_bytes = 900, .first_step = 0, .last_step = 1};
     assert_ok(plan_place_blocks(blocks, 5, ALIGN, 2048, &s.bytes, &s.n, &s.live));
     assert_int_equal(s.n, 3);
     check(blocks, 5, &s);
@@ -114,8 +121,8 @@ static void slabs__a_block_beyond_the_largest_buffer_is_refused(void **state)
     (void)state;
     slabs s = {0};
     plan_block block = {.size_bytes = 4097, .first_step = 0, .last_step = 1};
-    assert_error(plan_place_blocks(&block, 1, ALIGN, 4096, &s.bytes, &s.n, &s.live), CLG_ERROR_OUT_OF_DEVICE_MEMORY,
-                 "4097 bytes");
+    assert_error(plan_place_blocks(&block, 1, ALIGN, 4096, &s.bytes, &s.n, &s.live),
+                 CLG_ERROR_OUT_OF_DEVICE_MEMORY, "4097 bytes");
     memory_free(s.bytes);
 }
 

@@ -55,8 +55,9 @@ static uint64_t peak_rss_bytes(void)
 
 static int count_flops(const bench *b, const input_set *inputs, double *out_flops)
 {
-    clg_shape_override *shapes = inputs_shapes(inputs);
-    clg_status status = clg_model_flops(b->e.model, shapes, inputs->n, out_flops);
+    size_t n;
+    clg_shape_override *shapes = inputs_shapes(inputs, &n);
+    clg_status status = clg_model_flops(b->e.model, shapes, n, out_flops);
     free(shapes);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
 }

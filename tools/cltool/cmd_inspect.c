@@ -96,9 +96,10 @@ static int estimate(const options *o, inspection *x)
 {
     int code = inputs_gather(o, x->model, INPUTS_LOOK, &x->inputs);
     if (code != CODE_DONE) return code;
-    clg_shape_override *shapes = inputs_shapes(&x->inputs);
-    clg_status status = clg_model_flops(x->model, shapes, x->inputs.n, &x->flops);
-    if (status == CLG_OK) status = clg_model_memory(x->model, shapes, x->inputs.n, &x->memory);
+    size_t n;
+    clg_shape_override *shapes = inputs_shapes(&x->inputs, &n);
+    clg_status status = clg_model_flops(x->model, shapes, n, &x->flops);
+    if (status == CLG_OK) status = clg_model_memory(x->model, shapes, n, &x->memory);
     free(shapes);
     x->is_estimated = status == CLG_OK;
     return status == CLG_OK || !is_supported(x) ? CODE_DONE
@@ -143,17 +144,6 @@ static int write_dot(const options *o, const inspection *x)
 }
 
 /* ---- words ------------------------------------------------------------------------------------ */
-
-static const char *kind_name(clg_value_kind kind)
-{
-    switch (kind) {
-    case CLG_VALUE_TENSOR: return "tensor";
-    case CLG_VALUE_SEQUENCE: return "sequence";
-    case CLG_VALUE_OPTIONAL: return "optional";
-    case CLG_VALUE_MAP: return "map";
-    }
-    return "unknown";
-}
 
 /* "[batch,1,8,8]", "?" for a free dimension without a name; free(). */
 static char *port_shape(const clg_port *port)
@@ -207,7 +197,8 @@ static json_t *port_json(const clg_port *port)
         (void)json_array_append_new(dims, dim);
     }
     return json_pack("{s:o, s:s, s:s, s:o}", "name", output_json_text(port->name), "kind",
-                     kind_name(port->kind), "dtype", clg_dtype_name(port->dtype), "shape", dims);
+                     value_kind_name(port->kind), "dtype", clg_dtype_name(port->dtype), "shape",
+                     dims);
 }
 
 static json_t *ports_json(const clg_model *model, bool outputs)
@@ -316,7 +307,7 @@ static void print_ports(const clg_model *model, const char *title, bool outputs)
         char *dims = port_shape(port);
         bool is_tensor = port->kind == CLG_VALUE_TENSOR;
         table_cell(&t, MARK_NONE, "%s", printable(port->name));
-        table_cell(&t, MARK_NONE, "%s%s%s", is_tensor ? "" : kind_name(port->kind),
+        table_cell(&t, MARK_NONE, "%s%s%s", is_tensor ? "" : value_kind_name(port->kind),
                    is_tensor ? "" : " of ", clg_dtype_name(port->dtype));
         table_cell(&t, MARK_NONE, "%s", is_tensor ? dims : "");
         free(dims);

@@ -161,6 +161,8 @@ static int plan_files(run *r)
     if (!r->o->output) return CODE_DONE;
     for (size_t i = 0; i < r->n_values; i++) {
         shown *v = &r->values[i];
+        const clg_port *port = output_named(r->e.model, v->name);
+        if (port && port->kind != CLG_VALUE_TENSOR) continue; /* no file holds it yet */
         char *base = name_to_file(v->name);
         v->file = must_printf("%s.npy", base);
         if (strcmp(base, v->name) != 0)
@@ -171,7 +173,7 @@ static int plan_files(run *r)
         free(path);
         if (code != CODE_DONE) return code;
     }
-    return folder_make(r->o->output);
+    return CODE_DONE;
 }
 
 static int prepare(run *r, const char *model_path)
@@ -206,6 +208,8 @@ static int collect(run *r)
 
 static int write_files(run *r)
 {
+    int code = r->o->output ? folder_make(r->o->output) : CODE_DONE;
+    if (code != CODE_DONE) return code;
     for (size_t i = 0; i < r->n_values; i++) {
         const shown *v = &r->values[i];
         if (!v->file) continue;
@@ -270,7 +274,8 @@ static const char *row_source(const run *r, size_t row)
 
 static bool has_ranking(const run *r, const shown *v)
 {
-    return r->o->top > 0 && !v->is_dump && dtype_is_numeric(clg_value_dtype(v->value));
+    return r->o->top > 0 && !v->is_dump && clg_value_get_kind(v->value) == CLG_VALUE_TENSOR &&
+           dtype_is_numeric(clg_value_dtype(v->value));
 }
 
 /* ---- text --------------------------------------------------------------------------------------- */
@@ -311,6 +316,14 @@ static void print_ranking(const run *r, const shown *v)
     }
 }
 
+/* What is no tensor has no shape: its kind stands there. */
+static const char *shape_of(const clg_value *value)
+{
+    clg_value_kind kind = clg_value_get_kind(value);
+    return kind == CLG_VALUE_TENSOR ? dims_text(clg_value_rank(value), clg_value_dims(value))
+                                    : value_kind_name(kind);
+}
+
 static void print_summary(const run *r)
 {
     static const char *const headers[] = {"output", "dtype", "shape", ">min", ">max",
@@ -324,8 +337,7 @@ static void print_summary(const run *r)
         bool has_numbers = dtype_is_numeric(clg_value_dtype(v->value)) && !isnan(v->stats.mean);
         table_cell(&t, v->is_dump ? MARK_DIM : MARK_NONE, "%s", printable(v->name));
         table_cell(&t, MARK_NONE, "%s", clg_dtype_name(clg_value_dtype(v->value)));
-        table_cell(&t, MARK_NONE, "%s",
-                   dims_text(clg_value_rank(v->value), clg_value_dims(v->value)));
+        table_cell(&t, MARK_NONE, "%s", shape_of(v->value));
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.min) : "-");
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.max) : "-");
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.mean) : "-");

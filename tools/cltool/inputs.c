@@ -395,6 +395,11 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
         if (item->value) continue;
         if (!item->fill && rest_kind) item->fill = rest_kind;
         if (!item->fill && need == INPUTS_REQUIRED) return missing_input(item);
+        bool has_shape = item->has_dims || item->port->rank >= 0;
+        bool is_tensor = item->port->kind == CLG_VALUE_TENSOR;
+        if (!has_shape && !item->fill &&
+            (need == INPUTS_LOOK || (!is_tensor && need == INPUTS_SHAPES)))
+            continue;
         int code = declared_dims(set, item);
         if (code != CODE_DONE) return code;
         settle_dims(item);

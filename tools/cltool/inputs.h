@@ -47,8 +47,8 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
 void inputs_free(input_set *set);
 /* Gives all of them to the session: values, or shapes where there is no value. */
 int inputs_give(const input_set *set, clg_session *session);
-/* The shapes, for clg_model_flops and clg_model_memory; free(). */
-clg_shape_override *inputs_shapes(const input_set *set);
+/* The shapes that are known, for clg_model_flops and clg_model_memory; free(). */
+clg_shape_override *inputs_shapes(const input_set *set, size_t *out_n);
 
 /* The same inputs with n rows along the batch; a fault when the model fixes another number. */
 int inputs_with_batch(const input_set *set, size_t n, input_set *out_set);

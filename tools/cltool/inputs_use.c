@@ -15,6 +15,7 @@ int inputs_give(const input_set *set, clg_session *session)
 {
     for (size_t i = 0; i < set->n; i++) {
         const input_item *item = &set->items[i];
+        if (!item->value && !item->has_dims) continue;
         clg_status status =
             item->value
                 ? clg_session_set_input(session, item->port->name, item->value)
@@ -24,14 +25,16 @@ int inputs_give(const input_set *set, clg_session *session)
     return CODE_DONE;
 }
 
-clg_shape_override *inputs_shapes(const input_set *set)
+clg_shape_override *inputs_shapes(const input_set *set, size_t *out_n)
 {
-    clg_shape_override *shapes = must_alloc(set->n, sizeof *shapes);
+    clg_shape_override *shapes = must_alloc(set->n, sizeof *shapes), *to = shapes;
     for (size_t i = 0; i < set->n; i++) {
-        shapes[i].input = set->items[i].port->name;
-        shapes[i].rank = set->items[i].rank;
-        memcpy(shapes[i].dims, set->items[i].dims, sizeof shapes[i].dims);
+        if (!set->items[i].has_dims) continue;
+        *to = (clg_shape_override){.input = set->items[i].port->name, .rank = set->items[i].rank};
+        memcpy(to->dims, set->items[i].dims, sizeof to->dims);
+        to++;
     }
+    *out_n = (size_t)(to - shapes);
     return shapes;
 }
 

@@ -244,3 +244,14 @@ const char *dims_text(size_t rank, const int64_t *dims)
     memcpy(buffer + used, "]", 2);
     return buffer;
 }
+
+const char *value_kind_name(clg_value_kind kind)
+{
+    switch (kind) {
+    case CLG_VALUE_TENSOR: return "tensor";
+    case CLG_VALUE_SEQUENCE: return "sequence";
+    case CLG_VALUE_OPTIONAL: return "optional";
+    case CLG_VALUE_MAP: return "map";
+    }
+    return "unknown";
+}

@@ -60,10 +60,11 @@ void table_print(table *t, FILE *stream, size_t indent);
 void table_free(table *t);
 
 /* Numbers for people; each gives a buffer as `printable` does. */
-const char *bytes_text(double bytes);                    /* "1.2 GB", powers of 1000 */
-const char *flops_text(double flops);                    /* "1.2 GFLOP" */
-const char *rate_text(double a_second);                  /* four significant digits, no exponent */
-const char *number_text(double number);                  /* six significant digits */
+const char *bytes_text(double bytes);   /* "1.2 GB", powers of 1000 */
+const char *flops_text(double flops);   /* "1.2 GFLOP" */
+const char *rate_text(double a_second); /* four significant digits, no exponent */
+const char *number_text(double number); /* six significant digits */
+const char *value_kind_name(clg_value_kind kind);
 const char *dims_text(size_t rank, const int64_t *dims); /* "[1,3,224,224]" */
 
 #endif

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The present keys or values of an attention: past ones with new ones behind.
+//
+//   present[b, h, j] = fresh[b, h, j - start] for start <= j < start + count, past[b, h, j] for j < start, and behind the
+//   new ones past where P_KEEP and there is a past, else 0; start is the same for all (P_START 0) or, for each of the
+//   batch, lengths[b] + length_add - count (P_START 1), within 0 and total - count, or told to `fault`
+//
+//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+// Arguments, in elements: rows (batch * heads), heads, total, past_len, count, d; past, present dense; fresh with strides
+// of batch, head and place; start
+// NDRange: d / P_VEC, rows * total
+//
+// @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_START=0 P_KEEP=0
+// @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_START=1 P_KEEP=1
+#include "common/words.clh"
+
+__kernel void kv_append(const int rows, const int heads, const int total, const int past_len, const int count, const int d,
+                        __global const word *past, const long past_off, __global const word *fresh, const long fresh_off,
+                        const long fb, const long fh, const long fj, __global word *present, const long present_off,
+                        __global const int *lengths, const long lengths_off, const int start_or_add, __global int *fault,
+                        const int code)
+{
+    for (int place = get_global_id(1); place < rows * total; place += get_global_size(1)) {
+        const int row = place / total, j = place % total, b = row / heads;
+#if P_START
+        const int asked = lengths[lengths_off + b] + start_or_add - count, start = clamp(asked, 0, max(total - count, 0));
+        if (asked != start) {
+            fault[0] = code;
+            fault[1] = lengths[lengths_off + b];
+        }
+#else
+        const int start = start_or_add;
+#endif
+        const bool is_new = j >= start && j < start + count;
+        const bool is_past = !is_new && j < past_len && j < (P_KEEP ? past_len : start);
+        __global const word *from = is_new ? fresh + fresh_off + b * fb + row % heads * fh + (j - start) * fj
+                                           : past + past_off + ((long)row * past_len + j) * d;
+        for (int i = (int)get_global_id(0) * P_VEC; i < d; i += (int)get_global_size(0) * P_VEC) {
+            const int n = min(P_VEC, d - i);
+            vword x = (vword)0;
+            if (is_new || is_past)
+                x = load_word(from + i, n);
+            store_word(present + present_off + (long)place * d + i, x, n);
+        }
+    }
+}

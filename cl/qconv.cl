@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ConvInteger (ONNX 10) and QLinearConv (ONNX 10): sums of (x - x_zero) * (w - w_zero) in int32, exact; padding adds
+// nothing.
+//
+// Parameters
+//   P_A, P_B, P_Y, P_VEC  see common/requantize.clh; A is x, B is w; P_VEC 1, P_FP64 0, P_INDEX 32
+//   P_ZERO_A, P_ZERO_B    1: there is a zero point
+//   P_BIAS    1: an int32 for each channel is added to the sum (P_Y 2 or 3)
+//   P_FORM    0 lines: one work-item for P_LINE pixels of a row, tap by tap. NDRange: parts of rows, planes * od * oh
+//             1 pixels: one work-item a pixel. NDRange: pixels, planes
+//   P_LINE    pixels that a work-item adds up in private memory (form 0); else 1
+// Arguments, in elements
+//   batch, groups, ic, oc (of one group); d.. sizes of x, od.. of y; kd.. taps; sd.. strides; dd.. dilations; pd.. padding
+//   x, w, y; x_zero: one number; w_zero, wz: step from channel to channel, 0 or 1
+//   with P_Y 2 or 3: x_scale, y_scale, y_zero: one number; w_scale, ws as w_zero; bias
+// Each dimension of the NDRange may be smaller than its work.
+//
+// @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0 P_LINE=256
+// @variant P_A=2 P_B=2 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=1 P_FORM=0 P_LINE=256
+// @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=0 P_FORM=1 P_LINE=1
+// @variant P_A=2 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=0 P_BIAS=0 P_FORM=1 P_LINE=1
+#include "common/requantize.clh"
+
+#define QCONV_ARGS                                                                                 \
+    const int batch, const int groups, const int ic, const int oc, const int d, const int h, const int w,        \
+        const int od, const int oh, const int ow, const int kd, const int kh, const int kw, const int sd,        \
+        const int sh, const int sw, const int dd, const int dh, const int dw, const int pd, const int ph,        \
+        const int pw, __global const a_elem *x, const long x_off, __global const b_elem *weights, \
+        const long weights_off, __global y_elem *y, const long y_off, __global const a_elem *x_zero,             \
+        const long x_zero_off, __global const b_elem *w_zero, const long w_zero_off, const int wz
+
+#if P_Y != 6
+#define SCALE_ARGS                                                                                 \
+    , __global const float *x_scale, const long x_scale_off, __global const float *w_scale, const long w_scale_off, \
+        const int ws, __global const float *y_scale, const long y_scale_off, __global const y_elem *y_zero,      \
+        const long y_zero_off, __global const int *bias, const long bias_off
+#define FACTOR(channel) (x_scale[x_scale_off] * w_scale[w_scale_off + (channel)*ws] / y_scale[y_scale_off])
+#define FINISHED(sum, factor) TO_VY(requantize(sum, factor, (float)y_zero[y_zero_off]))
+#else
+#define SCALE_ARGS
+#define FACTOR(channel) 0.0f
+#define FINISHED(sum, factor) (sum)
+#endif
+#if P_BIAS
+#define START(channel) bias[bias_off + (channel)]
+#else
+#define START(channel) 0
+#endif
+#define X_ZERO (P_ZERO_A ? (int)x_zero[x_zero_off] : 0)
+#define W_ZERO(channel) (P_ZERO_B ? (int)w_zero[w_zero_off + (channel)*wz] : 0)
+
+#if P_FORM == 0
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void qconv(QCONV_ARGS SCALE_ARGS)
+{
+    const int channels = groups * oc;
+    for (int row = get_group_id(1); row < batch * channels * od * oh; row += get_num_groups(1)) {
+        const int plane = row / (od * oh), z = row / oh % od * sd - pd, r = row % oh * sh - ph;
+        const int image = plane / channels, channel = plane % channels, x0 = X_ZERO, w0 = W_ZERO(channel);
+        __global const a_elem *from = x + x_off + ((long)image * groups + channel / oc) * ic * d * h * w;
+        __global const b_elem *filter = weights + weights_off + (long)channel * ic * kd * kh * kw;
+        for (int begin = (int)get_group_id(0) * P_LINE; begin < ow; begin += (int)get_num_groups(0) * P_LINE) {
+            const int count = min(P_LINE, ow - begin);
+            int line[P_LINE];
+            for (int i = 0; i < count; ++i)
+                line[i] = START(channel);
+            for (int c = 0; c < ic; ++c)
+            for (int kz = 0; kz < kd; ++kz)
+            for (int ky = 0; ky < kh; ++ky) {
+                const int iz = z + kz * dd, iy = r + ky * dh;
+                if (iz < 0 || iz >= d || iy < 0 || iy >= h)
+                    continue;
+                __global const a_elem *in = from + (((long)c * d + iz) * h + iy) * w;
+                for (int kx = 0; kx < kw; ++kx) {
+                    const int weight = (int)filter[((c * kd + kz) * kh + ky) * kw + kx] - w0;
+                    const int shift = begin * sw + kx * dw - pw; // pixel i sees i * sw + shift
+                    const int first = shift < 0 ? (-shift + sw - 1) / sw : 0;
+                    const int last = shift < w ? min(count, (w - shift + sw - 1) / sw) : 0;
+                    for (int i = first; i < last; ++i)
+                        line[i] += weight * ((int)in[i * sw + shift] - x0);
+                }
+            }
+            const float factor = FACTOR(channel);
+            for (int i = 0; i < count; ++i)
+                y[y_off + (long)row * ow + begin + i] = FINISHED(line[i], factor);
+        }
+    }
+}
+
+#else
+
+__kernel void qconv(QCONV_ARGS SCALE_ARGS)
+{
+    const int channels = groups * oc, pixels = od * oh * ow;
+    for (int plane = get_global_id(1); plane < batch * channels; plane += get_global_size(1))
+    for (int at = get_global_id(0); at < pixels; at += get_global_size(0)) {
+        const int image = plane / channels, channel = plane % channels, x0 = X_ZERO, w0 = W_ZERO(channel);
+        const int z = at / (oh * ow) * sd - pd, r = at / ow % oh * sh - ph, s = at % ow * sw - pw;
+        __global const a_elem *from = x + x_off + ((long)image * groups + channel / oc) * ic * d * h * w;
+        __global const b_elem *filter = weights + weights_off + (long)channel * ic * kd * kh * kw;
+        int sum = START(channel);
+        for (int c = 0; c < ic; ++c)
+        for (int kz = 0; kz < kd; ++kz)
+        for (int ky = 0; ky < kh; ++ky) {
+            const int iz = z + kz * dd, iy = r + ky * dh;
+            if (iz < 0 || iz >= d || iy < 0 || iy >= h)
+                continue;
+            for (int kx = 0; kx < kw; ++kx) {
+                const int ix = s + kx * dw;
+                if (ix >= 0 && ix < w)
+                    sum += ((int)filter[((c * kd + kz) * kh + ky) * kw + kx] - w0) *
+                           ((int)from[(((long)c * d + iz) * h + iy) * w + ix] - x0);
+            }
+        }
+        y[y_off + (long)plane * pixels + at] = FINISHED(sum, FACTOR(channel));
+    }
+}
+
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RMSNormalization (ONNX 23) and com.microsoft's normalisations of a sum:
+//
+//   s = x + skip + bias, y = (s - mean) / sqrt(variance + epsilon) * gamma + beta, or s / sqrt(mean of s^2 + epsilon) * gamma
+//
+// Parameters
+//   P_SIMPLE  1: the second form, without mean and beta
+//   P_SKIP, P_BIAS, P_BETA, P_SUM   1: there is a skip, bias, beta; s is written too
+//   P_LOCAL   work-items of a group, which has a row at a time; a power of two, 1 in the wide class
+//   P_T, P_FMA, P_VEC  see common/types.clh
+//   P_IDS     embed: width of ids, 32 or 64
+// skip_norm  x, s, y [rows, cols]; skip [skip_rows, cols], row % skip_rows; bias [cols]; gamma, beta [n_gamma], col % n_gamma
+//            (n_gamma is cols where P_VEC > 1). NDRange: rows * P_LOCAL
+// embed      sum[row] = word[ids[row]] + position[positions[row % position_rows] or row % places] + segment[segments[row]],
+//            P_SKIP: there are segments, P_BIAS: there are positions. An id that is out of range is told to `fault`.
+//            NDRange: cols / P_VEC, rows
+// count_mask count[b] = how many of mask[b, :] are 1; 0 with P_SKIP 0. NDRange: batch
+//
+// @variant P_SIMPLE=0 P_SKIP=1 P_BIAS=1 P_BETA=1 P_SUM=1 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16 P_IDS=32
+// @variant P_SIMPLE=1 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=64 P_T=10 P_FMA=1 P_VEC=1 P_IDS=32
+// @variant P_SIMPLE=1 P_SKIP=1 P_BIAS=0 P_BETA=0 P_SUM=1 P_LOCAL=1 P_T=10 P_FMA=0 P_VEC=8 P_IDS=64
+// @variant P_SIMPLE=0 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=256 P_T=1 P_FMA=1 P_VEC=1 P_IDS=32
+#include "common/types.clh"
+
+#if P_IDS == 64
+typedef long number;
+#else
+typedef int number;
+#endif
+
+static inline float group_sum(const float x, __local float *shared)
+{
+#if P_LOCAL == 1
+    return x;
+#else
+    const int me = get_local_id(0);
+    shared[me] = x;
+    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (me < half_way)
+            shared[me] += shared[me + half_way];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const float result = shared[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return result;
+#endif
+}
+
+static inline float sum_lanes(const vec x)
+{
+    float sum = 0.0f;
+    for (int l = 0; l < P_VEC; ++l)
+        sum += ((const float *)&x)[l];
+    return sum;
+}
+
+// s at col: P_VEC elements, or one.
+#if P_SKIP
+#define WITH_SKIP(LOAD) +LOAD(other + col)
+#else
+#define WITH_SKIP(LOAD)
+#endif
+#if P_BIAS
+#define WITH_BIAS(LOAD) +LOAD(bias + bias_off + col)
+#else
+#define WITH_BIAS(LOAD)
+#endif
+#define SUM(LOAD) (LOAD(from + col) WITH_SKIP(LOAD) WITH_BIAS(LOAD))
+
+// Work-item `me` has the vectors me, me + P_LOCAL.. of the row and then what is left, one by one.
+#define EACH_VECTOR for (int col = me * P_VEC; col < full; col += P_LOCAL * P_VEC)
+#define EACH_REST for (int col = full + me; col < cols; col += P_LOCAL)
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void skip_norm(const int rows, const int cols, const int skip_rows, const int n_gamma, __global const elem *x,
+                        const long x_off, __global const elem *skip, const long skip_off, __global const elem *bias,
+                        const long bias_off, __global const elem *gamma, const long gamma_off,
+                        __global const elem *beta, const long beta_off, __global elem *s, const long s_off,
+                        __global elem *y, const long y_off, const float epsilon)
+{
+    __local float shared[P_LOCAL];
+    const int me = get_local_id(0), full = cols - cols % P_VEC;
+    gamma += gamma_off;
+    for (int row = get_group_id(0); row < rows; row += get_num_groups(0)) {
+        __global const elem *from = x + x_off + (long)row * cols;
+        __global const elem *other = skip + skip_off + (long)(row % skip_rows) * cols;
+        __global elem *total = s + s_off + (long)row * cols, *to = y + y_off + (long)row * cols;
+        vec wide = (vec)0.0f;
+        float sum = 0.0f, mean = 0.0f;
+#if !P_SIMPLE
+        EACH_VECTOR
+            wide += SUM(VLOAD);
+        EACH_REST
+            sum += SUM(LOAD1);
+        mean = group_sum(sum + sum_lanes(wide), shared) / cols;
+        wide = (vec)0.0f;
+        sum = 0.0f;
+#endif
+        EACH_VECTOR {
+            const vec v = SUM(VLOAD) - mean;
+            wide = MAD(v, v, wide);
+        }
+        EACH_REST {
+            const float v = SUM(LOAD1) - mean;
+            sum = MAD(v, v, sum);
+        }
+        const float factor = 1.0f / sqrt(group_sum(sum + sum_lanes(wide), shared) / cols + epsilon);
+        EACH_VECTOR {
+            const vec v = SUM(VLOAD);
+#if P_BETA
+            const vec result = (v - mean) * factor * VLOAD(gamma + col) + VLOAD(beta + beta_off + col);
+#else
+            const vec result = (v - mean) * factor * VLOAD(gamma + (P_VEC > 1 ? col : col % n_gamma));
+#endif
+#if P_SUM
+            VSTORE(v, total + col);
+#endif
+            VSTORE(result, to + col);
+        }
+        EACH_REST {
+            const float v = SUM(LOAD1);
+            float result = (v - mean) * factor * LOAD1(gamma + col % n_gamma);
+#if P_BETA
+            result += LOAD1(beta + beta_off + col);
+#endif
+#if P_SUM
+            STORE1(v, total + col);
+#endif
+            STORE1(result, to + col);
+        }
+    }
+}
+
+static inline long checked(const long id, const int n, __global int *fault, const int code)
+{
+    if (id >= 0 && id < n)
+        return id;
+    fault[0] = code;
+    fault[1] = (int)id;
+    return 0;
+}
+
+__kernel void embed(const int rows, const int cols, const int places, const int position_rows, const int n_words,
+                    const int n_positions, const int n_segments, __global const number *ids, const long ids_off,
+                    __global const number *positions, const long positions_off, __global const number *segments,
+                    const long segments_off, __global const elem *word, const long word_off,
+                    __global const elem *position, const long position_off, __global const elem *segment,
+                    const long segment_off, __global elem *sum, const long sum_off, __global int *fault, const int code)
+{
+    for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
+        const long w = checked(ids[ids_off + row], n_words, fault, code) * cols;
+#if P_BIAS
+        const long p = checked(positions[positions_off + row % position_rows], n_positions, fault, code) * cols;
+#else
+        const long p = checked(row % places, n_positions, fault, code) * cols;
+#endif
+#if P_SKIP
+        const long g = checked(segments[segments_off + row], n_segments, fault, code) * cols;
+#endif
+        for (int col = (int)get_global_id(0); col < cols; col += get_global_size(0)) {
+            float v = LOAD1(word + word_off + w + col) + LOAD1(position + position_off + p + col);
+#if P_SKIP
+            v += LOAD1(segment + segment_off + g + col);
+#endif
+            STORE1(v, sum + sum_off + (long)row * cols + col);
+        }
+    }
+}
+
+__kernel void count_mask(const int batch, const int places, __global const int *mask, const long mask_off,
+                         __global int *count, const long count_off)
+{
+    for (int b = get_global_id(0); b < batch; b += get_global_size(0)) {
+        int n = 0;
+        for (int i = 0; P_SKIP && i < places; ++i)
+            n += mask[mask_off + (long)b * places + i] == 1;
+        count[count_off + b] = n;
+    }
+}

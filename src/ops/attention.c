@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/attention.h"
+
+#include "ops/grid.h"
+#include "ops/work.h"
+
+attention_rows attention_by_place(operand at, int64_t places, int64_t heads, int64_t d)
+{
+    return (attention_rows){at, places * heads * d, d, heads * d};
+}
+
+attention_rows attention_by_head(operand at, int64_t places, int64_t heads, int64_t d)
+{
+    return (attention_rows){at, heads * places * d, places * d, d};
+}
+
+/* ---- broadcasting ------------------------------------------------------------------------------------------ */
+
+bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short)
+{
+    if (dims->rank < 1 || dims->rank > 4) return false;
+    for (int i = 0; i < dims->rank; i++) {
+        const int to = 4 - dims->rank + i;
+        const int64_t here = dims->dims[i], there = over[to];
+        const bool is_short = last_may_be_short && to == 3 && here < there;
+        if (here != DIM_UNKNOWN && there != DIM_UNKNOWN && here != 1 && here != there && !is_short)
+            return false;
+    }
+    return true;
+}
+
+void attention_broadcast(const shape *dims, attention_addend *out)
+{
+    int64_t stride = 1;
+    for (int i = 3; i >= 0; i--) {
+        const int from = i - (4 - dims->rank);
+        const int64_t n = from >= 0 ? dims->dims[from] : 1;
+        out->strides[i] = n == 1 ? 0 : stride;
+        stride *= n;
+    }
+    out->length = dims->dims[dims->rank - 1];
+}
+
+/* ---- attention ------------------------------------------------------------------------------------------------ */
+
+/* What the rows and groups kernels, and the one for scores, are parameterised by. */
+typedef struct attention_form {
+    const char *entry;
+    int rows, local, lanes, mode;
+} attention_form;
+
+static const char *attention_prelude(lower_context *c, const attention_job *j,
+                                     const attention_form *f)
+{
+    const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
+    return prelude_text(&c->build,
+                        "P_D=%d P_DV=%d P_ROWS=%d P_LOCAL=%d P_MASK=%d P_BIAS=%d P_CAUSAL=%d "
+                        "P_WINDOW=%d P_KEYS=%d P_INT=%d "
+                        "P_SINK=%d P_MODE=%d P_T=%d P_FMA=%d P_VEC=%d",
+                        (int)j->d, (int)j->dv, f->rows, f->local, (int)j->mask_kind, j->has_bias,
+                        (int)j->causal, j->window > 0, (int)j->keys,
+                        by_length && j->lengths_dtype == CLG_INT64 ? 64 : 32, (int)j->sink, f->mode,
+                        (int)j->dtype, work_fma(c), f->lanes);
+}
+
+static void rows_args(step_builder *b, step *s, const attention_rows *r, clg_dtype dtype)
+{
+    step_arg_buffer(b, s, r->at, dtype);
+    step_arg_long(b, s, r->sb);
+    step_arg_long(b, s, r->sh);
+    step_arg_long(b, s, r->si);
+}
+
+static void addend_args(step_builder *b, step *s, bool given, const attention_addend *a,
+                        const attention_job *j)
+{
+    step_arg_buffer(b, s, given ? a->at : j->q.at, given ? a->dtype : j->dtype);
+    for (int i = 0; i < 4; i++) step_arg_long(b, s, given ? a->strides[i] : 0);
+}
+
+static step *start_attention(lower_context *c, candidate *way, const attention_job *j,
+                             const attention_form *f, const attention_rows *y)
+{
+    step_builder *b = &c->build;
+    const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
+    step *s = step_kernel(b, way, "attention", f->entry, attention_prelude(c, j, f));
+    if (j->d > 4096 || j->dv > 4096)
+        b->status = error_set(CLG_ERROR_SHAPE, "a head of more than 4096 numbers is not supported");
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->heads);
+    step_arg_int(b, s, j->heads / j->kv_heads);
+    step_arg_int(b, s, j->q_len);
+    step_arg_int(b, s, j->kv_len);
+    rows_args(b, s, &j->q, j->dtype);
+    rows_args(b, s, &j->k, j->dtype);
+    rows_args(b, s, &j->v, j->dtype);
+    rows_args(b, s, y, j->dtype);
+    addend_args(b, s, j->mask_kind != MASK_NONE, &j->mask, j);
+    step_arg_int(b, s,
+                 j->mask_kind == MASK_NONE || j->mask.strides[3] == 0 ? j->kv_len : j->mask.length);
+    addend_args(b, s, j->has_bias, &j->bias, j);
+    step_arg_buffer(b, s, by_length ? j->lengths : j->q.at,
+                    by_length ? j->lengths_dtype : j->dtype);
+    step_arg_int(b, s, j->length_add);
+    step_arg_buffer(b, s, j->sink == SINK_BY_HEAD ? j->sinks : j->q.at, j->dtype);
+    step_arg_float(b, s, j->scale);
+    step_arg_float(b, s, j->softcap);
+    step_arg_float(b, s, j->masked);
+    step_arg_int(b, s, j->offset);
+    step_arg_int(b, s, j->window);
+    s->flops = 2.0 * (double)(j->batch * j->heads) * (double)j->q_len * (double)j->kv_len *
+               (double)(j->d + j->dv);
+    s->bytes = (double)(j->batch * j->heads) * (double)(j->q_len + j->kv_len) *
+               (double)(j->d + j->dv) * (double)dtype_size(j->dtype);
+    return s;
+}
+
+void attention_step(lower_context *c, candidate *way, const attention_job *j)
+{
+    const bool wide = lower_is_wide(c);
+    const int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
+    attention_form f = {"attention_rows", j->q_len >= 8 ? 8 : 1, 1, lanes, 0};
+    /* Local memory: rows * (d + local) floats. */
+    if (!wide)
+        f = (attention_form){"attention_groups", j->q_len >= 4 && j->d <= 512 ? 4 : 1,
+                             j->kv_len > 64 ? 128 : 32, 1, 0};
+    if (!wide && (int64_t)c->caps->max_work_group_size < f.local) f.local = 16;
+    step *s = start_attention(c, way, j, &f, &j->y);
+    s->label = "attention";
+    const int64_t pieces[3] = {(j->q_len + f.rows - 1) / f.rows * f.local, j->heads, j->batch};
+    const uint64_t local[3] = {(uint64_t)f.local, 1, 1};
+    grid_range(c, s, 3, pieces, local);
+}
+
+void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
+                           int mode)
+{
+    const attention_form f = {"attention_scores", 1, 1, 1, mode};
+    const attention_rows y = {to, 0, 0, 0};
+    step *s = start_attention(c, way, j, &f, &y);
+    s->label = "attention_scores";
+    const int64_t pieces[3] = {j->q_len, j->heads, j->batch};
+    const uint64_t local[3] = {lower_is_wide(c) ? 1 : work_power_of_two(j->q_len, 64), 1, 1};
+    grid_range(c, s, 3, pieces, local);
+}
+
+/* ---- caches ------------------------------------------------------------------------------------------------------ */
+
+void attention_append_step(lower_context *c, candidate *way, const attention_append *a)
+{
+    step_builder *b = &c->build;
+    const bool wide = lower_is_wide(c);
+    const int lanes = wide ? work_lanes(c, a->d) : 1;
+    step *s =
+        step_kernel(b, way, "kvcache", "kv_append",
+                    prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_START=%d P_KEEP=%d",
+                                 (int)dtype_size(a->dtype), lanes, a->has_lengths, a->keeps));
+    step_arg_int(b, s, a->batch * a->heads);
+    step_arg_int(b, s, a->heads);
+    step_arg_int(b, s, a->total);
+    step_arg_int(b, s, a->has_past ? a->past_len : 0);
+    step_arg_int(b, s, a->count);
+    step_arg_int(b, s, a->d);
+    step_arg_buffer(b, s, a->has_past ? a->past : a->fresh.at, a->dtype);
+    rows_args(b, s, &a->fresh, a->dtype);
+    step_arg_buffer(b, s, a->present, a->dtype);
+    step_arg_buffer(b, s, a->has_lengths ? a->lengths : a->fresh.at,
+                    a->has_lengths ? CLG_INT32 : a->dtype);
+    step_arg_int(b, s, a->has_lengths ? a->length_add : a->has_past ? a->past_len : 0);
+    step_arg_fault(b, s, STEP_FAULT_COUNT);
+    s->bytes = 2.0 * (double)(a->batch * a->heads) * (double)a->total * (double)a->d *
+               (double)dtype_size(a->dtype);
+    const int64_t places = a->batch * a->heads * a->total;
+    const uint64_t across = wide ? 1 : work_power_of_two(a->d, 64);
+    work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, wide ? 16 : 64 / across);
+}
+
+/* ---- rotary embedding --------------------------------------------------------------------------------------------- */
+
+void attention_rotary_step(lower_context *c, candidate *way, const attention_rotary *r)
+{
+    step_builder *b = &c->build;
+    const bool by_ids = r->positions != ROTARY_CACHE_ROWS;
+    step *s = step_kernel(
+        b, way, "rotary", "rotary",
+        prelude_text(b, "P_PAIRS=%d P_POSITIONS=%d P_INT=%d P_T=%d P_FMA=%d P_VEC=1",
+                     r->interleaved, (int)r->positions,
+                     by_ids && r->ids_dtype == CLG_INT32 ? 32 : 64, (int)r->dtype, work_fma(c)));
+    step_arg_int(b, s, r->batch);
+    step_arg_int(b, s, r->places);
+    step_arg_int(b, s, r->heads);
+    step_arg_int(b, s, r->d);
+    step_arg_int(b, s, r->rotated);
+    step_arg_int(b, s, r->cache_len);
+    rows_args(b, s, &r->x, r->dtype);
+    rows_args(b, s, &r->y, r->dtype);
+    step_arg_buffer(b, s, r->cos, r->dtype);
+    step_arg_buffer(b, s, r->sin, r->dtype);
+    step_arg_buffer(b, s, by_ids ? r->ids : r->x.at, by_ids ? r->ids_dtype : r->dtype);
+    step_arg_int(b, s, r->length_add);
+    step_arg_fault(b, s, STEP_FAULT_INDEX);
+    const int64_t pairs = r->rotated / 2, rest = r->d - r->rotated;
+    s->bytes = 2.0 * (double)(r->batch * r->places * r->heads) * (double)r->d *
+               (double)dtype_size(r->dtype);
+    const int64_t pieces[3] = {lower_is_wide(c) ? 1
+                               : pairs > rest   ? pairs
+                                                : rest,
+                               r->heads, r->batch * r->places};
+    const uint64_t local[3] = {lower_is_wide(c) ? 1 : work_power_of_two(pieces[0], 64), 1, 1};
+    grid_range(c, s, 3, r->d > 0 ? pieces : (int64_t[3]){0, 0, 0}, local);
+}

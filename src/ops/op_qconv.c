@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit numbers with int32 sums, exact; see
+ * cl/qconv.cl.
+ */
+#include "ops/window.h"
+#include "ops/work.h"
+
+#include <inttypes.h>
+
+#define LINE 256 /* P_LINE */
+
+/* Where the inputs of the two operators stand; 0 for those that there are not. */
+typedef struct qconv_inputs {
+    uint32_t x, w, x_zero, w_zero, x_scale, w_scale, y_scale, y_zero, bias;
+} qconv_inputs;
+
+static const qconv_inputs integer_inputs = {.x = 0, .w = 1, .x_zero = 2, .w_zero = 3};
+static const qconv_inputs linear_inputs = {.x = 0,
+                                           .x_scale = 1,
+                                           .x_zero = 2,
+                                           .w = 3,
+                                           .w_scale = 4,
+                                           .w_zero = 5,
+                                           .y_scale = 6,
+                                           .y_zero = 7,
+                                           .bias = 8};
+
+static clg_status qconv_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    CLG_TRY(window_check(n));
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups < 1 || groups > INT32_MAX)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
+                         groups);
+    return CLG_OK;
+}
+
+static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
+
+/* One number, or one for each of n. */
+static clg_status check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
+{
+    int64_t count;
+    if (input == 0 || !op_has_input(c, input)) return CLG_OK;
+    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &count));
+    if (count == DIM_UNKNOWN || count == 1 || !differ(count, n)) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
+                    what, count, n);
+}
+
+static clg_status check_lists(const op_context *c, const qconv_inputs *at, int64_t outputs)
+{
+    int64_t n_bias;
+    CLG_TRY(check_list(c, at->x_zero, 1, "the zero point of x"));
+    CLG_TRY(check_list(c, at->w_zero, outputs, "the zero point of w"));
+    CLG_TRY(check_list(c, at->x_scale, 1, "the scale of x"));
+    CLG_TRY(check_list(c, at->w_scale, outputs, "the scale of w"));
+    CLG_TRY(check_list(c, at->y_scale, 1, "the scale of y"));
+    CLG_TRY(check_list(c, at->y_zero, 1, "the zero point of y"));
+    if (at->bias == 0 || !op_has_input(c, at->bias)) return CLG_OK;
+    CLG_TRY(shape_n_elements(&op_input(c, at->bias)->dims, &n_bias));
+    if (differ(n_bias, outputs))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
+                        outputs);
+    return CLG_OK;
+}
+
+static clg_status qconv_infer(op_context *c)
+{
+    const qconv_inputs *at = c->row->param;
+    const shape *x = &op_input(c, at->x)->dims, *w = &op_input(c, at->w)->dims;
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    shape y;
+    if (x->rank != w->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has rank %d and the weight %d; they must be equal", x->rank,
+                        w->rank);
+    CLG_TRY(window_read(c->node, x, w, &win));
+    const int64_t outputs = w->dims[0];
+    if (w->dims[1] != DIM_UNKNOWN && differ(x->dims[1], w->dims[1] * groups))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
+                        " are wanted",
+                        x->dims[1], groups, w->dims[1]);
+    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
+                        outputs, groups);
+    CLG_TRY(check_lists(c, at, outputs));
+    window_shape(&win, x->dims[0], outputs, &y);
+    fact_set(&c->outputs[0], at->y_zero ? op_input(c, at->y_zero)->dtype : CLG_INT32, &y);
+    return CLG_OK;
+}
+
+static bool is_list(const lower_context *c, uint32_t input)
+{
+    int64_t n;
+    return input != 0 && lower_has_input(c, input) &&
+           shape_n_elements(&lower_input(c, input)->dims, &n) == CLG_OK && n != 1;
+}
+
+static void size_args(step_builder *b, step *s, const window_axis *a)
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].kernel);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].stride);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].dilation);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].pad_begin);
+}
+
+/* `unused` stands in for an input that is left out. */
+static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused, clg_dtype dtype)
+{
+    step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);
+}
+
+static clg_status qconv_lower(lower_context *c)
+{
+    const qconv_inputs *at = c->row->param;
+    const lower_operand *x = lower_input(c, at->x), *w = lower_input(c, at->w);
+    const clg_dtype out = c->outputs[0].dtype;
+    const int64_t groups = node_int(c->node, "group", 1), batch = x->dims.dims[0],
+                  outputs = w->dims.dims[0];
+    const bool wide = lower_is_wide(c), bias = at->bias && lower_has_input(c, at->bias);
+    window win;
+    window_axis a[WINDOW_MAX_AXES];
+    CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
+    window_fill(&win, a);
+    step_builder *b = &c->build;
+    step *s = step_kernel(
+        b, step_candidate(b, "qconv"), "qconv", "qconv",
+        prelude_text(b,
+                     "P_A=%d P_B=%d P_Y=%d P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=%d P_ZERO_B=%d "
+                     "P_BIAS=%d P_FORM=%d P_LINE=%d",
+                     (int)x->dtype, (int)w->dtype, (int)out, lower_has_input(c, at->x_zero),
+                     lower_has_input(c, at->w_zero), bias, !wide, wide ? LINE : 1));
+    step_arg_int(b, s, batch);
+    step_arg_int(b, s, groups);
+    step_arg_int(b, s, w->dims.dims[1]);
+    step_arg_int(b, s, outputs / groups);
+    size_args(b, s, a);
+    step_arg_buffer(b, s, operand_input(at->x), x->dtype);
+    step_arg_buffer(b, s, operand_input(at->w), w->dtype);
+    step_arg_buffer(b, s, operand_output(0), out);
+    input_arg(c, s, at->x_zero, at->x, x->dtype);
+    input_arg(c, s, at->w_zero, at->w, w->dtype);
+    step_arg_int(b, s, is_list(c, at->w_zero));
+    if (at->y_zero) {
+        step_arg_buffer(b, s, operand_input(at->x_scale), CLG_FLOAT32);
+        step_arg_buffer(b, s, operand_input(at->w_scale), CLG_FLOAT32);
+        step_arg_int(b, s, is_list(c, at->w_scale));
+        step_arg_buffer(b, s, operand_input(at->y_scale), CLG_FLOAT32);
+        step_arg_buffer(b, s, operand_input(at->y_zero), out);
+        input_arg(c, s, at->bias, at->x_scale, CLG_INT32);
+    }
+    const int64_t pixels = a[0].out * a[1].out * a[2].out, planes = batch * outputs;
+    s->flops = 2.0 * (double)planes * (double)pixels *
+               (double)(w->dims.dims[1] * a[0].kernel * a[1].kernel * a[2].kernel);
+    if (wide) {
+        work_range_2d(c, s, (a[2].out + LINE - 1) / LINE, 1, planes * a[0].out * a[1].out, 1);
+    } else {
+        const uint64_t across = work_power_of_two(pixels, 64);
+        work_range_2d(c, s, pixels, across, planes, 64 / across);
+    }
+    return CLG_OK;
+}
+
+#define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
+static const op_types types[] = {{'A', BYTES},
+                                 {'B', BYTES},
+                                 {'Y', BYTES},
+                                 {'S', DTYPE_BIT(CLG_FLOAT32)},
+                                 {'I', DTYPE_BIT(CLG_INT32)},
+                                 {0}};
+static const op_attribute attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
+                                          {"dilations", ATTRIBUTE_INTS, false},
+                                          {"group", ATTRIBUTE_INT, false},
+                                          {"kernel_shape", ATTRIBUTE_INTS, false},
+                                          {"pads", ATTRIBUTE_INTS, false},
+                                          {"strides", ATTRIBUTE_INTS, false},
+                                          {0}};
+
+#define CONV                                                                                       \
+    .since = 10, .min_outputs = 1, .max_outputs = 1, .output_types = "?", .types = types,          \
+    .attributes = attributes, .check = qconv_check, .infer = qconv_infer, .lower = qconv_lower
+
+const op_row op_rows_qconv[] = {
+    {.name = "ConvInteger",
+     CONV,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .input_types = "ABAB",
+     .param = &integer_inputs},
+    {.name = "QLinearConv",
+     CONV,
+     .min_inputs = 8,
+     .max_inputs = 9,
+     .input_types = "ASABSBSYI",
+     .param = &linear_inputs},
+};
+const size_t n_op_rows_qconv = sizeof op_rows_qconv / sizeof *op_rows_qconv;

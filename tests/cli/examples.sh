@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The programs of examples/, run as a newcomer would: exit codes and what they say, on a machine without OpenCL too;
+# then both ways of building against an installed clgraph. CLG_VALGRIND=1 runs each under valgrind as well, where it
+# is installed: no leak and no bad access of ours.
+# ctest: timeout 600
+set -u
+: "${CLG_BUILD_DIR:?the build folder}" "${CLG_SOURCE_DIR:?the source tree}" "${WORK:?a folder of the test}"
+cd "$WORK" || exit 1
+unset CLG_DEVICE
+bin=$CLG_BUILD_DIR/examples
+data=$CLG_SOURCE_DIR/examples/digits
+sanitized=$(grep -c '^CLG_SANITIZE:BOOL=ON' "$CLG_BUILD_DIR/CMakeCache.txt")
+failed=0
+
+fail() {
+  echo "FAILED: $*"
+  failed=1
+}
+
+# expect CODE WORDS COMMAND...: the exit code, and the words (a pattern) in what is printed, standard error included.
+expect() {
+  local code=$1 words=$2
+  shift 2
+  "$@" >out 2>&1
+  local got=$?
+  if [ "$got" -ne "$code" ] || ! grep -qE -- "$words" out; then
+    fail "$(basename "$1"): exit code $got, expected $code and '$words':"
+    cat out
+  fi
+}
+
+# ---- what they print ---------------------------------------------------------------------------
+
+expect 0 '^\* [0-9]+:[0-9]+ ' "$bin/list_devices"
+expect 0 '^1000 rows on .*largest difference from the host [0-9.]+e-0[5-9]' "$bin/linear_regression"
+expect 0 '^batch of 32 on .*largest difference from the host [0-9.]+e-[01]' "$bin/mlp"
+expect 0 '^sigmoid of a buffer .*largest difference [0-9.]+e-0[5-9]' "$bin/opencl_buffer"
+expect 0 '^20 pictures in [0-9.]+ ms on ' "$bin/digits" "$data/digits.onnx" "$data"/pictures/*.png
+cp out answers
+
+# 20 of 20 as the trained model says: FILE DIGIT PERCENT, one decimal place of rounding.
+awk -F, 'NR > 1 { print $1, $2, $3 * 100 }' "$data/expected.csv" >wanted
+awk '/\.png / { print $1, $2, $3 }' answers >given
+if [ "$(wc -l <given)" -ne 20 ] || ! paste -d' ' wanted given | awk '
+  { d = $3 - $6; if (d < 0) d = -d; if ($1 != $4 || $2 != $5 || d > 0.051) { print; bad = 1 } }
+  END { exit bad }'; then
+  fail "digits does not say what expected.csv says:"
+  cat answers
+fi
+
+expect 2 '^usage: digits MODEL PICTURE' "$bin/digits"
+expect 1 'no-model.onnx' "$bin/digits" no-model.onnx "$data/pictures/00.png"
+expect 1 'no-picture.png' "$bin/digits" "$data/digits.onnx" no-picture.png
+expect 1 'expected.csv' "$bin/digits" "$data/digits.onnx" "$data/expected.csv"
+CLG_DEVICE=no-such-device expect 3 "no device matches 'no-such-device'" \
+  "$bin/digits" "$data/digits.onnx" "$data/pictures/00.png"
+
+# ---- without OpenCL --------------------------------------------------------------------------------
+
+mkdir -p no-drivers
+for program in list_devices linear_regression mlp; do
+  OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/$program"
+done
+OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/digits" "$data/digits.onnx" "$data/pictures/00.png"
+OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "OpenCL error" "$bin/opencl_buffer"
+
+# ---- under valgrind ----------------------------------------------------------------------------------
+
+checked() { # COMMAND...
+  valgrind --quiet --error-exitcode=99 --leak-check=full --show-leak-kinds=definite,indirect \
+    --errors-for-leak-kinds=definite,indirect --suppressions="$CLG_SOURCE_DIR/tests/support/valgrind.supp" \
+    "$@" >out 2>&1
+  local code=$?
+  if [ "$code" -ne 0 ]; then
+    fail "valgrind: $(basename "$1"): exit code $code:"
+    cat out
+  fi
+}
+if [ "${CLG_VALGRIND-}" = 1 ] && [ "$sanitized" -eq 0 ] && command -v valgrind >/dev/null; then
+  checked "$bin/list_devices"
+  checked "$bin/linear_regression"
+  checked "$bin/mlp"
+  checked "$bin/opencl_buffer"
+  checked "$bin/digits" "$data/digits.onnx" "$data"/pictures/*.png
+  echo "valgrind: examples checked"
+fi
+
+# ---- installed ------------------------------------------------------------------------------------------
+
+prefix=$WORK/prefix
+flags=
+[ "$sanitized" -eq 0 ] || flags="-fsanitize=address,undefined"
+cmake --install "$CLG_BUILD_DIR" --prefix "$prefix" >out 2>&1 || {
+  fail "cmake --install:"
+  cat out
+}
+pc=$(find "$prefix" -name clgraph.pc)
+lib=$(dirname "$(dirname "$pc")")
+expect 0 'clgraph[./]clgraph.h$' find "$prefix/include/clgraph" -name clgraph.h
+expect 0 . cmake -S "$CLG_SOURCE_DIR/examples/installed" -B by-cmake "-DCMAKE_PREFIX_PATH=$prefix" "-DCMAKE_C_FLAGS=$flags"
+expect 0 . cmake --build by-cmake
+expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' by-cmake/predict "$data/digits.onnx"
+cp -r "$CLG_SOURCE_DIR/examples/installed" by-make
+if command -v pkg-config >/dev/null; then
+  PKG_CONFIG_PATH=$lib/pkgconfig CFLAGS=$flags expect 0 . make -C by-make predict
+  LD_LIBRARY_PATH=$lib expect 0 '^clgraph [0-9.]+ on .*: probabilities has 10 elements' by-make/predict "$data/digits.onnx"
+else
+  echo "pkg-config is not installed: the Makefile was not tried"
+fi
+LD_LIBRARY_PATH='' expect 0 "$(sed -nE 's/^Version: (.*)/\1/p' "$pc")" "$prefix/bin/cltool" --version
+
+exit $failed

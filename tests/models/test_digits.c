@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The digits model on all its held-out pictures, with both classes of kernels and with CLBlast: the classes and the
+ * accuracy of PyTorch, and its probabilities within 1e-5, which is far above what the order of sums moves (4e-7 in
+ * PyTorch itself) and far below what a wrong kernel would. Whatever the batch.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <string.h>
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+#define FOLDER CLG_TEST_SOURCE_DIR "/examples/digits/"
+
+enum { PICTURES = 360, PIXELS = 64, CLASSES = 10 };
+static const double tolerance = 1e-5;
+
+static clg_context *context;
+static clg_model *model;
+static clg_value *pictures, *labels, *probabilities;
+
+static bool has_shape(const clg_value *v, clg_dtype dtype, size_t n, int64_t elements)
+{
+    return clg_value_dtype(v) == dtype && clg_value_rank(v) == n &&
+           clg_value_dims(v)[0] == PICTURES && clg_value_n_elements(v) == elements;
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    clg_status status = clg_context_create("pocl", NULL, &context);
+    if (status == CLG_OK) status = clg_model_load_file(FOLDER "digits.onnx", NULL, &model);
+    if (status == CLG_OK) status = clg_value_load(FOLDER "heldout.npy", &pictures);
+    if (status == CLG_OK) status = clg_value_load(FOLDER "heldout_labels.npy", &labels);
+    if (status == CLG_OK)
+        status = clg_value_load(FOLDER "heldout_probabilities.npy", &probabilities);
+    if (status != CLG_OK) {
+        print_error("%s\n", clg_last_error());
+        return -1;
+    }
+    return has_shape(pictures, CLG_FLOAT32, 4, PICTURES * PIXELS) &&
+                   has_shape(labels, CLG_INT64, 1, PICTURES) &&
+                   has_shape(probabilities, CLG_FLOAT32, 2, PICTURES * CLASSES)
+               ? 0
+               : -1;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    clg_value_free(pictures);
+    clg_value_free(labels);
+    clg_value_free(probabilities);
+    clg_model_free(model);
+    clg_context_free(context);
+    return 0;
+}
+
+static int largest(const float *p)
+{
+    int best = 0;
+    for (int k = 1; k < CLASSES; k++)
+        if (p[k] > p[best]) best = k;
+    return best;
+}
+
+static int count_right(const float *p)
+{
+    const int64_t *truth = clg_value_data(labels);
+    int right = 0;
+    for (int i = 0; i < PICTURES; i++) right += largest(p + i * CLASSES) == truth[i];
+    return right;
+}
+
+/* All pictures, `batch` at a time. */
+static void predict(clg_session *s, int batch, float *out)
+{
+    const float *x = clg_value_data(pictures);
+    for (int i = 0; i < PICTURES; i += batch) {
+        int n = PICTURES - i < batch ? PICTURES - i : batch;
+        assert_ok(clg_session_set_input_data(s, "image", CLG_FLOAT32, 4, DIMS(n, 1, 8, 8),
+                                             x + i * PIXELS));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "probabilities", out + i * CLASSES,
+                                              (size_t)(n * CLASSES) * sizeof *out));
+    }
+}
+
+static void expect_pytorch(const float *got)
+{
+    const float *want = clg_value_data(probabilities);
+    double worst = 0;
+    for (int i = 0; i < PICTURES * CLASSES; i++)
+        worst = fmax(worst, fabs((double)(got[i] - want[i])));
+    for (int i = 0; i < PICTURES; i++)
+        if (largest(got + i * CLASSES) != largest(want + i * CLASSES))
+            fail_msg("picture %d is taken for %d, by PyTorch for %d", i, largest(got + i * CLASSES),
+                     largest(want + i * CLASSES));
+    print_message("%d of %d right, largest difference of a probability %.1e\n", count_right(got),
+                  PICTURES, worst);
+    assert_true(worst <= tolerance);
+    assert_int_equal(count_right(got), count_right(want));
+}
+
+static void check(clg_kernel_class kernels, bool no_blas)
+{
+    static float got[PICTURES * CLASSES], again[PICTURES * CLASSES];
+    clg_session *s;
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    options.kernels = kernels;
+    options.no_blas = no_blas;
+    assert_ok(clg_context_counters(context, &before));
+    assert_ok(clg_session_create(context, model, &options, &s));
+    for (int i = 0; i < 3; i++) {
+        predict(s, (int[]){PICTURES, 7, 1}[i], got);
+        expect_pytorch(got);
+    }
+    predict(s, 1, again);
+    assert_memory_equal(got, again, sizeof got); /* the same bits each time */
+    assert_ok(clg_context_counters(context, &after));
+    assert_true(after.kernels_launched > before.kernels_launched);
+    bool has_blas = kernels == CLG_KERNELS_SIMT && !no_blas;
+    assert_int_equal(after.blas_calls > before.blas_calls, has_blas);
+    clg_session_free(s);
+}
+
+static void digits__wide(void **state)
+{
+    (void)state;
+    check(CLG_KERNELS_WIDE, false);
+}
+
+static void digits__simt_with_clblast(void **state)
+{
+    (void)state;
+    check(CLG_KERNELS_SIMT, false);
+}
+
+static void digits__simt_without_clblast(void **state)
+{
+    (void)state;
+    check(CLG_KERNELS_SIMT, true);
+}
+
+static void digits__passes_do_not_matter(void **state)
+{
+    (void)state;
+    static float got[PICTURES * CLASSES];
+    const char *const off[] = {"identity", "batchnorm", "epilogue", "dead"};
+    for (int i = 0; i < 4; i++) {
+        clg_session *s;
+        clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+        options.disabled_passes = off;
+        options.n_disabled_passes = (size_t)i + 1;
+        assert_ok(clg_session_create(context, model, &options, &s));
+        predict(s, PICTURES, got);
+        expect_pytorch(got);
+        clg_session_free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digits__wide),
+        cmocka_unit_test(digits__simt_with_clblast),
+        cmocka_unit_test(digits__simt_without_clblast),
+        cmocka_unit_test(digits__passes_do_not_matter),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}

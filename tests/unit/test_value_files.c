@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values through the public functions: host tensors, wrapped memory, files, casts.
+ */
+#include "support/failing_alloc.h"
+#include "support/scratch.h"
+#include "support/unit.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <string.h>
+
+static clg_value *floats(size_t n, const float *data)
+{
+    clg_value *v;
+    assert_ok(clg_value_create(CLG_FLOAT32, 1, (int64_t[]){(int64_t)n}, &v));
+    assert_ok(clg_value_write(v, data, n * sizeof *data));
+    return v;
+}
+
+static void value__checks_what_it_is_given(void **state)
+{
+    (void)state;
+    clg_value *v;
+    const int64_t dims[3] = {2, -1, INT64_MAX};
+    assert_error(clg_value_create(CLG_FLOAT32, 2, dims, &v), CLG_ERROR_INVALID_ARGUMENT,
+                 "below zero");
+    assert_null(v);
+    assert_error(clg_value_create((clg_dtype)99, 1, dims, &v), CLG_ERROR_INVALID_ARGUMENT, "99");
+    assert_error(clg_value_create(CLG_FLOAT32, 9, dims, &v), CLG_ERROR_INVALID_ARGUMENT, "");
+    assert_error(clg_value_create(CLG_FLOAT32, 1, NULL, &v), CLG_ERROR_INVALID_ARGUMENT, "dims");
+    assert_error(clg_value_create(CLG_FLOAT64, 1, dims + 2, &v), CLG_ERROR_INVALID_ARGUMENT, "");
+    assert_error(clg_value_create(CLG_FLOAT32, 0, NULL, NULL), CLG_ERROR_INVALID_ARGUMENT,
+                 "out_value");
+    assert_error(clg_value_wrap(CLG_FLOAT32, 1, dims, NULL, NULL, NULL, &v),
+                 CLG_ERROR_INVALID_ARGUMENT, "data");
+    assert_error(clg_value_create_device(NULL, CLG_FLOAT32, 0, NULL, &v),
+                 CLG_ERROR_INVALID_ARGUMENT, "context");
+    assert_ok(clg_value_create(CLG_INT16, 1, dims, &v));
+    assert_error(clg_value_write(v, dims, 3), CLG_ERROR_INVALID_ARGUMENT, "4 bytes");
+    assert_error(clg_value_write(v, NULL, 4), CLG_ERROR_INVALID_ARGUMENT, "data");
+    clg_value_free(v);
+}
+
+static void value__is_what_was_written(void **state)
+{
+    (void)state;
+    clg_value *v, *host;
+    float back[6];
+    assert_ok(clg_value_create(CLG_FLOAT32, 2, (int64_t[]){2, 3}, &v));
+    assert_int_equal(clg_value_get_kind(v), CLG_VALUE_TENSOR);
+    assert_int_equal(clg_value_dtype(v), CLG_FLOAT32);
+    assert_int_equal(clg_value_rank(v), 2);
+    assert_int_equal(clg_value_dims(v)[1], 3);
+    assert_int_equal(clg_value_n_elements(v), 6);
+    assert_int_equal(clg_value_size_bytes(v), 24);
+    assert_true(clg_value_get_double(v, 5) == 0);
+    assert_ok(clg_value_write(v, (float[]){1, 2, 3, 4, 5, 6}, 24));
+    assert_ok(clg_value_read(v, back, sizeof back));
+    assert_true(back[5] == 6 && clg_value_get_double(v, 5) == 6);
+    assert_true(clg_value_get_double(v, 6) == 0 && clg_value_get_double(v, -1) == 0);
+    assert_ok(clg_value_to_host(v, &host));
+    assert_ptr_equal(host, v);
+    clg_value_free(host);
+    clg_value_free(clg_value_retain(v));
+    clg_value_free(v);
+    clg_value_free(clg_value_retain(NULL));
+    assert_int_equal(clg_value_n_elements(NULL), 0);
+    assert_null(clg_value_data(NULL));
+}
+
+static void count(void *user) { ++*(int *)user; }
+
+static void wrap__releases_once(void **state)
+{
+    (void)state;
+    int n = 0;
+    float data[2] = {1, 2};
+    clg_value *v;
+    assert_ok(clg_value_wrap(CLG_FLOAT32, 1, (int64_t[]){2}, data, count, &n, &v));
+    assert_ptr_equal(clg_value_data(v), data);
+    clg_value_free(clg_value_retain(v));
+    assert_int_equal(n, 0);
+    clg_value_free(v);
+    assert_int_equal(n, 1);
+}
+
+static void file__gives_back_what_was_saved(void **state)
+{
+    (void)state;
+    clg_value *v = floats(3, (float[]){1.5f, -2, NAN}), *back;
+    static const char *const names[] = {"v.npy", "v.PB"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *path = scratch_path(names[i]);
+        assert_ok(clg_value_save(v, path));
+        assert_ok(clg_value_load(path, &back));
+        assert_int_equal(clg_value_dtype(back), CLG_FLOAT32);
+        assert_int_equal(clg_value_n_elements(back), 3);
+        assert_memory_equal(clg_value_data(back), clg_value_data(v), 12);
+        clg_value_free(back);
+    }
+    assert_error(clg_value_save(v, scratch_path("v.txt")), CLG_ERROR_INVALID_ARGUMENT,
+                 ".npy or .pb");
+    assert_error(clg_value_load(".npy", &back), CLG_ERROR_INVALID_ARGUMENT, ".npy or .pb");
+    assert_error(clg_value_load(scratch_path("none.npy"), &back), CLG_ERROR_IO, "none.npy");
+    assert_null(back);
+    assert_error(clg_value_load(scratch_file("bad.npy", "bad", 3), &back), CLG_ERROR_IO, "bad.npy");
+    clg_value_free(v);
+}
+
+static void npz__keeps_names(void **state)
+{
+    (void)state;
+    clg_value *v = floats(2, (float[]){1, 2}), *w = floats(1, (float[]){3}), **values;
+    const char *path = scratch_path("set.npz");
+    char **names;
+    size_t n;
+    assert_ok(clg_npz_save(path, (const char *[]){"first", "second"}, (clg_value *[]){v, w}, 2));
+    assert_ok(clg_npz_load(path, &names, &values, &n));
+    assert_int_equal(n, 2);
+    size_t second = strcmp(names[0], "second") == 0 ? 0 : 1;
+    assert_string_equal(names[second], "second");
+    assert_true(clg_value_get_double(values[second], 0) == 3);
+    clg_npz_free(names, values, n);
+    clg_npz_free(NULL, NULL, 0);
+    assert_error(clg_npz_load(scratch_file("bad.npz", "bad", 3), &names, &values, &n), CLG_ERROR_IO,
+                 "bad.npz");
+    assert_null(names);
+    assert_error(clg_npz_save(path, (const char *[]){NULL}, (clg_value *[]){v}, 1),
+                 CLG_ERROR_INVALID_ARGUMENT, "names[i]");
+    clg_value_free(v);
+    clg_value_free(w);
+}
+
+/* Whether a cast of one number keeps it. */
+static bool is_exact(clg_dtype from, double number, clg_dtype to)
+{
+    clg_value *v, *made, *cast;
+    bool exact;
+    assert_ok(clg_value_create(CLG_FLOAT64, 0, NULL, &v));
+    assert_ok(clg_value_write(v, &number, sizeof number));
+    assert_ok(clg_value_cast(v, from, &made, NULL));
+    assert_ok(clg_value_cast(made, to, &cast, &exact));
+    assert_int_equal(clg_value_dtype(cast), to);
+    clg_value_free(v);
+    clg_value_free(made);
+    clg_value_free(cast);
+    return exact;
+}
+
+static void cast__tells_whether_it_was_exact(void **state)
+{
+    (void)state;
+    assert_true(is_exact(CLG_FLOAT64, 0.5, CLG_FLOAT32));
+    assert_false(is_exact(CLG_FLOAT64, 0.1, CLG_FLOAT32));
+    assert_true(is_exact(CLG_FLOAT64, NAN, CLG_FLOAT32));
+    assert_true(is_exact(CLG_FLOAT64, INFINITY, CLG_FLOAT16));
+    assert_false(is_exact(CLG_FLOAT64, 1e6, CLG_FLOAT16));
+    assert_true(is_exact(CLG_FLOAT32, 3, CLG_INT8));
+    assert_false(is_exact(CLG_FLOAT32, 3.5, CLG_INT8));
+    assert_false(is_exact(CLG_FLOAT32, 300, CLG_UINT8));
+    assert_false(is_exact(CLG_FLOAT32, NAN, CLG_INT32));
+    assert_false(is_exact(CLG_INT64, -1, CLG_UINT64));
+    assert_true(is_exact(CLG_INT64, 255, CLG_UINT8));
+    assert_false(is_exact(CLG_INT64, 256, CLG_UINT8));
+    assert_true(is_exact(CLG_UINT8, 1, CLG_BOOL));
+    assert_false(is_exact(CLG_UINT8, 2, CLG_BOOL));
+    /* 2^63 - 1 becomes 2^63, and back would give the same again. */
+    clg_value *v, *cast;
+    bool exact;
+    assert_ok(clg_value_create(CLG_INT64, 0, NULL, &v));
+    assert_ok(clg_value_write(v, &(int64_t){INT64_MAX}, sizeof(int64_t)));
+    assert_ok(clg_value_cast(v, CLG_FLOAT64, &cast, &exact));
+    assert_false(exact);
+    clg_value_free(cast);
+    assert_ok(clg_value_cast(v, CLG_INT64, &cast, &exact));
+    assert_true(exact);
+    clg_value_free(cast);
+    assert_error(clg_value_cast(v, CLG_STRING, &cast, &exact), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "string");
+    assert_null(cast);
+    clg_value_free(v);
+}
+
+static clg_status files_once(void *user)
+{
+    const char *const *paths = user;
+    clg_value *v = NULL, *cast = NULL, *back = NULL, **values = NULL;
+    char **names = NULL;
+    size_t n = 0;
+    clg_status status = clg_value_create(CLG_FLOAT32, 1, (int64_t[]){4}, &v);
+    if (status == CLG_OK) status = clg_value_cast(v, CLG_FLOAT64, &cast, NULL);
+    if (status == CLG_OK) status = clg_value_save(cast, paths[0]);
+    if (status == CLG_OK) status = clg_value_load(paths[0], &back);
+    if (status == CLG_OK) status = clg_npz_save(paths[1], (const char *[]){"v"}, &v, 1);
+    if (status == CLG_OK) status = clg_npz_load(paths[1], &names, &values, &n);
+    clg_npz_free(names, values, n);
+    clg_value_free(back);
+    clg_value_free(cast);
+    clg_value_free(v);
+    return status;
+}
+
+static void files__survive_every_failed_allocation(void **state)
+{
+    (void)state;
+    const char *paths[2] = {scratch_path("faulty.npy"), scratch_path("faulty.npz")};
+    failing_alloc_install();
+    assert_true(fault_loop(files_once, paths) > 15);
+    failing_alloc_remove();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(value__checks_what_it_is_given),
+        cmocka_unit_test(value__is_what_was_written),
+        cmocka_unit_test(wrap__releases_once),
+        cmocka_unit_test(file__gives_back_what_was_saved),
+        cmocka_unit_test(npz__keeps_names),
+        cmocka_unit_test(cast__tells_whether_it_was_exact),
+        cmocka_unit_test(files__survive_every_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
