@@ -56,11 +56,12 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
 {
     const long gate = (long)j->hidden * 4;
     __global const elem *r = j->r + gate0 * gate + (long)u * 4;
+    num acc[P_ROWS][GATES];
 #pragma unroll
     for (int row = 0; row < P_ROWS; ++row) {
 #pragma unroll
         for (int g = 0; g < GATES; ++g)
-            sums[row][g] = 0;
+            acc[row][g] = 0;
     }
     for (int k = 0; k < j->padded; k += 4, r += GATES * gate) {
         vec weights[GATES];
@@ -75,9 +76,16 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
             for (int g = 0; g < GATES; ++g) {
                 const vec w = weights[g];
                 if (g < gates)
-                    sums[row][g] = MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, sums[row][g]))));
+                    acc[row][g] = MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, acc[row][g]))));
             }
         }
+    }
+    // The caller walks over rows, which would keep an array of sums out of registers.
+#pragma unroll
+    for (int row = 0; row < P_ROWS; ++row) {
+#pragma unroll
+        for (int g = 0; g < GATES; ++g)
+            sums[row][g] = acc[row][g];
     }
 }
 
@@ -126,11 +134,9 @@ static inline void advance(const cell_job *j, const int time, const int since, S
     for (int u = j->me; u < j->hidden; u += P_LOCAL) {
         num sums[P_ROWS][GATES];
         products(j, sums, 0, P_CELL == 3 ? 2 : GATES, u, h);
-#pragma unroll
-        for (int row = 0; row < P_ROWS; ++row) {
+#pragma unroll 1
+        for (int row = 0; row < j->rows; ++row) {
             const int at = row * j->padded + u;
-            if (row >= j->rows)
-                continue;
             if (time >= j->lengths[row]) {
                 next[at] = h[at];
                 continue;
@@ -151,10 +157,10 @@ static inline void advance_hidden(const cell_job *j, const int time, const int s
     for (int u = j->me; u < j->hidden; u += P_LOCAL) {
         num sums[P_ROWS][GATES];
         products(j, sums, 2, 1, u, reset);
-#pragma unroll
-        for (int row = 0; row < P_ROWS; ++row) {
+#pragma unroll 1
+        for (int row = 0; row < j->rows; ++row) {
             const int at = row * j->padded + u;
-            if (row >= j->rows || time >= j->lengths[row])
+            if (time >= j->lengths[row])
                 continue;
             __global const elem *x = j->x + since * j->x_t + row * j->x_b;
             h[at] = gru_cell(j->own[at], sums[row][0] + INPUT_GATE(2), h[at], &j->numbers);

@@ -103,6 +103,17 @@ static shape as_matrix(const shape *x, bool is_left)
     return s;
 }
 
+/* As the product sees it: com.microsoft.FusedMatMul may transpose its operands. */
+static shape as_operand(const node *n, const shape *x, bool is_left)
+{
+    shape s = as_matrix(x, is_left);
+    if (x->rank > 1 && node_int(n, is_left ? "transA" : "transB", 0) != 0) {
+        s.dims[s.rank - 2] = x->dims[x->rank - 1];
+        s.dims[s.rank - 1] = x->dims[x->rank - 2];
+    }
+    return s;
+}
+
 static shape leading(const shape *x)
 {
     shape s = *x;
@@ -115,7 +126,7 @@ static clg_status matmul_infer(op_context *c)
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     if (x->rank < 1 || w->rank < 1)
         return op_error(c, CLG_ERROR_SHAPE, "a scalar is no operand of a matrix product");
-    const shape a = as_matrix(x, true), b = as_matrix(w, false);
+    const shape a = as_operand(c->node, x, true), b = as_operand(c->node, w, false);
     const int64_t k = a.dims[a.rank - 1], k_of_b = b.dims[b.rank - 2];
     if (k != k_of_b && k != DIM_UNKNOWN && k_of_b != DIM_UNKNOWN)
         return op_error(c, CLG_ERROR_SHAPE, "A has %" PRId64 " columns and B %" PRId64 " rows", k,
@@ -231,10 +242,18 @@ static clg_status lower_batches(lower_context *c, const matmul_batch *g, const g
     return gemm_lower(c, jobs, (size_t)n_jobs);
 }
 
+static clg_status microsoft_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    if (node_int(n, "transBatchA", 0) == 0 && node_int(n, "transBatchB", 0) == 0) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s: transBatchA and transBatchB are not supported",
+                     node_text(n, shown));
+}
+
 static clg_status matmul_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
-    const shape a = as_matrix(&x->dims, true), b = as_matrix(&w->dims, false);
+    const shape a = as_operand(c->node, &x->dims, true), b = as_operand(c->node, &w->dims, false);
     const shape batch_a = leading(&a), batch_b = leading(&b);
     shape over;
     CLG_TRY(shape_broadcast(&batch_a, &batch_b, &over));
@@ -244,10 +263,13 @@ static clg_status matmul_lower(lower_context *c)
                   .k = a.dims[a.rank - 1],
                   .batch = 1,
                   .batch_in = 1};
-    j.a = (gemm_matrix){operand_input(0), j.k, 1, 0, 0, x->constant};
-    j.b = (gemm_matrix){operand_input(1), j.n, 1, 0, 0, w->constant};
+    const bool trans_a = x->dims.rank > 1 && node_int(c->node, "transA", 0) != 0;
+    const bool trans_b = w->dims.rank > 1 && node_int(c->node, "transB", 0) != 0;
+    j.a = (gemm_matrix){operand_input(0), trans_a ? 1 : j.k, trans_a ? j.m : 1, 0, 0, x->constant};
+    j.b = (gemm_matrix){operand_input(1), trans_b ? 1 : j.n, trans_b ? j.k : 1, 0, 0, w->constant};
     j.c = (gemm_matrix){operand_output(0), j.n, 1, 0, 0, false};
     epilogue_read(c, &j.tail);
+    j.tail.alpha = node_float(c->node, "alpha", 1.0f);
     matmul_bias(c, j.n, &j.tail);
     matmul_batch g = {.rank = over.rank};
     int64_t stride = j.m * j.n;
@@ -297,6 +319,10 @@ static const op_attribute gemm_attributes[] = {GEMM_ATTRIBUTES{0}};
 static const op_attribute fused_gemm_attributes[] = {GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
 static const op_attribute microsoft_gemm_attributes[] = {
     GEMM_ATTRIBUTES EPILOGUE_ATTRIBUTES{"activation_gamma", ATTRIBUTE_FLOAT, false}, {0}};
+static const op_attribute microsoft_matmul_attributes[] = {
+    {"alpha", ATTRIBUTE_FLOAT, false},     {"transA", ATTRIBUTE_INT, false},
+    {"transB", ATTRIBUTE_INT, false},      {"transBatchA", ATTRIBUTE_INT, false},
+    {"transBatchB", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute fused_matmul_attributes[] = {EPILOGUE_ATTRIBUTES{0}};
 
 const op_row op_rows_gemm[] = {
@@ -378,5 +404,19 @@ const op_row op_rows_gemm[] = {
      .check = epilogue_check,
      .infer = gemm_infer,
      .lower = gemm_op_lower},
+    {.name = "FusedMatMul",
+     .domain = "com.microsoft",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = fused_types,
+     .attributes = microsoft_matmul_attributes,
+     .check = microsoft_check,
+     .infer = matmul_infer,
+     .lower = matmul_lower},
 };
 const size_t n_op_rows_gemm = sizeof op_rows_gemm / sizeof *op_rows_gemm;

@@ -5,6 +5,7 @@
  * Tolerance: float32 sums of k terms of size 1 differ from the double's by at most k * 2^-24 and, with random signs,
  * by far less: 2e-6 of the larger of the result and sqrt(k). float16 stores 11 bits: 1e-3.
  */
+/* ctest: timeout 900 */
 #include "support/run_node.h"
 
 #include <math.h>

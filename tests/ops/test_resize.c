@@ -6,6 +6,7 @@
  * Tolerance: weights and sums of up to 64 terms in float32: 1e-5. Nearest copies exactly; sizes here are such that
  * double finds each place without rounding.
  */
+/* ctest: timeout 900 */
 #include "support/run_node.h"
 
 #include "tensor/dtype.h"

@@ -3,6 +3,7 @@
  * TopK against picking the best that is left, k times: of equals the lowest index, a NaN the largest. Nothing is computed,
  * so results are exact.
  */
+/* ctest: timeout 900 */
 #include "support/run_node.h"
 
 #include <math.h>

@@ -18,7 +18,7 @@
 
 #include "support/unit.h"
 
-#define RUN_NODE_INPUTS 8
+#define RUN_NODE_INPUTS 12
 #define RUN_NODE_OUTPUTS 8
 #define RUN_NODE_ATTRIBUTES 16
 #define RUN_NODE_LINKS 6
