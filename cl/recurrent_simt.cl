@@ -39,10 +39,10 @@
 #define MAD(a, b, c) ((a) * (b) + (c))
 #endif
 
-// One direction of one slice of the batch, as one work-item sees it.
+// One direction of one slice of the batch, as one work-item sees it. Lengths of sequences are kept apart: a row number
+// that is no constant keeps what it selects from out of registers.
 typedef struct {
     int me, rows, hidden, padded, parts, length;
-    int lengths[P_ROWS];
     long x_t, x_b, y_t, y_b, s_b;
     __global const elem *x, *r, *peep, *bias;
     __global elem *y;
@@ -128,8 +128,8 @@ static inline num unit_step(const cell_job *j, const num *sums, __global const e
 }
 
 // One time step (P_CELL 3: its first half) of the work-item's units; `since` counts from the launch's first time.
-static inline void advance(const cell_job *j, const int time, const int since, SHARED const num *h,
-                           SHARED num *next)
+static inline void advance(const cell_job *j, const int lengths[P_ROWS], const int time, const int since,
+                           SHARED const num *h, SHARED num *next)
 {
     for (int u = j->me; u < j->hidden; u += P_LOCAL) {
         num sums[P_ROWS][GATES];
@@ -137,7 +137,7 @@ static inline void advance(const cell_job *j, const int time, const int since, S
 #pragma unroll 1
         for (int row = 0; row < j->rows; ++row) {
             const int at = row * j->padded + u;
-            if (time >= j->lengths[row]) {
+            if (time >= lengths[row]) {
                 next[at] = h[at];
                 continue;
             }
@@ -151,8 +151,8 @@ static inline void advance(const cell_job *j, const int time, const int since, S
 
 #if P_CELL == 3
 // The second half of a step: gate h, from r * Ht-1 in `reset`.
-static inline void advance_hidden(const cell_job *j, const int time, const int since, SHARED num *h,
-                                  SHARED const num *reset)
+static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], const int time,
+                                  const int since, SHARED num *h, SHARED const num *reset)
 {
     for (int u = j->me; u < j->hidden; u += P_LOCAL) {
         num sums[P_ROWS][GATES];
@@ -160,7 +160,7 @@ static inline void advance_hidden(const cell_job *j, const int time, const int s
 #pragma unroll 1
         for (int row = 0; row < j->rows; ++row) {
             const int at = row * j->padded + u;
-            if (time >= j->lengths[row])
+            if (time >= lengths[row])
                 continue;
             __global const elem *x = j->x + since * j->x_t + row * j->x_b;
             h[at] = gru_cell(j->own[at], sums[row][0] + INPUT_GATE(2), h[at], &j->numbers);
@@ -206,7 +206,8 @@ static __attribute__((noinline)) void start(const cell_job *j, __global const el
 }
 
 // The state after the last step, for the next launch or for good, and zeros in Y behind the ends of sequences.
-static __attribute__((noinline)) void stop(const cell_job *j, __global elem *y_h, __global elem *y_c, SHARED const num *h)
+static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS], __global elem *y_h,
+                                           __global elem *y_c, SHARED const num *h)
 {
     if (!(j->parts & IS_LAST)) {
         EACH_UNIT(j->hidden)
@@ -221,7 +222,7 @@ static __attribute__((noinline)) void stop(const cell_job *j, __global elem *y_h
             STORE1(j->own[at], y_c + row * j->s_b + u);
     if ((j->parts & (WANT_Y | HAS_LENS)) == (WANT_Y | HAS_LENS))
         EACH_UNIT(j->hidden)
-            for (int t = j->lengths[row]; t < j->length; ++t)
+            for (int t = lengths[row]; t < j->length; ++t)
                 STORE1((num)0, j->y + t * j->y_t + row * j->y_b + u);
 }
 
@@ -252,11 +253,11 @@ __kernel void recurrent_simt(RECURRENT_ARGS
 #else
         __global num *h = j.saved, *next = j.saved + state_plane;
 #endif
-        int longest = 0;
+        int lengths[P_ROWS], longest = 0;
         for (int row = 0; row < P_ROWS; ++row) {
-            j.lengths[row] =
+            lengths[row] =
                 row < j.rows ? sequence_length(lens + lens_off, parts, b + row, length, fault, code) : 0;
-            longest = max(longest, j.lengths[row]);
+            longest = max(longest, lengths[row]);
         }
         const cell_job ends = j; // a copy for functions that are not inlined: j stays in registers
         start(&ends, h0 + h0_off + outside, c0 + c0_off + outside, h, next);
@@ -264,10 +265,10 @@ __kernel void recurrent_simt(RECURRENT_ARGS
         const int steps = min(n_steps, longest - t0);
         for (int i = 0; i < steps; ++i) {
             const int since = reverse >> d & 1 ? steps - 1 - i : i;
-            advance(&j, t0 + since, since, h, next);
+            advance(&j, lengths, t0 + since, since, h, next);
             barrier(FENCE);
 #if P_CELL == 3
-            advance_hidden(&j, t0 + since, since, h, next);
+            advance_hidden(&j, lengths, t0 + since, since, h, next);
             barrier(FENCE);
 #else
             SHARED num *swap = h;
@@ -275,6 +276,6 @@ __kernel void recurrent_simt(RECURRENT_ARGS
             next = swap;
 #endif
         }
-        stop(&ends, y_h + y_h_off + outside, y_c + y_c_off + outside, h);
+        stop(&ends, lengths, y_h + y_h_off + outside, y_c + y_c_off + outside, h);
     }
 }

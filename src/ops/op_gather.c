@@ -29,7 +29,8 @@ typedef struct gather_step {
     bool wide_index;
 } gather_step;
 
-static gather_step start_step(lower_context *c, const char *entry, int rank)
+/* For rows of `inner` elements. */
+static gather_step start_step(lower_context *c, const char *entry, int rank, int64_t inner)
 {
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1], *out = &c->outputs[0];
     const bool wide = lower_is_wide(c);
@@ -38,7 +39,7 @@ static gather_step start_step(lower_context *c, const char *entry, int rank)
     g.wide_index = product(data->dims.dims, 0, data->dims.rank) > most ||
                    product(out->dims.dims, 0, out->dims.rank) > most ||
                    product(indices->dims.dims, 0, indices->dims.rank) > most;
-    const int vec = !wide ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    const int vec = wide ? work_lanes(c, inner) : 1;
     const char *prelude =
         prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
                      (int)dtype_size(data->dtype), vec, g.wide_index ? 64 : 32,
@@ -143,7 +144,7 @@ static clg_status gather_lower(lower_context *c)
             strides[indices->dims.rank + d - 1] = data->strides[d];
         return CLG_OK;
     }
-    const gather_step g = start_step(c, "gather", 0);
+    const gather_step g = start_step(c, "gather", 0, inner);
     const int64_t sizes[] = {outer, n, picks, inner, n * inner};
     for (int k = 0; k < 5; k++) grid_arg(c, g.s, g.wide_index, sizes[k]);
     finish_rows(c, g.s, outer * picks, inner);
@@ -179,7 +180,7 @@ static clg_status elements_lower(lower_context *c)
     const int64_t chunk = wide ? WIDE_ROWS : 1,
                   n = product(indices->dims.dims, 0, indices->dims.rank);
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
-    const gather_step g = start_step(c, "gather_elements", data->dims.rank);
+    const gather_step g = start_step(c, "gather_elements", data->dims.rank, 1);
     for (int i = 0; i < data->dims.rank; i++) {
         grid_arg(c, g.s, g.wide_index, indices->dims.dims[i]);
         grid_arg(c, g.s, g.wide_index, i == axis ? 0 : data->strides[i]);
@@ -239,7 +240,7 @@ static clg_status nd_lower(lower_context *c)
     const int64_t tuples = product(indices->dims.dims, 0, indices->dims.rank - 1);
     const int64_t inner = product(data->dims.dims, batch + k, data->dims.rank);
     const int64_t per_batch = product(indices->dims.dims, batch, indices->dims.rank - 1);
-    const gather_step g = start_step(c, "gather_nd", k);
+    const gather_step g = start_step(c, "gather_nd", k, inner);
     const int64_t sizes[] = {tuples, inner, per_batch,
                              product(data->dims.dims, batch, data->dims.rank)};
     for (int i = 0; i < 4; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);

@@ -246,8 +246,8 @@ static clg_status microsoft_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
     if (node_int(n, "transBatchA", 0) == 0 && node_int(n, "transBatchB", 0) == 0) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s: transBatchA and transBatchB are not supported",
-                     node_text(n, shown));
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s: transBatchA and transBatchB are not supported", node_text(n, shown));
 }
 
 static clg_status matmul_lower(lower_context *c)

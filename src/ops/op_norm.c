@@ -131,7 +131,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     CLG_TRY(work_check_dtype(c, scale->dtype));
     const bool wide = lower_is_wide(c), bias = lower_has_input(c, 2);
     const bool stats = work_has_output(c, 1) || work_has_output(c, 2);
-    const uint64_t local = wide ? 1 : work_power_of_two(r->cols, 256);
+    const uint64_t local = wide ? 1 : work_group_local(c, r->cols);
     const norm_form form = wide ? FORM_ROWS : FORM_GROUPS;
     const char *entry = wide ? "norm_rows" : "norm_groups";
     step_builder *b = &c->build;
@@ -160,7 +160,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     step_arg_int(b, k, r->row_mul);
     step_arg_int(b, k, r->col_div);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
-    work_range_1d(c, k, r->cols > 0 ? r->rows * (int64_t)local : 0, local);
+    work_range_groups(c, k, r->cols > 0 ? r->rows : 0, local);
     return CLG_OK;
 }
 

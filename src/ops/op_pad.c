@@ -177,7 +177,7 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
         source *= in->dims.dims[i];
     }
     const bool wide_index = total > INT32_MAX / 2 || source > INT32_MAX / 2;
-    const int vec = !wide ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    const int vec = wide ? work_lanes(c, last->m) : 1;
     step *s = step_kernel(
         &c->build, to, "pad", "pad",
         prelude_text(

@@ -59,13 +59,18 @@ static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s
     return pointwise_add_cast(g, s->registers[0], pointwise_dtype(g, s->registers[1]), out);
 }
 
-/* The row that raises to a known power without pow, NULL when there is none. Not 0.5: the root of -0 is another. */
+/* The row that raises to a known power without pow, NULL when there is none. */
 static const char *known_power(const pointwise_source *s)
 {
+    static const struct {
+        double power;
+        const char *row;
+    } rows[] = {{1, "Copy"}, {2, "Square"}, {3, "Cube"}, {-1, "Reciprocal"}, {0.5, "Pow.half"}};
     const tensor *e = s->known ? s->known[1] : NULL;
     if (!e || e->n_elements != 1) return NULL;
-    const double x = tensor_get_float(e, 0);
-    return x == 1 ? "Copy" : x == 2 ? "Square" : x == 3 ? "Cube" : x == -1 ? "Reciprocal" : NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (tensor_get_float(e, 0) == rows[i].power) return rows[i].row;
+    return NULL;
 }
 
 /* Pow of opset 12: the exponent has a dtype of its own. */

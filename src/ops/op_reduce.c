@@ -183,7 +183,7 @@ static void size_launch(const lower_context *c, reduce_launch *l)
 {
     const bool wide = lower_is_wide(c);
     const int64_t cu = c->caps->compute_units ? c->caps->compute_units : 1;
-    l->vec = !wide ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    l->vec = wide ? work_lanes(c, l->n) : 1;
     l->group = wide || l->by_columns || l->reduced < 64 ? 1 : l->reduced < 512 ? 32 : 128;
     l->chunk = l->by_columns ? 64 : 64 * l->vec * l->group;
     const int64_t runs = l->by_columns || l->n == 0 ? 1 : l->reduced / l->n;

@@ -67,7 +67,7 @@ static void add_step(lower_context *c, const softmax_shape *s, softmax_form form
     const clg_dtype dtype = lower_input(c, 0)->dtype;
     const bool wide = lower_is_wide(c);
     const int lanes = wide ? work_lanes(c, form == LANES ? s->inner : s->cols) : 1;
-    const uint64_t local = form == GROUPS ? work_power_of_two(s->cols, 256) : 1;
+    const uint64_t local = form == GROUPS ? work_group_local(c, s->cols) : 1;
     step_builder *b = &c->build;
     step *k = step_kernel(b, step_candidate(b, entries[form]), "softmax", entries[form],
                           prelude_text(b, "P_OP=%d P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=%d",
@@ -84,7 +84,7 @@ static void add_step(lower_context *c, const softmax_shape *s, softmax_form form
         work_range_2d(c, k, s->cols > 0 ? (s->inner + lanes - 1) / lanes : 0, across, s->outer,
                       wide ? 1 : 64 / across);
     } else {
-        work_range_1d(c, k, s->cols > 0 ? s->outer * s->inner * (int64_t)local : 0, local);
+        work_range_groups(c, k, s->cols > 0 ? s->outer * s->inner : 0, local);
     }
 }
 

@@ -137,6 +137,8 @@ const pointwise_def pointwise_defs[] = {
      .on_signed = "POWER_OF($S, $a, $b)", ON_HOST(pow)},
     {"Pow.float", 2, 0, LANES | POINTWISE_MIXED, .on_signed = "POWER_OF_FLOAT($S, $a, $b)"},
     {"Square", 1, 0, 0, FLOATS("$a * $a"), BY_FLOAT(square)},
+    /* The root, but for pow's zero and infinity. */
+    {"Pow.half", 1, 0, 0, FLOATS("$a == -($T)INFINITY ? ($T)INFINITY : fabs(sqrt($a))")},
     {"Cube", 1, 0, 0, FLOATS("$a * $a * $a")},
     {"Min", 2, 0, 0, FLOATS("MIN_OF($a, $b)"), INTEGERS("min($a, $b)"), ON_HOST(min)},
     {"Max", 2, 0, 0, FLOATS("MAX_OF($a, $b)"), INTEGERS("max($a, $b)"), ON_HOST(max)},
@@ -157,7 +159,7 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Round", "rint($a)", 0, BY_FLOAT(round)),
     UNARY_FLOAT("Exp", "exp($a)", POINTWISE_HEAVY, BY_FLOAT(exp)),
     UNARY_FLOAT("Log", "log($a)", POINTWISE_HEAVY, BY_FLOAT(log)),
-    UNARY_FLOAT("Erf", "erf($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Erf", "erf_$T($a)", POINTWISE_HEAVY),
     UNARY_FLOAT("Sin", "sin($a)", POINTWISE_HEAVY),
     UNARY_FLOAT("Cos", "cos($a)", POINTWISE_HEAVY),
     UNARY_FLOAT("Tan", "tan($a)", POINTWISE_HEAVY),
@@ -183,7 +185,7 @@ const pointwise_def pointwise_defs[] = {
     UNARY_FLOAT("Sigmoid", "($T)1 / (($T)1 + exp(-$a))", POINTWISE_HEAVY),
     {"HardSigmoid", 1, 2, 0, FLOATS("CLAMP_OF($a * $p + $q, ($T)0, ($T)1)")},
     UNARY_FLOAT("HardSwish", "$a * CLAMP_OF($a / ($T)6 + $k(0.5), ($T)0, ($T)1)", 0),
-    UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf($a * $k(0.70710678118654752)))",
+    UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf_$T($a * $k(0.70710678118654752)))",
                 POINTWISE_HEAVY),
     UNARY_FLOAT("Gelu.tanh",
                 "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * "

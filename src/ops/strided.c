@@ -27,10 +27,10 @@ grid *strided_grid(arena *memory, int rank, const int64_t *dims)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------- */
 
-static int lanes(const lower_context *c)
+/* For runs of n elements. */
+static int lanes(const lower_context *c, int64_t n)
 {
-    if (!lower_is_wide(c)) return 1;
-    return c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    return lower_is_wide(c) ? work_lanes(c, n) : 1;
 }
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
@@ -67,7 +67,7 @@ static void copy_rows(lower_context *c, candidate *to, const grid *g, const oper
                       clg_dtype dtype)
 {
     const bool wide_index = grid_needs_64_bits(g);
-    const int last = g->rank - 1, vec = lanes(c);
+    const int last = g->rank - 1, vec = lanes(c, g->dims[last]);
     const int64_t from = g->strides[STRIDED_FROM][last];
     const char *prelude = prelude_text(
         &c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_RANK=%d P_SRC=%d P_DST=%d P_TILE=0",
@@ -119,7 +119,8 @@ static void copy_tiles(lower_context *c, candidate *to, const grid *g, int a, in
     }
     const char *prelude = prelude_text(
         &c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_RANK=%d P_SRC=1 P_DST=1 P_TILE=%d",
-        (int)size, lanes(c), wide_index ? 64 : 32, outer.rank, tile);
+        (int)size, lanes(c, g->dims[a] < g->dims[b] ? g->dims[a] : g->dims[b]),
+        wide_index ? 64 : 32, outer.rank, tile);
     step *s = step_kernel(&c->build, to, "strided", "strided_tiles", prelude);
     outer_args(c, s, &outer, outer.rank, wide_index);
     grid_arg(c, s, wide_index, g->dims[a]);

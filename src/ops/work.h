@@ -42,6 +42,15 @@ static inline uint64_t work_power_of_two(int64_t n, uint64_t most)
     return p;
 }
 
+/* Work-items of a group that shares a row of n elements: up to 256, as many as the device takes. */
+static inline uint64_t work_group_local(const lower_context *c, int64_t n)
+{
+    const uint64_t limit = c->caps->max_work_group_size;
+    uint64_t most = 256;
+    while (most > 1 && limit > 0 && most > limit) most /= 2;
+    return work_power_of_two(n, most);
+}
+
 /* Kernels count their work in 32 bits. */
 static inline void work_check_work(lower_context *c, const step *s, int64_t n)
 {
@@ -66,6 +75,15 @@ static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t 
 {
     work_check_work(c, s, n);
     const uint64_t global[1] = {work_items(c, n, local)};
+    step_range(&c->build, s, 1, global, &local);
+}
+
+/* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes several in turn. */
+static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)
+{
+    const int64_t most = INT64_MAX / (int64_t)local;
+    const uint64_t global[1] = {
+        work_items(c, (n_groups < most ? n_groups : most) * (int64_t)local, local)};
     step_range(&c->build, s, 1, global, &local);
 }
 

@@ -380,6 +380,7 @@ static void gemm__followers(void **state)
         if (!isnan(f->alpha)) run_node_float(&r, "alpha", f->alpha);
         if (!isnan(f->beta)) run_node_float(&r, "beta", f->beta);
         run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){M, N}, y);
+        r.blas_only = k % 4 != 0; /* all kernels include one text of them */
         run_node_check_scaled(&r, FLOAT_TOLERANCE, scale_of(K));
     }
 }

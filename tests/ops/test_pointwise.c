@@ -169,12 +169,13 @@ static void pointwise__powers(void **state)
     run_node_input(&r, CLG_INT64, 1, (int64_t[]){5}, whole);
     run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){5}, (double[]){729, -8, 1, 49, 1073741824});
     run_node_check(&r, 1e-6);
-    static const double known[] = {1, 2, 3, -1};
-    for (int k = 0; k < 4; k++) {
+    static const double known[] = {1, 2, 3, -1, 0.5};
+    const double bases[] = {3, -2, -0.0, -INFINITY, 2};
+    for (int k = 0; k < 5; k++) {
         double y[5];
-        for (int i = 0; i < 5; i++) y[i] = pow(base[i], known[k]);
+        for (int i = 0; i < 5; i++) y[i] = pow(bases[i], known[k]);
         run_node_start(&r, NULL, "Pow", 13);
-        run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){5}, base);
+        run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){5}, bases);
         run_node_constant(&r, CLG_FLOAT32, 0, NULL, &known[k]);
         run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){5}, y);
         run_node_check(&r, 1e-7);

@@ -248,7 +248,8 @@ static tensor *make_tensor(const run_node_tensor *t)
 
 static const char *input_name(const run_node *r, size_t i)
 {
-    static const char *const names[] = {"in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"};
+    static const char *const names[RUN_NODE_INPUTS] = {"in0", "in1", "in2", "in3", "in4",  "in5",
+                                                       "in6", "in7", "in8", "in9", "in10", "in11"};
     return r->inputs[i].dtype == CLG_DTYPE_NONE ? "" : names[i];
 }
 
@@ -380,6 +381,7 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale)
     for (size_t i = 0; i < n_places; i++) {
         clg_session *session = NULL;
         if (r->heavy && places[i].is_simulator) continue;
+        if (r->blas_only && places[i].options.no_blas) continue;
         if (uses_float64(r) && !clg_context_device(places[i].context)->fp64) {
             assert_error(run(&places[i], r, &session), CLG_ERROR_UNSUPPORTED_DTYPE, "float64");
             continue;

@@ -67,7 +67,8 @@ typedef struct run_node {
     size_t n_inputs, n_outputs;
     run_node_attribute attributes[RUN_NODE_ATTRIBUTES];
     size_t n_attributes;
-    bool heavy; /* too much work for a simulator, which is left out */
+    bool heavy;     /* too much work for a simulator, which is left out */
+    bool blas_only; /* only where CLBlast may be used: its epilogues compile quickly */
 } run_node;
 
 int run_node_open(void **state);

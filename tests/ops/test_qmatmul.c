@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MatMulInteger and QLinearMatMul against sums in int64. Sums are exact; a requantised number may not differ either, since
+ * the scales are powers of two.
+ */
+#include "support/run_node.h"
+
+#include <math.h>
+
+static double *bytes(int64_t n, bool is_signed)
+{
+    double *x = run_node_random(n);
+    for (int64_t i = 0; i < n; i++) x[i] = floor((x[i] + 1) * 127.9) - (is_signed ? 128 : 0);
+    return x;
+}
+
+typedef struct product {
+    int64_t batch, m, n, k;
+    bool a_signed, b_signed;
+    int zeros; /* 0 none, 1 one number each, 2 one a row and a column */
+    bool shared_b;
+} product;
+
+static int64_t term(const product *p, const double *a, const double *b, const double *az,
+                    const double *bz, int64_t z, int64_t i, int64_t j)
+{
+    int64_t sum = 0;
+    for (int64_t t = 0; t < p->k; t++) {
+        const double x = a[(z * p->m + i) * p->k + t] - (p->zeros ? az[p->zeros == 2 ? i : 0] : 0);
+        const double y = b[((p->shared_b ? 0 : z) * p->k + t) * p->n + j] -
+                         (p->zeros ? bz[p->zeros == 2 ? j : 0] : 0);
+        sum += (int64_t)(x * y);
+    }
+    return sum;
+}
+
+static void integer(product p)
+{
+    const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
+    const double *a = bytes(p.batch * p.m * p.k, p.a_signed),
+                 *b = bytes(p.batch * p.k * p.n, p.b_signed);
+    const double *az = bytes(p.m, p.a_signed), *bz = bytes(p.n, p.b_signed);
+    double *y = run_node_zeros(p.batch * p.m * p.n);
+    for (int64_t i = 0; i < p.batch * p.m * p.n; i++)
+        y[i] = (double)term(&p, a, b, az, bz, i / p.n / p.m, i / p.n % p.m, i % p.n);
+    run_node r;
+    run_node_start(&r, NULL, "MatMulInteger", 10);
+    run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
+    if (p.shared_b)
+        run_node_constant(&r, tb, 2, (int64_t[]){p.k, p.n}, b);
+    else
+        run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
+    if (p.zeros) run_node_input(&r, ta, p.zeros == 2, &p.m, az);
+    if (p.zeros) run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
+    run_node_expect(&r, CLG_INT32, 3, (int64_t[]){p.batch, p.m, p.n}, y);
+    run_node_check(&r, 0);
+}
+
+static void linear(product p, clg_dtype ty, int fold)
+{
+    const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
+    const double *a = bytes(p.batch * p.m * p.k, p.a_signed),
+                 *b = bytes(p.batch * p.k * p.n, p.b_signed);
+    const double *az = bytes(p.m, p.a_signed), *bz = bytes(p.n, p.b_signed);
+    double *y = run_node_zeros(p.batch * p.m * p.n), *sa = run_node_zeros(p.m + 1),
+           *sb = run_node_zeros(p.n + 1);
+    const double sy = ldexp(1, fold), zy = 7, low = ty == CLG_INT8 ? -128 : 0, high = low + 255;
+    for (int64_t i = 0; i <= p.m; i++) sa[i] = ldexp(1, p.zeros == 2 ? (int)(i % 3) : 0);
+    for (int64_t i = 0; i <= p.n; i++) sb[i] = ldexp(1, p.zeros == 2 ? -(int)(i % 2) : 0);
+    for (int64_t i = 0; i < p.batch * p.m * p.n; i++) {
+        const int64_t row = i / p.n % p.m, column = i % p.n;
+        const double sum = (double)term(&p, a, b, az, bz, i / p.n / p.m, row, column);
+        y[i] = nearbyint(sum * sa[row] * sb[column] / sy) + zy;
+        y[i] = y[i] < low ? low : y[i] > high ? high : y[i];
+    }
+    run_node r;
+    run_node_start(&r, NULL, "QLinearMatMul", 10);
+    run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
+    run_node_input(&r, CLG_FLOAT32, p.zeros == 2, &p.m, sa);
+    run_node_input(&r, ta, p.zeros == 2, &p.m, az);
+    run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
+    run_node_input(&r, CLG_FLOAT32, p.zeros == 2, &p.n, sb);
+    run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
+    run_node_input(&r, CLG_FLOAT32, 0, NULL, &sy);
+    run_node_input(&r, ty, 0, NULL, &zy);
+    run_node_expect(&r, ty, 3, (int64_t[]){p.batch, p.m, p.n}, y);
+    run_node_check(&r, 0);
+}
+
+static void qmatmul__integer(void **state)
+{
+    (void)state;
+    integer((product){1, 1, 1, 1, false, false, 0, false});
+    integer((product){1, 5, 17, 33, false, true, 1, false});
+    integer((product){3, 4, 16, 7, true, true, 2, false});
+    integer((product){2, 7, 37, 300, true, false, 2, true});
+    integer((product){2, 3, 5, 0, true, false, 1, false});
+    integer((product){0, 3, 5, 2, true, false, 1, false});
+}
+
+static void qmatmul__vectors(void **state)
+{
+    (void)state;
+    const double *a = bytes(9, false), *b = bytes(9 * 4, true);
+    double y[4] = {0};
+    for (int i = 0; i < 36; i++) y[i % 4] += a[i / 4] * b[i];
+    run_node r;
+    run_node_start(&r, NULL, "MatMulInteger", 10);
+    run_node_input(&r, CLG_UINT8, 1, (int64_t[]){9}, a);
+    run_node_input(&r, CLG_INT8, 2, (int64_t[]){9, 4}, b);
+    run_node_expect(&r, CLG_INT32, 1, (int64_t[]){4}, y);
+    run_node_check(&r, 0);
+}
+
+static void qmatmul__linear(void **state)
+{
+    (void)state;
+    linear((product){1, 1, 1, 4, false, false, 1, false}, CLG_UINT8, 9);
+    linear((product){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, 11);
+    linear((product){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, 12);
+}
+
+static void qmatmul__refuses(void **state)
+{
+    (void)state;
+    const double x[12] = {0};
+    run_node r;
+    run_node_start(&r, NULL, "MatMulInteger", 10);
+    run_node_input(&r, CLG_UINT8, 2, (int64_t[]){3, 4}, x);
+    run_node_input(&r, CLG_INT8, 2, (int64_t[]){3, 4}, x);
+    run_node_expect(&r, CLG_INT32, 2, (int64_t[]){3, 4}, x);
+    run_node_refused(&r, CLG_ERROR_SHAPE, "4 columns");
+    run_node_start(&r, NULL, "MatMulInteger", 10);
+    run_node_input(&r, CLG_UINT8, 2, (int64_t[]){3, 4}, x);
+    run_node_input(&r, CLG_INT8, 2, (int64_t[]){4, 3}, x);
+    run_node_input(&r, CLG_UINT8, 1, (int64_t[]){2}, x);
+    run_node_expect(&r, CLG_INT32, 2, (int64_t[]){3, 3}, x);
+    run_node_refused(&r, CLG_ERROR_SHAPE, "zero point of A");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(qmatmul__integer),
+        cmocka_unit_test(qmatmul__vectors),
+        cmocka_unit_test(qmatmul__linear),
+        cmocka_unit_test(qmatmul__refuses),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}
