@@ -49,8 +49,10 @@ UNARY(ceil)
 UNARY(exp)
 UNARY(log)
 UNARY(erf)
-UNARY(sin) UNARY(cos) UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh)
-    UNARY(tanh) UNARY(asinh) UNARY(acosh) UNARY(atanh) static double relu(double a, double b)
+UNARY(sin)
+UNARY(cos)
+UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh)
+    UNARY(acosh) UNARY(atanh) static double relu(double a, double b)
 {
     return (void)b, isnan(a) ? NAN : fmax(a, 0);
 }
