@@ -43,6 +43,7 @@ static double inverse(double a, double b) { return (void)b, 1 / a; }
 static double round_even(double a, double b) { return (void)b, nearbyint(a); }
 #define UNARY(name)                                                                                \
     static double one_##name(double a, double b) { return (void)b, name(a); }
+// clang-format off
 UNARY(sqrt)
 UNARY(floor)
 UNARY(ceil)
@@ -53,6 +54,7 @@ UNARY(sin)
 UNARY(cos)
 UNARY(tan) UNARY(asin) UNARY(acos) UNARY(atan) UNARY(sinh) UNARY(cosh) UNARY(tanh) UNARY(asinh)
     UNARY(acosh) UNARY(atanh) static double relu(double a, double b)
+// clang-format on
 {
     return (void)b, isnan(a) ? NAN : fmax(a, 0);
 }
