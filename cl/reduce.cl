@@ -301,10 +301,13 @@ static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx
     }
 #if P_VEC > 1
     if (i < end) {
-        const vacc v = to_vacc(load_input(x + i, (int)(end - i)));
-        const vacc mapped = MAP(v);
-        for (int l = 0; l < (int)(end - i); ++l)
-            LANE(total, acc, l) = COMBINE(LANE(total, acc, l), LANE(mapped, const acc, l));
+        // In a vector of its own: PoCL 3.1 loses single lanes that are written into a sum over a loop.
+        const int count = (int)(end - i);
+        const vacc v = to_vacc(load_input(x + i, count)), mapped = MAP(v);
+        vacc rest = (vacc)(acc)IDENTITY;
+        for (int l = 0; l < count; ++l)
+            LANE(rest, acc, l) = LANE(mapped, const acc, l);
+        total = COMBINE(total, rest);
     }
 #endif
     return total;

@@ -112,6 +112,30 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
     step_range(&c->build, s, n_dims, global, local);
 }
 
+uint64_t grid_local(const lower_context *c)
+{
+    const uint64_t most = c->caps->max_work_group_size;
+    uint64_t local = lower_is_wide(c) ? 1 : 128;
+    while (local > 1 && most > 0 && local > most) local /= 2;
+    return local;
+}
+
+void grid_range_1d(lower_context *c, step *s, int64_t n)
+{
+    const uint64_t local = grid_local(c);
+    grid_range(c, s, 1, &n, &local);
+}
+
+void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, int64_t n_rows)
+{
+    const uint64_t all = grid_local(c);
+    uint64_t along = inner >= 128 ? 128 : inner >= 32 ? 32 : inner >= 8 ? 8 : 1;
+    if (along > all) along = all;
+    const int64_t pieces[2] = {n_inner, n_rows};
+    const uint64_t local[2] = {along, all / along};
+    grid_range(c, s, 2, pieces, local);
+}
+
 void grid_arg(lower_context *c, step *s, bool wide_index, int64_t number)
 {
     if (wide_index)

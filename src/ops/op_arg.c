@@ -7,7 +7,6 @@
 #include "tensor/tensor.h"
 
 #define WIDE_LANES 16
-#define GROUP 128
 
 /* The input as [outer, n, inner]. */
 typedef struct axis_walk {
@@ -45,9 +44,7 @@ static void emit(lower_context *c, const char *entry, const axis_walk *w, bool m
     grid_arg(c, s, wide_index, w->inner);
     step_arg_buffer(b, s, operand_input(0), dtype);
     step_arg_buffer(b, s, operand_output(0), c->outputs[0].dtype);
-    const int64_t pieces[1] = {w->outer * (group > 1 ? group : (w->inner + lanes - 1) / lanes)};
-    const uint64_t local[1] = {wide ? 1 : GROUP};
-    grid_range(c, s, 1, pieces, local);
+    grid_range_1d(c, s, w->outer * (group > 1 ? group : (w->inner + lanes - 1) / lanes));
     s->bytes = (double)w->outer * (double)w->n * (double)w->inner * (double)dtype_size(dtype);
 }
 
@@ -78,7 +75,7 @@ static clg_status arg_lower(lower_context *c)
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), c->inputs[0].dims.rank, "axis", &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
-    const int group = !lower_is_wide(c) && w.inner == 1 && w.n >= 64 ? GROUP : 1;
+    const int group = !lower_is_wide(c) && w.inner == 1 && w.n >= 64 ? (int)grid_local(c) : 1;
     emit(c, "arg", &w, max, last, group, false, false);
     return CLG_OK;
 }

@@ -44,10 +44,8 @@ static fill_step start_step(lower_context *c, const char *entry, int dtype, int 
 
 static void finish_step(lower_context *c, const fill_step *f)
 {
-    const int64_t pieces[1] = {(f->n + f->chunk - 1) / f->chunk};
-    const uint64_t local[1] = {lower_is_wide(c) ? 1 : 128};
     step_arg_buffer(&c->build, f->s, operand_output(0), c->outputs[0].dtype);
-    grid_range(c, f->s, 1, pieces, local);
+    grid_range_1d(c, f->s, (f->n + f->chunk - 1) / f->chunk);
 }
 
 /* ---- Range ----------------------------------------------------------------------------------------------------------- */

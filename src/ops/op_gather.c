@@ -68,10 +68,7 @@ static void finish_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
     step_arg_int(&c->build, s, chunk);
     step_arg_int(&c->build, s, block);
     buffers(c, s);
-    const int64_t pieces[2] = {(inner + chunk - 1) / chunk, (rows + block - 1) / block};
-    const uint64_t along = wide ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
-    const uint64_t local[2] = {along, wide ? 1 : 128 / along};
-    grid_range(c, s, 2, pieces, local);
+    grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
 }
 
 /* ---- Gather ------------------------------------------------------------------------------------------------------------ */
@@ -189,9 +186,7 @@ static clg_status elements_lower(lower_context *c)
     grid_arg(c, g.s, g.wide_index, data->strides[axis]);
     step_arg_int(&c->build, g.s, chunk);
     buffers(c, g.s);
-    const int64_t pieces[1] = {(n + chunk - 1) / chunk};
-    const uint64_t local[1] = {wide ? 1 : 128};
-    grid_range(c, g.s, 1, pieces, local);
+    grid_range_1d(c, g.s, (n + chunk - 1) / chunk);
     return CLG_OK;
 }
 

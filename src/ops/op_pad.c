@@ -202,10 +202,7 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
     step_arg_buffer(&c->build, s, has_value ? operand_input(2) : operand_input(0), in->dtype);
     step_arg_buffer(&c->build, s, data, in->dtype);
     step_arg_buffer(&c->build, s, operand_output(0), in->dtype);
-    const int64_t pieces[2] = {(last->m + chunk - 1) / chunk, (rows + block - 1) / block};
-    const uint64_t along = wide ? 1 : last->m >= 128 ? 128 : 16;
-    const uint64_t local[2] = {along, wide ? 1 : 128 / along};
-    grid_range(c, s, 2, pieces, local);
+    grid_range_rows(c, s, last->m, (last->m + chunk - 1) / chunk, (rows + block - 1) / block);
     s->bytes = (double)(total + source) * (double)dtype_size(in->dtype);
 }
 

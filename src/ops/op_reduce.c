@@ -185,6 +185,7 @@ static void size_launch(const lower_context *c, reduce_launch *l)
     const int64_t cu = c->caps->compute_units ? c->caps->compute_units : 1;
     l->vec = wide ? work_lanes(c, l->n) : 1;
     l->group = wide || l->by_columns || l->reduced < 64 ? 1 : l->reduced < 512 ? 32 : 128;
+    if (l->group > (int)grid_local(c)) l->group = (int)grid_local(c);
     l->chunk = l->by_columns ? 64 : 64 * l->vec * l->group;
     const int64_t runs = l->by_columns || l->n == 0 ? 1 : l->reduced / l->n;
     l->units = l->by_columns ? divide_up(l->reduced, l->chunk) : runs * divide_up(l->n, l->chunk);
@@ -207,21 +208,16 @@ static void size_launch(const lower_context *c, reduce_launch *l)
 
 static void set_range(lower_context *c, step *s, const reduce_launch *l, int64_t block)
 {
-    const bool wide = lower_is_wide(c);
+    const int64_t all = (int64_t)grid_local(c);
     if (l->by_columns) {
-        const int64_t pieces[2] = {divide_up(l->n, l->vec),
-                                   (l->n ? l->results / l->n : 0) * l->parts};
-        const uint64_t along = wide ? 1 : l->n >= 128 ? 128 : 16;
-        const uint64_t local[2] = {along, wide ? 1 : 128 / along};
-        grid_range(c, s, 2, pieces, local);
-    } else if (wide || l->group == 1) {
-        const int64_t pieces[2] = {divide_up(l->results, block), l->parts};
-        const uint64_t local[2] = {wide ? 1 : 128, 1};
-        grid_range(c, s, 2, pieces, local);
+        grid_range_rows(c, s, l->n, divide_up(l->n, l->vec),
+                        (l->n ? l->results / l->n : 0) * l->parts);
     } else {
-        const int64_t turn = 128 / l->group;
-        const int64_t pieces[2] = {divide_up(l->results, turn) * l->group, l->parts * turn};
-        const uint64_t local[2] = {(uint64_t)l->group, (uint64_t)turn};
+        const int64_t turn = l->group == 1 ? 1 : all / l->group;
+        const int64_t results =
+            l->group == 1 ? divide_up(l->results, block) : divide_up(l->results, turn) * l->group;
+        const int64_t pieces[2] = {results, l->parts * turn};
+        const uint64_t local[2] = {(uint64_t)(all / turn), (uint64_t)turn};
         grid_range(c, s, 2, pieces, local);
     }
 }

@@ -103,18 +103,12 @@ static void set_range(lower_context *c, step *s, const launch *l)
 {
     const grid *g = l->g;
     const int64_t inner = g->dims[g->rank - 1], n = grid_n_elements(g);
-    const bool wide = lower_is_wide(c);
-    if (l->layout.mode == POINTWISE_SINGLE || g->rank == 1) {
-        const int64_t pieces[1] = {(n + l->chunk - 1) / l->chunk};
-        const uint64_t local[1] = {wide ? 1 : 128};
-        grid_range(c, s, 1, pieces, local);
-        return;
-    }
     const int64_t rows = inner == 0 ? 0 : n / inner;
-    const int64_t pieces[2] = {(inner + l->chunk - 1) / l->chunk, (rows + l->block - 1) / l->block};
-    const uint64_t along = inner >= 128 ? 128 : 32;
-    const uint64_t local[2] = {wide ? 1 : along, wide ? 1 : 128 / along};
-    grid_range(c, s, 2, pieces, local);
+    if (l->layout.mode == POINTWISE_SINGLE || g->rank == 1)
+        grid_range_1d(c, s, (n + l->chunk - 1) / l->chunk);
+    else
+        grid_range_rows(c, s, inner, (inner + l->chunk - 1) / l->chunk,
+                        (rows + l->block - 1) / l->block);
 }
 
 /* Kernel arguments that the layout needs. */

@@ -12,8 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Room for the product of a chunk. */
-#define MAX_PRODUCT_BYTES ((int64_t)64 << 20)
+/* Room for the product of a chunk: many steps of most models, and little beside their weights. */
+#define MAX_PRODUCT_BYTES ((int64_t)16 << 20)
 /* OpenCL's full profile promises this much local memory. */
 #define MAX_LOCAL_BYTES ((int64_t)32 << 10)
 

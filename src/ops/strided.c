@@ -57,10 +57,7 @@ static void row_args(lower_context *c, step *s, const grid *g, bool wide_index, 
     grid_arg(c, s, wide_index, g->strides[STRIDED_TO][last]);
     step_arg_int(&c->build, s, chunk);
     step_arg_int(&c->build, s, block);
-    const int64_t pieces[2] = {(inner + chunk - 1) / chunk, (rows + block - 1) / block};
-    const uint64_t along = wide ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 2;
-    const uint64_t local[2] = {along, wide ? 1 : 128 / along};
-    grid_range(c, s, 2, pieces, local);
+    grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
 }
 
 static void copy_rows(lower_context *c, candidate *to, const grid *g, const operand *ends,

@@ -71,8 +71,9 @@ static clg_status place_slabs(plan_state *s)
     }
     for (uint32_t r = 0; r < s->n_roots; r++) {
         const plan_root *root = &s->roots[r];
-        if (root->kind != PLACE_SLAB || root->size_bytes == 0) continue;
-        blocks[n] = (plan_block){.size_bytes = root->size_bytes,
+        if (root->kind != PLACE_SLAB || (root->size_bytes == 0 && !root->used)) continue;
+        /* A step may name a tensor without elements: it takes a buffer all the same. */
+        blocks[n] = (plan_block){.size_bytes = root->size_bytes ? root->size_bytes : 1,
                                  .first_step = root->placed ? 0 : root->first_step,
                                  .last_step = root->last_step,
                                  .fixed = root->placed,

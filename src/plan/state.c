@@ -65,6 +65,7 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     for (size_t r = 0; r < copy->n_roots; r++) {
         plan_root *root = &copy->roots[r];
         root->first_step = root->last_step = 0;
+        root->used = false;
         if (root->kind == PLACE_SLAB && !root->live)
             root->kind = PLACE_NONE; /* dead: its memory is free again */
         root->placed = root->kind == PLACE_SLAB;
@@ -202,6 +203,7 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
     for (uint32_t i = 0; i < n_buffers; i++) {
         plan_root *root = &s->roots[buffers[i].root];
         root->last_step = (uint32_t)s->n_pending;
+        root->used = true;
     }
     s->pending[s->n_pending++] = (pending_step){.what = what,
                                                 .buffers = copy,

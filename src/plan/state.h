@@ -18,6 +18,7 @@ typedef struct plan_root {
     size_t size_bytes;
     int64_t offset_bytes; /* of PLACE_SLAB once placed; of PLACE_LITERAL */
     uint32_t first_step, last_step;
+    bool used;   /* by a step of this segment */
     bool placed; /* PLACE_SLAB: an earlier segment placed it */
     bool live;   /* scratch of the end-of-segment computation */
 } plan_root;

@@ -14,7 +14,7 @@ interrupted() { # SIGNAL ARGS...
   printf '$ cltool %s, %s\n' "$*" "$signal"
   "$CLTOOL" "$@" >out 2>err &
   pid=$!
-  for _ in $(seq 200); do
+  for _ in $(seq 1200); do
     grep -q device err && break
     sleep 0.05
   done

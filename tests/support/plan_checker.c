@@ -148,7 +148,11 @@ static void discover(checker *k, value_id id, const placement *p)
 static void check_input(checker *k, value_id id, const placement *p)
 {
     checked *v = &k->values[id];
-    if (v->n == 0) return;
+    if (v->n == 0) {
+        if (shadow_is_writable(p->kind))
+            shadow_check(&k->memory, p, 0, 0); /* a buffer it must be */
+        return;
+    }
     if (!v->has_memory) discover(k, id, p);
     if (!placement_equal(&v->at, p))
         fail_msg("step %zu reads '%s' at %d.%u+%lld; it lies at %d.%u+%lld", k->memory.step,
