@@ -289,28 +289,12 @@ static clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 /* Leaves out inputs that no instruction reads: absent ones, exponents that were known, CastLike's second. */
 static void bind_used_inputs(const lower_context *c, pointwise_group *g, pointwise_binding *bound)
 {
-    bool used[POINTWISE_MAX_INPUTS] = {false};
     pointwise_register moved[POINTWISE_MAX_INPUTS];
-    size_t n = 0;
-    for (size_t i = 0; i < g->n_instructions; i++)
-        for (int k = 0; k < g->instructions[i].def->n_operands; k++)
-            if (g->instructions[i].operands[k] < POINTWISE_MAX_INPUTS)
-                used[g->instructions[i].operands[k]] = true;
-    for (size_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] < POINTWISE_MAX_INPUTS) used[g->outputs[i]] = true;
-    for (size_t i = 0; i < g->n_inputs; i++) {
-        if (!used[i]) continue;
-        moved[i] = (pointwise_register)n;
-        g->inputs[n] = g->inputs[i];
-        bound[n++] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
-    }
-    g->n_inputs = n;
-    for (size_t i = 0; i < g->n_instructions; i++)
-        for (int k = 0; k < g->instructions[i].def->n_operands; k++)
-            if (g->instructions[i].operands[k] < POINTWISE_MAX_INPUTS)
-                g->instructions[i].operands[k] = moved[g->instructions[i].operands[k]];
-    for (size_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] < POINTWISE_MAX_INPUTS) g->outputs[i] = moved[g->outputs[i]];
+    const size_t n = g->n_inputs;
+    pointwise_drop_unread(g, moved);
+    for (size_t i = 0; i < n; i++)
+        if (moved[i] != POINTWISE_NONE)
+            bound[moved[i]] = (pointwise_binding){operand_input((uint32_t)i), &c->inputs[i]};
 }
 
 /* Sum, Mean, Min or Max of more inputs than a group takes: what is folded so far lies in the output. */

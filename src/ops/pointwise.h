@@ -90,6 +90,8 @@ clg_status pointwise_add(pointwise_group *g, const char *def, const pointwise_re
 clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
                               pointwise_register *out);
 clg_status pointwise_add_output(pointwise_group *g, pointwise_register r);
+/* Leaves out inputs that nothing reads; moved[i] is the new register of input i, POINTWISE_NONE when it has gone. */
+void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWISE_MAX_INPUTS]);
 
 /* A node that is to be computed in a group: registers[i] holds its input i, POINTWISE_NONE where absent; known[i] its
  * content or NULL (known itself may be NULL). */
@@ -143,6 +145,10 @@ typedef struct pointwise_layout {
 void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, text *out_text);
 /* "Add+Relu" */
 void pointwise_label(const pointwise_group *g, text *out_text);
+/* Both, generated once for each collection of texts; the label says "pointwise Add+Relu". */
+clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
+                                const pointwise_layout *layout, const char **out_text,
+                                const char **out_label);
 
 /* An operand of the group: which buffer, and how it lies there. */
 typedef struct pointwise_binding {

@@ -85,6 +85,32 @@ clg_status pointwise_add_output(pointwise_group *g, pointwise_register r)
     return CLG_OK;
 }
 
+static void renumber(pointwise_register *r, const pointwise_register *moved)
+{
+    if (*r < POINTWISE_MAX_INPUTS) *r = moved[*r];
+}
+
+void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWISE_MAX_INPUTS])
+{
+    bool read[POINTWISE_MAX_INPUTS] = {false};
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_instructions; i++)
+        for (int k = 0; k < g->instructions[i].def->n_operands; k++)
+            if (g->instructions[i].operands[k] < POINTWISE_MAX_INPUTS)
+                read[g->instructions[i].operands[k]] = true;
+    for (size_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] < POINTWISE_MAX_INPUTS) read[g->outputs[i]] = true;
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        moved[i] = read[i] ? (pointwise_register)n : POINTWISE_NONE;
+        if (read[i]) g->inputs[n++] = g->inputs[i];
+    }
+    g->n_inputs = n;
+    for (size_t i = 0; i < g->n_instructions; i++)
+        for (int k = 0; k < g->instructions[i].def->n_operands; k++)
+            renumber(&g->instructions[i].operands[k], moved);
+    for (size_t i = 0; i < g->n_outputs; i++) renumber(&g->outputs[i], moved);
+}
+
 /* ---- attributes ------------------------------------------------------------------------------------------------- */
 
 clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n)

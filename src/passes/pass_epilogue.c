@@ -99,16 +99,16 @@ static clg_status follow_add(fusion *f, bool *out_taken)
 /* ---- activation ------------------------------------------------------------------------------------------------- */
 
 /* A bound of Clip: an attribute before opset 11, a constant input since. */
-static bool clip_bound(const graph *g, const node *n, size_t input, const char *name, float *bound)
+static bool clip_bound(const survey *s, const node *n, size_t input, const char *name, float *bound)
 {
+    double number;
     if (node_attribute(n, name)) {
         *bound = node_float(n, name, *bound);
         return true;
     }
     if (input >= n->n_inputs || n->inputs[input] == VALUE_NONE) return true;
-    const tensor *t = g->values[n->inputs[input]].constant;
-    if (!t || t->n_elements != 1) return false;
-    *bound = (float)tensor_get_float(t, 0);
+    if (!survey_number(s, n->inputs[input], &number)) return false;
+    *bound = (float)number;
     return true;
 }
 
@@ -122,7 +122,7 @@ static bool activation_numbers(fusion *f, const node *n)
     if (strcmp(n->op_type, "Clip") != 0) return true;
     f->alpha = f->activation->alpha;
     f->beta = f->activation->beta;
-    return clip_bound(f->g, n, 1, "min", &f->alpha) && clip_bound(f->g, n, 2, "max", &f->beta);
+    return clip_bound(f->s, n, 1, "min", &f->alpha) && clip_bound(f->s, n, 2, "max", &f->beta);
 }
 
 static void follow_activation(fusion *f)

@@ -10,7 +10,10 @@
 const pass passes[] = {
     {"identity", "readers of Identity and Dropout read their input", pass_identity},
     {"batchnorm", "BatchNormalization into the Conv or Gemm before it", pass_batchnorm},
+    {"activation", "Gelu, Swish, HardSwish, Mish spelled in several nodes", pass_activation},
+    {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},
     {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
+    {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},
     {"dead", "nodes that nobody reads", pass_dead},
 };
 const size_t n_passes = sizeof passes / sizeof passes[0];

@@ -72,6 +72,15 @@ node_id survey_only_reader(const survey *s, node_id n)
     return reader == NODE_NONE || s->g->nodes[reader].removed ? NODE_NONE : reader;
 }
 
+bool survey_number(const survey *s, value_id v, double *out)
+{
+    if (v >= s->n_values || !s->constant[v]) return false;
+    const tensor *t = s->g->values[v].constant ? s->g->values[v].constant : s->facts[v].known;
+    if (!t || t->n_elements != 1 || !dtype_is_float(t->dtype)) return false;
+    *out = tensor_get_float(t, 0);
+    return true;
+}
+
 value_id other_input(const node *n, value_id v)
 {
     if (n->n_inputs != 2) return VALUE_NONE;
@@ -115,6 +124,19 @@ clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *
     if (n_inputs) memcpy(copy, inputs, n_inputs * sizeof *copy);
     g->nodes[n].inputs = copy;
     g->nodes[n].n_inputs = n_inputs;
+    return CLG_OK;
+}
+
+clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
+                          int64_t opset, size_t n_inputs, const value_id *inputs)
+{
+    node *what = &g->nodes[n];
+    CLG_TRY(rewrite_inputs(g, n, n_inputs, inputs));
+    what->domain = domain;
+    what->op_type = op_type;
+    what->opset = opset;
+    what->n_attributes = 0;
+    what->op = NULL;
     return CLG_OK;
 }
 

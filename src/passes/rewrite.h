@@ -24,6 +24,8 @@ void survey_deinit(survey *s);
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
 /* The only reader of node n's first output, when that output is read once and is no output of the graph. */
 node_id survey_only_reader(const survey *s, node_id n);
+/* The number in a constant float tensor of one element. */
+bool survey_number(const survey *s, value_id v, double *out_number);
 /* The other input of a two-input node. */
 value_id other_input(const node *n, value_id v);
 
@@ -35,13 +37,19 @@ clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out
 clg_status rewrite_float(graph *g, float number, value_id *out_value);
 /* Node n gets these inputs. */
 clg_status rewrite_inputs(graph *g, node_id n, size_t n_inputs, const value_id *inputs);
+/* Node n becomes another operator, without attributes. `domain` and `op_type` must outlive the graph. */
+clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *op_type,
+                          int64_t opset, size_t n_inputs, const value_id *inputs);
 /* Node n takes over the first output of `last`, which is removed. */
 void rewrite_take_output(graph *g, node_id n, node_id last);
 
 /* The passes; order and words in pipeline.c. */
 clg_status pass_identity(graph *g, const pass_options *options);
 clg_status pass_batchnorm(graph *g, const pass_options *options);
+clg_status pass_activation(graph *g, const pass_options *options);
+clg_status pass_norm(graph *g, const pass_options *options);
 clg_status pass_epilogue(graph *g, const pass_options *options);
+clg_status pass_pointwise(graph *g, const pass_options *options);
 clg_status pass_dead(graph *g, const pass_options *options);
 
 #endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pointwise nodes that follow each other become one clgraph.Pointwise (ops/pointwise.h): what lies between them stays in
+ * registers. A group grows backwards from the node whose result is its own: a node joins when all who read its result
+ * are members, so that a group has one way out and no cycle can arise. What a group computes has the shape of its
+ * result; a smaller operand would be computed again for each element and stays a node of its own.
+ */
+#include "ops/pointwise.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct growth {
+    survey *s;
+    graph *g;
+    bool *taken; /* by node: member of a finished group */
+    value_id result;
+    node_id members[POINTWISE_MAX_INSTRUCTIONS]; /* ascending: each after what it reads */
+    size_t n_members;
+    pointwise_group group;
+    value_id inputs[POINTWISE_MAX_INPUTS]; /* of the group */
+} growth;
+
+/* Integers alone are mostly shape arithmetic, which the host does while planning. */
+static bool is_suited(const survey *s, const node *n)
+{
+    if (n->removed || !pointwise_is(n) || n->n_outputs != 1 || s->constant[n->outputs[0]])
+        return false;
+    bool has_float = dtype_is_float(s->facts[n->outputs[0]].dtype);
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE) continue;
+        const value_fact *fact = &s->facts[n->inputs[i]];
+        if (fact->dtype == CLG_DTYPE_NONE) return false;
+        has_float = has_float || dtype_is_float(fact->dtype);
+    }
+    return has_float;
+}
+
+/* Unknown dimensions are taken to be what the result has: that is so but for broadcasting along them, which costs time
+ * and changes no number. */
+static bool may_have_shape(const shape *part, const shape *whole)
+{
+    if (part->rank == RANK_UNKNOWN || part->rank != whole->rank) return false;
+    for (int i = 0; i < part->rank; i++) {
+        const int64_t a = part->dims[i], b = whole->dims[i];
+        if (a != b && a != DIM_UNKNOWN && b != DIM_UNKNOWN) return false;
+        if (a == 1 && b != 1) return false;
+    }
+    return true;
+}
+
+static bool is_member(const growth *w, node_id n)
+{
+    for (size_t i = 0; i < w->n_members; i++)
+        if (w->members[i] == n) return true;
+    return false;
+}
+
+static uint32_t readings(const growth *w, value_id v)
+{
+    uint32_t n = 0;
+    for (size_t m = 0; m < w->n_members; m++) {
+        const node *member = &w->g->nodes[w->members[m]];
+        for (size_t i = 0; i < member->n_inputs; i++) n += member->inputs[i] == v;
+    }
+    return n;
+}
+
+/* The node that gives v, when it may join. */
+static node_id find_joiner(const growth *w, value_id v)
+{
+    if (v == VALUE_NONE || w->g->values[v].is_output) return NODE_NONE;
+    const node_id n = w->g->values[v].producer;
+    if (n == NODE_NONE || w->taken[n] || is_member(w, n) || !is_suited(w->s, &w->g->nodes[n]))
+        return NODE_NONE;
+    if (readings(w, v) != w->s->uses[v]) return NODE_NONE;
+    const shape *dims = &w->s->facts[w->result].dims;
+    return may_have_shape(&w->s->facts[v].dims, dims) ? n : NODE_NONE;
+}
+
+/* ---- the group of the members ----------------------------------------------------------------------------- */
+
+/* Registers by value while a group is being written. */
+typedef struct naming {
+    value_id values[POINTWISE_MAX_INSTRUCTIONS];
+    pointwise_register registers[POINTWISE_MAX_INSTRUCTIONS];
+    size_t n;
+} naming;
+
+static clg_status find_register(growth *w, const naming *results, value_id v,
+                                pointwise_register *out)
+{
+    for (size_t i = 0; i < results->n; i++) {
+        if (results->values[i] != v) continue;
+        *out = results->registers[i];
+        return CLG_OK;
+    }
+    for (size_t i = 0; i < w->group.n_inputs; i++) {
+        if (w->inputs[i] != v) continue;
+        *out = (pointwise_register)i;
+        return CLG_OK;
+    }
+    CLG_TRY(pointwise_add_input(&w->group, w->s->facts[v].dtype, out));
+    w->inputs[*out] = v;
+    return CLG_OK;
+}
+
+static clg_status write_member(growth *w, naming *results, const node *n)
+{
+    pointwise_register registers[POINTWISE_MAX_INPUTS];
+    const tensor *known[POINTWISE_MAX_INPUTS];
+    if (n->n_inputs > POINTWISE_MAX_INPUTS)
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "a pointwise group has too many inputs");
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        registers[i] = POINTWISE_NONE;
+        known[i] = NULL;
+        if (n->inputs[i] == VALUE_NONE) continue;
+        CLG_TRY(find_register(w, results, n->inputs[i], &registers[i]));
+        known[i] = w->g->values[n->inputs[i]].constant;
+    }
+    const pointwise_source source = {n, n->op, registers, known, n->n_inputs};
+    results->values[results->n] = n->outputs[0];
+    return pointwise_add_node(&w->group, &source, &results->registers[results->n++]);
+}
+
+/* Inputs that no instruction reads, as an exponent that was known, go; they must not be what shapes the result. */
+static clg_status drop_unread_inputs(growth *w)
+{
+    pointwise_register moved[POINTWISE_MAX_INPUTS];
+    const size_t n_before = w->group.n_inputs;
+    pointwise_drop_unread(&w->group, moved);
+    for (size_t i = 0; i < n_before; i++) {
+        const shape *dims = &w->s->facts[w->inputs[i]].dims;
+        if (moved[i] != POINTWISE_NONE)
+            w->inputs[moved[i]] = w->inputs[i];
+        else if (dims->rank != 0 && !(dims->rank == 1 && dims->dims[0] == 1))
+            return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                             "an input that is not read may shape the result");
+    }
+    return w->group.n_inputs > 0
+               ? CLG_OK
+               : error_set(CLG_ERROR_UNSUPPORTED_OPERATOR, "a pointwise group has no input");
+}
+
+static clg_status write_group(growth *w)
+{
+    naming results = {.n = 0};
+    w->group = (pointwise_group){0};
+    for (size_t i = 0; i < w->n_members; i++)
+        CLG_TRY(write_member(w, &results, &w->g->nodes[w->members[i]]));
+    CLG_TRY(pointwise_add_output(&w->group, results.registers[results.n - 1]));
+    return drop_unread_inputs(w);
+}
+
+/* ---- growing ----------------------------------------------------------------------------------------------- */
+
+static void insert_member(growth *w, node_id n)
+{
+    size_t at = w->n_members++;
+    for (; at > 0 && w->members[at - 1] > n; at--) w->members[at] = w->members[at - 1];
+    w->members[at] = n;
+}
+
+static void remove_member(growth *w, node_id n)
+{
+    size_t at = 0;
+    while (w->members[at] != n) at++;
+    w->n_members--;
+    for (; at < w->n_members; at++) w->members[at] = w->members[at + 1];
+}
+
+/* Takes one node in; *out_joined is false when there is none that fits. */
+static clg_status join_one(growth *w, bool *out_joined)
+{
+    *out_joined = false;
+    for (size_t m = w->n_members; m-- > 0 && w->n_members < POINTWISE_MAX_INSTRUCTIONS;) {
+        const node *member = &w->g->nodes[w->members[m]];
+        for (size_t i = 0; i < member->n_inputs; i++) {
+            const node_id n = find_joiner(w, member->inputs[i]);
+            if (n == NODE_NONE) continue;
+            insert_member(w, n);
+            const clg_status status = write_group(w);
+            if (status == CLG_OK) {
+                *out_joined = true;
+                return CLG_OK;
+            }
+            if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
+            remove_member(w, n);
+        }
+    }
+    return CLG_OK;
+}
+
+/* The last member becomes the group; the others go. */
+static clg_status replace(growth *w)
+{
+    const node_id last = w->members[w->n_members - 1];
+    CLG_TRY(write_group(w));
+    for (size_t i = 0; i + 1 < w->n_members; i++) graph_remove_node(w->g, w->members[i]);
+    CLG_TRY(rewrite_become(w->g, last, DOMAIN_INTERNAL, "Pointwise",
+                           graph_opset(w->g, DOMAIN_INTERNAL), w->group.n_inputs, w->inputs));
+    return pointwise_write(&w->group, w->g, last);
+}
+
+static clg_status grow(growth *w, node_id from)
+{
+    const node *n = &w->g->nodes[from];
+    if (w->taken[from] || !is_suited(w->s, n)) return CLG_OK;
+    w->result = n->outputs[0];
+    w->members[0] = from;
+    w->n_members = 1;
+    if (w->s->facts[w->result].dims.rank == RANK_UNKNOWN || write_group(w) != CLG_OK) return CLG_OK;
+    for (bool joined = true; joined;) CLG_TRY(join_one(w, &joined));
+    if (w->n_members == 1) return CLG_OK;
+    for (size_t i = 0; i < w->n_members; i++) w->taken[w->members[i]] = true;
+    return replace(w);
+}
+
+clg_status pass_pointwise(graph *g, const pass_options *options)
+{
+    (void)options;
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    growth *w = memory_zalloc(1, sizeof *w);
+    bool *taken = memory_zalloc(g->n_nodes + 1, sizeof *taken);
+    clg_status status = w && taken ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) *w = (growth){.s = &s, .g = g, .taken = taken};
+    for (size_t i = g->n_nodes; i-- > 0 && status == CLG_OK;) status = grow(w, (node_id)i);
+    memory_free(taken);
+    memory_free(w);
+    survey_deinit(&s);
+    return status;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What passes recognise, and what only looks like it: each expression is built as exporters write it, node by node, and
+ * run with all passes and with none. The numbers must agree, and the plan must hold the operator, or must not.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+
+#include <clgraph/inspect.h>
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROWS 6
+#define COLUMNS 40
+#define N (ROWS * COLUMNS)
+#define TOLERANCE 1e-5
+
+static clg_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    clg_counters counters = CLG_COUNTERS_INIT;
+    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
+    clg_context_free(context);
+    return ran ? 0 : -1;
+}
+
+/* ---- expressions as models ---------------------------------------------------------------------------------- */
+
+/* x and y: inputs [2,3,40]; w, b: constants [40]; numbers: scalars; an operator's name may end in @ and the axis of
+ * its reduction. Each expression and number is written down where it stands: nothing is shared but letters and what is
+ * in braces, {d=Sub(x,y)}, which later is d. */
+typedef struct writing {
+    clg_builder *b;
+    const char *at;
+    int n_names;
+} writing;
+
+static void new_name(writing *w, char *name, size_t size)
+{
+    (void)snprintf(name, size, "v%d", w->n_names++);
+}
+
+static void write_expression(writing *w, char *name, size_t size);
+
+static void write_number(writing *w, char *name, size_t size)
+{
+    char *end;
+    const float number = strtof(w->at, &end);
+    w->at = end;
+    new_name(w, name, size);
+    assert_ok(clg_builder_constant(w->b, name, CLG_FLOAT32, 0, NULL, &number));
+}
+
+static void write_operator(writing *w, const char *output, char *name, size_t size)
+{
+    char op[32] = "", operands[3][16];
+    const char *inputs[3] = {operands[0], operands[1], operands[2]};
+    size_t n = 0;
+    int64_t axis = INT64_MAX;
+    const size_t length = strcspn(w->at, "@(");
+    memcpy(op, w->at, length);
+    w->at += length;
+    if (*w->at == '@') axis = strtol(w->at + 1, (char **)&w->at, 10);
+    while (*w->at != ')') {
+        w->at++;
+        while (*w->at == ' ') w->at++;
+        write_expression(w, operands[n], sizeof operands[n]);
+        n++;
+    }
+    w->at++;
+    if (output)
+        (void)snprintf(name, size, "%s", output);
+    else
+        new_name(w, name, size);
+    assert_ok(clg_builder_node(w->b, "", op, "", n, inputs, 1, (const char *[]){name}));
+    if (axis != INT64_MAX) assert_ok(clg_builder_attribute_ints(w->b, "axes", 1, &axis));
+}
+
+static void write_expression(writing *w, char *name, size_t size)
+{
+    char letter[2] = {w->at[0], '\0'};
+    if (*w->at == '{') {
+        letter[0] = w->at[1];
+        w->at += 3;
+        write_operator(w, letter, name, size);
+        w->at++;
+    } else if (isupper((unsigned char)*w->at)) {
+        write_operator(w, NULL, name, size);
+    } else if (isalpha((unsigned char)*w->at)) {
+        (void)snprintf(name, size, "%s", letter);
+        w->at++;
+    } else {
+        write_number(w, name, size);
+    }
+}
+
+static clg_model *make_model(const char *expression)
+{
+    writing w = {.at = expression};
+    char name[16];
+    float numbers[2][COLUMNS];
+    clg_model *m;
+    const int64_t dims[] = {2, ROWS / 2, COLUMNS}, columns = COLUMNS;
+    for (int i = 0; i < COLUMNS; i++) {
+        numbers[0][i] = 0.5f + 0.03125f * (float)i;
+        numbers[1][i] = 0.25f - 0.0625f * (float)(i % 7);
+    }
+    assert_ok(clg_builder_create(13, &w.b));
+    assert_ok(clg_builder_input(w.b, "x", CLG_FLOAT32, 3, dims, NULL));
+    assert_ok(clg_builder_input(w.b, "y", CLG_FLOAT32, 3, dims, NULL));
+    assert_ok(clg_builder_constant(w.b, "w", CLG_FLOAT32, 1, &columns, numbers[0]));
+    assert_ok(clg_builder_constant(w.b, "b", CLG_FLOAT32, 1, &columns, numbers[1]));
+    write_expression(&w, name, sizeof name);
+    assert_ok(clg_builder_output(w.b, name));
+    assert_ok(clg_builder_build(w.b, &m));
+    clg_builder_free(w.b);
+    return m;
+}
+
+/* ---- running ------------------------------------------------------------------------------------------------------ */
+
+static const char *const all_passes[] = {"identity", "batchnorm", "activation",
+                                         "norm",     "epilogue",  "pointwise"};
+
+static char *run(const clg_model *m, bool with_passes, float *out)
+{
+    clg_session_options o = CLG_SESSION_OPTIONS_INIT;
+    clg_session *s;
+    char *plan;
+    float x[N], y[N];
+    const int64_t dims[] = {2, ROWS / 2, COLUMNS};
+    for (int i = 0; i < N; i++) {
+        x[i] = 6 * sinf((float)(i * i + 1));
+        y[i] = 4 * cosf((float)(3 * i + 1));
+    }
+    o.disabled_passes = all_passes;
+    o.n_disabled_passes = with_passes ? 0 : sizeof all_passes / sizeof all_passes[0];
+    assert_ok(clg_session_create(context, (clg_model *)m, &o, &s));
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 3, dims, x));
+    assert_ok(clg_session_set_input_data(s, "y", CLG_FLOAT32, 3, dims, y));
+    assert_ok(clg_session_run(s));
+    const char *name = clg_model_output(m, 0)->name;
+    assert_ok(clg_session_get_output_data(s, name, out, N * sizeof *out));
+    assert_ok(clg_session_plan_text(s, &plan));
+    clg_session_free(s);
+    return plan;
+}
+
+static void expect(const char *expression, const char *op, bool recognised)
+{
+    float with[N], without[N];
+    clg_model *m = make_model(expression);
+    char *plan = run(m, true, with), *plain = run(m, false, without);
+    if ((strstr(plan, op) != NULL) != recognised)
+        fail_msg("%s: %s %s in\n%s", expression, op, recognised ? "is not" : "is", plan);
+    for (int i = 0; i < N; i++)
+        if (!(fabsf(with[i] - without[i]) <= TOLERANCE * (1 + fabsf(without[i]))))
+            fail_msg("%s: element %d is %g with passes, %g without", expression, i, (double)with[i],
+                     (double)without[i]);
+    clg_text_free(plan);
+    clg_text_free(plain);
+    clg_model_free(m);
+}
+
+/* ---- activations -------------------------------------------------------------------------------------------------- */
+
+#define ERF "Erf(Div(x, 1.4142135))"
+#define INNER "Mul(Add(x, Mul(0.044715, Pow(x, 3))), 0.7978845)"
+
+static void patterns__activations(void **state)
+{
+    (void)state;
+    expect("Mul(x, Sigmoid(x))", "Swish", true);
+    expect("Mul(Sigmoid(x), x)", "Swish", true);
+    expect("Mul(x, Tanh(Softplus(x)))", "Mish", true);
+    expect("Div(Mul(x, Clip(Add(x, 3), 0, 6)), 6)", "HardSwish", true);
+    expect("Mul(x, Div(Clip(Add(3, x), 0, 6), 6))", "HardSwish", true);
+    expect("Mul(Mul(x, Add(" ERF ", 1)), 0.5)", "Gelu", true);
+    expect("Mul(0.5, Mul(x, Add(1, " ERF ")))", "Gelu", true);
+    expect("Mul(Mul(x, 0.5), Add(" ERF ", 1))", "Gelu", true);
+    expect("Mul(x, Mul(Add(Erf(Mul(x, 0.70710678)), 1), 0.5))", "Gelu", true);
+    expect("Mul(Mul(0.5, x), Add(1, Tanh(" INNER ")))", "Gelu", true);
+    expect("Mul(x, Mul(0.5, Add(1, Tanh(" INNER "))))", "Gelu", true);
+}
+
+static void patterns__what_only_looks_like_an_activation(void **state)
+{
+    (void)state;
+    expect("Mul(x, Sigmoid(y))", "Swish", false);
+    expect("Div(Mul(x, Clip(Add(x, 3), 0, 5)), 6)", "HardSwish", false);
+    expect("Mul(Mul(x, Add(Erf(Div(x, 1.5)), 1)), 0.5)", "Gelu", false);
+    expect("Mul(Mul(x, Add(Erf(Div(y, 1.4142135)), 1)), 0.5)", "Gelu", false);
+    expect("Mul(Mul(x, Sub(1, " ERF ")), 0.5)", "Gelu", false);
+    expect("Mul(Mul(0.5, x), Add(1, Tanh(Mul(Add(x, Mul(0.044, Pow(x, 3))), 0.7978845))))", "Gelu",
+           false);
+}
+
+/* ---- normalisation -------------------------------------------------------------------------------------------------- */
+
+#define CENTRED "Sub(x, ReduceMean@-1(x))"
+#define DEVIATION(axis) "Sqrt(Add(ReduceMean@" axis "(Pow(" CENTRED ", 2)), 0.00001))"
+#define LAYER "LayerNormalization"
+#define RMS "RMSNormalization"
+
+static void patterns__layer_normalization(void **state)
+{
+    (void)state;
+    expect("Add(Mul(Div(" CENTRED ", " DEVIATION("-1") "), w), b)", LAYER, true);
+    expect("Add(b, Mul(w, Div({d=" CENTRED "}, Sqrt(Add(ReduceMean@2(Mul(d, d)), 0.001)))))", LAYER,
+           true);
+    expect("Mul(Mul({d=" CENTRED "}, Reciprocal(Sqrt(Add(ReduceMean@2(Pow(d, 2)), 0.001)))), w)",
+           LAYER, true);
+    expect("Div(" CENTRED ", " DEVIATION("-1") ")", LAYER, true);
+    expect("Add(Mul(x, {k=Mul(Reciprocal(Sqrt(Add(ReduceMean@-1(Mul({d=Sub(x, "
+           "{m=ReduceMean@-1(x)})}, d)), "
+           "0.001))), w)}), Sub(b, Mul(m, k)))",
+           LAYER, true);
+}
+
+static void patterns__rms_normalization(void **state)
+{
+    (void)state;
+    expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@-1(Pow(x, 2)), 0.001)))))", RMS, true);
+    expect("Mul(Div(x, Sqrt(Add(ReduceMean@-1(Pow(x, 2)), 0.001))), w)", RMS, true);
+    expect("Mul(w, Mul(x, Div(1, Sqrt(Add(ReduceMean@2(Pow(x, 2)), 0.001)))))", RMS, true);
+}
+
+static void patterns__what_only_looks_like_a_normalization(void **state)
+{
+    (void)state;
+    expect("Div(" CENTRED ", " DEVIATION("1") ")", LAYER, false);
+    expect("Div(Sub(x, ReduceMean@1(x)), Sqrt(Add(ReduceMean@1(Pow(Sub(x, ReduceMean@1(x)), 2)), "
+           "0.001)))",
+           LAYER, false);
+    expect("Div(Sub(x, ReduceMean@-1(y)), " DEVIATION("-1") ")", LAYER, false);
+    expect("Div(" CENTRED ", Sqrt(Add(ReduceMean@-1(Pow(" CENTRED ", 4)), 9)))", LAYER, false);
+    expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@-1(Pow(y, 2)), 0.001)))))", RMS, false);
+    expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@1(Pow(x, 2)), 0.001)))))", RMS, false);
+}
+
+/* ---- chains ------------------------------------------------------------------------------------------------------------ */
+
+static void patterns__chains(void **state)
+{
+    (void)state;
+    expect("Exp(Neg(Abs(Add(x, 1))))", "Pointwise", true);
+    expect("Add(Mul({d=Sub(x, y)}, d), Relu(d))", "Pointwise", true);
+    expect("Mul(Pow(x, 2), Sub(w, y))", "Pointwise", true);
+    expect("Where(Greater(x, y), Sqrt(Abs(x)), b)", "Pointwise", true);
+    expect("Relu(x)", "Pointwise", false);
+    expect("Add(x, ReduceMean@-1(Tanh(y)))", "Pointwise", false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns__activations),
+        cmocka_unit_test(patterns__what_only_looks_like_an_activation),
+        cmocka_unit_test(patterns__layer_normalization),
+        cmocka_unit_test(patterns__rms_normalization),
+        cmocka_unit_test(patterns__what_only_looks_like_a_normalization),
+        cmocka_unit_test(patterns__chains),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
