@@ -105,8 +105,8 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
     if (!local) local = ones;
     for (uint32_t i = 0; i < n_dims && i < 3; i++) {
         /* Drivers allow many groups along the first dimension alone. */
-        const uint64_t most = WORK_MAX_ITEMS / local[i] * local[i];
-        global[i] = work_items(c, pieces[i], local[i]);
+        const uint64_t unit = local[i] ? local[i] : 1, most = WORK_MAX_ITEMS / unit * unit;
+        global[i] = work_items(c, pieces[i], unit);
         if (i > 0 && global[i] > most) global[i] = most;
     }
     step_range(&c->build, s, n_dims, global, local);

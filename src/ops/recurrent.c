@@ -43,7 +43,7 @@ static clg_status read_activations(const node *n, const recurrent_kind *kind, re
 {
     char shown[NODE_TEXT_BYTES], name_shown[NAME_TEXT_BYTES];
     const attribute *given = node_attribute(n, "activations");
-    const size_t wanted = (size_t)(out->n_dirs * kind->n_activations);
+    const size_t wanted = (size_t)out->n_dirs * (size_t)kind->n_activations;
     number_list alphas = {.next = 0}, betas = {.next = 0};
     alphas.numbers = node_floats(n, "activation_alpha", &alphas.n);
     betas.numbers = node_floats(n, "activation_beta", &betas.n);

@@ -54,6 +54,16 @@ static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- sizes ----------------------------------------------------------------------------------------------------- */
 
+/* Both directions then run the same kernel. */
+static bool directions_agree(const recurrent *r)
+{
+    for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
+        const recurrent_activation *a = &r->activations[0][i], *b = &r->activations[1][i];
+        if (a->code != b->code || a->alpha != b->alpha || a->beta != b->beta) return false;
+    }
+    return true;
+}
+
 static void read_sizes(const lower_context *c, recurrent_plan *p)
 {
     const shape *x = &lower_input(c, IN_X)->dims, *weights = &lower_input(c, IN_R)->dims;
@@ -65,8 +75,7 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->hidden = weights->dims[2];
     p->width = p->r.n_gates * p->hidden;
     p->wide = lower_is_wide(c) && p->dtype != CLG_FLOAT64;
-    p->one_launch = p->r.n_dirs == 1 || memcmp(p->r.activations[0], p->r.activations[1],
-                                               sizeof p->r.activations[0]) == 0;
+    p->one_launch = p->r.n_dirs == 1 || directions_agree(&p->r);
     const int64_t step_bytes = p->batch * p->width * (int64_t)dtype_size(p->dtype);
     const int64_t most = MAX_PRODUCT_BYTES / (step_bytes > 0 ? step_bytes : 1);
     p->chunk = p->length;

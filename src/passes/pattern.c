@@ -51,7 +51,8 @@ static bool matches(const survey *s, const char *at, value_id v, pattern_match *
 static bool matches_attribute(const node *n, size_t operand, const char *at, pattern_match *m)
 {
     static const char *const names[] = {"", "min", "max"};
-    if (!node_is(n, "Clip") || operand == 0 || !node_attribute(n, names[operand])) return false;
+    if (!node_is(n, "Clip") || operand == 0 || operand > 2 || !node_attribute(n, names[operand]))
+        return false;
     return matches_number(at, (double)node_float(n, names[operand], 0), m);
 }
 
@@ -77,14 +78,15 @@ static bool has_operands(const node *n, size_t n_operands)
 
 static bool matches_node(const survey *s, const char *at, node_id id, pattern_match *m)
 {
-    const char *operands[MAX_OPERANDS], *open = strchr(at, '(');
+    const char *operands[MAX_OPERANDS] = {NULL}, *open = strchr(at, '(');
     const node *n = &s->g->nodes[id];
     const size_t length = (size_t)(open - at);
     size_t n_operands = 0;
     if (n->removed || n->domain[0] != '\0' || strlen(n->op_type) != length ||
         strncmp(n->op_type, at, length) != 0 || m->n_nodes == PATTERN_MAX_NODES)
         return false;
-    for (at = open; *at == '(' || *at == ','; at = skip_expression(operands[n_operands++]))
+    for (at = open; n_operands < MAX_OPERANDS && (*at == '(' || *at == ',');
+         at = skip_expression(operands[n_operands++]))
         operands[n_operands] = skip_blanks(at + 1);
     if (!has_operands(n, n_operands)) return false;
     m->nodes[m->n_nodes++] = id;
