@@ -130,7 +130,7 @@ void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, 
 {
     const uint64_t all = grid_local(c);
     uint64_t along = inner >= 128 ? 128 : inner >= 32 ? 32 : inner >= 8 ? 8 : 1;
-    if (along > all) along = all;
+    while (along > 1 && along > all) along /= 2;
     const int64_t pieces[2] = {n_inner, n_rows};
     const uint64_t local[2] = {along, all / along};
     grid_range(c, s, 2, pieces, local);
