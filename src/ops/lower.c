@@ -22,7 +22,9 @@ static clg_status make_views(lower_context *c)
 {
     c->is_view = false;
     c->views = arena_alloc(c->memory, c->n_outputs, sizeof *c->views);
-    if (!c->views) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    c->joins = arena_alloc(c->memory, c->n_inputs + 1, sizeof *c->joins);
+    if (!c->views || !c->joins) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < c->n_inputs; i++) c->joins[i] = -1;
     for (size_t i = 0; i < c->n_outputs; i++) {
         if (shape_is_known(&c->outputs[i].dims))
             shape_strides(&c->outputs[i].dims, c->views[i].strides);

@@ -87,6 +87,9 @@ typedef struct lower_context {
     /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view of input 0. */
     bool is_view;
     lower_view *views; /* one an output, preset dense, offset 0 */
+    /* Where input i lies in output 0 as it is, in elements, or -1 (preset): a planner may have it written there at once
+     * and leave out the candidate's steps that read input i. */
+    int64_t *joins;
 } lower_context;
 
 /* An absent operand beyond the end. */

@@ -256,6 +256,14 @@ static clg_status concat_eval(op_context *c, tensor **out_tensors)
     return CLG_OK;
 }
 
+/* Whether the parts follow each other in the output, each in one piece. */
+static bool parts_are_whole(const shape *dims, int axis)
+{
+    for (int i = 0; i < axis; i++)
+        if (dims->dims[i] != 1) return false;
+    return true;
+}
+
 static clg_status concat_lower(lower_context *c)
 {
     int axis;
@@ -275,6 +283,7 @@ static clg_status concat_lower(lower_context *c)
         if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         concat_grid(g, &in->dims, in->strides, out->strides);
         destination.offset_elems = at * out->strides[axis];
+        if (parts_are_whole(&out->dims, axis)) c->joins[i] = destination.offset_elems;
         strided_copy(c, to, g, operand_input((uint32_t)i), destination, in->dtype);
         at += in->dims.dims[axis];
     }

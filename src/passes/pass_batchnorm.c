@@ -2,7 +2,8 @@
  *
  * Conv or Gemm followed by BatchNormalization becomes the Conv or Gemm alone. With s = scale / sqrt(var + epsilon)
  * (ONNX BatchNormalization, versions 7 to 15, inference) the new weights are W * s along the output channel and the
- * new bias is (B - mean) * s + bias. Both are nodes over constants, computed once with the other constants.
+ * new bias is (B - mean) * s + bias. Both are nodes over constants, computed once with the other constants. Elsewhere it
+ * becomes a product and a sum.
  */
 #include "passes/rewrite.h"
 
@@ -101,6 +102,37 @@ static clg_status fold_norm(const fold *f, const survey *s)
     return CLG_OK;
 }
 
+/* A factor or shift for each channel, to be broadcast over x. */
+static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_id v,
+                                   value_id *out_shaped)
+{
+    int64_t dims[CLG_MAX_RANK];
+    value_id shape_value;
+    dims[0] = channels;
+    for (int i = 1; i < rank - 1; i++) dims[i] = 1;
+    CLG_TRY(rewrite_ints(g, (size_t)rank - 1, dims, &shape_value));
+    return rewrite_add(g, "Reshape", 2, (value_id[]){v, shape_value}, out_shaped);
+}
+
+/* One that nothing before it takes in becomes x * factor + shift, which what comes behind may take in. */
+static clg_status spell_norm(graph *g, const survey *s, node_id n)
+{
+    const node *norm = &g->nodes[n];
+    const shape *x = &s->facts[norm->inputs[0]].dims, *scale = &s->facts[norm->inputs[1]].dims;
+    fold f = {.g = g, .target = NODE_NONE, .norm = n};
+    value_id factor, shift, product, bias = norm->inputs[2], mean = norm->inputs[3];
+    if (x->rank < 3 || !shape_is_known(scale) || s->facts[norm->inputs[0]].dtype != CLG_FLOAT32)
+        return CLG_OK;
+    CLG_TRY(add_factor(&f, &factor));
+    CLG_TRY(rewrite_add(g, "Mul", 2, (value_id[]){mean, factor}, &shift));
+    CLG_TRY(rewrite_add(g, "Sub", 2, (value_id[]){bias, shift}, &shift));
+    CLG_TRY(shape_by_channel(g, x->rank, scale->dims[0], factor, &factor));
+    CLG_TRY(shape_by_channel(g, x->rank, scale->dims[0], shift, &shift));
+    CLG_TRY(rewrite_add(g, "Mul", 2, (value_id[]){g->nodes[n].inputs[0], factor}, &product));
+    g->nodes[n].n_outputs = 1;
+    return rewrite_become(g, n, "", "Add", 13, 2, (value_id[]){product, shift});
+}
+
 clg_status pass_batchnorm(graph *g, const pass_options *options)
 {
     (void)options;
@@ -117,6 +149,8 @@ clg_status pass_batchnorm(graph *g, const pass_options *options)
         if (g->nodes[f.norm].inputs[0] != g->nodes[i].outputs[0]) continue;
         status = fold_norm(&f, &s);
     }
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
+        if (norm_is_foldable(&s, &g->nodes[i])) status = spell_norm(g, &s, i);
     survey_deinit(&s);
     return status;
 }

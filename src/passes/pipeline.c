@@ -13,6 +13,7 @@ const pass passes[] = {
     {"activation", "Gelu, Swish, HardSwish, Mish spelled in several nodes", pass_activation},
     {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},
     {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
+    {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},
     {"dead", "nodes that nobody reads", pass_dead},
 };

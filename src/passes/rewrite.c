@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* Passes mean operators as they are in this version, with broadcasting. */
+#define REWRITE_OPSET 13
+
 static void find_readers(survey *s)
 {
     const graph *g = s->g;
@@ -92,7 +95,9 @@ clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const val
 {
     node_id n;
     CLG_TRY(graph_add_value(g, "", out_value));
-    return graph_add_node(g, "", op_type, "", n_inputs, inputs, 1, out_value, &n);
+    CLG_TRY(graph_add_node(g, "", op_type, "", n_inputs, inputs, 1, out_value, &n));
+    if (g->nodes[n].opset < REWRITE_OPSET) g->nodes[n].opset = REWRITE_OPSET;
+    return CLG_OK;
 }
 
 clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value)

@@ -165,16 +165,46 @@ static clg_status emit_packings(emission *e)
     return CLG_OK;
 }
 
-static clg_status emit_candidate(plan_state *s, const node *n, const candidate *choice)
+/* The inputs that can lie in output 0 as they are get their memory there. */
+static void join_inputs(plan_state *s, const lower_context *lc, bool *joined)
 {
+    const node *n = lc->node;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (lc->joins[i] < 0 || n->inputs[i] == VALUE_NONE) continue;
+        const int64_t size = (int64_t)dtype_size(lc->inputs[i].dtype);
+        joined[i] = state_join(s, n->inputs[i], s->values[n->outputs[0]].root, lc->joins[i] * size);
+    }
+}
+
+/* Whether a step only brings an input to where it is already. */
+static bool is_needless(const lower_context *lc, const step *what, const bool *joined)
+{
+    if (what->kind == STEP_COPY)
+        return what->from.space == OPERAND_INPUT && joined[what->from.index];
+    for (uint32_t i = 0; what->kind == STEP_KERNEL && i < what->n_args; i++) {
+        const operand *o = &what->args[i].buffer;
+        if (what->args[i].kind == ARG_BUFFER && o->space == OPERAND_INPUT &&
+            o->index < lc->n_inputs && joined[o->index])
+            return true;
+    }
+    return false;
+}
+
+static clg_status emit_candidate(plan_state *s, const lower_context *lc, const candidate *choice)
+{
+    const node *n = lc->node;
     emission e = {.s = s, .n = n, .choice = choice};
+    bool *joined = arena_alloc(lc->memory, lc->n_inputs + 1, sizeof *joined);
+    if (!joined) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (uint32_t i = 0; i < choice->n_scratch; i++)
         CLG_TRY(state_add_root(s, PLACE_SLAB, 0, choice->scratch_bytes[i], &e.scratch[i]));
     CLG_TRY(emit_packings(&e));
     for (size_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
             CLG_TRY(state_place_value(s, n->outputs[i]));
-    for (const step *what = choice->steps; what; what = what->next) CLG_TRY(emit_step(&e, what));
+    join_inputs(s, lc, joined);
+    for (const step *what = choice->steps; what; what = what->next)
+        if (!is_needless(lc, what, joined)) CLG_TRY(emit_step(&e, what));
     return CLG_OK;
 }
 
@@ -255,7 +285,7 @@ static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_pl
                          "%s: no kernel of clgraph can run it on this device with these options",
                          node_text(n, text));
     }
-    return emit_candidate(s, n, choice);
+    return emit_candidate(s, lc, choice);
 }
 
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)

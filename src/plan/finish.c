@@ -10,9 +10,10 @@ static void keep_value(plan_state *s, const plan_value *v)
 {
     for (size_t i = 0; i < v->n_items; i++) keep_value(s, &v->items[i]);
     if (v->root == ROOT_NONE) return;
-    plan_root *root = &s->roots[v->root];
-    root->live = true;
-    root->last_step = STEP_END;
+    plan_root *home = &s->roots[state_home(s, v->root, NULL)];
+    s->roots[v->root].live = true;
+    home->live = true;
+    home->last_step = STEP_END;
 }
 
 static void keep_alive(plan_state *s, value_id v)
@@ -58,6 +59,19 @@ static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
     for (size_t i = 0; i < s->n_scopes; i++) keep_scope(s, &s->scopes[i]);
 }
 
+/* A root lives as long as its parts. */
+static void gather_lifetimes(plan_state *s)
+{
+    for (uint32_t r = 0; r < s->n_roots; r++) {
+        const plan_root *part = &s->roots[r];
+        if (part->home == ROOT_NONE || part->kind != PLACE_SLAB) continue;
+        plan_root *home = &s->roots[state_home(s, r, NULL)];
+        if (part->first_step < home->first_step) home->first_step = part->first_step;
+        if (part->last_step > home->last_step) home->last_step = part->last_step;
+        home->used = home->used || part->used;
+    }
+}
+
 static clg_status place_slabs(plan_state *s)
 {
     clg_status status = CLG_OK;
@@ -71,7 +85,8 @@ static clg_status place_slabs(plan_state *s)
     }
     for (uint32_t r = 0; r < s->n_roots; r++) {
         const plan_root *root = &s->roots[r];
-        if (root->kind != PLACE_SLAB || (root->size_bytes == 0 && !root->used)) continue;
+        if (root->kind != PLACE_SLAB || root->home != ROOT_NONE) continue;
+        if (root->size_bytes == 0 && !root->used) continue;
         /* A step may name a tensor without elements: it takes a buffer all the same. */
         blocks[n] = (plan_block){.size_bytes = root->size_bytes ? root->size_bytes : 1,
                                  .first_step = root->placed ? 0 : root->first_step,
@@ -107,10 +122,11 @@ done:
 
 static placement place_of(const plan_state *s, root_ref ref)
 {
-    const plan_root *root = &s->roots[ref.root];
+    int64_t offset_bytes;
+    const plan_root *root = &s->roots[state_home(s, ref.root, &offset_bytes)];
     bool has_base = root->kind == PLACE_SLAB || root->kind == PLACE_LITERAL;
     return (placement){root->kind, root->index,
-                       ref.offset_bytes + (has_base ? root->offset_bytes : 0)};
+                       ref.offset_bytes + offset_bytes + (has_base ? root->offset_bytes : 0)};
 }
 
 static clg_status write_steps(plan_state *s)
@@ -187,8 +203,8 @@ static clg_status settle_output(plan_state *s, size_t index)
     CLG_TRY(state_value_bytes(v, &size_bytes));
     if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0)
         return CLG_OK;
-    if (root->kind == PLACE_SLAB && !root->placed && v->dense && v->offset_elems == 0 &&
-        root->size_bytes == size_bytes) {
+    if (root->kind == PLACE_SLAB && !root->placed && root->home == ROOT_NONE && v->dense &&
+        v->offset_elems == 0 && root->size_bytes == size_bytes) {
         root->kind = PLACE_OUTPUT;
         root->index = (uint32_t)index;
         return CLG_OK;
@@ -227,6 +243,7 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
     else
         for (size_t i = 0; i < n_reads; i++) CLG_TRY(settle_read(s, reads[i]));
     mark_live(s, reads, n_reads);
+    gather_lifetimes(s);
     CLG_TRY(place_slabs(s));
     CLG_TRY(write_steps(s));
     CLG_TRY(write_output_bytes(s));

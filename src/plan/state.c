@@ -96,10 +96,36 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
     s->roots[s->n_roots] = (plan_root){.kind = kind,
                                        .index = index,
                                        .size_bytes = size_bytes,
+                                       .home = ROOT_NONE,
                                        .first_step = (uint32_t)s->n_pending,
                                        .last_step = (uint32_t)s->n_pending};
     *out_root = (uint32_t)s->n_roots++;
     return CLG_OK;
+}
+
+uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes)
+{
+    int64_t offset = 0;
+    for (; s->roots[root].home != ROOT_NONE; root = s->roots[root].home)
+        offset += s->roots[root].home_offset_bytes;
+    if (out_offset_bytes) *out_offset_bytes = offset;
+    return root;
+}
+
+bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes)
+{
+    const plan_value *value = &s->values[v];
+    size_t size_bytes;
+    if (value->root == ROOT_NONE || !value->dense || value->offset_elems != 0) return false;
+    plan_root *root = &s->roots[value->root];
+    if (root->kind != PLACE_SLAB || root->placed || !root->used || root->home != ROOT_NONE)
+        return false;
+    if (value->root == home || state_value_bytes(value, &size_bytes) != CLG_OK ||
+        size_bytes != root->size_bytes || size_bytes == 0)
+        return false;
+    root->home = home;
+    root->home_offset_bytes = offset_bytes;
+    return true;
 }
 
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes)

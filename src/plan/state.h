@@ -21,6 +21,9 @@ typedef struct plan_root {
     bool used;   /* by a step of this segment */
     bool placed; /* PLACE_SLAB: an earlier segment placed it */
     bool live;   /* scratch of the end-of-segment computation */
+    uint32_t
+        home; /* the root that it is a part of, as a concatenation's input may be; ROOT_NONE: none */
+    int64_t home_offset_bytes;
 } plan_root;
 
 typedef struct plan_value {
@@ -107,6 +110,11 @@ void state_free(plan_state *s);
 
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
                           uint32_t *out_root);
+/* The outermost root that `root` is a part of, often itself, and where in it. */
+uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
+/* Makes the memory of v a part of `home`, when it is a whole root of this segment that is no part of another; what was
+ * written to v before then went there. */
+bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);
 /* OUT_OF_DEVICE_MEMORY when no buffer of the device can hold so much. */
 clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes);
 /* Gives v memory of its own, dense; in the output buffer when v is an output of the plan. */

@@ -386,23 +386,112 @@ static bool packs_weight(const checker *k, const packing *p)
     return v->weight && is_dense(v);
 }
 
+/* ---- inputs that lie in the output ------------------------------------------------------------------- */
+
+static size_t input_read(const step *e)
+{
+    operand operands[STEP_MAX_ARGS];
+    size_t units[STEP_MAX_ARGS];
+    uint32_t n = step_operands(e, operands, units);
+    for (uint32_t i = 0; i < n; i++)
+        if (operands[i].space == OPERAND_INPUT) return operands[i].index;
+    return SIZE_MAX;
+}
+
+/* Whether step number `at` of the segment is `e`, told by where it reads. */
+static bool is_step(const checker *k, size_t at, const step *e)
+{
+    operand operands[STEP_MAX_ARGS];
+    size_t units[STEP_MAX_ARGS];
+    if (at >= k->segment->n_steps || k->segment->steps[at].node != k->id) return false;
+    uint32_t n = step_operands(e, operands, units);
+    for (uint32_t i = 0; i < n; i++) {
+        placement p = placement_moved(k->segment->steps[at].buffers[i],
+                                      -operands[i].offset_elems * (int64_t)units[i]);
+        if (operands[i].space == OPERAND_INPUT)
+            return placement_equal(&p, &k->values[k->n->inputs[operands[i].index]].at);
+    }
+    return false;
+}
+
+/* Whether step number `at`, which may be `e`, is rather that of the same memory further on: then the output lies around
+ * input i. */
+static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
+                                size_t i)
+{
+    const checked *in = &k->values[k->n->inputs[i]];
+    const placement output =
+        placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
+    const plan_step *s = &k->segment->steps[at];
+    for (e = e->next; e; e = e->next) {
+        operand operands[STEP_MAX_ARGS];
+        size_t units[STEP_MAX_ARGS];
+        if (!placement_equal(&k->values[k->n->inputs[input_read(e)]].at, &in->at)) continue;
+        uint32_t n = step_operands(e, operands, units);
+        for (uint32_t o = 0; o < n; o++) {
+            placement p =
+                placement_moved(s->buffers[o], -operands[o].offset_elems * (int64_t)units[o]);
+            if (operands[o].space == OPERAND_OUTPUT && placement_equal(&p, &output)) return true;
+        }
+    }
+    return false;
+}
+
+static bool may_join(const checked *v)
+{
+    return v->has_memory && is_dense(v) && shadow_is_writable(v->at.kind);
+}
+
+/* Inputs whose steps the planner left out; the output's elements there are the inputs'. */
+static void find_joined(checker *k, const lower_context *lc, const candidate *way, bool *joined)
+{
+    size_t at = k->memory.step;
+    for (const step *e = way->steps; e; e = e->next) {
+        size_t i = input_read(e);
+        if (step_is_skipped(e)) continue;
+        if (i < k->n->n_inputs && lc->joins[i] >= 0 && may_join(&k->values[k->n->inputs[i]]) &&
+            (!is_step(k, at, e) || is_of_a_later_input(k, lc, at, e, i)))
+            joined[i] = true;
+        else
+            at++;
+    }
+    for (size_t i = 0; i < k->n->n_inputs; i++) {
+        if (!joined[i]) continue;
+        const checked *in = &k->values[k->n->inputs[i]];
+        checked *out = &k->values[k->n->outputs[0]];
+        memcpy(out->numbers + lc->joins[i], in->numbers, (size_t)in->n * sizeof *in->numbers);
+        check_value(k, k->n->inputs[i]);
+        k->counts.n_joined++;
+    }
+}
+
+static void check_joined(checker *k, const lower_context *lc, const bool *joined)
+{
+    for (size_t i = 0; i < k->n->n_inputs; i++) {
+        if (!joined[i]) continue;
+        const checked *in = &k->values[k->n->inputs[i]];
+        placement p = placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
+        place_output(k, k->n->outputs[0], &p);
+    }
+}
+
 static void check_candidate(checker *k, const lower_context *lc)
 {
-    if (k->memory.step >= k->segment->n_steps) {
-        bool runs = false;
-        for (const step *e = lc->build.candidates->steps; e; e = e->next)
-            runs |= !step_is_skipped(e);
-        assert_false(runs);
-        return;
-    }
-    const candidate *way = find_variant(lc, k->segment->steps[k->memory.step].variant);
+    bool joined[32] = {false};
+    const size_t at = k->memory.step;
+    const bool has_step = at < k->segment->n_steps && k->segment->steps[at].node == k->id;
+    const candidate *way =
+        has_step ? find_variant(lc, k->segment->steps[at].variant) : lc->build.candidates;
     memset(k->has_scratch, 0, sizeof k->has_scratch);
     memset(k->has_packed, 0, sizeof k->has_packed);
+    find_joined(k, lc, way, joined);
     for (uint32_t i = 0; i < way->n_packings; i++)
         for (const step *e = way->packings[i].steps; e && !packs_weight(k, &way->packings[i]);
              e = e->next)
             check_step(k, way, e);
-    for (const step *e = way->steps; e; e = e->next) check_step(k, way, e);
+    for (const step *e = way->steps; e; e = e->next)
+        if (input_read(e) >= k->n->n_inputs || !joined[input_read(e)]) check_step(k, way, e);
+    check_joined(k, lc, joined);
 }
 
 static bool all_empty(const checker *k)

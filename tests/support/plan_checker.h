@@ -14,6 +14,7 @@
 typedef struct plan_check_counts {
     size_t n_steps;      /* of the plan */
     size_t n_views;      /* nodes that moved nothing */
+    size_t n_joined;     /* inputs that were written into the output at once */
     size_t n_known;      /* nodes that the host computed while planning */
     size_t n_copies;     /* steps that make views dense or fill outputs */
     size_t n_bytes_read; /* of slabs */

@@ -9,6 +9,7 @@
 #include "ops/op.h"
 #include "passes/passes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct making {
@@ -133,6 +134,38 @@ static void passes__identity_is_bypassed_but_outputs_stay(void **state)
     graph_free(g);
 }
 
+/* ---- Concat -------------------------------------------------------------------------------------------- */
+
+static void passes__concat_begins_with_an_earlier_one(void **state)
+{
+    (void)state;
+    making m = start();
+    value_id x[4];
+    char name[8];
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(name, sizeof name, "x%d", i);
+        x[i] = input(&m, name, 1, (int64_t[]){3});
+    }
+    value_id two = add_node(&m, "Concat", 2, x, "two"),
+             three = add_node(&m, "Concat", 3, x, "three"),
+             other = add_node(&m, "Concat", 2, x + 1, "other"),
+             four = add_node(&m, "Concat", 4, x, "four");
+    const value_id all[] = {two, three, other, four};
+    for (int i = 0; i < 4; i++) assert_ok(node_set_int(m.g, (node_id)i, "axis", 0));
+    value_id joined = add_node(&m, "Concat", 4, all, "joined");
+    assert_ok(node_set_int(m.g, 4, "axis", 0));
+    graph *g = run_passes(&m, joined, NULL, 0);
+    assert_int_equal(g->nodes[0].n_inputs, 2);
+    assert_int_equal(g->nodes[1].n_inputs, 2);
+    assert_int_equal(g->nodes[1].inputs[0], g->nodes[0].outputs[0]);
+    assert_int_equal(g->nodes[1].inputs[1], g->inputs[2]);
+    assert_int_equal(g->nodes[2].inputs[0], g->inputs[1]);
+    assert_int_equal(g->nodes[3].n_inputs, 2);
+    assert_int_equal(g->nodes[3].inputs[0], g->nodes[1].outputs[0]);
+    assert_int_equal(g->nodes[3].inputs[1], g->inputs[3]);
+    graph_free(g);
+}
+
 /* ---- BatchNormalization ------------------------------------------------------------------------------------ */
 
 static void passes__batchnorm_goes_into_conv(void **state)
@@ -148,25 +181,28 @@ static void passes__batchnorm_goes_into_conv(void **state)
     graph_free(g);
 }
 
-static void passes__batchnorm_stays_when_conv_is_read_twice(void **state)
+static void passes__batchnorm_stays_apart_when_conv_is_read_twice(void **state)
 {
     (void)state;
     making m = start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     value_id sum = add_node(&m, "Add", 2, (value_id[]){conv, norm}, "sum");
     graph *g = run_passes(&m, sum, NULL, 0);
-    assert_int_equal(count(g, "BatchNormalization"), 1);
+    assert_int_equal(find(g, "Conv")->n_inputs, 2);
+    assert_int_equal(count(g, "Pointwise"), 1);
     graph_free(g);
 }
 
-static void passes__batchnorm_stays_when_its_input_is_an_output(void **state)
+static void passes__batchnorm_stays_apart_when_its_input_is_an_output(void **state)
 {
     (void)state;
     making m = start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     assert_ok(graph_add_output(m.g, conv));
     graph *g = run_passes(&m, norm, NULL, 0);
-    assert_int_equal(count(g, "BatchNormalization"), 1);
+    assert_int_equal(find(g, "Conv")->n_inputs, 2);
+    assert_int_equal(count(g, "BatchNormalization"), 0);
+    assert_int_equal(count(g, "Pointwise"), 1);
     graph_free(g);
 }
 
@@ -278,9 +314,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes__nodes_that_nobody_reads_go),
         cmocka_unit_test(passes__identity_is_bypassed_but_outputs_stay),
+        cmocka_unit_test(passes__concat_begins_with_an_earlier_one),
         cmocka_unit_test(passes__batchnorm_goes_into_conv),
-        cmocka_unit_test(passes__batchnorm_stays_when_conv_is_read_twice),
-        cmocka_unit_test(passes__batchnorm_stays_when_its_input_is_an_output),
+        cmocka_unit_test(passes__batchnorm_stays_apart_when_conv_is_read_twice),
+        cmocka_unit_test(passes__batchnorm_stays_apart_when_its_input_is_an_output),
         cmocka_unit_test(passes__a_disabled_pass_does_nothing),
         cmocka_unit_test(passes__an_unknown_name_is_refused),
         cmocka_unit_test(passes__matmul_takes_bias_and_activation),

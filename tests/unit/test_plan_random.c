@@ -24,6 +24,7 @@ static void add_counts(plan_check_counts *sum, const plan_check_counts *one)
 {
     sum->n_steps += one->n_steps;
     sum->n_views += one->n_views;
+    sum->n_joined += one->n_joined;
     sum->n_known += one->n_known;
     sum->n_copies += one->n_copies;
     sum->n_bytes_read += one->n_bytes_read;
@@ -45,8 +46,9 @@ static plan_check_counts check_seeds(clg_kernel_class kernels, bool allow_blas,
         add_counts(&sum, &counts);
         plan_case_end(&k);
     }
-    print_message("%zu steps, %zu copies, %zu views, %zu known, %zu bytes of slabs read\n",
-                  sum.n_steps, sum.n_copies, sum.n_views, sum.n_known, sum.n_bytes_read);
+    print_message(
+        "%zu steps, %zu copies, %zu views, %zu joined, %zu known, %zu bytes of slabs read\n",
+        sum.n_steps, sum.n_copies, sum.n_views, sum.n_joined, sum.n_known, sum.n_bytes_read);
     return sum;
 }
 
@@ -57,7 +59,7 @@ static void random__plans_keep_what_is_read_later(void **state)
     for (int round = 0; round < 3; round++) {
         plan_check_counts n =
             check_seeds(round ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE, round == 2, o);
-        assert_true(n.n_steps > 1000 && n.n_views > 500 && n.n_copies > 100);
+        assert_true(n.n_steps > 1000 && n.n_views > 500 && n.n_copies > 100 && n.n_joined > 50);
         assert_true(n.n_bytes_read > 100000);
     }
 }
