@@ -26,6 +26,13 @@
 
 #include "common/number.clh"
 
+#if P_VEC > 1 && P_T != 11
+#include "common/exp.clh"
+EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
+#else
+#define exp_lanes exp
+#endif
+
 // The answer for one element, given the row's maximum and what its exponentials sum up to.
 static inline num finish(const num x, const num high, const num total)
 {
@@ -89,7 +96,7 @@ static inline void row_vectors(__global const elem *x, __global elem *y, const i
         high = v > high ? v : high;
     }
     for (int c = 0; c < full; c += P_VEC)
-        wide_total += exp(VLOAD(x + c) - high);
+        wide_total += exp_lanes(VLOAD(x + c) - high);
     for (int i = 0; i < P_VEC; ++i)
         total += ((const num *)&wide_total)[i];
     for (int c = full; c < cols; ++c)
@@ -97,7 +104,7 @@ static inline void row_vectors(__global const elem *x, __global elem *y, const i
 #if P_OP == 0
     const num factor = 1 / total;
     for (int c = 0; c < full; c += P_VEC)
-        VSTORE(exp(VLOAD(x + c) - high) * factor, y + c);
+        VSTORE(exp_lanes(VLOAD(x + c) - high) * factor, y + c);
 #else
     const num log_total = log(total);
     for (int c = 0; c < full; c += P_VEC)
@@ -128,7 +135,8 @@ __kernel void softmax_rows(__global const elem *x, const long x_off, __global el
 
 #elif P_FORM == 1
 
-// Folds the work-items' values of a row to one that all of them get.
+// Folds the work-items' values of a row to one that all of them get. Two folds in a row over one array are to be avoided:
+// PoCL 3.1 then leaves the array to all of its threads together (tests/lint/pocl_locals.sh).
 static inline num group_max(const num v, __local num *shared)
 {
     const int me = get_local_id(0);
@@ -159,7 +167,7 @@ static inline num group_sum(const num v, __local num *shared)
     return result;
 }
 
-static inline int group_min(const int v, __local int *shared)
+static inline uint group_min(const uint v, __local uint *shared)
 {
     const int me = get_local_id(0);
     shared[me] = v;
@@ -169,7 +177,7 @@ static inline int group_min(const int v, __local int *shared)
             shared[me] = min(shared[me], shared[me + half_way]);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    const int result = shared[0];
+    const uint result = shared[0];
     barrier(CLK_LOCAL_MEM_FENCE);
     return result;
 }
@@ -180,7 +188,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
 {
     __local num shared[P_LOCAL];
 #if P_OP == 2
-    __local int shared_at[P_LOCAL];
+    __local uint shared_at[P_LOCAL];
 #endif
     const int me = get_local_id(0);
     // A row is (o, i): the same for all items of the group, so barriers are met by all.
@@ -189,26 +197,22 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         __global const elem *from = x + x_off + start;
         __global elem *to = y + y_off + start;
         num high = -INFINITY;
-#if P_OP == 2
-        int nan_at = cols;
-#endif
         for (int c = me; c < cols; c += P_LOCAL) {
             const num v = LOAD1(from + (long)c * inner);
             high = v > high ? v : high;
-#if P_OP == 2
-            nan_at = v != v ? min(nan_at, c) : nan_at;
-#endif
         }
         high = group_max(high, shared);
 #if P_OP == 2
-        int at = cols;
-        for (int c = me; c < cols; c += P_LOCAL)
-            at = (num)LOAD1(from + (long)c * inner) == high ? min(at, c) : at;
+        // NaNs by their place, the largest elements behind them: one fold for both.
+        uint at = 2 * (uint)cols;
+        for (int c = me; c < cols; c += P_LOCAL) {
+            const num v = LOAD1(from + (long)c * inner);
+            at = v != v ? min(at, (uint)c) : v == high ? min(at, (uint)cols + (uint)c) : at;
+        }
         at = group_min(at, shared_at);
-        nan_at = group_min(nan_at, shared_at);
-        at = nan_at < cols ? nan_at : at;
+        at -= at >= (uint)cols ? (uint)cols : 0;
         for (int c = me; c < cols; c += P_LOCAL)
-            STORE1((num)(c == at), to + (long)c * inner);
+            STORE1((num)((uint)c == at), to + (long)c * inner);
 #else
         num total = 0;
         for (int c = me; c < cols; c += P_LOCAL)
@@ -231,11 +235,11 @@ static inline void lanes_vectors(__global const elem *x, __global elem *y, const
         high = v > high ? v : high;
     }
     for (int c = 0; c < cols; ++c)
-        total += exp(VLOAD(x + (long)c * inner) - high);
+        total += exp_lanes(VLOAD(x + (long)c * inner) - high);
 #if P_OP == 0
     const vec factor = (vec)(num)1 / total;
     for (int c = 0; c < cols; ++c)
-        VSTORE(exp(VLOAD(x + (long)c * inner) - high) * factor, y + (long)c * inner);
+        VSTORE(exp_lanes(VLOAD(x + (long)c * inner) - high) * factor, y + (long)c * inner);
 #else
     const vec log_total = log(total);
     for (int c = 0; c < cols; ++c)
