@@ -15,8 +15,10 @@ if [ ! -d "$cache" ] || ! command -v nm >/dev/null; then
 fi
 newest=$(find cl -type f -printf '%T@ %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2-)
 kernels=$(grep -rhoE '__kernel void [A-Za-z0-9_]+' cl --include='*.cl' | awk '{print $3}' | sort -u)
-found=$(find "$cache" -name '*.so' -newer "$newest" -print0 | xargs -0 -r -n 100 nm --defined-only 2>/dev/null |
-  awk '$2 ~ /^[bBdD]$/ && $3 ~ /\./ {print $3}' | sort -u |
+# nm fails for a file that another process has just removed.
+symbols=$(find "$cache" -name '*.so' -newer "$newest" -print0 |
+  xargs -0 -r -n 100 nm --defined-only 2>/dev/null || true)
+found=$(awk '$2 ~ /^[bBdD]$/ && $3 ~ /[.]/ {print $3}' <<<"$symbols" | sort -u |
   while IFS= read -r symbol; do
     if grep -qxF "${symbol%%.*}" <<<"$kernels"; then echo "$symbol"; fi
   done)
