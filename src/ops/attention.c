@@ -45,20 +45,26 @@ void attention_broadcast(const shape *dims, attention_addend *out)
 
 /* What the rows and groups kernels, and the one for scores, are parameterised by. */
 typedef struct attention_form {
-    const char *entry;
+    const char *file, *entry;
     int rows, local, lanes, mode;
+    int mr, nrv; /* of tiles; 0: none */
 } attention_form;
 
 static const char *attention_prelude(lower_context *c, const attention_job *j,
                                      const attention_form *f)
 {
     const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
+    const char *tile = f->nrv ? arena_printf(c->memory, "P_MR=%d P_NRV=%d ", f->mr, f->nrv) : "";
+    if (!tile) {
+        c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        tile = "";
+    }
     return prelude_text(&c->build,
-                        "P_D=%d P_DV=%d P_ROWS=%d P_LOCAL=%d P_MASK=%d P_BIAS=%d P_CAUSAL=%d "
+                        "%sP_D=%d P_DV=%d P_ROWS=%d P_LOCAL=%d P_MASK=%d P_BIAS=%d P_CAUSAL=%d "
                         "P_WINDOW=%d P_KEYS=%d P_INT=%d "
                         "P_SINK=%d P_MODE=%d P_T=%d P_FMA=%d P_VEC=%d",
-                        (int)j->d, (int)j->dv, f->rows, f->local, (int)j->mask_kind, j->has_bias,
-                        (int)j->causal, j->window > 0, (int)j->keys,
+                        tile, (int)j->d, (int)j->dv, f->rows, f->local, (int)j->mask_kind,
+                        j->has_bias, (int)j->causal, j->window > 0, (int)j->keys,
                         by_length && j->lengths_dtype == CLG_INT64 ? 64 : 32, (int)j->sink, f->mode,
                         (int)j->dtype, work_fma(c), f->lanes);
 }
@@ -83,7 +89,7 @@ static step *start_attention(lower_context *c, candidate *way, const attention_j
 {
     step_builder *b = &c->build;
     const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
-    step *s = step_kernel(b, way, "attention", f->entry, attention_prelude(c, j, f));
+    step *s = step_kernel(b, way, f->file, f->entry, attention_prelude(c, j, f));
     if (j->d > 4096 || j->dv > 4096)
         b->status = error_set(CLG_ERROR_SHAPE, "a head of more than 4096 numbers is not supported");
     step_arg_int(b, s, j->batch);
@@ -115,19 +121,90 @@ static step *start_attention(lower_context *c, candidate *way, const attention_j
     return s;
 }
 
+/* ---- tiles --------------------------------------------------------------------------------------------------- */
+
+#define TILES_MIN_QUERIES 4
+#define TILES_MAX_HEAD 256 /* queries of a block lie on the stack */
+
+static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+/* Keys and values are packed for all heads; worth it where several queries read them. */
+static bool has_tiles(const lower_context *c, const attention_job *j)
+{
+    return lower_is_wide(c) && j->q_len >= TILES_MIN_QUERIES && j->d <= TILES_MAX_HEAD &&
+           j->dv <= TILES_MAX_HEAD && j->d > 0 && j->dv > 0 && j->kv_len > 0;
+}
+
+/* Register tiles of rows x vectors fill the registers: 32 of 16 lanes, else 16. */
+static attention_form choose_tiles(const lower_context *c, const attention_job *j, int lanes)
+{
+    static const int rows_of[2][5] = {{0, 8, 6, 0, 0}, {0, 12, 12, 8, 6}};
+    const int most = lanes == 16 ? 4 : 2;
+    const int64_t vectors = divide_up(j->dv, lanes);
+    attention_form f = {.file = "attention_tiles",
+                        .entry = "attention_tiles",
+                        .local = 1,
+                        .lanes = lanes,
+                        .nrv = vectors < most ? (int)vectors : most};
+    f.mr = rows_of[lanes == 16][f.nrv];
+    const int64_t units = c->caps->compute_units ? (int64_t)c->caps->compute_units : 1;
+    f.rows = 4 * f.mr;
+    while (f.rows > f.mr && j->batch * j->heads * divide_up(j->q_len, f.rows) < 4 * units)
+        f.rows -= f.mr;
+    return f;
+}
+
+static operand pack_step(lower_context *c, candidate *way, const attention_job *j,
+                         const attention_form *f)
+{
+    step_builder *b = &c->build;
+    const int64_t keys = (int64_t)f->nrv * f->lanes, n_panels = divide_up(j->kv_len, keys);
+    const int64_t panel = keys * (j->d + divide_up(j->dv, keys) * keys);
+    const operand panels =
+        step_scratch(b, way, (size_t)(j->batch * j->kv_heads * n_panels * panel) * sizeof(float));
+    step *s = step_kernel(b, way, f->file, "attention_pack", attention_prelude(c, j, f));
+    s->label = "attention: pack keys and values";
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->kv_heads);
+    step_arg_int(b, s, j->kv_len);
+    rows_args(b, s, &j->k, j->dtype);
+    rows_args(b, s, &j->v, j->dtype);
+    step_arg_buffer(b, s, panels, CLG_FLOAT32);
+    s->bytes = (double)(j->batch * j->kv_heads * j->kv_len * (j->d + j->dv)) *
+               (double)(dtype_size(j->dtype) + sizeof(float));
+    const int64_t pieces[3] = {n_panels, j->kv_heads, j->batch};
+    grid_range(c, s, 3, pieces, NULL);
+    return panels;
+}
+
+static attention_form choose_form(const lower_context *c, const attention_job *j)
+{
+    const int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
+    if (has_tiles(c, j)) return choose_tiles(c, j, lanes);
+    attention_form f = {.file = "attention",
+                        .entry = "attention_rows",
+                        .rows = j->q_len >= 8 ? 8 : 1,
+                        .local = 1,
+                        .lanes = lanes};
+    if (lower_is_wide(c)) return f;
+    /* Local memory: rows * (d + local) floats. */
+    f.entry = "attention_groups";
+    f.rows = j->q_len >= 4 && j->d <= 512 ? 4 : 1;
+    f.local = j->kv_len > 64 ? 128 : 32;
+    f.lanes = 1;
+    if ((int64_t)c->caps->max_work_group_size < f.local) f.local = 16;
+    return f;
+}
+
 void attention_step(lower_context *c, candidate *way, const attention_job *j)
 {
-    const bool wide = lower_is_wide(c);
-    const int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
-    attention_form f = {"attention_rows", j->q_len >= 8 ? 8 : 1, 1, lanes, 0};
-    /* Local memory: rows * (d + local) floats. */
-    if (!wide)
-        f = (attention_form){"attention_groups", j->q_len >= 4 && j->d <= 512 ? 4 : 1,
-                             j->kv_len > 64 ? 128 : 32, 1, 0};
-    if (!wide && (int64_t)c->caps->max_work_group_size < f.local) f.local = 16;
+    const attention_form f = choose_form(c, j);
+    operand panels = {0};
+    if (f.nrv) panels = pack_step(c, way, j, &f);
     step *s = start_attention(c, way, j, &f, &j->y);
+    if (f.nrv) step_arg_buffer(&c->build, s, panels, CLG_FLOAT32);
     s->label = "attention";
-    const int64_t pieces[3] = {(j->q_len + f.rows - 1) / f.rows * f.local, j->heads, j->batch};
+    const int64_t pieces[3] = {divide_up(j->q_len, f.rows) * f.local, j->heads, j->batch};
     const uint64_t local[3] = {(uint64_t)f.local, 1, 1};
     grid_range(c, s, 3, pieces, local);
 }
@@ -135,7 +212,12 @@ void attention_step(lower_context *c, candidate *way, const attention_job *j)
 void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
                            int mode)
 {
-    const attention_form f = {"attention_scores", 1, 1, 1, mode};
+    const attention_form f = {.file = "attention",
+                              .entry = "attention_scores",
+                              .rows = 1,
+                              .local = 1,
+                              .lanes = 1,
+                              .mode = mode};
     const attention_rows y = {to, 0, 0, 0};
     step *s = start_attention(c, way, j, &f, &y);
     s->label = "attention_scores";
