@@ -33,6 +33,7 @@
 //
 // @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_D=5 P_DV=7 P_ROWS=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2 P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
+// @variant P_D=32 P_DV=32 P_ROWS=1 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=8
 // @variant P_D=64 P_DV=32 P_ROWS=4 P_LOCAL=64 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=0 P_KEYS=1 P_INT=64 P_SINK=2 P_MODE=0 P_T=1 P_FMA=1 P_VEC=1
 // @variant P_D=16 P_DV=16 P_ROWS=1 P_LOCAL=128 P_MASK=3 P_BIAS=1 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=3 P_T=10 P_FMA=1 P_VEC=1
 
@@ -43,6 +44,8 @@
 
 #define DV_VECS ((P_DV + P_VEC - 1) / P_VEC)
 #define LANE(v, l) (((const float *)&(v))[l])
+// A single query is multiplied along the heads' numbers: turning keys into lanes would not pay.
+#define ONE_QUERY (P_ROWS == 1 && P_D % P_VEC == 0)
 
 // Up to P_VEC floats of a row of P_DV.
 static inline vec load_part(__global const elem *p, const int count)
@@ -55,22 +58,6 @@ static inline vec load_part(__global const elem *p, const int count)
     return x;
 }
 
-static inline float largest_lane(const vec x)
-{
-    float m = LANE(x, 0);
-    for (int l = 1; l < P_VEC; ++l)
-        m = LARGER(LANE(x, l), m);
-    return m;
-}
-
-static inline float sum_lanes(const vec x)
-{
-    float sum = 0.0f;
-    for (int l = 0; l < P_VEC; ++l)
-        sum += LANE(x, l);
-    return sum;
-}
-
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void attention_rows(ATTENTION_ARGS)
 {
@@ -80,8 +67,12 @@ __kernel void attention_rows(ATTENTION_ARGS)
         __global const elem *keys = k + k_off + b * kb + h / group * kh;
         __global const elem *values = v + v_off + b * vb + h / group * vh;
         const int rows = min(P_ROWS, q_len - first);
-        float query[P_ROWS][P_D], high[P_ROWS], total[P_ROWS];
-        vec sum[P_ROWS][DV_VECS], across[P_D];
+        __attribute__((aligned(64))) float query[P_ROWS][P_D];
+        float high[P_ROWS], total[P_ROWS];
+        vec sum[P_ROWS][DV_VECS];
+#if !ONE_QUERY
+        vec across[P_D];
+#endif
         VIEW(b, h);
         for (int r = 0; r < rows; ++r) {
             for (int d = 0; d < P_D; ++d)
@@ -99,13 +90,24 @@ __kernel void attention_rows(ATTENTION_ARGS)
         const int last = last_key(&see, first + rows - 1, kv_len);
         for (int j = 0; j < last; j += P_VEC) {
             const int count = min(P_VEC, last - j);
+#if !ONE_QUERY
             for (int l = 0; l < P_VEC; ++l) /* a lane a key; lanes beyond repeat the last one */
                 for (int d = 0; d < P_D; ++d)
                     ((float *)&across[d])[l] = LOAD1(keys + min(j + l, last - 1) * kj + d);
+#endif
             for (int r = 0; r < rows; ++r) {
                 vec score = (vec)0.0f;
+#if ONE_QUERY
+                for (int l = 0; l < count; ++l) {
+                    vec product = (vec)0.0f;
+                    for (int d = 0; d < P_D; d += P_VEC)
+                        product = MAD(*(const vec *)(query[0] + d), VLOAD(keys + (j + l) * kj + d), product);
+                    ((float *)&score)[l] = sum_lanes(product);
+                }
+#else
                 for (int d = 0; d < P_D; ++d)
                     score = MAD((vec)query[r][d], across[d], score);
+#endif
                 for (int l = 0; l < P_VEC; ++l)
                     ((float *)&score)[l] =
                         l < count ? capped(&see, LANE(score, l)) + added(&see, first + r, j + l) : -INFINITY;

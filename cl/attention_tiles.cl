@@ -66,32 +66,6 @@ __kernel void attention_pack(const int batch, const int kv_heads, const int kv_l
     }
 }
 
-// Halves of a vector folded until one lane is left.
-#if P_VEC == 16
-#define FOLD_LANES(F, x)                                                                           \
-    const float8 x8 = F((x).lo, (x).hi);                                                           \
-    const float4 x4 = F(x8.lo, x8.hi);
-#elif P_VEC == 8
-#define FOLD_LANES(F, x) const float4 x4 = F((x).lo, (x).hi);
-#else
-#define FOLD_LANES(F, x) const float4 x4 = (x);
-#endif
-#define PLUS(x, y) ((x) + (y))
-
-static inline float largest_lane(const vec x)
-{
-    FOLD_LANES(LARGER, x)
-    const float2 x2 = LARGER(x4.lo, x4.hi);
-    return LARGER(x2.lo, x2.hi);
-}
-
-static inline float sum_lanes(const vec x)
-{
-    FOLD_LANES(PLUS, x)
-    const float2 x2 = x4.lo + x4.hi;
-    return x2.lo + x2.hi;
-}
-
 static inline CAT(int, P_VEC) places(const int j)
 {
 #if P_VEC == 16

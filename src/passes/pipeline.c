@@ -12,6 +12,7 @@ const pass passes[] = {
     {"batchnorm", "BatchNormalization into the Conv or Gemm before it", pass_batchnorm},
     {"activation", "Gelu, Swish, HardSwish, Mish spelled in several nodes", pass_activation},
     {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},
+    {"attention", "softmax(q k^T) v spelled in several nodes", pass_attention},
     {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
     {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},

@@ -40,8 +40,8 @@ static int close_context(void **state)
 
 /* ---- expressions as models ---------------------------------------------------------------------------------- */
 
-/* x and y: inputs [2,3,40]; w, b: constants [40]; numbers: scalars; an operator's name may end in @ and the axis of
- * its reduction. Each expression and number is written down where it stands: nothing is shared but letters and what is
+/* x and y: inputs [2,3,40]; w, b: constants [40]; numbers: scalars; an operator's name may end in @ and numbers: axes
+ * of a reduction, @0@2@1@3 a permutation, the dimensions that Reshape gives. Each expression and number is written down where it stands: nothing is shared but letters and what is
  * in braces, {d=Sub(x,y)}, which later is d. */
 typedef struct writing {
     clg_builder *b;
@@ -70,11 +70,12 @@ static void write_operator(writing *w, const char *output, char *name, size_t si
     char op[32] = "", operands[3][16];
     const char *inputs[3] = {operands[0], operands[1], operands[2]};
     size_t n = 0;
-    int64_t axis = INT64_MAX;
+    int64_t list[4];
+    size_t n_list = 0;
     const size_t length = strcspn(w->at, "@(");
     memcpy(op, w->at, length);
     w->at += length;
-    if (*w->at == '@') axis = strtol(w->at + 1, (char **)&w->at, 10);
+    while (*w->at != '(') list[n_list++] = strtol(w->at + 1, (char **)&w->at, 10);
     while (*w->at != ')') {
         w->at++;
         while (*w->at == ' ') w->at++;
@@ -82,12 +83,21 @@ static void write_operator(writing *w, const char *output, char *name, size_t si
         n++;
     }
     w->at++;
+    if (strcmp(op, "Reshape") == 0) {
+        const int64_t count = (int64_t)n_list;
+        new_name(w, operands[n], sizeof operands[n]);
+        assert_ok(clg_builder_constant(w->b, operands[n++], CLG_INT64, 1, &count, list));
+    }
     if (output)
         (void)snprintf(name, size, "%s", output);
     else
         new_name(w, name, size);
     assert_ok(clg_builder_node(w->b, "", op, "", n, inputs, 1, (const char *[]){name}));
-    if (axis != INT64_MAX) assert_ok(clg_builder_attribute_ints(w->b, "axes", 1, &axis));
+    if (strcmp(op, "Softmax") == 0)
+        assert_ok(clg_builder_attribute_int(w->b, "axis", list[0]));
+    else if (n_list > 0 && strcmp(op, "Reshape") != 0)
+        assert_ok(clg_builder_attribute_ints(w->b, strcmp(op, "Transpose") == 0 ? "perm" : "axes",
+                                             n_list, list));
 }
 
 static void write_expression(writing *w, char *name, size_t size)
@@ -133,8 +143,8 @@ static clg_model *make_model(const char *expression)
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 
-static const char *const all_passes[] = {"identity", "batchnorm", "activation",
-                                         "norm",     "epilogue",  "pointwise"};
+static const char *const all_passes[] = {"identity",  "batchnorm", "activation", "norm",
+                                         "attention", "epilogue",  "concat",     "pointwise"};
 
 static char *run(const clg_model *m, bool with_passes, float *out)
 {
@@ -252,6 +262,34 @@ static void patterns__what_only_looks_like_a_normalization(void **state)
     expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@1(Pow(x, 2)), 0.001)))))", RMS, false);
 }
 
+/* ---- attention ---------------------------------------------------------------------------------------------------------- */
+
+#define SPLIT(of) "Reshape@2@3@4@10(" of ")"
+#define QUERIES "Transpose@0@2@1@3(" SPLIT("x") ")"
+#define KEYS "Transpose@0@2@3@1(" SPLIT("y") ")"
+#define VALUES "Transpose@0@2@1@3(" SPLIT("Neg(y)") ")"
+#define JOIN(of) "Reshape@2@3@40(Transpose@0@2@1@3(" of "))"
+#define MASK "Reshape@2@1@1@3(ReduceMean@-1(y))"
+
+static void patterns__attention(void **state)
+{
+    (void)state;
+    expect(JOIN("MatMul(Softmax@-1(Div(MatMul(" QUERIES ", " KEYS "), 3.1622777)), " VALUES ")"),
+           "attention_tiles", false); /* three queries are too few for tiles */
+    expect(JOIN("MatMul(Softmax@-1(Div(MatMul(" QUERIES ", " KEYS "), 3.1622777)), " VALUES ")"),
+           "attention_rows", true);
+    expect(JOIN("MatMul(Softmax@3(Add(Mul(MatMul(" QUERIES ", " KEYS "), 0.3), " MASK ")), " VALUES
+                ")"),
+           "attention_rows", true);
+    expect(
+        JOIN("MatMul(Softmax@-1(MatMul(Mul(" QUERIES ", 0.6), Mul(" KEYS ", 0.5))), " VALUES ")"),
+        "attention_rows", true);
+    expect(JOIN("MatMul(Softmax@-1(MatMul(" QUERIES ", " KEYS ")), " VALUES ")"), "attention_rows",
+           true);
+    expect(JOIN("MatMul(Softmax@2(MatMul(" QUERIES ", " KEYS ")), " VALUES ")"), "attention_rows",
+           false);
+}
+
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
 
 static void patterns__chains(void **state)
@@ -273,6 +311,7 @@ int main(void)
         cmocka_unit_test(patterns__layer_normalization),
         cmocka_unit_test(patterns__rms_normalization),
         cmocka_unit_test(patterns__what_only_looks_like_a_normalization),
+        cmocka_unit_test(patterns__attention),
         cmocka_unit_test(patterns__chains),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * softmax(scale * q k^T + mask) v over [batch, heads, places, d], which exporters spell in nodes, becomes Attention (ONNX
+ * 23), which keeps no matrix of scores. It is given [batch, places, heads * d]: there the transposes that exporters put
+ * around it cancel out, and nothing is copied.
+ */
+#include "passes/pattern.h"
+
+#include <string.h>
+
+#define MAX_HEAD 256
+
+/* q, k transposed as t, v, mask m; e and f are factors. */
+typedef struct attention_pattern {
+    const char *pattern;
+    enum { SCALE_ONE, SCALE_E, SCALE_OVER_E, SCALE_E_F } scale;
+} attention_pattern;
+
+#define PLAIN(scores) "MatMul(Softmax(" scores "), v)"
+#define MASKED(scores) "MatMul(Softmax(Add(" scores ", m)), v)"
+#define BOTH(scores, scale)                                                                        \
+    {PLAIN(scores), scale}, { MASKED(scores), scale }
+
+/* Factors before plain products: q of the latter would swallow them. */
+static const attention_pattern patterns[] = {
+    BOTH("Div(MatMul(q, t), #e)", SCALE_OVER_E),
+    BOTH("Mul(MatMul(q, t), #e)", SCALE_E),
+    BOTH("MatMul(Mul(q, #e), Mul(t, #f))", SCALE_E_F),
+    BOTH("MatMul(q, t)", SCALE_ONE),
+};
+
+typedef struct attention_match {
+    survey *s;
+    graph *g;
+    pattern_match m;
+    value_id q, t, v, mask;
+    int64_t heads;
+} attention_match;
+
+static const shape *dims_of(const attention_match *a, value_id v) { return &a->s->facts[v].dims; }
+
+static bool softmax_is_over_keys(const attention_match *a)
+{
+    for (size_t i = 0; i < a->m.n_nodes; i++) {
+        const node *n = &a->g->nodes[a->m.nodes[i]];
+        if (!node_is(n, "Softmax")) continue;
+        const int64_t axis = node_int(n, "axis", n->opset >= 13 ? -1 : 1);
+        return axis == -1 || axis == 3;
+    }
+    return false;
+}
+
+static bool agree(int64_t a, int64_t b) { return a == b || a == DIM_UNKNOWN || b == DIM_UNKNOWN; }
+
+/* No broadcasting among q, k and v, and heads that are known. */
+static bool shapes_fit(attention_match *a)
+{
+    const shape *q = dims_of(a, a->q), *t = dims_of(a, a->t), *v = dims_of(a, a->v);
+    if (q->rank != 4 || t->rank != 4 || v->rank != 4) return false;
+    a->heads = q->dims[1];
+    if (a->heads < 1 || t->dims[1] != a->heads || v->dims[1] != a->heads) return false;
+    if (q->dims[3] < 1 || q->dims[3] > MAX_HEAD || t->dims[2] != q->dims[3]) return false;
+    if (v->dims[3] < 1 || v->dims[3] > MAX_HEAD) return false;
+    return agree(q->dims[0], t->dims[0]) && agree(q->dims[0], v->dims[0]) &&
+           agree(t->dims[3], v->dims[2]);
+}
+
+static bool mask_fits(const attention_match *a)
+{
+    if (a->mask == VALUE_NONE) return true;
+    const value_fact *m = &a->s->facts[a->mask];
+    const shape *q = dims_of(a, a->q), *t = dims_of(a, a->t);
+    const int64_t over[4] = {q->dims[0], a->heads, q->dims[2], t->dims[3]};
+    if (m->dtype != a->s->facts[a->q].dtype || m->dims.rank < 1 || m->dims.rank > 4) return false;
+    for (int i = 0; i < m->dims.rank; i++) {
+        const int64_t here = m->dims.dims[i];
+        if (here != 1 && !agree(here, over[4 - m->dims.rank + i])) return false;
+    }
+    return true;
+}
+
+static bool fits(attention_match *a)
+{
+    a->q = pattern_value(&a->m, 'q');
+    a->t = pattern_value(&a->m, 't');
+    a->v = pattern_value(&a->m, 'v');
+    a->mask = pattern_value(&a->m, 'm');
+    return softmax_is_over_keys(a) && shapes_fit(a) && mask_fits(a);
+}
+
+/* ---- rewriting ----------------------------------------------------------------------------------------------- */
+
+/* The Transpose that gives x, when it is one of four dimensions. */
+static const node *transpose_of(const graph *g, value_id x, const int64_t **out_perm)
+{
+    size_t n = 0;
+    const node_id id = g->values[x].producer;
+    if (id == NODE_NONE || !node_is(&g->nodes[id], "Transpose")) return NULL;
+    *out_perm = node_ints(&g->nodes[id], "perm", &n);
+    return n == 4 ? &g->nodes[id] : NULL;
+}
+
+/* Two in a row are one, or none. */
+static clg_status transpose(graph *g, value_id x, const int64_t perm[4], value_id *out)
+{
+    int64_t whole[4];
+    const int64_t *first;
+    const node *before = transpose_of(g, x, &first);
+    bool moves = false;
+    for (int i = 0; i < 4; i++) {
+        whole[i] = before ? first[perm[i]] : perm[i];
+        moves = moves || whole[i] != i;
+    }
+    if (before) x = before->inputs[0];
+    *out = x;
+    if (!moves) return CLG_OK;
+    CLG_TRY(rewrite_add(g, "Transpose", 1, &x, out));
+    return node_set_ints(g, (node_id)g->n_nodes - 1, "perm", 4, whole);
+}
+
+static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, value_id *out)
+{
+    value_id dims;
+    CLG_TRY(rewrite_ints(g, n, to, &dims));
+    return rewrite_add(g, "Reshape", 2, (value_id[]){x, dims}, out);
+}
+
+/* [batch, places, heads * d] of x, whose axes are permuted to [batch, places, heads, d] first. */
+static clg_status by_place(graph *g, value_id x, const int64_t perm[4], value_id *out)
+{
+    value_id turned;
+    CLG_TRY(transpose(g, x, perm, &turned));
+    return reshape(g, turned, 3, (int64_t[]){0, 0, -1}, out);
+}
+
+static double scale_of(const attention_match *a, const attention_pattern *p)
+{
+    switch (p->scale) {
+    case SCALE_E: return pattern_number(&a->m, 'e');
+    case SCALE_OVER_E: return 1 / pattern_number(&a->m, 'e');
+    case SCALE_E_F: return pattern_number(&a->m, 'e') * pattern_number(&a->m, 'f');
+    case SCALE_ONE: break;
+    }
+    return 1;
+}
+
+/* The last node becomes the transpose that gives its shape back. */
+static clg_status become(attention_match *a, node_id n, const attention_pattern *p)
+{
+    static const int64_t swap[] = {0, 2, 1, 3}, from_transposed[] = {0, 3, 1, 2};
+    graph *g = a->g;
+    value_id inputs[4] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, a->mask}, y, split;
+    CLG_TRY(by_place(g, a->q, swap, &inputs[0]));
+    CLG_TRY(by_place(g, a->t, from_transposed, &inputs[1]));
+    CLG_TRY(by_place(g, a->v, swap, &inputs[2]));
+    CLG_TRY(rewrite_add(g, "Attention", a->mask == VALUE_NONE ? 3 : 4, inputs, &y));
+    const node_id attention = (node_id)g->n_nodes - 1;
+    g->nodes[attention].opset = 23;
+    CLG_TRY(node_set_int(g, attention, "q_num_heads", a->heads));
+    CLG_TRY(node_set_int(g, attention, "kv_num_heads", a->heads));
+    CLG_TRY(node_set_float(g, attention, "scale", (float)scale_of(a, p)));
+    CLG_TRY(reshape(g, y, 4, (int64_t[]){0, 0, a->heads, -1}, &split));
+    CLG_TRY(rewrite_become(g, n, "", "Transpose", 13, 1, &split));
+    return node_set_ints(g, n, "perm", 4, swap);
+}
+
+static clg_status recognise(attention_match *a, node_id n)
+{
+    for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++) {
+        if (!pattern_find(a->s, patterns[i].pattern, n, &a->m)) continue;
+        const clg_dtype dtype = a->s->facts[pattern_value(&a->m, 'q')].dtype;
+        if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16) continue;
+        if (fits(a)) return become(a, n, &patterns[i]);
+    }
+    return CLG_OK;
+}
+
+clg_status pass_attention(graph *g, const pass_options *options)
+{
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    attention_match a = {.s = &s, .g = g};
+    const size_t n_nodes = g->n_nodes;
+    clg_status status = CLG_OK;
+    for (node_id n = 0; n < n_nodes && status == CLG_OK; n++)
+        if (node_is(&g->nodes[n], "MatMul")) status = recognise(&a, n);
+    survey_deinit(&s);
+    return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
+}
