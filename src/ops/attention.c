@@ -248,7 +248,8 @@ void attention_append_step(lower_context *c, candidate *way, const attention_app
     step_arg_buffer(b, s, a->present, a->dtype);
     step_arg_buffer(b, s, a->has_lengths ? a->lengths : a->fresh.at,
                     a->has_lengths ? CLG_INT32 : a->dtype);
-    step_arg_int(b, s, a->has_lengths ? a->length_add : a->has_past ? a->past_len : 0);
+    const int64_t start = a->has_past && !a->at_front ? a->past_len : 0;
+    step_arg_int(b, s, a->has_lengths ? a->length_add : start);
     step_arg_fault(b, s, STEP_FAULT_COUNT);
     s->bytes = 2.0 * (double)(a->batch * a->heads) * (double)a->total * (double)a->d *
                (double)dtype_size(a->dtype);

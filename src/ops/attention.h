@@ -70,11 +70,11 @@ void attention_step(lower_context *c, candidate *way, const attention_job *j);
 void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
                            int mode);
 
-/* present [batch, heads, total, d]. Without lengths the new ones begin at past_len. */
+/* present [batch, heads, total, d]. Without lengths the new ones begin at past_len, or at 0. */
 typedef struct attention_append {
     clg_dtype dtype;
     int64_t batch, heads, total, past_len, count, d;
-    bool has_past, has_lengths, keeps;
+    bool has_past, has_lengths, keeps, at_front;
     operand past, present, lengths; /* lengths: int32 */
     attention_rows fresh;
     int64_t length_add;

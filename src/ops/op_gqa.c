@@ -201,6 +201,7 @@ static attention_rows grow(lower_context *c, candidate *way, const gqa_sizes *s,
                            attention_rows fresh, uint32_t past, uint32_t present)
 {
     const bool is_prompt = s->q_len == s->total;
+    const bool keeps = lower_has_input(c, past) && s->past_len >= s->total; /* a buffer with room */
     attention_append a = {.dtype = c->inputs[QUERY].dtype,
                           .batch = s->batch,
                           .heads = s->kv_heads,
@@ -208,18 +209,14 @@ static attention_rows grow(lower_context *c, candidate *way, const gqa_sizes *s,
                           .past_len = s->past_len,
                           .count = s->q_len,
                           .d = s->d,
-                          .has_past = !is_prompt && lower_has_input(c, past),
+                          .has_past = keeps || (!is_prompt && lower_has_input(c, past)),
                           .has_lengths = !is_prompt,
-                          .keeps = s->past_len >= s->total,
+                          .keeps = keeps,
+                          .at_front = is_prompt,
                           .past = operand_input(past),
                           .lengths = operand_input(SEQLENS),
                           .fresh = fresh,
                           .length_add = 1};
-    if (is_prompt && a.keeps && lower_has_input(c, past)) {
-        /* A prompt written into a buffer of past_len places. */
-        a.has_past = true;
-        a.past_len = s->past_len;
-    }
     a.present = work_has_output(c, present)
                     ? operand_output(present)
                     : step_scratch(&c->build, way,
@@ -234,7 +231,8 @@ static clg_status gqa_lower(lower_context *c)
     const shape none = shape_unknown();
     const tensor *total = lower_input(c, TOTAL)->known;
     if (!total ||
-        !read_sizes(c->node, &lower_input(c, QUERY)->dims, &lower_input(c, KEY)->dims,
+        !read_sizes(c->node, &lower_input(c, QUERY)->dims,
+                    lower_has_input(c, KEY) ? &lower_input(c, KEY)->dims : &none,
                     &lower_input(c, VALUE)->dims,
                     lower_has_input(c, PAST_KEY) ? &lower_input(c, PAST_KEY)->dims : &none, &s))
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");

@@ -384,6 +384,7 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale)
         if (r->blas_only && places[i].options.no_blas) continue;
         if (uses_float64(r) && !clg_context_device(places[i].context)->fp64) {
             assert_error(run(&places[i], r, &session), CLG_ERROR_UNSUPPORTED_DTYPE, "float64");
+            clg_session_free(session);
             continue;
         }
         if (run(&places[i], r, &session) != CLG_OK)
