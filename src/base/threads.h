@@ -18,6 +18,7 @@ static inline void mutex_unlock(mutex *m) { (void)pthread_mutex_unlock(m); }
 static inline void mutex_deinit(mutex *m) { (void)pthread_mutex_destroy(m); }
 
 typedef pthread_cond_t condition;
+#define CONDITION_INIT PTHREAD_COND_INITIALIZER
 clg_status condition_init(condition *c);
 static inline void condition_wait(condition *c, mutex *m) { (void)pthread_cond_wait(c, m); }
 static inline void condition_broadcast(condition *c) { (void)pthread_cond_broadcast(c); }

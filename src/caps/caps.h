@@ -58,7 +58,9 @@ typedef enum quirk {
                                    << 2, /* PoCL: a dimension of 65,536 work-items compiles again */
     QUIRK_NO_BINARIES = 1u << 3, /* program binaries are refused or wrong: compile each time */
     QUIRK_SLOW_LAUNCH = 1u << 4, /* software rasterisers: tens of ms a launch */
-    QUIRK_NO_BLAS = 1u << 5      /* CLBlast is known to fail here */
+    QUIRK_NO_BLAS = 1u << 5,     /* CLBlast is known to fail here */
+    QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6 /* PoCL: a kernel that starts wider than ever, while
+                                            another queue runs it, kills the process */
 } quirk;
 
 typedef struct device_caps {

@@ -39,6 +39,16 @@ const quirk_row quirk_rows[] = {
          "a dimension of 65,536 work-items or more, or a global offset, compiles the kernel again",
      .why = "stay below with loops over the grid, and use no offset",
      .source = "measured with PoCL 3.1; grid_width_specialization_limit in PoCL's sources"},
+    {.bit = QUIRK_WIDER_LAUNCH_CRASHES,
+     .name = "wider-launch-crashes",
+     .family = PLATFORM_POCL,
+     .cpu_only = true,
+     .driver_before = "4",
+     .what =
+         "a kernel that starts with a larger grid than ever, while another queue runs it, aborts "
+         "the process",
+     .why = "launches that are new to the driver run while no other queue is at work",
+     .source = "measured with PoCL 3.1; pocl_release_dlhandle_cache in PoCL's sources"},
     {.bit = QUIRK_SLOW_LAUNCH,
      .name = "slow-launch",
      .any_family = true,

@@ -30,6 +30,10 @@ static char why_not[DYNLIB_WHY_BYTES]; /* "" when the library is there */
 
 static mutex blas_lock = MUTEX_INIT; /* guards every call and n_contexts */
 static size_t n_contexts;            /* that used CLBlast and are alive */
+static atomic_bool was_used;
+
+/* Kernels of all its programs for matrix products: it asks for their binaries. */
+#define MOST_KERNELS 48
 
 /* ---- opening ----------------------------------------------------------------------------------------------- */
 
@@ -229,10 +233,14 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     const bool batched = g->batch > 1 && fits_strided_batched(g);
     const int64_t n_calls = batched ? 1 : g->batch;
     clg_status status = CLG_OK;
+    CLG_TRY(queue_enter(q, NULL, NULL));
     mutex_lock(&blas_lock);
     if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;
     for (int64_t i = 0; i < n_calls && status == CLG_OK; i++) status = call(q, g, i, batched);
     mutex_unlock(&blas_lock);
+    if (q->place == GUARD_ALONE) launch_guard_learn(NULL);
+    if (q->place == GUARD_ALONE && !atomic_exchange(&was_used, true))
+        launch_guard_lose_room(MOST_KERNELS);
     return status;
 }
 

@@ -52,6 +52,7 @@
     X(EnqueueMarkerWithWaitList)                                                                   \
     X(EnqueueBarrierWithWaitList)                                                                  \
     X(Flush)                                                                                       \
+    X(WaitForEvents)                                                                               \
     X(Finish)                                                                                      \
     X(GetEventProfilingInfo)                                                                       \
     X(CreateUserEvent)                                                                             \

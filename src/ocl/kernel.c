@@ -20,6 +20,7 @@ clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel *
     k->program = p;
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     k->entry = memory_strdup(ref->entry);
+    k->entry_hash = hash_string(ref->entry);
     if (k->entry) {
         k->handle = cl.CreateKernel(p->handle, ref->entry, &code);
         status = cl_check(code, "clCreateKernel", context_record(c)->name);
@@ -76,5 +77,33 @@ void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, co
     }
     if (memcmp(form, k->last_form, sizeof form) == 0) return;
     memcpy(k->last_form, form, sizeof form);
-    program_note_form(k->context, k->program, hash_bytes(form, sizeof form, hash_string(k->entry)));
+    program_note_form(k->context, k->program, hash_bytes(form, sizeof form, k->entry_hash));
+}
+
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_t *global,
+                               const size_t *local)
+{
+    launch_form f = {.kernel = {k->program->serial, k->entry_hash}, .local = {1, 1, 1}};
+    if (local) {
+        for (uint32_t i = 0; i < n_dims; i++) f.local[i] = local[i];
+        f.extent[0] = larger(global[0], n_dims > 1 ? global[1] : 1);
+        f.extent[1] = n_dims > 2 ? global[2] : 1;
+    } else { /* the driver chooses, by the global size */
+        for (uint32_t i = 0; i < n_dims; i++) f.local[i] = UINT64_MAX - global[i];
+    }
+    return f;
+}
+
+bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form)
+{
+    if (k->known_epoch == launch_guard_epoch() &&
+        memcmp(k->known.local, form->local, sizeof form->local) == 0 &&
+        form->extent[0] <= k->known.extent[0] && form->extent[1] <= k->known.extent[1])
+        return true;
+    if (!launch_guard_knows(form)) return false;
+    k->known = *form;
+    k->known_epoch = launch_guard_epoch();
+    return true;
 }

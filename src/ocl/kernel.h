@@ -6,15 +6,26 @@
 #define CLG_OCL_KERNEL_H
 
 #include "ocl/context.h"
+#include "ocl/launch_guard.h"
 
 struct ocl_kernel {
     ocl_context *context;
     program *program;
     cl_kernel handle;
     char *entry;
+    uint64_t entry_hash;
     /* The form of the launch before, so that only a change costs more than a compare. */
     uint64_t last_form[5];
+    /* A launch that was known to launch_guard.h in its epoch. */
+    launch_form known;
+    uint64_t known_epoch;
 };
+
+/* What launch_guard.h tells this launch apart by. */
+launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_t *global,
+                               const size_t *local);
+/* launch_guard_knows, mostly without its lock. */
+bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form);
 
 /* Tells the program of a launch form that is new to this kernel. */
 void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, const size_t *local);

@@ -98,9 +98,10 @@ clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, oc
                           size_t to_offset, size_t size_bytes);
 clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
                           const void *pattern, size_t pattern_bytes);
-/* Blocking maps; unmap is enqueued. write_only discards the old content. */
+/* write_only discards the old content. blocking false: the memory must not be touched before ocl_queue_finish. Unmap is
+ * enqueued. */
 clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
-                         bool write_only, void **out_data);
+                         bool write_only, bool blocking, void **out_data);
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
@@ -113,6 +114,8 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
 clg_status ocl_event_create(ocl_context *c, void **out_cl_event);
 clg_status ocl_event_retain(ocl_context *c, void *cl_event);
 void ocl_event_complete(void *cl_event, bool failed);
+/* Waits for an event and gives the reference up, also when it fails. Any thread. */
+clg_status ocl_event_wait(ocl_context *c, void *cl_event);
 
 /* ---- kernels -------------------------------------------------------------------------------------------- */
 
@@ -126,6 +129,9 @@ void ocl_kernel_free(ocl_kernel *k);
 /* Builds the programs of several refs, in parallel where the driver allows. progress may be NULL. */
 clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user);
+/* Whether all these programs are in the context's memory, so that making their kernels compiles and loads nothing. */
+clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
+                              bool *out_ready);
 /* Writes binaries of programs that ran in a way that the store does not know yet; after a finish, because drivers
  * compile as late as that. Errors are logged, not returned, and leave the thread's last error alone: a store is
  * only a convenience. The end of a context stores as well.

@@ -185,12 +185,15 @@ void program_note_form(ocl_context *c, program *p, uint64_t form)
 
 /* ---- the table ------------------------------------------------------------------------------------------- */
 
+static atomic_uint_fast64_t n_programs;
+
 static clg_status add(program_table *t, hash128 key, const char *name, program **out_program)
 {
     CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
     program *p = memory_zalloc(1, sizeof *p);
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     p->key = key;
+    p->serial = atomic_fetch_add(&n_programs, 1);
     p->name = memory_strdup(name);
     clg_status status =
         p->name ? map_set(&t->index, &key, sizeof key, t->n) : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -249,13 +252,33 @@ static clg_status build(ocl_context *c, program *p, const kernel_ref *ref, const
     return CLG_OK;
 }
 
+static hash128 key_of(const ocl_context *c, const text *source)
+{
+    return context_key(c, "program " PROGRAM_OPTIONS, text_data(source), source->size_bytes);
+}
+
+clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_built)
+{
+    text source;
+    program_table *t = &c->programs;
+    *out_built = false;
+    CLG_TRY(program_text(ref, &source));
+    const hash128 key = key_of(c, &source);
+    text_deinit(&source);
+    mutex_lock(&t->lock);
+    const size_t at = map_get(&t->index, &key, sizeof key);
+    *out_built = at != MAP_NONE && !t->items[at]->building && t->items[at]->handle;
+    mutex_unlock(&t->lock);
+    return CLG_OK;
+}
+
 clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program)
 {
     text source;
     bool must_build;
     *out_program = NULL;
     CLG_TRY(program_text(ref, &source));
-    hash128 key = context_key(c, "program " PROGRAM_OPTIONS, text_data(&source), source.size_bytes);
+    const hash128 key = key_of(c, &source);
     clg_status status = find_or_claim(&c->programs, key, ref->source, out_program, &must_build);
     if (status == CLG_OK && must_build) {
         program *p = *out_program;

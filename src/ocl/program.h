@@ -20,7 +20,8 @@
 
 typedef struct program {
     hash128 key;
-    char *name; /* of the ref that asked first: "gemm_wide" */
+    uint64_t serial; /* no other program of the process has it */
+    char *name;      /* of the ref that asked first: "gemm_wide" */
     cl_program handle;
     bool building;
     bool is_frozen; /* the driver will give the binary that it gave or got before */
@@ -48,6 +49,8 @@ void program_table_deinit(program_table *t);
 /* The program of a ref, built; it lives as long as the context. Two threads that ask for one text build it
  * once. */
 clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program);
+/* Whether program_get would find it built. */
+clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_built);
 /* A kernel of the program is about to be launched in this form. */
 void program_note_form(ocl_context *c, program *p, uint64_t form);
 

@@ -121,6 +121,15 @@ static bool compiles_in_parallel(const ocl_context *c)
     return caps->kind != CLG_DEVICE_CPU && !caps->is_software && caps->family != PLATFORM_POCL;
 }
 
+clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
+                              bool *out_ready)
+{
+    *out_ready = true;
+    for (size_t i = 0; i < n_refs && *out_ready; i++)
+        CLG_TRY(program_is_built(c, refs[i], out_ready));
+    return CLG_OK;
+}
+
 clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user)
 {

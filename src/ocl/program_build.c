@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "ocl/launch_guard.h"
 
 #include <string.h>
 
@@ -134,13 +135,29 @@ static clg_status find_device(const ocl_context *c, cl_program handle, size_t *o
     return error_set(CLG_ERROR_INTERNAL, "a program is not of its context's device");
 }
 
-clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
-                          char **out_data, size_t *out_binary_bytes)
+/* PoCL compiles each kernel once more for its binaries, and puts it in front of those that run with the same local
+ * size: as a launch of which nothing is known. */
+static guard_place begin_reading(const ocl_context *c)
+{
+    return context_has_quirk(c, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)
+                                                            : GUARD_OUTSIDE;
+}
+
+static void end_reading(cl_program handle, guard_place place)
+{
+    size_t n = 0;
+    if (place == GUARD_OUTSIDE) return;
+    launch_guard_learn(NULL);
+    if (cl.GetProgramInfo(handle, CL_PROGRAM_NUM_KERNELS, sizeof n, &n, NULL) == CL_SUCCESS)
+        launch_guard_lose_room(n);
+    launch_guard_leave(place, true);
+}
+
+static clg_status read_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+                              char **out_data, size_t *out_binary_bytes)
 {
     size_t n = 0, index = 0, sizes[MAX_DEVICES] = {0};
     unsigned char *places[MAX_DEVICES] = {NULL};
-    *out_data = NULL;
-    *out_binary_bytes = 0;
     CLG_TRY(find_device(c, handle, &n, &index));
     CL_TRY(c, GetProgramInfo, (handle, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL));
     if (sizes[index] == 0 || sizes[index] > BINARY_MAX_BYTES)
@@ -158,4 +175,15 @@ clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix
     *out_data = data;
     *out_binary_bytes = sizes[index];
     return CLG_OK;
+}
+
+clg_status program_binary(const ocl_context *c, cl_program handle, size_t prefix_bytes,
+                          char **out_data, size_t *out_binary_bytes)
+{
+    *out_data = NULL;
+    *out_binary_bytes = 0;
+    const guard_place place = begin_reading(c);
+    clg_status status = read_binary(c, handle, prefix_bytes, out_data, out_binary_bytes);
+    end_reading(handle, place);
+    return status;
 }

@@ -43,6 +43,7 @@ static clg_status open_callers(ocl_queue *q, cl_command_queue handle)
 {
     cl_command_queue_properties properties = 0;
     q->handle = handle;
+    q->is_callers = true;
     CL_TRY(q->context, GetCommandQueueInfo,
            (handle, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL));
     q->profiling = q->context->profiling && (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
@@ -78,6 +79,13 @@ clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
     return CLG_OK;
 }
 
+/* Nothing is under way: other queues may launch what they like. */
+static void leave(ocl_queue *q, bool finished)
+{
+    launch_guard_leave(q->place, finished);
+    q->place = GUARD_OUTSIDE;
+}
+
 static void release_events(ocl_queue *q)
 {
     for (size_t i = 0; i < q->n_events; i++) {
@@ -91,7 +99,7 @@ void ocl_queue_free(ocl_queue *q)
 {
     if (!q) return;
     if (q->handle) {
-        (void)cl.Finish(q->handle);
+        leave(q, cl.Finish(q->handle) == CL_SUCCESS);
         (void)cl.ReleaseCommandQueue(q->handle);
     }
     release_events(q);
@@ -142,11 +150,10 @@ clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, con
 clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data,
                           size_t size_bytes, bool blocking)
 {
-    if (size_bytes > 0)
-        ENQUEUE(q, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
-                offset_bytes, size_bytes, data);
-    else if (blocking)
-        return ocl_queue_finish(q);
+    if (size_bytes == 0) return blocking ? ocl_queue_finish(q) : CLG_OK;
+    ENQUEUE(q, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE, offset_bytes,
+            size_bytes, data);
+    if (blocking) leave(q, true);
     return CLG_OK;
 }
 
@@ -175,18 +182,19 @@ clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size
 }
 
 clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
-                         bool write_only, void **out_data)
+                         bool write_only, bool blocking, void **out_data)
 {
     cl_int code;
     cl_event *event;
     *out_data = NULL;
     CLG_TRY(queue_event_slot(q, &event));
     void *data = cl.EnqueueMapBuffer(
-        q->handle, ocl_buffer_handle(b), CL_TRUE,
+        q->handle, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
         write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, offset_bytes,
         size_bytes > 0 ? size_bytes : 1, 0, NULL, event, &code);
     CLG_TRY(cl_check(code, "clEnqueueMapBuffer", context_record(q->context)->name));
     queue_event_keep(q);
+    if (blocking) leave(q, true);
     *out_data = data;
     return CLG_OK;
 }
@@ -208,6 +216,19 @@ static clg_status launch_failed(ocl_queue *q, ocl_kernel *k, cl_int code, const 
         k->entry, k->program->name, global[0], global[1], global[2], local[0], local[1], local[2]);
 }
 
+clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
+{
+    if (!context_has_quirk(q->context, QUIRK_WIDER_LAUNCH_CRASHES)) return CLG_OK;
+    if (q->place == GUARD_ALONE) return CLG_OK;
+    if (q->place == GUARD_SHARED && form && kernel_launch_is_known(k, form)) return CLG_OK;
+    /* Those inside wait for nobody: an event of the caller's may be that of a run which is to enter. */
+    if (q->place == GUARD_SHARED || q->waits_for_others || q->is_callers)
+        CLG_TRY(ocl_queue_finish(q));
+    q->waits_for_others = false;
+    q->place = launch_guard_enter(form);
+    return CLG_OK;
+}
+
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local)
 {
@@ -217,12 +238,16 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
         global_size[i] = (size_t)global[i];
         local_size[i] = has_local ? (size_t)local[i] : 0;
     }
+    const launch_form form =
+        kernel_launch_form(k, n_dims, global_size, has_local ? local_size : NULL);
     kernel_note_launch(k, n_dims, global_size, has_local ? local_size : NULL);
     cl_event *event;
+    CLG_TRY(queue_enter(q, k, &form));
     CLG_TRY(queue_event_slot(q, &event));
     cl_int code = cl.EnqueueNDRangeKernel(q->handle, k->handle, n_dims, NULL, global_size,
                                           has_local ? local_size : NULL, 0, NULL, event);
     if (code != CL_SUCCESS) return launch_failed(q, k, code, global_size, local_size);
+    if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
     count(&q->context->n_launched, 1);
     return CLG_OK;
@@ -238,8 +263,9 @@ clg_status ocl_queue_flush(ocl_queue *q)
 
 clg_status ocl_queue_finish(ocl_queue *q)
 {
-    CL_TRY(q->context, Finish, (q->handle));
-    return CLG_OK;
+    clg_status status = CL_DO(context_record(q->context)->name, Finish, (q->handle));
+    leave(q, status == CLG_OK);
+    return status;
 }
 
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events)
@@ -251,6 +277,7 @@ clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_eve
     clg_status status = CL_DO(context_record(q->context)->name, EnqueueBarrierWithWaitList,
                               (q->handle, (cl_uint)n_events, events, NULL));
     memory_free(events);
+    q->waits_for_others = true;
     return status;
 }
 
@@ -281,6 +308,14 @@ void ocl_event_complete(void *event, bool failed)
     (void)cl.SetUserEventStatus(event, failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
                                               : CL_COMPLETE);
     (void)cl.ReleaseEvent(event);
+}
+
+clg_status ocl_event_wait(ocl_context *c, void *event)
+{
+    cl_event waited = event;
+    clg_status status = CL_DO(context_record(c)->name, WaitForEvents, (1, &waited));
+    (void)cl.ReleaseEvent(waited);
+    return status;
 }
 
 /* ---- time stamps ----------------------------------------------------------------------------------------- */

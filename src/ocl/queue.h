@@ -6,6 +6,7 @@
 #define CLG_OCL_QUEUE_H
 
 #include "ocl/context.h"
+#include "ocl/launch_guard.h"
 
 /* A command to be timed: from the start of `first` (of `last` when NULL) to the end of `last`. */
 typedef struct queue_event {
@@ -16,11 +17,19 @@ typedef struct queue_event {
 struct ocl_queue {
     ocl_context *context;
     cl_command_queue handle;
+    bool is_callers;
+    bool waits_for_others; /* what is enqueued may wait for events that are not ours */
+    guard_place place;     /* OUTSIDE where the driver needs no guard */
     bool profiling;
     uint32_t tag;
     queue_event *events; /* with profiling alone */
     size_t n_events, capacity;
 };
+
+/* Before a launch: waits until the driver can take it, and for what is under way where that must end first. form NULL:
+ * launches that only another library knows, k NULL then too. Until the next finish. */
+struct ocl_kernel;
+clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *form);
 
 /* Where a command puts its event: NULL without profiling. Reserves room first, so that keeping cannot fail. */
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot);

@@ -39,10 +39,10 @@ static void check_transfers(ocl_context *c, void *user)
     assert_ok(ocl_queue_read(q, b, 0, y, sizeof y, true));
     for (int i = 0; i < N; i++) assert_true(y[i] == (i < 32 ? 7.5f : (float)(i - 32)));
 
-    assert_ok(ocl_queue_map(q, b, 0, sizeof x, true, &mapped));
+    assert_ok(ocl_queue_map(q, b, 0, sizeof x, true, true, &mapped));
     memcpy(mapped, x, sizeof x);
     assert_ok(ocl_queue_unmap(q, b, mapped));
-    assert_ok(ocl_queue_map(q, b, 4 * 10, 4 * 10, false, &mapped));
+    assert_ok(ocl_queue_map(q, b, 4 * 10, 4 * 10, false, true, &mapped));
     assert_memory_equal(mapped, x + 10, 4 * 10);
     assert_ok(ocl_queue_unmap(q, b, mapped));
     assert_ok(ocl_queue_finish(q));

@@ -36,7 +36,7 @@ static clg_status use_queue(ocl_context *c, ocl_queue *q)
     size_t n_samples;
     clg_status status = ocl_buffer_create(c, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b);
     CLG_TRY_GOTO(status, out);
-    CLG_TRY_GOTO(ocl_queue_map(q, b, 0, sizeof y, true, &mapped), out);
+    CLG_TRY_GOTO(ocl_queue_map(q, b, 0, sizeof y, true, true, &mapped), out);
     memset(mapped, 0, sizeof y);
     CLG_TRY_GOTO(ocl_queue_unmap(q, b, mapped), out);
     CLG_TRY_GOTO(ocl_queue_copy(q, b, 0, b, 128, 128), out);

@@ -141,7 +141,7 @@ static void passes__concat_begins_with_an_earlier_one(void **state)
     (void)state;
     making m = start();
     value_id x[4];
-    char name[8];
+    char name[16];
     for (int i = 0; i < 4; i++) {
         (void)snprintf(name, sizeof name, "x%d", i);
         x[i] = input(&m, name, 1, (int64_t[]){3});
