@@ -91,10 +91,13 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
 }
 
 /* Whether a node's operator is there, and why not. */
+/* The graph need not be resolved: checks read their row from the node. */
 static clg_status judge_node(arena *memory, const node *n, clg_node_info *info)
 {
     const op_row *row = ops_find(n->domain, n->op_type, n->opset);
-    clg_status status = row && row->check ? row->check(n) : CLG_OK;
+    node resolved = *n;
+    resolved.op = row;
+    clg_status status = row && row->check ? row->check(&resolved) : CLG_OK;
     if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
     info->supported = row && status == CLG_OK;
     if (!row) {
@@ -194,7 +197,8 @@ static void place_node(const graph *g, const node *n, const value_fact *facts, b
         info->reason = "arithmetic on shapes and other small known numbers, at planning";
     } else if (row->flags & OP_HOST) {
         info->place = CLG_PLACE_HOST;
-        info->reason = "strings and control flow are the host's";
+        info->reason = "strings, branches and loops are the host's; what is computed inside runs "
+                       "on the device";
     } else {
         info->place = CLG_PLACE_DEVICE;
         info->reason = "runs as kernels";

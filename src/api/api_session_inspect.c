@@ -59,7 +59,9 @@ static const char *reason_for(const exec *e, const node *n, node_id found, clg_p
     case CLG_PLACE_SHAPE:
         return "arithmetic on shapes and other small known numbers, done at planning";
     case CLG_PLACE_VIEW: return "moves nothing: another view of its input's memory";
-    case CLG_PLACE_HOST: return "strings and control flow are the host's";
+    case CLG_PLACE_HOST:
+        return "strings, branches and loops are the host's; what is computed inside runs on the "
+               "device";
     case CLG_PLACE_FUSED: return "merged into another node's kernel or removed";
     }
     return "";

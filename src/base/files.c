@@ -110,6 +110,53 @@ void file_view_close(file_view *view)
     *view = (file_view){0};
 }
 
+clg_status file_reader_open(const char *path, file_reader *out_reader)
+{
+    *out_reader = (file_reader){0};
+    int fd;
+    sys_info info;
+    CLG_TRY(open_file(path, &fd, &info));
+    clg_status status = CLG_OK;
+    char *copy = NULL;
+    if (!info.is_regular)
+        status =
+            error_set(CLG_ERROR_IO, "'%s' is no regular file: it cannot be read in pieces", path);
+    else if (!(copy = memory_strdup(path)))
+        status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status != CLG_OK) {
+        (void)sys_close(fd);
+        return status;
+    }
+    *out_reader = (file_reader){.path = copy, .descriptor = fd, .size_bytes = info.size_bytes};
+    return CLG_OK;
+}
+
+clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes)
+{
+    if (offset != reader->position && sys_seek(reader->descriptor, offset) != 0)
+        return sys_error("read", reader->path, errno);
+    reader->position = UINT64_MAX; /* not known until all is read */
+    for (char *to = data; n_bytes > 0;) {
+        int64_t n = read_some(reader->descriptor, to, n_bytes);
+        if (n < 0) return sys_error("read", reader->path, errno);
+        if (n == 0)
+            return error_set(CLG_ERROR_IO, "'%s' has become shorter while it was read",
+                             reader->path);
+        to += n;
+        offset += (uint64_t)n;
+        n_bytes -= (size_t)n;
+    }
+    reader->position = offset;
+    return CLG_OK;
+}
+
+void file_reader_close(file_reader *reader)
+{
+    if (reader->path) (void)sys_close(reader->descriptor);
+    memory_free(reader->path);
+    *reader = (file_reader){0};
+}
+
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes)
 {
     *out_data = NULL;

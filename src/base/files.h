@@ -17,6 +17,18 @@ typedef struct file_view {
 clg_status file_view_open(const char *path, file_view *out_view);
 void file_view_close(file_view *view); /* accepts a closed one */
 
+/* A file read in pieces, so that nothing of it stays in memory: pages of a mapping would count as the program's. By one
+ * thread at a time. Only regular files have pieces. */
+typedef struct file_reader {
+    char *path; /* NULL: closed */
+    int descriptor;
+    uint64_t size_bytes, position;
+} file_reader; /* all zeros is valid and closed */
+clg_status file_reader_open(const char *path, file_reader *out_reader);
+/* Exactly n_bytes, also when the file has become shorter: IO then. */
+clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes);
+void file_reader_close(file_reader *reader); /* accepts a closed one */
+
 /* A whole file of at most max_bytes, with a NUL behind it; freed by memory_free. */
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
 

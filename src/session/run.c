@@ -17,17 +17,29 @@ clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_byte
 
 /* ---- segments ---------------------------------------------------------------------------------------- */
 
-static clg_status read_content(run *r, const plan_port *port, tensor **out_content)
+/* Where the contents lie that the host must learn after a segment. Asked for before its launches: the memory of weights
+ * is behind a lock, under which another thread may wait for these launches to end (ocl/launch_guard.h). */
+static clg_status find_reads(run *r, bound_buffer *out_where)
 {
-    bound_buffer where;
+    for (size_t i = 0; i < r->segment->n_reads; i++) {
+        const plan_port *port = &r->segment->reads[i];
+        int64_t n = 0;
+        if (!port->known) CLG_TRY(shape_n_elements(&port->dims, &n));
+        if (n > 0) CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &out_where[i]));
+    }
+    return CLG_OK;
+}
+
+static clg_status read_content(run *r, const plan_port *port, const bound_buffer *where,
+                               tensor **out_content)
+{
     if (port->known) {
         *out_content = tensor_retain((tensor *)port->known);
         return CLG_OK;
     }
     CLG_TRY(tensor_create(port->dtype, &port->dims, out_content));
     if ((*out_content)->size_bytes == 0) return CLG_OK;
-    CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &where));
-    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes,
+    return ocl_queue_read(r->s->f->queue, where->buffer, (size_t)where->offset_bytes,
                           (*out_content)->data, (*out_content)->size_bytes, false);
 }
 
@@ -44,12 +56,12 @@ static clg_status read_fault(run *r)
 }
 
 /* Waits for a segment that is not the last, learns the contents and finds the child. */
-static clg_status next_segment(run *r, plan_segment **out_child)
+static clg_status next_segment(run *r, const bound_buffer *reads, plan_segment **out_child)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
     clg_status status = CLG_OK;
     for (size_t i = 0; status == CLG_OK && i < r->segment->n_reads; i++)
-        status = read_content(r, &r->segment->reads[i], &contents[i]);
+        status = read_content(r, &r->segment->reads[i], &reads[i], &contents[i]);
     if (status == CLG_OK) status = read_fault(r);
     clg_status finished = ocl_queue_finish(r->s->f->queue);
     if (status == CLG_OK) status = finished;
@@ -73,11 +85,13 @@ static clg_status run_segments(run *r)
     for (;;) {
         frame_segment *prepared;
         plan_segment *child = NULL;
+        bound_buffer reads[OP_MAX_INTS];
         CLG_TRY(run_bind_outputs(r, r->segment));
         CLG_TRY(frame_prepare(s->f, r->p, r->segment, &prepared));
+        CLG_TRY(find_reads(r, reads));
         CLG_TRY(frame_enqueue(s->f, prepared, &s->cancel));
         if (r->segment->last) return CLG_OK;
-        clg_status status = next_segment(r, &child);
+        clg_status status = next_segment(r, reads, &child);
         if (is_end_of_zeros(r, status)) return CLG_OK;
         CLG_TRY(status);
         plan_segment_free(r->segment);
@@ -157,7 +171,10 @@ static clg_status enqueue_all(run *r)
     CLG_TRY(run_bind_inputs(r));
     CLG_TRY(run_segments(r));
     ocl_queue_set_tag(s->f->queue, UINT32_MAX); /* downloads are no steps */
-    if (r->mode == RUN_FOR_REAL) CLG_TRY(run_fetch_outputs(r));
+    if (r->mode == RUN_FOR_REAL) {
+        CLG_TRY(run_fetch_outputs(r));
+        CLG_TRY(run_remap_inputs(r));
+    }
     return read_fault(r);
 }
 

@@ -25,6 +25,8 @@ typedef struct run {
 /* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads enqueued. */
 clg_status run_find_plan(run *r);
 clg_status run_bind_inputs(run *r);
+/* Behind the steps: maps the memory of the inputs that ask for it. */
+clg_status run_remap_inputs(run *r);
 
 /* run_outputs.c: memory for the outputs that a segment writes, before it runs; downloads enqueued after the last one;
  * and, after the wait, the results handed to the session: all of them or none. */

@@ -141,6 +141,18 @@ static clg_status bind_input(run *r, size_t i)
                       : CLG_OK;
 }
 
+clg_status run_remap_inputs(run *r)
+{
+    clg_session *s = r->s;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        session_input *in = &s->inputs[i];
+        ocl_buffer *b = s->f->inputs[i].buffer;
+        if (in->remaps && b)
+            CLG_TRY(ocl_queue_map(s->f->queue, b, 0, ocl_buffer_size(b), true, false, &in->mapped));
+    }
+    return CLG_OK;
+}
+
 clg_status run_bind_inputs(run *r)
 {
     for (size_t i = 0; i < r->s->n_inputs; i++) CLG_TRY(bind_input(r, i));

@@ -82,7 +82,9 @@ static clg_status reserve_output(run *r, size_t i, size_t size_bytes)
     if (m->buffer && !m->foreign &&
         input_within(r, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
         frame_drop(f, m);
-    return frame_reserve(f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
+    return frame_reserve(f, m, size_bytes,
+                         r->s->outputs[i].way == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
+                                                             : OCL_BUFFER_HOST_VISIBLE);
 }
 
 clg_status run_bind_outputs(run *r, const plan_segment *segment)
@@ -147,9 +149,15 @@ static clg_status fetch_output(run *r, size_t i)
     const frame_memory *m = &s->f->outputs[i];
     bool stays = out->link != SIZE_MAX || bound_device_memory(s, i);
     size_t size_bytes;
+    if (port->dtype == CLG_DTYPE_NONE) return CLG_OK;
     CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
     if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
     if (size_bytes == 0) return CLG_OK;
+    if (out->way != OUTPUT_FETCHED) {
+        if (port->known || out->way == OUTPUT_LEFT) return CLG_OK;
+        return ocl_queue_map(s->f->queue, m->buffer, m->offset_bytes, size_bytes, false, false,
+                             &out->mapped);
+    }
     if (port->known && port->dtype == CLG_STRING) {
         r->pending[i] = tensor_retain((tensor *)port->known);
         return CLG_OK;
@@ -194,7 +202,7 @@ static void publish_output(run *r, size_t i)
     out->dims = port->dims;
     tensor_free(out->known);
     out->known = tensor_retain((tensor *)port->known);
-    out->valid = true;
+    out->valid = port->dtype != CLG_DTYPE_NONE;
     if (out->link == SIZE_MAX) return;
     session_input *in = &s->inputs[out->link];
     frame_swap(s->f, &s->f->outputs[i], &s->f->inputs[out->link]);

@@ -14,16 +14,26 @@ typedef struct session_input {
     void *mapped;     /* the frame's memory mapped for the caller; NULL when not */
     shape mapped_dims;
     bool filled;  /* memory of the frame's holds the input (was mapped), `mapped_dims` its shape */
+    bool remaps;  /* a run maps the memory again behind its steps, to be filled anew */
     size_t link;  /* output that feeds this input; SIZE_MAX: none */
     bool carried; /* the last run's output is in the frame's memory of this input */
     shape carried_dims;
     tensor *content; /* known content for planning, of the run under way; a reference */
 } session_input;
 
+/* Where a run leaves an output that is neither bound nor linked. */
+typedef enum output_way {
+    OUTPUT_FETCHED, /* in host memory */
+    OUTPUT_MAPPED,  /* in the frame's memory, mapped */
+    OUTPUT_LEFT     /* in the frame's memory */
+} output_way;
+
 typedef struct session_output {
     clg_value *bound; /* a reference */
-    size_t link;      /* input that it feeds; SIZE_MAX: none */
-    bool valid;       /* of the last run: */
+    output_way way;
+    void *mapped; /* by the last run, with OUTPUT_MAPPED: to be unmapped by who asked for it */
+    size_t link;  /* input that it feeds; SIZE_MAX: none */
+    bool valid;   /* of the last run: */
     clg_dtype dtype;
     shape dims;
     clg_value *host; /* its content on the host; NULL while it is on the device only */

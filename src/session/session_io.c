@@ -137,7 +137,7 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
     forget_input(s, index);
     CLG_TRY(frame_reserve(s->f, &s->f->inputs[index], size_bytes, OCL_BUFFER_HOST_VISIBLE));
     CLG_TRY(ocl_queue_map(s->f->queue, s->f->inputs[index].buffer, 0, size_bytes ? size_bytes : 1,
-                          true, &in->mapped));
+                          true, true, &in->mapped));
     in->filled = true;
     in->mapped_dims = *dims;
     *out_data = in->mapped;

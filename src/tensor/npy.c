@@ -265,16 +265,14 @@ void npy_convert(const npy_info *info, const void *raw, int64_t first_row, tenso
     for (size_t i = 0; info->dtype == CLG_BOOL && i < t->size_bytes; i++) data[i] = data[i] != 0;
 }
 
-/* Parses the header and holds it against the file's size. */
-static clg_status check_file(const void *data, size_t size_bytes, npy_info *out_info)
+clg_status npy_check_size(const npy_info *info, uint64_t file_bytes)
 {
-    CLG_TRY(npy_parse_header(data, size_bytes, out_info));
-    size_t rest = size_bytes - out_info->header_bytes;
-    if (rest == out_info->data_bytes) return CLG_OK;
-    return error_set(
-        CLG_ERROR_IO,
-        "no valid .npy file: its header announces %zu bytes of data, but there are %zu",
-        out_info->data_bytes, rest);
+    uint64_t rest = file_bytes - info->header_bytes;
+    if (rest == info->data_bytes) return CLG_OK;
+    return error_set(CLG_ERROR_IO,
+                     "no valid .npy file: its header announces %zu bytes of data, but there are "
+                     "%" PRIu64,
+                     info->data_bytes, rest);
 }
 
 clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner,
@@ -282,7 +280,8 @@ clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_own
 {
     npy_info info;
     *out_tensor = NULL;
-    CLG_TRY(check_file(data, size_bytes, &info));
+    CLG_TRY(npy_parse_header(data, size_bytes, &info));
+    CLG_TRY(npy_check_size(&info, size_bytes));
     const uint8_t *raw = (const uint8_t *)data + info.header_bytes;
     if (owner && !info.swapped && (!info.fortran_order || info.dims.rank < 2)) {
         return tensor_from_bytes(info.dtype, &info.dims, raw, info.data_bytes, owner, out_tensor);
@@ -301,39 +300,6 @@ clg_status npy_load(const char *path, tensor **out_tensor)
     file_view_close(&view);
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
 }
-
-clg_status npy_reader_open(const char *path, npy_reader *out_reader)
-{
-    *out_reader = (npy_reader){0};
-    CLG_TRY(file_view_open(path, &out_reader->view));
-    clg_status status =
-        check_file(out_reader->view.data, out_reader->view.size_bytes, &out_reader->info);
-    if (status == CLG_OK && out_reader->info.dims.rank == 0) {
-        status = error_set(CLG_ERROR_SHAPE, "it holds a scalar, which has no rows");
-    }
-    if (status == CLG_OK) return CLG_OK;
-    npy_reader_close(out_reader);
-    return error_prefix(status, "'%s'", path);
-}
-
-clg_status npy_reader_rows(const npy_reader *reader, int64_t first, int64_t n, tensor **out_tensor)
-{
-    *out_tensor = NULL;
-    int64_t n_rows = reader->info.dims.dims[0];
-    if (first < 0 || n < 0 || first > n_rows || n > n_rows - first) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "%" PRId64 " rows from row %" PRId64 " are not in a file of %" PRId64
-                         " rows",
-                         n, first, n_rows);
-    }
-    shape dims = reader->info.dims;
-    dims.dims[0] = n;
-    CLG_TRY(tensor_create(reader->info.dtype, &dims, out_tensor));
-    npy_convert(&reader->info, reader->view.data + reader->info.header_bytes, first, *out_tensor);
-    return CLG_OK;
-}
-
-void npy_reader_close(npy_reader *reader) { file_view_close(&reader->view); }
 
 /* ---- writing ---------------------------------------------------------------------------------- */
 
@@ -386,60 +352,4 @@ clg_status npy_save(const char *path, const tensor *t)
     if (status == CLG_OK) return file_writer_commit(&writer);
     file_writer_abandon(&writer);
     return status;
-}
-
-clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
-                           npy_writer *out_writer)
-{
-    *out_writer = (npy_writer){.dtype = dtype, .dims = *dims};
-    char header[NPY_HEADER_TEXT_BYTES];
-    clg_status status;
-    if (dims->rank < 1) {
-        *out_writer = (npy_writer){0};
-        return error_set(CLG_ERROR_SHAPE, "a scalar cannot be written row by row");
-    }
-    /* The largest count reserves room for every other. */
-    out_writer->dims.dims[0] = INT64_MAX;
-    status = npy_format_header(dtype, &out_writer->dims, 0, header, &out_writer->header_bytes);
-    out_writer->dims.dims[0] = 0;
-    if (status == CLG_OK) status = file_writer_open(path, &out_writer->file);
-    if (status == CLG_OK)
-        status = file_writer_append(&out_writer->file, header, out_writer->header_bytes);
-    if (status != CLG_OK) npy_writer_abandon(out_writer);
-    return status;
-}
-
-clg_status npy_writer_append(npy_writer *writer, const tensor *rows)
-{
-    shape dims = rows->dims;
-    if (dims.rank > 0) dims.dims[0] = writer->dims.dims[0];
-    if (rows->dtype != writer->dtype || !shape_equal(&dims, &writer->dims)) {
-        char have[SHAPE_TEXT_BYTES], given[SHAPE_TEXT_BYTES];
-        shape expected = writer->dims;
-        expected.dims[0] = DIM_UNKNOWN;
-        return error_set(CLG_ERROR_SHAPE, "rows of %s %s do not go on a file of %s %s",
-                         dtype_find(rows->dtype)->name, shape_text(&rows->dims, given),
-                         dtype_find(writer->dtype)->name, shape_text(&expected, have));
-    }
-    CLG_TRY(file_writer_append(&writer->file, rows->data, rows->size_bytes));
-    writer->dims.dims[0] += rows->dims.dims[0];
-    return CLG_OK;
-}
-
-clg_status npy_writer_commit(npy_writer *writer)
-{
-    char header[NPY_HEADER_TEXT_BYTES];
-    size_t header_bytes;
-    clg_status status = npy_format_header(writer->dtype, &writer->dims, writer->header_bytes,
-                                          header, &header_bytes);
-    if (status == CLG_OK) status = file_writer_patch(&writer->file, 0, header, header_bytes);
-    if (status == CLG_OK) status = file_writer_commit(&writer->file);
-    npy_writer_abandon(writer);
-    return status;
-}
-
-void npy_writer_abandon(npy_writer *writer)
-{
-    file_writer_abandon(&writer->file);
-    *writer = (npy_writer){0};
 }

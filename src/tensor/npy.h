@@ -26,6 +26,8 @@ typedef struct npy_info {
 #define NPY_MAX_HEADER_BYTES ((size_t)1 << 20)
 clg_status npy_header_length(const void *start, size_t size_bytes, size_t *out_header_bytes);
 clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_info);
+/* Holds a header against the size of the whole file. */
+clg_status npy_check_size(const npy_info *info, uint64_t file_bytes);
 /* Fills t, which has info's dtype, with its number of rows (steps of the first axis), beginning at first_row of
  * the file's data. raw may be t's own memory unless fortran_order is set. */
 void npy_convert(const npy_info *info, const void *raw, int64_t first_row, tensor *t);
@@ -40,13 +42,14 @@ clg_status npy_save(const char *path, const tensor *t);
 clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_bytes,
                              char out_header[NPY_HEADER_TEXT_BYTES], size_t *out_header_bytes);
 
-/* A file larger than memory, rows at a time. */
+/* npy_rows.c: a file larger than memory, rows at a time. By one thread at a time. */
 typedef struct npy_reader {
-    file_view view;
+    file_reader file;
     npy_info info; /* dims[0] is the number of rows */
-} npy_reader;
+} npy_reader;      /* all zeros is valid and closed */
 clg_status npy_reader_open(const char *path, npy_reader *out_reader); /* refuses a scalar */
-clg_status npy_reader_rows(const npy_reader *reader, int64_t first, int64_t n, tensor **out_tensor);
+/* data: as many bytes as n rows have; may be NULL when they have none. */
+clg_status npy_reader_read(npy_reader *reader, int64_t first, int64_t n, void *data);
 void npy_reader_close(npy_reader *reader); /* accepts a closed one */
 
 /* A file of not yet known length, rows at a time; appears at its path with commit. */

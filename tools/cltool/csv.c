@@ -1,13 +1,65 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Tables of numbers with a line of names: separated by commas, names may be quoted.
+ * Numbers separated by commas, below a line of names, which may be quoted. Empty lines are no rows.
  */
+#include "csv.h"
+
 #include "names.h"
 #include "output.h"
-#include "values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define MAX_LINE_BYTES ((size_t)64 << 20)
+
+/* ---- lines ------------------------------------------------------------------------------------ */
+
+static int unreadable(const csv_reader *r)
+{
+    return fail_file("'%s' cannot be read: %s", r->path, strerror(errno));
+}
+
+/* The next line with its end cut off; *out_n -1 at the end of the file. */
+static int read_line(csv_reader *r, long *out_n)
+{
+    size_t n = 0;
+    int c;
+    while ((c = getc_unlocked(r->stream)) != EOF && c != '\n') {
+        if (n + 1 >= r->capacity) {
+            r->capacity = r->capacity * 2 + 256;
+            r->line = must_resize(r->line, r->capacity, 1);
+        }
+        r->line[n++] = (char)c;
+        if (n > MAX_LINE_BYTES) {
+            return fail_file("'%s', line %zu is longer than a line may be", r->path,
+                             r->line_number + 1);
+        }
+    }
+    if (c == EOF && ferror(r->stream)) return unreadable(r);
+    *out_n = c == EOF && n == 0 ? -1 : (long)n;
+    if (*out_n < 0) return CODE_DONE;
+    r->line_number++;
+    if (r->capacity == 0) r->line = must_resize(NULL, r->capacity = 256, 1);
+    if (n > 0 && r->line[n - 1] == '\r') n--;
+    r->line[n] = '\0';
+    return CODE_DONE;
+}
+
+static bool is_empty(const char *line) { return line[strspn(line, "\r")] == '\0'; }
+
+/* The next line that is not empty, without its end; NULL at the end of the file. */
+static int next_line(csv_reader *r, char **out_line)
+{
+    *out_line = NULL;
+    do {
+        long n = -1;
+        int code = read_line(r, &n);
+        if (code != CODE_DONE || n < 0) return code;
+    } while (is_empty(r->line));
+    *out_line = r->line;
+    return CODE_DONE;
+}
 
 /* Takes one cell off a line: without quotes and outer blanks. */
 static char *next_cell(char **rest)
@@ -28,73 +80,148 @@ static char *next_cell(char **rest)
     return cell;
 }
 
-/* The next line that is not empty; NULL at the end. */
-static char *next_line(char **rest, size_t *line_number)
+/* ---- row by row ------------------------------------------------------------------------------- */
+
+static int read_names(csv_reader *r)
 {
     char *line;
-    while ((line = strsep(rest, "\n")) != NULL) {
-        ++*line_number;
-        size_t n = strlen(line);
-        if (n > 0 && line[n - 1] == '\r') line[--n] = '\0';
-        if (n > 0) return line;
-    }
-    return NULL;
-}
-
-static void read_names(char *line, csv_table *table)
-{
+    int code = next_line(r, &line);
+    if (code != CODE_DONE) return code;
+    if (!line) return fail_file("'%s' is empty", r->path);
     for (char *rest = line; rest;) {
-        table->names = must_resize(table->names, table->n_columns + 1, sizeof *table->names);
-        table->names[table->n_columns++] = must_copy(next_cell(&rest));
+        r->names = must_resize(r->names, r->n_columns + 1, sizeof *r->names);
+        r->names[r->n_columns++] = must_copy(next_cell(&rest));
     }
+    r->data_offset = ftell(r->stream);
+    r->first_line = r->line_number;
+    return CODE_DONE;
 }
 
-static int read_row(const char *path, size_t line_number, char *line, csv_table *table, double *row)
+int csv_open(const char *path, csv_reader *out_reader)
+{
+    *out_reader = (csv_reader){.path = path};
+    out_reader->stream = path_is_folder(path) ? NULL : fopen(path, "rb");
+    if (!out_reader->stream) {
+        return fail_file("'%s' cannot be read: %s", path,
+                         path_is_folder(path) ? "it is a folder" : strerror(errno));
+    }
+    int code = read_names(out_reader);
+    if (code != CODE_DONE) csv_close(out_reader);
+    return code;
+}
+
+void csv_close(csv_reader *r)
+{
+    if (r->stream) (void)fclose(r->stream);
+    for (size_t i = 0; i < r->n_columns; i++) free(r->names[i]);
+    free(r->names);
+    free(r->line);
+    *r = (csv_reader){0};
+}
+
+static int rewind_rows(csv_reader *r)
+{
+    if (r->data_offset < 0 || fseek(r->stream, r->data_offset, SEEK_SET) != 0) return unreadable(r);
+    r->line_number = r->first_line;
+    r->next_row = 0;
+    return CODE_DONE;
+}
+
+int csv_count(csv_reader *r, int64_t *out_n_rows)
+{
+    enum { BLOCK = 1 << 16 };
+    char *block = must_alloc(BLOCK, 1);
+    int64_t n_rows = 0;
+    bool has_cells = false;
+    size_t n;
+    int code = rewind_rows(r);
+    while (code == CODE_DONE && (n = fread(block, 1, BLOCK, r->stream)) > 0) {
+        for (size_t i = 0; i < n; i++) {
+            if (block[i] == '\n') {
+                n_rows += has_cells;
+                has_cells = false;
+            } else {
+                has_cells |= block[i] != '\r';
+            }
+        }
+    }
+    if (code == CODE_DONE && ferror(r->stream)) code = unreadable(r);
+    free(block);
+    *out_n_rows = n_rows + has_cells;
+    return code == CODE_DONE ? rewind_rows(r) : code;
+}
+
+int csv_seek(csv_reader *r, int64_t row)
+{
+    char *line = NULL;
+    int code = row < r->next_row ? rewind_rows(r) : CODE_DONE;
+    for (; code == CODE_DONE && r->next_row < row; r->next_row++) {
+        code = next_line(r, &line);
+        if (!line) break;
+    }
+    return code;
+}
+
+static int read_cells(const csv_reader *r, char *line, double *row)
 {
     char *rest = line;
-    for (size_t i = 0; i < table->n_columns; i++) {
+    for (size_t i = 0; i < r->n_columns; i++) {
         if (!rest) {
-            return fail_file("'%s', line %zu: %zu cells, the first line has %zu names", path,
-                             line_number, i, table->n_columns);
+            return fail_file("'%s', line %zu: %zu cells, the first line has %zu names", r->path,
+                             r->line_number, i, r->n_columns);
         }
         char *end, *cell = next_cell(&rest);
         row[i] = strtod(cell, &end);
         if (end == cell || *end) {
-            return fail_file("'%s', line %zu, column '%s': '%s' is no number", path, line_number,
-                             printable(table->names[i]), printable(cell));
+            return fail_file("'%s', line %zu, column '%s': '%s' is no number", r->path,
+                             r->line_number, printable(r->names[i]), printable(cell));
         }
     }
     if (!rest) return CODE_DONE;
-    return fail_file("'%s', line %zu: more cells than the first line has names", path, line_number);
+    return fail_file("'%s', line %zu: more cells than the first line has names", r->path,
+                     r->line_number);
 }
 
-static int read_table(const char *path, char *text, csv_table *table)
+int csv_next(csv_reader *r, double *row, bool *out_is_row)
 {
-    size_t line_number = 0, capacity = 0;
-    char *line = next_line(&text, &line_number);
-    if (!line) return fail_file("'%s' is empty", path);
-    read_names(line, table);
-    while ((line = next_line(&text, &line_number)) != NULL) {
+    char *line;
+    int code = next_line(r, &line);
+    *out_is_row = code == CODE_DONE && line;
+    if (!*out_is_row) return code;
+    r->next_row++;
+    return read_cells(r, line, row);
+}
+
+/* ---- whole ------------------------------------------------------------------------------------ */
+
+static int read_rows(csv_reader *r, csv_table *table)
+{
+    size_t capacity = 0;
+    bool is_row = true;
+    int code = CODE_DONE;
+    while (code == CODE_DONE && is_row) {
         if (table->n_rows == capacity) {
             capacity = capacity * 2 + 64;
             table->numbers =
                 must_resize(table->numbers, capacity * table->n_columns, sizeof *table->numbers);
         }
-        double *row = table->numbers + table->n_rows * table->n_columns;
-        int code = read_row(path, line_number, line, table, row);
-        if (code != CODE_DONE) return code;
-        table->n_rows++;
+        code = csv_next(r, table->numbers + table->n_rows * table->n_columns, &is_row);
+        table->n_rows += is_row;
     }
-    return CODE_DONE;
+    return code;
 }
 
 int csv_load(const char *path, csv_table *out_table)
 {
-    char *text;
+    csv_reader reader;
     *out_table = (csv_table){0};
-    int code = file_read_text(path, &text);
-    if (code == CODE_DONE) code = read_table(path, text, out_table);
-    free(text);
+    int code = csv_open(path, &reader);
+    if (code != CODE_DONE) return code;
+    *out_table = (csv_table){.names = reader.names, .n_columns = reader.n_columns};
+    code = read_rows(&reader, out_table);
+    reader.names = NULL; /* the table's now */
+    reader.n_columns = 0;
+    csv_close(&reader);
     if (code != CODE_DONE) csv_free(out_table);
     return code;
 }
@@ -107,9 +234,8 @@ void csv_free(csv_table *table)
     *table = (csv_table){0};
 }
 
-/* The shape in which n columns of a table go into the input. */
-static void shape_of_table(const csv_table *table, size_t n, const clg_port *port, size_t *out_rank,
-                           int64_t out_dims[CLG_MAX_RANK])
+void csv_shape(int64_t n_rows, size_t n, const clg_port *port, size_t *out_rank,
+               int64_t out_dims[CLG_MAX_RANK])
 {
     int64_t product = 1;
     for (int d = 1; d < port->rank && product > 0; d++) {
@@ -117,7 +243,7 @@ static void shape_of_table(const csv_table *table, size_t n, const clg_port *por
                       ? product * port->dims[d]
                       : -1;
     }
-    out_dims[0] = (int64_t)table->n_rows;
+    out_dims[0] = n_rows;
     out_dims[1] = (int64_t)n;
     *out_rank = port->rank == 1 && n == 1 ? 1 : 2;
     if (port->rank > 2 && product == (int64_t)n) {
@@ -132,7 +258,7 @@ int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *po
     int64_t dims[CLG_MAX_RANK];
     size_t rank;
     *out_value = NULL;
-    shape_of_table(table, n, port, &rank, dims);
+    csv_shape((int64_t)table->n_rows, n, port, &rank, dims);
     clg_status status = clg_value_create(CLG_FLOAT64, rank, dims, out_value);
     if (status != CLG_OK) return fail_status(status, STAGE_READ, "'%s'", path);
     double *to = clg_value_data(*out_value);

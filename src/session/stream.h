@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clg_stream inside. A lane is a clone of a session with a thread that runs batches and a ring of slots; a slot is the
+ * memory of one batch, inputs and outputs. The reader's thread fills free slots, lanes run them, the caller's thread
+ * writes them in the order in which they were read.
+ *
+ * A slot belongs to one thread at a time, told by its state: who changes the state, under the stream's lock, hands it
+ * on. Where host and device share memory, slots are mapped buffers that kernels work in, and all OpenCL calls of a lane
+ * are made by its thread, in the session's queue. Elsewhere ("staged") a slot has pinned memory beside the device's, and
+ * copies in two more queues pass by the runs: the reader's thread enqueues what goes up, the lane's what comes down.
+ */
+#ifndef CLG_SESSION_STREAM_H
+#define CLG_SESSION_STREAM_H
+
+#include "session/session.h"
+
+#include <clgraph/stream.h>
+
+typedef enum slot_state {
+    SLOT_FREE,
+    SLOT_READING,
+    SLOT_WAITING, /* for its lane */
+    SLOT_RUNNING,
+    SLOT_DONE, /* and waiting to be written */
+    SLOT_WRITING
+} slot_state;
+
+/* One input or output of one batch. */
+typedef struct slot_tensor {
+    frame_memory memory; /* what kernels see */
+    ocl_buffer *staging; /* pinned, mapped for good; NULL: memory itself is mapped between runs */
+    void *host;          /* where it is mapped; NULL: not */
+    clg_dtype dtype;     /* outputs, of the last run: */
+    shape dims;
+    size_t row_bytes;
+    tensor *known; /* content that never was on the device; a reference */
+} slot_tensor;
+
+typedef struct stream_slot {
+    struct stream_lane *lane;
+    slot_state state;
+    uint64_t index; /* of the batch */
+    uint64_t first_row;
+    size_t n_rows;
+    slot_tensor *inputs, *outputs;
+    void *uploaded, *downloaded; /* cl_events; staged, while the copies may be under way */
+} stream_slot;
+
+/* A device, for the time in which it has nothing to do. */
+typedef struct stream_device {
+    const clg_context *context;
+    size_t n_running;
+    uint64_t since_ns, busy_ns;
+} stream_device;
+
+typedef struct stream_lane {
+    clg_stream *stream;
+    clg_session *s;
+    stream_device *device;
+    bool staged;
+    ocl_queue *up, *down; /* staged; of the reader's thread, and of the lane's */
+    stream_slot *slots;
+    thread id;
+    size_t n_pending; /* slots that wait or run */
+    size_t n_runs;
+    uint64_t mean_ns; /* of a run; the first one, which may compile, does not count */
+} stream_lane;
+
+/* An input that is streamed, or an output that is written. */
+typedef struct stream_port {
+    size_t index; /* among the session's */
+    const char *name;
+    clg_dtype dtype; /* of inputs */
+    shape dims;      /* of inputs, a full batch */
+    size_t row_bytes;
+} stream_port;
+
+struct clg_stream {
+    stream_lane *lanes;
+    size_t n_lanes;
+    stream_device *devices;
+    size_t n_devices;
+    stream_port *inputs, *outputs;
+    size_t n_inputs, n_outputs;
+    size_t batch, depth;
+    bool fixed; /* the model knows no other batch */
+
+    atomic_bool running;
+    clg_stream_callback read, write;
+    void *user;
+    clg_stream_tensor *read_tensors,
+        *write_tensors; /* of the reader's thread and of the caller's */
+    thread reader;
+
+    mutex lock; /* guards what follows, and states of slots, lanes' counts, devices */
+    condition changed;
+    atomic_bool stopped; /* set under the lock; looked at by runs without it */
+    bool under_way;      /* stream_run works, and can be stopped */
+    bool at_end;         /* read has no more rows */
+    error_record failure;
+    uint64_t n_read, n_written; /* batches */
+    uint64_t next_row;          /* of the reader's thread */
+    uint64_t n_rows_written;
+    uint64_t start_ns, end_ns;
+    uint64_t read_ns, write_ns;
+};
+
+typedef enum stream_memory {
+    STREAM_MEMORY_AUTO,  /* staged where device and host do not share memory */
+    STREAM_MEMORY_STAGED /* always */
+} stream_memory;
+
+/* Options with nothing decided yet, as clg_stream_create takes them. */
+typedef struct stream_settings {
+    size_t batch, depth;
+    const char *const *outputs;
+    size_t n_outputs;
+    stream_memory memory;
+} stream_settings;
+
+clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
+                         const stream_settings *settings, clg_stream **out_stream);
+void stream_free(clg_stream *stream);
+clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
+                      void *user);
+void stream_cancel(clg_stream *stream);
+void stream_get_stats(clg_stream *stream, clg_stream_stats *out_stats);
+
+/* stream_ports.c: which inputs are streamed in which shape, which outputs are written, and the batch. The lanes have their
+ * sessions; these are held against each other. */
+clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings);
+
+/* stream_lane.c. A lane that is all zeros is valid and closed. adopt: a clone of the given session, with its values and
+ * shapes. open: the memory for batches, once the ports are known. */
+clg_status lane_adopt(stream_lane *lane, clg_session *given);
+clg_status lane_open(stream_lane *lane, stream_memory memory);
+void lane_close(stream_lane *lane);
+/* By the reader's thread, when a slot has been filled: begins to bring it to the device. */
+clg_status lane_upload(stream_slot *slot);
+/* By the lane's thread: waits until it is there. */
+clg_status lane_arrived(stream_slot *slot);
+/* By the lane's thread: runs a slot and begins to bring the results back. */
+clg_status lane_run(stream_slot *slot);
+/* By the caller's thread: waits until the results are in host memory, and gives it; NULL for no elements. */
+clg_status lane_result(stream_slot *slot);
+const void *lane_result_data(const slot_tensor *t);
+/* Before any other thread works: all slots are free and can be filled. */
+clg_status lane_begin(stream_lane *lane);
+/* When no other thread works any more: waits for what is under way, whatever became of it. */
+void lane_settle(stream_lane *lane);
+
+#endif

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool predict: a dataset streamed through a model, over one device or several. What is in memory does not grow with
+ * the dataset; results appear under their names when all of them are written.
+ */
+#include "cltool.h"
+
+#include "dataset.h"
+#include "engine.h"
+#include "interrupt.h"
+#include "names.h"
+#include "output.h"
+#include "predict_batch.h"
+
+#include <clgraph/stream.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROGRESS_MS 100.0
+
+/* An output and the file that it goes to. */
+typedef struct target {
+    const clg_port *port;
+    const char *path;
+    clg_npy_writer *writer;
+    clg_dtype dtype;
+    size_t rank;
+    int64_t dims[CLG_MAX_RANK]; /* of all rows */
+} target;
+
+typedef struct predict {
+    const options *o;
+    engine e; /* the model alone */
+    device_choice choice;
+    clg_context **contexts;
+    clg_session **sessions;
+    input_set inputs;
+    target *targets;
+    size_t n_targets, batch;
+    int64_t first_row, n_rows; /* of the datasets */
+    clg_stream *stream;
+    clg_stream_stats stats;
+    double shown_ms;
+
+    dataset **rows;   /* in the order of the stream's inputs */
+    int64_t next_row; /* of the thread that reads, as are: */
+    int read_code;
+    failure_record read_failure;
+    int write_code;
+} predict;
+
+/* ---- the command line ------------------------------------------------------------------------- */
+
+static int unknown_output(const predict *p, const char *name)
+{
+    const clg_model *model = p->e.model;
+    (void)fail_usage("-o: the model has no output '%s'; its first is '%s'", printable(name),
+                     clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name)
+                                                    : "");
+    fail_hint("'cltool inspect MODEL' lists the outputs");
+    return CODE_USAGE;
+}
+
+/* "NAME=FILE", or "FILE" where there is one output. An output's name may hold a '='. */
+static int find_target(const predict *p, const char *text, target *t)
+{
+    const clg_model *model = p->e.model;
+    t->path = text;
+    for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
+        const clg_port *port = clg_model_output(model, i);
+        size_t n = strlen(port->name);
+        if (strncmp(text, port->name, n) != 0 || text[n] != '=') continue;
+        t->port = port;
+        t->path = text + n + 1;
+        return CODE_DONE;
+    }
+    char *name;
+    const char *path;
+    bool is_pair = option_pair(text, &name, &path);
+    int code = is_pair ? unknown_output(p, name) : CODE_DONE;
+    free(name);
+    if (code != CODE_DONE) return code;
+    if (clg_model_n_outputs(model) != 1) {
+        (void)fail_usage("-o %s: which output? The model has %zu", text,
+                         clg_model_n_outputs(model));
+        fail_hint("-o NAME=%s", text);
+        return CODE_USAGE;
+    }
+    t->port = clg_model_output(model, 0);
+    return CODE_DONE;
+}
+
+/* What could not be written is told before anything is computed. */
+static int check_folder(const char *path)
+{
+    char *folder = must_copy(path), *slash = strrchr(folder, '/');
+    if (slash) slash[slash == folder] = '\0';
+    int code = CODE_DONE;
+    if (slash && !path_is_folder(folder))
+        code = fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: there is no folder '%s'",
+                    path, folder);
+    free(folder);
+    return code;
+}
+
+static int read_target(predict *p, const char *text)
+{
+    target *t = &p->targets[p->n_targets];
+    int code = find_target(p, text, t);
+    if (code != CODE_DONE) return code;
+    for (size_t i = 0; i < p->n_targets; i++) {
+        if (p->targets[i].port == t->port)
+            return fail_usage("output '%s' is given twice", printable(t->port->name));
+        if (strcmp(p->targets[i].path, t->path) == 0)
+            return fail_usage("'%s' is to hold two outputs", t->path);
+    }
+    if (!path_ends_in(t->path, ".npy"))
+        return fail_usage("-o takes a file that ends in .npy, not '%s'", t->path);
+    p->n_targets++;
+    code = file_may_be_written(t->path, p->o->force);
+    return code == CODE_DONE ? check_folder(t->path) : code;
+}
+
+static int read_targets(predict *p)
+{
+    int code = CODE_DONE;
+    if (p->o->outputs.n == 0) {
+        (void)fail_usage("where do results go?");
+        fail_hint("-o NAME=FILE.npy");
+        return CODE_USAGE;
+    }
+    p->targets = must_alloc(p->o->outputs.n, sizeof *p->targets);
+    for (size_t i = 0; i < p->o->outputs.n && code == CODE_DONE; i++)
+        code = read_target(p, p->o->outputs.items[i]);
+    return code;
+}
+
+/* "I/N": the I-th of N parts, from 1. Sizes differ by one row at most. */
+static int take_shard(predict *p)
+{
+    size_t part, parts;
+    if (!p->o->shard) return CODE_DONE;
+    char *text = must_copy(p->o->shard), *slash = strchr(text, '/');
+    if (slash) *slash = '\0';
+    int code = slash ? option_size("--shard", text, 1, &part)
+                     : fail_usage("--shard takes I/N, not '%s'", text);
+    if (code == CODE_DONE) code = option_size("--shard", slash + 1, 1, &parts);
+    free(text);
+    if (code != CODE_DONE) return code;
+    if (part > parts || parts > INT32_MAX)
+        return fail_usage("--shard %s: parts are 1 to %zu", p->o->shard, parts);
+    int64_t n = p->n_rows, size = n / (int64_t)parts, larger = n % (int64_t)parts;
+    int64_t before = (int64_t)part - 1;
+    p->first_row = before * size + (before < larger ? before : larger);
+    p->n_rows = size + (before < larger);
+    return CODE_DONE;
+}
+
+/* Rows that the model does not take are told with the shape that the file has. */
+static int check_shapes(const predict *p)
+{
+    for (size_t i = 0; i < p->inputs.n; i++) {
+        const input_item *item = &p->inputs.items[i];
+        const clg_port *port = item->port;
+        if (!item->rows || port->rank < 0) continue;
+        size_t rank = dataset_rank(item->rows);
+        const int64_t *dims = dataset_dims(item->rows);
+        bool fits = (int)rank == port->rank;
+        for (size_t d = 1; fits && d < rank; d++)
+            fits = port->dims[d] < 0 || port->dims[d] == dims[d];
+        if (fits) continue;
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' takes rows of %s, '%s' has rows of %s",
+                    printable(port->name), dims_text((size_t)port->rank - 1, port->dims + 1),
+                    item->from, dims_text(rank - 1, dims + 1));
+    }
+    return CODE_DONE;
+}
+
+/* All datasets have as many rows; those made up have any number. */
+static int count_rows(predict *p)
+{
+    const input_item *first = NULL;
+    for (size_t i = 0; i < p->inputs.n; i++) {
+        const input_item *item = &p->inputs.items[i];
+        if (!item->rows || dataset_rows(item->rows) < 0) continue;
+        if (!first) first = item;
+        if (dataset_rows(item->rows) == dataset_rows(first->rows)) continue;
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "input '%s' has %" PRId64 " rows ('%s'), input '%s' has %" PRId64 " ('%s')",
+                    printable(first->port->name), dataset_rows(first->rows), first->from,
+                    printable(item->port->name), dataset_rows(item->rows), item->from);
+    }
+    if (first) {
+        p->n_rows = dataset_rows(first->rows);
+        return take_shard(p);
+    }
+    (void)fail_usage("no input comes from a dataset: there is nothing to predict");
+    fail_hint("-i NAME=FILE.npy, FILE.csv or a folder of pictures");
+    return CODE_USAGE;
+}
+
+/* ---- devices ---------------------------------------------------------------------------------- */
+
+static int give_shapes(predict *p, clg_session *session)
+{
+    for (size_t i = 0; i < p->inputs.n; i++) {
+        if (p->inputs.items[i].rows) p->inputs.items[i].dims[0] = (int64_t)p->batch;
+    }
+    return inputs_give(&p->inputs, session);
+}
+
+static int open_devices(predict *p)
+{
+    size_t n;
+    int code = devices_choose(p->o, NULL, &p->choice);
+    if (code != CODE_DONE) return code;
+    n = p->choice.n_chosen;
+    p->contexts = must_alloc(n, sizeof *p->contexts);
+    p->sessions = must_alloc(n, sizeof *p->sessions);
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) {
+        code = engine_open_device(p->o, devices_chosen(&p->choice, i), false, &p->contexts[i]);
+        if (code == CODE_DONE)
+            code = engine_create_session(p->o, p->contexts[i], p->e.model, &p->sessions[i]);
+    }
+    return code;
+}
+
+/* --batch, else what --dim or the model says, else what is fastest on the first device; not more than there are rows. */
+static int decide_batch(predict *p)
+{
+    int64_t fixed = -1, given = inputs_given_batch(&p->inputs);
+    for (size_t i = 0; i < p->inputs.n; i++) {
+        const clg_port *port = p->inputs.items[i].port;
+        if (p->inputs.items[i].rows && port->rank > 0 && port->dims[0] >= 0) fixed = port->dims[0];
+    }
+    if (given > 0) p->batch = (size_t)given;
+    int code = p->o->batch ? option_size("--batch", p->o->batch, 1, &p->batch) : CODE_DONE;
+    if (code != CODE_DONE) return code;
+    if (fixed >= 0 && p->batch > 0 && (int64_t)p->batch != fixed)
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "the model fixes the batch at %" PRId64 ", it cannot be %zu", fixed, p->batch);
+    if (fixed >= 0) {
+        p->batch = (size_t)fixed;
+        return CODE_DONE;
+    }
+    if (p->batch == 0) {
+        p->batch = 1;
+        code = give_shapes(p, p->sessions[0]); /* values of the inputs that are not streamed */
+        if (code == CODE_DONE)
+            code = batch_measure(p->sessions[0], clg_context_device(p->contexts[0]), &p->inputs,
+                                 p->first_row, p->n_rows, &p->batch);
+        if (code == CODE_DONE) output_note("batch %zu (measured; --batch N sets it)", p->batch);
+    }
+    if ((int64_t)p->batch > p->n_rows) p->batch = p->n_rows > 0 ? (size_t)p->n_rows : 1;
+    return code;
+}
+
+static int make_stream(predict *p)
+{
+    clg_stream_options given = CLG_STREAM_OPTIONS_INIT;
+    const char **names = must_alloc(p->n_targets, sizeof *names);
+    for (size_t i = 0; i < p->n_targets; i++) names[i] = p->targets[i].port->name;
+    given.batch = p->batch;
+    given.outputs = names;
+    given.n_outputs = p->n_targets;
+    clg_status status = clg_stream_create(p->sessions, p->choice.n_chosen, &given, &p->stream);
+    free(names);
+    if (status != CLG_OK) return fail_status(status, STAGE_INPUT, NULL);
+    p->rows = must_alloc(p->inputs.n, sizeof(dataset *));
+    size_t n = 0;
+    for (size_t i = 0; i < p->inputs.n; i++) {
+        if (p->inputs.items[i].rows) p->rows[n++] = p->inputs.items[i].rows;
+    }
+    return CODE_DONE;
+}
+
+static int prepare(predict *p, const char *model_path)
+{
+    int code = engine_load(p->o, model_path, &p->e);
+    if (code == CODE_DONE) code = read_targets(p);
+    if (code == CODE_DONE) code = inputs_gather(p->o, p->e.model, INPUTS_STREAM, &p->inputs);
+    if (code == CODE_DONE) code = check_shapes(p);
+    if (code == CODE_DONE) code = count_rows(p);
+    if (code == CODE_DONE) code = open_devices(p);
+    if (code == CODE_DONE) code = decide_batch(p);
+    for (size_t i = 0; i < p->choice.n_chosen && code == CODE_DONE; i++) {
+        code = give_shapes(p, p->sessions[i]);
+        if (code == CODE_DONE && p->n_rows > 0) code = engine_prepare(p->sessions[i]);
+    }
+    if (code == CODE_DONE) code = make_stream(p);
+    /* the stream works in sessions of its own */
+    for (size_t i = 0; i < p->choice.n_chosen && p->sessions; i++) {
+        clg_session_free(p->sessions[i]);
+        p->sessions[i] = NULL;
+    }
+    return code;
+}
+
+/* ---- callbacks -------------------------------------------------------------------------------- */
+
+static clg_status read_rows(void *user, clg_stream_batch *batch)
+{
+    predict *p = user;
+    int64_t left = p->n_rows - p->next_row;
+    if (interrupt_seen()) return CLG_ERROR_CANCELLED;
+    if ((int64_t)batch->n_rows > left) batch->n_rows = (size_t)left;
+    for (size_t i = 0; i < batch->n_tensors && p->read_code == CODE_DONE && batch->n_rows > 0;
+         i++) {
+        const clg_stream_tensor *t = &batch->tensors[i];
+        p->read_code = dataset_read(p->rows[i], p->first_row + p->next_row, batch->n_rows, t->data,
+                                    batch->n_rows * t->row_bytes);
+    }
+    p->next_row += (int64_t)batch->n_rows;
+    if (p->read_code == CODE_DONE) return CLG_OK;
+    failure_take(&p->read_failure);
+    return CLG_ERROR_IO;
+}
+
+static target *target_named(predict *p, const char *name)
+{
+    size_t i = 0;
+    while (strcmp(p->targets[i].port->name, name) != 0) i++;
+    return &p->targets[i];
+}
+
+static int open_target(target *t, clg_dtype dtype, size_t rank, const int64_t *dims)
+{
+    t->dtype = dtype;
+    t->rank = rank;
+    memcpy(t->dims, dims, rank * sizeof *dims);
+    t->dims[0] = 0;
+    clg_status status = clg_npy_writer_open(t->path, dtype, rank, t->dims, &t->writer);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
+}
+
+static int write_tensor(predict *p, const clg_stream_tensor *from)
+{
+    target *t = target_named(p, from->name);
+    int code = t->writer ? CODE_DONE : open_target(t, from->dtype, from->rank, from->dims);
+    if (code != CODE_DONE) return code;
+    size_t n = (size_t)from->dims[0];
+    clg_status status = clg_npy_writer_append(t->writer, n, from->data, n * from->row_bytes);
+    t->dims[0] += from->dims[0];
+    return status == CLG_OK ? CODE_DONE
+                            : fail_status(status, STAGE_WORK, "output '%s'", printable(from->name));
+}
+
+static clg_status write_rows(void *user, clg_stream_batch *batch)
+{
+    predict *p = user;
+    for (size_t i = 0; i < batch->n_tensors && p->write_code == CODE_DONE; i++)
+        p->write_code = write_tensor(p, &batch->tensors[i]);
+    if (now_ms() - p->shown_ms > PROGRESS_MS) {
+        output_progress("rows", (size_t)batch->first_row + batch->n_rows, (size_t)p->n_rows);
+        p->shown_ms = now_ms();
+    }
+    return p->write_code == CODE_DONE ? CLG_OK : CLG_ERROR_IO;
+}
+
+/* ---- the work --------------------------------------------------------------------------------- */
+
+/* A model of which no row was asked has outputs of no rows. */
+static int open_empty(target *t)
+{
+    int64_t dims[CLG_MAX_RANK] = {0};
+    size_t rank = t->port->rank > 0 ? (size_t)t->port->rank : 1;
+    for (size_t d = 1; d < rank; d++) dims[d] = t->port->dims[d] > 0 ? t->port->dims[d] : 0;
+    return open_target(t, t->port->dtype, rank, dims);
+}
+
+static int finish_files(predict *p)
+{
+    int code = CODE_DONE;
+    for (size_t i = 0; i < p->n_targets && code == CODE_DONE; i++) {
+        target *t = &p->targets[i];
+        if (!t->writer) code = open_empty(t);
+        clg_status status = code == CODE_DONE ? clg_npy_writer_commit(t->writer) : CLG_OK;
+        if (status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
+    }
+    return code;
+}
+
+static int failed(const predict *p, clg_status status)
+{
+    if (interrupt_seen()) return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
+    if (p->write_code != CODE_DONE) return p->write_code;
+    if (p->read_code == CODE_DONE) return fail_status(status, STAGE_WORK, NULL);
+    failure_put(&p->read_failure);
+    return p->read_code;
+}
+
+/* A signal stops the stream, and what was written is removed. */
+static int work(predict *p)
+{
+    interrupt_begin_stream(p->stream);
+    clg_status status = clg_stream_run(p->stream, read_rows, write_rows, p);
+    int code = status == CLG_OK && !interrupt_seen() ? finish_files(p) : failed(p, status);
+    interrupt_end_stream(p->stream);
+    output_progress_clear();
+    p->stats = (clg_stream_stats)CLG_STREAM_STATS_INIT;
+    status = clg_stream_get_stats(p->stream, &p->stats);
+    if (code == CODE_DONE && status != CLG_OK) code = fail_status(status, STAGE_WORK, NULL);
+    return code;
+}
+
+/* ---- printing --------------------------------------------------------------------------------- */
+
+static double rows_a_second(const predict *p)
+{
+    return p->stats.seconds > 0 ? (double)p->stats.rows / p->stats.seconds : 0;
+}
+
+static int print_json(const predict *p)
+{
+    json_t *devices = json_array(), *outputs = json_array();
+    for (size_t i = 0; i < p->choice.n_chosen; i++)
+        (void)json_array_append_new(devices,
+                                    output_json_text(clg_context_device(p->contexts[i])->id));
+    for (size_t i = 0; i < p->n_targets; i++) {
+        const target *t = &p->targets[i];
+        (void)json_array_append_new(
+            outputs, json_pack("{s:o, s:o, s:s, s:o}", "name", output_json_text(t->port->name),
+                               "file", output_json_text(t->path), "dtype", clg_dtype_name(t->dtype),
+                               "shape", output_json_dims(t->rank, t->dims)));
+    }
+    return output_json(json_pack(
+        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "model",
+        output_json_text(p->e.model_path), "devices", devices, "precision", "fp32", "batch",
+        (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds", p->stats.seconds,
+        "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share, "read_seconds",
+        p->stats.read_seconds, "write_seconds", p->stats.write_seconds, "peak_rss_bytes",
+        (json_int_t)peak_rss_bytes(), "outputs", outputs));
+}
+
+static void print_text(const predict *p)
+{
+    (void)printf("%" PRIu64
+                 " rows in %.3g s, %s a second, batch %zu, %s idle %.1f %% of the time\n",
+                 p->stats.rows, p->stats.seconds, rate_text(rows_a_second(p)), p->batch,
+                 p->choice.n_chosen == 1 ? "device" : "devices", 100 * p->stats.idle_share);
+    for (size_t i = 0; i < p->n_targets; i++) {
+        const target *t = &p->targets[i];
+        (void)printf("%s  %s  %s  %s\n", printable(t->port->name), clg_dtype_name(t->dtype),
+                     dims_text(t->rank, t->dims), t->path);
+    }
+}
+
+static void close_all(predict *p)
+{
+    clg_stream_free(p->stream);
+    for (size_t i = 0; i < p->n_targets; i++) clg_npy_writer_free(p->targets[i].writer);
+    for (size_t i = 0; p->sessions && i < p->choice.n_chosen; i++) clg_session_free(p->sessions[i]);
+    for (size_t i = 0; p->contexts && i < p->choice.n_chosen; i++) clg_context_free(p->contexts[i]);
+    free(p->sessions);
+    free(p->contexts);
+    free(p->targets);
+    free(p->rows);
+    inputs_free(&p->inputs);
+    devices_free(&p->choice);
+    engine_close(&p->e);
+}
+
+int cmd_predict(const options *o)
+{
+    predict *p = must_alloc(1, sizeof *p);
+    p->o = o;
+    int code = prepare(p, o->arguments[0]);
+    if (code == CODE_DONE) code = work(p);
+    if (code == CODE_DONE && o->json) code = print_json(p);
+    if (code == CODE_DONE && !o->json) print_text(p);
+    close_all(p);
+    free(p);
+    return code;
+}

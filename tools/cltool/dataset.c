@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kinds of datasets. Each reads rows in the element type that it has; what differs from the input's is cast.
+ */
+#include "dataset.h"
+
+#include "csv.h"
+#include "image.h"
+#include "names.h"
+#include "output.h"
+#include "stats.h"
+#include "values.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_DECODERS 16
+
+struct dataset {
+    const clg_port *port;
+    const char *from; /* borrowed */
+    int64_t n_rows;
+    clg_dtype dtype; /* of what is read */
+    size_t rank;
+    int64_t dims[CLG_MAX_RANK];
+    bool allow_cast;
+    int (*read)(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
+
+    clg_npy_reader *npy;
+    csv_reader csv;
+    size_t first_column, n_columns;
+    double *cells;    /* of one line */
+    input_item item;  /* pictures */
+    image_recipe how; /* of pictures */
+    clg_value *row;   /* to be repeated */
+};
+
+static dataset *make(const options *o, const clg_port *port, const char *from)
+{
+    dataset *d = must_alloc(1, sizeof *d);
+    d->port = port;
+    d->from = from;
+    d->n_rows = -1;
+    d->allow_cast = o && o->cast;
+    return d;
+}
+
+/* Gives d, or frees it when something went wrong. */
+static int give(int code, dataset *d, dataset **out_dataset)
+{
+    if (code != CODE_DONE) {
+        dataset_free(d);
+        d = NULL;
+    }
+    *out_dataset = d;
+    return code;
+}
+
+void dataset_free(dataset *d)
+{
+    if (!d) return;
+    clg_npy_reader_free(d->npy);
+    csv_close(&d->csv);
+    clg_value_free(d->row);
+    free(d->cells);
+    free(d);
+}
+
+int64_t dataset_rows(const dataset *d) { return d->n_rows; }
+
+size_t dataset_rank(const dataset *d) { return d->rank; }
+
+const int64_t *dataset_dims(const dataset *d) { return d->dims; }
+
+/* ---- element types ---------------------------------------------------------------------------- */
+
+static bool is_cast(const dataset *d)
+{
+    return d->port->dtype != CLG_DTYPE_NONE && d->dtype != d->port->dtype;
+}
+
+static int make_rows(const dataset *d, clg_dtype dtype, size_t n, clg_value **out_value)
+{
+    int64_t dims[CLG_MAX_RANK];
+    memcpy(dims, d->dims, sizeof dims);
+    dims[0] = (int64_t)n;
+    clg_status status = clg_value_create(dtype, d->rank, dims, out_value);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, "'%s'", d->from);
+}
+
+/* Casts no row at all: tells at once what can never be cast, and notes what will be. */
+static int check_dtype(const dataset *d, bool quiet)
+{
+    clg_value *none;
+    if (!is_cast(d)) return CODE_DONE;
+    int code = make_rows(d, d->dtype, 0, &none);
+    if (code != CODE_DONE) return code;
+    code = value_fit_dtype(d->port, d->from, d->allow_cast, quiet, &none);
+    clg_value_free(none);
+    return code;
+}
+
+static int read_cast(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    clg_value *rows;
+    int code = make_rows(d, d->dtype, n, &rows);
+    if (code != CODE_DONE) return code;
+    code = d->read(d, first, n, clg_value_data(rows), clg_value_size_bytes(rows));
+    if (code == CODE_DONE) code = value_fit_dtype(d->port, d->from, d->allow_cast, true, &rows);
+    if (code == CODE_DONE) {
+        clg_status status = clg_value_read(rows, to, size_bytes);
+        if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, "'%s'", d->from);
+    }
+    clg_value_free(rows);
+    return code;
+}
+
+int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    return is_cast(d) ? read_cast(d, first, n, to, size_bytes)
+                      : d->read(d, first, n, to, size_bytes);
+}
+
+/* ---- .npy ------------------------------------------------------------------------------------- */
+
+static int read_npy(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    clg_status status = clg_npy_reader_read(d->npy, first, n, to, size_bytes);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
+int dataset_open_npy(const options *o, const clg_port *port, const char *path,
+                     dataset **out_dataset)
+{
+    dataset *d = make(o, port, path);
+    clg_status status = clg_npy_reader_open(path, &d->npy);
+    int code = status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+    if (code == CODE_DONE) {
+        d->read = read_npy;
+        d->dtype = clg_npy_reader_dtype(d->npy);
+        d->rank = clg_npy_reader_rank(d->npy);
+        memcpy(d->dims, clg_npy_reader_dims(d->npy), sizeof d->dims);
+        d->n_rows = d->dims[0];
+        code = check_dtype(d, false);
+    }
+    return give(code, d, out_dataset);
+}
+
+/* ---- .csv ------------------------------------------------------------------------------------- */
+
+static int read_csv(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    double *numbers = to;
+    (void)size_bytes;
+    int code = d->csv.next_row == first ? CODE_DONE : csv_seek(&d->csv, first);
+    for (size_t i = 0; i < n && code == CODE_DONE; i++, numbers += d->n_columns) {
+        bool is_row;
+        code = csv_next(&d->csv, d->cells, &is_row);
+        if (code == CODE_DONE && !is_row)
+            code = fail_file("'%s' has become shorter while it was read", d->from);
+        if (code == CODE_DONE)
+            memcpy(numbers, d->cells + d->first_column, d->n_columns * sizeof *numbers);
+    }
+    return code;
+}
+
+int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
+                     size_t n, dataset **out_dataset)
+{
+    dataset *d = make(o, port, path);
+    int code = csv_open(path, &d->csv);
+    if (code == CODE_DONE) code = csv_count(&d->csv, &d->n_rows);
+    if (code == CODE_DONE) {
+        d->read = read_csv;
+        d->dtype = CLG_FLOAT64;
+        d->first_column = first;
+        d->n_columns = n > 0 ? n : d->csv.n_columns;
+        d->cells = must_alloc(d->csv.n_columns, sizeof *d->cells);
+        csv_shape(d->n_rows, d->n_columns, port, &d->rank, d->dims);
+        code = check_dtype(d, true);
+    }
+    return give(code, d, out_dataset);
+}
+
+/* ---- pictures --------------------------------------------------------------------------------- */
+
+/* Some pictures of a batch, for one thread. */
+typedef struct decoding {
+    const dataset *d;
+    size_t first, n;
+    float *to;
+    pthread_t thread;
+    bool is_started;
+    int code;
+    failure_record failure;
+} decoding;
+
+static void *decode(void *argument)
+{
+    decoding *part = argument;
+    part->code = image_rows(&part->d->how, &part->d->item, part->first, part->n, part->to);
+    if (part->code != CODE_DONE) failure_take(&part->failure);
+    return NULL;
+}
+
+static size_t count_decoders(size_t n)
+{
+    long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t most = n_cpus < 1 ? 1 : n_cpus > MAX_DECODERS ? MAX_DECODERS : (size_t)n_cpus;
+    return n < most ? n : most;
+}
+
+/* Decoding takes longer than most predictions: all processors take part in it. */
+static int decode_all(const dataset *d, size_t first, size_t n, float *to)
+{
+    size_t row = 1, n_parts = count_decoders(n), n_before = 0;
+    int code = CODE_DONE;
+    for (size_t i = 1; i < d->rank; i++) row *= (size_t)d->dims[i];
+    decoding *parts = must_alloc(n_parts, sizeof *parts);
+    for (size_t i = 0; i < n_parts; i++) {
+        decoding *part = &parts[i];
+        part->d = d;
+        part->first = first + n_before;
+        part->n = n / n_parts + (i < n % n_parts);
+        part->to = to + n_before * row;
+        n_before += part->n;
+        part->is_started =
+            i + 1 < n_parts && pthread_create(&part->thread, NULL, decode, part) == 0;
+        if (!part->is_started) (void)decode(part);
+    }
+    for (size_t i = 0; i < n_parts; i++) {
+        if (parts[i].is_started) (void)pthread_join(parts[i].thread, NULL);
+        if (code == CODE_DONE && parts[i].code != CODE_DONE) failure_put(&parts[i].failure);
+        if (code == CODE_DONE) code = parts[i].code;
+    }
+    free(parts);
+    return code;
+}
+
+static int read_pictures(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    (void)size_bytes;
+    return decode_all(d, (size_t)first, n, to);
+}
+
+/* Whole numbers come of pictures for integer inputs: their cast says nothing. */
+static int read_whole_pictures(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    clg_value *rows, *cast = NULL;
+    int code = make_rows(d, CLG_FLOAT32, n, &rows);
+    if (code != CODE_DONE) return code;
+    code = decode_all(d, (size_t)first, n, clg_value_data(rows));
+    clg_status status =
+        code == CODE_DONE ? clg_value_cast(rows, d->port->dtype, &cast, NULL) : CLG_OK;
+    if (status == CLG_OK && cast) status = clg_value_read(cast, to, size_bytes);
+    if (status != CLG_OK)
+        code = fail_status(status, STAGE_INPUT, "input '%s'", printable(d->port->name));
+    clg_value_free(cast);
+    clg_value_free(rows);
+    return code;
+}
+
+int dataset_open_pictures(const options *o, input_item *item, dataset **out_dataset)
+{
+    dataset *d = make(o, item->port, item->from);
+    int code = image_begin(o, item, &d->how);
+    if (code == CODE_DONE && d->how.batch_axis != 0) {
+        code = fail(CODE_USAGE, CLG_ERROR_SHAPE,
+                    "input '%s' takes one picture a run: it has no rows to stream",
+                    printable(item->port->name));
+    }
+    if (code == CODE_DONE) {
+        image_note(o, item, &d->how);
+        d->dtype = item->port->dtype;
+        d->read = d->dtype == CLG_FLOAT32 ? read_pictures : read_whole_pictures;
+        d->item = *item;
+        d->rank = item->rank;
+        memcpy(d->dims, item->dims, sizeof d->dims);
+        d->n_rows = (int64_t)item->n_pictures;
+    }
+    return give(code, d, out_dataset);
+}
+
+static bool is_picture(const char *name)
+{
+    return name[0] != '.' && (path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
+                              path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp"));
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int pictures_of_folder(const char *folder, const char ***out_files, size_t *out_n)
+{
+    const char **files = NULL;
+    size_t n = 0, capacity = 0;
+    DIR *entries = opendir(folder);
+    if (!entries) return fail_file("'%s' cannot be read: %s", folder, strerror(errno));
+    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
+        if (!is_picture(entry->d_name)) continue;
+        if (n == capacity) files = must_resize(files, capacity = capacity * 2 + 64, sizeof *files);
+        files[n++] = path_join(folder, entry->d_name);
+    }
+    (void)closedir(entries);
+    if (n == 0) return fail_file("'%s' holds no picture: no .png, .jpg, .jpeg or .bmp", folder);
+    qsort(files, n, sizeof *files, by_name);
+    *out_files = files;
+    *out_n = n;
+    return CODE_DONE;
+}
+
+/* ---- made up ---------------------------------------------------------------------------------- */
+
+static int read_repeated(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+{
+    const size_t row_bytes = clg_value_size_bytes(d->row);
+    char *rows = to;
+    (void)first;
+    (void)size_bytes;
+    for (size_t i = 0; i < n && row_bytes > 0; i++)
+        memcpy(rows + i * row_bytes, clg_value_data(d->row), row_bytes);
+    return CODE_DONE;
+}
+
+dataset *dataset_repeat(const clg_port *port, clg_value *row)
+{
+    dataset *d = make(NULL, port, "");
+    d->read = read_repeated;
+    d->row = clg_value_retain(row);
+    d->dtype = clg_value_dtype(row);
+    d->rank = clg_value_rank(row);
+    memcpy(d->dims, clg_value_dims(row), d->rank * sizeof *d->dims);
+    return d;
+}
