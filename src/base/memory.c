@@ -148,9 +148,9 @@ typedef struct arena_block {
 } arena_block;
 
 #define ARENA_FIRST_BYTES ((size_t)4096)
-#define ARENA_LARGEST_BYTES ((size_t)1 << 20)
+#define ARENA_LARGEST_BYTES ((size_t)1 << 16) /* below what malloc maps and unmaps each time */
 
-/* Blocks double up to a megabyte; what is larger than its turn gets a block of its own size. */
+/* Blocks double up to 64 KiB; what is larger than its turn gets a block of its own size. */
 static arena_block *add_block(arena *a, size_t needed_bytes)
 {
     size_t capacity = a->blocks ? a->blocks->capacity_bytes : ARENA_FIRST_BYTES / 2;
@@ -219,12 +219,38 @@ char *arena_printf(arena *a, const char *format, ...)
     return copy;
 }
 
-void arena_deinit(arena *a)
+bool arena_owns(const arena *a, const void *memory)
 {
-    for (arena_block *block = a->blocks; block;) {
+    const uintptr_t at = (uintptr_t)memory;
+    for (const arena_block *block = a->blocks; block; block = block->next) {
+        const uintptr_t start = (uintptr_t)block->data;
+        if (at >= start && at - start < block->used_bytes) return true;
+    }
+    return false;
+}
+
+static void free_blocks(arena_block *block)
+{
+    while (block) {
         arena_block *next = block->next;
         memory_free(block);
         block = next;
     }
+}
+
+void arena_clear(arena *a)
+{
+    arena_block *kept = a->blocks;
+    if (!kept) return;
+    free_blocks(kept->next);
+    kept->next = NULL;
+    memset(kept->data, 0, kept->used_bytes);
+    kept->used_bytes = 0;
+    a->size_bytes = 0;
+}
+
+void arena_deinit(arena *a)
+{
+    free_blocks(a->blocks);
     *a = (arena){0};
 }

@@ -39,6 +39,10 @@ void *arena_alloc(arena *a, size_t n, size_t size_bytes); /* n * size_bytes, che
 char *arena_strdup(arena *a, const char *text);
 char *arena_strndup(arena *a, const char *text, size_t n_bytes);
 char *arena_printf(arena *a, const char *format, ...) CLG_PRINTF(2, 3);
+/* Whether an address lies in what was handed out. */
+bool arena_owns(const arena *a, const void *memory);
+/* Takes back all that was handed out and keeps a block for what comes next. */
+void arena_clear(arena *a);
 void arena_deinit(arena *a); /* an arena of all zeros is valid and empty */
 
 #endif

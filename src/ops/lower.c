@@ -41,7 +41,7 @@ static clg_status with_node(const lower_context *c, clg_status status)
 
 clg_status ops_lower_node(lower_context *c)
 {
-    step_builder_init(&c->build, c->memory);
+    step_builder_init(&c->build, c->memory, c->texts);
     CLG_TRY(make_views(c));
     if (!c->row->lower) {
         return lower_error(

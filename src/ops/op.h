@@ -83,6 +83,7 @@ typedef struct lower_context {
     const device_caps *caps;
     clg_kernel_class kernel_class; /* wide or simt */
     arena *memory;
+    step_texts *texts;  /* where texts of kernels are kept; NULL: in the arena */
     step_builder build; /* candidates go here */
     /* Set by lower in place of candidates when output 0 (or, for Split, each output) is a view of input 0. */
     bool is_view;

@@ -136,22 +136,13 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
                             const launch *l, const pointwise_binding *inputs,
                             const pointwise_binding *outputs)
 {
-    text body, label;
-    clg_status status;
-    text_init(&body, 0);
-    text_init(&label, 0);
-    pointwise_text(g, &l->layout, &body);
-    pointwise_label(g, &label);
-    CLG_TRY_GOTO(body.status, out);
-    CLG_TRY_GOTO(label.status, out);
-    const char *shown = arena_printf(c->memory, "pointwise %.240s", text_data(&label));
-    CLG_TRY_GOTO(shown ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY, out);
+    const char *body, *label;
+    CLG_TRY(pointwise_kept_texts(c, g, &l->layout, &body, &label));
     /* P_T and P_FMA are for common/types.clh, which stands in front of all generated kernels. */
     const char *prelude = prelude_text(&c->build, "P_T=1 P_FMA=0 P_VEC=%d P_FP64=%d P_INDEX=%d",
                                        l->vec, uses_fp64(g), l->wide_index ? 64 : 32);
-    step *s =
-        step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, text_data(&body));
-    s->label = shown;
+    step *s = step_kernel_generated(&c->build, to, "pointwise", "pointwise", prelude, body);
+    s->label = label;
     for (int d = 0; d < l->g->rank; d++) grid_arg(c, s, l->wide_index, l->g->dims[d]);
     step_arg_int(&c->build, s, l->chunk);
     if (l->layout.mode == POINTWISE_ROWS && l->g->rank > 1) step_arg_int(&c->build, s, l->block);
@@ -169,11 +160,7 @@ static clg_status emit_step(lower_context *c, candidate *to, const pointwise_gro
     for (size_t i = 0; i < g->n_inputs; i++) s->bytes += n * (double)dtype_size(g->inputs[i]);
     for (size_t i = 0; i < g->n_outputs; i++)
         s->bytes += n * (double)dtype_size(pointwise_dtype(g, g->outputs[i]));
-    status = c->build.status;
-out:
-    text_deinit(&label);
-    text_deinit(&body);
-    return status;
+    return c->build.status;
 }
 
 /* Elements as unsigned integers of their size where only that matters: float64 then needs no device with double. */

@@ -42,13 +42,14 @@ static inline uint64_t work_power_of_two(int64_t n, uint64_t most)
     return p;
 }
 
-/* Work-items of a group that shares a row of n elements: up to 256, as many as the device takes. */
+/* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes. Fewer would be as slow, and
+ * each size is a kernel of its own. */
 static inline uint64_t work_group_local(const lower_context *c, int64_t n)
 {
     const uint64_t limit = c->caps->max_work_group_size;
     uint64_t most = 256;
     while (most > 1 && limit > 0 && most > limit) most /= 2;
-    return work_power_of_two(n, most);
+    return work_power_of_two(n > 32 ? n : 32, most);
 }
 
 /* Kernels count their work in 32 bits. */

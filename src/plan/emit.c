@@ -35,8 +35,9 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
                         .n_outputs = 1,
                         .caps = c->caps,
                         .kernel_class = c->kernel_class,
-                        .memory = &s->segment->memory};
-    step_builder_init(&lc.build, lc.memory);
+                        .memory = &s->lowering,
+                        .texts = c->texts};
+    step_builder_init(&lc.build, lc.memory, lc.texts);
     CLG_TRY(ops_lower_copy(&lc));
     CLG_TRY(lc.build.status);
     const candidate *choice = plan_choose(c, lc.build.candidates);
@@ -288,15 +289,9 @@ static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_pl
     return emit_candidate(s, lc, choice);
 }
 
-clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)
+static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_place)
 {
-    arena *memory = &s->segment->memory;
-    *out_place = CLG_PLACE_DEVICE;
-    if (all_outputs_empty(s, n)) {
-        for (size_t i = 0; i < n->n_outputs; i++)
-            if (n->outputs[i] != VALUE_NONE) CLG_TRY(state_place_value(s, n->outputs[i]));
-        return CLG_OK;
-    }
+    arena *memory = &s->lowering;
     lower_operand *inputs = arena_alloc(memory, n->n_inputs + 1, sizeof *inputs);
     lower_operand *outputs = arena_alloc(memory, n->n_outputs + 1, sizeof *outputs);
     lower_context lc = {.node = n,
@@ -307,8 +302,22 @@ clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)
                         .n_outputs = n->n_outputs,
                         .caps = s->context->caps,
                         .kernel_class = s->context->kernel_class,
-                        .memory = memory};
+                        .memory = memory,
+                        .texts = s->context->texts};
     if (!inputs || !outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(prepare_operands(s, n, inputs, outputs));
     return emit_lowered(s, &lc, out_place);
+}
+
+clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place)
+{
+    *out_place = CLG_PLACE_DEVICE;
+    if (all_outputs_empty(s, n)) {
+        for (size_t i = 0; i < n->n_outputs; i++)
+            if (n->outputs[i] != VALUE_NONE) CLG_TRY(state_place_value(s, n->outputs[i]));
+        return CLG_OK;
+    }
+    clg_status status = lower_and_emit(s, n, out_place);
+    arena_clear(&s->lowering);
+    return status;
 }

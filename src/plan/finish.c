@@ -161,6 +161,7 @@ static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
     for (size_t i = 0; i < n; i++) {
         const plan_value *v = &s->values[values[i]];
         ports[i] = (plan_port){.value = values[i], .dtype = v->fact.dtype, .dims = v->fact.dims};
+        if (v->fact.kind != CLG_VALUE_TENSOR) ports[i].dtype = CLG_DTYPE_NONE;
         if (v->root != ROOT_NONE) {
             root_ref ref = {v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)};
             ports[i].place =
@@ -189,6 +190,7 @@ static clg_status settle_output(plan_state *s, size_t index)
 {
     value_id id = s->context->outputs[index];
     plan_value *v = &s->values[id];
+    if (v->fact.kind != CLG_VALUE_TENSOR && index >= s->context->n_required) return CLG_OK;
     if (v->fact.kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "output '%s' is no tensor, and clgraph gives tensors only",
@@ -233,6 +235,40 @@ static clg_status settle_read(plan_state *s, value_id id)
     return CLG_OK;
 }
 
+static clg_status write_literals(plan_state *s)
+{
+    plan_segment *segment = s->segment;
+    if (!s->literal_bytes) return CLG_OK;
+    uint8_t *literals = arena_alloc(&segment->memory, s->literal_bytes, 1);
+    if (!literals) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memcpy(literals, s->literals, s->literal_bytes);
+    segment->literals = literals;
+    segment->literal_bytes = s->literal_bytes;
+    return CLG_OK;
+}
+
+/* Known contents that outlive planning: all of them where children go on from here, else what led here and outputs. */
+static clg_status keep_held(plan_state *s)
+{
+    plan_segment *segment = s->segment;
+    if (!segment->last) {
+        segment->held = s->held; /* moved */
+        segment->n_held = s->n_held;
+        s->held = NULL;
+        s->n_held = s->held_capacity = 0;
+        return CLG_OK;
+    }
+    segment->held =
+        memory_zalloc(segment->n_arrived + segment->n_outputs + 1, sizeof *segment->held);
+    if (!segment->held) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < segment->n_arrived; i++)
+        segment->held[segment->n_held++] = tensor_retain(segment->arrived[i]);
+    for (size_t i = 0; i < segment->n_outputs; i++)
+        if (segment->outputs[i].known)
+            segment->held[segment->n_held++] = tensor_retain((tensor *)segment->outputs[i].known);
+    return CLG_OK;
+}
+
 clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
 {
     plan_segment *segment = s->segment;
@@ -253,16 +289,6 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
         CLG_TRY(write_ports(s, c->outputs, c->n_outputs, &segment->outputs));
         segment->n_outputs = c->n_outputs;
     }
-    if (s->literal_bytes) {
-        uint8_t *literals = arena_alloc(&segment->memory, s->literal_bytes, 1);
-        if (!literals) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        memcpy(literals, s->literals, s->literal_bytes);
-        segment->literals = literals;
-        segment->literal_bytes = s->literal_bytes;
-    }
-    segment->held = s->held; /* moved */
-    segment->n_held = s->n_held;
-    s->held = NULL;
-    s->n_held = s->held_capacity = 0;
-    return CLG_OK;
+    CLG_TRY(write_literals(s));
+    return keep_held(s);
 }

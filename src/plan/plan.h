@@ -49,7 +49,7 @@ typedef struct plan_step {
 /* A value at the end of a segment, as outputs and reads need it. */
 typedef struct plan_port {
     value_id value;
-    clg_dtype dtype;
+    clg_dtype dtype; /* NONE: no tensor */
     shape dims;
     placement place; /* dense; PLACE_NONE when n_elements is 0 or the content is `known` only */
     const tensor *
@@ -66,11 +66,12 @@ struct plan_segment {
     plan_segment *parent; /* a reference */
     uint32_t depth;       /* 0 for the root */
     plan_segment *children, *sibling;
-    uint64_t last_use;     /* of the clock of the root */
-    uint64_t clock;        /* the root's */
-    size_t n_children_all; /* the root's: segments in the tree below it */
-    atomic_bool detached;  /* no longer in the tree */
-    tensor **arrived;      /* for a child: contents of the parent's reads that lead here */
+    uint64_t last_use;                 /* of the clock of the root */
+    uint64_t clock;                    /* the root's */
+    size_t n_children_all;             /* the root's: segments in the tree below it */
+    size_t size_bytes, children_bytes; /* host memory, about; the root's: of all below it */
+    atomic_bool detached;              /* no longer in the tree */
+    tensor **arrived; /* for a child: contents of the parent's reads that lead here */
     size_t n_arrived;
     plan_step *steps;
     size_t n_steps;
@@ -129,7 +130,10 @@ typedef struct plan_context {
     bool is_init_plan;
     const value_id *outputs; /* outputs of the plan */
     size_t n_outputs;
+    size_t
+        n_required; /* outputs from here on may turn out to be no tensors: they are left out then */
     plan_owner owner;
+    step_texts *texts; /* the owner's, which outlives the plans; written to by planning */
 } plan_context;
 
 /* Plans from the inputs' facts. When shape inference turns out to need the content of graph inputs that are not known,
@@ -140,6 +144,8 @@ clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *ou
 /* The child of `segment` for these contents of its reads, planned now if need be; a reference. */
 clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);
+/* Of its segments in host memory, about. */
+size_t plan_size_bytes(const plan *p);
 plan *plan_retain(plan *p);
 void plan_free(plan *p);
 plan_segment *plan_segment_retain(plan_segment *segment);

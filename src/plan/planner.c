@@ -235,6 +235,10 @@ static clg_status run_walk(plan_state *s, plan_segment *segment, bool *needed_in
         status = state_copy(s, &kept);
         segment->state = kept;
     }
+    segment->size_bytes =
+        sizeof *segment + segment->memory.size_bytes + state_size_bytes(segment->state);
+    for (size_t i = 0; i < segment->n_held; i++)
+        segment->size_bytes += sizeof(tensor) + segment->held[i]->size_bytes;
     state_free(s);
     return status;
 }
@@ -348,6 +352,8 @@ clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *c
     *out_child = child;
     return CLG_OK;
 }
+
+size_t plan_size_bytes(const plan *p) { return p->root->size_bytes + p->root->children_bytes; }
 
 plan *plan_retain(plan *p)
 {

@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-#define MAX_CONTINUATIONS 64 /* kept below a root, besides the path in use */
+/* Kept below a root, besides the path in use. */
+#define MAX_CONTINUATIONS 64
+#define MIN_CONTINUATIONS 4
+#define MAX_TREE_BYTES ((size_t)16 << 20)
 
 clg_status segment_create(plan_segment *parent, size_t n_nodes, plan_segment **out_segment)
 {
@@ -78,25 +81,35 @@ static void remove_leaf(plan_segment *leaf)
     while (*link != leaf) link = &(*link)->sibling;
     *link = leaf->sibling;
     leaf->sibling = NULL;
-    root_of(leaf)->n_children_all--;
+    plan_segment *root = root_of(leaf);
+    root->n_children_all--;
+    root->children_bytes -= leaf->size_bytes;
     atomic_store(&leaf->detached, true);
     plan_segment_free(leaf);
 }
 
-static plan_segment *next_in_tree(plan_segment *segment)
+static plan_segment *next_in_tree(const plan_segment *segment)
 {
     if (segment->children) return segment->children;
     while (segment && !segment->sibling) segment = segment->parent;
     return segment ? segment->sibling : NULL;
 }
 
-static void drop_oldest(plan_segment *root, const plan_segment *keep)
+static bool is_full(const plan_segment *root)
+{
+    return root->n_children_all > MAX_CONTINUATIONS ||
+           (root->n_children_all > MIN_CONTINUATIONS && root->children_bytes > MAX_TREE_BYTES);
+}
+
+/* False when all that is left is on the way to `keep`. */
+static bool drop_oldest(plan_segment *root, const plan_segment *keep)
 {
     plan_segment *oldest = NULL;
     for (plan_segment *s = root; s; s = next_in_tree(s))
         if (s->parent && !s->children && s != keep && (!oldest || s->last_use < oldest->last_use))
             oldest = s;
     if (oldest) remove_leaf(oldest);
+    return oldest != NULL;
 }
 
 void segment_add_child(plan_segment *segment, plan_segment *child)
@@ -107,8 +120,9 @@ void segment_add_child(plan_segment *segment, plan_segment *child)
     child->sibling = segment->children;
     segment->children = plan_segment_retain(child);
     root->n_children_all++;
+    root->children_bytes += child->size_bytes;
     use(child);
-    if (root->n_children_all > MAX_CONTINUATIONS) drop_oldest(root, child);
+    while (is_full(root) && drop_oldest(root, child)) continue;
 }
 
 void segment_detach(plan_segment *segment)

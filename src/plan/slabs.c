@@ -76,18 +76,28 @@ static clg_status place_block(slab_work *w, uint32_t index, size_t **slab_bytes,
     }
 }
 
-static size_t largest_live_set(const plan_block *blocks, size_t n_blocks)
+/* Bytes that begin and end to live at each step, summed up step by step. */
+static clg_status largest_live_set(const plan_block *blocks, size_t n_blocks, size_t *out_bytes)
 {
-    size_t largest = 0;
-    for (size_t i = 0; i < n_blocks; i++) { /* a maximum starts where some block starts */
-        size_t live = 0;
-        for (size_t j = 0; j < n_blocks; j++)
-            if (blocks[j].first_step <= blocks[i].first_step &&
-                blocks[i].first_step <= blocks[j].last_step)
-                live += blocks[j].size_bytes;
-        if (live > largest) largest = live;
+    size_t n_steps = 0, live = 0;
+    *out_bytes = 0;
+    for (size_t i = 0; i < n_blocks; i++)
+        if (blocks[i].first_step >= n_steps) n_steps = (size_t)blocks[i].first_step + 1;
+    size_t *begin = memory_zalloc(n_steps + 1, sizeof *begin);
+    size_t *end = memory_zalloc(n_steps + 1, sizeof *end);
+    for (size_t i = 0; begin && end && i < n_blocks; i++) {
+        begin[blocks[i].first_step] += blocks[i].size_bytes;
+        if (blocks[i].last_step < n_steps) end[blocks[i].last_step] += blocks[i].size_bytes;
     }
-    return largest;
+    for (size_t s = 0; begin && end && s < n_steps; s++) {
+        live += begin[s];
+        if (live > *out_bytes) *out_bytes = live;
+        live -= end[s];
+    }
+    const clg_status status = begin && end ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memory_free(begin);
+    memory_free(end);
+    return status;
 }
 
 /* Sorts w->order by size, largest first; equal sizes keep their order, so plans are reproducible. */
@@ -132,7 +142,7 @@ clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_b
     sort_by_size(&w);
     for (size_t i = 0; i < w.n_order; i++)
         CLG_TRY_GOTO(place_block(&w, w.order[i], slab_bytes, n_slabs), done);
-    *out_live_bytes = largest_live_set(blocks, n_blocks);
+    CLG_TRY_GOTO(largest_live_set(blocks, n_blocks, out_live_bytes), done);
 done:
     memory_free(w.order);
     memory_free(w.placed);

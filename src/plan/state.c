@@ -85,7 +85,15 @@ void state_free(plan_state *s)
     memory_free(s->slab_bytes);
     memory_free(s->pending);
     memory_free(s->literals);
+    arena_deinit(&s->lowering);
     memory_free(s);
+}
+
+size_t state_size_bytes(const plan_state *s)
+{
+    if (!s) return 0;
+    return sizeof *s + s->values_capacity * sizeof *s->values +
+           s->roots_capacity * sizeof *s->roots + PLAN_MAX_SCOPES * sizeof *s->scopes;
 }
 
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
@@ -222,9 +230,12 @@ clg_status state_hold(plan_state *s, tensor *t)
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
                           uint32_t n_buffers, const node *n, const char *variant)
 {
+    step_texts *texts = s->context->texts;
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
-    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    what = step_clone(what, &s->segment->memory, texts);
+    variant = step_texts_keep(texts, variant);
+    if (!copy || !what || !variant) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n_buffers) memcpy(copy, buffers, n_buffers * sizeof *copy);
     for (uint32_t i = 0; i < n_buffers; i++) {
         plan_root *root = &s->roots[buffers[i].root];

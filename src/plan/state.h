@@ -92,6 +92,7 @@ typedef struct plan_state {
     size_t n_roots, roots_capacity;
     size_t *slab_bytes; /* so far */
     size_t n_slabs;
+    arena lowering; /* what lowering one node makes; nothing stays there beyond the node */
 
     /* Of the segment under way only. */
     plan_segment *segment;
@@ -107,6 +108,7 @@ clg_status state_create(const plan_context *c, plan_state **out_state);
 /* A copy for a child: values, roots and slabs; the parts of a segment start empty. */
 clg_status state_copy(const plan_state *s, plan_state **out_copy);
 void state_free(plan_state *s);
+size_t state_size_bytes(const plan_state *s); /* 0 for NULL */
 
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
                           uint32_t *out_root);
@@ -123,7 +125,7 @@ clg_status state_place_value(plan_state *s, value_id v);
 clg_status state_materialise(plan_state *s, value_id v);
 /* Holds a reference (taken over) until the segment is freed. */
 clg_status state_hold(plan_state *s, tensor *t);
-/* Appends a step whose buffers are roots; extends their lifetimes. */
+/* Appends a copy of a step whose buffers are roots; extends their lifetimes. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
                           uint32_t n_buffers, const node *n, const char *variant);
 /* Index in the plan's outputs, or SIZE_MAX. */

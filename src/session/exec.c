@@ -8,7 +8,11 @@
 
 #include <string.h>
 
-#define MAX_PLANS 64 /* of different input shapes kept; the least recently used goes */
+/* Plans of different input shapes that are kept; the least recently used goes. A plan takes a kilobyte a step, more where
+ * its shapes depend on data. */
+#define MAX_PLANS 64
+#define MIN_PLANS 4
+#define MAX_PLAN_BYTES ((size_t)32 << 20)
 
 /* ---- options --------------------------------------------------------------------------------------- */
 
@@ -110,18 +114,20 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
     CLG_TRY(model_require_data(e->model));
     CLG_TRY(optimise(e));
     CLG_TRY(set_constants(e));
-    e->planning =
-        (plan_context){.g = e->g,
-                       .caps = ocl_context_caps(e->context->ocl),
-                       .kernel_class = e->options.kernel_class,
-                       .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
-                       .strict = e->options.strict,
-                       .blas_accepts = blas_accepts,
-                       .weights = e->weights,
-                       .node_is_init = e->node_is_init,
-                       .outputs = e->g->outputs,
-                       .n_outputs = e->g->n_outputs,
-                       .owner = {e, exec_pack}};
+    e->planning = (plan_context){
+        .g = e->g,
+        .caps = ocl_context_caps(e->context->ocl),
+        .kernel_class = e->options.kernel_class,
+        .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
+        .strict = e->options.strict,
+        .blas_accepts = blas_accepts,
+        .weights = e->weights,
+        .node_is_init = e->node_is_init,
+        .outputs = e->g->outputs,
+        .n_outputs = e->g->n_outputs,
+        .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->g->n_outputs,
+        .owner = {e, exec_pack},
+        .texts = &e->texts};
     CLG_TRY(exec_find_init(e));
     if (progress && !progress(user, "computing constants", 1, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
@@ -137,6 +143,7 @@ static void exec_destroy(exec *e)
         plan_free(p);
         p = next;
     }
+    step_texts_deinit(&e->texts);
     exec_free_weights(e);
     graph_free(e->g);
     arena_deinit(&e->memory);
@@ -303,7 +310,10 @@ static plan *find_plan(exec *e, const value_fact *inputs)
 static void drop_old_plans(exec *e)
 {
     plan **link = &e->plans;
-    for (size_t kept = 0; *link && kept < MAX_PLANS; kept++) link = &(*link)->next;
+    for (size_t n = 0, n_bytes = 0; *link; n++, link = &(*link)->next) {
+        n_bytes += plan_size_bytes(*link);
+        if (n >= MAX_PLANS || (n >= MIN_PLANS && n_bytes > MAX_PLAN_BYTES)) break;
+    }
     while (*link) {
         plan *old = *link;
         *link = old->next;

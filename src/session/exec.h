@@ -41,6 +41,7 @@ typedef struct exec {
     value_id *init_outputs;
     size_t n_init_outputs;
     plan_context planning;
+    step_texts texts; /* of kernels in plans */
 
     mutex build_lock;
     exec_build_state build;

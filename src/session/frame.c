@@ -6,7 +6,12 @@
 
 #include <string.h>
 
-#define MAX_FRAME_PLANS 16 /* plans with kernel objects ready; the least recently used goes */
+/* Plans with kernel objects ready; the least recently used goes. A driver's kernel objects take kilobytes each, so that plans
+ * of many steps are fewer. */
+#define MAX_FRAME_PLANS 16
+#define MIN_FRAME_PLANS 2
+#define MAX_FRAME_STEPS 4096
+#define MAX_ROOM_BYTES ((size_t)1 << 20)
 
 clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
                         frame **out_frame)
@@ -36,20 +41,21 @@ clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_sess
     return CLG_OK;
 }
 
-static void free_segment(frame_segment *s)
+static void free_segment(frame *f, frame_segment *s)
 {
-    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++) ocl_kernel_free(s->kernels[i]);
+    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++)
+        kernel_pool_put(&f->spare, &s->segment->steps[i].what->kernel, s->kernels[i]);
     memory_free(s->kernels);
     memory_free(s->bound);
     plan_segment_free(s->segment);
     memory_free(s);
 }
 
-static void free_plan(frame_plan *p)
+static void free_plan(frame *f, frame_plan *p)
 {
     while (p->segments) {
         frame_segment *next = p->segments->next;
-        free_segment(p->segments);
+        free_segment(f, p->segments);
         p->segments = next;
     }
     plan_free(p->p);
@@ -62,9 +68,10 @@ void frame_free(frame *f)
     ocl_queue_free(f->queue);
     while (f->plans) {
         frame_plan *next = f->plans->next;
-        free_plan(f->plans);
+        free_plan(f, f->plans);
         f->plans = next;
     }
+    kernel_pool_deinit(&f->spare);
     for (size_t i = 0; f->inputs && i < f->n_inputs; i++) ocl_buffer_free(f->inputs[i].buffer);
     for (size_t i = 0; f->outputs && i < f->n_outputs; i++) ocl_buffer_free(f->outputs[i].buffer);
     for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
@@ -89,11 +96,21 @@ void frame_drop(frame *f, frame_memory *m)
     touch(f, m);
 }
 
+/* Memory that has become too small is likely to grow again. */
+static size_t with_room(const frame *f, const frame_memory *m, size_t size_bytes)
+{
+    const uint64_t largest = ocl_context_caps(f->e->context->ocl)->max_alloc_bytes;
+    const size_t room = size_bytes / 4 < MAX_ROOM_BYTES ? size_bytes / 4 : MAX_ROOM_BYTES;
+    if (!m->buffer || m->foreign || (largest > 0 && size_bytes + room > largest)) return size_bytes;
+    return size_bytes + room;
+}
+
 clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
 {
     if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
+    const size_t wanted = with_room(f, m, size_bytes);
     frame_drop(f, m);
-    return ocl_buffer_create(f->e->context->ocl, size_bytes, flags, &m->buffer);
+    return ocl_buffer_create(f->e->context->ocl, wanted, flags, &m->buffer);
 }
 
 void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
@@ -148,8 +165,8 @@ static clg_status reserve_slabs(frame *f, const plan_segment *segment)
         }
         /* A later segment needs more: what earlier ones left in the slab moves along. */
         ocl_buffer *grown;
-        CLG_TRY(ocl_buffer_create(f->e->context->ocl, segment->slab_bytes[i], OCL_BUFFER_DEVICE,
-                                  &grown));
+        CLG_TRY(ocl_buffer_create(f->e->context->ocl, with_room(f, m, segment->slab_bytes[i]),
+                                  OCL_BUFFER_DEVICE, &grown));
         clg_status status = segment->parent
                                 ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old))
                                 : CLG_OK;
@@ -225,6 +242,8 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
     for (size_t i = 0; i < segment->n_steps; i++) {
         const plan_step *s = &segment->steps[i];
         if (s->what->kind != STEP_KERNEL) continue;
+        prepared->kernels[i] = kernel_pool_take(&f->spare, &s->what->kernel);
+        if (prepared->kernels[i]) continue;
         clg_status status =
             ocl_kernel_create(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
         if (status != CLG_OK) {
@@ -251,17 +270,37 @@ static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **
         prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = make_kernels(f, prepared);
     if (status != CLG_OK) {
-        free_segment(prepared);
+        free_segment(f, prepared);
         return status;
     }
     *out_prepared = prepared;
     return CLG_OK;
 }
 
-static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
+static size_t count_steps(const frame_plan *p)
 {
     size_t n = 0;
-    for (frame_plan **link = &f->plans; *link; link = &(*link)->next, n++) {
+    for (const frame_segment *s = p->segments; s; s = s->next) n += s->segment->n_steps;
+    return n;
+}
+
+static void drop_old_plans(frame *f)
+{
+    frame_plan **link = &f->plans;
+    for (size_t n = 0, n_steps = 0; *link; n++, link = &(*link)->next) {
+        n_steps += count_steps(*link);
+        if (n >= MAX_FRAME_PLANS || (n >= MIN_FRAME_PLANS && n_steps > MAX_FRAME_STEPS)) break;
+    }
+    while (*link) {
+        frame_plan *old = *link;
+        *link = old->next;
+        free_plan(f, old);
+    }
+}
+
+static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
+{
+    for (frame_plan **link = &f->plans; *link; link = &(*link)->next) {
         frame_plan *found = *link;
         if (found->p != p) continue;
         *link = found->next;
@@ -276,19 +315,12 @@ static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
     made->next = f->plans;
     f->plans = made;
     *out_plan = made;
-    if (n < MAX_FRAME_PLANS) return CLG_OK;
-    frame_plan **link = &f->plans;
-    for (size_t kept = 0; kept < MAX_FRAME_PLANS; kept++) link = &(*link)->next;
-    while (*link) {
-        frame_plan *old = *link;
-        *link = old->next;
-        free_plan(old);
-    }
+    drop_old_plans(f);
     return CLG_OK;
 }
 
 /* What has left the plan's tree of segments does not come back. */
-static void drop_detached(frame_plan *owner)
+static void drop_detached(frame *f, frame_plan *owner)
 {
     for (frame_segment **link = &owner->segments; *link;) {
         frame_segment *s = *link;
@@ -297,7 +329,7 @@ static void drop_detached(frame_plan *owner)
             continue;
         }
         *link = s->next;
-        free_segment(s);
+        free_segment(f, s);
     }
 }
 
@@ -310,7 +342,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
     for (prepared = owner->segments; prepared && prepared->segment != segment;)
         prepared = prepared->next;
     if (!prepared) {
-        drop_detached(owner);
+        drop_detached(f, owner);
         CLG_TRY(make_segment(f, segment, &prepared));
         prepared->next = owner->segments;
         owner->segments = prepared;

@@ -8,6 +8,7 @@
 #define CLG_SESSION_FRAME_H
 
 #include "session/exec.h"
+#include "session/kernel_pool.h"
 #include "session/launch.h"
 
 /* Memory of an input, an output or a slab as it is now. */
@@ -43,6 +44,7 @@ typedef struct frame {
     ocl_buffer *fault; /* FAULT_WORDS ints, zero at the start of a run */
     bool fault_dirty;  /* it may not be zero: to be cleared first */
     frame_plan *plans; /* most recently used first */
+    kernel_pool spare; /* kernels of plans and segments that were let go */
     uint64_t stamp;
     struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
     size_t n_ran, ran_capacity;

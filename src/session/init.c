@@ -177,7 +177,7 @@ clg_status exec_run_init(exec *e)
     if (e->n_init_outputs == 0) return CLG_OK;
     e->planning.is_init_plan = true;
     e->planning.outputs = e->init_outputs;
-    e->planning.n_outputs = e->n_init_outputs;
+    e->planning.n_outputs = e->planning.n_required = e->n_init_outputs;
     clg_status status = plan_create(&e->planning, NULL, NULL, &p);
     if (status == CLG_OK) status = frame_create(e, 0, e->n_init_outputs, false, &f);
     if (status == CLG_OK) status = run_segments(e, f, p, &last);

@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-void step_builder_init(step_builder *b, arena *memory) { *b = (step_builder){.memory = memory}; }
+void step_builder_init(step_builder *b, arena *memory, step_texts *texts)
+{
+    *b = (step_builder){.memory = memory, .texts = texts};
+}
 
 /* Remembers that the arena could not give memory. */
 static void fail_memory(step_builder *b)
@@ -27,6 +30,15 @@ static void fail(step_builder *b, clg_status status, const char *what, const cha
         b->status = error_set(status, "%s: %s", where ? where : "a step", what);
 }
 
+static const char *copy_text(step_builder *b, const char *string)
+{
+    if (!string || b->status != CLG_OK) return NULL;
+    const char *copy =
+        b->texts ? step_texts_keep(b->texts, string) : arena_strdup(b->memory, string);
+    if (!copy) fail_memory(b);
+    return copy;
+}
+
 /* ---- candidates --------------------------------------------------------------------------------- */
 
 candidate *step_candidate(step_builder *b, const char *variant)
@@ -37,8 +49,7 @@ candidate *step_candidate(step_builder *b, const char *variant)
         b->dummy_candidate = (candidate){0};
         return &b->dummy_candidate;
     }
-    c->variant = arena_strdup(b->memory, variant);
-    if (!c->variant) fail_memory(b);
+    c->variant = copy_text(b, variant);
     if (b->last_candidate) {
         b->last_candidate->next = c;
     } else {
@@ -102,14 +113,6 @@ static step *new_step(step_builder *b, step_kind kind)
     }
     s->kind = kind;
     return s;
-}
-
-static const char *copy_text(step_builder *b, const char *string)
-{
-    if (!string || b->status != CLG_OK) return NULL;
-    const char *copy = arena_strdup(b->memory, string);
-    if (!copy) fail_memory(b);
-    return copy;
 }
 
 static step *new_kernel_step(step_builder *b, const char *source, const char *entry,
@@ -340,14 +343,17 @@ const char *prelude_text(step_builder *b, const char *format, ...)
             break;
         }
         if (n > 0) {
-            int name_bytes = (int)(equals - at), value_bytes = (int)n - name_bytes - 1;
-            text_printf(&lines, "#define %.*s %.*s\n", name_bytes, at, value_bytes, equals + 1);
+            const size_t name_bytes = (size_t)(equals - at);
+            text_append(&lines, "#define ");
+            text_append_bytes(&lines, at, name_bytes);
+            text_append(&lines, " ");
+            text_append_bytes(&lines, equals + 1, n - name_bytes - 1);
+            text_append(&lines, "\n");
         }
         at += n + (at[n] == ' ');
     }
     if (b->status == CLG_OK) b->status = lines.status;
-    const char *prelude = b->status == CLG_OK ? arena_strdup(b->memory, text_data(&lines)) : "";
-    if (!prelude) fail_memory(b);
+    const char *prelude = copy_text(b, text_data(&lines));
     text_deinit(&lines);
     return prelude ? prelude : "";
 }

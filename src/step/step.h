@@ -7,6 +7,7 @@
 #ifndef CLG_STEP_STEP_H
 #define CLG_STEP_STEP_H
 
+#include "base/map.h"
 #include "base/memory.h"
 #include "tensor/dtype.h"
 
@@ -131,11 +132,34 @@ typedef struct candidate {
     struct candidate *next;
 } candidate;
 
+/* ---- texts of kernels --------------------------------------------------------------------------
+ * Steps of many plans hold the same few texts. Here each is kept once, as long as the collection. Not for
+ * several threads at once. */
+typedef struct step_texts {
+    arena memory;
+    map index;     /* text -> its address */
+    map generated; /* what a text was generated from -> its address */
+} step_texts;      /* all zeros is valid and empty */
+
+/* The kept text that equals `string`; NULL when memory is out. */
+const char *step_texts_keep(step_texts *t, const char *string);
+/* The same, remembered under what it was generated from, so that it need not be generated again. find: NULL when it was
+ * not yet. */
+const char *step_texts_find(const step_texts *t, const void *key, size_t key_bytes);
+const char *step_texts_keep_as(step_texts *t, const void *key, size_t key_bytes,
+                               const char *string);
+void step_texts_deinit(step_texts *t);
+
+/* A copy of one step in `memory`, without the step after it; its texts are kept in `texts`, which may be NULL: then they are
+ * copied too. NULL when memory is out. */
+step *step_clone(const step *s, arena *memory, step_texts *texts);
+
 /* ---- making them ----------------------------------------------------------------------------------
  * Builder calls never fail one by one: the first failure stays in builder->status, later calls do nothing
  * and return a harmless dummy. Everything lives in the builder's arena. */
 typedef struct step_builder {
     arena *memory;
+    step_texts *texts; /* where texts of kernels are kept; NULL: in the arena */
     candidate *candidates, *last_candidate;
     clg_status status;
     candidate dummy_candidate;
@@ -143,7 +167,7 @@ typedef struct step_builder {
     step_arg dummy_arg;
 } step_builder;
 
-void step_builder_init(step_builder *b, arena *memory);
+void step_builder_init(step_builder *b, arena *memory, step_texts *texts);
 /* Starts a candidate; order is preference. */
 candidate *step_candidate(step_builder *b, const char *variant);
 operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
