@@ -11,10 +11,13 @@ set(test_timeout_s 300)
 set(test_slowdown 1)
 set(test_cache_dir "${PROJECT_BINARY_DIR}/test-cache")
 file(MAKE_DIRECTORY "${test_cache_dir}")
+set(CLG_TEST_MODELS "${PROJECT_SOURCE_DIR}/../shared/models" CACHE PATH
+  "Folder of models with test data; tests that want it are skipped where it is not")
 set(test_environment
   "CLG_CACHE_DIR=${test_cache_dir}"
   "CLG_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
-  "CLG_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  "CLG_BUILD_DIR=${PROJECT_BINARY_DIR}"
+  "CLG_TEST_MODELS=${CLG_TEST_MODELS}")
 if(CLG_SANITIZE)
   set(test_slowdown 3)
   list(APPEND test_environment
@@ -24,7 +27,8 @@ if(CLG_SANITIZE)
 endif()
 
 set(test_definitions
-  "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\"")
+  "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\""
+  "CLG_TEST_MODELS=\"${CLG_TEST_MODELS}\"")
 file(GLOB support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
 add_library(clg_test_support INTERFACE)
 if(support_sources)
@@ -119,10 +123,46 @@ file(GLOB bench_sources CONFIGURE_DEPENDS "${tests_dir}/bench/*.c")
 foreach(source IN LISTS bench_sources)
   get_filename_component(name "${source}" NAME_WE)
   add_executable(bench_${name} "${source}")
-  target_link_libraries(bench_${name} PRIVATE clg_settings clgraph m)
+  target_link_libraries(bench_${name} PRIVATE clg_settings clg_test_support clgraph_internal m)
   set_target_properties(bench_${name} PROPERTIES
     OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bench")
 endforeach()
+
+# Memory over ten thousand runs, in minutes: ctest -C soak -L soak, and not otherwise.
+function(clg_add_soak name)
+  add_test(NAME "soak.${name}" COMMAND bench_soak 10000 ${ARGN} CONFIGURATIONS soak)
+  math(EXPR timeout_s "3600 * ${test_slowdown}")
+  set_tests_properties("soak.${name}" PROPERTIES LABELS soak TIMEOUT ${timeout_s} RUN_SERIAL ON
+    ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77)
+endfunction()
+clg_add_soak(wide wide)
+clg_add_soak(simt simt)
+set(soak_models silero_vad_v5 voicevox_intonation gpt2_past_toy cifar10_cnn vespa_tiny_transformer)
+list(TRANSFORM soak_models PREPEND "${CLG_TEST_MODELS}/")
+clg_add_soak(models wide ${soak_models})
+
+# Folders of models through `cltool verify`, by both classes of kernels: other people's, and well-known architectures that
+# PyTorch writes into the build folder (the fixture generated_models).
+set(generated_models "${PROJECT_BINARY_DIR}/tests/models/generated")
+add_test(NAME models.generate
+  COMMAND bash "${tests_dir}/models/generate.sh" "${generated_models}")
+set_tests_properties(models.generate PROPERTIES LABELS "models" TIMEOUT 900
+  FIXTURES_SETUP generated_models SKIP_RETURN_CODE 77)
+function(clg_add_model_folder name folder)
+  foreach(kernels wide simt)
+    set(test "models.${name}_${kernels}")
+    add_test(NAME "${test}" COMMAND bash "${tests_dir}/models/verify.sh" "${folder}" ${kernels})
+    math(EXPR timeout_s "600 * ${test_slowdown}")
+    set_tests_properties("${test}" PROPERTIES LABELS "device;models" TIMEOUT ${timeout_s}
+      ENVIRONMENT "${test_environment};CLTOOL=$<TARGET_FILE:cltool>" SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()
+if(TARGET cltool)
+  clg_add_model_folder(generated "${generated_models}")
+  clg_add_model_folder(given "${CLG_TEST_MODELS}")
+  set_tests_properties(models.generated_wide models.generated_simt PROPERTIES
+    FIXTURES_REQUIRED generated_models)
+endif()
 
 clg_add_test_programs(unit unit)
 foreach(area ops api conformance models)

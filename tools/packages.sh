@@ -16,7 +16,7 @@ packages_of() {
         libclblast-dev libjansson-dev zlib1g-dev libstb-dev libxxhash-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
-    test) echo libcmocka-dev libonnx-testdata mesa-opencl-icd oclgrind valgrind make ;;
+    test) echo libcmocka-dev libonnx-testdata mesa-opencl-icd oclgrind python3-torch valgrind make ;;
     lint) echo clang clang-format clang-tidy shellcheck ;;
     *)
       echo "packages.sh: no group '$1'; there are build, run, test and lint" >&2

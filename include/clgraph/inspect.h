@@ -229,6 +229,30 @@ CLG_API void clg_npz_free(char **names, clg_value **values, size_t n);
 /* Written aside and renamed, compressed. */
 CLG_API CLG_MUST_USE clg_status clg_npz_save(const char *path, const char *const *names,
                                              clg_value *const *values, size_t n);
+/* A .npy file larger than memory, rows - steps of the first axis - at a time: nothing of it stays in memory. Each object
+ * is for one thread at a time. Errors of opening: IO (also a damaged or cut file), UNSUPPORTED_DTYPE, SHAPE (a scalar). */
+typedef struct clg_npy_reader clg_npy_reader;
+CLG_API CLG_MUST_USE clg_status clg_npy_reader_open(const char *path, clg_npy_reader **out_reader);
+CLG_API void clg_npy_reader_free(clg_npy_reader *reader); /* accepts NULL */
+/* What the file holds, as clg_value_... say it; dims[0] is the number of rows. NULL reads as no dtype and rank 0. */
+CLG_API clg_dtype clg_npy_reader_dtype(const clg_npy_reader *reader);
+CLG_API size_t clg_npy_reader_rank(const clg_npy_reader *reader);
+CLG_API const int64_t *clg_npy_reader_dims(const clg_npy_reader *reader);
+/* Rows first_row .. first_row + n_rows - 1, row-major, in any order; size_bytes must be theirs, data may be NULL when it is
+ * 0. Errors: INVALID_ARGUMENT (rows that are not there, another size), IO. */
+CLG_API CLG_MUST_USE clg_status clg_npy_reader_read(clg_npy_reader *reader, int64_t first_row,
+                                                    size_t n_rows, void *data, size_t size_bytes);
+/* Writes such a file of as many rows as come: aside, to appear at its path by commit. dims[0] is ignored; rank 1 and more.
+ * Errors: IO, SHAPE (rank 0), UNSUPPORTED_DTYPE (.npy has no such type), INVALID_ARGUMENT (another size, after commit). */
+typedef struct clg_npy_writer clg_npy_writer;
+CLG_API CLG_MUST_USE clg_status clg_npy_writer_open(const char *path, clg_dtype dtype, size_t rank,
+                                                    const int64_t *dims,
+                                                    clg_npy_writer **out_writer);
+CLG_API CLG_MUST_USE clg_status clg_npy_writer_append(clg_npy_writer *writer, size_t n_rows,
+                                                      const void *data, size_t size_bytes);
+CLG_API CLG_MUST_USE clg_status clg_npy_writer_commit(clg_npy_writer *writer);
+/* Without a commit before, what was written is removed. Accepts NULL. */
+CLG_API void clg_npy_writer_free(clg_npy_writer *writer);
 /* ONNX Cast between numeric types, on the host. *out_exact (may be NULL) tells whether every element kept its value.
  * Errors: UNSUPPORTED_DTYPE (strings, complex numbers), INVALID_ARGUMENT (no tensor). */
 CLG_API CLG_MUST_USE clg_status clg_value_cast(clg_value *value, clg_dtype dtype,

@@ -429,6 +429,40 @@ static void keep__links_and_bound_outputs_stay(void **state)
     clg_session_free(s);
 }
 
+/* Of all values, a sequence is none that an output can be: it is left out. Asked for by name it is refused. */
+static void keep__of_all_values_sequences_are_left_out(void **state)
+{
+    (void)state;
+    clg_builder *b;
+    clg_model *m;
+    clg_session *s;
+    clg_value *part;
+    assert_ok(clg_builder_create(13, &b));
+    assert_ok(clg_builder_input(b, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
+    assert_ok(clg_builder_node(b, NULL, "Neg", "neg", 1, NAMES("x"), 1, NAMES("n")));
+    assert_ok(clg_builder_node(b, NULL, "SequenceConstruct", "join", 2, NAMES("x", "n"), 1,
+                               NAMES("parts")));
+    assert_ok(
+        clg_builder_node(b, NULL, "ConcatFromSequence", "cat", 1, NAMES("parts"), 1, NAMES("y")));
+    assert_ok(clg_builder_attribute_int(b, "axis", 0));
+    assert_ok(clg_builder_output(b, "y"));
+    assert_ok(clg_builder_build(b, &m));
+    clg_builder_free(b);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    clg_model_free(m);
+    assert_ok(clg_session_keep_values(s, NULL, 0));
+    set(s, "x", ramp, 2);
+    assert_ok(clg_session_run(s));
+    expect(s, "y", 1, 2, -1, -2);
+    assert_error(clg_session_get_output(s, "parts", &part), CLG_ERROR_NOT_FOUND, "parts");
+    assert_ok(clg_session_get_output(s, "n", &part));
+    assert_true(((float *)clg_value_data(part))[1] == -2);
+    clg_value_free(part);
+    assert_ok(clg_session_keep_values(s, NAMES("parts"), 1));
+    assert_error(clg_session_run(s), CLG_ERROR_UNSUPPORTED_DTYPE, "no tensor");
+    clg_session_free(s);
+}
+
 /* ---- waiting ---------------------------------------------------------------------------------------------------------- */
 
 static void *wait_too(void *argument)
@@ -473,6 +507,7 @@ int main(void)
         cmocka_unit_test(shapes__preparing_goes_as_far_as_zeros_lead),
         cmocka_unit_test(shapes__the_last_word_counts),
         cmocka_unit_test(keep__links_and_bound_outputs_stay),
+        cmocka_unit_test(keep__of_all_values_sequences_are_left_out),
         cmocka_unit_test(wait__two_threads_that_wait_both_come_back),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

@@ -36,6 +36,8 @@ expect() {
 expect 0 '^\* [0-9]+:[0-9]+ ' "$bin/list_devices"
 expect 0 '^1000 rows on .*largest difference from the host [0-9.]+e-0[5-9]' "$bin/linear_regression"
 expect 0 '^batch of 32 on .*largest difference from the host [0-9.]+e-[01]' "$bin/mlp"
+expect 0 '^1000000 rows in [0-9.]+ s on .*difference from the host [0-9.]+e[-+][01]' "$bin/stream"
+expect 0 '^5000 rows in ' "$bin/stream" 5000
 expect 0 '^sigmoid of a buffer .*largest difference [0-9.]+e-0[5-9]' "$bin/opencl_buffer"
 expect 0 '^20 pictures in [0-9.]+ ms on ' "$bin/digits" "$data/digits.onnx" "$data"/pictures/*.png
 cp out answers
@@ -60,7 +62,7 @@ CLG_DEVICE=no-such-device expect 3 "no device matches 'no-such-device'" \
 # ---- without OpenCL --------------------------------------------------------------------------------
 
 mkdir -p no-drivers
-for program in list_devices linear_regression mlp; do
+for program in list_devices linear_regression mlp stream; do
   OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/$program"
 done
 OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/digits" "$data/digits.onnx" "$data/pictures/00.png"
@@ -84,6 +86,7 @@ each() { # RUNNER...
   "$@" "$bin/list_devices"
   "$@" "$bin/linear_regression"
   "$@" "$bin/mlp"
+  "$@" "$bin/stream" 10000
   "$@" "$bin/opencl_buffer"
   "$@" "$bin/digits" "$data/digits.onnx" "$data"/pictures/*.png
 }

@@ -10,13 +10,13 @@ version() { sed -E 's/[0-9]+\.[0-9]+\.[0-9]+/VERSION/'; }
 show
 show version -- --version
 show version -- --help
-for command in devices inspect run verify bench profile cache; do
+for command in devices inspect run predict verify diff bench profile cache; do
   show "$command" --help
 done
 show help cache
 
 # Wrong usage: 2, a sentence, a hint.
-show predict
+show forecast
 show run
 show run a.onnx b.onnx
 show run model.onnx --no-such-option

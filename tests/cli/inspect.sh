@@ -55,4 +55,18 @@ odd_graph() {
 }
 onnx_model odd_graph >odd.onnx
 show inspect odd.onnx
+
+echo "== a free dimension of 1 is too short"
+window_graph() {
+  onnx_node Conv conv 'x w' y
+  pb_text 2 window
+  f32 3f800000 3f800000 3f800000 >w
+  onnx_floats w '1 1 3' w
+  onnx_input x 1 1 1 length
+  onnx_output y 1 1 1 shorter
+}
+onnx_model window_graph >window.onnx
+show inspect window.onnx
+show inspect window.onnx -q --dim length=2
+show inspect window.onnx -q --dim length=5
 finish

@@ -23,6 +23,12 @@ echo "== not as expected: exit 1"
 show short -- run digits.onnx --fill random:1 --dim batch=360 --expect heldout_probabilities.npy -q
 show short -- run digits.onnx --fill random:1 --expect heldout_probabilities.npy -q --json
 
+echo "== expected in float64"
+f32 3f800000 c0000000 | npy '<f4' '(2,)' >x.npy
+printf '\0\0\0\0\0\0\360\77\0\0\0\0\0\0\0\0' | npy '<f8' '(2,)' >y.npy # 1 0
+onnx_model relu_graph 2 >relu.onnx
+show run relu.onnx -i x.npy --expect y.npy -q
+
 echo "== intermediate values"
 show short -- run digits.onnx --image pictures/00.png --dump /0/Conv -o dumped -q
 ls dumped

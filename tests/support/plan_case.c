@@ -44,12 +44,14 @@ void plan_case_start(plan_case *k, clg_kernel_class kernels)
                           .allow_blas = kernels == CLG_KERNELS_SIMT,
                           .blas_accepts = ocl_blas_accepts,
                           .outputs = k->outputs,
-                          .owner = {k, count_pack}};
+                          .owner = {k, count_pack},
+                          .texts = &k->texts};
 }
 
 void plan_case_end(plan_case *k)
 {
     plan_free(k->p);
+    step_texts_deinit(&k->texts);
     memory_free(k->weights);
     memory_free(k->node_is_init);
     graph_free(k->g);
@@ -130,6 +132,7 @@ void plan_case_output(plan_case *k, value_id v)
 {
     assert_true(k->c.n_outputs < PLAN_CASE_OUTPUTS);
     k->outputs[k->c.n_outputs++] = v;
+    k->c.n_required = k->c.n_outputs;
     for (size_t i = 0; i < k->g->n_outputs; i++)
         if (k->g->outputs[i] == v) return;
     assert_ok(graph_add_output(k->g, v));

@@ -30,6 +30,7 @@ typedef struct plan_case {
     bool needed[PLAN_CASE_INPUTS];       /* what the last plan_create asked for */
     size_t n_packed;                     /* calls of the owner's pack */
     size_t n_names;
+    step_texts texts;
     plan *p;
 } plan_case;
 

@@ -255,7 +255,7 @@ static void start_lowering(checker *k, lower_context *lc)
     lc->caps = k->c->caps;
     lc->kernel_class = k->c->kernel_class;
     lc->memory = &k->lowered;
-    step_builder_init(&lc->build, lc->memory);
+    step_builder_init(&lc->build, lc->memory, NULL);
 }
 
 /* A dense copy of value v; gives where it went. */

@@ -7,6 +7,8 @@
 #include "support/onnx_writer.h"
 #include "support/unit.h"
 
+#include "session/stream.h"
+
 #include <clgraph/inspect.h>
 
 #include <math.h>
@@ -261,6 +263,68 @@ static clg_status use_state(clg_context *context, clg_session *s)
     return status;
 }
 
+/* ---- a stream of rows through the product ------------------------------------------------------------------------ */
+
+enum { STREAM_ROWS = 3 * M + 2 };
+
+typedef struct rows {
+    float x[STREAM_ROWS * K];
+    size_t n_read, n_written;
+} rows;
+
+static clg_status read_rows(void *user, clg_stream_batch *batch)
+{
+    rows *r = user;
+    if (batch->n_rows > STREAM_ROWS - r->n_read) batch->n_rows = STREAM_ROWS - r->n_read;
+    memcpy(batch->tensors[0].data, r->x + r->n_read * K, batch->n_rows * K * sizeof(float));
+    r->n_read += batch->n_rows;
+    return CLG_OK;
+}
+
+static clg_status write_rows(void *user, clg_stream_batch *batch)
+{
+    rows *r = user;
+    const float *y = batch->tensors[0].data;
+    assert_int_equal(batch->first_row, r->n_written);
+    for (size_t i = 0; i < batch->n_rows * N; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < K; k++)
+            sum += (double)r->x[(r->n_written + i / N) * K + k] *
+                   (double)conv_weight((int)(k * N + i % N));
+        const double want = 1 / (1 + exp(-sum));
+        expect_near(&y[i], &want, 1);
+    }
+    r->n_written += batch->n_rows;
+    return CLG_OK;
+}
+
+static clg_status use_stream_with(clg_session *s, stream_memory memory)
+{
+    const stream_settings settings = {.batch = M, .depth = 2, .memory = memory};
+    clg_stream *stream;
+    rows r = {.n_read = 0};
+    for (int i = 0; i < STREAM_ROWS * K; i++) r.x[i] = picture(i, 3);
+    CLG_TRY(stream_create((clg_session *[]){s, s}, 2, &settings, &stream));
+    clg_status status = stream_run(stream, read_rows, write_rows, &r);
+    if (status == CLG_OK) assert_int_equal(r.n_written, STREAM_ROWS);
+    stream_free(stream);
+    return status;
+}
+
+static clg_status use_stream(clg_context *context, clg_session *s)
+{
+    (void)context;
+    CLG_TRY(clg_session_set_input(s, "x", NULL));
+    return use_stream_with(s, STREAM_MEMORY_AUTO);
+}
+
+static clg_status use_staged_stream(clg_context *context, clg_session *s)
+{
+    (void)context;
+    CLG_TRY(clg_session_set_input(s, "x", NULL));
+    return use_stream_with(s, STREAM_MEMORY_STAGED);
+}
+
 /* ---- lives -------------------------------------------------------------------------------------------------------- */
 
 const session_life session_lives[] = {
@@ -269,6 +333,8 @@ const session_life session_lives[] = {
     {"a count from the device", CLG_KERNELS_AUTO, true, count_model, use_count},
     {"a product by CLBlast", CLG_KERNELS_SIMT, false, product_model, use_product},
     {"linked state, asynchronously", CLG_KERNELS_AUTO, true, state_model, use_state},
+    {"a stream", CLG_KERNELS_WIDE, true, product_model, use_stream},
+    {"a stream through pinned memory", CLG_KERNELS_SIMT, true, product_model, use_staged_stream},
 };
 const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
 

@@ -221,6 +221,34 @@ static void unsupported__can_be_looked_at(void **state)
     assert_null(nodes);
 }
 
+/* Attributes of a file's nodes are judged before anything has been resolved. */
+static void file_nodes__checks_see_their_row(void **state)
+{
+    (void)state;
+    ow_model m = {.ir_version = 8, .opset = 13};
+    ow_input(&m, "x", CLG_FLOAT32, 3, (int64_t[]){5, 1, 2}, NULL);
+    ow_input(&m, "w", CLG_FLOAT32, 3, (int64_t[]){1, 4, 2}, NULL);
+    ow_input(&m, "r", CLG_FLOAT32, 3, (int64_t[]){1, 4, 1}, NULL);
+    ow_bytes good = ow_node("LSTM", "good", "x,w,r", "y"),
+             bad = ow_node("LSTM", "bad", "x,w,r", "z");
+    ow_attribute_int(&good, "hidden_size", 1);
+    ow_attribute_int(&bad, "hidden_size", 1);
+    ow_attribute_string(&bad, "direction", "sideways");
+    ow_add_node(&m, good);
+    ow_add_node(&m, bad);
+    ow_output(&m, "y", CLG_FLOAT32);
+    ow_bytes file = ow_finish(&m);
+    const char *path = scratch_file("recurrent.onnx", file.data, file.n);
+    ow_free(&file);
+    clg_node_info *nodes;
+    size_t n;
+    assert_ok(clg_model_file_nodes(path, &nodes, &n));
+    assert_true(node_named(nodes, n, "good")->supported);
+    assert_false(node_named(nodes, n, "bad")->supported);
+    assert_non_null(strstr(node_named(nodes, n, "bad")->reason, "sideways"));
+    clg_node_list_free(nodes, n);
+}
+
 static void dot__is_a_graph(void **state)
 {
     (void)state;
@@ -302,6 +330,7 @@ int main(void)
         cmocka_unit_test(flops__has_a_formula_for_each_kind),
         cmocka_unit_test(memory__follows_lifetimes),
         cmocka_unit_test(nodes__have_places),
+        cmocka_unit_test(file_nodes__checks_see_their_row),
         cmocka_unit_test(unsupported__can_be_looked_at),
         cmocka_unit_test(dot__is_a_graph),
         cmocka_unit_test(operators__are_listed),

@@ -159,6 +159,32 @@ static void arena__survives_every_failing_allocation(void **state)
     failing_alloc_remove();
 }
 
+static void arena__cleared_is_as_new_but_for_a_block(void **state)
+{
+    (void)state;
+    arena a = {0};
+    arena_clear(&a);
+    assert_null(a.blocks);
+    for (int round = 0; round < 3; round++) {
+        char outside;
+        for (size_t i = 0; i < 500; i++) {
+            uint8_t *p = arena_alloc(&a, 1, 300);
+            assert_non_null(p);
+            assert_true(arena_owns(&a, p) && arena_owns(&a, p + 299));
+            for (size_t j = 0; j < 300; j++) assert_int_equal(p[j], 0);
+            memset(p, 0xee, 300);
+        }
+        assert_false(arena_owns(&a, &outside));
+        const size_t live = memory_n_live();
+        arena_clear(&a);
+        assert_int_equal(a.size_bytes, 0);
+        assert_true(memory_n_live() <= live);
+        assert_non_null(a.blocks);
+    }
+    arena_deinit(&a);
+    assert_int_equal(memory_n_live(), 0);
+}
+
 static void hash__is_xxh3(void **state)
 {
     (void)state;
@@ -182,6 +208,7 @@ int main(void)
         cmocka_unit_test(memory__failure_keeps_the_old_block),
         cmocka_unit_test(arena__gives_zeroed_aligned_lasting_memory),
         cmocka_unit_test(arena__survives_every_failing_allocation),
+        cmocka_unit_test(arena__cleared_is_as_new_but_for_a_block),
         cmocka_unit_test(hash__is_xxh3),
     };
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

@@ -98,6 +98,7 @@ static clg_status plan_all(void *user)
     }
     plan_segment_free(at);
     plan_free(p);
+    step_texts_deinit(&k->texts); /* an owner keeps them for the next plan */
     return status;
 }
 

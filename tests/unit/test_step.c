@@ -18,7 +18,7 @@ static int set_up(void **state)
 {
     static fixture f;
     f = (fixture){0};
-    step_builder_init(&f.b, &f.memory);
+    step_builder_init(&f.b, &f.memory, NULL);
     *state = &f;
     return 0;
 }
@@ -222,7 +222,7 @@ static clg_status build(void *user)
     fixture f = {0};
     const uint64_t global[1] = {16};
     step_builder *b = &f.b;
-    step_builder_init(b, &f.memory);
+    step_builder_init(b, &f.memory, NULL);
     for (int i = 0; i < 30; i++) {
         candidate *c = step_candidate(b, "c");
         operand w = step_packing(b, c, 0, "r", 4);
@@ -235,6 +235,61 @@ static clg_status build(void *user)
     clg_status status = step_builder_check(b, 1, 1);
     arena_deinit(&f.memory);
     return status;
+}
+
+/* Texts are kept once whoever brings them, so that equal kernels have equal addresses. */
+static void step__texts_are_kept_once(void **state)
+{
+    (void)state;
+    step_texts texts = {0};
+    char one[] = "__kernel void f() {}", other[] = "__kernel void f() {}";
+    const char *kept = step_texts_keep(&texts, one);
+    assert_non_null(kept);
+    assert_ptr_not_equal(kept, one);
+    one[0] = 'x';
+    assert_string_equal(kept, other);
+    assert_ptr_equal(step_texts_keep(&texts, other), kept);
+    assert_ptr_equal(step_texts_keep(&texts, kept), kept);
+    assert_null(step_texts_find(&texts, "key", 3));
+    assert_ptr_equal(step_texts_keep_as(&texts, "key", 3, other), kept);
+    assert_ptr_equal(step_texts_find(&texts, "key", 3), kept);
+    assert_null(step_texts_find(&texts, "ke", 2));
+    step_texts_deinit(&texts);
+    assert_null(step_texts_find(&texts, "key", 3));
+}
+
+static void step__clones_outlive_what_they_were_made_of(void **state)
+{
+    step_builder *b = &((fixture *)*state)->b;
+    arena memory = {0};
+    step_texts texts = {0};
+    const uint64_t global[1] = {8};
+    step *s = step_kernel(b, step_candidate(b, "c"), "gemm", "main", prelude_text(b, "P_A=1"));
+    step_arg_int(b, s, 5);
+    step_arg_buffer(b, s, operand_output(2), CLG_INT8);
+    step_range(b, s, 1, global, NULL);
+    s->label = "gemm 5";
+    s->next = s;
+    const step *own = step_clone(s, &memory, NULL), *shared = step_clone(s, &memory, &texts),
+               *again = step_clone(s, &memory, &texts);
+    assert_true(own && shared && again);
+    assert_ptr_equal(shared->kernel.prelude, again->kernel.prelude);
+    arena_clear(((fixture *)*state)->b.memory);
+    const step *const clones[] = {own, shared, again};
+    for (size_t i = 0; i < 3; i++) {
+        assert_null(clones[i]->next);
+        assert_string_equal(clones[i]->kernel.source, "gemm");
+        assert_string_equal(clones[i]->kernel.entry, "main");
+        assert_string_equal(clones[i]->kernel.prelude, "#define P_A 1\n");
+        assert_string_equal(clones[i]->label, "gemm 5");
+        assert_null(clones[i]->kernel.body);
+        assert_int_equal(clones[i]->n_args, 2);
+        assert_int_equal(clones[i]->args[0].as.i, 5);
+        assert_int_equal(clones[i]->args[1].buffer.index, 2);
+        assert_int_equal(clones[i]->global[0], 8);
+    }
+    arena_deinit(&memory);
+    step_texts_deinit(&texts);
 }
 
 static void step__survives_every_failed_allocation(void **state)
@@ -260,6 +315,8 @@ int main(void)
         TEST(step__check_finds_what_is_missing),
         TEST(step__the_first_failure_stays),
         TEST(step__preludes),
+        cmocka_unit_test(step__texts_are_kept_once),
+        TEST(step__clones_outlive_what_they_were_made_of),
         cmocka_unit_test(step__survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -211,6 +211,77 @@ static void files__survive_every_failed_allocation(void **state)
     failing_alloc_remove();
 }
 
+/* ---- rows of .npy ------------------------------------------------------------------------------ */
+
+static clg_status write_and_read_rows(void *user)
+{
+    const char *path = user;
+    clg_npy_writer *w = NULL;
+    clg_npy_reader *r = NULL;
+    float rows[6] = {1, 2, 3, 4, 5, 6}, back[4] = {0};
+    clg_status status = clg_npy_writer_open(path, CLG_FLOAT32, 2, (int64_t[]){-1, 2}, &w);
+    if (status == CLG_OK) status = clg_npy_writer_append(w, 3, rows, sizeof rows);
+    if (status == CLG_OK) status = clg_npy_writer_append(w, 0, NULL, 0);
+    if (status == CLG_OK) status = clg_npy_writer_append(w, 1, rows, 8);
+    if (status == CLG_OK) status = clg_npy_writer_commit(w);
+    if (status == CLG_OK) status = clg_npy_reader_open(path, &r);
+    if (status == CLG_OK) status = clg_npy_reader_read(r, 2, 2, back, sizeof back);
+    if (status == CLG_OK) {
+        assert_int_equal(clg_npy_reader_dtype(r), CLG_FLOAT32);
+        assert_int_equal(clg_npy_reader_rank(r), 2);
+        assert_int_equal(clg_npy_reader_dims(r)[0], 4);
+        assert_int_equal(clg_npy_reader_dims(r)[1], 2);
+        assert_true(back[0] == 5 && back[1] == 6 && back[2] == 1 && back[3] == 2);
+    }
+    clg_npy_writer_free(w);
+    clg_npy_reader_free(r);
+    return status;
+}
+
+static void rows__of_large_files(void **state)
+{
+    (void)state;
+    const char *path = scratch_path("rows.npy");
+    failing_alloc_install();
+    assert_true(fault_loop(write_and_read_rows, (void *)path) > 4);
+    failing_alloc_remove();
+    clg_npy_reader *r;
+    clg_npy_writer *w;
+    float row[2];
+    assert_error(clg_npy_reader_open(scratch_path("none.npy"), &r), CLG_ERROR_IO, "none.npy");
+    assert_null(r);
+    assert_ok(clg_npy_reader_open(path, &r));
+    assert_error(clg_npy_reader_read(r, 0, 1, row, 4), CLG_ERROR_INVALID_ARGUMENT, "4 bytes");
+    assert_error(clg_npy_reader_read(r, 0, 1, NULL, 8), CLG_ERROR_INVALID_ARGUMENT, "data");
+    assert_error(clg_npy_reader_read(r, 4, 1, row, 8), CLG_ERROR_INVALID_ARGUMENT, "from row 4");
+    clg_npy_reader_free(r);
+    clg_npy_reader_free(NULL);
+    assert_int_equal(clg_npy_reader_dtype(NULL), CLG_DTYPE_NONE);
+    assert_int_equal(clg_npy_reader_rank(NULL), 0);
+    assert_non_null(clg_npy_reader_dims(NULL));
+
+    assert_error(clg_npy_writer_open(path, CLG_FLOAT32, 0, NULL, &w), CLG_ERROR_SHAPE, "scalar");
+    assert_error(clg_npy_writer_open(path, CLG_BFLOAT16, 1, (int64_t[]){0}, &w),
+                 CLG_ERROR_UNSUPPORTED_DTYPE, "bfloat16");
+    assert_error(clg_npy_writer_open(path, CLG_FLOAT32, 2, (int64_t[]){0, -1}, &w),
+                 CLG_ERROR_INVALID_ARGUMENT, "negative");
+    assert_null(w);
+    const char *unfinished = scratch_path("unfinished.npy");
+    assert_ok(clg_npy_writer_open(unfinished, CLG_FLOAT32, 2, (int64_t[]){0, 2}, &w));
+    assert_error(clg_npy_writer_append(w, 2, row, 8), CLG_ERROR_INVALID_ARGUMENT, "8 bytes");
+    assert_ok(clg_npy_writer_append(w, 1, row, 8));
+    clg_npy_writer_free(w);
+    assert_error(clg_npy_reader_open(unfinished, &r), CLG_ERROR_IO, "unfinished");
+    assert_ok(clg_npy_writer_open(unfinished, CLG_FLOAT32, 2, (int64_t[]){0, 2}, &w));
+    assert_ok(clg_npy_writer_commit(w));
+    assert_error(clg_npy_writer_commit(w), CLG_ERROR_INVALID_ARGUMENT, "complete");
+    assert_error(clg_npy_writer_append(w, 0, NULL, 0), CLG_ERROR_INVALID_ARGUMENT, "complete");
+    clg_npy_writer_free(w);
+    assert_ok(clg_npy_reader_open(unfinished, &r));
+    assert_int_equal(clg_npy_reader_dims(r)[0], 0);
+    clg_npy_reader_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +292,7 @@ int main(void)
         cmocka_unit_test(npz__keeps_names),
         cmocka_unit_test(cast__tells_whether_it_was_exact),
         cmocka_unit_test(files__survive_every_failed_allocation),
+        cmocka_unit_test(rows__of_large_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,7 +21,9 @@ typedef struct command {
 int cmd_devices(const options *o);
 int cmd_inspect(const options *o);
 int cmd_run(const options *o);
+int cmd_predict(const options *o);
 int cmd_verify(const options *o);
+int cmd_diff(const options *o);
 int cmd_bench(const options *o);
 int cmd_profile(const options *o);
 int cmd_cache(const options *o);

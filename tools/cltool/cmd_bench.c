@@ -11,7 +11,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 /* One device with one batch. */
 typedef struct bench_result {
@@ -44,12 +43,6 @@ typedef struct bench {
     size_t n_results;
     comparison_result compared;
 } bench;
-
-static uint64_t peak_rss_bytes(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
-}
 
 /* ---- one result ------------------------------------------------------------------------------- */
 

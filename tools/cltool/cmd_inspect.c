@@ -91,7 +91,8 @@ static int load(inspection *x)
     return CODE_DONE;
 }
 
-/* Of a model that is not supported, what its other nodes cost, if that can be told. */
+/* Of a model that is not supported, what its other nodes cost, if that can be told. What the user said of shapes must
+ * fit; what is assumed need not. */
 static int estimate(const options *o, inspection *x)
 {
     int code = inputs_gather(o, x->model, INPUTS_LOOK, &x->inputs);
@@ -102,6 +103,10 @@ static int estimate(const options *o, inspection *x)
     if (status == CLG_OK) status = clg_model_memory(x->model, shapes, n, &x->memory);
     free(shapes);
     x->is_estimated = status == CLG_OK;
+    if (status == CLG_ERROR_SHAPE && o->dims.n == 0 && o->shapes.n == 0) {
+        output_note("no estimate: free dimensions of 1 do not fit together: %s", clg_last_error());
+        return CODE_DONE;
+    }
     return status == CLG_OK || !is_supported(x) ? CODE_DONE
                                                 : fail_status(status, STAGE_INPUT, NULL);
 }

@@ -41,6 +41,7 @@ typedef struct run {
     input_set inputs;
     shown *values;
     size_t n_values;
+    bool dumps_all;
     expectation *expectations;
     size_t n_expectations;
     char **labels;
@@ -118,6 +119,7 @@ static int find_dumped(run *r, const char *what)
     clg_status status = clg_model_nodes(r->e.model, &nodes, &n);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     bool all = strcmp(what, "all") == 0, is_known = all;
+    r->dumps_all |= all;
     for (size_t i = 0; i < n; i++) {
         bool is_node = all || strcmp(nodes[i].name, what) == 0;
         for (size_t k = 0; k < nodes[i].n_outputs; k++) {
@@ -150,7 +152,10 @@ static int keep_dumped(run *r)
     for (size_t i = 0; i < r->n_values; i++) {
         if (r->values[i].is_dump) names[n++] = r->values[i].name;
     }
-    clg_status status = n > 0 ? clg_session_keep_values(r->e.session, names, n) : CLG_OK;
+    clg_status status = CLG_OK;
+    if (n > 0)
+        status = clg_session_keep_values(r->e.session, r->dumps_all ? NULL : names,
+                                         r->dumps_all ? 0 : n);
     free(names);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "--dump");
 }
@@ -195,14 +200,25 @@ static int prepare(run *r, const char *model_path)
 
 /* ---- after the run ---------------------------------------------------------------------------- */
 
+/* Of all values some are no tensors, and are not kept. */
 static int collect(run *r)
 {
+    size_t n = 0;
     for (size_t i = 0; i < r->n_values; i++) {
-        shown *v = &r->values[i];
-        clg_status status = clg_session_get_output(r->e.session, v->name, &v->value);
-        if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", printable(v->name));
-        v->stats = stats_of(v->value);
+        shown v = r->values[i];
+        clg_status status = clg_session_get_output(r->e.session, v.name, &v.value);
+        if (status == CLG_ERROR_NOT_FOUND && v.is_dump && r->dumps_all) {
+            free(v.name);
+            free(v.file);
+            r->values[i] = (shown){0};
+            continue;
+        }
+        if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", printable(v.name));
+        v.stats = stats_of(v.value);
+        r->values[i] = (shown){0};
+        r->values[n++] = v;
     }
+    r->n_values = n;
     return CODE_DONE;
 }
 
@@ -431,16 +447,19 @@ static int print_json(const run *r)
 
 /* ---- the command -------------------------------------------------------------------------------- */
 
-static void check_expectations(run *r)
+static int check_expectations(run *r)
 {
     for (size_t i = 0; i < r->n_expectations; i++) {
         expectation *x = &r->expectations[i];
         for (size_t k = 0; k < r->n_values; k++) {
             if (strcmp(r->values[k].name, x->name) != 0) continue;
+            clg_status status = compare_cast(r->values[k].value, &x->want);
+            if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", x->path);
             x->result = compare_values(r->values[k].value, x->want, r->o->rtol,
                                        options_atol(r->o, DEFAULT_ATOL));
         }
     }
+    return CODE_DONE;
 }
 
 static void release(run *r)
@@ -468,7 +487,7 @@ int cmd_run(const options *o)
     int code = prepare(&r, o->arguments[0]);
     if (code == CODE_DONE) code = engine_run(r.e.session);
     if (code == CODE_DONE) code = collect(&r);
-    if (code == CODE_DONE) check_expectations(&r);
+    if (code == CODE_DONE) code = check_expectations(&r);
     if (code == CODE_DONE) code = write_files(&r);
     if (code == CODE_DONE) {
         if (o->json) {

@@ -104,6 +104,18 @@ static void compare_exactly(comparison *c, const clg_value *got, const clg_value
                    c->n_different, c->n_elements);
 }
 
+clg_status compare_cast(const clg_value *got, clg_value **want)
+{
+    clg_dtype dtype = clg_value_dtype(got), given = clg_value_dtype(*want);
+    clg_value *cast;
+    if (dtype == given || !dtype_is_floating(dtype) || !dtype_is_floating(given)) return CLG_OK;
+    clg_status status = clg_value_cast(*want, dtype, &cast, NULL);
+    if (status != CLG_OK) return status;
+    clg_value_free(*want);
+    *want = cast;
+    return CLG_OK;
+}
+
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol)
 {
     comparison c = {.n_elements = clg_value_n_elements(want)};

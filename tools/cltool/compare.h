@@ -15,6 +15,8 @@ typedef struct comparison {
     char text[512];          /* a sentence */
 } comparison;
 
+/* Gives *want the element type of got where both are floating-point: references are often float64. */
+clg_status compare_cast(const clg_value *got, clg_value **want);
 /* Host tensors. */
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol);
 

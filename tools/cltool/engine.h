@@ -57,5 +57,7 @@ int engine_prepare(clg_session *session);
 const char *engine_device_id(const engine *e);
 /* Monotonic. */
 double now_ms(void);
+/* The most memory that the program had so far. */
+uint64_t peak_rss_bytes(void);
 
 #endif

@@ -12,12 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct {
-    bool is_set;
-    clg_status status;
-    char text[8192];
-    char hint[2048];
-} failure;
+static _Thread_local failure_record failure;
 
 int fail_record(int code, clg_status status, const char *format, ...)
 {
@@ -87,6 +82,14 @@ int fail_record_status(clg_status status, stage when, const char *format, ...)
 bool failure_is_recorded(void) { return failure.is_set; }
 
 void failure_clear(void) { failure.is_set = false; }
+
+void failure_take(failure_record *out_record)
+{
+    *out_record = failure;
+    failure.is_set = false;
+}
+
+void failure_put(const failure_record *record) { failure = *record; }
 
 const char *failure_text(void) { return failure.text; }
 

@@ -48,6 +48,16 @@ typedef enum stage {
 #define fail_status(status, ...) fail_nonzero(fail_record_status(status, __VA_ARGS__))
 int fail_record_status(clg_status status, stage when, const char *format, ...) TOOL_PRINTF(3, 4);
 
+/* Records are the thread's own: a fault of another thread is taken there and put here. */
+typedef struct failure_record {
+    bool is_set;
+    clg_status status;
+    char text[8192];
+    char hint[2048];
+} failure_record;
+void failure_take(failure_record *out_record);
+void failure_put(const failure_record *record);
+
 /* True when something was recorded. */
 bool failure_is_recorded(void);
 /* As JSON on standard output, else as text on standard error. */

@@ -23,17 +23,6 @@ typedef struct picture {
     float *pixels;
 } picture;
 
-/* How pixels become elements. */
-typedef struct recipe {
-    bool is_nchw;
-    int batch_axis, channel_axis, height_axis; /* -1: not there; width follows height */
-    int channels;
-    bool swaps; /* bgr */
-    double mean[4], std[4], scale;
-    bool rounds;
-    const char *resize;
-} recipe;
-
 /* ---- reading ---------------------------------------------------------------------------------- */
 
 /* stb takes random bytes for a TGA now and then: what cltool reads is told by the first bytes. */
@@ -125,7 +114,7 @@ static picture recenter(const picture *from, int width, int height)
 
 static int at_least_one(double x) { return x < 1 ? 1 : (int)lround(x); }
 
-static int resize(const recipe *r, const char *path, picture *p, int width, int height)
+static int resize(const image_recipe *r, const char *path, picture *p, int width, int height)
 {
     if (p->width == width && p->height == height) return CODE_DONE;
     if (!r->resize) {
@@ -156,7 +145,7 @@ static int resize(const recipe *r, const char *path, picture *p, int width, int 
 static bool may_be_channels(int64_t n) { return n == 1 || n == 3 || n == 4; }
 
 /* Which axis is what; rank 4: batch, rank 3: channels or batch. */
-static int read_layout(const options *o, const input_item *item, recipe *r)
+static int read_layout(const options *o, const input_item *item, image_recipe *r)
 {
     const int64_t *dims = item->dims;
     size_t rank = item->rank;
@@ -181,7 +170,7 @@ static int read_layout(const options *o, const input_item *item, recipe *r)
     return CODE_DONE;
 }
 
-static int read_channels(const options *o, const input_item *item, recipe *r)
+static int read_channels(const options *o, const input_item *item, image_recipe *r)
 {
     int64_t wanted = r->channel_axis < 0 ? 1 : item->dims[r->channel_axis];
     const char *name = o->channels ? o->channels : wanted == 1 ? "gray" : "rgb";
@@ -215,9 +204,9 @@ static int read_list(const char *what, const char *text, int channels, double ou
     return code;
 }
 
-static int read_recipe(const options *o, const input_item *item, recipe *r)
+static int read_recipe(const options *o, const input_item *item, image_recipe *r)
 {
-    *r = (recipe){.scale = o->scale, .std = {1, 1, 1, 1}, .resize = o->resize};
+    *r = (image_recipe){.scale = o->scale, .std = {1, 1, 1, 1}, .resize = o->resize};
     clg_dtype dtype = item->port->dtype;
     if (!dtype_is_floating(dtype) && !dtype_is_integral(dtype)) {
         return fail_usage("input '%s' takes %s: a picture does not go there",
@@ -241,7 +230,7 @@ static int read_recipe(const options *o, const input_item *item, recipe *r)
 
 /* ---- into the tensor -------------------------------------------------------------------------- */
 
-static void store(const recipe *r, const picture *p, float *to)
+static void store(const image_recipe *r, const picture *p, float *to)
 {
     size_t area = (size_t)p->width * (size_t)p->height, channels = (size_t)p->channels;
     for (size_t c = 0; c < channels; c++) {
@@ -257,19 +246,24 @@ static void store(const recipe *r, const picture *p, float *to)
 }
 
 /* The free dimensions, decided by the first picture and the number of them. */
-static int decide_dims(const recipe *r, input_item *item, const picture *first)
+static int decide_dims(const image_recipe *r, input_item *item)
 {
-    int64_t *dims = item->dims;
-    size_t n = item->n_pictures;
-    if (r->batch_axis >= 0 && dims[r->batch_axis] < 0) dims[r->batch_axis] = (int64_t)n;
+    int64_t *dims = item->dims, n = (int64_t)item->n_pictures;
+    if (r->batch_axis >= 0 && dims[r->batch_axis] < 0) dims[r->batch_axis] = n;
     if (r->channel_axis >= 0 && dims[r->channel_axis] < 0) dims[r->channel_axis] = r->channels;
-    if (dims[r->height_axis] < 0) dims[r->height_axis] = first->height;
-    if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = first->width;
+    if (dims[r->height_axis] < 0 || dims[r->height_axis + 1] < 0) {
+        picture first;
+        int code = read_picture(item->pictures[0], r->channels, &first);
+        if (code != CODE_DONE) return code;
+        if (dims[r->height_axis] < 0) dims[r->height_axis] = first.height;
+        if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = first.width;
+        free(first.pixels);
+    }
     int64_t rows = r->batch_axis >= 0 ? dims[r->batch_axis] : 1;
-    if (rows != (int64_t)n) {
+    if (rows != n) {
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
                     "input '%s' takes %" PRId64 " pictures, %zu are given",
-                    printable(item->port->name), rows, n);
+                    printable(item->port->name), rows, item->n_pictures);
     }
     if (dims[r->height_axis] > INT32_MAX || dims[r->height_axis + 1] > INT32_MAX ||
         dims[r->height_axis] < 1 || dims[r->height_axis + 1] < 1) {
@@ -280,19 +274,32 @@ static int decide_dims(const recipe *r, input_item *item, const picture *first)
     return CODE_DONE;
 }
 
-static int load_all(const recipe *r, input_item *item, clg_value **made)
+void image_note(const options *o, const input_item *item, const image_recipe *r)
 {
-    float *to = NULL;
-    for (size_t i = 0; i < item->n_pictures; i++) {
+    const char *order = r->swaps ? "bgr" : r->channels == 4 ? "rgba" : "rgb";
+    if (r->channels == 1) {
+        output_note("input '%s' %s: gray pictures", printable(item->port->name),
+                    dims_text(item->rank, item->dims));
+    } else {
+        output_note("input '%s' %s: %s pictures, %s%s", printable(item->port->name),
+                    dims_text(item->rank, item->dims), order,
+                    r->is_nchw ? "channels first" : "channels last",
+                    o->layout ? "" : " (guessed from the shape; --layout nchw or nhwc sets it)");
+    }
+}
+
+int image_begin(const options *o, input_item *item, image_recipe *out_recipe)
+{
+    int code = read_recipe(o, item, out_recipe);
+    return code == CODE_DONE ? decide_dims(out_recipe, item) : code;
+}
+
+int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to)
+{
+    int height = (int)item->dims[r->height_axis], width = (int)item->dims[r->height_axis + 1];
+    for (size_t i = first; i < first + n; i++) {
         picture p;
         int code = read_picture(item->pictures[i], r->channels, &p);
-        if (code == CODE_DONE && i == 0) code = decide_dims(r, item, &p);
-        if (code == CODE_DONE && i == 0) {
-            clg_status status = clg_value_create(CLG_FLOAT32, item->rank, item->dims, made);
-            if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
-            to = clg_value_data(*made);
-        }
-        int height = (int)item->dims[r->height_axis], width = (int)item->dims[r->height_axis + 1];
         if (code == CODE_DONE) code = resize(r, item->pictures[i], &p, width, height);
         if (code == CODE_DONE) {
             store(r, &p, to);
@@ -306,10 +313,14 @@ static int load_all(const recipe *r, input_item *item, clg_value **made)
 
 int image_load(const options *o, input_item *item)
 {
-    recipe r;
+    image_recipe r;
     clg_value *made = NULL, *cast;
-    int code = read_recipe(o, item, &r);
-    if (code == CODE_DONE) code = load_all(&r, item, &made);
+    int code = image_begin(o, item, &r);
+    if (code == CODE_DONE) {
+        clg_status status = clg_value_create(CLG_FLOAT32, item->rank, item->dims, &made);
+        if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
+    }
+    if (code == CODE_DONE) code = image_rows(&r, item, 0, item->n_pictures, clg_value_data(made));
     if (code == CODE_DONE) {
         clg_status status = clg_value_cast(made, item->port->dtype, &cast, NULL);
         if (status == CLG_OK) {
@@ -319,16 +330,6 @@ int image_load(const options *o, input_item *item)
         }
     }
     clg_value_free(made);
-    if (code != CODE_DONE) return code;
-    const char *order = r.swaps ? "bgr" : r.channels == 4 ? "rgba" : "rgb";
-    if (r.channels == 1) {
-        output_note("input '%s' %s: gray pictures", printable(item->port->name),
-                    dims_text(item->rank, item->dims));
-    } else {
-        output_note("input '%s' %s: %s pictures, %s%s", printable(item->port->name),
-                    dims_text(item->rank, item->dims), order,
-                    r.is_nchw ? "channels first" : "channels last",
-                    o->layout ? "" : " (guessed from the shape; --layout nchw or nhwc sets it)");
-    }
-    return CODE_DONE;
+    if (code == CODE_DONE) image_note(o, item, &r);
+    return code;
 }

@@ -7,7 +7,24 @@
 
 #include "inputs.h"
 
-/* Loads the item's pictures into its value. dims of the item: -1 where the picture may decide. */
+/* How pixels become elements. Axes are -1 where there is none; width follows height. */
+typedef struct image_recipe {
+    bool is_nchw;
+    int batch_axis, channel_axis, height_axis;
+    int channels;
+    bool swaps; /* bgr */
+    double mean[4], std[4], scale;
+    bool rounds;
+    const char *resize;
+} image_recipe;
+
+/* Reads the options, and decides dims of the item that are -1 by the number of pictures and the first of them. */
+int image_begin(const options *o, input_item *item, image_recipe *out_recipe);
+/* Pictures first..first+n as float32, each the elements of one row. Any thread. */
+int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to);
+/* Tells what was decided, and what was guessed. */
+void image_note(const options *o, const input_item *item, const image_recipe *r);
+/* Loads the item's pictures into its value. */
 int image_load(const options *o, input_item *item);
 
 #endif

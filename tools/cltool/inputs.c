@@ -5,6 +5,8 @@
  */
 #include "inputs.h"
 
+#include "csv.h"
+#include "dataset.h"
 #include "image.h"
 #include "names.h"
 #include "output.h"
@@ -254,6 +256,103 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
     return code;
 }
 
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+/* The input whose first axis is the batch: the first one where that axis is free, else the first that has axes. */
+static const clg_port *batch_port(const input_set *set)
+{
+    const clg_port *fixed = NULL;
+    for (size_t i = 0; i < set->n; i++) {
+        const clg_port *port = set->items[i].port;
+        if (port->rank < 0 || (port->rank > 0 && port->dims[0] < 0)) return port;
+        if (!fixed && port->rank > 0) fixed = port;
+    }
+    return fixed;
+}
+
+/* Whether the input has the batch: a first axis of the same name, or of the same fixed size. */
+static bool is_streamed(const input_set *set, const clg_port *port)
+{
+    const clg_port *first = batch_port(set);
+    if (set->need != INPUTS_STREAM || port->rank == 0) return false;
+    if (port->rank < 0 || first->rank < 0) return true;
+    return port->dims[0] < 0
+               ? first->dims[0] < 0 && strcmp(port->dim_names[0], first->dim_names[0]) == 0
+               : port->dims[0] == first->dims[0];
+}
+
+/* Takes the dataset over. */
+static int give_rows(input_set *set, input_item *item, const char *from, dataset *rows)
+{
+    size_t rank = dataset_rank(rows);
+    const int64_t *dims = dataset_dims(rows);
+    bool fits = !item->has_dims || rank == item->rank;
+    for (size_t d = 1; fits && item->has_dims && d < rank; d++) fits = dims[d] == item->dims[d];
+    int code = check_first(item);
+    if (code == CODE_DONE && !fits) {
+        code = fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s': '%s' has shape %s, --shape says %s",
+                    printable(item->port->name), from, dims_text(rank, dims),
+                    dims_text(item->rank, item->dims));
+    }
+    if (code != CODE_DONE) {
+        dataset_free(rows);
+        return code;
+    }
+    item->from = from;
+    item->rows = rows;
+    item->rank = rank;
+    memcpy(item->dims, dims, rank * sizeof *dims);
+    item->dims[0] = -1; /* the batch, which is nobody's so far */
+    item->has_dims = true;
+    return bind_symbols(set, item);
+}
+
+/* A table whose columns are inputs of their names. */
+static int open_columns(const options *o, input_set *set, const char *path)
+{
+    csv_reader names;
+    int code = csv_open(path, &names);
+    for (size_t i = 0; code == CODE_DONE && i < names.n_columns; i++) {
+        dataset *rows = NULL;
+        input_item *to = item_named(set, names.names[i]);
+        code = to ? dataset_open_csv(o, to->port, path, i, 1, &rows)
+                  : unknown_input(set, path, names.names[i]);
+        if (code == CODE_DONE) code = give_rows(set, to, path, rows);
+    }
+    csv_close(&names);
+    return code;
+}
+
+static int open_folder(input_item *item, const char *path)
+{
+    int code = item->n_pictures == 0 ? check_first(item) : CODE_DONE;
+    if (code == CODE_DONE && item->n_pictures > 0)
+        code = fail_usage("input '%s' is given twice", printable(item->port->name));
+    if (code == CODE_DONE) code = pictures_of_folder(path, &item->pictures, &item->n_pictures);
+    item->owns_pictures = code == CODE_DONE;
+    item->from = path;
+    return code;
+}
+
+static int open_rows(const options *o, input_set *set, input_item *item, const char *path)
+{
+    dataset *rows = NULL;
+    int code;
+    if (path_is_folder(path)) return open_folder(item, path);
+    if (path_ends_in(path, ".npy")) {
+        code = dataset_open_npy(o, item->port, path, &rows);
+    } else if (path_ends_in(path, ".csv")) {
+        code = dataset_open_csv(o, item->port, path, 0, 0, &rows);
+    } else {
+        return fail_usage("input '%s': rows are read from .npy, .csv or a folder of pictures, not "
+                          "from '%s'",
+                          printable(item->port->name), path);
+    }
+    return code == CODE_DONE ? give_rows(set, item, path, rows) : code;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
 static int read_file(const options *o, input_set *set, const char *text)
 {
     const char *path = text;
@@ -262,6 +361,8 @@ static int read_file(const options *o, input_set *set, const char *text)
     bool is_whole_set = (is_npz || is_csv) && set->n != 1 && path_exists(text);
     input_item *item = is_whole_set ? NULL : find_item(set, "-i", text, &path);
     if (!is_whole_set && !item) return CODE_USAGE;
+    if (set->need == INPUTS_STREAM && is_csv && !item) return open_columns(o, set, path);
+    if (item && is_streamed(set, item->port)) return open_rows(o, set, item, path);
     if (is_npz) return read_npz(o, set, item, path);
     if (is_csv) return read_csv(o, set, item, path);
     int code = value_load(path, &value);
@@ -278,7 +379,7 @@ static int read_given(const options *o, input_set *set)
         const char *file;
         input_item *item = find_item(set, "--image", o->images.items[i], &file);
         if (!item) return CODE_USAGE;
-        if (item->n_pictures == 0) code = check_first(item);
+        if (item->n_pictures == 0 || item->owns_pictures) code = check_first(item);
         item->from = file;
         item->pictures = must_resize(item->pictures, item->n_pictures + 1, sizeof *item->pictures);
         item->pictures[item->n_pictures++] = file;
@@ -345,7 +446,8 @@ static void settle_symbols(const options *o, input_need need, input_set *set)
     for (size_t i = 0; i < set->n_symbols; i++) {
         if (set->symbols[i].size >= 0) continue;
         set->symbols[i].size = 1;
-        if (need == INPUTS_LOOK || (o->batch && is_batch(set, set->symbols[i].name))) continue;
+        bool is_open = o->batch || need == INPUTS_STREAM;
+        if (need == INPUTS_LOOK || (is_open && is_batch(set, set->symbols[i].name))) continue;
         output_note("dimension '%s' is 1 (--dim %s=N for another size)",
                     printable(set->symbols[i].name), printable(set->symbols[i].name));
     }
@@ -372,9 +474,19 @@ static int load_pictures(const options *o, input_set *set)
         input_item *item = &set->items[i];
         if (item->n_pictures == 0) continue;
         int code = declared_dims(set, item);
-        if (code == CODE_DONE) code = image_load(o, item);
-        item->has_dims = true;
-        if (code == CODE_DONE) code = bind_symbols(set, item);
+        if (code != CODE_DONE) return code;
+        if (is_streamed(set, item->port)) {
+            dataset *rows = NULL;
+            /* three axes that begin with few steps are those of one picture */
+            if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
+            code = dataset_open_pictures(o, item, &rows);
+            item->from = NULL; /* else it would be given twice */
+            if (code == CODE_DONE) code = give_rows(set, item, item->pictures[0], rows);
+        } else {
+            code = image_load(o, item);
+            item->has_dims = true;
+            if (code == CODE_DONE) code = bind_symbols(set, item);
+        }
         if (code != CODE_DONE) return code;
     }
     return CODE_DONE;
@@ -392,9 +504,10 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
 {
     for (size_t i = 0; i < set->n; i++) {
         input_item *item = &set->items[i];
-        if (item->value) continue;
+        if (item->value || item->rows) continue;
         if (!item->fill && rest_kind) item->fill = rest_kind;
-        if (!item->fill && need == INPUTS_REQUIRED) return missing_input(item);
+        bool is_required = need == INPUTS_REQUIRED || need == INPUTS_STREAM;
+        if (!item->fill && is_required) return missing_input(item);
         bool has_shape = item->has_dims || item->port->rank >= 0;
         bool is_tensor = item->port->kind == CLG_VALUE_TENSOR;
         if (!has_shape && !item->fill &&
@@ -402,6 +515,7 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
             continue;
         int code = declared_dims(set, item);
         if (code != CODE_DONE) return code;
+        if (is_streamed(set, item->port) && item->rank > 0) item->dims[0] = 1;
         settle_dims(item);
         if (!item->fill && need == INPUTS_FILL) {
             item->fill = "random:0";
@@ -412,6 +526,11 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
         }
         if (code != CODE_DONE) return code;
         item->from = item->fill;
+        if (is_streamed(set, item->port)) {
+            item->rows = dataset_repeat(item->port, item->value);
+            clg_value_free(item->value);
+            item->value = NULL;
+        }
     }
     return CODE_DONE;
 }
@@ -419,7 +538,8 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
 int inputs_gather(const options *o, const clg_model *model, input_need need, input_set *out_set)
 {
     size_t n = clg_model_n_inputs(model);
-    *out_set = (input_set){.model = model, .items = must_alloc(n, sizeof(input_item)), .n = n};
+    *out_set = (input_set){
+        .model = model, .need = need, .items = must_alloc(n, sizeof(input_item)), .n = n};
     for (size_t i = 0; i < n; i++) out_set->items[i].port = clg_model_input(model, i);
     collect_symbols(out_set);
     const char *rest_kind = NULL;
@@ -429,7 +549,7 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
     if (code == CODE_DONE) code = read_fills(o, out_set, &rest_kind);
     if (code == CODE_DONE) code = load_pictures(o, out_set);
     if (code == CODE_DONE) {
-        bool is_open = need != INPUTS_REQUIRED || rest_kind;
+        bool is_open = (need != INPUTS_REQUIRED && need != INPUTS_STREAM) || rest_kind;
         for (size_t i = 0; i < n && !is_open; i++) is_open = out_set->items[i].fill != NULL;
         if (is_open) settle_symbols(o, need, out_set);
         code = fill_rest(out_set, need, rest_kind);
@@ -441,8 +561,12 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
 void inputs_free(input_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
-        clg_value_free(set->items[i].value);
-        free(set->items[i].pictures);
+        input_item *item = &set->items[i];
+        clg_value_free(item->value);
+        dataset_free(item->rows);
+        for (size_t k = 0; item->owns_pictures && k < item->n_pictures; k++)
+            free((void *)item->pictures[k]);
+        free(item->pictures);
     }
     free(set->items);
     free(set->symbols);

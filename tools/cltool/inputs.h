@@ -13,7 +13,8 @@ typedef enum input_need {
     INPUTS_REQUIRED, /* an input that is not given is a fault */
     INPUTS_FILL,     /* it is filled with random numbers, and that is said */
     INPUTS_SHAPES,   /* only shapes are wanted: nothing is filled */
-    INPUTS_LOOK      /* the same, and the caller prints what free dimensions are taken as */
+    INPUTS_LOOK,     /* the same, and the caller prints what free dimensions are taken as */
+    INPUTS_STREAM    /* as required, and inputs with a batch come in rows, of datasets */
 } input_need;
 
 typedef struct input_item {
@@ -25,7 +26,9 @@ typedef struct input_item {
     bool has_dims;
     const char **pictures; /* files, one a row */
     size_t n_pictures;
+    bool owns_pictures; /* the names too */
     const char *fill;
+    struct dataset *rows; /* INPUTS_STREAM: in place of a value */
 } input_item;
 
 /* A free dimension with a name. */
@@ -37,6 +40,7 @@ typedef struct input_symbol {
 
 typedef struct input_set {
     const clg_model *model;
+    input_need need;
     input_item *items; /* in the model's order */
     size_t n;
     input_symbol *symbols;
@@ -56,6 +60,9 @@ int inputs_with_batch(const input_set *set, size_t n, input_set *out_set);
 int inputs_varied(const input_set *set, size_t step, input_set *out_set);
 /* Rows along the batch; 1 when the model has none. */
 size_t inputs_batch(const input_set *set);
+
+/* The size that --dim gives the batch; -1: none. */
+int64_t inputs_given_batch(const input_set *set);
 
 /* The size of the first axis of all inputs: -1 any, 0 none that they share, else the number it is fixed at. */
 int64_t model_batch(const clg_model *model);

@@ -80,6 +80,17 @@ size_t inputs_batch(const input_set *set)
     return fixed > 0 ? (size_t)fixed : 1;
 }
 
+int64_t inputs_given_batch(const input_set *set)
+{
+    const size_t first = batch_item(set);
+    for (size_t i = 0; first < set->n && i < set->n_symbols; i++) {
+        const input_symbol *symbol = &set->symbols[i];
+        if (symbol->is_given && strcmp(symbol->name, set->items[first].port->dim_names[0]) == 0)
+            return symbol->size;
+    }
+    return -1;
+}
+
 /* The items without their own memory: values are shared. */
 static input_set copy_set(const input_set *set)
 {
@@ -89,6 +100,7 @@ static input_set copy_set(const input_set *set)
     for (size_t i = 0; i < set->n; i++) {
         copy.items[i].pictures = NULL;
         copy.items[i].n_pictures = 0;
+        copy.items[i].owns_pictures = false;
         (void)clg_value_retain(copy.items[i].value);
     }
     return copy;

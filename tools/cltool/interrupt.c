@@ -12,10 +12,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_SESSIONS 256
+#define MAX_AT_WORK 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static clg_session *sessions[MAX_SESSIONS]; /* that are at work; under lock, as is the depth */
+/* What is at work: sessions and streams; under lock, as is the depth. */
+static struct {
+    void *object;
+    void (*cancel)(void *object);
+} at_work[MAX_AT_WORK];
 static size_t depth;
 static atomic_bool is_seen;
 static bool wants_json;
@@ -40,7 +44,9 @@ static void *watch(void *argument)
         (void)pthread_mutex_lock(&lock);
         if (depth == 0 || atomic_load(&is_seen)) leave_now(signal);
         atomic_store(&is_seen, true);
-        for (size_t i = 0; i < MAX_SESSIONS; i++) clg_session_cancel(sessions[i]);
+        for (size_t i = 0; i < MAX_AT_WORK; i++) {
+            if (at_work[i].object) at_work[i].cancel(at_work[i].object);
+        }
         (void)pthread_mutex_unlock(&lock);
     }
     return NULL;
@@ -62,30 +68,39 @@ void interrupt_setup(bool json)
     (void)pthread_detach(thread);
 }
 
-/* Puts `to` in the place of `from`. */
-static void replace(clg_session *from, clg_session *to)
-{
-    for (size_t i = 0; i < MAX_SESSIONS; i++) {
-        if (sessions[i] != from) continue;
-        sessions[i] = to;
-        return;
-    }
-}
+static void cancel_session(void *session) { clg_session_cancel(session); }
 
-void interrupt_begin(clg_session *session)
+static void cancel_stream(void *stream) { clg_stream_cancel(stream); }
+
+static void begin(void *object, void (*cancel)(void *object))
 {
+    size_t i = 0;
     (void)pthread_mutex_lock(&lock);
     depth++;
-    if (session) replace(NULL, session);
+    while (i < MAX_AT_WORK && at_work[i].object) i++;
+    if (object && i < MAX_AT_WORK) {
+        at_work[i].object = object;
+        at_work[i].cancel = cancel;
+    }
     (void)pthread_mutex_unlock(&lock);
 }
 
-void interrupt_end(clg_session *session)
+static void end(void *object)
 {
+    size_t i = 0;
     (void)pthread_mutex_lock(&lock);
     depth--;
-    if (session) replace(session, NULL);
+    while (i < MAX_AT_WORK && at_work[i].object != object) i++;
+    if (object && i < MAX_AT_WORK) at_work[i].object = NULL;
     (void)pthread_mutex_unlock(&lock);
 }
+
+void interrupt_begin(clg_session *session) { begin(session, cancel_session); }
+
+void interrupt_end(clg_session *session) { end(session); }
+
+void interrupt_begin_stream(clg_stream *stream) { begin(stream, cancel_stream); }
+
+void interrupt_end_stream(clg_stream *stream) { end(stream); }
 
 bool interrupt_seen(void) { return atomic_load(&is_seen); }

@@ -6,7 +6,7 @@
 #ifndef CLTOOL_INTERRUPT_H
 #define CLTOOL_INTERRUPT_H
 
-#include <clgraph/clgraph.h>
+#include <clgraph/stream.h>
 
 /* Before any thread is started. */
 void interrupt_setup(bool json);
@@ -14,6 +14,9 @@ void interrupt_setup(bool json);
 void interrupt_begin(clg_session *session);
 /* Ends the section; the session is forgotten. */
 void interrupt_end(clg_session *session);
+/* The same for a stream. */
+void interrupt_begin_stream(clg_stream *stream);
+void interrupt_end_stream(clg_stream *stream);
 bool interrupt_seen(void);
 
 #endif

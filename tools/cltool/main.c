@@ -27,11 +27,33 @@ static const command commands[] = {
      "integer inputs).\n"
      "Statistics are of finite elements; NaN and infinities are counted.",
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
+    {"predict", "MODEL -i NAME=DATA... -o NAME=FILE.npy...", 1, 1,
+     OPTIONS_PREDICT | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
+         OPTIONS_FORCE,
+     "a dataset through a model: any number of rows, over all selected devices",
+     "DATA is a .npy file, a .csv file or a folder of pictures (.png, .jpg, .bmp, by name); rows "
+     "are "
+     "steps of the first\n"
+     "axis. Inputs without the batch are given as for 'cltool run'; --fill gives every row the "
+     "same "
+     "numbers. Memory does\n"
+     "not grow with the dataset, results keep the order of rows, and files appear when they are "
+     "complete.",
+     "cltool predict digits.onnx -i image=pictures/ -o probabilities=answers.npy", cmd_predict},
     {"verify", "DIR...", 1, SIZE_MAX,
      OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,
      "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",
      "What is not supported is skipped, with its reason. Exits 1 when a case fails.",
      "cltool verify --list-skipped /usr/share/libonnx-testdata/data", cmd_verify},
+    {"diff", "MODEL [inputs]", 1, 1,
+     OPTIONS_DIFF | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN,
+     "one model in two ways, and the first node whose values part",
+     "Inputs that are not given are filled with random numbers. Without --atol, floating-point "
+     "values may differ\n"
+     "by 1e-4 of the largest element (float16 4e-3, bfloat16 3e-2), bytes by 1, other integers not "
+     "at all. -v\n"
+     "lists every value. Exits 1 when values part.",
+     "cltool diff model.onnx -i x.npy -d gpu --against cpu", cmd_diff},
     {"bench", "MODEL [inputs]", 1, 1,
      OPTIONS_BENCH | OPTIONS_RUNS | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_TOLERANCE,

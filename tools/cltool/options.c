@@ -44,6 +44,10 @@ static const option_row rows[] = {
     {"diagnose", 0, KIND_FLAG, AT(diagnose), OPTIONS_DEVICES, NULL,
      "what stands between this machine and OpenCL"},
     {"output", 'o', KIND_TEXT, AT(output), OPTIONS_RUN, "DIR", "write each output to DIR/NAME.npy"},
+    {"output", 'o', KIND_LIST, AT(outputs), OPTIONS_PREDICT, "[NAME=]FILE.npy",
+     "write an output there (repeatable)"},
+    {"shard", 0, KIND_TEXT, AT(shard), OPTIONS_PREDICT, "I/N",
+     "only part I of N, from 1 on; all parts in order are the whole"},
     {"top", 0, KIND_SIZE, AT(top), OPTIONS_RUN, "K", "show the K largest elements of each row"},
     {"labels", 0, KIND_TEXT, AT(labels), OPTIONS_RUN, "FILE", "names for --top, one a line"},
     {"expect", 0, KIND_LIST, AT(expect), OPTIONS_RUN, "NAME=FILE",
@@ -56,7 +60,13 @@ static const option_row rows[] = {
      "at the end, the skipped cases by reason"},
     {"expect-pass", 0, KIND_TEXT, AT(expect_pass), OPTIONS_VERIFY, "FILE",
      "names of cases, one a line, that must pass; exit 1 naming those that did not"},
+    {"against", 0, KIND_TEXT, AT(against), OPTIONS_DIFF, "[SELECTOR][@HOW,...]",
+     "the other way: another device, and fp32, wide, simt, no-blas or without-PASS"},
+    {"reference", 0, KIND_TEXT, AT(reference), OPTIONS_DIFF, "DIR",
+     "in place of another way: values as 'cltool run --dump all -o DIR' writes them"},
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_BENCH, "N,N...", "sizes of the first dimension"},
+    {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_PREDICT, "N",
+     "rows at a time (default: what the model fixes, else measured)"},
     {"each", 0, KIND_FLAG, AT(each), OPTIONS_BENCH, NULL,
      "each selected device by itself, and a verdict (default --device all)"},
     {"concurrency", 0, KIND_SIZE, AT(concurrency), OPTIONS_BENCH, "N",
@@ -70,6 +80,10 @@ static const option_row rows[] = {
     {"max-size", 0, KIND_TEXT, AT(max_size), OPTIONS_CACHE, "BYTES",
      "prune: keep this much, 64M for example (default: the store's own limit)"},
     {"force", 0, KIND_FLAG, AT(force), OPTIONS_FORCE, NULL, "overwrite files that exist"},
+    {"rtol", 0, KIND_REAL, AT(rtol), OPTIONS_DIFF, "R",
+     "relative tolerance of floats (default 1e-3)"},
+    {"atol", 0, KIND_REAL, AT(atol), OPTIONS_DIFF, "A",
+     "absolute tolerance of all (default: see above)"},
     {"rtol", 0, KIND_REAL, AT(rtol), OPTIONS_TOLERANCE, "R", "relative tolerance (default 1e-3)"},
     {"atol", 0, KIND_REAL, AT(atol), OPTIONS_TOLERANCE, "A", "absolute tolerance (default 1e-7)"},
 
@@ -228,14 +242,17 @@ static int store(options *o, const option_row *row, const char *text)
     return CODE_DONE;
 }
 
-/* By its long name (up to the '=') or its letter. */
-static const option_row *find(const char *name, size_t n, char letter)
+/* By its long name (up to the '=') or its letter: that of the groups, else that of another command. */
+static const option_row *find(const char *name, size_t n, char letter, unsigned groups)
 {
+    const option_row *found = NULL;
     for (size_t i = 0; i < N_ROWS; i++) {
         bool is_named = name && strlen(rows[i].name) == n && strncmp(rows[i].name, name, n) == 0;
-        if (is_named || (letter && rows[i].letter == letter)) return &rows[i];
+        if (!is_named && !(letter && rows[i].letter == letter)) continue;
+        if (rows[i].groups & groups) return &rows[i];
+        found = &rows[i];
     }
-    return NULL;
+    return found;
 }
 
 static int refuse(const char *command, const option_row *row, const char *word)
@@ -266,7 +283,7 @@ static int read_long(reader *r, const char *word)
 {
     const char *equals = strchr(word, '=');
     size_t n = equals ? (size_t)(equals - word) : strlen(word);
-    const option_row *row = find(word + 2, n - 2, 0);
+    const option_row *row = find(word + 2, n - 2, 0, r->groups);
     if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
     if (strcmp(row->name, "warmup") == 0) r->o->has_warmup = true;
     if (takes_value(row)) return take_value(r, row, word, equals ? equals + 1 : NULL);
@@ -278,7 +295,7 @@ static int read_long(reader *r, const char *word)
 static int read_short(reader *r, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {
-        const option_row *row = find(NULL, 0, *letter);
+        const option_row *row = find(NULL, 0, *letter, r->groups);
         if (!row || !(row->groups & r->groups)) return refuse(r->command, row, word);
         if (takes_value(row)) return take_value(r, row, word, letter[1] ? letter + 1 : NULL);
         int code = store(r->o, row, NULL);
@@ -310,9 +327,9 @@ int options_parse(options *o, const char *command, unsigned groups, int argc, ch
 
 void options_deinit(options *o)
 {
-    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,
-                          &o->images,    &o->fills,           &o->shapes,
-                          &o->dims,      &o->expect,          &o->dump};
+    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs, &o->images,
+                          &o->fills,     &o->shapes,          &o->dims,   &o->expect,
+                          &o->dump,      &o->outputs};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }

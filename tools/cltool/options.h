@@ -46,6 +46,11 @@ typedef struct options {
     bool each;
     size_t runs, warmup, concurrency;
     bool has_warmup;
+    /* diff */
+    const char *against, *reference;
+    /* predict */
+    text_list outputs;
+    const char *shard;
     /* cache */
     const char *max_size;
 
@@ -69,7 +74,9 @@ enum option_groups {
     OPTIONS_VERIFY = 1u << 11,
     OPTIONS_BENCH = 1u << 12,
     OPTIONS_PROFILE = 1u << 13,
-    OPTIONS_CACHE = 1u << 14
+    OPTIONS_CACHE = 1u << 14,
+    OPTIONS_PREDICT = 1u << 15,
+    OPTIONS_DIFF = 1u << 16
 };
 
 /* Reads the words behind the command. An option of another command is refused. */

@@ -167,8 +167,8 @@ int output_finish(void)
 
 static char *next_buffer(void)
 {
-    static char buffers[8][PRINTABLE_BYTES];
-    static size_t next;
+    static _Thread_local char buffers[8][PRINTABLE_BYTES];
+    static _Thread_local size_t next;
     next = (next + 1) % 8;
     return buffers[next];
 }

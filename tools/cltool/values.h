@@ -19,18 +19,6 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
 /* Checks the words of a fill without making anything. */
 int value_check_fill(const char *kind);
 
-/* A .csv file: a line of names, then numbers. */
-typedef struct csv_table {
-    char **names;
-    size_t n_columns, n_rows;
-    double *numbers; /* [n_rows, n_columns] */
-} csv_table;
-int csv_load(const char *path, csv_table *out_table);
-void csv_free(csv_table *table);
-/* Columns first..first+n as the input takes them: float64, [rows], [rows,n] or [rows, its other dimensions]. */
-int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,
-              const char *path, clg_value **out_value);
-
 /* The tensor with its elements moved by `step` places in row-major order, the last ones to the front. */
 int value_rotate(const clg_value *value, size_t step, clg_value **out_value);
 /* The tensor with `n` rows: its own, again and again. */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random graphs on the device, twice each: as they are planned, where values share memory, lie in each other and are
+ * fused; and with every value kept as an output of its own. Both must give the same numbers. The tolerance is for
+ * products that a fused kernel rounds once and two kernels round twice, over chains of some twenty nodes.
+ * CLG_TEST_SEEDS=FIRST:COUNT takes these seeds instead.
+ */
+/* ctest: label slow timeout 600 */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/random_graph.h"
+
+#include "session/model.h"
+
+#include <clgraph/inspect.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define TOLERANCE 1e-3
+
+static clg_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    clg_counters counters = CLG_COUNTERS_INIT;
+    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
+    clg_context_free(context);
+    return ran ? 0 : -1;
+}
+
+static clg_model *random_model(uint64_t seed, bool data_dependent)
+{
+    plan_case k;
+    clg_model *m;
+    random_graph_options o = {.n_nodes = 6 + seed % 16, .data_dependent = data_dependent};
+    plan_case_start(&k, CLG_KERNELS_WIDE);
+    random_graph_make(&k, seed, &o);
+    assert_ok(model_create(k.g, false, &m));
+    k.g = NULL;
+    plan_case_end(&k);
+    return m;
+}
+
+static void set_inputs(clg_session *s, const clg_model *m, uint64_t seed)
+{
+    for (size_t i = 0; i < clg_model_n_inputs(m); i++) {
+        const clg_port *port = clg_model_input(m, i);
+        uint64_t random = seed + i;
+        clg_value *v;
+        assert_ok(clg_value_create(port->dtype, (size_t)port->rank, port->dims, &v));
+        float *x = clg_value_data(v);
+        for (int64_t j = 0; j < clg_value_n_elements(v); j++)
+            x[j] = (float)((int)(random_next(&random) % 41) - 20) * 0.125f + 0.0625f;
+        assert_ok(clg_session_set_input(s, port->name, v));
+        clg_value_free(v);
+    }
+}
+
+static bool near(double a, double b)
+{
+    if (isnan(a) || isnan(b)) return isnan(a) && isnan(b);
+    if (isinf(a) || isinf(b)) return a == b;
+    return fabs(a - b) <= TOLERANCE * (1 + fabs(b));
+}
+
+static void compare(clg_session *shared, clg_session *apart, const clg_model *m, uint64_t seed)
+{
+    for (size_t i = 0; i < clg_model_n_outputs(m); i++) {
+        const char *name = clg_model_output(m, i)->name;
+        clg_value *a, *b;
+        assert_ok(clg_session_get_output(shared, name, &a));
+        assert_ok(clg_session_get_output(apart, name, &b));
+        assert_int_equal(clg_value_n_elements(a), clg_value_n_elements(b));
+        for (int64_t j = 0; j < clg_value_n_elements(a); j++)
+            if (!near(clg_value_get_double(a, j), clg_value_get_double(b, j)))
+                fail_msg("seed %llu: %s[%lld] is %g when memory is shared, %g when it is not",
+                         (unsigned long long)seed, name, (long long)j, clg_value_get_double(a, j),
+                         clg_value_get_double(b, j));
+        clg_value_free(a);
+        clg_value_free(b);
+    }
+}
+
+static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bool data_dependent)
+{
+    int runs = 0;
+    const char *given = getenv("CLG_TEST_SEEDS");
+    if (given && sscanf(given, "%" SCNu64 ":%" SCNu64, &first, &n) != 2)
+        fail_msg("seeds '%s'", given);
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        clg_model *m = random_model(seed, data_dependent);
+        clg_session *shared, *apart;
+        clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+        options.kernels = kernels;
+        options.no_blas = true;
+        assert_ok(clg_session_create(context, m, &options, &shared));
+        assert_ok(clg_session_clone(shared, &apart));
+        assert_ok(clg_session_keep_values(apart, NULL, 0));
+        for (uint64_t round = 0; round < 2; round++) {
+            set_inputs(shared, m, seed + round);
+            set_inputs(apart, m, seed + round);
+            clg_status status = clg_session_run(shared);
+            assert_int_equal(clg_session_run(apart), status);
+            if (status != CLG_OK)
+                assert_int_equal(status, CLG_ERROR_SHAPE); /* a device's 0 as a shape */
+            if (status != CLG_OK) continue;
+            compare(shared, apart, m, seed);
+            runs++;
+        }
+        clg_session_free(shared);
+        clg_session_free(apart);
+        clg_model_free(m);
+    }
+    assert_true(runs > (int)n); /* of two for each seed */
+}
+
+static void random__wide(void **state)
+{
+    (void)state;
+    check_seeds(CLG_KERNELS_WIDE, 1, 16, false);
+}
+
+static void random__simt(void **state)
+{
+    (void)state;
+    check_seeds(CLG_KERNELS_SIMT, 31, 8, false);
+}
+
+static void random__data_dependent(void **state)
+{
+    (void)state;
+    check_seeds(CLG_KERNELS_WIDE, 51, 8, true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random__wide),
+        cmocka_unit_test(random__simt),
+        cmocka_unit_test(random__data_dependent),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Decoding: a cache of keys and values that grows by one with each run, over a hundred runs. Once warm, nothing is compiled,
+ * packed or kept: each step plans, and the memory of the device and of the host is a function of the step alone. The
+ * state never has to leave the device. How long planning takes is for tests/bench/growing.c.
+ */
+#include "support/unit.h"
+
+#include "support/growing_model.h"
+#include "support/ocl_platforms.h"
+
+#include "ocl/context.h"
+#include "session/session.h"
+
+#include <clgraph/inspect.h>
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Kernels and work-groups come in sizes that are powers of two, up to 256. Until the warm-up ends a length may be the first
+ * to need one; after it a hundred steps need none. */
+enum { WARM_UP = 136, STEPS = WARM_UP + 100, SHORT = 40, MOST_PLANS = 64 };
+
+static clg_context *context;
+
+/* ---- host memory, to the byte ------------------------------------------------------------------------------------ */
+
+static atomic_size_t live_bytes;
+
+typedef union header {
+    size_t size_bytes;
+    max_align_t alignment;
+} header;
+
+static void *resize(void *user, void *memory, size_t size_bytes)
+{
+    (void)user;
+    header *block = memory ? (header *)memory - 1 : NULL;
+    if (block) atomic_fetch_sub(&live_bytes, block->size_bytes);
+    if (size_bytes == 0) {
+        free(block);
+        return NULL;
+    }
+    block = realloc(block, sizeof *block + size_bytes);
+    if (!block) abort();
+    block->size_bytes = size_bytes;
+    atomic_fetch_add(&live_bytes, size_bytes);
+    return block + 1;
+}
+
+static int open_context(void **state)
+{
+    (void)state;
+    const clg_allocator allocator = {.resize = resize};
+    ocl_platforms_show_pocl();
+    if (clg_set_allocator(&allocator) != CLG_OK) return -1;
+    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    clg_context_free(context);
+    return clg_set_allocator(NULL) == CLG_OK ? 0 : -1;
+}
+
+/* ---- the models ---------------------------------------------------------------------------------------------------- */
+
+static clg_model *small_decoder(void)
+{
+    clg_model *model;
+    assert_ok(growing_model_make(STEPS, &model));
+    return model;
+}
+
+/* GPT-2 with plain operators from the folder of models, lengthened from its 8 positions. */
+static clg_model *toy_gpt2(void)
+{
+    char path[4096];
+    clg_model *model;
+    const char *folder = getenv("CLG_TEST_MODELS");
+    (void)snprintf(path, sizeof path, "%s/gpt2_past_toy/model.onnx",
+                   folder ? folder : CLG_TEST_MODELS);
+    if (access(path, R_OK) != 0) {
+        print_message("skipped: there is no %s\n", path);
+        skip();
+    }
+    assert_ok(growing_model_load(path, 8, STEPS, &model));
+    return model;
+}
+
+static clg_session *open_session(clg_model *model, clg_kernel_class kernels)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    options.kernels = kernels;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    return session;
+}
+
+/* ---- what a step leaves behind --------------------------------------------------------------------------------------- */
+
+typedef struct footprint {
+    clg_counters counters;
+    size_t host_bytes;
+    size_t n_forms; /* launch forms met: some drivers compile for each */
+} footprint;
+
+static footprint measure(void)
+{
+    footprint f = {.counters = CLG_COUNTERS_INIT};
+    assert_ok(clg_context_counters(context, &f.counters));
+    f.host_bytes = atomic_load(&live_bytes);
+    f.n_forms = atomic_load(&context->ocl->programs.n_new_forms);
+    return f;
+}
+
+static void take_round(clg_session *session, const clg_model *model, footprint *steps)
+{
+    assert_ok(growing_model_start(session, model));
+    for (int i = 0; i < STEPS; i++) {
+        assert_ok(clg_session_run(session));
+        steps[i] = measure();
+    }
+}
+
+static void expect_nothing_made(const footprint *before, const footprint *after)
+{
+    const clg_counters *a = &before->counters, *b = &after->counters;
+    assert_int_equal(a->programs_compiled, b->programs_compiled);
+    assert_int_equal(a->programs_loaded, b->programs_loaded);
+    assert_int_equal(a->weights_packed, b->weights_packed);
+    assert_int_equal(before->n_forms, after->n_forms);
+}
+
+/* Bytes that the state itself grows by in one step. */
+static size_t state_step_bytes(const clg_model *model)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
+        const clg_port *port = clg_model_input(model, i);
+        size_t elements = 1;
+        if (!growing_model_present(port->name)) continue;
+        for (int d = 0; d < port->rank; d++)
+            elements *= port->dims[d] > 0 ? (size_t)port->dims[d] : 1;
+        bytes += elements * sizeof(float);
+    }
+    return bytes;
+}
+
+static void expect_steady(clg_model *model, clg_kernel_class kernels)
+{
+    static footprint first[STEPS], second[STEPS], third[STEPS];
+    clg_session *session = open_session(model, kernels);
+    assert_ok(growing_model_link(session, model));
+    take_round(session, model, first);
+    take_round(session, model, second);
+    take_round(session, model, third);
+    assert_int_equal(first[0].counters.weights_packed, first[STEPS - 1].counters.weights_packed);
+    expect_nothing_made(&first[WARM_UP], &first[STEPS - 1]);
+    expect_nothing_made(&first[WARM_UP], &third[STEPS - 1]);
+    /* Each step has a shape that was forgotten since, so it plans: nothing else may come of it. */
+    assert_int_equal(third[STEPS - 1].counters.plans_made - second[STEPS - 1].counters.plans_made,
+                     STEPS);
+    assert_true(session->e->n_plans <= MOST_PLANS);
+    for (int i = 0; i < STEPS; i++) {
+        assert_int_equal(second[i].counters.device_bytes, third[i].counters.device_bytes);
+        assert_int_equal(second[i].host_bytes, third[i].host_bytes);
+    }
+    /* The state in and out with a quarter of room, what attention makes of it, and literals of plans. */
+    const size_t grown =
+        first[STEPS - 1].counters.device_bytes - first[WARM_UP].counters.device_bytes;
+    assert_true(grown <= 4 * (STEPS - WARM_UP) * state_step_bytes(model) + 65536);
+    clg_session_free(session);
+    clg_model_free(model);
+}
+
+static void growing__a_small_decoder_is_steady(void **state)
+{
+    (void)state;
+    expect_steady(small_decoder(), CLG_KERNELS_WIDE);
+    expect_steady(small_decoder(), CLG_KERNELS_SIMT);
+}
+
+static void growing__toy_gpt2_is_steady(void **state)
+{
+    (void)state;
+    expect_steady(toy_gpt2(), CLG_KERNELS_WIDE);
+    expect_steady(toy_gpt2(), CLG_KERNELS_SIMT);
+}
+
+/* ---- where the state goes ------------------------------------------------------------------------------------------- */
+
+typedef clg_status (*get_output)(clg_session *session, const char *name, clg_value **out_value);
+
+/* The caches of the last run become those of the next run of `to`. */
+static void hand_over(clg_session *from, const clg_model *model, get_output get, bool on_device,
+                      clg_session *to)
+{
+    for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
+        const char *input = clg_model_input(model, i)->name, *output = growing_model_present(input);
+        clg_value *cache;
+        if (!output) continue;
+        assert_ok(get(from, output, &cache));
+        assert_int_equal(clg_value_data(cache) == NULL, on_device);
+        assert_ok(clg_session_set_input(to, input, cache));
+        clg_value_free(cache);
+    }
+}
+
+static void expect_same_result(clg_session *a, clg_session *b, const clg_model *model)
+{
+    clg_value *x, *y;
+    const char *name = clg_model_output(model, 0)->name;
+    assert_ok(clg_session_get_output(a, name, &x));
+    assert_ok(clg_session_get_output(b, name, &y));
+    assert_int_equal(clg_value_size_bytes(x), clg_value_size_bytes(y));
+    assert_memory_equal(clg_value_data(x), clg_value_data(y), clg_value_size_bytes(x));
+    clg_value_free(x);
+    clg_value_free(y);
+}
+
+/* A session that never ran anything gives the same: kernels that were used again had nothing stale in them. */
+static void expect_as_fresh(clg_session *through_host, const clg_model *model)
+{
+    clg_session *fresh;
+    assert_ok(clg_session_clone(through_host, &fresh));
+    assert_ok(growing_model_start(fresh, model));
+    hand_over(through_host, model, clg_session_get_output, false, fresh);
+    hand_over(through_host, model, clg_session_get_output, false, through_host);
+    assert_ok(clg_session_run(fresh));
+    assert_ok(clg_session_run(through_host));
+    expect_same_result(fresh, through_host, model);
+    clg_session_free(fresh);
+}
+
+static void expect_same_any_way(clg_model *model, clg_kernel_class kernels)
+{
+    clg_session *linked = open_session(model, kernels), *on_device, *through_host;
+    size_t device_bytes[2] = {0};
+    assert_ok(clg_session_clone(linked, &on_device));
+    assert_ok(clg_session_clone(linked, &through_host));
+    assert_ok(growing_model_link(linked, model));
+    for (int round = 0; round < 3; round++) {
+        assert_ok(growing_model_start(linked, model));
+        assert_ok(growing_model_start(on_device, model));
+        assert_ok(growing_model_start(through_host, model));
+        for (int i = 0; i < SHORT; i++) {
+            assert_ok(clg_session_run(linked));
+            assert_ok(clg_session_run(on_device));
+            assert_ok(clg_session_run(through_host));
+            expect_same_result(linked, on_device, model);
+            expect_same_result(linked, through_host, model);
+            hand_over(on_device, model, clg_session_get_output_device, true, on_device);
+            hand_over(through_host, model, clg_session_get_output, false, through_host);
+        }
+        expect_as_fresh(through_host, model);
+        if (round > 0) device_bytes[round - 1] = measure().counters.device_bytes;
+    }
+    assert_int_equal(device_bytes[0], device_bytes[1]);
+    clg_session_free(linked);
+    clg_session_free(on_device);
+    clg_session_free(through_host);
+    clg_model_free(model);
+}
+
+static void growing__state_stays_on_the_device(void **state)
+{
+    (void)state;
+    expect_same_any_way(small_decoder(), CLG_KERNELS_WIDE);
+    expect_same_any_way(small_decoder(), CLG_KERNELS_SIMT);
+}
+
+static void growing__state_of_toy_gpt2_stays_on_the_device(void **state)
+{
+    (void)state;
+    expect_same_any_way(toy_gpt2(), CLG_KERNELS_WIDE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(growing__a_small_decoder_is_steady),
+        cmocka_unit_test(growing__toy_gpt2_is_steady),
+        cmocka_unit_test(growing__state_stays_on_the_device),
+        cmocka_unit_test(growing__state_of_toy_gpt2_stays_on_the_device),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
