@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MatMulInteger and QLinearMatMul: products of 8-bit matrices with int32 sums, exact; see cl/qmatmul.cl.
+ * MatMulInteger and QLinearMatMul: products of 8-bit matrices with int32 sums, exact; see cl/qmatmul.cl. And
+ * com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a bias, and DynamicQuantizeMatMul, which quantises its
+ * first operand before.
  */
 #include "ops/grid.h"
+#include "ops/pointwise.h"
+#include "ops/quantize.h"
 #include "ops/work.h"
 
 #include <inttypes.h>
 
-/* Where the inputs of the two operators stand. */
+typedef enum qmatmul_result { TO_SUMS, TO_BYTES, TO_FLOAT } qmatmul_result;
+
+/* Where the inputs of an operator stand. */
 typedef struct qmatmul_inputs {
-    uint32_t a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero;
-    bool requantizes;
+    uint32_t a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;
+    qmatmul_result result;
 } qmatmul_inputs;
+#define NO_INPUT 99
 
 static const qmatmul_inputs integer_inputs = {.a = 0, .b = 1, .a_zero = 2, .b_zero = 3};
 static const qmatmul_inputs linear_inputs = {.a = 0,
@@ -22,7 +29,23 @@ static const qmatmul_inputs linear_inputs = {.a = 0,
                                              .b_zero = 5,
                                              .y_scale = 6,
                                              .y_zero = 7,
-                                             .requantizes = true};
+                                             .result = TO_BYTES};
+static const qmatmul_inputs float_inputs = {.a = 0,
+                                            .b = 1,
+                                            .a_scale = 2,
+                                            .b_scale = 3,
+                                            .a_zero = 4,
+                                            .b_zero = 5,
+                                            .bias = 6,
+                                            .result = TO_FLOAT};
+static const qmatmul_inputs dynamic_inputs = {.a = 0,
+                                              .b = 1,
+                                              .a_scale = NO_INPUT, /* found at run time */
+                                              .a_zero = NO_INPUT,
+                                              .b_scale = 2,
+                                              .b_zero = 3,
+                                              .bias = 4,
+                                              .result = TO_FLOAT};
 
 /* The dimensions that a product adds to vectors. */
 static shape as_matrix(const shape *x, bool is_left)
@@ -75,23 +98,43 @@ static clg_status qmatmul_infer(op_context *c)
     if (w->rank > 1) y.dims[y.rank++] = n;
     CLG_TRY(check_list(c, at->a_zero, m, "the zero point of A"));
     CLG_TRY(check_list(c, at->b_zero, n, "the zero point of B"));
-    fact_set(&c->outputs[0], CLG_INT32, &y);
-    if (!at->requantizes) return CLG_OK;
-    CLG_TRY(check_list(c, at->a_scale, m, "the scale of A"));
+    fact_set(&c->outputs[0], at->result == TO_FLOAT ? CLG_FLOAT32 : CLG_INT32, &y);
+    if (at->result == TO_SUMS) return CLG_OK;
+    CLG_TRY(check_list(c, at->a_scale, at->result == TO_FLOAT ? 1 : m, "the scale of A"));
     CLG_TRY(check_list(c, at->b_scale, n, "the scale of B"));
+    if (at->result == TO_FLOAT) return check_list(c, at->bias, n, "the bias");
     CLG_TRY(check_list(c, at->y_scale, 1, "the scale of Y"));
     CLG_TRY(check_list(c, at->y_zero, 1, "the zero point of Y"));
     fact_set(&c->outputs[0], op_input(c, at->y_zero)->dtype, &y);
     return CLG_OK;
 }
 
-/* A buffer of one number or a list, and the step from one to the next; `unused` stands in for one that is left out. */
-static void list_args(lower_context *c, step *s, uint32_t input, clg_dtype dtype, operand unused)
+/* One number, or a list of them; or none. */
+typedef struct number_list {
+    bool given, many;
+    operand at;
+} number_list;
+
+static number_list list_of(const lower_context *c, uint32_t input)
 {
-    const bool given = lower_has_input(c, input);
-    step_arg_buffer(&c->build, s, given ? operand_input(input) : unused, dtype);
-    step_arg_int(&c->build, s, given && count(&lower_input(c, input)->dims) != 1);
+    if (!lower_has_input(c, input)) return (number_list){0};
+    return (number_list){true, count(&lower_input(c, input)->dims) != 1, operand_input(input)};
 }
+
+/* A buffer of one number or a list, and the step from one to the next; `unused` stands in for one that is left out. */
+static void list_args(lower_context *c, step *s, number_list list, clg_dtype dtype, operand unused)
+{
+    step_arg_buffer(&c->build, s, list.given ? list.at : unused, dtype);
+    step_arg_int(&c->build, s, list.many);
+}
+
+/* y = (a - a_zero) x (b - b_zero), as sums in int32; or, of 8 bits, times a_scale * b_scale / y_scale. */
+typedef struct qmatmul_job {
+    operand a, b, y, y_scale, y_zero;
+    clg_dtype a_dtype, b_dtype, y_dtype;
+    shape a_dims, b_dims;
+    number_list a_zero, b_zero, a_scale, b_scale;
+} qmatmul_job;
 
 /* Strides of a matrix' leading dimensions. */
 static lower_operand batches_of(const shape *x)
@@ -105,11 +148,9 @@ static lower_operand batches_of(const shape *x)
     return o;
 }
 
-static clg_status qmatmul_lower(lower_context *c)
+static clg_status add_product(lower_context *c, candidate *way, const qmatmul_job *j)
 {
-    const qmatmul_inputs *at = c->row->param;
-    const lower_operand *x = lower_input(c, at->a), *w = lower_input(c, at->b);
-    const shape a = as_matrix(&x->dims, true), b = as_matrix(&w->dims, false);
+    const shape a = as_matrix(&j->a_dims, true), b = as_matrix(&j->b_dims, false);
     const lower_operand batch_a = batches_of(&a), batch_b = batches_of(&b);
     shape over;
     CLG_TRY(shape_broadcast(&batch_a.dims, &batch_b.dims, &over));
@@ -123,13 +164,12 @@ static clg_status qmatmul_lower(lower_context *c)
     const bool wide = lower_is_wide(c);
     const int lanes = wide ? work_lanes(c, n) : 1, rows = m >= 4 ? 4 : 1;
     step_builder *to = &c->build;
-    step *s = step_kernel(to, step_candidate(to, "qmatmul"), "qmatmul", "qmatmul",
+    step *s = step_kernel(to, way, "qmatmul", "qmatmul",
                           prelude_text(to,
                                        "P_A=%d P_B=%d P_Y=%d P_VEC=%d P_FP64=0 P_INDEX=32 "
                                        "P_ZERO_A=%d P_ZERO_B=%d P_ROWS=%d P_RANK=%d",
-                                       (int)x->dtype, (int)w->dtype, (int)c->outputs[0].dtype,
-                                       lanes, lower_has_input(c, at->a_zero),
-                                       lower_has_input(c, at->b_zero), rows, g->rank));
+                                       (int)j->a_dtype, (int)j->b_dtype, (int)j->y_dtype, lanes,
+                                       j->a_zero.given, j->b_zero.given, rows, g->rank));
     step_arg_int(to, s, m);
     step_arg_int(to, s, n);
     step_arg_int(to, s, k);
@@ -139,16 +179,16 @@ static clg_status qmatmul_lower(lower_context *c)
         step_arg_long(to, s, g->strides[0][i]);
         step_arg_long(to, s, g->strides[1][i]);
     }
-    step_arg_buffer(to, s, operand_input(at->a), x->dtype);
-    step_arg_buffer(to, s, operand_input(at->b), w->dtype);
-    step_arg_buffer(to, s, operand_output(0), c->outputs[0].dtype);
-    list_args(c, s, at->a_zero, x->dtype, operand_input(at->a));
-    list_args(c, s, at->b_zero, w->dtype, operand_input(at->b));
-    if (at->requantizes) {
-        list_args(c, s, at->a_scale, CLG_FLOAT32, operand_input(at->a));
-        list_args(c, s, at->b_scale, CLG_FLOAT32, operand_input(at->b));
-        step_arg_buffer(to, s, operand_input(at->y_scale), CLG_FLOAT32);
-        step_arg_buffer(to, s, operand_input(at->y_zero), c->outputs[0].dtype);
+    step_arg_buffer(to, s, j->a, j->a_dtype);
+    step_arg_buffer(to, s, j->b, j->b_dtype);
+    step_arg_buffer(to, s, j->y, j->y_dtype);
+    list_args(c, s, j->a_zero, j->a_dtype, j->a);
+    list_args(c, s, j->b_zero, j->b_dtype, j->b);
+    if (j->y_dtype != CLG_INT32) {
+        list_args(c, s, j->a_scale, CLG_FLOAT32, j->a);
+        list_args(c, s, j->b_scale, CLG_FLOAT32, j->a);
+        step_arg_buffer(to, s, j->y_scale, CLG_FLOAT32);
+        step_arg_buffer(to, s, j->y_zero, j->y_dtype);
     }
     s->flops = 2.0 * (double)batch * (double)m * (double)n * (double)k;
     s->bytes =
@@ -158,6 +198,95 @@ static clg_status qmatmul_lower(lower_context *c)
     const int64_t pieces[3] = {(n + lanes - 1) / lanes, (m + rows - 1) / rows, batch};
     grid_range(c, s, 3, pieces, local);
     return CLG_OK;
+}
+
+/* The product of the node's inputs, its sums or bytes in output 0. */
+static qmatmul_job job_of(const lower_context *c)
+{
+    const qmatmul_inputs *at = c->row->param;
+    return (qmatmul_job){.a = operand_input(at->a),
+                         .b = operand_input(at->b),
+                         .y = operand_output(0),
+                         .y_scale = operand_input(at->y_scale),
+                         .y_zero = operand_input(at->y_zero),
+                         .a_dtype = lower_input(c, at->a)->dtype,
+                         .b_dtype = lower_input(c, at->b)->dtype,
+                         .y_dtype = c->outputs[0].dtype,
+                         .a_dims = lower_input(c, at->a)->dims,
+                         .b_dims = lower_input(c, at->b)->dims,
+                         .a_zero = list_of(c, at->a_zero),
+                         .b_zero = list_of(c, at->b_zero),
+                         .a_scale = list_of(c, at->a_scale),
+                         .b_scale = list_of(c, at->b_scale)};
+}
+
+static clg_status qmatmul_lower(lower_context *c)
+{
+    const qmatmul_job j = job_of(c);
+    return add_product(c, step_candidate(&c->build, "qmatmul"), &j);
+}
+
+/* ---- products that end in float32 -------------------------------------------------------------------------- */
+
+/* A list as an operand of a pointwise group: along the last axis, or one number. */
+static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_operand *what,
+                           number_list list, int64_t n, pointwise_register *out)
+{
+    *what = (lower_operand){.dtype = CLG_FLOAT32, .dense = true};
+    if (list.many) what->dims = (shape){.rank = 1, .dims = {n}};
+    what->strides[0] = 1;
+    inputs[g->n_inputs] = (pointwise_binding){list.at, what};
+    return pointwise_add_input(g, CLG_FLOAT32, out);
+}
+
+/* Output 0 = sums * (a_scale * b_scale) + bias. */
+static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job *j,
+                             number_list bias)
+{
+    const shape *y = &c->outputs[0].dims;
+    const int64_t n = y->rank > 0 && j->b_dims.rank > 1 ? y->dims[y->rank - 1] : 1;
+    lower_operand sums = c->outputs[0], lists[3];
+    pointwise_binding inputs[4] = {{j->y, &sums}};
+    pointwise_register r[2], scale[2];
+    pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    sums.dtype = CLG_INT32;
+    CLG_TRY(pointwise_add_input(g, CLG_INT32, &r[0]));
+    CLG_TRY(add_list(g, inputs, &lists[0], j->a_scale, n, &scale[0]));
+    CLG_TRY(add_list(g, inputs, &lists[1], j->b_scale, n, &scale[1]));
+    if (bias.given) CLG_TRY(add_list(g, inputs, &lists[2], bias, n, &r[1]));
+    CLG_TRY(pointwise_add_cast(g, r[0], CLG_FLOAT32, &r[0]));
+    CLG_TRY(pointwise_add(g, "Mul", scale, NULL, &scale[0]));
+    CLG_TRY(pointwise_add(g, "Mul", (pointwise_register[]){r[0], scale[0]}, NULL, &r[0]));
+    if (bias.given) CLG_TRY(pointwise_add(g, "Add", r, NULL, &r[0]));
+    CLG_TRY(pointwise_add_output(g, r[0]));
+    const pointwise_binding output = {operand_output(0), &c->outputs[0]};
+    return pointwise_lower(c, way, g, inputs, &output);
+}
+
+static clg_status float_lower(lower_context *c)
+{
+    const qmatmul_inputs *at = c->row->param;
+    qmatmul_job j = job_of(c);
+    size_t size_bytes;
+    int64_t n_a;
+    candidate *way = step_candidate(&c->build, "qmatmul");
+    if (!dtype_bytes(CLG_INT32, count(&c->outputs[0].dims), &size_bytes))
+        return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
+    if (size_bytes == 0) return CLG_OK;
+    CLG_TRY(shape_n_elements(&j.a_dims, &n_a));
+    if (at->a_scale == NO_INPUT) {
+        const operand quantized = step_scratch(&c->build, way, (size_t)n_a);
+        j.a_scale = (number_list){true, false, step_scratch(&c->build, way, sizeof(float))};
+        j.a_zero = (number_list){true, false, step_scratch(&c->build, way, 1)};
+        quantize_append_dynamic(c, way, j.a, n_a, quantized, j.a_scale.at, j.a_zero.at);
+        j.a = quantized;
+        j.a_dtype = CLG_UINT8;
+    }
+    j.y = step_scratch(&c->build, way, size_bytes);
+    j.y_dtype = CLG_INT32;
+    CLG_TRY(add_product(c, way, &j));
+    return scale_sums(c, way, &j, list_of(c, at->bias));
 }
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
@@ -189,5 +318,31 @@ const op_row op_rows_qmatmul[] = {
      .infer = qmatmul_infer,
      .lower = qmatmul_lower,
      .param = &linear_inputs},
+    {.name = "MatMulIntegerToFloat",
+     .domain = "com.microsoft",
+     .since = 1,
+     .min_inputs = 4,
+     .max_inputs = 7,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "ABSSABS",
+     .output_types = "S",
+     .types = types,
+     .infer = qmatmul_infer,
+     .lower = float_lower,
+     .param = &float_inputs},
+    {.name = "DynamicQuantizeMatMul",
+     .domain = "com.microsoft",
+     .since = 1,
+     .min_inputs = 3,
+     .max_inputs = 5,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "SBSBS",
+     .output_types = "S",
+     .types = types,
+     .infer = qmatmul_infer,
+     .lower = float_lower,
+     .param = &dynamic_inputs},
 };
 const size_t n_op_rows_qmatmul = sizeof op_rows_qmatmul / sizeof *op_rows_qmatmul;

@@ -3,6 +3,7 @@
  * QuantizeLinear and DequantizeLinear, for a tensor, along an axis, in blocks; DynamicQuantizeLinear, which finds scale
  * and zero point first. See cl/quantize.cl.
  */
+#include "ops/quantize.h"
 #include "ops/work.h"
 
 #include <inttypes.h>
@@ -214,25 +215,23 @@ static operand output_or_scratch(lower_context *c, candidate *way, uint32_t i, s
     return work_has_output(c, i) ? operand_output(i) : step_scratch(&c->build, way, size_bytes);
 }
 
-static clg_status dynamic_lower(lower_context *c)
+void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_t n, operand y,
+                             operand scale, operand zero)
 {
     step_builder *b = &c->build;
-    const shape *x = &lower_input(c, 0)->dims;
-    const int64_t n = product(x, 0, x->rank);
     const bool wide = lower_is_wide(c);
     const int lanes = wide ? work_lanes(c, n) : 1, local = wide ? 1 : 128;
     const int64_t most = wide ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
     const int64_t groups = pieces < 1 ? 1 : pieces < most ? pieces : most;
-    candidate *way = step_candidate(b, "dynamic_quantize");
     const operand parts = step_scratch(b, way, (size_t)groups * 2 * sizeof(float));
-    quantize_operands o = {.x = operand_input(0),
-                           .in = CLG_FLOAT32,
-                           .out = CLG_UINT8,
-                           .scale_dtype = CLG_FLOAT32,
-                           .has_zero = true};
-    o.y = output_or_scratch(c, way, 0, (size_t)n);
-    o.scale = output_or_scratch(c, way, 1, sizeof(float));
-    o.zero = output_or_scratch(c, way, 2, 1);
+    const quantize_operands o = {.x = x,
+                                 .y = y,
+                                 .scale = scale,
+                                 .zero = zero,
+                                 .in = CLG_FLOAT32,
+                                 .out = CLG_UINT8,
+                                 .scale_dtype = CLG_FLOAT32,
+                                 .has_zero = true};
     const char *prelude =
         prelude_text(b, "P_IN=1 P_OUT=2 P_S=1 P_ZERO=1 P_STEP=0 P_LOCAL=%d P_VEC=%d", local, lanes);
     step *s = step_kernel(b, way, "quantize", "range_parts", prelude);
@@ -250,6 +249,17 @@ static clg_status dynamic_lower(lower_context *c)
     step_range(b, last, 1, (uint64_t[]){1}, (uint64_t[]){1});
     const quantize_shape q = {.outer = 1, .n = 1, .inner = n, .block = 1};
     add_step(c, way, &q, &o);
+}
+
+static clg_status dynamic_lower(lower_context *c)
+{
+    const shape *x = &lower_input(c, 0)->dims;
+    const int64_t n = product(x, 0, x->rank);
+    candidate *way = step_candidate(&c->build, "dynamic_quantize");
+    const operand y = output_or_scratch(c, way, 0, (size_t)n),
+                  scale = output_or_scratch(c, way, 1, sizeof(float)),
+                  zero = output_or_scratch(c, way, 2, 1);
+    quantize_append_dynamic(c, way, operand_input(0), n, y, scale, zero);
     return CLG_OK;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * MatMulInteger and QLinearMatMul against sums in int64. Sums are exact; a requantised number may not differ either, since
- * the scales are powers of two.
+ * the scales are powers of two. com.microsoft's products that end in float32 round a few times: 1e-5 of the largest; where they
+ * quantise first, a number that lies on a half may go either way: one step of it times the largest of B.
  */
 #include "support/run_node.h"
 
@@ -138,13 +139,96 @@ static void qmatmul__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "zero point of A");
 }
 
+/* MatMulIntegerToFloat; p.zeros 2: the zero point and scale of B are lists. */
+static void to_float(product p, bool bias)
+{
+    const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
+    const double *a = bytes(p.batch * p.m * p.k, p.a_signed),
+                 *b = bytes(p.batch * p.k * p.n, p.b_signed);
+    const double *bz = bytes(p.n, p.b_signed), *sb = run_node_random(p.n),
+                 *add = run_node_random(p.n), sa = 0.0078125, *az = bytes(1, p.a_signed);
+    double *y = run_node_zeros(p.batch * p.m * p.n), *row_zeros = run_node_zeros(p.m);
+    for (int64_t i = 0; i < p.m; i++) row_zeros[i] = az[0];
+    for (int64_t i = 0; i < p.batch * p.m * p.n; i++) {
+        const int64_t column = i % p.n;
+        const double sum =
+            (double)term(&p, a, b, row_zeros, bz, i / p.n / p.m, i / p.n % p.m, column);
+        y[i] = sum * sa * sb[p.zeros == 2 ? column : 0] + (bias ? add[column] : 0);
+    }
+    run_node r;
+    run_node_start(&r, "com.microsoft", "MatMulIntegerToFloat", 1);
+    run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
+    run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
+    run_node_input(&r, CLG_FLOAT32, 0, NULL, &sa);
+    run_node_input(&r, CLG_FLOAT32, p.zeros == 2, &p.n, sb);
+    if (p.zeros) {
+        run_node_input(&r, ta, 0, NULL, az);
+        run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
+    } else if (bias) {
+        run_node_absent(&r);
+        run_node_absent(&r);
+    }
+    if (bias) run_node_input(&r, CLG_FLOAT32, 1, &p.n, add);
+    run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){p.batch, p.m, p.n}, y);
+    run_node_check_scaled(&r, 1e-5, 1000);
+}
+
+static void qmatmul__to_float(void **state)
+{
+    (void)state;
+    to_float((product){1, 5, 17, 33, false, true, 1, false}, true);
+    to_float((product){2, 4, 35, 20, true, true, 2, false}, true);
+    to_float((product){1, 3, 8, 9, false, false, 0, false}, false);
+    to_float((product){1, 3, 8, 9, true, false, 0, false}, true);
+    to_float((product){0, 3, 8, 9, true, false, 1, false}, true);
+}
+
+/* DynamicQuantizeMatMul of numbers between -1 and 1, which 255 steps of 2/255 at most stand for. */
+static void dynamic(int64_t m, int64_t k, int64_t n, bool lists, bool bias)
+{
+    const double *a = run_node_random(m * k), *b = bytes(k * n, true), *bz = bytes(n, true),
+                 *add = run_node_random(n);
+    double *y = run_node_zeros(m * n), *sb = run_node_zeros(n), low = 0, high = 0;
+    for (int64_t i = 0; i < n; i++) sb[i] = ldexp(1, -8 - (int)(i % 2));
+    for (int64_t i = 0; i < m * k; i++) {
+        low = fmin(low, a[i]);
+        high = fmax(high, a[i]);
+    }
+    const double step = (high - low) / 255, zero = nearbyint(-low / step);
+    for (int64_t i = 0; i < m * n; i++) {
+        const int64_t column = lists ? i % n : 0;
+        y[i] = bias ? add[i % n] : 0;
+        for (int64_t t = 0; t < k; t++) {
+            const double q = fmin(fmax(nearbyint(a[i / n * k + t] / step) + zero, 0), 255);
+            y[i] += (q - zero) * step * (b[t * n + i % n] - bz[column]) * sb[column];
+        }
+    }
+    run_node r;
+    run_node_start(&r, "com.microsoft", "DynamicQuantizeMatMul", 1);
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){m, k}, a);
+    run_node_constant(&r, CLG_INT8, 2, (int64_t[]){k, n}, b);
+    run_node_constant(&r, CLG_FLOAT32, lists, &n, sb);
+    run_node_constant(&r, CLG_INT8, lists, &n, bz);
+    if (bias) run_node_constant(&r, CLG_FLOAT32, 1, &n, add);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){m, n}, y);
+    run_node_check_scaled(&r, 2.0 / 255, 1);
+}
+
+static void qmatmul__dynamic(void **state)
+{
+    (void)state;
+    dynamic(1, 40, 33, false, false);
+    dynamic(7, 19, 20, true, true);
+    dynamic(4, 300, 5, false, true);
+    dynamic(0, 4, 5, false, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qmatmul__integer),
-        cmocka_unit_test(qmatmul__vectors),
-        cmocka_unit_test(qmatmul__linear),
-        cmocka_unit_test(qmatmul__refuses),
+        cmocka_unit_test(qmatmul__to_float), cmocka_unit_test(qmatmul__dynamic),
+        cmocka_unit_test(qmatmul__integer),  cmocka_unit_test(qmatmul__vectors),
+        cmocka_unit_test(qmatmul__linear),   cmocka_unit_test(qmatmul__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }
