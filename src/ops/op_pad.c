@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Pad: constant, edge, reflect and wrap. Negative pads cut off; what is cut is gone before the rest is padded.
+ * CenterCropPad is Pad with numbers that come from the shape it asks for.
  */
 #include "base/checked.h"
 #include "ops/grid.h"
@@ -79,6 +80,31 @@ static clg_status read_pads(const node *n, const tensor *numbers, const tensor *
                   axes ? (size_t)axes->n_elements : (size_t)rank, rank, out);
 }
 
+/* CenterCropPad: what is missing or too much along an axis is shared by both ends; an odd one goes to the end. */
+static clg_status centre_pads(const node *n, const shape *in, const int64_t *sizes, size_t n_sizes,
+                              pads *out)
+{
+    size_t n_axes;
+    int64_t numbers[2 * CLG_MAX_RANK] = {0};
+    const int64_t *axes = node_ints(n, "axes", &n_axes);
+    if (!axes) n_axes = (size_t)in->rank;
+    if (n_sizes != n_axes || n_axes > (size_t)in->rank)
+        return error_set(CLG_ERROR_SHAPE, "the shape has %zu numbers for %zu axes", n_sizes,
+                         n_axes);
+    for (size_t i = 0; i < n_axes; i++) {
+        int axis;
+        CLG_TRY(shape_axis(axes ? axes[i] : (int64_t)i, in->rank, "an axis", &axis));
+        if (sizes[i] < 0 || sizes[i] > INT32_MAX || in->dims[axis] > INT32_MAX)
+            return error_set(CLG_ERROR_SHAPE, "axis %d cannot become %" PRId64 " long", axis,
+                             sizes[i]);
+        if (in->dims[axis] == DIM_UNKNOWN) continue;
+        const int64_t more = sizes[i] - in->dims[axis];
+        numbers[i] = more / 2;
+        numbers[n_axes + i] = more - more / 2;
+    }
+    return spread(numbers, 2 * n_axes, axes, n_axes, in->rank, out);
+}
+
 static clg_status padded_shape(const shape *in, const pads *p, pad_mode mode, shape *out)
 {
     *out = *in;
@@ -113,6 +139,27 @@ static clg_status pad_infer(op_context *c)
     clg_status status = read_pads(c->node, numbers, axes, in->rank, &p);
     if (status == CLG_OK) status = padded_shape(in, &p, mode, &out);
     if (status != CLG_OK) return op_error(c, status, "%s", error_text());
+    fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
+    return CLG_OK;
+}
+
+static clg_status centre_infer(op_context *c)
+{
+    pads p;
+    size_t n, n_axes;
+    int64_t sizes[OP_MAX_INTS];
+    clg_status status = CLG_OK;
+    const shape *in = &c->inputs[0].dims;
+    const int64_t *axes = node_ints(c->node, "axes", &n_axes);
+    if (!op_need_ints(c, 1, sizes, &n, &status)) return status;
+    status = centre_pads(c->node, in, sizes, n, &p);
+    if (status != CLG_OK) return op_error(c, status, "%s", error_text());
+    shape out = *in;
+    for (size_t i = 0; i < n; i++) {
+        int axis;
+        CLG_TRY(shape_axis(axes ? axes[i] : (int64_t)i, in->rank, "an axis", &axis));
+        out.dims[axis] = sizes[i];
+    }
     fact_set(&c->outputs[0], c->inputs[0].dtype, &out);
     return CLG_OK;
 }
@@ -206,18 +253,11 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
     s->bytes = (double)(total + source) * (double)dtype_size(in->dtype);
 }
 
-static clg_status pad_lower(lower_context *c)
+static clg_status lower_pads(lower_context *c, pad_mode mode, const pads *p)
 {
-    pads p;
     pad_dim dims[CLG_MAX_RANK + 1];
-    pad_mode mode = PAD_CONSTANT;
     int64_t offset = 0;
-    const tensor *axes = lower_has_input(c, 3) ? c->inputs[3].known : NULL;
-    (void)find_mode(c->node, &mode);
-    const clg_status status = read_pads(c->node, c->n_inputs > 1 ? c->inputs[1].known : NULL, axes,
-                                        c->inputs[0].dims.rank, &p);
-    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
-    const int n = merge_dims(c, &p, dims, &offset);
+    const int n = merge_dims(c, p, dims, &offset);
     if (shape_equal(&c->inputs[0].dims, &c->outputs[0].dims) && n == 1 && dims[0].m == dims[0].n &&
         offset == 0) {
         c->is_view = true;
@@ -225,6 +265,30 @@ static clg_status pad_lower(lower_context *c)
     }
     pad_step(c, step_candidate(&c->build, "pad"), mode, dims, n, offset);
     return CLG_OK;
+}
+
+static clg_status pad_lower(lower_context *c)
+{
+    pads p;
+    pad_mode mode = PAD_CONSTANT;
+    const tensor *axes = lower_has_input(c, 3) ? c->inputs[3].known : NULL;
+    (void)find_mode(c->node, &mode);
+    const clg_status status = read_pads(c->node, c->n_inputs > 1 ? c->inputs[1].known : NULL, axes,
+                                        c->inputs[0].dims.rank, &p);
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
+    return lower_pads(c, mode, &p);
+}
+
+static clg_status centre_lower(lower_context *c)
+{
+    pads p;
+    int64_t sizes[OP_MAX_INTS];
+    const tensor *given = c->inputs[1].known;
+    const int64_t n = given && given->n_elements <= OP_MAX_INTS ? given->n_elements : 0;
+    for (int64_t i = 0; i < n; i++) sizes[i] = tensor_get_int(given, i);
+    const clg_status status = centre_pads(c->node, &c->inputs[0].dims, sizes, (size_t)n, &p);
+    if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
+    return lower_pads(c, PAD_CONSTANT, &p);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------------------------------------- */
@@ -235,6 +299,8 @@ static const op_attribute attributes[] = {{"mode", ATTRIBUTE_STRING, false},
                                           {NULL, ATTRIBUTE_NONE, false}};
 static const op_attribute attributes11[] = {{"mode", ATTRIBUTE_STRING, false},
                                             {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute centre_attributes[] = {{"axes", ATTRIBUTE_INTS, false},
+                                                 {NULL, ATTRIBUTE_NONE, false}};
 static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
 static const op_types types[] = {
     {'P', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
@@ -267,5 +333,17 @@ const op_row op_rows_pad[] = {
      .types = types,
      .attributes = attributes11,
      PAD},
+    {.name = "CenterCropPad",
+     .since = 18,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "TI",
+     .output_types = "T",
+     .types = types,
+     .attributes = centre_attributes,
+     .infer = centre_infer,
+     .lower = centre_lower},
 };
 const size_t n_op_rows_pad = sizeof op_rows_pad / sizeof op_rows_pad[0];

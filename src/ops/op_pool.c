@@ -2,6 +2,7 @@
  *
  * MaxPool, AveragePool and LpPool over one to three axes. Global pools are reductions.
  */
+#include "ops/pool.h"
 #include "ops/window.h"
 #include "ops/work.h"
 
@@ -45,37 +46,44 @@ static void add_sizes(step_builder *b, step *k, const window_axis *axes)
     }
 }
 
-static clg_status pool_lower(lower_context *c)
+/* What a pool reads and writes; indices with the maximum alone. */
+typedef struct pool_job {
+    pool_op op;
+    operand x, y;
+    clg_dtype dtype;
+    bool indices;
+} pool_job;
+
+/* way: NULL makes a candidate. */
+static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
 {
     static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};
-    const lower_operand *x = lower_input(c, 0);
-    CLG_TRY(work_check_dtype(c, x->dtype));
+    const shape *x = &lower_input(c, 0)->dims;
     window w;
     window_axis axes[WINDOW_MAX_AXES];
-    CLG_TRY(window_read(c->node, &x->dims, NULL, &w));
+    CLG_TRY(window_read(c->node, x, NULL, &w));
     window_fill(&w, axes);
-    const bool indices = work_has_output(c, 1);
-    const int64_t planes = x->dims.dims[0] * x->dims.dims[1], p = node_int(c->node, "p", 2);
+    const int64_t planes = x->dims[0] * x->dims[1], p = node_int(c->node, "p", 2);
     const int64_t rows = axes[0].out * axes[1].out, outputs = rows * axes[2].out;
-    pool_op op = *(const pool_op *)c->row->param;
+    pool_op op = j->op;
     if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
         op = POOL_AVERAGE_PADDED;
-    const bool in_rows = lower_is_wide(c) && !indices && axes[2].out >= 4 &&
+    const bool in_rows = lower_is_wide(c) && !j->indices && axes[2].out >= 4 &&
                          window_fits_lines(axes, work_lanes(c, axes[2].out));
     const int lanes = in_rows ? work_lanes(c, axes[2].out) : 1;
 
     step_builder *b = &c->build;
     const char *entry = in_rows ? "pool_rows" : "pool_items";
-    step *k = step_kernel(b, step_candidate(b, entry), "pool", entry,
+    step *k = step_kernel(b, way ? way : step_candidate(b, entry), "pool", entry,
                           prelude_text(b,
                                        "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_LINE=%d P_T=%d "
                                        "P_VEC=%d",
-                                       (int)op, power_form(op, p), indices, in_rows,
-                                       in_rows ? WINDOW_LINE : 0, (int)x->dtype, lanes));
+                                       (int)op, power_form(op, p), j->indices, in_rows,
+                                       in_rows ? WINDOW_LINE : 0, (int)j->dtype, lanes));
     k->label = labels[op];
-    step_arg_buffer(b, k, operand_input(0), x->dtype);
-    step_arg_buffer(b, k, operand_output(0), x->dtype);
-    step_arg_buffer(b, k, operand_output(indices ? 1 : 0), indices ? CLG_INT64 : x->dtype);
+    step_arg_buffer(b, k, j->x, j->dtype);
+    step_arg_buffer(b, k, j->y, j->dtype);
+    step_arg_buffer(b, k, j->indices ? operand_output(1) : j->y, j->indices ? CLG_INT64 : j->dtype);
     step_arg_int(b, k, planes);
     add_sizes(b, k, axes);
     step_arg_int(b, k, node_int(c->node, "storage_order", 0) != 0);
@@ -83,7 +91,7 @@ static clg_status pool_lower(lower_context *c)
     k->flops =
         (double)(planes * outputs) * (double)(axes[0].kernel * axes[1].kernel * axes[2].kernel);
     k->bytes = (double)(planes * (outputs + axes[0].in * axes[1].in * axes[2].in)) *
-               (double)dtype_size(x->dtype);
+               (double)dtype_size(j->dtype);
     if (in_rows) {
         work_range_2d(c, k, rows, 1, planes, 1);
     } else {
@@ -91,6 +99,23 @@ static clg_status pool_lower(lower_context *c)
         work_range_2d(c, k, outputs, across, planes, 64 / across);
     }
     return CLG_OK;
+}
+
+clg_status pool_append_average(lower_context *c, candidate *way, operand x, operand y)
+{
+    const pool_job j = {.op = POOL_AVERAGE, .x = x, .y = y, .dtype = CLG_FLOAT32};
+    return add_pool(c, way, &j);
+}
+
+static clg_status pool_lower(lower_context *c)
+{
+    const pool_job j = {.op = *(const pool_op *)c->row->param,
+                        .x = operand_input(0),
+                        .y = operand_output(0),
+                        .dtype = lower_input(c, 0)->dtype,
+                        .indices = work_has_output(c, 1)};
+    CLG_TRY(work_check_dtype(c, j.dtype));
+    return add_pool(c, NULL, &j);
 }
 
 #define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))

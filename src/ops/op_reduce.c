@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reductions: ReduceSum and its like, and the global pools. Each is a row of map, combine and finish; shapes, host
- * arithmetic and lowering are the same for all. See cl/reduce.cl for the kernels.
+ * Reductions: ReduceSum and its like, the global pools, and LpNormalization, which divides by one. Each is a row of map,
+ * combine and finish; shapes, host arithmetic and lowering are the same for all. See cl/reduce.cl for the kernels.
  */
+#include "ops/pointwise.h"
+#include "ops/reduce.h"
 #include "ops/strided.h"
 #include "ops/work.h"
 
@@ -352,10 +354,24 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     return CLG_OK;
 }
 
+/* Fills in which dimensions a launch over input 0 has, behind a copy where need be. */
+static clg_status place_input(lower_context *c, candidate *to, const bool *reduced,
+                              reduce_launch *l)
+{
+    lower_operand in = c->inputs[0];
+    if (!sort_dims(&in, reduced, l)) {
+        CLG_TRY(densify(c, to, &in, &l->x));
+        l->n_kept = l->n_reds = 0;
+        (void)sort_dims(&in, reduced, l);
+    }
+    l->count = l->reduced;
+    return CLG_OK;
+}
+
 static clg_status reduce_lower(lower_context *c)
 {
     bool reduced[CLG_MAX_RANK];
-    lower_operand in = c->inputs[0];
+    const lower_operand in = c->inputs[0];
     const reduce_op *op = c->row->param;
     const tensor *given = lower_has_input(c, 1) ? c->inputs[1].known : NULL;
     reduce_launch l = {.map = op->map,
@@ -371,12 +387,7 @@ static clg_status reduce_lower(lower_context *c)
     const clg_status status = find_axes(c->node, given, in.dims.rank, reduced);
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     candidate *to = step_candidate(&c->build, "reduce");
-    if (!sort_dims(&in, reduced, &l)) {
-        CLG_TRY(densify(c, to, &in, &l.x));
-        l.n_kept = l.n_reds = 0;
-        (void)sort_dims(&in, reduced, &l);
-    }
-    l.count = l.reduced;
+    CLG_TRY(place_input(c, to, reduced, &l));
     if (l.finish == FINISH_LOG_SHIFT) {
         reduce_launch max = l;
         max.map = TAKE_NONE;
@@ -394,6 +405,85 @@ static clg_status reduce_lower(lower_context *c)
     return emit(c, to, l);
 }
 
+clg_status reduce_append_sum(lower_context *c, candidate *to, const bool reduced[CLG_MAX_RANK],
+                             operand *out_sums, clg_dtype *out_dtype)
+{
+    reduce_launch l = {.combine = COMBINE_SUM,
+                       .in = c->inputs[0].dtype,
+                       .out = accumulator(c->inputs[0].dtype),
+                       .x = operand_input(0),
+                       .shift = operand_input(0)};
+    CLG_TRY(place_input(c, to, reduced, &l));
+    CLG_TRY(scratch(c, to, l.out, l.results, &l.y));
+    *out_sums = l.y;
+    *out_dtype = l.out;
+    return emit(c, to, l);
+}
+
+/* ---- LpNormalization --------------------------------------------------------------------------------------------------------------- */
+
+static clg_status normalize_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const int64_t p = node_int(n, "p", 2);
+    if (p == 1 || p == 2) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "%s has p %lld; ONNX has 1 and 2",
+                     node_text(n, shown), (long long)p);
+}
+
+static clg_status normalize_infer(op_context *c)
+{
+    int axis;
+    const shape *in = &c->inputs[0].dims;
+    CLG_TRY(op_prefix(c, shape_axis(node_int(c->node, "axis", -1), in->rank, "axis", &axis)));
+    fact_set(&c->outputs[0], c->inputs[0].dtype, in);
+    return CLG_OK;
+}
+
+/* x / norm in the norm's dtype; 0 where the norm is. */
+static clg_status divide_group(clg_dtype in, clg_dtype acc, pointwise_group *g)
+{
+    pointwise_register r[2];
+    *g = (pointwise_group){0};
+    CLG_TRY(pointwise_add_input(g, in, &r[0]));
+    CLG_TRY(pointwise_add_input(g, acc, &r[1]));
+    if (in != acc) CLG_TRY(pointwise_add_cast(g, r[0], acc, &r[0]));
+    CLG_TRY(pointwise_add(g, "DivOrZero", r, NULL, &r[0]));
+    if (in != acc) CLG_TRY(pointwise_add_cast(g, r[0], in, &r[0]));
+    return pointwise_add_output(g, r[0]);
+}
+
+static clg_status normalize_lower(lower_context *c)
+{
+    int axis;
+    bool reduced[CLG_MAX_RANK] = {false};
+    const lower_operand *in = &c->inputs[0];
+    const bool square = node_int(c->node, "p", 2) == 2;
+    reduce_launch l = {.map = square ? TAKE_SQUARE : TAKE_ABS,
+                       .combine = COMBINE_SUM,
+                       .finish = square ? FINISH_ROOT : FINISH_NONE,
+                       .in = in->dtype,
+                       .out = accumulator(in->dtype),
+                       .x = operand_input(0),
+                       .shift = operand_input(0)};
+    CLG_TRY(work_check_dtype(c, in->dtype));
+    CLG_TRY(shape_axis(node_int(c->node, "axis", -1), in->dims.rank, "axis", &axis));
+    reduced[axis] = true;
+    candidate *to = step_candidate(&c->build, "lp_normalization");
+    CLG_TRY(place_input(c, to, reduced, &l));
+    if (l.results == 0 || l.reduced == 0) return CLG_OK;
+    CLG_TRY(scratch(c, to, l.out, l.results, &l.y));
+    CLG_TRY(emit(c, to, l));
+    lower_operand norm = {.dtype = l.out, .dims = in->dims, .dense = true};
+    norm.dims.dims[axis] = 1;
+    shape_strides(&norm.dims, norm.strides);
+    pointwise_group g;
+    CLG_TRY(divide_group(in->dtype, l.out, &g));
+    const pointwise_binding inputs[] = {{operand_input(0), in}, {l.y, &norm}};
+    const pointwise_binding output = {operand_output(0), &c->outputs[0]};
+    return pointwise_lower(c, to, &g, inputs, &output);
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------------------------------------ */
 
 static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false},
@@ -402,6 +492,8 @@ static const op_attribute by_attribute[] = {{"axes", ATTRIBUTE_INTS, false},
 static const op_attribute by_input[] = {{"keepdims", ATTRIBUTE_INT, false},
                                         {"noop_with_empty_axes", ATTRIBUTE_INT, false},
                                         {NULL, ATTRIBUTE_NONE, false}};
+static const op_attribute normalize_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"p", ATTRIBUTE_INT, false}, {NULL, ATTRIBUTE_NONE, false}};
 static const op_attribute lp_attributes[] = {{"p", ATTRIBUTE_INT, false},
                                              {NULL, ATTRIBUTE_NONE, false}};
 
@@ -461,5 +553,19 @@ const op_row op_rows_reduce[] = {
     GLOBAL("GlobalMaxPool", 1, NULL, .combine = COMBINE_MAX),
     GLOBAL("GlobalLpPool", 2, lp_attributes, .map = TAKE_POWER, .combine = COMBINE_SUM,
            .finish = FINISH_POWER),
+    {.name = "LpNormalization",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = floats,
+     .attributes = normalize_attributes,
+     .check = normalize_check,
+     .infer = normalize_infer,
+     .lower = normalize_lower,
+     .flags = OP_STRIDED_INPUTS},
 };
 const size_t n_op_rows_reduce = sizeof op_rows_reduce / sizeof op_rows_reduce[0];

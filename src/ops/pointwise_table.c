@@ -126,6 +126,7 @@ const pointwise_def pointwise_defs[] = {
     {"Mul", 2, 0, 0, FLOATS("$a * $b"), INTEGERS("$t($u($a) * $u($b))"), ON_HOST(mul)},
     {"Div", 2, 0, LANES, FLOATS("$a / $b"), .on_signed = "DIV_SIGNED($S, $V, $a, $b)",
      .on_unsigned = "DIV_UNSIGNED($S, $a, $b)", ON_HOST(div)},
+    {"DivOrZero", 2, 0, 0, FLOATS("$b == ($T)0 ? ($T)0 : $a / $b")},
     {"DivScalar", 1, 1, 0, FLOATS("$a / $p"), BY_FLOAT(div)},
     {"Mod", 2, 0, LANES, .on_signed = "MOD_SIGNED($S, $a, $b)",
      .on_unsigned = "REM_UNSIGNED($S, $a, $b)", BY_INT(mod)},

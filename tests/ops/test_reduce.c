@@ -343,6 +343,46 @@ static void reduce__global_pools(void **state)
     run_node_check(&r, 4e-6);
 }
 
+/* LpNormalization: each line divided by its norm, unless that is 0. */
+static void normalize(clg_dtype dtype, int rank, const int64_t *dims, int axis, int64_t p,
+                      double tolerance)
+{
+    const int a = axis < 0 ? axis + rank : axis;
+    const int64_t n = product(rank, dims), length = dims[a],
+                  step = product(rank - a - 1, dims + a + 1);
+    double *x = run_node_random(n), *y = run_node_zeros(n);
+    for (int64_t i = 0; i < n && n > 0; i++)
+        if (i / (length * step) == 0 && i % step == 0) x[i] = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t first = i / (length * step) * length * step + i % step;
+        double norm = 0;
+        for (int64_t k = 0; k < length; k++) norm += pow(fabs(x[first + k * step]), (double)p);
+        y[i] = norm == 0 ? 0 : x[i] / pow(norm, 1 / (double)p);
+    }
+    run_node r;
+    run_node_start(&r, NULL, "LpNormalization", 22);
+    run_node_int(&r, "axis", axis);
+    run_node_int(&r, "p", p);
+    run_node_input(&r, dtype, rank, dims, x);
+    run_node_expect(&r, dtype, rank, dims, y);
+    run_node_check(&r, tolerance);
+}
+
+static void reduce__normalization(void **state)
+{
+    (void)state;
+    for (int64_t p = 1; p <= 2; p++) {
+        normalize(CLG_FLOAT32, DIMS(3, 37), -1, p, 2e-6);
+        normalize(CLG_FLOAT32, DIMS(4, 19, 33), 1, p, 2e-6);
+        normalize(CLG_FLOAT32, DIMS(5, 3), 0, p, 2e-6);
+    }
+    normalize(CLG_FLOAT16, DIMS(7, 300), 1, 2, 1e-3);
+    normalize(CLG_BFLOAT16, DIMS(7, 30), 0, 2, 8e-3);
+    normalize(CLG_FLOAT64, DIMS(2, 5, 7), 1, 2, 1e-12);
+    normalize(CLG_FLOAT32, DIMS(3, 0), 1, 2, 0);
+    normalize(CLG_FLOAT32, DIMS(9000), 0, 1, 2e-6);
+}
+
 static void reduce__refusals(void **state)
 {
     (void)state;
@@ -358,12 +398,12 @@ static void reduce__refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reduce__operators), cmocka_unit_test(reduce__dtypes),
-        cmocka_unit_test(reduce__shapes),    cmocka_unit_test(reduce__forms),
-        cmocka_unit_test(reduce__empty),     cmocka_unit_test(reduce__special_numbers),
-        cmocka_unit_test(reduce__overflow),  cmocka_unit_test(reduce__long_sums),
-        cmocka_unit_test(reduce__views),     cmocka_unit_test(reduce__global_pools),
-        cmocka_unit_test(reduce__refusals),
+        cmocka_unit_test(reduce__operators),     cmocka_unit_test(reduce__dtypes),
+        cmocka_unit_test(reduce__shapes),        cmocka_unit_test(reduce__forms),
+        cmocka_unit_test(reduce__empty),         cmocka_unit_test(reduce__special_numbers),
+        cmocka_unit_test(reduce__overflow),      cmocka_unit_test(reduce__long_sums),
+        cmocka_unit_test(reduce__views),         cmocka_unit_test(reduce__global_pools),
+        cmocka_unit_test(reduce__normalization), cmocka_unit_test(reduce__refusals),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }

@@ -373,7 +373,7 @@ static bool uses_float64(const run_node *r)
     for (size_t i = 0; i < r->n_inputs; i++) {
         if (r->inputs[i].dtype == CLG_FLOAT64) return true;
     }
-    return false;
+    return r->float64;
 }
 
 void run_node_check_scaled(const run_node *r, double tolerance, double scale)

@@ -68,6 +68,7 @@ typedef struct run_node {
     run_node_attribute attributes[RUN_NODE_ATTRIBUTES];
     size_t n_attributes;
     bool heavy;     /* too much work for a simulator, which is left out */
+    bool float64;   /* computes in float64, though no input shows it */
     bool blas_only; /* only where CLBlast may be used: its epilogues compile quickly */
 } run_node;
 

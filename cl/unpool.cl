@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MaxUnpool (ONNX 9, 11, 22): elements put where indices into a smaller tensor say. y holds zeros before.
+//
+//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_VEC is 1, P_FP64 0
+// Arguments: n (elements), d, h, w (sizes that the indices count in, planes in front), od, oh, ow (sizes of y, none smaller),
+//   total (elements that the indices count), chunk (elements of a turn), x [n], index [n], y, fault (an index that is
+//   out of range; its element is left out). Elements that meet must be alike, as those of MaxPool are.
+// NDRange: n / chunk; it may be smaller.
+//
+// @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32
+// @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=64
+#include "common/words.clh"
+
+__kernel void unpool(const idx n, const idx d, const idx h, const idx w, const idx od, const idx oh, const idx ow,
+                     const idx total, const int chunk, __global const word *x, const long x_off,
+                     __global const long *index, const long index_off, __global word *y, const long y_off,
+                     __global int *fault, const int code)
+{
+    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
+        for (idx i = begin; i < min(begin + chunk, n); ++i) {
+            const long given = index[index_off + i];
+            if (given < 0 || given >= total) {
+                fault[0] = code;
+                fault[1] = (int)given;
+                continue;
+            }
+            const idx at = (idx)given, row = at / w, plane = row / h;
+            const idx to = ((plane / d * od + plane % d) * oh + row % h) * ow + at % w;
+            y[y_off + to] = x[x_off + i];
+        }
+}
