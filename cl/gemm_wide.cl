@@ -20,7 +20,7 @@
 //   batch, batch_in   z = z0 * batch_in + z1; batch_in >= 1 (1 or batch when there is one batch dimension)
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
-//   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 is the fast case; C overlaps neither A nor B
+//   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 or c_rs = 1 are the fast cases; C overlaps neither A nor B
 //   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the tiles
 //   group_tiles       tiles a group takes; group_tiles * tile_m <= P_MC if k > P_KC
 //   group_panels      panels of NR columns a group takes
@@ -80,26 +80,11 @@ typedef const vec *panel_ptr;
 #include "common/micro_wide.clh"
 #include "common/finish_wide.clh"
 
-#if !P_B_PACKED
-// Turns P_VEC rows of P_VEC lanes on their diagonal: log2(P_VEC) rounds that interleave row i with row i + P_VEC/2.
-static inline void transpose(vec r[P_VEC])
-{
-#pragma unroll
-    for (int round = 1; round < P_VEC; round *= 2) {
-        vec s[P_VEC];
-#pragma unroll
-        for (int i = 0; i < P_VEC / 2; ++i) {
-            s[2 * i].even = r[i].lo;
-            s[2 * i].odd = r[i + P_VEC / 2].lo;
-            s[2 * i + 1].even = r[i].hi;
-            s[2 * i + 1].odd = r[i + P_VEC / 2].hi;
-        }
-#pragma unroll
-        for (int i = 0; i < P_VEC; ++i)
-            r[i] = s[i];
-    }
-}
+#include "common/transpose_wide.clh"
 
+#define LEAD 8 // rows of B that are on their way while one is copied
+
+#if !P_B_PACKED
 // Copies kc rows of the cols columns at b into t[p][NR]. What columns past cols hold is never stored, so whole
 // vectors are read wherever they stay within the matrix, which has k_left rows from b on.
 static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b, const int b_rs, const int b_cs,
@@ -109,6 +94,7 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
     if (b_cs == 1) {
         const long end = (long)(k_left - 1) * b_rs + cols;
         for (; p < kc && (long)p * b_rs + NR <= end; ++p) {
+            expect_lines(b + (long)min(p + LEAD, kc - 1) * b_rs, cols);
 #pragma unroll
             for (int j = 0; j < P_NRV; ++j)
                 t[p * P_NRV + j] = VLOAD(b + (long)p * b_rs + j * P_VEC);
@@ -137,6 +123,54 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
 }
 #endif
 
+// Has the memory that finish() will touch on its way while the sums are made.
+static __attribute__((noinline)) void expect_tile(const int rows, const int cols, __global const elem *c,
+                                                  const int c_rs, const int c_cs,
+                                                  __global const elem *residual)
+{
+    const int lines = c_cs == 1 ? rows : c_rs == 1 ? cols : 0;
+    const int length = c_cs == 1 ? cols : rows, step = c_cs == 1 ? c_rs : c_cs;
+    for (int i = 0; i < lines; ++i) {
+#if P_RESIDUAL
+        expect_lines(residual + (long)i * step, length);
+#endif
+        expect_lines(c + (long)i * step, length);
+    }
+}
+
+// finish() where columns of C are dense: c_rs is 1.
+static inline void finish_turned(const vec *t, const int rows, const int cols, __global elem *c,
+                                 const int c_cs, __global const elem *bias, const int bias_rs,
+                                 const int bias_cs, __global const elem *residual, const float alpha,
+                                 const float beta, const float act_a, const float act_b)
+{
+    for (int j = 0; j < cols; j += P_VEC) {
+        for (int i = 0; i < rows; i += P_VEC) {
+            vec r[P_VEC], s[P_VEC];
+#pragma unroll
+            for (int l = 0; l < P_VEC; ++l)
+                r[l] = t[(i + l) * P_NRV + j / P_VEC];
+            transpose(r);
+#pragma unroll
+            for (int l = 0; l < P_VEC; ++l)
+                s[l] = r[l];
+            for (int l = 0; l < P_VEC && j + l < cols; ++l) {
+                const long at = i + (long)(j + l) * c_cs;
+                vec v = alpha * s[l];
+#if P_BIAS == 1
+                v += beta * LOAD1(bias + j + l);
+#elif P_BIAS
+                v += beta * load_lanes(bias + (long)i * bias_rs + (long)(j + l) * bias_cs, bias_rs, rows - i);
+#endif
+#if P_RESIDUAL
+                v += load_lanes(residual + at, 1, rows - i);
+#endif
+                store_lanes(c + at, 1, rows - i, epilogue_act(v, act_a, act_b));
+            }
+        }
+    }
+}
+
 // Epilogue and store of t[rows][cols], whose corner lies at c; bias and residual are at the same corner.
 static __attribute__((noinline)) void finish(const vec *t, const int rows, const int cols,
                                              __global elem *c, const int c_rs, const int c_cs,
@@ -145,6 +179,10 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
                                              const float alpha, const float beta,
                                              const float act_a, const float act_b)
 {
+    if (c_rs == 1 && c_cs != 1) {
+        finish_turned(t, rows, cols, c, c_cs, bias, bias_rs, bias_cs, residual, alpha, beta, act_a, act_b);
+        return;
+    }
     for (int i = 0; i < rows; ++i)
         finish_row((const float *)(t + i * P_NRV), cols, c + (long)i * c_rs, c_cs,
                    bias + (long)i * bias_rs, bias_cs, residual + (long)i * c_rs, alpha, beta, act_a,
@@ -162,7 +200,7 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
                         const int tile_m, const int group_tiles, const int group_panels,
                         EPILOGUE_ARGS)
 {
-    vec acc[P_MC * P_NRV];
+    vec acc[(P_MC + P_VEC) * P_NRV]; // a tile is read in whole vectors of rows
 #if !P_B_PACKED
     vec panel[P_KC * P_NRV];
 #endif
@@ -196,6 +234,8 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
                 for (int tile = tile0; tile < tile1; ++tile) {
                     const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
                     const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
+                    if (k0 + kc == k)
+                        expect_tile(rows, cols, c + c_off + at, c_rs, c_cs, residual + residual_off + at);
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
                     vec *t = acc + (k > P_KC ? (tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED

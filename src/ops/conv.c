@@ -2,6 +2,7 @@
 #include "ops/conv.h"
 
 #include "ops/gemm.h"
+#include "ops/winograd.h"
 #include "ops/work.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@ static int64_t count_taps(const conv_job *j)
 /* With more output channels for each input channel, the tiled kernels share what they load. */
 static bool is_depthwise(const conv_job *j) { return j->ic == 1 && j->groups > 1 && j->oc <= 4; }
 
-static void count_work(const conv_job *j, step *s)
+void conv_count_work(const conv_job *j, step *s)
 {
     const double planes = (double)j->batch * (double)j->groups;
     const double elements = planes * (double)(j->ic * count_in(j) + j->oc * count_out(j)) +
@@ -51,8 +52,7 @@ static void image_args(step_builder *b, step *s, const conv_job *j, operand weig
     step_arg_long(b, s, j->groups * j->oc * count_out(j));
 }
 
-/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS says whether. */
-static const char *tail_prelude(lower_context *c, const conv_job *j)
+const char *conv_tail_prelude(lower_context *c, const conv_job *j)
 {
     epilogue tail = j->tail;
     tail.bias = tail.bias == BIAS_NONE ? BIAS_NONE : BIAS_COLUMN;
@@ -64,18 +64,11 @@ static const char *tail_prelude(lower_context *c, const conv_job *j)
 #define WIDE_PATCH 65536
 #define WIDE_ACC 32768
 
-static int wide_vec(const lower_context *c)
-{
-    return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
-}
-
-static int wide_mr(const lower_context *c) { return wide_vec(c) == 16 ? 12 : 6; }
-
 static const char *wide_prelude(lower_context *c, const conv_job *j, const char *tail)
 {
     return prelude_text(
         &c->build, "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2 P_PATCH=%d P_ACC=%d %s", (int)j->dtype,
-        work_fma(c), wide_vec(c), wide_mr(c), WIDE_PATCH, WIDE_ACC, tail);
+        work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_PATCH, WIDE_ACC, tail);
 }
 
 /* Floats that a tile of pixels takes in the patch of one channel, and of its lines. */
@@ -127,11 +120,11 @@ static double wide_cost(const lower_context *c, const conv_job *j, const wide_ti
 }
 
 /* The cheapest cut among those that divide evenly. */
-static bool wide_plan(const lower_context *c, const conv_job *j, wide_tile *out)
+static bool wide_plan(const lower_context *c, const conv_job *j, wide_tile *out, double *out_cost)
 {
     const int64_t height = j->axes[1].out, width = j->axes[2].out;
-    wide_tile t = {.vec = wide_vec(c)};
-    t.tile_m = ceil_div(j->oc, ceil_div(j->oc, wide_mr(c)));
+    wide_tile t = {.vec = work_wide_lanes(c)};
+    t.tile_m = ceil_div(j->oc, ceil_div(j->oc, work_wide_rows(c)));
     t.tiles = ceil_div(j->oc, t.tile_m);
     double best = 0;
     bool found = false;
@@ -148,6 +141,7 @@ static bool wide_plan(const lower_context *c, const conv_job *j, wide_tile *out)
             }
         }
     }
+    *out_cost = best;
     return found;
 }
 
@@ -184,10 +178,13 @@ static bool wide_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     wide_tile t = {.tile_h = 1, .tile_w = 1, .group_tiles = 1};
-    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !wide_plan(c, j, &t)) return false;
+    double cost;
+    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !wide_plan(c, j, &t, &cost)) return false;
     candidate *way = step_candidate(b, "conv_wide");
+    way->cost = j->winograd > 1 ? 0 : cost;
     const operand packed = wide_weights(c, way, j, &t);
-    step *s = step_kernel(b, way, "conv_wide", "conv_wide", wide_prelude(c, j, tail_prelude(c, j)));
+    step *s =
+        step_kernel(b, way, "conv_wide", "conv_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
@@ -199,7 +196,7 @@ static bool wide_candidate(lower_context *c, const conv_job *j)
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
-    count_work(j, s);
+    conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, count_tiles(j, t.tile_h, t.tile_w), 1),
                                work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
@@ -218,7 +215,8 @@ typedef struct depthwise_tile {
 /* As many lines as the near cache holds, then as many channels; false when not even one pixel fits. */
 static bool depthwise_plan(const lower_context *c, const conv_job *j, depthwise_tile *out)
 {
-    const int64_t height = j->axes[1].out, width = j->axes[2].out, strip = 4 * (int64_t)wide_vec(c);
+    const int64_t height = j->axes[1].out, width = j->axes[2].out,
+                  strip = 4 * (int64_t)work_wide_lanes(c);
     int64_t across = 1, down = 1, patch, sums;
     for (;;) {
         *out = (depthwise_tile){ceil_div(height, down), ceil_div(width, across), 1};
@@ -247,7 +245,7 @@ static bool depthwise_candidate(lower_context *c, const conv_job *j)
     depthwise_tile t = {1, 1, 1};
     if (!depthwise_plan(c, j, &t)) return false;
     step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
-                          "conv_depthwise_wide", wide_prelude(c, j, tail_prelude(c, j)));
+                          "conv_depthwise_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
@@ -257,7 +255,7 @@ static bool depthwise_candidate(lower_context *c, const conv_job *j)
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
-    count_work(j, s);
+    conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, count_tiles(j, t.tile_h, t.tile_w), 1),
                                work_items(c, ceil_div(j->groups, t.group_channels), 1),
@@ -281,7 +279,7 @@ static bool simt_candidate(lower_context *c, const conv_job *j)
         b, step_candidate(b, entry), "conv_simt", entry,
         prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
                      (int)j->dtype, work_fma(c), wg_m, wg_n, each, each, depth,
-                     tail_prelude(c, j)));
+                     conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     if (!depthwise) step_arg_int(b, s, j->ic);
@@ -289,7 +287,7 @@ static bool simt_candidate(lower_context *c, const conv_job *j)
     size_args(b, s, j);
     image_args(b, s, j, operand_input(1));
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
-    count_work(j, s);
+    conv_count_work(j, s);
     const uint64_t local[3] = {(uint64_t)wg_n, (uint64_t)wg_m, 1};
     uint64_t range[3] = {work_items(c, ceil_div(pixels, each), local[0]),
                          work_items(c, ceil_div(j->oc, each), local[1]),
@@ -309,8 +307,9 @@ static void direct_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const int64_t planes = j->batch * j->groups * j->oc;
-    step *s = step_kernel(b, step_candidate(b, "conv_direct"), "conv_direct", "conv_direct",
-                          prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, tail_prelude(c, j)));
+    step *s =
+        step_kernel(b, step_candidate(b, "conv_direct"), "conv_direct", "conv_direct",
+                    prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
@@ -320,7 +319,7 @@ static void direct_candidate(lower_context *c, const conv_job *j)
     step_arg_buffer(b, s, operand_input(1), j->dtype);
     step_arg_buffer(b, s, operand_output(0), j->dtype);
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
-    count_work(j, s);
+    conv_count_work(j, s);
     const uint64_t across = work_power_of_two(count_out(j), 64);
     work_range_2d(c, s, count_out(j), across, planes, 64 / across);
 }
@@ -334,6 +333,36 @@ static bool is_product(const conv_job *j)
         if (a->kernel != 1 || a->stride != 1 || a->pad_begin != 0 || a->pad_end != 0) return false;
     }
     return true;
+}
+
+#define SMALL_MAP 256
+
+/* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number, and its columns channels. */
+static void turn_product(gemm_job *g)
+{
+    const gemm_matrix a = g->a;
+    g->a = (gemm_matrix){g->b.at, g->b.cs, g->b.rs, g->b.b0, g->b.b1, g->b.constant};
+    g->b = (gemm_matrix){a.at, a.cs, a.rs, a.b0, a.b1, a.constant};
+    g->c = (gemm_matrix){g->c.at, g->c.cs, g->c.rs, g->c.b0, g->c.b1, g->c.constant};
+    const int64_t m = g->m;
+    g->m = g->n;
+    g->n = m;
+    if (g->tail.bias == BIAS_ROW) g->tail.bias = BIAS_COLUMN;
+}
+
+/* The part of the multiplications in tiles of the wide class that count. */
+static double used_part(const lower_context *c, int64_t m, int64_t n)
+{
+    const int64_t tiles = ceil_div(m, work_wide_rows(c)), nr = 2 * (int64_t)work_wide_lanes(c);
+    return (double)m / (double)(tiles * ceil_div(m, tiles)) * (double)n /
+           (double)(ceil_div(n, nr) * nr);
+}
+
+/* Results that are turned on their way out take about as long as 40 steps of the sum. Large maps lie too far apart. */
+static bool gains_by_turning(const lower_context *c, const conv_job *j, const gemm_job *g)
+{
+    return j->weight_constant && g->n <= SMALL_MAP &&
+           (double)g->k * (used_part(c, g->n, g->m) - used_part(c, g->m, g->n)) > 40.0;
 }
 
 /* y[image, group] = weight[group] x x[image, group]. */
@@ -354,6 +383,7 @@ static clg_status product_candidates(lower_context *c, const conv_job *j)
     g.b = (gemm_matrix){operand_input(0), n, 1, j->groups * in, in, false};
     g.c = (gemm_matrix){operand_output(0), n, 1, j->groups * out, out, false};
     g.tail.bias_b1 = by_group ? j->tail.bias_b1 : 0;
+    if (lower_is_wide(c) && gains_by_turning(c, j, &g)) turn_product(&g);
     return gemm_lower(c, &g, 1);
 }
 
@@ -368,6 +398,7 @@ clg_status conv_add(lower_context *c, const conv_job *j)
     const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
     bool done = false;
     if (tiled && is_product(j) && !is_depthwise(j)) return product_candidates(c, j);
+    if (lower_is_wide(c)) winograd_add(c, j);
     if (tiled && lower_is_wide(c))
         done = is_depthwise(j) ? depthwise_candidate(c, j) : wide_candidate(c, j);
     else if (tiled)

@@ -14,9 +14,14 @@ typedef struct conv_job {
     int64_t batch, groups, ic, oc; /* ic and oc of one group */
     window_axis axes[WINDOW_MAX_AXES];
     bool weight_constant;
-    epilogue tail; /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
+    int64_t winograd; /* 0: not; 1: where it is estimated to be faster; 2, 4: tiles of that side */
+    epilogue tail;    /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
 } conv_job;
 
+/* Operations and bytes of the formula, into s. */
+void conv_count_work(const conv_job *j, step *s);
+/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS says whether. */
+const char *conv_tail_prelude(lower_context *c, const conv_job *j);
 clg_status conv_add(lower_context *c, const conv_job *j);
 
 #endif

@@ -52,8 +52,7 @@ typedef struct wide_tile {
 
 static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
 {
-    wide_tile t = {.vec = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4};
-    t.mr = t.vec == 16 ? 12 : 6;
+    wide_tile t = {.vec = work_wide_lanes(c), .mr = work_wide_rows(c)};
     t.nrv = j->n <= t.vec ? 1 : 2;
     t.nr = (int64_t)t.nrv * t.vec;
     t.tile_m = ceil_div(j->m, ceil_div(j->m, t.mr));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Conv over one to three axes, and FusedConv, which passes make of it. 1x1 convolutions are matrix products;
+ * Conv over one to three axes, and FusedConv, which passes make of it. The attribute `winograd` of clgraph.FusedConv
+ * allows other sums than the formula's for 3x3 kernels: 1 where they are estimated to be faster, 2 or 4 with tiles of
+ * that many outputs in any case. 1x1 convolutions are matrix products;
  * depthwise ones and float64 go straight by the formula; the rest by tiled kernels over packed weights.
  */
 #include "ops/conv.h"
@@ -70,6 +72,7 @@ static clg_status conv_lower(lower_context *c)
     j.ic = w->dims.dims[1];
     j.oc = w->dims.dims[0] / groups;
     j.weight_constant = w->constant;
+    j.winograd = node_int(c->node, "winograd", 0);
     epilogue_read(c, &j.tail);
     if (lower_has_input(c, 2)) {
         j.tail.bias = BIAS_ROW;
@@ -88,7 +91,8 @@ static const op_types fused_types[] = {{'T', TILED}, {0}};
         {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
         {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
-static const op_attribute fused_attributes[] = {CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{0}};
+static const op_attribute fused_attributes[] = {
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute microsoft_attributes[] = {
     CONV_ATTRIBUTES{"activation", ATTRIBUTE_STRING, false},
     {"activation_params", ATTRIBUTE_FLOATS, false},

@@ -97,6 +97,16 @@ static inline int64_t work_units(const lower_context *c)
 /* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
+/* The register tile of the wide class's products: lanes of its vectors, and rows; it is two vectors across. */
+static inline int work_wide_lanes(const lower_context *c)
+{
+    return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
+}
+static inline int work_wide_rows(const lower_context *c)
+{
+    return work_wide_lanes(c) == 16 ? 12 : 6;
+}
+
 /* Lanes of float vectors in the wide class for rows of n elements: the device's, or fewer to fit n. */
 static inline int work_lanes(const lower_context *c, int64_t n)
 {

@@ -14,6 +14,7 @@ const pass passes[] = {
     {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},
     {"attention", "softmax(q k^T) v spelled in several nodes", pass_attention},
     {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
+    {"winograd", "3x3 Conv may be computed with fewer multiplications", pass_winograd},
     {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},
     {"dead", "nodes that nobody reads", pass_dead},

@@ -166,7 +166,7 @@ void segment_add_child(plan_segment *segment, plan_segment *child);
 /* Takes all that is below out of the tree. */
 void segment_detach(plan_segment *segment);
 
-/* The first candidate that may run here (choice.c); NULL when none may. */
+/* The candidate to take (choice.c); NULL when none may run here. */
 const candidate *plan_choose(const plan_context *c, const candidate *candidates);
 
 /* A block of memory with a lifetime in steps (slabs.c). */

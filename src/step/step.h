@@ -129,6 +129,7 @@ typedef struct candidate {
     packing packings[CANDIDATE_MAX_PACKINGS];
     uint32_t n_packings;
     bool uses_blas;
+    double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
     struct candidate *next;
 } candidate;
 
@@ -168,7 +169,7 @@ typedef struct step_builder {
 } step_builder;
 
 void step_builder_init(step_builder *b, arena *memory, step_texts *texts);
-/* Starts a candidate; order is preference. */
+/* Starts a candidate; order is preference where costs do not decide. */
 candidate *step_candidate(step_builder *b, const char *variant);
 operand step_scratch(step_builder *b, candidate *c, size_t size_bytes);
 /* A packed form of constant or computed input `input`; fill its steps with step_pack_kernel. */

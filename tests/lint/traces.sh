@@ -6,7 +6,7 @@ set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
 # Folders that differ from machine to machine, at the start of an absolute path.
-if grep -rnIE --exclude-dir=.git --exclude-dir='build*' --exclude=LICENSE \
+if grep -rnIE --exclude-dir=.git --exclude=.git --exclude-dir='build*' --exclude=LICENSE \
   '(^|[^A-Za-z0-9_.~/*-])/(home|Users|root|work|mnt|srv)/[A-Za-z0-9_.-]+' .; then
   echo "Paths of one machine do not belong in the tree."
   exit 1

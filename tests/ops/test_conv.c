@@ -233,6 +233,16 @@ static void conv__one_by_one(void **state)
          .in = {3, 4},
          .kernel = {1, 1},
          .weight_is_input = true},
+        /* Small maps of many channels: the wide class makes rows of pixels. */
+        {.axes = 2, .n = 2, .c = 260, .m = 67, .in = {7, 7}, .kernel = {1, 1}, .bias = true},
+        {.axes = 2, .n = 1, .c = 530, .m = 33, .in = {14, 14}, .kernel = {1, 1}},
+        {.axes = 2,
+         .n = 1,
+         .c = 520,
+         .m = 32,
+         .in = {9, 4},
+         .kernel = {1, 1},
+         .dtype = CLG_FLOAT16},
     };
     EACH(cases);
 }
@@ -418,43 +428,52 @@ static void conv__computed_weights(void **state)
 }
 
 /* relu(conv + residual): the pass makes one kernel of it. */
-static void conv__followers(void **state)
+static void followed(const conv_case *t)
 {
-    (void)state;
-    const conv_case t = {.axes = 2,
-                         .n = 2,
-                         .c = 3,
-                         .m = 13,
-                         .in = {6, 35},
-                         .kernel = {3, 3},
-                         .begin = {1, 1},
-                         .end = {1, 1},
-                         .bias = true};
-    const conv_whole w = complete(&t);
-    const int64_t outputs = w.out[1] * w.out[2], n = t.n * t.m * outputs;
-    const double *x = run_node_random(t.n * t.c * w.in[1] * w.in[2]),
-                 *weight = run_node_random(t.m * t.c * 9);
-    const double *bias = run_node_random(t.m), *residual = run_node_random(n);
+    const conv_whole w = complete(t);
+    const int64_t outputs = w.out[1] * w.out[2], n = t->n * t->m * outputs,
+                  terms = t->c * w.kernel[1] * w.kernel[2];
+    const int64_t x_dims[] = {t->n, t->c, w.in[1], w.in[2]},
+                  y_dims[] = {t->n, t->m, w.out[1], w.out[2]};
+    const double *x = run_node_random(t->n * t->c * w.in[1] * w.in[2]),
+                 *weight = run_node_random(t->m * terms);
+    const double *bias = run_node_random(t->m), *residual = run_node_random(n);
     double *y = run_node_zeros(n);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = i % outputs, channel = i / outputs % t.m,
+        const int64_t at = i % outputs, channel = i / outputs % t->m,
                       place[3] = {0, at / w.out[2], at % w.out[2]};
-        y[i] = sum_at(&t, &w, x, weight, i / outputs / t.m, channel, place) + bias[channel] +
+        y[i] = sum_at(t, &w, x, weight, i / outputs / t->m, channel, place) + bias[channel] +
                residual[i];
         y[i] = fmax(y[i], 0);
     }
     run_node r;
     run_node_start(&r, NULL, "Conv", 13);
-    run_node_input(&r, CLG_FLOAT32, 4, (int64_t[]){t.n, t.c, 6, 35}, x);
-    run_node_constant(&r, CLG_FLOAT32, 4, (int64_t[]){t.m, t.c, 3, 3}, weight);
-    run_node_constant(&r, CLG_FLOAT32, 1, &t.m, bias);
-    describe(&r, &t);
+    run_node_input(&r, CLG_FLOAT32, 4, x_dims, x);
+    run_node_constant(&r, CLG_FLOAT32, 4, (int64_t[]){t->m, t->c, w.kernel[1], w.kernel[2]},
+                      weight);
+    run_node_constant(&r, CLG_FLOAT32, 1, &t->m, bias);
+    describe(&r, t);
     run_node_then(&r, "Add");
-    run_node_input(&r, CLG_FLOAT32, 4, (int64_t[]){t.n, t.m, 6, 35}, residual);
+    run_node_input(&r, CLG_FLOAT32, 4, y_dims, residual);
     run_node_then(&r, "Relu");
-    run_node_expect(&r, CLG_FLOAT32, 4, (int64_t[]){t.n, t.m, 6, 35}, y);
+    run_node_expect(&r, CLG_FLOAT32, 4, y_dims, y);
     r.heavy = true;
-    run_node_check_scaled(&r, FLOAT_TOLERANCE, sqrt(27.0));
+    run_node_check_scaled(&r, FLOAT_TOLERANCE, sqrt((double)terms));
+}
+
+static void conv__followers(void **state)
+{
+    (void)state;
+    followed(&(conv_case){.axes = 2,
+                          .n = 2,
+                          .c = 3,
+                          .m = 13,
+                          .in = {6, 35},
+                          .kernel = {3, 3},
+                          .begin = {1, 1},
+                          .end = {1, 1},
+                          .bias = true});
+    followed(&(conv_case){.axes = 2, .n = 2, .c = 300, .m = 45, .in = {7, 7}, .kernel = {1, 1}});
 }
 
 static void conv__nan_stays_where_it_is_seen(void **state)

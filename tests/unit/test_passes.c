@@ -174,7 +174,7 @@ static void passes__batchnorm_goes_into_conv(void **state)
     making m = start();
     graph *g = run_passes(&m, add_norm(&m, add_conv(&m), 6), NULL, 0);
     assert_int_equal(count(g, "BatchNormalization"), 0);
-    const node *conv = find(g, "Conv");
+    const node *conv = find(g, "FusedConv");
     assert_non_null(conv);
     assert_int_equal(conv->n_inputs, 3);
     assert_string_equal(g->values[conv->outputs[0]].name, "norm");
@@ -188,7 +188,7 @@ static void passes__batchnorm_stays_apart_when_conv_is_read_twice(void **state)
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     value_id sum = add_node(&m, "Add", 2, (value_id[]){conv, norm}, "sum");
     graph *g = run_passes(&m, sum, NULL, 0);
-    assert_int_equal(find(g, "Conv")->n_inputs, 2);
+    assert_int_equal(find(g, "FusedConv")->n_inputs, 2);
     assert_int_equal(count(g, "Pointwise"), 1);
     graph_free(g);
 }
@@ -200,7 +200,7 @@ static void passes__batchnorm_stays_apart_when_its_input_is_an_output(void **sta
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     assert_ok(graph_add_output(m.g, conv));
     graph *g = run_passes(&m, norm, NULL, 0);
-    assert_int_equal(find(g, "Conv")->n_inputs, 2);
+    assert_int_equal(find(g, "FusedConv")->n_inputs, 2);
     assert_int_equal(count(g, "BatchNormalization"), 0);
     assert_int_equal(count(g, "Pointwise"), 1);
     graph_free(g);
@@ -309,6 +309,25 @@ static void passes__clip_bounds_come_from_constants_only(void **state)
     graph_free(g);
 }
 
+/* ---- Winograd's filtering ------------------------------------------------------------------------------------ */
+
+static void passes__only_plain_3x3_convolutions_may_be_filtered(void **state)
+{
+    (void)state;
+    const char *const off[] = {"winograd"};
+    for (int i = 0; i < 3; i++) {
+        making m = start();
+        value_id y = add_conv(&m);
+        if (i == 2)
+            assert_ok(
+                node_set_ints(m.g, (node_id)(m.g->n_nodes - 1), "strides", 2, (int64_t[]){1, 2}));
+        graph *g = run_passes(&m, y, off, i == 1);
+        assert_int_equal(count(g, "FusedConv"), i == 0);
+        if (i == 0) assert_int_equal(node_int(find(g, "FusedConv"), "winograd", 0), 1);
+        graph_free(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +344,7 @@ int main(void)
         cmocka_unit_test(passes__conv_takes_a_channel_bias_residual_and_relu),
         cmocka_unit_test(passes__a_residual_that_broadcasts_stays),
         cmocka_unit_test(passes__clip_bounds_come_from_constants_only),
+        cmocka_unit_test(passes__only_plain_3x3_convolutions_may_be_filtered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/winograd.h"
+
+#include "ops/work.h"
+
+#include <stdio.h>
+
+#define WIDE_STRIP 32
+#define WIDE_V 262144
+#define WIDE_TILES 64
+#define WIDE_NRV 2
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* How the work is cut. side: of a tile's outputs; area: of its inputs, squared. */
+typedef struct wide_cut {
+    int64_t side, area, strip, tiles, slices, panels; /* of the job */
+    int64_t block_tiles, group_panels;                /* of a group */
+    double cost;
+} wide_cut;
+
+/* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its pixels takes, products, and
+ * weights from where they lie. Measured on one processor with vectors of 16 lanes. */
+static double group_cost(const lower_context *c, const wide_cut *w)
+{
+    const double vec = work_wide_lanes(c), tiles = (double)w->block_tiles;
+    const double inner = (double)w->slices * vec, turned = (double)(w->side * w->side);
+    const double input = tiles * (double)w->slices * (5.0 * (double)w->area + 9.0 * turned);
+    const double output =
+        tiles * (double)(w->group_panels * WIDE_NRV) * (3.0 * (double)w->area + 12.0 * turned);
+    const double parts = (double)ceil_div(w->block_tiles, work_wide_rows(c));
+    const double products =
+        (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * WIDE_NRV / 2.0 + parts * 40.0);
+    const double weights = (double)(w->group_panels * w->area) * inner * vec * WIDE_NRV * 4.0 / 8.0;
+    return input + output + products + weights + 200.0;
+}
+
+/* The cheapest cut of the job into tiles of side x side outputs. */
+static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side)
+{
+    const int64_t lanes = work_wide_lanes(c), units = work_units(c);
+    wide_cut w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
+    const int64_t rows = ceil_div(j->axes[1].out, side), across = ceil_div(j->axes[2].out, side);
+    const int64_t strips = ceil_div(across, WIDE_STRIP);
+    w.strip = ceil_div(across, strips);
+    w.tiles = j->batch * rows * strips * w.strip;
+    w.slices = ceil_div(j->ic, lanes);
+    w.panels = ceil_div(j->oc, lanes * WIDE_NRV);
+    const int64_t most = least(WIDE_TILES, WIDE_V / (w.area * w.slices * lanes));
+    wide_cut best = w;
+    for (int64_t groups = ceil_div(w.tiles, most > 0 ? most : 1); most > 0;) {
+        w.block_tiles = ceil_div(w.tiles, groups);
+        for (int64_t cuts = 1; cuts <= w.panels; cuts *= 2) {
+            w.group_panels = ceil_div(w.panels, cuts);
+            const int64_t all =
+                ceil_div(w.tiles, w.block_tiles) * ceil_div(w.panels, w.group_panels);
+            w.cost = group_cost(c, &w) * (double)ceil_div(all, units);
+            if (best.cost < 0 || w.cost < best.cost) best = w;
+        }
+        if (w.block_tiles <= work_wide_rows(c)) break;
+        groups = ceil_div(w.tiles, w.block_tiles - 1);
+    }
+    return best;
+}
+
+static const char *wide_prelude(lower_context *c, const wide_cut *w, const char *tail)
+{
+    return prelude_text(&c->build,
+                        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_STRIP=%d P_V=%d "
+                        "P_TILES=%d %s",
+                        (int)CLG_FLOAT32, work_fma(c), work_wide_lanes(c), work_wide_rows(c),
+                        WIDE_NRV, (int)w->side, WIDE_STRIP, WIDE_V, WIDE_TILES, tail);
+}
+
+static operand pack_weights(lower_context *c, candidate *way, const conv_job *j, const wide_cut *w)
+{
+    step_builder *b = &c->build;
+    const int64_t lanes = work_wide_lanes(c), nr = lanes * WIDE_NRV;
+    const int64_t inner = w->slices * lanes, n = w->panels * w->area * inner * nr;
+    char recipe[96];
+    (void)snprintf(recipe, sizeof recipe, "winograd_wide side=%d nr=%d oc=%lld ic=%lld",
+                   (int)w->side, (int)nr, (long long)j->oc, (long long)j->ic);
+    const operand to = step_packing(b, way, 1, recipe, (size_t)n * sizeof(float));
+    step *s = step_pack_kernel(b, way, to, "winograd_wide", "winograd_pack_w",
+                               wide_prelude(c, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step_arg_int(b, s, j->oc);
+    step_arg_int(b, s, j->ic);
+    step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
+    step_arg_buffer(b, s, to, CLG_FLOAT32);
+    const uint64_t ones[2] = {1, 1};
+    const uint64_t range[2] = {work_items(c, w->panels, 1), work_items(c, ceil_div(inner, 16), 1)};
+    step_range(b, s, 2, range, ones);
+    return to;
+}
+
+static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
+{
+    step_builder *b = &c->build;
+    const wide_cut w = plan_cut(c, j, side);
+    if (w.cost < 0 || w.tiles > INT32_MAX / WIDE_TILES) return;
+    candidate *way = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
+    way->cost = w.cost;
+    const operand packed = pack_weights(c, way, j, &w);
+    step *s = step_kernel(b, way, "winograd_wide", "winograd_wide",
+                          wide_prelude(c, &w, conv_tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].in);
+    for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].out);
+    for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].pad_begin);
+    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
+    step_arg_buffer(b, s, packed, CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    step_arg_int(b, s, w.strip);
+    step_arg_int(b, s, w.block_tiles);
+    step_arg_int(b, s, w.group_panels);
+    epilogue_args(c, s, &j->tail, CLG_FLOAT32, operand_output(0));
+    conv_count_work(j, s);
+    const uint64_t ones[2] = {1, 1};
+    const uint64_t range[2] = {work_items(c, ceil_div(w.tiles, w.block_tiles), 1),
+                               work_items(c, ceil_div(w.panels, w.group_panels), 1)};
+    step_range(b, s, 2, range, ones);
+}
+
+void winograd_add(lower_context *c, const conv_job *j)
+{
+    const window_axis *depth = &j->axes[0];
+    if (j->winograd == 0 || j->dtype != CLG_FLOAT32 || j->groups != 1 || !j->weight_constant ||
+        j->ic == 0 || depth->in != 1 || depth->out != 1 || depth->kernel != 1)
+        return;
+    for (int i = 1; i < 3; i++) {
+        const window_axis *a = &j->axes[i];
+        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1) return;
+    }
+    if (j->winograd != 2) wide_candidate(c, j, 4);
+    if (j->winograd != 4) wide_candidate(c, j, 2);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lets 3x3 convolutions with constant weights be computed by Winograd's minimal filtering where that is faster: float32
+ * throughout, with the wider error bound of docs/numerics.md. Without this pass every convolution is summed by its formula.
+ */
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+static bool all_ones(const node *n, const char *name)
+{
+    size_t count;
+    const int64_t *values = node_ints(n, name, &count);
+    for (size_t i = 0; i < count; i++)
+        if (values[i] != 1) return false;
+    return true;
+}
+
+static bool is_conv(const node *n)
+{
+    return node_is(n, "Conv") || (!n->removed && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
+                                  strcmp(n->op_type, "FusedConv") == 0);
+}
+
+static bool may_filter(const survey *s, const node *n)
+{
+    if (!is_conv(n) || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE) return false;
+    const value_fact *w = &s->facts[n->inputs[1]];
+    return s->constant[n->inputs[1]] && w->dtype == CLG_FLOAT32 && w->dims.rank == 4 &&
+           w->dims.dims[2] == 3 && w->dims.dims[3] == 3 && node_int(n, "group", 1) == 1 &&
+           !node_attribute(n, "winograd") && all_ones(n, "strides") && all_ones(n, "dilations");
+}
+
+clg_status pass_winograd(graph *g, const pass_options *options)
+{
+    survey s;
+    if (options->kernel_class != CLG_KERNELS_WIDE) return CLG_OK; /* others have no kernel for it */
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
+        node *n = &g->nodes[i];
+        if (n->removed || !may_filter(&s, n)) continue;
+        n->domain = DOMAIN_INTERNAL;
+        n->op_type = "FusedConv";
+        n->opset = graph_opset(g, DOMAIN_INTERNAL);
+        status = node_set_int(g, i, "winograd", 1);
+    }
+    survey_deinit(&s);
+    return status;
+}

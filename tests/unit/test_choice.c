@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which of a node's candidates is taken.
+ */
+#include "support/unit.h"
+
+#include "plan/plan.h"
+
+static candidate way(double cost, bool uses_blas, candidate *next)
+{
+    return (candidate){.variant = "way", .cost = cost, .uses_blas = uses_blas, .next = next};
+}
+
+static void choice__the_first_where_no_cost_is_known(void **state)
+{
+    (void)state;
+    const plan_context c = {.allow_blas = false};
+    candidate third = way(5, false, NULL), second = way(0, false, &third),
+              first = way(0, true, &second);
+    assert_ptr_equal(plan_choose(&c, &first), &second);
+    assert_null(plan_choose(&c, &(candidate){.uses_blas = true}));
+    assert_null(plan_choose(&c, NULL));
+}
+
+static void choice__the_cheapest_of_those_with_a_cost(void **state)
+{
+    (void)state;
+    const plan_context c = {.allow_blas = false};
+    candidate fourth = way(0, false, NULL), third = way(7, false, &fourth),
+              second = way(5, false, &third), first = way(9, false, &second);
+    assert_ptr_equal(plan_choose(&c, &first), &second);
+    second.cost = 9; /* of equals the first */
+    third.cost = 9;
+    assert_ptr_equal(plan_choose(&c, &first), &first);
+    second.cost = 1;
+    second.uses_blas = true;
+    assert_ptr_equal(plan_choose(&c, &first), &first);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(choice__the_first_where_no_cost_is_known),
+        cmocka_unit_test(choice__the_cheapest_of_those_with_a_cost),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
