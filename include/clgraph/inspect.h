@@ -192,7 +192,7 @@ CLG_API CLG_MUST_USE clg_status clg_session_keep_values(clg_session *session,
 /* ---- the store of compiled programs --------------------------------------------------------------------- */
 
 /* cache_dir, in all of these, NULL: $CLG_CACHE_DIR, else the user's. Several processes may use one folder. The path
- * is freed by clg_text_free. Errors of all: IO. */
+ * is freed by clg_text_free. Errors of all: IO, INVALID_ARGUMENT (an empty name). */
 CLG_API CLG_MUST_USE clg_status clg_cache_path(const char *cache_dir, char **out_path);
 typedef struct clg_cache_entry {
     const char *name, *what;

@@ -26,6 +26,9 @@ clg_status store_folder_path(const char *cache_dir, char **out_path)
     *out_path = NULL;
     if (!cache_dir) cache_dir = env_get("CLG_CACHE_DIR");
     if (!cache_dir) return file_cache_folder(out_path);
+    if (cache_dir[0] == '\0')
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the folder of compiled programs has an empty name");
     *out_path = memory_strdup(cache_dir);
     return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }

@@ -16,6 +16,8 @@
 #include "ocl/store.h"
 #include "ocl/store_entry.h"
 
+#include <clgraph/inspect.h>
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -423,6 +425,23 @@ static void store__listing_and_packing_survive_failed_allocations(void **state)
     failing_alloc_remove();
 }
 
+static void store__a_folder_has_a_name(void **state)
+{
+    (void)state;
+    char *path;
+    clg_cache_entry *entries;
+    size_t n = 7;
+    assert_error(clg_cache_path("", &path), CLG_ERROR_INVALID_ARGUMENT, "an empty name");
+    assert_error(clg_cache_list("", &entries, &n), CLG_ERROR_INVALID_ARGUMENT, "an empty name");
+    assert_error(clg_cache_clear("", &n), CLG_ERROR_INVALID_ARGUMENT, "an empty name");
+    assert_error(clg_cache_prune("", 1, NULL), CLG_ERROR_INVALID_ARGUMENT, "an empty name");
+    assert_error(clg_cache_pack("", scratch_path("pack")), CLG_ERROR_INVALID_ARGUMENT,
+                 "an empty name");
+    assert_error(clg_cache_unpack("", scratch_path("pack"), NULL), CLG_ERROR_INVALID_ARGUMENT,
+                 "an empty name");
+    assert_int_equal(n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +457,7 @@ int main(void)
         cmocka_unit_test(store__processes_share_a_folder),
         cmocka_unit_test(store__failed_allocations_lose_nothing),
         cmocka_unit_test(store__listing_and_packing_survive_failed_allocations),
+        cmocka_unit_test(store__a_folder_has_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
