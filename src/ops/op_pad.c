@@ -147,7 +147,7 @@ static clg_status centre_infer(op_context *c)
 {
     pads p;
     size_t n, n_axes;
-    int64_t sizes[OP_MAX_INTS];
+    int64_t sizes[OP_MAX_INTS] = {0};
     clg_status status = CLG_OK;
     const shape *in = &c->inputs[0].dims;
     const int64_t *axes = node_ints(c->node, "axes", &n_axes);
@@ -282,7 +282,7 @@ static clg_status pad_lower(lower_context *c)
 static clg_status centre_lower(lower_context *c)
 {
     pads p;
-    int64_t sizes[OP_MAX_INTS];
+    int64_t sizes[OP_MAX_INTS] = {0};
     const tensor *given = c->inputs[1].known;
     const int64_t n = given && given->n_elements <= OP_MAX_INTS ? given->n_elements : 0;
     for (int64_t i = 0; i < n; i++) sizes[i] = tensor_get_int(given, i);

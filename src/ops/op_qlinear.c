@@ -241,7 +241,7 @@ static clg_status float_scratch(lower_context *c, candidate *way, const lower_op
 static clg_status window_pool_lower(lower_context *c)
 {
     lower_operand reals, means;
-    operand from, to;
+    operand from = operand_input(0), to = from;
     pointwise_register v;
     int64_t n, n_x;
     qlinear *before = start(c), *behind = start(c);

@@ -12,7 +12,10 @@
 #define DOMAIN "com.microsoft"
 
 static double by_erf(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
-static double by_tanh(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x))); }
+static double by_tanh(double x)
+{
+    return 0.5 * x * (1 + tanh(sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+}
 static double by_sigmoid(double x) { return x / (1 + exp(-1.702 * x)); }
 
 static void gelu(const char *name, bool bias, double (*formula)(double))
@@ -44,7 +47,8 @@ static void microsoft__fused_conv(void **state)
 {
     (void)state;
     enum { IC = 5, OC = 7, SIDE = 4 };
-    const double *x = run_node_random(IC * SIDE * SIDE), *w = run_node_random(OC * IC * 9), *b = run_node_random(OC);
+    const double *x = run_node_random(IC * SIDE * SIDE), *w = run_node_random(OC * IC * 9),
+                 *b = run_node_random(OC);
     const double *z = run_node_random(OC * SIDE * SIDE);
     for (int k = 1; k <= 3; k += 2)
         for (int residual = 0; residual < 2; residual++) {
@@ -54,7 +58,8 @@ static void microsoft__fused_conv(void **state)
                 double sum = b[o] + (residual ? z[i] : 0);
                 for (int t = 0; t < IC * k * k; t++) {
                     const int yy = r + t / k % k - k / 2, xx = c + t % k - k / 2;
-                    if (yy >= 0 && yy < SIDE && xx >= 0 && xx < SIDE) sum += w[o * IC * k * k + t] * x[(t / k / k * SIDE + yy) * SIDE + xx];
+                    if (yy >= 0 && yy < SIDE && xx >= 0 && xx < SIDE)
+                        sum += w[o * IC * k * k + t] * x[(t / k / k * SIDE + yy) * SIDE + xx];
                 }
                 y[i] = sum < 0 ? 0.3 * sum : sum;
             }
@@ -120,7 +125,8 @@ static void matmul(bool trans_a, bool trans_b, bool constant, bool shared)
         const int z = i / N / M, row = i / N % M, col = i % N;
         for (int k = 0; k < K; k++) {
             const double left = a[z * M * K + (trans_a ? k * M + row : row * K + k)];
-            y[i] += 0.5 * left * b[(shared ? 0 : z * K * N) + (trans_b ? col * K + k : k * N + col)];
+            y[i] +=
+                0.5 * left * b[(shared ? 0 : z * K * N) + (trans_b ? col * K + k : k * N + col)];
         }
     }
     run_node r;
@@ -130,9 +136,11 @@ static void matmul(bool trans_a, bool trans_b, bool constant, bool shared)
     run_node_float(&r, "alpha", 0.5);
     run_node_input(&r, CLG_FLOAT32, DIMS(BATCH, trans_a ? K : M, trans_a ? M : K), a);
     if (shared)
-        (constant ? run_node_constant : run_node_input)(&r, CLG_FLOAT32, DIMS(trans_b ? N : K, trans_b ? K : N), b);
+        (constant ? run_node_constant : run_node_input)(&r, CLG_FLOAT32,
+                                                        DIMS(trans_b ? N : K, trans_b ? K : N), b);
     else
-        (constant ? run_node_constant : run_node_input)(&r, CLG_FLOAT32, DIMS(BATCH, trans_b ? N : K, trans_b ? K : N), b);
+        (constant ? run_node_constant : run_node_input)(
+            &r, CLG_FLOAT32, DIMS(BATCH, trans_b ? N : K, trans_b ? K : N), b);
     run_node_expect(&r, CLG_FLOAT32, DIMS(BATCH, M, N), y);
     run_node_check(&r, 5e-6);
 }
