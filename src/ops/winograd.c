@@ -98,7 +98,7 @@ static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
 {
     step_builder *b = &c->build;
     const wide_cut w = plan_cut(c, j, side);
-    if (w.cost < 0 || w.tiles > INT32_MAX / WIDE_TILES) return;
+    if (w.block_tiles < 1 || w.group_panels < 1 || w.tiles > INT32_MAX / WIDE_TILES) return;
     candidate *way = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
     way->cost = w.cost;
     const operand packed = pack_weights(c, way, j, &w);
@@ -128,11 +128,11 @@ void winograd_add(lower_context *c, const conv_job *j)
 {
     const window_axis *depth = &j->axes[0];
     if (j->winograd == 0 || j->dtype != CLG_FLOAT32 || j->groups != 1 || !j->weight_constant ||
-        j->ic == 0 || depth->in != 1 || depth->out != 1 || depth->kernel != 1)
+        j->batch == 0 || j->ic == 0 || depth->in != 1 || depth->out != 1 || depth->kernel != 1)
         return;
     for (int i = 1; i < 3; i++) {
         const window_axis *a = &j->axes[i];
-        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1) return;
+        if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out == 0) return;
     }
     if (j->winograd != 2) wide_candidate(c, j, 4);
     if (j->winograd != 4) wide_candidate(c, j, 2);
