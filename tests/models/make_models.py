@@ -11,6 +11,7 @@ pictures are smaller than usual and texts shorter. Weights come from a fixed see
 matter, so that folding them wrongly shows.
 """
 import copy
+import inspect
 import json
 import math
 import pathlib
@@ -247,12 +248,14 @@ def save_tensor(path, name, tensor):
 
 
 def export(model, inputs, names, outputs, axes, path):
-    # As training leaves it: normalisations stay nodes of their own, for clgraph to fold.
+    # As training leaves it: normalisations stay nodes of their own, for clgraph to fold. By the exporter that traces, which
+    # older versions have as their only one.
+    tracing = {'dynamo': False} if 'dynamo' in inspect.signature(torch.onnx.export).parameters else {}
     with warnings.catch_warnings():
         warnings.simplefilter('ignore')
         torch.onnx.export(model, inputs, str(path), opset_version=OPSET, do_constant_folding=False,
                           training=torch.onnx.TrainingMode.PRESERVE, input_names=names,
-                          output_names=outputs, dynamic_axes=axes)
+                          output_names=outputs, dynamic_axes=axes, **tracing)
 
 
 def as_tuple(y):
@@ -297,4 +300,5 @@ def main():
     (folder / 'tolerance.json').write_text(json.dumps(tolerance, indent=1) + '\n')
 
 
-main()
+if __name__ == "__main__":
+    main()
