@@ -90,14 +90,13 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
     return copy_outputs(memory, g, n, info);
 }
 
-/* Whether a node's operator is there, and why not. */
-/* The graph need not be resolved: checks read their row from the node. */
+/* Whether a node's operator is there, and why not. The graph need not be resolved: checks read their row from the node. */
 static clg_status judge_node(arena *memory, const node *n, clg_node_info *info)
 {
     const op_row *row = ops_find(n->domain, n->op_type, n->opset);
     node resolved = *n;
     resolved.op = row;
-    clg_status status = row && row->check ? row->check(&resolved) : CLG_OK;
+    clg_status status = row ? ops_check_node(&resolved) : CLG_OK;
     if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
     info->supported = row && status == CLG_OK;
     if (!row) {

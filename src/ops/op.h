@@ -199,6 +199,8 @@ const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 /* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types, and rows'
  * check. Every unsupported operator is named in one message, with node names and opset. */
 clg_status ops_resolve(graph *g);
+/* The same checks of one node whose op is set. */
+clg_status ops_check_node(const node *n);
 /* One node: presets, type constraints, infer, then eval when contents are known. New known tensors are
  * returned in outputs[i].known with a reference that the caller owns. needs tells what content is missing. */
 clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *outputs,

@@ -188,7 +188,7 @@ static clg_status check_attribute(const node *n, const op_row *row, const attrib
     return node_fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, what);
 }
 
-static clg_status check_node(const node *n)
+clg_status ops_check_node(const node *n)
 {
     const op_row *row = n->op;
     CLG_TRY(check_counts(n, row));
@@ -208,7 +208,7 @@ static clg_status check_nodes(const graph *g)
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *n = &g->nodes[i];
         if (n->removed) continue;
-        CLG_TRY(check_node(n));
+        CLG_TRY(ops_check_node(n));
         for (size_t k = 0; k < n->n_attributes; k++) {
             if (n->attributes[k].type == ATTRIBUTE_GRAPH)
                 CLG_TRY(check_nodes(n->attributes[k].as.g));

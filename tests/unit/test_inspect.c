@@ -249,6 +249,24 @@ static void file_nodes__checks_see_their_row(void **state)
     clg_node_list_free(nodes, n);
 }
 
+static void file_nodes__may_lack_what_their_checks_read(void **state)
+{
+    (void)state;
+    ow_model m = {.ir_version = 8, .opset = 13};
+    ow_input(&m, "c", CLG_BOOL, 0, NULL, NULL);
+    ow_add_node(&m, ow_node("If", "choice", "c", "y"));
+    ow_output(&m, "y", CLG_FLOAT32);
+    ow_bytes file = ow_finish(&m);
+    const char *path = scratch_file("branches.onnx", file.data, file.n);
+    ow_free(&file);
+    clg_node_info *nodes;
+    size_t n;
+    assert_ok(clg_model_file_nodes(path, &nodes, &n));
+    assert_false(node_named(nodes, n, "choice")->supported);
+    assert_non_null(strstr(node_named(nodes, n, "choice")->reason, "then_branch"));
+    clg_node_list_free(nodes, n);
+}
+
 static void dot__is_a_graph(void **state)
 {
     (void)state;
@@ -331,6 +349,7 @@ int main(void)
         cmocka_unit_test(memory__follows_lifetimes),
         cmocka_unit_test(nodes__have_places),
         cmocka_unit_test(file_nodes__checks_see_their_row),
+        cmocka_unit_test(file_nodes__may_lack_what_their_checks_read),
         cmocka_unit_test(unsupported__can_be_looked_at),
         cmocka_unit_test(dot__is_a_graph),
         cmocka_unit_test(operators__are_listed),
