@@ -9,7 +9,7 @@ export CLG_CACHE_DIR=$WORK/store
 export POCL_CACHE_DIR=$WORK/pocl
 
 # How many programs a driver needs and their sizes are the planner's affair.
-count() { sed -E 's/\b[1-9][0-9]*(\.[0-9]+)? (entr(y|ies)|programs?|were|k?M?B)/N \2/g; s/entry/entries/; s/"removed": [1-9][0-9]*/"removed": N/'; }
+count() { sed -E 's/\b[1-9][0-9]*(\.[0-9]+)? (entr(y|ies)|programs?|were|k?M?B)/N \2/g; s/entry/entries/; s/\b[kM]B/bytes/g; s/"removed": [1-9][0-9]*/"removed": N/'; }
 
 show cache path
 show cache path --json
