@@ -18,7 +18,7 @@
 //   P_BIAS  1: there is a bias, 0: none
 //   P_STATS forms 1 and 2: 1 also writes each row's mean and 1 / sqrt(var + epsilon) as P_M; else 0
 //   P_LOCAL work-items of a group (form 2), a power of two; else 1
-//   P_S     dtype of scale and bias, P_M of mean and var: 1 float, 10 half, 11 double
+//   P_S     dtype of scale and bias, P_M of mean and var: float types, see common/scalars.clh
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in forms 2 and 3
 // Arguments: see each kernel. Every dimension of the NDRange may be smaller than its work.
 //
@@ -30,37 +30,19 @@
 // @variant P_FORM=2 P_SCALE=0 P_BIAS=0 P_STATS=1 P_LOCAL=64 P_S=1 P_M=1 P_T=1 P_VEC=1
 // @variant P_FORM=2 P_SCALE=1 P_BIAS=1 P_STATS=0 P_LOCAL=256 P_S=1 P_M=1 P_T=1 P_VEC=1
 // @variant P_FORM=2 P_SCALE=2 P_BIAS=1 P_STATS=0 P_LOCAL=128 P_S=10 P_M=1 P_T=10 P_VEC=1
+// @variant P_FORM=0 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=16 P_M=1 P_T=16 P_VEC=16
+// @variant P_FORM=2 P_SCALE=0 P_BIAS=1 P_STATS=1 P_LOCAL=128 P_S=16 P_M=16 P_T=16 P_VEC=1
 // @variant P_FORM=3 P_SCALE=0 P_BIAS=0 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=1
+// @variant P_FORM=3 P_SCALE=0 P_BIAS=0 P_STATS=0 P_LOCAL=1 P_S=16 P_M=16 P_T=16 P_VEC=1
 
 #include "common/number.clh"
+#include "common/scalars.clh"
 
-#if P_S == 1
-typedef float scale_elem;
-#elif P_S == 10
-typedef half scale_elem;
-#else
-typedef double scale_elem;
-#endif
-#if P_S == 10
-#define LOAD_SCALE(p) vload_half(0, p)
-#else
-#define LOAD_SCALE(p) (*(p))
-#endif
-
-#if P_M == 1
-typedef float mean_elem;
-#elif P_M == 10
-typedef half mean_elem;
-#else
-typedef double mean_elem;
-#endif
-#if P_M == 10
-#define LOAD_MEAN(p) vload_half(0, p)
-#define STORE_MEAN(x, p) vstore_half_rte(x, 0, p)
-#else
-#define LOAD_MEAN(p) (*(p))
-#define STORE_MEAN(x, p) (*(p) = (x))
-#endif
+typedef SCALAR_ELEM(P_S) scale_elem;
+typedef SCALAR_ELEM(P_M) mean_elem;
+#define LOAD_SCALE(p) SCALAR_GET(P_S, p)
+#define LOAD_MEAN(p) SCALAR_GET(P_M, p)
+#define STORE_MEAN(x, p) SCALAR_PUT(P_M, x, p)
 
 #if P_FORM == 0
 

@@ -23,6 +23,8 @@
 // @variant P_OP=0 P_FORM=2 P_LOCAL=1 P_T=1 P_VEC=1
 // @variant P_OP=1 P_FORM=2 P_LOCAL=1 P_T=10 P_VEC=16
 // @variant P_OP=2 P_FORM=2 P_LOCAL=1 P_T=11 P_VEC=8
+// @variant P_OP=1 P_FORM=2 P_LOCAL=1 P_T=16 P_VEC=1
+// @variant P_OP=0 P_FORM=0 P_LOCAL=1 P_T=16 P_VEC=16
 
 #include "common/number.clh"
 

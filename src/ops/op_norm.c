@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Normalisations: BatchNormalization in inference, and those that find mean and variance of rows:
+ * Normalisations: BatchNormalization (in training by moments.h), and those that find mean and variance of rows:
  * LayerNormalization, InstanceNormalization, GroupNormalization; LRN across channels.
  */
+#include "ops/moments.h"
 #include "ops/work.h"
 
 #include <string.h>
@@ -33,14 +34,27 @@ static double tensor_bytes(const lower_operand *x, double times)
 
 /* ---- BatchNormalization ------------------------------------------------------------------------------ */
 
+static bool asks_for_statistics(const node *n)
+{
+    for (size_t i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE) return true;
+    return false;
+}
+
+/* By training_mode from opset 14 on, by outputs that only training gives from 7 on, by both is_test and these before. */
+static bool batch_trains(const node *n)
+{
+    return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
+}
+
 static clg_status batch_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
-    const bool before_7 = n->opset < 7 && node_int(n, "is_test", 0) == 0;
-    if (!before_7 && node_int(n, "training_mode", 0) == 0) return CLG_OK;
+    const bool is_test = n->opset >= 7 || node_int(n, "is_test", 0) != 0;
+    if (n->opset >= 7 || is_test != asks_for_statistics(n)) return CLG_OK;
     return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "%s has %s; clgraph predicts only, export the model for inference",
-                     node_text(n, shown), before_7 ? "is_test 0" : "training_mode 1");
+                     "%s has is_test %d and %s outputs of training; export the model for inference",
+                     node_text(n, shown), is_test, is_test ? "asks for" : "none of the");
 }
 
 /* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every element of a sample. */
@@ -74,11 +88,9 @@ static clg_status batch_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0);
     for (size_t i = 0; i < 5; i++) CLG_TRY(work_check_dtype(c, lower_input(c, i)->dtype));
-    for (size_t i = 1; i < c->n_outputs; i++) {
-        if (work_has_output(c, i))
-            return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                               "output %zu belongs to training; clgraph predicts only", i);
-    }
+    if (asks_for_statistics(c->node) && !batch_trains(c->node))
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                           "has outputs of training with training_mode 0");
     int64_t channels = batch_channels(c->node, &x->dims), n;
     CLG_TRY(shape_n_elements(&x->dims, &n));
     const int64_t samples = x->dims.rank > 1 ? x->dims.dims[0] : n;
@@ -86,6 +98,12 @@ static clg_status batch_lower(lower_context *c)
     const bool wide = lower_is_wide(c);
     const int lanes = wide ? work_lanes(c, inner) : 1;
     step_builder *b = &c->build;
+    if (batch_trains(c->node)) {
+        const moments_job j = {MOMENTS_BATCH, operand_input(0), operand_output(0),
+                               samples,       channels,         inner};
+        moments_append(c, step_candidate(b, "moments"), &j);
+        return CLG_OK;
+    }
     step *k = step_kernel(
         b, step_candidate(b, "norm_batch"), "norm", "norm_batch",
         norm_prelude(c, FORM_BATCH, SCALE_BY_COL, 1, lanes, true, false, lower_input(c, 3)->dtype));
@@ -300,8 +318,8 @@ static clg_status lrn_lower(lower_context *c)
 
 /* ---- rows of the table ----------------------------------------------------------------------------------------- */
 
-#define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
-static const op_types types[] = {{'T', FLOATS}, {'S', FLOATS}, {'M', FLOATS}, {0}};
+static const op_types types[] = {
+    {'T', DTYPES_FLOAT}, {'S', DTYPES_FLOAT}, {'M', DTYPES_FLOAT}, {0}};
 
 static const op_attribute batch_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false},
                                                 {"momentum", ATTRIBUTE_FLOAT, false},

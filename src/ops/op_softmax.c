@@ -3,9 +3,8 @@
  * Softmax, LogSoftmax and Hardmax. From opset 13 they work along one axis; before, the input is taken as a matrix
  * whose rows are all axes from `axis` on.
  */
+#include "ops/softmax.h"
 #include "ops/work.h"
-
-typedef enum softmax_op { SOFTMAX, LOG_SOFTMAX, HARDMAX } softmax_op; /* P_OP of cl/softmax.cl */
 
 typedef struct softmax_kind {
     softmax_op op;
@@ -33,11 +32,6 @@ static clg_status softmax_infer(op_context *c)
     return CLG_OK;
 }
 
-/* The input as [outer, cols, inner]. */
-typedef struct softmax_shape {
-    int64_t outer, cols, inner;
-} softmax_shape;
-
 static clg_status measure(const lower_context *c, softmax_shape *out)
 {
     const softmax_kind *kind = c->row->param;
@@ -59,26 +53,25 @@ static clg_status measure(const lower_context *c, softmax_shape *out)
 /* The form of the kernel (P_FORM) and the work-group that suits it. */
 typedef enum softmax_form { ROWS, GROUPS, LANES } softmax_form;
 
-static void add_step(lower_context *c, const softmax_shape *s, softmax_form form)
+static void add_step(lower_context *c, candidate *way, const softmax_job *j, softmax_form form)
 {
     static const char *const labels[] = {"softmax", "log_softmax", "hardmax"};
     static const char *const entries[] = {"softmax_rows", "softmax_groups", "softmax_lanes"};
-    const softmax_kind *kind = c->row->param;
-    const clg_dtype dtype = lower_input(c, 0)->dtype;
+    const softmax_shape *s = &j->dims;
     const bool wide = lower_is_wide(c);
     const int lanes = wide ? work_lanes(c, form == LANES ? s->inner : s->cols) : 1;
     const uint64_t local = form == GROUPS ? work_group_local(c, s->cols) : 1;
     step_builder *b = &c->build;
-    step *k = step_kernel(b, step_candidate(b, entries[form]), "softmax", entries[form],
+    step *k = step_kernel(b, way, "softmax", entries[form],
                           prelude_text(b, "P_OP=%d P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=%d",
-                                       (int)kind->op, (int)form, (int)local, (int)dtype, lanes));
-    k->label = labels[kind->op];
-    step_arg_buffer(b, k, operand_input(0), dtype);
-    step_arg_buffer(b, k, operand_output(0), dtype);
+                                       (int)j->op, (int)form, (int)local, (int)j->dtype, lanes));
+    k->label = labels[j->op];
+    step_arg_buffer(b, k, j->x, j->dtype);
+    step_arg_buffer(b, k, j->y, j->dtype);
     step_arg_int(b, k, s->outer);
     step_arg_int(b, k, s->cols);
     step_arg_int(b, k, s->inner);
-    k->bytes = 3.0 * (double)(s->outer * s->cols * s->inner) * (double)dtype_size(dtype);
+    k->bytes = 3.0 * (double)(s->outer * s->cols * s->inner) * (double)dtype_size(j->dtype);
     if (form == LANES) {
         const uint64_t across = wide ? 1 : work_power_of_two(s->inner, 64);
         work_range_2d(c, k, s->cols > 0 ? (s->inner + lanes - 1) / lanes : 0, across, s->outer,
@@ -88,20 +81,28 @@ static void add_step(lower_context *c, const softmax_shape *s, softmax_form form
     }
 }
 
+void softmax_append(lower_context *c, candidate *way, const softmax_job *j)
+{
+    const softmax_shape *s = &j->dims;
+    if (lower_is_wide(c))
+        add_step(c, way, j, s->inner == 1 ? ROWS : LANES);
+    else
+        add_step(c, way, j, s->inner >= 32 || s->cols <= 8 ? LANES : GROUPS);
+}
+
 static clg_status softmax_lower(lower_context *c)
 {
-    softmax_shape s;
-    CLG_TRY(work_check_dtype(c, lower_input(c, 0)->dtype));
-    CLG_TRY(measure(c, &s));
-    if (lower_is_wide(c))
-        add_step(c, &s, s.inner == 1 ? ROWS : LANES);
-    else
-        add_step(c, &s, s.inner >= 32 || s.cols <= 8 ? LANES : GROUPS);
+    softmax_job j = {.op = ((const softmax_kind *)c->row->param)->op,
+                     .dtype = lower_input(c, 0)->dtype,
+                     .x = operand_input(0),
+                     .y = operand_output(0)};
+    CLG_TRY(work_check_dtype(c, j.dtype));
+    CLG_TRY(measure(c, &j.dims));
+    softmax_append(c, step_candidate(&c->build, "softmax"), &j);
     return CLG_OK;
 }
 
-static const op_types types[] = {
-    {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
+static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
 static const op_attribute attributes[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 
 #define ROW(row_name, first, last, kind)                                                           \

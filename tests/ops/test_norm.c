@@ -12,6 +12,7 @@
 
 #define FLOAT_TOLERANCE 1e-5
 #define HALF_TOLERANCE 4e-3
+#define BFLOAT16_TOLERANCE 4e-2
 
 static int64_t product(int rank, const int64_t *dims, int from)
 {
@@ -22,7 +23,10 @@ static int64_t product(int rank, const int64_t *dims, int from)
 
 static double tolerance_of(clg_dtype dtype)
 {
-    return dtype == CLG_FLOAT16 ? HALF_TOLERANCE : dtype == CLG_FLOAT64 ? 1e-12 : FLOAT_TOLERANCE;
+    return dtype == CLG_FLOAT16    ? HALF_TOLERANCE
+           : dtype == CLG_BFLOAT16 ? BFLOAT16_TOLERANCE
+           : dtype == CLG_FLOAT64  ? 1e-12
+                                   : FLOAT_TOLERANCE;
 }
 
 #define DIMS(...)                                                                                  \
@@ -71,10 +75,12 @@ static void norm__batch(void **state)
     batch(15, CLG_FLOAT32, CLG_FLOAT32, DIMS(0, 3, 2), true);
     batch(15, CLG_FLOAT16, CLG_FLOAT32, DIMS(2, 3, 19), true);
     batch(15, CLG_FLOAT16, CLG_FLOAT16, DIMS(2, 3, 19), true);
+    batch(15, CLG_BFLOAT16, CLG_FLOAT32, DIMS(2, 3, 19), true);
+    batch(15, CLG_BFLOAT16, CLG_BFLOAT16, DIMS(2, 3, 37), true);
     batch(15, CLG_FLOAT64, CLG_FLOAT64, DIMS(2, 3, 19), true);
 }
 
-static void norm__batch_refuses_training(void **state)
+static void norm__batch_refuses_half_training(void **state)
 {
     (void)state;
     const double one[] = {1};
@@ -82,9 +88,14 @@ static void norm__batch_refuses_training(void **state)
     run_node_start(&r, NULL, "BatchNormalization", 15);
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){1, 1}, one);
     for (int i = 0; i < 4; i++) run_node_constant(&r, CLG_FLOAT32, 1, (int64_t[]){1}, one);
-    run_node_int(&r, "training_mode", 1);
     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){1, 1}, one);
-    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "training_mode 1");
+    run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){1}, one);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "training_mode 0");
+    run_node_start(&r, NULL, "BatchNormalization", 6);
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){1, 1}, one);
+    for (int i = 0; i < 4; i++) run_node_constant(&r, CLG_FLOAT32, 1, (int64_t[]){1}, one);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){1, 1}, one);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "is_test 0");
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */
@@ -146,6 +157,7 @@ static void norm__layer(void **state)
     layer(CLG_FLOAT32, DIMS(2, 3, 4, 5), 0, false, 1);
     layer(CLG_FLOAT32, DIMS(2, 3, 5), -2, false, 2);
     layer(CLG_FLOAT16, DIMS(3, 40), -1, true, 3);
+    layer(CLG_BFLOAT16, DIMS(3, 40), -1, true, 3);
     layer(CLG_FLOAT64, DIMS(3, 40), -1, true, 0);
     layer(CLG_FLOAT32, DIMS(0, 4), -1, true, 0);
 }
@@ -179,8 +191,10 @@ static void norm__by_channel(void **state)
     by_channel("InstanceNormalization", 6, CLG_FLOAT32, DIMS(2, 3, 5, 7), 3);
     by_channel("InstanceNormalization", 6, CLG_FLOAT32, DIMS(1, 2, 300), 2);
     by_channel("InstanceNormalization", 6, CLG_FLOAT16, DIMS(2, 3, 5, 7), 3);
+    by_channel("InstanceNormalization", 6, CLG_BFLOAT16, DIMS(2, 3, 5, 7), 3);
     by_channel("GroupNormalization", 18, CLG_FLOAT32, DIMS(2, 6, 5, 3), 2);
     by_channel("GroupNormalization", 21, CLG_FLOAT32, DIMS(2, 6, 5, 3), 3);
+    by_channel("GroupNormalization", 21, CLG_BFLOAT16, DIMS(2, 6, 5, 3), 3);
 }
 
 /* A constant row has variance 0; a NaN makes its row NaN and no other. */
@@ -198,7 +212,7 @@ static void norm__edges(void **state)
     run_node_check(&r, FLOAT_TOLERANCE);
 }
 
-static void lrn(int64_t size, int rank, const int64_t *dims)
+static void lrn(clg_dtype dtype, int64_t size, int rank, const int64_t *dims)
 {
     run_node r;
     const int64_t n = product(rank, dims, 0), channels = dims[1], inner = product(rank, dims, 2);
@@ -216,28 +230,29 @@ static void lrn(int64_t size, int rank, const int64_t *dims)
         y[i] = x[i] * pow(1.5 + 0.25 / (double)size * sum, -0.6);
     }
     run_node_start(&r, NULL, "LRN", 13);
-    run_node_input(&r, CLG_FLOAT32, rank, dims, x);
+    run_node_input(&r, dtype, rank, dims, x);
     run_node_int(&r, "size", size);
     run_node_float(&r, "alpha", 0.25);
     run_node_float(&r, "beta", 0.6);
     run_node_float(&r, "bias", 1.5);
-    run_node_expect(&r, CLG_FLOAT32, rank, dims, y);
-    run_node_check(&r, FLOAT_TOLERANCE);
+    run_node_expect(&r, dtype, rank, dims, y);
+    run_node_check(&r, tolerance_of(dtype));
 }
 
 static void norm__lrn(void **state)
 {
     (void)state;
-    lrn(3, DIMS(2, 7, 3, 4));
-    lrn(4, DIMS(1, 5, 9));
-    lrn(1, DIMS(2, 3));
-    lrn(9, DIMS(1, 4, 2, 2));
+    lrn(CLG_FLOAT32, 3, DIMS(2, 7, 3, 4));
+    lrn(CLG_FLOAT32, 4, DIMS(1, 5, 9));
+    lrn(CLG_FLOAT32, 1, DIMS(2, 3));
+    lrn(CLG_FLOAT32, 9, DIMS(1, 4, 2, 2));
+    lrn(CLG_BFLOAT16, 3, DIMS(2, 7, 3, 4));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norm__batch), cmocka_unit_test(norm__batch_refuses_training),
+        cmocka_unit_test(norm__batch), cmocka_unit_test(norm__batch_refuses_half_training),
         cmocka_unit_test(norm__layer), cmocka_unit_test(norm__by_channel),
         cmocka_unit_test(norm__edges), cmocka_unit_test(norm__lrn),
     };

@@ -304,7 +304,9 @@ static void infer_nn__norm(void **state)
     expect(DIMS(2, 3, 4, 5));
     batch_norm(15, 3);
     INT("training_mode", 1);
-    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "training_mode 1; clgraph predicts only");
+    expect(DIMS(2, 3, 4, 5));
+    batch_norm(6, 1);
+    refuse(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "is_test 0 and none of the outputs of training");
     batch_norm(9, 1);
     input(2, CLG_FLOAT32, DIMS(4));
     refuse(CLG_ERROR_SHAPE, "input 2 has 4 elements for 3 channels");

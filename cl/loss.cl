@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NegativeLogLikelihoodLoss (ONNX 13): loss[p] = -x[o, target[p], i] * weight[target[p]], p = o * inner + i, and sums of
+// it. A target that is ignored has loss and weight 0, whatever x is there.
+//
+//   P_T       a float type, of x, weight and y; P_VEC 1: see common/number.clh. Sums are of `num`.
+//   P_INT     32 or 64: width of targets
+//   P_WEIGHT  1: classes have weights; 0: all are 1
+//
+// Arguments
+//   x            [outer, classes, inner]: log-probabilities; target: [positions] of outer * inner
+//   weight       [classes]; any buffer without P_WEIGHT
+//   has_ignore, ignore   a target that does not count
+//   fault, code  where a target that is no class is told; it counts as ignored
+// loss_each: y: [positions]. NDRange: positions.
+// loss_parts: parts: [n_parts][2], the sum of losses and of weights over positions part * far + k * near, k < count. Sums
+//   of 64 are summed up. NDRange: n_parts.
+// loss_total: y[0] = sum of losses, divided by that of weights for `mean`. One work-item.
+//
+// @variant P_T=1 P_VEC=1 P_INT=64 P_WEIGHT=1
+// @variant P_T=10 P_VEC=1 P_INT=32 P_WEIGHT=0
+// @variant P_T=11 P_VEC=1 P_INT=32 P_WEIGHT=1
+// @variant P_T=16 P_VEC=1 P_INT=64 P_WEIGHT=0
+#include "common/number.clh"
+
+#if P_INT == 64
+typedef long whole;
+#else
+typedef int whole;
+#endif
+
+#define LOSS_ARGS                                                                                  \
+    __global const elem *x, const long x_off, __global const whole *target, const long target_off, \
+        __global const elem *weight, const long weight_off, const int positions,                   \
+        const int classes, const int inner, const int has_ignore, const long ignore,               \
+        __global int *fault, const int code
+
+// The loss at position p; its weight in *out_weight.
+static inline num loss_at(const int p, num *out_weight, LOSS_ARGS)
+{
+    const whole t = target[target_off + p];
+    *out_weight = 0;
+    if (has_ignore && (long)t == ignore)
+        return 0;
+    if (t < 0 || t >= classes) {
+        fault[0] = code;
+        fault[1] = (int)t;
+        return 0;
+    }
+    const int o = p / inner;
+#if P_WEIGHT
+    const num w = LOAD1(weight + weight_off + t);
+#else
+    const num w = 1;
+#endif
+    *out_weight = w;
+    const num v = LOAD1(x + x_off + ((long)o * classes + t) * inner + (p - o * inner));
+    return -v * w;
+}
+
+#define LOSS_PASS                                                                                  \
+    x, x_off, target, target_off, weight, weight_off, positions, classes, inner, has_ignore, ignore, fault, code
+
+__kernel void loss_each(LOSS_ARGS, __global elem *y, const long y_off)
+{
+    for (int p = get_global_id(0); p < positions; p += get_global_size(0)) {
+        num w;
+        const num loss = loss_at(p, &w, LOSS_PASS);
+        STORE1(loss, y + y_off + p);
+    }
+}
+
+__kernel void loss_parts(LOSS_ARGS, __global num *parts, const long parts_off, const int n_parts,
+                         const int far, const int near, const int count)
+{
+    for (int part = get_global_id(0); part < n_parts; part += get_global_size(0)) {
+        num loss = 0, total = 0;
+        for (int first = 0; first < count; first += 64) {
+            num some = 0, some_weight = 0;
+            for (int k = first; k < min(first + 64, count); ++k) {
+                const long p = (long)part * far + (long)k * near;
+                num w;
+                if (p >= positions)
+                    break;
+                some += loss_at((int)p, &w, LOSS_PASS);
+                some_weight += w;
+            }
+            loss += some;
+            total += some_weight;
+        }
+        parts[parts_off + 2 * part] = loss;
+        parts[parts_off + 2 * part + 1] = total;
+    }
+}
+
+__kernel void loss_total(__global const num *parts, const long parts_off, const int n_parts,
+                         const int mean, __global elem *y, const long y_off)
+{
+    num loss = 0, total = 0;
+    for (int first = 0; first < n_parts; first += 64) {
+        num some = 0, some_weight = 0;
+        for (int i = first; i < min(first + 64, n_parts); ++i) {
+            some += parts[parts_off + 2 * i];
+            some_weight += parts[parts_off + 2 * i + 1];
+        }
+        loss += some;
+        total += some_weight;
+    }
+    STORE1(mean ? loss / total : loss, y + y_off);
+}
