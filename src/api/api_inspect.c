@@ -94,7 +94,7 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
 static clg_status judge_node(arena *memory, const node *n, clg_node_info *info)
 {
     const op_row *row = ops_find(n->domain, n->op_type, n->opset);
-    node resolved = *n;
+    node resolved = *n; /* checks may ask for the row */
     resolved.op = row;
     clg_status status = row ? ops_check_node(&resolved) : CLG_OK;
     if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
@@ -185,7 +185,7 @@ static void place_node(const graph *g, const node *n, const value_fact *facts, b
                        clg_node_info *info)
 {
     const op_row *row = n->op;
-    if (reads_constants(g, n, is_constant) && n->n_outputs > 0 && !(row->flags & OP_HOST)) {
+    if (reads_constants(g, n, is_constant) && n->n_outputs > 0 && op_folds(n)) {
         for (size_t i = 0; i < n->n_outputs; i++) {
             if (n->outputs[i] != VALUE_NONE) is_constant[n->outputs[i]] = true;
         }

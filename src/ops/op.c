@@ -150,3 +150,10 @@ const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES])
     }
     return buffer;
 }
+
+bool op_folds(const node *n)
+{
+    const op_row *row = n->op;
+    if (row->flags & OP_HOST) return false;
+    return !(row->flags & OP_RANDOM) || node_attribute(n, "seed");
+}

@@ -123,7 +123,8 @@ typedef enum op_flags {
     OP_UNKNOWN_RANK = 1u << 4, /* infer accepts inputs of unknown rank */
     OP_CONTROL =
         1u
-        << 5 /* the planner itself executes it: branches, loops, sequences; param is an op_control */
+        << 5, /* the planner itself executes it: branches, loops, sequences; param is an op_control */
+    OP_RANDOM = 1u << 6 /* draws numbers anew in each run, unless it has the attribute seed */
 } op_flags;
 
 #define OP_ANY_NUMBER 255
@@ -193,6 +194,8 @@ extern const size_t n_op_families;
 const op_row *ops_find(const char *domain, const char *op_type, int64_t opset);
 /* The dtypes that a letter of the row may stand for. */
 dtype_set op_row_types(const op_row *row, char letter);
+/* Whether a node (resolved) over constants may run once, before all runs: its results are the same each time. */
+bool op_folds(const node *n);
 /* "float32, float16" into buffer; returns buffer. */
 #define DTYPE_SET_TEXT_BYTES 256
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Other views of the same memory: Identity, Dropout (in prediction), Reshape, Flatten, Squeeze, Unsqueeze. Nothing
- * is moved, unless a mask of Dropout is asked for.
+ * Other views of the same memory: Identity, Reshape, Flatten, Squeeze, Unsqueeze. Nothing is moved.
  */
 #include "base/checked.h"
 #include "ops/op.h"
@@ -37,7 +36,7 @@ static clg_status eval_reshaped(op_context *c, tensor **out_tensors)
     return fact_reshaped(c->inputs[0].known, &c->outputs[0].dims, &out_tensors[0]);
 }
 
-/* ---- Identity, Dropout ------------------------------------------------------------------------------------------- */
+/* ---- Identity ----------------------------------------------------------------------------------------------------- */
 
 static clg_status identity_infer(op_context *c)
 {
@@ -48,55 +47,6 @@ static clg_status identity_infer(op_context *c)
 static clg_status identity_eval(op_context *c, tensor **out_tensors)
 {
     out_tensors[0] = fact_share(c->inputs[0].known);
-    return CLG_OK;
-}
-
-/* Prediction passes everything on. What asks for training draws random numbers, unless it drops nothing. */
-static clg_status dropout_infer(op_context *c)
-{
-    if (op_has_input(c, 2)) {
-        const tensor *training = op_need(c, 2);
-        if (!training) return CLG_OK;
-        bool trains = training->n_elements > 0 && tensor_get_int(training, 0) != 0;
-        const tensor *ratio = trains ? op_need(c, 1) : NULL;
-        if (trains && op_has_input(c, 1) && !ratio) return CLG_OK;
-        if (trains && (!ratio || ratio->n_elements < 1 || tensor_get_float(ratio, 0) != 0.0)) {
-            return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                            "training_mode is on, which clgraph does not do");
-        }
-    }
-    c->outputs[0].dims = c->inputs[0].dims;
-    if (c->n_outputs > 1) c->outputs[1].dims = c->inputs[0].dims;
-    return CLG_OK;
-}
-
-static clg_status dropout_eval(op_context *c, tensor **out_tensors)
-{
-    out_tensors[0] = fact_share(c->inputs[0].known);
-    if (!op_has_output(c, 1)) return CLG_OK;
-    CLG_TRY(tensor_create(c->outputs[1].dtype, &c->outputs[1].dims, &out_tensors[1]));
-    for (int64_t i = 0; i < out_tensors[1]->n_elements; i++) tensor_set_int(out_tensors[1], i, 1);
-    return CLG_OK;
-}
-
-static clg_status dropout_lower(lower_context *c)
-{
-    if (c->n_outputs < 2 || c->outputs[1].dtype == CLG_DTYPE_NONE) return lower_dense(c);
-    int64_t n;
-    size_t bytes, mask_bytes;
-    CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
-    if (!dtype_bytes(c->outputs[0].dtype, n, &bytes) ||
-        !dtype_bytes(c->outputs[1].dtype, n, &mask_bytes)) {
-        return error_no_memory(SIZE_MAX);
-    }
-    shape scalar = shape_scalar();
-    tensor *one;
-    CLG_TRY(tensor_create(c->outputs[1].dtype, &scalar, &one));
-    tensor_set_int(one, 0, 1);
-    candidate *both = step_candidate(&c->build, "copy");
-    step_copy(&c->build, both, operand_input(0), operand_output(0), bytes);
-    step_fill(&c->build, both, operand_output(1), mask_bytes, one->data, (uint32_t)one->size_bytes);
-    tensor_free(one);
     return CLG_OK;
 }
 
@@ -307,15 +257,10 @@ static clg_status unsqueeze_infer(op_context *c)
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
 static const op_types shape_input[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_types dropout_types[] = {
-    {'T', DTYPES_FLOAT}, {'R', DTYPES_FLOAT}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};
-
 static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
 static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
-static const op_attribute ratio_attribute[] = {{"ratio", ATTRIBUTE_FLOAT, false}, {0}};
-static const op_attribute seed_attribute[] = {{"seed", ATTRIBUTE_INT, false}, {0}};
 
 /* Versions from..to, least..most inputs, up to so many outputs. */
 #define ROW(row_name, from, to, least, most, outputs, ...)                                         \
@@ -348,14 +293,5 @@ const op_row op_rows_view[] = {
     ROW("Unsqueeze", 13, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
         .flags = OP_STRIDED_INPUTS, .infer = unsqueeze_infer, .eval = eval_reshaped,
         .lower = lower_same_axes),
-    ROW("Dropout", 7, 9, 1, 1, 2, .input_types = "T", .output_types = "TT", .types = dropout_types,
-        .attributes = ratio_attribute, .infer = dropout_infer, .eval = dropout_eval,
-        .lower = dropout_lower),
-    ROW("Dropout", 10, 11, 1, 1, 2, .input_types = "T", .output_types = "TB",
-        .types = dropout_types, .attributes = ratio_attribute, .infer = dropout_infer,
-        .eval = dropout_eval, .lower = dropout_lower),
-    ROW("Dropout", 12, 0, 1, 3, 2, .input_types = "TRB", .output_types = "TB",
-        .types = dropout_types, .attributes = seed_attribute, .infer = dropout_infer,
-        .eval = dropout_eval, .lower = dropout_lower),
 };
 const size_t n_op_rows_view = sizeof op_rows_view / sizeof op_rows_view[0];

@@ -25,8 +25,7 @@ static void find_constants(survey *s)
     for (size_t v = 0; v < g->n_values; v++) s->constant[v] = g->values[v].constant != NULL;
     for (node_id n = 0; n < g->n_nodes; n++) {
         const node *d = &g->nodes[n];
-        const op_row *row = d->op;
-        bool constant = !d->removed && row && !(row->flags & OP_HOST);
+        bool constant = !d->removed && d->op && op_folds(d);
         for (size_t i = 0; constant && i < d->n_inputs; i++)
             constant = d->inputs[i] == VALUE_NONE || s->constant[d->inputs[i]];
         for (size_t i = 0; i < d->n_outputs; i++)

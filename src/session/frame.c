@@ -4,6 +4,9 @@
  */
 #include "session/frame.h"
 
+#include "base/files.h"
+#include "base/hash.h"
+
 #include <string.h>
 
 /* Plans with kernel objects ready; the least recently used goes. A driver's kernel objects take kilobytes each, so that plans
@@ -13,6 +16,15 @@
 #define MAX_FRAME_STEPS 4096
 #define MAX_ROOM_BYTES ((size_t)1 << 20)
 
+/* Another one for each frame. */
+static uint64_t fresh_seed(const frame *f)
+{
+    static atomic_uint_least64_t n_frames;
+    const uint64_t sources[] = {time_now_ns(), (uint64_t)(uintptr_t)f,
+                                atomic_fetch_add(&n_frames, 1)};
+    return hash_bytes(sources, sizeof sources, 0);
+}
+
 clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
                         frame **out_frame)
 {
@@ -21,6 +33,7 @@ clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_sess
     if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     f->e = e;
     f->stamp = 1;
+    f->seed = fresh_seed(f);
     f->n_inputs = n_inputs;
     f->n_outputs = n_outputs;
     f->inputs = memory_zalloc(n_inputs + 1, sizeof *f->inputs);
@@ -371,6 +384,8 @@ clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_b
         if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
             return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
         if (f->e->context->profiling) CLG_TRY(note_ran(f, s));
+        if (s->what->draws)
+            CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
         clg_status status =
             launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
         if (status != CLG_OK) {

@@ -46,6 +46,8 @@ typedef struct frame {
     frame_plan *plans; /* most recently used first */
     kernel_pool spare; /* kernels of plans and segments that were let go */
     uint64_t stamp;
+    uint64_t seed,
+        n_draws; /* of steps that draw random numbers: the frame's own, and launches of them so far */
     struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
     size_t n_ran, ran_capacity;
 } frame;

@@ -36,8 +36,7 @@ clg_status exec_find_init(exec *e)
         from_init && wanted && e->init_outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
         const node *d = &g->nodes[n];
-        const op_row *row = d->op;
-        bool init = !(row->flags & OP_HOST);
+        bool init = op_folds(d);
         for (size_t i = 0; i < d->n_inputs && init; i++)
             init = is_weight(e, from_init, d->inputs[i]);
         e->node_is_init[n] = init;

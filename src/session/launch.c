@@ -4,6 +4,8 @@
  */
 #include "session/launch.h"
 
+#include "base/hash.h"
+
 static clg_status set_scalar(ocl_kernel *k, uint32_t index, const step_arg *a)
 {
     switch (a->kind) {
@@ -41,9 +43,23 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
             }
             index += 2;
         } else {
-            if (!previous) CLG_TRY(set_scalar(k, index, a));
+            if (!previous && a->kind != ARG_KEY) CLG_TRY(set_scalar(k, index, a));
             index++;
         }
+    }
+    return CLG_OK;
+}
+
+clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number)
+{
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const step_arg *a = &s->args[i];
+        if (a->kind == ARG_KEY) {
+            const uint64_t key = hash_bytes(&a->as.l, sizeof a->as.l, number);
+            CLG_TRY(ocl_kernel_set_bytes(k, index, sizeof key, &key));
+        }
+        index += a->kind == ARG_BUFFER || a->kind == ARG_FAULT ? 2 : 1;
     }
     return CLG_OK;
 }

@@ -17,6 +17,8 @@ typedef struct bound_buffer {
 /* Sets the arguments of a kernel step. previous: what was set before, or NULL: then all arguments are set. */
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
                            const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node);
+/* Sets what a step that draws random numbers takes as its key in the next launch, from a number that no other has. */
+clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
 /* Enqueues a step; k is NULL but for kernel steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
 

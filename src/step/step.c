@@ -259,6 +259,12 @@ void step_arg_local(step_builder *b, step *s, size_t bytes)
     new_arg(b, s, ARG_LOCAL)->as.bytes = bytes;
 }
 
+void step_arg_key(step_builder *b, step *s, uint64_t salt)
+{
+    new_arg(b, s, ARG_KEY)->as.l = (int64_t)salt;
+    s->draws = true;
+}
+
 void step_arg_fault(step_builder *b, step *s, int32_t code)
 {
     new_arg(b, s, ARG_FAULT)->as.i = code;

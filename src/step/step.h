@@ -43,6 +43,7 @@ typedef enum arg_kind {
     ARG_LONG,  /* long */
     ARG_FLOAT, /* float */
     ARG_LOCAL, /* local memory, bytes */
+    ARG_KEY, /* ulong: a key for random numbers, another one in each launch, from the session's seed */
     ARG_FAULT /* two: __global int *fault, int code. A kernel that meets bad data (an index out of range)
                    writes `code` to fault[0] and the offending number to fault[1], and goes on safely */
 } arg_kind;
@@ -96,6 +97,7 @@ typedef struct step {
     kernel_ref kernel; /* STEP_KERNEL */
     step_arg *args;
     uint32_t n_args;
+    bool draws;                   /* has an ARG_KEY */
     uint32_t n_dims;              /* 1..3 */
     uint64_t global[3], local[3]; /* work-items; local all 0: the driver chooses */
     gemm_problem gemm;            /* STEP_BLAS_GEMM */
@@ -194,6 +196,8 @@ void step_arg_int(step_builder *b, step *s, int64_t value);
 void step_arg_long(step_builder *b, step *s, int64_t value);
 void step_arg_float(step_builder *b, step *s, double value);
 void step_arg_local(step_builder *b, step *s, size_t bytes);
+/* salt: what makes the key another one than those of other nodes. */
+void step_arg_key(step_builder *b, step *s, uint64_t salt);
 void step_arg_fault(step_builder *b, step *s, int32_t code);
 /* global must be multiples of local where local is given; a zero size drops the step. */
 void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *global,

@@ -17,6 +17,7 @@ typedef struct test_case {
     char *reason; /* of a failure or skip */
     double max_abs, max_rel;
     size_t n_compared; /* outputs */
+    bool differs;      /* an output has the right shape and dtype and other numbers */
 } test_case;
 
 typedef struct case_list {

@@ -87,6 +87,47 @@ static void judge_operators(test_case *c, const char *path)
     }
 }
 
+/* An operator of the model that gives other numbers than those on file, since they are random by definition; NULL when
+ * there is none. Dropout may be one: where it drops nothing, its outputs hold. */
+static const char *random_operator(const char *path, const char *const *names, size_t n_names)
+{
+    clg_node_info *nodes;
+    size_t n;
+    const char *found = NULL;
+    if (clg_model_file_nodes(path, &nodes, &n) != CLG_OK) return NULL;
+    for (size_t i = 0; i < n && !found; i++)
+        for (size_t k = 0; k < n_names && !found; k++)
+            if (nodes[i].domain[0] == '\0' && strcmp(nodes[i].op_type, names[k]) == 0)
+                found = names[k];
+    clg_node_list_free(nodes, n);
+    return found;
+}
+
+/* The outputs of random operators have been made, in the shapes and dtypes on file: more cannot be said. */
+static void judge_random(test_case *c, const char *path)
+{
+    static const char *const always[] = {"Bernoulli",    "RandomUniform",    "RandomUniformLike",
+                                         "RandomNormal", "RandomNormalLike", "Multinomial"};
+    static const char *const at_times[] = {"Dropout"};
+    const char *name = random_operator(path, always, sizeof always / sizeof always[0]);
+    if (!name && c->result == CASE_FAIL) name = random_operator(path, at_times, 1);
+    if (name && (c->result == CASE_PASS || c->differs))
+        (void)judge(c, CASE_SKIP, must_printf("random by definition: %s", name));
+}
+
+/* Cases of ONNX 1.12 whose numbers are not those of their model. */
+static void judge_wrong(test_case *c)
+{
+    static const struct {
+        const char *name, *reason;
+    } wrong[] = {{"test_adam_multiple", "its outputs were made with an epsilon of 0.01, which its "
+                                        "model leaves out: the default is 1e-6"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0] && c->differs; i++) {
+        if (strcmp(c->name, wrong[i].name) == 0)
+            (void)judge(c, CASE_SKIP, must_copy(wrong[i].reason));
+    }
+}
+
 /* ---- one set of inputs and outputs ------------------------------------------------------------ */
 
 static bool check_ports(test_case *c, const clg_model *model)
@@ -200,6 +241,7 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
     if (difference.max_rel > c->max_rel) c->max_rel = difference.max_rel;
     c->n_compared++;
     if (difference.holds) return true;
+    c->differs = difference.n_different > 0;
     return judge(c, CASE_FAIL, must_printf("output '%s': %s", printable(name), difference.text));
 }
 
@@ -268,8 +310,8 @@ static void run_case(const verification *v, test_case *c)
     clg_status status = clg_model_load_file(path, NULL, &model);
     if (status != CLG_OK) (void)judge_status(c, status, "");
     if (status == CLG_ERROR_UNSUPPORTED_OPERATOR) judge_operators(c, path);
-    free(path);
     if (status != CLG_OK) {
+        free(path);
         clg_model_free(model);
         return;
     }
@@ -279,8 +321,11 @@ static void run_case(const verification *v, test_case *c)
             (void)judge_status(c, status, "");
         } else {
             (void)run_sets(v, c, model, session);
+            judge_random(c, path);
+            judge_wrong(c);
         }
     }
+    free(path);
     clg_session_free(session);
     clg_model_free(model);
 }
