@@ -340,7 +340,8 @@ static bool sort_dims(const lower_operand *in, const bool *reduced, reduce_launc
 }
 
 /* Strided inputs whose last dimension is not dense are copied first. */
-static clg_status densify(lower_context *c, candidate *to, lower_operand *in, operand *out)
+static clg_status densify(lower_context *c, candidate *to, lower_operand *in, operand from,
+                          operand *out)
 {
     int64_t n;
     CLG_TRY(shape_n_elements(&in->dims, &n));
@@ -350,17 +351,16 @@ static clg_status densify(lower_context *c, candidate *to, lower_operand *in, op
     grid_set_strides(g, STRIDED_FROM, in->strides);
     shape_strides(&in->dims, in->strides);
     grid_set_strides(g, STRIDED_TO, in->strides);
-    strided_copy(c, to, g, operand_input(0), *out, in->dtype);
+    strided_copy(c, to, g, from, *out, in->dtype);
     return CLG_OK;
 }
 
-/* Fills in which dimensions a launch over input 0 has, behind a copy where need be. */
-static clg_status place_input(lower_context *c, candidate *to, const bool *reduced,
-                              reduce_launch *l)
+/* Fills in which dimensions a launch over l->x, which lies as `in` says, has: behind a copy where need be. */
+static clg_status place_input(lower_context *c, candidate *to, lower_operand in,
+                              const bool *reduced, reduce_launch *l)
 {
-    lower_operand in = c->inputs[0];
     if (!sort_dims(&in, reduced, l)) {
-        CLG_TRY(densify(c, to, &in, &l->x));
+        CLG_TRY(densify(c, to, &in, l->x, &l->x));
         l->n_kept = l->n_reds = 0;
         (void)sort_dims(&in, reduced, l);
     }
@@ -387,7 +387,7 @@ static clg_status reduce_lower(lower_context *c)
     const clg_status status = find_axes(c->node, given, in.dims.rank, reduced);
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     candidate *to = step_candidate(&c->build, "reduce");
-    CLG_TRY(place_input(c, to, reduced, &l));
+    CLG_TRY(place_input(c, to, in, reduced, &l));
     if (l.finish == FINISH_LOG_SHIFT) {
         reduce_launch max = l;
         max.map = TAKE_NONE;
@@ -413,10 +413,23 @@ clg_status reduce_append_sum(lower_context *c, candidate *to, const bool reduced
                        .out = accumulator(c->inputs[0].dtype),
                        .x = operand_input(0),
                        .shift = operand_input(0)};
-    CLG_TRY(place_input(c, to, reduced, &l));
+    CLG_TRY(place_input(c, to, c->inputs[0], reduced, &l));
     CLG_TRY(scratch(c, to, l.out, l.results, &l.y));
     *out_sums = l.y;
     *out_dtype = l.out;
+    return emit(c, to, l);
+}
+
+clg_status reduce_append_sum_to(lower_context *c, candidate *to, const lower_operand *in, operand x,
+                                const bool reduced[CLG_MAX_RANK], operand y)
+{
+    reduce_launch l = {.combine = COMBINE_SUM,
+                       .in = in->dtype,
+                       .out = in->dtype,
+                       .x = x,
+                       .shift = operand_input(0),
+                       .y = y};
+    CLG_TRY(place_input(c, to, *in, reduced, &l));
     return emit(c, to, l);
 }
 
@@ -470,7 +483,7 @@ static clg_status normalize_lower(lower_context *c)
     CLG_TRY(shape_axis(node_int(c->node, "axis", -1), in->dims.rank, "axis", &axis));
     reduced[axis] = true;
     candidate *to = step_candidate(&c->build, "lp_normalization");
-    CLG_TRY(place_input(c, to, reduced, &l));
+    CLG_TRY(place_input(c, to, c->inputs[0], reduced, &l));
     if (l.results == 0 || l.reduced == 0) return CLG_OK;
     CLG_TRY(scratch(c, to, l.out, l.results, &l.y));
     CLG_TRY(emit(c, to, l));

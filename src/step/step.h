@@ -119,7 +119,7 @@ typedef struct packing {
     step *steps;
 } packing;
 
-#define CANDIDATE_MAX_SCRATCH 8
+#define CANDIDATE_MAX_SCRATCH 64
 #define CANDIDATE_MAX_PACKINGS 8
 
 /* One way to compute a node. */
