@@ -4,6 +4,8 @@
  */
 #include "api/flops.h"
 
+#include "ops/einsum.h"
+
 #include <string.h>
 
 typedef struct counting {
@@ -92,6 +94,29 @@ static double recurrent(const counting *c, size_t r)
     return 2 * dim(c, 0, 0) * dim(c, 0, 1) * (in_elements(c, r - 1) + in_elements(c, r));
 }
 
+/* [..., n, n]: decompositions */
+static double determinant(const counting *c, size_t i)
+{
+    return in_elements(c, i) * dim(c, i, -1) * 2 / 3;
+}
+
+/* Every place of the labels; of more than two terms the order decides, which is lowering's. */
+static double einsum(const counting *c, size_t most)
+{
+    einsum_equation e;
+    const shape *shapes[2];
+    double n = (double)c->n->n_inputs;
+    if (c->n->n_inputs > most) return 0;
+    for (size_t i = 0; i < c->n->n_inputs; i++) {
+        const value_fact *f = input(c, i);
+        if (!f || !shape_is_known(&f->dims)) return 0;
+        shapes[i] = &f->dims;
+    }
+    if (einsum_read(c->n, shapes, &e) != CLG_OK) return 0;
+    for (int l = 0; l < EINSUM_LABELS; l++) n *= (double)e.sizes[l];
+    return n;
+}
+
 static double per_input(const counting *c, size_t operations)
 {
     return in_elements(c, 0) * (double)operations;
@@ -120,6 +145,8 @@ static const struct formula {
     {"MatMulNBits", matmul, 0},
     {"MatMulIntegerToFloat", matmul, 0},
     {"DynamicQuantizeMatMul", matmul, 0},
+    {"Einsum", einsum, 2},
+    {"Det", determinant, 0},
     {"RNN", recurrent, 2},
     {"GRU", recurrent, 2},
     {"LSTM", recurrent, 2},
@@ -140,6 +167,7 @@ static const struct formula {
     {"Softmax", per_input, 5}, /* maximum, minus, exp, sum, times */
     {"LogSoftmax", per_input, 5},
     {"Hardmax", per_input, 1},
+    {"SoftmaxCrossEntropyLoss", per_input, 5},
     {"ArgMax", per_input, 1},
     {"ArgMin", per_input, 1},
     {"CumSum", per_input, 1},

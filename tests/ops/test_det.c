@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Det against other formulas in long double: up to 6 x 6 by cofactors along the first row, beyond by the matrix determinant
+ * lemma: det(D + u v') = det(D) (1 + v' D^-1 u), of which each dtype holds the sums exactly, with rows in any order.
+ *
+ * Tolerance: LU in float32, or float64, of well-conditioned matrices of numbers of size 1; 16-bit floats round the result.
+ */
+/* ctest: timeout 900 */
+#include "support/run_node.h"
+
+#include <math.h>
+
+static double tolerance(clg_dtype dtype)
+{
+    return dtype == CLG_FLOAT64    ? 1e-11
+           : dtype == CLG_FLOAT32  ? 2e-5
+           : dtype == CLG_BFLOAT16 ? 1e-2
+                                   : 2e-3;
+}
+
+/* The determinant of the rows from `row` on, without the columns in `taken`. */
+static long double cofactors(const double *a, int n, int row, unsigned taken)
+{
+    long double sum = 0, sign = 1;
+    if (row == n) return 1;
+    for (int j = 0; j < n; j++) {
+        if (taken >> j & 1) continue;
+        sum += sign * (long double)a[row * n + j] * cofactors(a, n, row + 1, taken | 1u << j);
+        sign = -sign;
+    }
+    return sum;
+}
+
+static void check(clg_dtype dtype, int64_t opset, int64_t batch, int64_t n, const double *x,
+                  const double *y)
+{
+    run_node r;
+    run_node_start(&r, NULL, "Det", opset);
+    run_node_input(&r, dtype, 3, (int64_t[]){batch, n, n}, x);
+    run_node_expect(&r, dtype, 1, &batch, y);
+    r.heavy = batch * n * n > 3000;
+    run_node_check(&r, tolerance(dtype));
+}
+
+static void by_cofactors(clg_dtype dtype, int64_t batch, int64_t n)
+{
+    double *x = run_node_random(batch * n * n), *y = run_node_zeros(batch);
+    for (int64_t i = 0; i < batch * n * n; i++) x[i] = rint(x[i] * 16) / 16;
+    for (int64_t m = 0; m < batch; m++) y[m] = (double)cofactors(x + m * n * n, (int)n, 0, 0);
+    check(dtype, 11, batch, n, x, y);
+}
+
+/* D: 2 and 1/2 in turn with signs; u and v: eighths. */
+static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
+{
+    double *x = run_node_zeros(batch * n * n), *y = run_node_zeros(batch);
+    for (int64_t m = 0; m < batch; m++) {
+        const double *u = run_node_random(n), *v = run_node_random(n), *d = run_node_random(n);
+        double *a = x + m * n * n;
+        long double product = 1, sum = 1;
+        const int64_t turn = n > 1 ? m % n : 0;
+        for (int64_t i = 0; i < n; i++) {
+            const double of_d = (i % 2 ? 2 : 0.5) * (d[i] < 0 ? -1 : 1), of_u = rint(u[i] * 4) / 8;
+            double *row = a + (i + turn) % n * n;
+            product *= (long double)of_d;
+            sum += (long double)(rint(v[i] * 4) / 8 / of_d * of_u);
+            for (int64_t j = 0; j < n; j++) row[j] = of_u * (rint(v[j] * 4) / 8);
+            row[i] += of_d;
+        }
+        /* Rows move on by `turn`: as many exchanges as a cycle of n rows has, so often. */
+        y[m] = (double)(product * sum) * (turn * (n - 1) % 2 ? -1 : 1);
+    }
+    check(dtype, 22, batch, n, x, y);
+}
+
+static void det__cofactors(void **state)
+{
+    (void)state;
+    for (int64_t n = 1; n <= 6; n++) by_cofactors(CLG_FLOAT32, 7, n);
+    by_cofactors(CLG_FLOAT32, 131, 3);
+    by_cofactors(CLG_FLOAT32, 70, 5);
+}
+
+static void det__lemma(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {7, 15, 16, 17, 33, 63, 64, 65, 130};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) by_lemma(CLG_FLOAT32, 3, sizes[i]);
+}
+
+static void det__dtypes(void **state)
+{
+    (void)state;
+    static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64};
+    for (int i = 0; i < 3; i++) {
+        by_cofactors(dtypes[i], 5, 3);
+        by_cofactors(dtypes[i], 5, 5);
+        by_lemma(dtypes[i], 3, 19);
+    }
+}
+
+/* Zeros where a pivot would be, rows that depend on each other, NaNs. */
+static void det__pivots(void **state)
+{
+    (void)state;
+    const double x[] = {0, 1, 0, 0, 0,   1, 1, 0, 0, /* a cycle of three */
+                        0, 2, 0, 3, 0,   0, 0, 0, 4, /* an exchange */
+                        1, 2, 3, 2, 4,   6, 1, 0, 1, /* singular */
+                        0, 5, 6, 0, 7,   8, 0, 9, 1, /* nothing in the first column */
+                        1, 2, 3, 4, NAN, 6, 7, 8, 10};
+    const double y[] = {1, -24, 0, 0, NAN};
+    check(CLG_FLOAT32, 11, 5, 3, x, y);
+    double *large = run_node_zeros(25 * 5), of_large[5];
+    for (int m = 0; m < 5; m++) {
+        /* The same in a corner of 5 x 5, for groups of work-items. */
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) large[m * 25 + i * 5 + j] = x[m * 9 + i * 3 + j];
+        large[m * 25 + 19] = large[m * 25 + 23] = 1;
+        of_large[m] = -y[m];
+    }
+    check(CLG_FLOAT32, 11, 5, 5, large, of_large);
+}
+
+/* Products of some pivots are beyond float32; all of them are not. */
+static void det__no_overflow_between(void **state)
+{
+    (void)state;
+    double *x = run_node_zeros(2 * 36), y[2];
+    for (int i = 0; i < 6; i++) {
+        x[i * 7] = i < 3 ? 0x1p100 : 0x1p-100;
+        x[36 + i * 7] = i < 3 ? 0x1p-100 : 0x1p100;
+    }
+    y[0] = y[1] = 1;
+    check(CLG_FLOAT32, 11, 2, 6, x, y);
+    for (int i = 0; i < 4; i++) x[i * 5] = 0x1p100;
+    for (int i = 0; i < 16; i++)
+        if (i % 5) x[i] = 0;
+    y[0] = INFINITY;
+    check(CLG_FLOAT32, 11, 1, 4, x, y);
+}
+
+static void det__shapes(void **state)
+{
+    (void)state;
+    run_node r;
+    const double x[] = {1, 2, 3, 4, 5, 6, 7, 9}, minus_two = -2, ones[] = {1, 1, 1};
+    run_node_start(&r, NULL, "Det", 11);
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){2, 2}, x);
+    run_node_expect(&r, CLG_FLOAT32, 0, NULL, &minus_two);
+    run_node_check(&r, 1e-6);
+    run_node_start(&r, NULL, "Det", 11);
+    run_node_input(&r, CLG_FLOAT32, 4, (int64_t[]){2, 1, 2, 2}, x);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){2, 1}, (double[]){-2, 3});
+    run_node_check(&r, 1e-6);
+    check(CLG_FLOAT32, 11, 0, 3, x, x);
+    check(CLG_FLOAT32, 11, 3, 0, x, ones); /* a product of nothing */
+    for (int rank = 1; rank < 3; rank++) {
+        run_node_start(&r, NULL, "Det", 11);
+        run_node_input(&r, CLG_FLOAT32, rank, (int64_t[]){2, 3}, x);
+        run_node_expect(&r, CLG_FLOAT32, 0, NULL, x);
+        run_node_refused(&r, CLG_ERROR_SHAPE, rank == 1 ? "must hold matrices" : "2 x 3");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(det__cofactors), cmocka_unit_test(det__lemma),
+        cmocka_unit_test(det__dtypes),    cmocka_unit_test(det__pivots),
+        cmocka_unit_test(det__shapes),    cmocka_unit_test(det__no_overflow_between),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}
