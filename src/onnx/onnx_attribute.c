@@ -38,13 +38,13 @@ typedef struct attribute_reading {
     int64_t type;
     uint32_t present; /* bit n: field n is there, n < 32 */
     bool is_reference;
-    size_t n; /* elements of the list that the type names */
+    wire_bytes reference; /* name of an attribute of the call of a function */
+    size_t n;             /* elements of the list that the type names */
 } attribute_reading;
 
 static clg_status look(const wire_cursor *message, attribute_reading *r)
 {
     wire_cursor c = *message;
-    wire_bytes reference;
     *r = (attribute_reading){.name = {.data = ""}};
     while (!wire_at_end(&c)) {
         wire_field field;
@@ -53,8 +53,8 @@ static clg_status look(const wire_cursor *message, attribute_reading *r)
         if (field.number == NAME) CLG_TRY(wire_get_bytes(&field, &r->name));
         if (field.number == TYPE) CLG_TRY(wire_get_int(&field, &r->type));
         if (field.number == REF_ATTR_NAME) {
-            CLG_TRY(wire_get_bytes(&field, &reference));
-            r->is_reference = reference.size_bytes > 0;
+            CLG_TRY(wire_get_bytes(&field, &r->reference));
+            r->is_reference = r->reference.size_bytes > 0;
         }
     }
     return CLG_OK;
@@ -237,23 +237,47 @@ static clg_status read_payload(importer *im, const scope *s, const wire_cursor *
     return read_single(im, s, message, field, a);
 }
 
+/* From a reference to the attribute that it means, through as many calls as it takes. *out_is_there false: nobody gives
+ * it, and the node goes without. */
+static clg_status follow(const scope *s, attribute_reading *r, wire_cursor *meant,
+                         bool *out_is_there)
+{
+    *out_is_there = true;
+    while (r->is_reference) {
+        const function_call *call = function_of_scope(s);
+        if (!call)
+            return error_set(CLG_ERROR_INVALID_MODEL,
+                             "it refers to an attribute outside of a function");
+        *out_is_there = function_attribute(call, r->reference, meant, &s);
+        if (!*out_is_there) return CLG_OK;
+        CLG_TRY(look(meant, r));
+    }
+    return CLG_OK;
+}
+
 clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *message, node_id n)
 {
     attribute_reading r;
     uint32_t field;
     char shown[NAME_TEXT_BYTES], node_shown[NODE_TEXT_BYTES];
     const char *name;
+    wire_cursor meant = *message;
+    bool is_there = true;
     CLG_TRY(look(message, &r));
+    const wire_bytes own_name = r.name;
+    const bool was_reference = r.is_reference;
+    clg_status status = follow(s, &r, &meant, &is_there);
+    if (status == CLG_OK && !is_there) return CLG_OK;
     attribute a = {.type = type_of(&r, &field)};
+    r.name = own_name;
     CLG_TRY(importer_name(&im->names[0], r.name, "an attribute", &name));
     a.name = arena_strdup(&im->memory, name); /* subgraphs use the buffers too */
     if (!a.name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memset(&a.as, 0, sizeof a.as);
-    clg_status status = CLG_OK;
-    if (r.is_reference)
-        status =
-            error_set(CLG_ERROR_INVALID_MODEL, "it refers to an attribute outside of a function");
-    if (status == CLG_OK) status = read_payload(im, s, message, field, &a);
+    if (status == CLG_OK && was_reference && a.type == ATTRIBUTE_GRAPH)
+        status = error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                           "a graph that is handed to a function is not supported");
+    if (status == CLG_OK) status = read_payload(im, s, &meant, field, &a);
     if (status != CLG_OK && s->depth < 2) { /* of many levels, the outer ones tell the place */
         (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->g->nodes[n], node_shown),
                            name_text(a.name, shown));

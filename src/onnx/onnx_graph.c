@@ -25,7 +25,8 @@ enum {
     NODE_NAME = 3,
     NODE_OP_TYPE = 4,
     NODE_ATTRIBUTE = 5,
-    NODE_DOMAIN = 7
+    NODE_DOMAIN = 7,
+    NODE_OVERLOAD = 8
 };
 
 clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
@@ -48,12 +49,24 @@ clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what
 /* A name read at the bottom of deep graphs becomes a value in each of them: this bounds what that costs. */
 #define MAX_CAPTURES ((size_t)1 << 18)
 
+static value_id find_own(const scope *s, const char *name)
+{
+    return s->call ? function_find_value(s->call, name) : graph_find_value(s->g, name);
+}
+
+static clg_status add_own(importer *im, const scope *s, const char *name, value_id *out_value)
+{
+    if (function_of_scope(s)) CLG_TRY(function_count_value(im));
+    return s->call ? function_add_value(s->call, s->g, name, out_value)
+                   : graph_add_value(s->g, name, out_value);
+}
+
 /* The value of that name as this scope sees it: its own, or one from around it, brought in scope by scope.
  * VALUE_NONE when there is none. */
 static clg_status find_in_scope(importer *im, const scope *s, const char *name, value_id *out_value)
 {
     value_id outer;
-    *out_value = graph_find_value(s->g, name);
+    *out_value = find_own(s, name);
     if (*out_value != VALUE_NONE || !s->outer) return CLG_OK;
     CLG_TRY(find_in_scope(im, s->outer, name, &outer));
     if (outer == VALUE_NONE) return CLG_OK;
@@ -68,7 +81,10 @@ static clg_status find_in_scope(importer *im, const scope *s, const char *name, 
 static clg_status find_or_add(importer *im, const scope *s, const char *name, value_id *out_value)
 {
     CLG_TRY(find_in_scope(im, s, name, out_value));
-    return *out_value == VALUE_NONE ? graph_add_value(s->g, name, out_value) : CLG_OK;
+    if (*out_value != VALUE_NONE) return CLG_OK;
+    const function_call *call = function_of_scope(s);
+    if (call && function_has_value(call, name)) return CLG_OK; /* left out by the call */
+    return add_own(im, s, name, out_value);
 }
 
 /* ---- initializers and inputs -------------------------------------------------------------------------------- */
@@ -163,6 +179,15 @@ static bool is_constant_node(const wire_cursor *message)
     return is_constant;
 }
 
+/* Nodes of a function's body give no inputs of the function. */
+static clg_status check_output_name(const scope *s, const char *name)
+{
+    char shown[NAME_TEXT_BYTES];
+    if (!s->call || !function_is_input(s->call, name)) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "a node gives '%s', which is an input",
+                     name_text(name, shown));
+}
+
 /* A name given twice is an error, with one exception below. */
 static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *message)
 {
@@ -175,10 +200,11 @@ static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *
         if (field.number != NODE_OUTPUT) continue;
         CLG_TRY(wire_get_bytes(&field, &bytes));
         CLG_TRY(importer_name(&im->names[0], bytes, "an output of a node", &name));
-        value_id v = graph_find_value(s->g, name);
-        bool may_be_there =
-            v != VALUE_NONE && !value_is_defined(&s->g->values[v]) && is_constant_node(message);
-        if (name[0] && !may_be_there) CLG_TRY(graph_add_value(s->g, name, &v));
+        CLG_TRY(check_output_name(s, name));
+        value_id v = find_own(s, name);
+        bool may_be_there = v != VALUE_NONE && !value_is_defined(&s->g->values[v]) &&
+                            (s->call || is_constant_node(message));
+        if (name[0] && !may_be_there) CLG_TRY(add_own(im, s, name, &v));
     }
     return CLG_OK;
 }
@@ -204,7 +230,7 @@ static clg_status append_id(id_list *list, value_id v)
 }
 
 typedef struct node_reading {
-    wire_bytes name, op_type, domain;
+    wire_bytes name, op_type, domain, overload;
 } node_reading;
 
 static clg_status read_node_field(importer *im, const scope *s, const wire_field *field,
@@ -222,21 +248,39 @@ static clg_status read_node_field(importer *im, const scope *s, const wire_field
     case NODE_OUTPUT:
         CLG_TRY(wire_get_bytes(field, &bytes));
         CLG_TRY(importer_name(&im->names[0], bytes, "an output of a node", &name));
-        return append_id(&im->outputs, graph_find_value(s->g, name));
+        return append_id(&im->outputs, find_own(s, name));
     case NODE_NAME: return wire_get_bytes(field, &r->name);
     case NODE_OP_TYPE: return wire_get_bytes(field, &r->op_type);
     case NODE_DOMAIN: return wire_get_bytes(field, &r->domain);
+    case NODE_OVERLOAD: return wire_get_bytes(field, &r->overload);
     default: return CLG_OK;
     }
+}
+
+static clg_status read_attributes(importer *im, const scope *s, const wire_cursor *message,
+                                  node_id n)
+{
+    wire_cursor c = *message;
+    while (!wire_at_end(&c)) {
+        wire_field field;
+        wire_cursor inner;
+        CLG_TRY(wire_next(&c, &field));
+        if (field.number != NODE_ATTRIBUTE) continue;
+        CLG_TRY(wire_get_message(&c, &field, &inner));
+        CLG_TRY(importer_attribute(im, s, &inner, n));
+    }
+    return CLG_OK;
 }
 
 static clg_status read_node(importer *im, const scope *s, const wire_cursor *message)
 {
     wire_cursor c = *message;
-    node_reading r = {{.data = ""}, {.data = ""}, {.data = ""}};
+    node_reading r = {{.data = ""}, {.data = ""}, {.data = ""}, {.data = ""}};
+    const onnx_function *function;
     const char *name, *op_type, *domain;
     node_id n;
     im->inputs.n = im->outputs.n = 0;
+    if (function_of_scope(s)) CLG_TRY(function_count_node(im, message));
     while (!wire_at_end(&c)) {
         wire_field field;
         CLG_TRY(wire_next(&c, &field));
@@ -249,21 +293,18 @@ static clg_status read_node(importer *im, const scope *s, const wire_cursor *mes
         return error_set(CLG_ERROR_INVALID_MODEL,
                          "a node is of the domain '%s', which models cannot use", domain);
     }
+    CLG_TRY(importer_find_function(im, domain, op_type, r.overload, &function));
+    if (s->call) name = function_node_name(s->call, s->g, name);
+    if (!name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (function) return importer_call(im, s, function, message, domain, op_type, name);
     bool is_constant =
         strcmp(op_type, "Constant") == 0 && !domain_canonical(domain)[0] && im->outputs.n == 1;
     if (is_constant) drop_earlier_constant(s->g, im->outputs.ids[0]);
     CLG_TRY(graph_add_node(s->g, domain, op_type, name, im->inputs.n, im->inputs.ids, im->outputs.n,
                            im->outputs.ids, &n));
-    c = *message;
-    while (!wire_at_end(&c)) {
-        wire_field field;
-        wire_cursor inner;
-        CLG_TRY(wire_next(&c, &field));
-        if (field.number != NODE_ATTRIBUTE) continue;
-        CLG_TRY(wire_get_message(&c, &field, &inner));
-        CLG_TRY(importer_attribute(im, s, &inner, n));
-    }
-    return CLG_OK;
+    if (s->call && function_opset(s->call, domain) > 0)
+        s->g->nodes[n].opset = function_opset(s->call, domain);
+    return read_attributes(im, s, message, n);
 }
 
 /* ---- outputs and declared types --------------------------------------------------------------------------------- */
@@ -278,6 +319,10 @@ static clg_status read_output(importer *im, const scope *s, const wire_cursor *m
     CLG_TRY(importer_name(&im->names[0], bytes, "an output", &name));
     if (!name[0]) return error_set(CLG_ERROR_INVALID_MODEL, "an output has no name");
     CLG_TRY(find_or_add(im, s, name, &v));
+    if (v == VALUE_NONE)
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "output '%s' is an input of a function that its call leaves out",
+                         name_text(name, shown));
     CLG_TRY(graph_add_output(s->g, v));
     if (s->g->values[v].is_input || s->g->values[v].constant) return CLG_OK;
     clg_status status = importer_type(s->g, message, v, false);
@@ -338,6 +383,12 @@ static clg_status read_graph_name(importer *im, const scope *s, const wire_curso
         if (!s->g->name) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
     return CLG_OK;
+}
+
+clg_status importer_nodes(importer *im, const scope *s, const wire_cursor *message, uint32_t number)
+{
+    CLG_TRY(each_field(im, s, message, number, name_outputs));
+    return each_field(im, s, message, number, read_node);
 }
 
 clg_status importer_graph(importer *im, const scope *s, const wire_cursor *message)

@@ -5,6 +5,7 @@
 #ifndef CLG_ONNX_ONNX_INTERNAL_H
 #define CLG_ONNX_ONNX_INTERNAL_H
 
+#include "base/text.h"
 #include "base/wire.h"
 #include "onnx/onnx.h"
 #include "tensor/tensor_proto.h"
@@ -28,6 +29,9 @@ typedef struct id_list {
     size_t n, capacity;
 } id_list;
 
+typedef struct onnx_function onnx_function;
+typedef struct function_call function_call;
+
 typedef struct importer {
     onnx_source *model;
     unsigned flags;
@@ -38,8 +42,12 @@ typedef struct importer {
     const graph *opsets; /* the graph that has the model's imports */
     arena memory;        /* for what is copied into the graph right away */
     name_buffer names[4];
-    id_list inputs, outputs; /* of the node being read */
-    size_t n_captures;       /* in all subgraphs */
+    id_list inputs, outputs;  /* of the node being read */
+    size_t n_captures;        /* in all subgraphs */
+    onnx_function *functions; /* that the model defines */
+    size_t n_functions, functions_capacity;
+    size_t inlined_bytes; /* of what was read as parts of functions, about */
+    map function_index;
 } importer;
 
 /* Graphs seen from the one being read outwards. */
@@ -47,6 +55,7 @@ typedef struct scope {
     graph *g;
     const struct scope *outer;
     int depth;
+    function_call *call; /* the body of a function, which sees its own names only; NULL elsewhere */
 } scope;
 
 /* A name as a string; NUL bytes are refused. `what` for the error: "an input". */
@@ -64,5 +73,38 @@ clg_status importer_type_name(const wire_cursor *value_info, wire_bytes *out_nam
 clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *message, node_id n);
 /* onnx_graph.c: fills s->g. */
 clg_status importer_graph(importer *im, const scope *s, const wire_cursor *message);
+/* The nodes in a field of a message. */
+clg_status importer_nodes(importer *im, const scope *s, const wire_cursor *message,
+                          uint32_t number);
+/* onnx_load.c: an OperatorSetIdProto. */
+clg_status importer_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field);
+
+/* onnx_function.c. A FunctionProto of the model, which is kept for calls. */
+clg_status importer_function(importer *im, const wire_cursor *message);
+void importer_free_functions(importer *im);
+/* NULL when the model does not define such an operator. */
+clg_status importer_find_function(importer *im, const char *domain, const char *op_type,
+                                  wire_bytes overload, const onnx_function **out_function);
+/* Reads the function's body in place of the call, whose inputs and outputs are im's lists. */
+clg_status importer_call(importer *im, const scope *s, const onnx_function *f,
+                         const wire_cursor *node, const char *domain, const char *op_type,
+                         const char *name);
+/* In the body of a call: the value of a name, VALUE_NONE when there is none or the call leaves it out; whether the name
+ * stands for something; a new value; names for nodes; versions of operator sets, 0 for those it does not import. */
+value_id function_find_value(const function_call *call, const char *name);
+bool function_has_value(const function_call *call, const char *name);
+clg_status function_add_value(function_call *call, graph *g, const char *name, value_id *out_value);
+const char *function_node_name(const function_call *call, graph *g, const char *name);
+int64_t function_opset(const function_call *call, const char *domain);
+/* Whether the function has an input of that name. */
+bool function_is_input(const function_call *call, const char *name);
+/* Refuses a node of a body, or a value that comes with one, when there are far too many. */
+clg_status function_count_node(importer *im, const wire_cursor *node);
+clg_status function_count_value(importer *im);
+/* The call whose body s stands in, how deep whatever; NULL. */
+function_call *function_of_scope(const scope *s);
+/* What an attribute of the call is, given or by default, and the scope it was written in; false: it has none. */
+bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
+                        const scope **out_scope);
 
 #endif

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "onnx/onnx_internal.h"
 
-/* Fields of ModelProto, OperatorSetIdProto and FunctionProto. */
+/* Fields of ModelProto and OperatorSetIdProto. */
 enum {
     MODEL_IR_VERSION = 1,
     MODEL_PRODUCER_NAME = 2,
@@ -16,7 +16,6 @@ enum {
     MODEL_FUNCTIONS = 25
 };
 enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
-enum { FUNCTION_NAME = 1, FUNCTION_DOMAIN = 10 };
 
 /* The newest IR whose changes the importer was compared with; newer ones load with a warning. */
 #define NEWEST_IR 13
@@ -28,7 +27,7 @@ typedef struct model_reading {
     bool has_graph;
 } model_reading;
 
-static clg_status read_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field)
+clg_status importer_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field)
 {
     wire_cursor message;
     wire_bytes domain = {.data = ""};
@@ -45,25 +44,11 @@ static clg_status read_opset(importer *im, graph *g, const wire_cursor *c, const
     return graph_set_opset(g, name, version);
 }
 
-static clg_status refuse_function(importer *im, const wire_cursor *c, const wire_field *field)
+static clg_status read_function(importer *im, const wire_cursor *c, const wire_field *field)
 {
     wire_cursor message;
-    wire_bytes name = {.data = ""}, domain = {.data = ""};
-    const char *names[2];
-    char shown[NAME_TEXT_BYTES];
     CLG_TRY(wire_get_message(c, field, &message));
-    while (!wire_at_end(&message)) {
-        wire_field part;
-        CLG_TRY(wire_next(&message, &part));
-        if (part.number == FUNCTION_NAME) CLG_TRY(wire_get_bytes(&part, &name));
-        if (part.number == FUNCTION_DOMAIN) CLG_TRY(wire_get_bytes(&part, &domain));
-    }
-    CLG_TRY(importer_name(&im->names[0], name, "a function", &names[0]));
-    CLG_TRY(importer_name(&im->names[1], domain, "a domain", &names[1]));
-    return error_set(
-        CLG_ERROR_UNSUPPORTED_OPERATOR,
-        "the model defines the function %s itself, and functions of a model are not supported",
-        operator_text(names[1], names[0], shown));
+    return importer_function(im, &message);
 }
 
 static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
@@ -73,8 +58,8 @@ static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
     case MODEL_IR_VERSION: return wire_get_int(field, &r->ir_version);
     case MODEL_PRODUCER_NAME: return wire_get_bytes(field, &r->producer_name);
     case MODEL_PRODUCER_VERSION: return wire_get_bytes(field, &r->producer_version);
-    case MODEL_OPSET_IMPORT: return read_opset(im, g, c, field);
-    case MODEL_FUNCTIONS: return refuse_function(im, c, field);
+    case MODEL_OPSET_IMPORT: return importer_opset(im, g, c, field);
+    case MODEL_FUNCTIONS: return read_function(im, c, field);
     case MODEL_GRAPH:
         if (r->has_graph)
             return error_set(CLG_ERROR_INVALID_MODEL, "there are two graphs in the file");
@@ -124,6 +109,7 @@ static clg_status read_model(importer *im, graph *g)
 
 static void importer_deinit(importer *im)
 {
+    importer_free_functions(im);
     memory_free(im->outputs.ids);
     memory_free(im->inputs.ids);
     for (size_t i = 0; i < sizeof im->names / sizeof im->names[0]; i++)

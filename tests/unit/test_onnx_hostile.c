@@ -324,17 +324,6 @@ static void hostile__not_a_model(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "two graphs");
 }
 
-static void hostile__functions_are_refused(void **state)
-{
-    (void)state;
-    ow_model m = {.ir_version = 8, .opset = 13};
-    ow_bytes function = {0};
-    ow_put_string(&function, 1, "gelu");
-    ow_put_string(&function, 10, "my");
-    ow_put_message(&m.extra, 25, function);
-    assert_error(load_model(&m), CLG_ERROR_UNSUPPORTED_OPERATOR, "my.gelu");
-}
-
 static void hostile__sparse_initializers_are_refused(void **state)
 {
     (void)state;
@@ -434,7 +423,6 @@ int main(void)
         cmocka_unit_test(hostile__absurd_dimensions),
         cmocka_unit_test(hostile__absurd_shape_arithmetic),
         cmocka_unit_test(hostile__not_a_model),
-        cmocka_unit_test(hostile__functions_are_refused),
         cmocka_unit_test(hostile__sparse_initializers_are_refused),
         cmocka_unit_test(hostile__internal_operators_are_refused),
         cmocka_unit_test(hostile__names_with_nul),
