@@ -21,35 +21,13 @@
 // @variant P_LARGEST=1 P_FORM=1 P_LOCAL=64 P_T=2 P_VEC=1
 // @variant P_LARGEST=1 P_FORM=1 P_LOCAL=64 P_T=13 P_VEC=1
 #include "common/number.clh"
-
-#if P_T == 7 || P_T == 11 || P_T == 13
-typedef ulong key;
-#define KEY_BITS 64
-#else
-typedef uint key;
-#define KEY_BITS 32
-#endif
+#include "common/group_scan.clh"
+#include "common/keys.clh"
 
 // A number whose order is that of the elements: larger is better.
 static inline key key_of(__global const elem *p)
 {
-    const num x = LOAD1(p);
-    key u;
-#if P_T == 1 || P_T == 10
-    u = x != x ? 0xffffffffu : as_uint(x == 0 ? 0.0f : x);
-    if (x == x)
-        u = u & 0x80000000u ? ~u : u | 0x80000000u;
-#elif P_T == 11
-    u = x != x ? 0xfffffffffffffffful : as_ulong(x == 0 ? 0.0 : x);
-    if (x == x)
-        u = u & 0x8000000000000000ul ? ~u : u | 0x8000000000000000ul;
-#elif P_T == 7
-    u = (ulong)x ^ 0x8000000000000000ul;
-#elif P_T == 3 || P_T == 5 || P_T == 6
-    u = (uint)(int)x ^ 0x80000000u;
-#else
-    u = x;
-#endif
+    const key u = order_key(p);
     return P_LARGEST ? u : ~u;
 }
 
@@ -156,24 +134,6 @@ static inline key find_limit(__global const elem *x, const long step, const int 
     return prefix;
 }
 
-// Sums of the work-items before this one; *out_total: of all. Each value holds two counts below 2^16.
-static inline int scan(const int value, __local int *sums, int *out_total)
-{
-    const int me = get_local_id(0);
-    sums[me] = value;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int step = 1; step < P_LOCAL; step *= 2) {
-        const int left = me >= step ? sums[me - step] : 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        sums[me] += left;
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const int upto = sums[me];
-    *out_total = sums[P_LOCAL - 1];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return upto - value;
-}
-
 __attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
 __kernel void topk_groups(TOPK_ARGS)
 {
@@ -192,7 +152,8 @@ __kernel void topk_groups(TOPK_ARGS)
             const int j = first + me;
             const key u = j < n ? key_of(from + j * step) : 0;
             const int is_better = j < n && u > limit, is_equal = j < n && u == limit;
-            const int before = scan(is_better + (is_equal << 16), sums, &total);
+            // each value holds two counts below 2^16
+            const int before = group_scan(is_better + (is_equal << 16), sums, &total);
             if (is_better)
                 list[n_better + (before & 0xffff)] = j;
             if (is_equal && better + n_equal + (before >> 16) < k)

@@ -191,7 +191,8 @@ static void place_node(const graph *g, const node *n, const value_fact *facts, b
         }
         info->place = CLG_PLACE_LOAD;
         info->reason = "depends on constants only: computed once, at load";
-    } else if ((row->flags & OP_EVAL_ONLY) || !row->lower || gives_known(n, facts)) {
+    } else if ((row->flags & OP_EVAL_ONLY) || (!row->lower && !row->stages) ||
+               gives_known(n, facts)) {
         info->place = CLG_PLACE_SHAPE;
         info->reason = "arithmetic on shapes and other small known numbers, at planning";
     } else if (row->flags & OP_HOST) {
@@ -294,7 +295,7 @@ static clg_status describe_row(arena *memory, const op_family *family, const op_
     char *copy = status == CLG_OK ? arena_strdup(memory, text_data(&dtypes)) : NULL;
     text_deinit(&dtypes);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    bool is_shape = (row->flags & OP_EVAL_ONLY) || !row->lower;
+    bool is_shape = (row->flags & OP_EVAL_ONLY) || (!row->lower && !row->stages);
     *info = (clg_operator_info){.domain = row->domain ? row->domain : "",
                                 .name = row->name,
                                 .family = family->name,

@@ -125,7 +125,7 @@ static clg_status infer_shapes(op_context *c)
 {
     if (has_unknown_rank(c) && !(c->row->flags & OP_UNKNOWN_RANK)) return CLG_OK;
     CLG_TRY(c->row->infer(c));
-    bool must_know = c->needs == 0 && knows_all_dims(c);
+    bool must_know = c->needs == 0 && !c->row->stages && knows_all_dims(c);
     for (size_t i = 0; i < c->n_outputs; i++) {
         if (op_has_output(c, i)) CLG_TRY(check_output(c, i, must_know));
     }

@@ -171,6 +171,11 @@ struct op_row {
     clg_status (*eval)(op_context *c, tensor **out_tensors);
     /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
     clg_status (*lower)(lower_context *c);
+    /* In place of lower, where the size of an output depends on the device's data: two rows. The planner first plans
+     * stages[0], which measures: from the same inputs, outputs of known shapes. Then stages[1], whose inputs are the
+     * row's max_inputs (VALUE_NONE for those left out) and all that was measured, and which asks for what it must know
+     * of that with op_need. NULL: the row is one node. */
+    const op_row *stages;
     const void *param; /* the family's own row: an expression, a reduction */
 };
 

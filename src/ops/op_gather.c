@@ -3,6 +3,7 @@
  * Gather, GatherElements, GatherND. Indices are checked where they are read: on the device at run time, here when
  * they are known. One known index into a tensor is a view.
  */
+#include "ops/gather.h"
 #include "ops/grid.h"
 #include "ops/work.h"
 #include "tensor/tensor.h"
@@ -58,8 +59,8 @@ static void buffers(lower_context *c, step *s)
     step_arg_fault(&c->build, s, STEP_FAULT_INDEX);
 }
 
-/* The rest of a step that copies rows of `inner` elements. */
-static void finish_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
+/* Range and the arguments about it of a step that copies rows of `inner` elements. */
+static void range_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
 {
     const bool wide = lower_is_wide(c);
     const int64_t chunk = wide ? WIDE_CHUNK : 1;
@@ -67,8 +68,35 @@ static void finish_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
     block = at_least_one(block < WIDE_ROWS ? block : WIDE_ROWS);
     step_arg_int(&c->build, s, chunk);
     step_arg_int(&c->build, s, block);
-    buffers(c, s);
     grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
+}
+
+static void finish_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
+{
+    range_rows(c, s, rows, inner);
+    buffers(c, s);
+}
+
+void gather_append(lower_context *c, candidate *way, const gather_rows *r)
+{
+    step_builder *b = &c->build;
+    const int64_t most = INT32_MAX / 2,
+                  sizes[] = {r->outer, r->axis, r->picks, r->inner, r->axis * r->inner};
+    const bool wide_index =
+        r->outer * r->axis * r->inner > most || r->outer * r->picks * r->inner > most;
+    step *s = step_kernel(
+        b, way, "gather", "gather",
+        prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=0",
+                     (int)dtype_size(r->dtype), lower_is_wide(c) ? work_lanes(c, r->inner) : 1,
+                     wide_index ? 64 : 32, r->index_dtype == CLG_INT32 ? 32 : 64));
+    s->bytes =
+        2.0 * (double)r->outer * (double)r->picks * (double)r->inner * (double)dtype_size(r->dtype);
+    for (int k = 0; k < 5; k++) grid_arg(c, s, wide_index, sizes[k]);
+    range_rows(c, s, r->outer * r->picks, r->inner);
+    step_arg_buffer(b, s, r->x, r->dtype);
+    step_arg_buffer(b, s, r->index, r->index_dtype);
+    step_arg_buffer(b, s, r->y, r->dtype);
+    step_arg_fault(b, s, STEP_FAULT_INDEX);
 }
 
 /* ---- Gather ------------------------------------------------------------------------------------------------------------ */
@@ -141,10 +169,16 @@ static clg_status gather_lower(lower_context *c)
             strides[indices->dims.rank + d - 1] = data->strides[d];
         return CLG_OK;
     }
-    const gather_step g = start_step(c, "gather", 0, inner);
-    const int64_t sizes[] = {outer, n, picks, inner, n * inner};
-    for (int k = 0; k < 5; k++) grid_arg(c, g.s, g.wide_index, sizes[k]);
-    finish_rows(c, g.s, outer * picks, inner);
+    gather_append(c, step_candidate(&c->build, "gather"),
+                  &(gather_rows){.x = operand_input(0),
+                                 .index = operand_input(1),
+                                 .y = operand_output(0),
+                                 .dtype = data->dtype,
+                                 .index_dtype = indices->dtype,
+                                 .outer = outer,
+                                 .axis = n,
+                                 .picks = picks,
+                                 .inner = inner});
     return CLG_OK;
 }
 

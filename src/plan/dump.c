@@ -61,8 +61,10 @@ static void dump_ports(const plan_context *c, const char *what, const plan_port 
 {
     for (size_t i = 0; i < n; i++) {
         char dims[SHAPE_TEXT_BYTES];
-        text_printf(out, "  %s %s %s%s\n", what, c->g->values[ports[i].value].name,
-                    dtype_name(ports[i].dtype), shape_text(&ports[i].dims, dims));
+        value_id v = ports[i].value; /* the planner's own have no name */
+        text_printf(out, "  %s %s%s%s%s\n", what, v < c->g->n_values ? c->g->values[v].name : "",
+                    v < c->g->n_values ? " " : "", dtype_name(ports[i].dtype),
+                    shape_text(&ports[i].dims, dims));
     }
 }
 

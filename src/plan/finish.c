@@ -57,6 +57,8 @@ static void mark_live(plan_state *s, const value_id *reads, size_t n_reads)
     for (size_t i = 0; i < n_reads; i++) keep_alive(s, reads[i]);
     for (size_t i = 0; i < c->n_outputs; i++) keep_alive(s, c->outputs[i]);
     for (size_t i = 0; i < s->n_scopes; i++) keep_scope(s, &s->scopes[i]);
+    for (size_t i = 0; s->staged && i < s->staged->n_inputs; i++)
+        keep_alive(s, s->staged->inputs[i]);
 }
 
 /* A root lives as long as its parts. */

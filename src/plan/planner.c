@@ -149,6 +149,7 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     const op_row *row = n->op;
     if (all_known) {
         note_place(s, CLG_PLACE_SHAPE);
+        staged_end(s);
         return CLG_OK;
     }
     if (!row->lower) {
@@ -159,6 +160,7 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     }
     CLG_TRY(emit_node(s, n, &place));
     note_place(s, place);
+    staged_end(s);
     return CLG_OK;
 }
 

@@ -93,6 +93,9 @@ typedef struct plan_state {
     size_t *slab_bytes; /* so far */
     size_t n_slabs;
     arena lowering; /* what lowering one node makes; nothing stays there beyond the node */
+    /* The node under way when it was measured (op_row.stages): what goes on with it; else NULL. */
+    const node *staged;
+    size_t staged_base; /* what was measured starts here */
 
     /* Of the segment under way only. */
     plan_segment *segment;
@@ -150,6 +153,11 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);
 /* Infers and emits a node that the planner made itself; it may need no contents. */
 clg_status plan_made_node(plan_state *s, const node *n);
+
+/* A node whose outputs' size depends on data (staged.c). begin: plans what measures it, unless that was done before or
+ * its inputs are known on the host; *out_node: what is to be planned in its place. end: it is planned. */
+clg_status staged_begin(plan_state *s, const node *n, const node **out_node);
+void staged_end(plan_state *s);
 
 /* Control nodes (control.c, sequence.c). needs: inputs whose content is missing, bits; *out_reads: a value of the body
  * that must be read first, VALUE_NONE when none. */

@@ -29,6 +29,18 @@ static void registry__finds_rows_by_version(void **state)
     assert_null(ops_find("", "", 13));
 }
 
+/* The second stage takes what the row takes and all that the first gives. */
+static void check_stages(const op_row *row)
+{
+    const op_row *measure = &row->stages[0], *rest = &row->stages[1];
+    if (row->lower || !measure->infer || !measure->lower || !rest->infer || !rest->lower)
+        fail_msg("%s: a stage is not complete", row->name);
+    if (measure->min_outputs != measure->max_outputs || measure->max_inputs != row->max_inputs ||
+        rest->max_inputs != row->max_inputs + measure->max_outputs ||
+        rest->max_outputs != row->max_outputs)
+        fail_msg("%s: counts of its stages", row->name);
+}
+
 /* Versions of one operator do not overlap, rows are complete, and the index has room for all. */
 static void registry__rows_are_sound(void **state)
 {
@@ -38,8 +50,9 @@ static void registry__rows_are_sound(void **state)
         for (size_t i = 0; i < *op_families[f].n_rows; i++, n_rows++) {
             const op_row *row = &op_families[f].rows[i];
             if (!row->infer) fail_msg("%s has no infer", row->name);
-            if (!row->eval && !row->lower && !(row->flags & OP_CONTROL))
+            if (!row->eval && !row->lower && !row->stages && !(row->flags & OP_CONTROL))
                 fail_msg("%s can be computed nowhere", row->name);
+            if (row->stages) check_stages(row);
             if (row->since < 1 || (row->until && row->until < row->since))
                 fail_msg("%s: versions", row->name);
             if (row->min_inputs > row->max_inputs || row->min_outputs > row->max_outputs) {

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// NonMaxSuppression (ONNX 10, 11). boxes: float [batches, n, 4]; scores: float [batches, classes, n]. For each batch and
+// class, again and again the best score that is left, of equals the lower index, and out with all boxes that overlap it.
+//
+// Parameters
+//   P_LOCAL   work-items of a group, a power of two
+//   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width, height
+//   P_SCORE   1: only scores above the threshold; a NaN is none
+//   P_MOST, P_IOU  1: the limit, the threshold is given
+// Arguments: most: long, the largest number of boxes a class; iou, score: float, thresholds; where one is not given, any
+// buffer. list: int [batches * classes, n], of which the first found[row] are the boxes chosen, best first; found: int,
+// offsets in nms_write; left: int [batches * classes, n] for candidates; y: long [all, 3]
+// NDRange: nms_choose: a group a row (batch and class); nms_write: rows of y.
+// Local memory: 8 * P_LOCAL bytes.
+//
+// @variant P_LOCAL=1 P_CENTER=0 P_SCORE=1 P_MOST=1 P_IOU=1
+// @variant P_LOCAL=256 P_CENTER=1 P_SCORE=0 P_MOST=1 P_IOU=0
+// @variant P_LOCAL=64 P_CENTER=0 P_SCORE=1 P_MOST=0 P_IOU=1
+#include "common/group_scan.clh"
+
+// y0, x0, y1, x1 with y0 <= y1 and x0 <= x1
+static inline float4 corners(__global const float *boxes, const long at)
+{
+    const float4 b = vload4(at, boxes);
+#if P_CENTER
+    const float w = b.z / 2, h = b.w / 2;
+    return (float4)(b.y - h, b.x - w, b.y + h, b.x + w);
+#else
+    return (float4)(fmin(b.x, b.z), fmin(b.y, b.w), fmax(b.x, b.z), fmax(b.y, b.w));
+#endif
+}
+
+static inline float area(const float4 b) { return (b.z - b.x) * (b.w - b.y); }
+
+static inline bool overlap(const float4 a, const float4 b, const float threshold)
+{
+    const float h = fmin(a.z, b.z) - fmax(a.x, b.x), w = fmin(a.w, b.w) - fmax(a.y, b.y);
+    if (!(h > 0 && w > 0))
+        return false;
+    const float both = h * w, of_a = area(a), of_b = area(b);
+    return of_a > 0 && of_b > 0 && both / (of_a + of_b - both) > threshold;
+}
+
+// The boxes that may be chosen, in order, into `rest`; gives how many there are.
+static inline int candidates(__global const float *of, const int n, __global const float *score, __global int *rest,
+                             __local int *sums)
+{
+    const int me = get_local_id(0);
+    int n_left = 0;
+    for (int first = 0; first < n; first += P_LOCAL) {
+        const int i = first + me;
+        const bool is = i < n && (P_SCORE ? of[i] > score[0] : of[i] == of[i]);
+        int total;
+        const int before = group_scan(is, sums, &total);
+        if (is)
+            rest[n_left + before] = i;
+        n_left += total;
+    }
+#if P_LOCAL > 1
+    barrier(CLK_GLOBAL_MEM_FENCE);
+#endif
+    return n_left;
+}
+
+// What overlaps `last` goes (any: there is one). The place in `rest` of the best score of this work-item's share, or -1.
+static inline int best_of_share(__global const float *boxes, const long first_box, __global const float *of,
+                                __global int *rest, int *n_left, const bool any, const float4 last,
+                                const float threshold, float *out_score)
+{
+    int best = -1;
+#if P_LOCAL == 1
+    int kept = 0;
+#endif
+    for (int k = get_local_id(0); k < *n_left; k += P_LOCAL) {
+        const int i = rest[k];
+        if (i < 0)
+            continue;
+        const bool out = any && overlap(last, corners(boxes, first_box + i), threshold);
+#if P_LOCAL == 1
+        const int at = kept; // close the gaps
+        kept += !out;
+#else
+        const int at = k;
+#endif
+        rest[at] = out ? -1 : i;
+        if (!out && (best < 0 || of[i] > *out_score)) {
+            best = at;
+            *out_score = of[i];
+        }
+    }
+#if P_LOCAL == 1
+    *n_left = kept;
+#endif
+    return best;
+}
+
+#if P_LOCAL > 1
+// The best of all work-items; of equals the lower place.
+static inline int best_of_group(const int best, const float score, __local int *places, __local float *scores)
+{
+    const int me = get_local_id(0);
+    places[me] = best;
+    scores[me] = score;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = P_LOCAL / 2; step > 0; step /= 2) {
+        if (me < step && places[me + step] >= 0 &&
+            (places[me] < 0 || scores[me + step] > scores[me] ||
+             (scores[me + step] == scores[me] && places[me + step] < places[me]))) {
+            places[me] = places[me + step];
+            scores[me] = scores[me + step];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const int found = places[0];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return found;
+}
+#define GROUP_BARRIER barrier(CLK_GLOBAL_MEM_FENCE)
+#else
+#define GROUP_BARRIER
+#endif
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void nms_choose(const int n_rows, const int classes, const int n, __global const float *boxes,
+                         const long boxes_off, __global const float *scores, const long scores_off,
+                         __global const long *most, const long most_off, __global const float *iou,
+                         const long iou_off, __global const float *score, const long score_off, __global int *list,
+                         const long list_off, __global int *found, const long found_off, __global int *left,
+                         const long left_off)
+{
+    __local int sums[P_LOCAL];
+#if P_LOCAL > 1
+    __local float best_scores[P_LOCAL];
+#endif
+    int limit = 0;
+#if P_MOST
+    limit = (int)clamp(most[most_off], 0l, (long)n);
+#endif
+    const float threshold = P_IOU ? iou[iou_off] : 0.0f;
+    for (int row = get_group_id(0); row < n_rows; row += get_num_groups(0)) {
+        __global const float *of = scores + scores_off + (long)row * n;
+        __global int *rest = left + left_off + (long)row * n, *chosen = list + list_off + (long)row * n;
+        const long first_box = (long)(row / classes) * n;
+        int n_left = limit > 0 ? candidates(of, n, score + score_off, rest, sums) : 0, n_chosen = 0;
+        float4 last = (float4)(0);
+        while (n_chosen < limit) {
+            float best_score = 0;
+            int best = best_of_share(boxes + boxes_off, first_box, of, rest, &n_left, n_chosen > 0, last, threshold,
+                                     &best_score);
+#if P_LOCAL > 1
+            best = best_of_group(best, best_score, sums, best_scores);
+#endif
+            if (best < 0)
+                break;
+            const int i = rest[best];
+            last = corners(boxes + boxes_off, first_box + i);
+            GROUP_BARRIER; // all have read rest[best]
+            if (get_local_id(0) == 0) {
+                chosen[n_chosen] = i;
+                rest[best] = -1;
+            }
+            ++n_chosen;
+            GROUP_BARRIER;
+        }
+        if (get_local_id(0) == 0)
+            found[found_off + row] = n_chosen;
+    }
+}
+
+__kernel void nms_write(const int n_rows, const int classes, const int n, const int total, __global const int *list,
+                        const long list_off, __global const int *offsets, const long offsets_off, __global long *y,
+                        const long y_off)
+{
+    for (int k = get_global_id(0); k < total; k += get_global_size(0)) {
+        int low = 0, high = n_rows; // the last row that begins at k or before
+        while (high - low > 1) {
+            const int at = low + (high - low) / 2;
+            if (offsets[offsets_off + at] <= k)
+                low = at;
+            else
+                high = at;
+        }
+        __global long *to = y + y_off + (long)k * 3;
+        to[0] = low / classes;
+        to[1] = low % classes;
+        to[2] = list[list_off + (long)low * n + k - offsets[offsets_off + low]];
+    }
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NonZero and Compress against walking over the elements one by one. Nothing is computed, so results are exact.
+ */
+/* ctest: timeout 900 */
+#include "support/run_node.h"
+
+#include <math.h>
+
+/* Numbers of which about `share` are not zero; bool wants 0 and 1. */
+static double *sparse(int64_t n, double share, bool is_bool)
+{
+    double *x = run_node_random(n);
+    for (int64_t i = 0; i < n; i++) x[i] = fabs(x[i]) >= share ? 0 : is_bool ? 1 : i % 100 + 1;
+    return x;
+}
+
+/* ---- NonZero --------------------------------------------------------------------------------------------- */
+
+static void nonzero_of(clg_dtype dtype, int rank, const int64_t *dims, const double *x,
+                       bool constant)
+{
+    int64_t n = 1, count = 0, found = 0;
+    const int out_rank = rank ? rank : 1;
+    run_node r;
+    for (int d = 0; d < rank; d++) n *= dims[d];
+    for (int64_t i = 0; i < n; i++) count += x[i] != 0;
+    double *y = run_node_zeros(out_rank * count);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t below = 1;
+        if (x[i] == 0) continue;
+        for (int d = rank - 1; d >= 0; d--) {
+            y[d * count + found] = (double)(i / below % dims[d]);
+            below *= dims[d];
+        }
+        found++;
+    }
+    run_node_start(&r, NULL, "NonZero", 13);
+    if (constant)
+        run_node_constant(&r, dtype, rank, dims, x);
+    else
+        run_node_input(&r, dtype, rank, dims, x);
+    run_node_expect(&r, CLG_INT64, 2, (int64_t[]){out_rank, count}, y);
+    run_node_check(&r, 0);
+}
+
+static void nonzero(clg_dtype dtype, int rank, const int64_t *dims, double share)
+{
+    int64_t n = 1;
+    for (int d = 0; d < rank; d++) n *= dims[d];
+    nonzero_of(dtype, rank, dims, sparse(n, share, dtype == CLG_BOOL), false);
+}
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+static void nonzero__sizes(void **state)
+{
+    (void)state;
+    nonzero(CLG_FLOAT32, 1, DIMS(1), 2);
+    nonzero(CLG_FLOAT32, 1, DIMS(1), 0);
+    nonzero(CLG_FLOAT32, 0, NULL, 2);
+    nonzero(CLG_FLOAT32, 1, DIMS(0), 2);
+    nonzero(CLG_FLOAT32, 3, DIMS(3, 0, 2), 2);
+    nonzero(CLG_FLOAT32, 2, DIMS(7, 13), 0.5);
+    nonzero(CLG_FLOAT32, 2, DIMS(64, 64), 0.1);
+    nonzero(CLG_FLOAT32, 1, DIMS(4097), 0.9);
+    nonzero(CLG_FLOAT32, 1, DIMS(255), 2);
+    nonzero(CLG_FLOAT32, 4, DIMS(3, 5, 31, 29), 0.3);
+    nonzero(CLG_FLOAT32, 8, DIMS(2, 1, 3, 2, 1, 2, 3, 2), 0.5);
+}
+
+static void nonzero__dtypes(void **state)
+{
+    static const clg_dtype dtypes[] = {CLG_BOOL,  CLG_FLOAT16, CLG_UINT64, CLG_INT8,
+                                       CLG_UINT8, CLG_INT16,   CLG_INT32,  CLG_INT64};
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        nonzero(dtypes[i], 2, DIMS(50, 93), 0.4);
+}
+
+static void nonzero__special_numbers(void **state)
+{
+    const double x[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 0x1p-149, 0, -1};
+    (void)state;
+    nonzero_of(CLG_FLOAT32, 2, DIMS(2, 4), x, false);
+}
+
+/* On the host, where it is small; in the init plan, where it is not. */
+static void nonzero__of_constants(void **state)
+{
+    (void)state;
+    nonzero_of(CLG_INT64, 2, DIMS(3, 4), sparse(12, 0.5, false), true);
+    nonzero_of(CLG_INT64, 2, DIMS(3, 4), sparse(12, 0, false), true);
+    nonzero_of(CLG_FLOAT32, 4, DIMS(4, 8, 8, 16), sparse(4096, 2, false), true);
+    nonzero_of(CLG_FLOAT32, 2, DIMS(90, 70), sparse(6300, 0.5, false), true);
+}
+
+/* ---- Compress -------------------------------------------------------------------------------------------- */
+
+/* axis INT64_MIN: none. */
+static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, int64_t axis,
+                     int64_t n_condition, double share)
+{
+    const bool flat = axis == INT64_MIN;
+    const int64_t all = outer * n * inner;
+    double *x = run_node_random(all), *condition = sparse(n_condition, share, true);
+    int64_t count = 0, at = 0;
+    run_node r;
+    for (int64_t i = 0; dtype != CLG_FLOAT32 && i < all; i++) x[i] = floor(x[i] * 50) + 50;
+    for (int64_t i = 0; i < n_condition; i++) count += condition[i] != 0;
+    double *y = run_node_zeros(flat ? count : outer * count * inner);
+    for (int64_t i = 0; i < all; i++) {
+        const int64_t row = flat ? i : i / inner % n;
+        if (row < n_condition && condition[row] != 0) y[at++] = x[i];
+    }
+    run_node_start(&r, NULL, "Compress", 11);
+    if (!flat) run_node_int(&r, "axis", axis);
+    run_node_input(&r, dtype, 3, DIMS(outer, n, inner), x);
+    run_node_input(&r, CLG_BOOL, 1, DIMS(n_condition), condition);
+    if (flat)
+        run_node_expect(&r, dtype, 1, DIMS(count), y);
+    else
+        run_node_expect(&r, dtype, 3, DIMS(outer, count, inner), y);
+    run_node_check(&r, 0);
+}
+
+static void compress__sizes(void **state)
+{
+    (void)state;
+    compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 0.5);
+    compress(CLG_FLOAT32, 2, 7, 5, -2, 4, 0.5); /* the condition may be short */
+    compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 0);
+    compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 2);
+    compress(CLG_FLOAT32, 2, 7, 5, 1, 0, 2);
+    compress(CLG_FLOAT32, 3, 300, 33, 1, 300, 0.3);
+    compress(CLG_FLOAT32, 1, 9000, 1, 1, 9000, 0.7);
+    compress(CLG_FLOAT32, 3, 4, 5, INT64_MIN, 60, 0.5);
+    compress(CLG_FLOAT32, 3, 4, 5, INT64_MIN, 17, 0.5);
+}
+
+static void compress__dtypes(void **state)
+{
+    static const clg_dtype dtypes[] = {CLG_UINT8, CLG_FLOAT16, CLG_INT32, CLG_INT64};
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
+        compress(dtypes[i], 2, 60, 3, 1, 60, 0.5);
+}
+
+static void compress__refuses_a_condition_that_is_too_long(void **state)
+{
+    const double x[] = {1, 2, 3}, condition[] = {1, 1, 1, 1};
+    run_node r;
+    (void)state;
+    run_node_start(&r, NULL, "Compress", 11);
+    run_node_input(&r, CLG_FLOAT32, 1, DIMS(3), x);
+    run_node_input(&r, CLG_BOOL, 1, DIMS(4), condition);
+    run_node_expect(&r, CLG_FLOAT32, 1, DIMS(3), x);
+    run_node_refused(&r, CLG_ERROR_SHAPE, "4 elements");
+}
+
+/* What follows is planned for the size that was found. */
+static void compress__goes_on(void **state)
+{
+    const double x[] = {1, 2, 3, 4}, condition[] = {1, 0, 1, 1}, y[] = {-1, -3, -4};
+    run_node r;
+    (void)state;
+    run_node_start(&r, NULL, "Compress", 11);
+    run_node_input(&r, CLG_FLOAT32, 1, DIMS(4), x);
+    run_node_input(&r, CLG_BOOL, 1, DIMS(4), condition);
+    run_node_then(&r, "Neg");
+    run_node_expect(&r, CLG_FLOAT32, 1, DIMS(3), y);
+    run_node_check(&r, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nonzero__sizes),
+        cmocka_unit_test(nonzero__dtypes),
+        cmocka_unit_test(nonzero__special_numbers),
+        cmocka_unit_test(nonzero__of_constants),
+        cmocka_unit_test(compress__sizes),
+        cmocka_unit_test(compress__dtypes),
+        cmocka_unit_test(compress__refuses_a_condition_that_is_too_long),
+        cmocka_unit_test(compress__goes_on),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}
