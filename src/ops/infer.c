@@ -27,6 +27,7 @@ static clg_status bind_input(const op_context *c, size_t i, letters *bound)
     clg_dtype dtype = c->inputs[i].dtype;
     char letter = letter_at(c->row->input_types, i);
     dtype_set allowed = op_row_types(c->row, letter);
+    if (c->row->flags & OP_CONTROL && c->inputs[i].kind != CLG_VALUE_TENSOR) return CLG_OK;
     if (c->inputs[i].kind != CLG_VALUE_TENSOR) {
         const char *what = c->inputs[i].kind == CLG_VALUE_SEQUENCE   ? "a sequence"
                            : c->inputs[i].kind == CLG_VALUE_OPTIONAL ? "an optional value"
@@ -187,6 +188,10 @@ clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *o
     *out_needs = 0;
     if (n->n_outputs > 0) memset(outputs, 0, n->n_outputs * sizeof *outputs);
     if (!c.row) return op_error(&c, CLG_ERROR_INTERNAL, "it was not resolved");
+    if ((c.row->flags & OP_ANY_KIND) && inputs[0].kind != CLG_VALUE_TENSOR) {
+        outputs[0] = inputs[0];
+        return CLG_OK;
+    }
     CLG_TRY(preset_outputs(&c));
     CLG_TRY(infer_shapes(&c));
     *out_needs = c.needs;
@@ -250,7 +255,10 @@ static clg_status infer_into(const graph *g, const node *n, value_fact *facts, g
             tensor_free((tensor *)(uintptr_t)outputs[i].known);
             continue;
         }
-        if (outputs[i].dtype == CLG_DTYPE_NONE) outputs[i].dtype = g->values[v].dtype;
+        if (outputs[i].dtype == CLG_DTYPE_NONE) {
+            outputs[i].dtype = g->values[v].dtype;
+            outputs[i].kind = g->values[v].kind;
+        }
         facts[v] = outputs[i];
     }
     return CLG_OK;

@@ -121,10 +121,11 @@ typedef enum op_flags {
     OP_COMMUTES = 1u << 2,
     OP_HOST = 1u << 3,         /* runs on the host by nature (strings, control flow) */
     OP_UNKNOWN_RANK = 1u << 4, /* infer accepts inputs of unknown rank */
-    OP_CONTROL =
-        1u
-        << 5, /* the planner itself executes it: branches, loops, sequences; param is an op_control */
-    OP_RANDOM = 1u << 6 /* draws numbers anew in each run, unless it has the attribute seed */
+    /* The planner itself executes it: branches, loops, sequences; param is an op_control. */
+    OP_CONTROL = 1u << 5,
+    OP_MAY_LACK = 1u << 6, /* any input may be left out; the planner looks which are there */
+    OP_ANY_KIND = 1u << 7, /* input 0 may be no tensor; output 0 is then the same */
+    OP_RANDOM = 1u << 8    /* draws numbers anew in each run, unless it has the attribute seed */
 } op_flags;
 
 #define OP_ANY_NUMBER 255
@@ -133,6 +134,10 @@ typedef enum op_flags {
 typedef enum op_control_kind {
     CONTROL_IF,
     CONTROL_LOOP,
+    CONTROL_SCAN_8,
+    CONTROL_SCAN,
+    CONTROL_SEQUENCE_MAP,
+    CONTROL_LAST_WITH_BODY = CONTROL_SEQUENCE_MAP,
     CONTROL_SEQUENCE_EMPTY,
     CONTROL_SEQUENCE_CONSTRUCT,
     CONTROL_SEQUENCE_INSERT,
@@ -140,6 +145,9 @@ typedef enum op_control_kind {
     CONTROL_SEQUENCE_AT,
     CONTROL_SEQUENCE_LENGTH,
     CONTROL_SPLIT_TO_SEQUENCE,
+    CONTROL_OPTIONAL,
+    CONTROL_OPTIONAL_HAS,
+    CONTROL_OPTIONAL_GET,
     CONTROL_CONCAT_FROM_SEQUENCE
 } op_control_kind;
 

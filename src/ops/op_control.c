@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Control flow and sequences: If, Loop, and the operators on sequences of tensors (ONNX versions 1 to 25). The planner executes
- * them itself (plan/control.c, plan/sequence.c): these rows say that they exist and which attributes they have. What
+ * Control flow and sequences: If, Loop, Scan, SequenceMap, and the operators on sequences and optionals (ONNX versions 1 to 25). The planner executes
+ * them itself (plan/control.c, plan/scan.c, plan/sequence.c, plan/optional.c): these rows say that they exist and which attributes they have. What
  * they give cannot be told while a graph is only looked at.
  */
 #include "ops/op.h"
@@ -28,7 +28,21 @@ static const op_types loop_types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {'B', DTYPE_B
 static const op_attribute if_attributes[] = {
     {"then_branch", ATTRIBUTE_GRAPH, true}, {"else_branch", ATTRIBUTE_GRAPH, true}, {0}};
 static const op_attribute loop_attributes[] = {{"body", ATTRIBUTE_GRAPH, true}, {0}};
+static const op_attribute scan_8_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
+                                                 {"num_scan_inputs", ATTRIBUTE_INT, true},
+                                                 {"directions", ATTRIBUTE_INTS, false},
+                                                 {0}};
+static const op_attribute scan_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
+                                               {"num_scan_inputs", ATTRIBUTE_INT, true},
+                                               {"scan_input_axes", ATTRIBUTE_INTS, false},
+                                               {"scan_input_directions", ATTRIBUTE_INTS, false},
+                                               {"scan_output_axes", ATTRIBUTE_INTS, false},
+                                               {"scan_output_directions", ATTRIBUTE_INTS, false},
+                                               {0}};
 static const op_attribute empty_attributes[] = {{"dtype", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute optional_attributes[] = {
+    {"type", ATTRIBUTE_NONE, false}, /* a type is not read: what is in it says more */
+    {0}};
 static const op_attribute split_attributes[] = {
     {"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute join_attributes[] = {
@@ -36,18 +50,26 @@ static const op_attribute join_attributes[] = {
 
 #define CONTROL_FLAGS (OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK)
 #define CONTROL(op_kind) (&(const op_control){op_kind})
-#define ROW(row_name, from, least, most, n_out, op_kind, ...)                                      \
+#define ROW_OF(row_flags, row_name, from, least, most, n_out, op_kind, ...)                        \
     {                                                                                              \
         .name = row_name, .since = from, .min_inputs = least, .max_inputs = most,                  \
-        .min_outputs = 1, .max_outputs = n_out, .output_types = "?", .flags = CONTROL_FLAGS,       \
+        .min_outputs = 1, .max_outputs = n_out, .output_types = "?", .flags = row_flags,           \
         .infer = control_infer, .param = CONTROL(op_kind), __VA_ARGS__                             \
     }
+#define ROW(...) ROW_OF(CONTROL_FLAGS, __VA_ARGS__)
+#define ROW_LACKING(...) ROW_OF(CONTROL_FLAGS | OP_MAY_LACK, __VA_ARGS__)
 
 const op_row op_rows_control[] = {
     ROW("If", 1, 1, 1, OP_ANY_NUMBER, CONTROL_IF, .input_types = "B", .types = bool_and_any,
         .attributes = if_attributes, .check = if_check),
-    ROW("Loop", 1, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_LOOP, .input_types = "IB?",
-        .types = loop_types, .attributes = loop_attributes),
+    ROW_LACKING("Loop", 1, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_LOOP, .input_types = "IB?",
+                .types = loop_types, .attributes = loop_attributes),
+    ROW_LACKING("Scan", 8, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_SCAN_8, .until = 8,
+                .input_types = "?", .attributes = scan_8_attributes),
+    ROW("Scan", 9, 1, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_SCAN, .input_types = "?",
+        .attributes = scan_attributes),
+    ROW("SequenceMap", 17, 1, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_SEQUENCE_MAP,
+        .input_types = "?", .attributes = loop_attributes),
     ROW("SequenceEmpty", 11, 0, 0, 1, CONTROL_SEQUENCE_EMPTY, .attributes = empty_attributes),
     ROW("SequenceConstruct", 11, 1, OP_ANY_NUMBER, 1, CONTROL_SEQUENCE_CONSTRUCT,
         .input_types = "?"),
@@ -55,6 +77,10 @@ const op_row op_rows_control[] = {
     ROW("SequenceErase", 11, 1, 2, 1, CONTROL_SEQUENCE_ERASE, .input_types = "?"),
     ROW("SequenceAt", 11, 2, 2, 1, CONTROL_SEQUENCE_AT, .input_types = "?"),
     ROW("SequenceLength", 11, 1, 1, 1, CONTROL_SEQUENCE_LENGTH, .input_types = "?"),
+    ROW("Optional", 15, 0, 1, 1, CONTROL_OPTIONAL, .input_types = "?",
+        .attributes = optional_attributes),
+    ROW("OptionalHasElement", 15, 0, 1, 1, CONTROL_OPTIONAL_HAS, .input_types = "?"),
+    ROW("OptionalGetElement", 15, 1, 1, 1, CONTROL_OPTIONAL_GET, .input_types = "?"),
     ROW("SplitToSequence", 11, 1, 2, 1, CONTROL_SPLIT_TO_SEQUENCE, .input_types = "?",
         .attributes = split_attributes),
     ROW("ConcatFromSequence", 11, 1, 1, 1, CONTROL_CONCAT_FROM_SEQUENCE, .input_types = "?",

@@ -271,7 +271,7 @@ static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}
 
 const op_row op_rows_view[] = {
     ROW("Identity", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T",
-        .flags = OP_STRIDED_INPUTS, .infer = identity_infer, .eval = identity_eval,
+        .flags = OP_STRIDED_INPUTS | OP_ANY_KIND, .infer = identity_infer, .eval = identity_eval,
         .lower = lower_same_axes),
     ROW("Reshape", 5, 13, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
         .infer = reshape_infer, .eval = eval_reshaped, .lower = lower_dense),

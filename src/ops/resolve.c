@@ -142,7 +142,7 @@ static clg_status check_counts(const node *n, const op_row *row)
     }
     for (size_t i = 0; i < n->n_inputs; i++) {
         bool is_required = i < row->min_inputs || row->max_inputs == OP_ANY_NUMBER;
-        if (n->inputs[i] != VALUE_NONE || !is_required) continue;
+        if (n->inputs[i] != VALUE_NONE || !is_required || (row->flags & OP_MAY_LACK)) continue;
         (void)snprintf(what, sizeof what, "leaves out input %zu, which is required", i);
         return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
     }

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define MAX_LOOP_STEPS 1000000 /* steps and nodes that loops may add to one plan */
+#define MAX_LOOP_STEPS 1000000 /* steps and iterations that loops may add to one plan */
 
 /* ---- small values ---------------------------------------------------------------------------------------- */
 
@@ -40,8 +40,7 @@ clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to
     return CLG_OK;
 }
 
-/* The value v as it can be kept elsewhere: weights get their memory now, while their id is known. */
-static clg_status settled_value(plan_state *s, value_id v, plan_value *out_value)
+clg_status control_settle(plan_state *s, value_id v, plan_value *out_value)
 {
     if (s->values[v].weight) CLG_TRY(state_materialise(s, v));
     *out_value = s->values[v];
@@ -123,7 +122,7 @@ static void pop_scope(plan_state *s)
     state_scope(s)->next++;
 }
 
-static const graph *inner_graph(const node *n, const char *name)
+const graph *control_graph(const node *n, const char *name)
 {
     const attribute *a = node_attribute(n, name);
     return a && a->type == ATTRIBUTE_GRAPH ? a->as.g : NULL;
@@ -139,7 +138,7 @@ static clg_status enter_if(plan_state *s, const node *n, uint32_t *out_needs, bo
     if (condition->n_elements != 1)
         return error_set(CLG_ERROR_SHAPE, "%s: the condition must be one bool", node_text(n, text));
     const graph *branch =
-        inner_graph(n, tensor_get_int(condition, 0) ? "then_branch" : "else_branch");
+        control_graph(n, tensor_get_int(condition, 0) ? "then_branch" : "else_branch");
     if (!branch || branch->n_outputs < n->n_outputs)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s: its branch does not give %zu outputs",
                          node_text(n, text), n->n_outputs);
@@ -154,130 +153,82 @@ static clg_status leave_if(plan_state *s)
     for (size_t i = 0; i < scope->owner->n_outputs; i++) {
         plan_value result;
         if (scope->owner->outputs[i] == VALUE_NONE) continue;
-        CLG_TRY(settled_value(s, scope->ids[scope->g->outputs[i]], &result));
+        CLG_TRY(control_settle(s, scope->ids[scope->g->outputs[i]], &result));
         CLG_TRY(control_copy_value(s, &result, scope->owner->outputs[i]));
     }
     pop_scope(s);
     return CLG_OK;
 }
 
-/* ---- Loop ---------------------------------------------------------------------------------------------------------- */
+/* ---- iterations --------------------------------------------------------------------------------------------------- */
 
-/* Puts iteration number, condition and carried values where the body reads them. */
 static clg_status start_iteration(plan_state *s)
 {
     plan_scope *scope = state_scope(s);
-    const plan_loop *loop = scope->loop;
-    const graph *body = scope->g;
     scope->next = 0;
-    s->n_values = scope->base + body->n_values;
+    s->n_values = scope->base + scope->g->n_values;
     reset_values(s, scope);
-    CLG_TRY(control_set_known(s, scope->ids[body->inputs[0]], CLG_INT64, loop->iteration));
-    CLG_TRY(control_set_known(s, scope->ids[body->inputs[1]], CLG_BOOL, 1));
-    for (size_t i = 0; i < loop->n_carried; i++)
-        CLG_TRY(control_copy_value(s, &loop->carried[i], scope->ids[body->inputs[2 + i]]));
-    return CLG_OK;
-}
-
-/* A scan output of a loop that never ran: no rows of the shape that the body declares. */
-static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan, value_id to)
-{
-    const value *declared = &scope->g->values[scope->g->outputs[1 + scope->loop->n_carried + scan]];
-    char text[NODE_TEXT_BYTES];
-    shape dims = declared->dims;
-    if (declared->dtype == CLG_DTYPE_NONE || dims.rank < 0 || dims.rank == CLG_MAX_RANK)
-        return error_set(
-            CLG_ERROR_SHAPE,
-            "%s: it ran no iteration, and the shape of its stacked output is not declared",
-            node_text(scope->owner, text));
-    for (int i = dims.rank; i > 0; i--)
-        dims.dims[i] = dims.dims[i - 1] == DIM_UNKNOWN ? 0 : dims.dims[i - 1];
-    dims.dims[0] = 0;
-    dims.rank++;
-    s->values[to] = (plan_value){
-        .fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
-    return state_place_value(s, to);
-}
-
-static clg_status stack_scan(plan_state *s, const plan_scope *scope, size_t scan, value_id to)
-{
-    const plan_loop *loop = scope->loop;
-    size_t n = (size_t)loop->iteration;
-    if (n == 0) return empty_scan(s, scope, scan, to);
-    plan_value *items = arena_alloc(&s->segment->memory, n, sizeof *items);
-    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    const plan_scan *rows = loop->scans;
-    for (size_t i = n; i > 0; i--, rows = rows->previous) items[i - 1] = rows->values[scan];
-    return sequence_join(s, items, n, 0, true, to, scope->owner);
+    return scope->loop->kind->start(s);
 }
 
 static clg_status finish_loop(plan_state *s)
 {
     const plan_scope scope = *state_scope(s);
-    const plan_loop *loop = scope.loop;
     s->n_values = scope.base + scope.g->n_values;
     for (size_t i = 0; i < scope.owner->n_outputs; i++) {
         value_id to = scope.owner->outputs[i];
-        if (to == VALUE_NONE) continue;
-        if (i < loop->n_carried)
-            CLG_TRY(control_copy_value(s, &loop->carried[i], to));
-        else
-            CLG_TRY(stack_scan(s, &scope, i - loop->n_carried, to));
+        if (to != VALUE_NONE) CLG_TRY(scope.loop->kind->result(s, &scope, i, to));
     }
     pop_scope(s);
     return CLG_OK;
 }
 
-static clg_status check_body(const node *n, const graph *body)
+clg_status control_start_loop(plan_state *s, const graph *body, const node *n, plan_loop *loop,
+                              bool runs)
 {
-    char text[NODE_TEXT_BYTES];
-    size_t n_carried = n->n_inputs > 2 ? n->n_inputs - 2 : 0;
-    if (body && body->n_inputs == n_carried + 2 && body->n_outputs >= n_carried + 1 &&
-        n->n_outputs <= body->n_outputs - 1)
-        return CLG_OK;
-    return error_set(CLG_ERROR_INVALID_MODEL,
-                     "%s: inputs and outputs of its body do not fit the node", node_text(n, text));
-}
-
-static clg_status make_loop(plan_state *s, const node *n, const graph *body, plan_loop **out_loop)
-{
-    arena *memory = &s->segment->memory;
-    size_t n_carried = body->n_inputs - 2;
-    plan_loop *loop = arena_alloc(memory, 1, sizeof *loop);
-    plan_value *carried = arena_alloc(memory, n_carried + 1, sizeof *carried);
-    if (!loop || !carried) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n_carried; i++) {
-        if (n->inputs[2 + i] == VALUE_NONE) {
-            char text[NODE_TEXT_BYTES];
-            return error_set(CLG_ERROR_INVALID_MODEL, "%s: a carried value has no start",
-                             node_text(n, text));
-        }
-        CLG_TRY(settled_value(s, n->inputs[2 + i], &carried[i]));
-    }
-    *loop = (plan_loop){
-        .n_carried = n_carried, .n_scans = body->n_outputs - 1 - n_carried, .carried = carried};
-    *out_loop = loop;
-    return CLG_OK;
-}
-
-static clg_status enter_loop(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
-{
-    const graph *body = inner_graph(n, "body");
-    plan_loop *loop;
-    CLG_TRY(check_body(n, body));
-    const tensor *trip = control_content(s, n, 0, out_needs),
-                 *condition = control_content(s, n, 1, out_needs);
-    if (*out_needs) return CLG_OK;
-    CLG_TRY(make_loop(s, n, body, &loop));
-    loop->trip = trip && trip->n_elements == 1 ? tensor_get_int(trip, 0) : -1;
-    if (trip && loop->trip < 0) loop->trip = 0;
-    loop->has_condition = condition != NULL;
-    bool runs = loop->trip != 0 &&
-                (!condition || (condition->n_elements == 1 && tensor_get_int(condition, 0)));
     CLG_TRY(push_scope(s, body, n));
     state_scope(s)->loop = loop;
-    *out_entered = true;
     return runs ? start_iteration(s) : finish_loop(s);
+}
+
+/* A scan output of a loop that never ran: no rows of the shape that the body declares. */
+static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
+                             value_id to)
+{
+    const plan_loop *loop = scope->loop;
+    const value *declared =
+        &scope->g->values[scope->g->outputs[loop->kind->first_output + loop->n_carried + scan]];
+    char text[NODE_TEXT_BYTES];
+    shape dims = declared->dims;
+    int at;
+    if (declared->dtype == CLG_DTYPE_NONE || dims.rank < 0 || dims.rank == CLG_MAX_RANK)
+        return error_set(
+            CLG_ERROR_SHAPE,
+            "%s: it ran no iteration, and the shape of its stacked output is not declared",
+            node_text(scope->owner, text));
+    dims.rank++;
+    CLG_TRY(shape_axis(axis, dims.rank, "axis", &at));
+    for (int i = dims.rank - 1; i > at; i--) dims.dims[i] = dims.dims[i - 1];
+    dims.dims[at] = 0;
+    for (int i = 0; i < dims.rank; i++)
+        if (dims.dims[i] == DIM_UNKNOWN) dims.dims[i] = 0;
+    s->values[to] = (plan_value){
+        .fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
+    return state_place_value(s, to);
+}
+
+clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
+                         bool reverse, value_id to)
+{
+    const plan_loop *loop = scope->loop;
+    size_t n = (size_t)loop->iteration;
+    if (n == 0) return empty_scan(s, scope, scan, axis, to);
+    plan_value *items = arena_alloc(&s->segment->memory, n, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const plan_scan *rows = loop->scans;
+    for (size_t i = n; i > 0; i--, rows = rows->previous)
+        items[reverse ? n - i : i - 1] = rows->values[scan];
+    return sequence_join(s, items, n, axis, true, to, scope->owner);
 }
 
 /* Keeps what the iteration gave: carried values for the next one, rows of the stacked outputs. */
@@ -290,7 +241,8 @@ static clg_status keep_iteration(plan_state *s, plan_scope *scope)
     plan_scan *scan = arena_alloc(memory, 1, sizeof *scan);
     if (!loop || !results || !scan) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < old->n_carried + old->n_scans; i++)
-        CLG_TRY(settled_value(s, scope->ids[scope->g->outputs[1 + i]], &results[i]));
+        CLG_TRY(control_settle(s, scope->ids[scope->g->outputs[old->kind->first_output + i]],
+                               &results[i]));
     *loop = *old; /* an older segment may still go on from the old one */
     loop->iteration++;
     loop->carried = results;
@@ -317,11 +269,87 @@ static clg_status leave_loop(plan_state *s, value_id *out_read)
     const plan_loop *loop = scope->loop;
     if (loop->trip >= 0 && loop->iteration >= loop->trip) again = false;
     if (!again) return finish_loop(s);
-    if (s->n_pending > MAX_LOOP_STEPS || loop->iteration > MAX_LOOP_STEPS)
+    if (s->n_pending > MAX_LOOP_STEPS || ++s->n_iterations > MAX_LOOP_STEPS)
         return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
                          "%s: it runs longer than a plan can be (%d steps)",
                          node_text(scope->owner, text), MAX_LOOP_STEPS);
     return start_iteration(s);
+}
+
+/* ---- Loop ---------------------------------------------------------------------------------------------------------- */
+
+/* Iteration number, condition and carried values. */
+static clg_status start_body(plan_state *s)
+{
+    const plan_scope *scope = state_scope(s);
+    const plan_loop *loop = scope->loop;
+    const value_id *ids = scope->ids, *inputs = scope->g->inputs;
+    CLG_TRY(control_set_known(s, ids[inputs[0]], CLG_INT64, loop->iteration));
+    CLG_TRY(control_set_known(s, ids[inputs[1]], CLG_BOOL, 1));
+    for (size_t i = 0; i < loop->n_carried; i++)
+        CLG_TRY(control_copy_value(s, &loop->carried[i], ids[inputs[2 + i]]));
+    return CLG_OK;
+}
+
+static clg_status loop_result(plan_state *s, const plan_scope *scope, size_t i, value_id to)
+{
+    const plan_loop *loop = scope->loop;
+    if (i < loop->n_carried) return control_copy_value(s, &loop->carried[i], to);
+    return control_stack(s, scope, i - loop->n_carried, 0, false, to);
+}
+
+static const plan_loop_kind kind_loop = {1, start_body, loop_result};
+
+static clg_status check_body(const node *n, const graph *body)
+{
+    char text[NODE_TEXT_BYTES];
+    size_t n_carried = n->n_inputs > 2 ? n->n_inputs - 2 : 0;
+    if (body && body->n_inputs == n_carried + 2 && body->n_outputs >= n_carried + 1 &&
+        n->n_outputs <= body->n_outputs - 1)
+        return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL,
+                     "%s: inputs and outputs of its body do not fit the node", node_text(n, text));
+}
+
+static clg_status make_loop(plan_state *s, const node *n, const graph *body, plan_loop **out_loop)
+{
+    arena *memory = &s->segment->memory;
+    size_t n_carried = body->n_inputs - 2;
+    plan_loop *loop = arena_alloc(memory, 1, sizeof *loop);
+    plan_value *carried = arena_alloc(memory, n_carried + 1, sizeof *carried);
+    if (!loop || !carried) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_carried; i++) {
+        if (n->inputs[2 + i] == VALUE_NONE) {
+            char text[NODE_TEXT_BYTES];
+            return error_set(CLG_ERROR_INVALID_MODEL, "%s: a carried value has no start",
+                             node_text(n, text));
+        }
+        CLG_TRY(control_settle(s, n->inputs[2 + i], &carried[i]));
+    }
+    *loop = (plan_loop){.kind = &kind_loop,
+                        .n_carried = n_carried,
+                        .n_scans = body->n_outputs - 1 - n_carried,
+                        .carried = carried};
+    *out_loop = loop;
+    return CLG_OK;
+}
+
+static clg_status enter_loop(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered)
+{
+    const graph *body = control_graph(n, "body");
+    plan_loop *loop;
+    CLG_TRY(check_body(n, body));
+    const tensor *trip = control_content(s, n, 0, out_needs),
+                 *condition = control_content(s, n, 1, out_needs);
+    if (*out_needs) return CLG_OK;
+    CLG_TRY(make_loop(s, n, body, &loop));
+    loop->trip = trip && trip->n_elements == 1 ? tensor_get_int(trip, 0) : -1;
+    if (trip && loop->trip < 0) loop->trip = 0;
+    loop->has_condition = condition != NULL;
+    bool runs = loop->trip != 0 &&
+                (!condition || (condition->n_elements == 1 && tensor_get_int(condition, 0)));
+    *out_entered = true;
+    return control_start_loop(s, body, n, loop, runs);
 }
 
 /* ---- both ------------------------------------------------------------------------------------------------------------ */
@@ -330,8 +358,9 @@ clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool
 {
     const op_row *row = n->op;
     const op_control *control = row->param;
-    return control->kind == CONTROL_IF ? enter_if(s, n, out_needs, out_entered)
-                                       : enter_loop(s, n, out_needs, out_entered);
+    if (control->kind == CONTROL_IF) return enter_if(s, n, out_needs, out_entered);
+    if (control->kind == CONTROL_LOOP) return enter_loop(s, n, out_needs, out_entered);
+    return scan_enter(s, n, control->kind, out_entered);
 }
 
 clg_status control_leave(plan_state *s, value_id *out_read)

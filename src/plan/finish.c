@@ -47,6 +47,9 @@ static void keep_scope(plan_state *s, const plan_scope *scope)
     for (size_t i = 0; i < scope->loop->n_carried; i++) keep_value(s, &scope->loop->carried[i]);
     for (const plan_scan *scan = scope->loop->scans; scan; scan = scan->previous)
         for (size_t i = 0; i < scope->loop->n_scans; i++) keep_value(s, &scan->values[i]);
+    for (const plan_scan *scan = scope->loop->finals; scan; scan = scan->previous)
+        for (size_t i = 0; i < scope->loop->n_carried; i++) keep_value(s, &scan->values[i]);
+    for (size_t i = 0; i < scope->loop->n_inputs; i++) keep_value(s, &scope->loop->inputs[i]);
 }
 
 /* Roots that the rest of the graph, the outputs or the reads still need live to the end. */

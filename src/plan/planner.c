@@ -39,6 +39,7 @@ static bool trace_inputs(walk *w, value_id v, bool direct, size_t *visits)
     if (++*visits > TRACE_MAX_VISITS) return false;
     if (value->fact.known) return true;
     if (v >= g->n_values) return false; /* inside a branch or loop */
+    if (value->fact.kind != CLG_VALUE_TENSOR) return false;
     if (g->values[v].is_input) {
         for (size_t i = 0; i < g->n_inputs; i++)
             if (g->inputs[i] == v) w->needed_inputs[i] = true;
@@ -137,6 +138,14 @@ static void note_place(plan_state *s, clg_place place)
     if (s->n_scopes == 1) s->segment->node_places[s->scopes[0].next] = (uint8_t)place;
 }
 
+/* A sequence or optional goes through as it is. */
+static bool is_of_any_kind(const plan_state *s, const node *n)
+{
+    const op_row *row = n->op;
+    return (row->flags & OP_ANY_KIND) && n->inputs[0] != VALUE_NONE &&
+           n->outputs[0] != VALUE_NONE && s->values[n->inputs[0]].fact.kind != CLG_VALUE_TENSOR;
+}
+
 static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
 {
     plan_state *s = w->s;
@@ -144,6 +153,11 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     uint8_t place;
     bool all_known = false;
     *out_end = WALK_DONE;
+    if (is_of_any_kind(s, n)) {
+        note_place(s, CLG_PLACE_HOST);
+        return control_copy_value(s, &s->values[n->inputs[0]], n->outputs[0]);
+    }
+    CLG_TRY(staged_begin(s, n, &n));
     CLG_TRY(plan_infer(s, n, &needs, &all_known));
     if (needs) return settle_needs(w, n, needs, out_end);
     const op_row *row = n->op;
@@ -176,8 +190,10 @@ static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *
     *out_end = WALK_DONE;
     *out_entered = false;
     note_place(s, CLG_PLACE_HOST);
-    if (control->kind == CONTROL_IF || control->kind == CONTROL_LOOP)
+    if (control->kind <= CONTROL_LAST_WITH_BODY)
         CLG_TRY(control_enter(s, n, &needs, out_entered));
+    else if (control->kind >= CONTROL_OPTIONAL && control->kind <= CONTROL_OPTIONAL_GET)
+        CLG_TRY(optional_node(s, n, control->kind));
     else
         CLG_TRY(sequence_node(s, n, control->kind, &needs));
     return needs ? settle_needs(w, n, needs, out_end) : CLG_OK;

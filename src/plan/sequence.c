@@ -14,15 +14,20 @@ static const char *sentence(const node *n, char buffer[NODE_TEXT_BYTES])
 
 /* ---- making and reading ------------------------------------------------------------------------------------- */
 
-static void set_sequence(plan_state *s, value_id v, const plan_value *items, size_t n_items)
+void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
+                  size_t n_items)
 {
-    clg_dtype dtype = n_items ? items[0].fact.dtype : CLG_DTYPE_NONE;
     s->values[v] =
         (plan_value){.fact = {.kind = CLG_VALUE_SEQUENCE, .dtype = dtype, .dims = shape_scalar()},
                      .root = ROOT_NONE,
                      .dense = true,
                      .items = items,
                      .n_items = n_items};
+}
+
+static void set_sequence(plan_state *s, value_id v, const plan_value *items, size_t n_items)
+{
+    sequence_set(s, v, n_items ? items[0].fact.dtype : CLG_DTYPE_NONE, items, n_items);
 }
 
 static clg_status new_items(plan_state *s, size_t n, plan_value **out_items)
@@ -197,6 +202,23 @@ static bool is_dense(const plan_value *v)
     return true;
 }
 
+/* `length` of a value from `start` on along an axis; squeeze: it is one, and the axis goes. */
+static void cut(const plan_value *whole, int axis, int64_t start, int64_t length, bool squeeze,
+                plan_value *out_part)
+{
+    *out_part = *whole;
+    out_part->fact.known = NULL;
+    out_part->fact.dims.dims[axis] = length;
+    out_part->offset_elems += start * whole->strides[axis];
+    if (squeeze) squeeze_axis(out_part, axis);
+    out_part->dense = is_dense(out_part);
+}
+
+void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *out_part)
+{
+    cut(whole, axis, at, 1, true, out_part);
+}
+
 static clg_status split(plan_state *s, const node *n, uint32_t *needs)
 {
     plan_value whole, *items;
@@ -211,12 +233,7 @@ static clg_status split(plan_state *s, const node *n, uint32_t *needs)
     if (*needs) return CLG_OK;
     CLG_TRY(new_items(s, parts, &items));
     for (size_t i = 0; i < parts; i++) {
-        items[i] = whole;
-        items[i].fact.known = NULL;
-        items[i].fact.dims.dims[axis] = lengths[i];
-        items[i].offset_elems = whole.offset_elems + start * whole.strides[axis];
-        if (squeeze) squeeze_axis(&items[i], axis);
-        items[i].dense = is_dense(&items[i]);
+        cut(&whole, axis, start, lengths[i], squeeze, &items[i]);
         start += lengths[i];
     }
     set_sequence(s, n->outputs[0], items, parts);

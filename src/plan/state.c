@@ -56,6 +56,7 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     copy->n_slabs = s->n_slabs;
     copy->staged = s->staged;
     copy->staged_base = s->staged_base;
+    copy->n_iterations = s->n_iterations;
     copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
     copy->scopes = copy_array(s->scopes, PLAN_MAX_SCOPES, sizeof *s->scopes);
     copy->roots = copy_array(s->roots, s->n_roots, sizeof *s->roots);

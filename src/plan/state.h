@@ -53,13 +53,33 @@ typedef struct pending_step {
     const char *variant;
 } pending_step;
 
-/* What a loop carries from one iteration to the next. */
+struct plan_state;
+struct plan_scope;
+
+/* What tells Loop, Scan and SequenceMap apart. */
+typedef struct plan_loop_kind {
+    size_t first_output; /* of the body, that is carried or collected */
+    /* Puts the inputs of the body for loop->iteration where it reads them. */
+    clg_status (*start)(struct plan_state *s);
+    /* Output i of the node, after the last iteration. */
+    clg_status (*result)(struct plan_state *s, const struct plan_scope *scope, size_t i,
+                         value_id to);
+} plan_loop_kind;
+
+/* A loop between two iterations. */
 typedef struct plan_loop {
+    const plan_loop_kind *kind;
     int64_t iteration, trip; /* trip < 0: no limit */
     bool has_condition;
     size_t n_carried, n_scans;
     const plan_value *carried; /* at the start of the iteration under way */
     struct plan_scan *scans;   /* newest first */
+    /* Scan and SequenceMap: the node's inputs, of which an iteration takes its part. */
+    const plan_value *inputs;
+    size_t n_inputs;
+    int64_t length; /* Scan: iterations of one batch */
+    struct plan_scan
+        *finals; /* Scan with batches: what was carried at the end of each, newest first */
 } plan_loop;
 
 /* Results of one iteration that are stacked at the end. */
@@ -95,7 +115,8 @@ typedef struct plan_state {
     arena lowering; /* what lowering one node makes; nothing stays there beyond the node */
     /* The node under way when it was measured (op_row.stages): what goes on with it; else NULL. */
     const node *staged;
-    size_t staged_base; /* what was measured starts here */
+    size_t staged_base;  /* what was measured starts here */
+    size_t n_iterations; /* of all loops so far */
 
     /* Of the segment under way only. */
     plan_segment *segment;
@@ -164,6 +185,25 @@ void staged_end(plan_state *s);
 clg_status control_enter(plan_state *s, const node *n, uint32_t *out_needs, bool *out_entered);
 clg_status control_leave(plan_state *s, value_id *out_read);
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
+/* Optional and its like (optional.c). */
+clg_status optional_node(plan_state *s, const node *n, op_control_kind kind);
+/* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to go over. */
+clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
+/* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, behind its last (control.c). */
+clg_status control_start_loop(plan_state *s, const graph *body, const node *n, plan_loop *loop,
+                              bool runs);
+/* Results of every iteration, stacked along a new axis; last first when reversed. */
+clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,
+                         bool reverse, value_id to);
+/* The graph in an attribute; NULL when there is none. */
+const graph *control_graph(const node *n, const char *name);
+/* The value v as it can be kept elsewhere: weights get their memory now, while their id is known. */
+clg_status control_settle(plan_state *s, value_id v, plan_value *out_value);
+/* The sequence of these items, which live as long as the segment, for value v. */
+void sequence_set(plan_state *s, value_id v, clg_dtype dtype, const plan_value *items,
+                  size_t n_items);
+/* Part `at` of a value on the device along an axis, without that axis. */
+void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *out_part);
 /* Joins values along an axis into `to`; new_axis: each gets an axis of length one there first. */
 clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
                          bool new_axis, value_id to, const node *n);
