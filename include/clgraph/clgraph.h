@@ -209,6 +209,19 @@ CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *dat
 /* A host copy of any value; a new reference to it when it is on the host already. Errors: DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
 
+/* A sequence of these values, which it keeps references to: tensors of `dtype`, or sequences and optionals of such. items
+ * may be NULL when n_items is 0. dtype may be CLG_DTYPE_NONE: then it is that of the first. An optional holds one value
+ * or, with item NULL, none. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, nested more than 64 deep). */
+CLG_API CLG_MUST_USE clg_status clg_value_create_sequence(clg_dtype dtype, size_t n_items,
+                                                          clg_value *const *items,
+                                                          clg_value **out_value);
+CLG_API CLG_MUST_USE clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item,
+                                                          clg_value **out_value);
+/* What is in a sequence, or in an optional, which has one item or none; tensors have none. The item is borrowed, NULL
+ * when i is out of range. */
+CLG_API size_t clg_value_n_items(const clg_value *value);
+CLG_API clg_value *clg_value_item(const clg_value *value, size_t i);
+
 /* What a value is. NULL reads as a tensor without dtype, dimensions and elements; so do rank, dims and sizes
  * of sequences, optionals and maps, whose dtype is that of their tensors. */
 CLG_API clg_value_kind clg_value_get_kind(const clg_value *value);
@@ -430,14 +443,14 @@ CLG_API void clg_session_free(clg_session *session);
 CLG_API CLG_MUST_USE clg_status clg_session_prepare(clg_session *session,
                                                     clg_progress_callback progress, void *user);
 /* The shape of an input for clg_session_prepare, clg_session_memory and plans; a value set later counts more.
- * Errors: NOT_FOUND, SHAPE (not one that the model declares), INVALID_ARGUMENT, BUSY. */
+ * Errors: NOT_FOUND, SHAPE (not one that the model declares), INVALID_ARGUMENT (also of a sequence or optional), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session, const char *name,
                                                             size_t rank, const int64_t *dims);
 
 /* Gives an input by reference; host and device values alike, those of another context go through the host. It
  * stays set until it is set again; NULL unsets it. Host memory is read by each run.
- * Errors: NOT_FOUND (the inputs there are get listed), SHAPE, UNSUPPORTED_DTYPE, INVALID_ARGUMENT (no tensor),
- * BUSY. */
+ * A sequence or optional for an input that is one. Errors: NOT_FOUND (the inputs there are get listed), SHAPE,
+ * UNSUPPORTED_DTYPE, INVALID_ARGUMENT (another kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,
                                                       clg_value *value);
 /* The same from the caller's memory, row-major, copied now; data may be NULL for no elements. */
@@ -478,10 +491,10 @@ CLG_API CLG_MUST_USE clg_status clg_session_wait(clg_session *session);
  * steps. Without one in progress it does nothing. Any thread; accepts NULL. */
 CLG_API void clg_session_cancel(clg_session *session);
 
-/* An output of the last run, by name. The first in host memory: later runs leave it as it is. The second as a
- * reference to the session's device memory, which the next run overwrites. A bound value is given back itself.
- * Errors: NOT_FOUND (no such output, or no content: nothing ran), UNSUPPORTED_DTYPE (strings on a device),
- * OUT_OF_DEVICE_MEMORY, DEVICE_LOST, BUSY. */
+/* An output of the last run, by name: a tensor, sequence or optional. The first in host memory: later runs leave it as
+ * it is. The second as a reference to the session's device memory, which the next run overwrites. A bound value is
+ * given back itself. Errors: NOT_FOUND (no such output, or no content: nothing ran), UNSUPPORTED_DTYPE (strings,
+ * sequences and optionals on a device), OUT_OF_DEVICE_MEMORY, DEVICE_LOST, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_get_output(clg_session *session, const char *name,
                                                        clg_value **out_value);
 CLG_API CLG_MUST_USE clg_status clg_session_get_output_device(clg_session *session,

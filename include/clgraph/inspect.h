@@ -183,9 +183,9 @@ CLG_API CLG_MUST_USE clg_status clg_context_counters(const clg_context *context,
                                                      clg_counters *out_counters);
 
 /* Keeps the values of these node outputs (by value name) at the next runs, to be read by clg_session_get_output.
- * Fusion across them is switched off, so that kernels differ from those of a plain session. n_names 0: of all with
- * names NULL, of none with any other pointer. What was set, bound and linked stays. Errors: NOT_FOUND (no such
- * value), those of clg_session_create, BUSY. */
+ * Fusion across them is switched off, so that kernels differ from those of a plain session. n_names 0: of all that are
+ * tensors with names NULL, of none with any other pointer. What was set, bound and linked stays. Errors: NOT_FOUND (no
+ * such value), those of clg_session_create, BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_keep_values(clg_session *session,
                                                         const char *const *names, size_t n_names);
 
@@ -218,6 +218,9 @@ CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const ch
 /* A tensor from .npy or .pb (TensorProto), by extension. Errors: IO (also a damaged .npy), INVALID_MODEL (a damaged
  * .pb), UNSUPPORTED_DTYPE, INVALID_ARGUMENT (another extension). */
 CLG_API CLG_MUST_USE clg_status clg_value_load(const char *path, clg_value **out_value);
+/* The same where the kind of value is known: a .pb holds a SequenceProto or OptionalProto, which nothing in it tells. */
+CLG_API CLG_MUST_USE clg_status clg_value_load_kind(const char *path, clg_value_kind kind,
+                                                    clg_value **out_value);
 /* A tensor, of host or device, to .npy or .pb; written aside and renamed. Errors: IO, INVALID_ARGUMENT (another
  * extension, no tensor), UNSUPPORTED_DTYPE (.npy has no such type). */
 CLG_API CLG_MUST_USE clg_status clg_value_save(clg_value *value, const char *path);

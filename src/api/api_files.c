@@ -8,6 +8,7 @@
 #include "tensor/npz.h"
 #include "tensor/tensor_proto.h"
 #include "tensor/value.h"
+#include "tensor/value_proto.h"
 
 #include <clgraph/inspect.h>
 
@@ -49,6 +50,18 @@ clg_status clg_value_load(const char *path, clg_value **out_value)
     clg_status status = value_create_host(t, out_value);
     tensor_free(t);
     return status;
+}
+
+clg_status clg_value_load_kind(const char *path, clg_value_kind kind, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(path);
+    file_format format;
+    if (kind == CLG_VALUE_TENSOR) return clg_value_load(path, out_value);
+    CLG_TRY(find_format(path, &format));
+    if (format == FORMAT_PB) return value_proto_load(path, kind, out_value);
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s': only a .pb holds what is no tensor", path);
 }
 
 /* The tensor of a value, brought to the host; a reference. */

@@ -95,6 +95,53 @@ clg_status clg_value_to_host(clg_value *value, clg_value **out_value)
     return value_to_host(value, out_value);
 }
 
+/* ---- sequences and optionals ------------------------------------------------------------------ */
+
+static clg_status check_item(clg_dtype *dtype, const clg_value *item, size_t i)
+{
+    if (!item) return error_set(CLG_ERROR_INVALID_ARGUMENT, "item %zu is NULL", i);
+    if (*dtype == CLG_DTYPE_NONE) *dtype = item->dtype;
+    if (item->dtype == *dtype || item->dtype == CLG_DTYPE_NONE) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_ARGUMENT, "item %zu is of %s, not of %s", i,
+                     dtype_name(item->dtype), dtype_name(*dtype));
+}
+
+clg_status clg_value_create_sequence(clg_dtype dtype, size_t n_items, clg_value *const *items,
+                                     clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    if (n_items > 0) API_REQUIRE(items);
+    clg_value *made;
+    for (size_t i = 0; i < n_items; i++) CLG_TRY(check_item(&dtype, items[i], i));
+    CLG_TRY(value_create_sequence(dtype, &made));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < n_items && status == CLG_OK; i++) status = value_append(made, items[i]);
+    if (status == CLG_OK)
+        *out_value = made;
+    else
+        value_free(made);
+    return status;
+}
+
+clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    if (item) CLG_TRY(check_item(&dtype, item, 0));
+    return value_create_optional(dtype, item, out_value);
+}
+
+size_t clg_value_n_items(const clg_value *value)
+{
+    return value && value->kind != CLG_VALUE_MAP ? value_length(value) : 0;
+}
+
+clg_value *clg_value_item(const clg_value *value, size_t i)
+{
+    return i < clg_value_n_items(value) ? value_get(value, i) : NULL;
+}
+
 /* ---- what a value is; NULL reads as an empty tensor ------------------------------------------- */
 
 static bool is_tensor(const clg_value *value) { return value && value->kind == CLG_VALUE_TENSOR; }

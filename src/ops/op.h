@@ -19,6 +19,9 @@ typedef struct value_fact {
     shape dims;
     const tensor
         *known; /* content, where the host has it (constants, shape arithmetic); else NULL */
+    /* Sequences and optionals given to a run: what is in them. */
+    const struct value_fact *items;
+    size_t n_items;
 } value_fact;
 
 /* The largest tensor whose content shape arithmetic computes on the host. */

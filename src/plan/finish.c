@@ -2,6 +2,7 @@
  *
  * Closing a segment: which roots live on, where slab memory goes, and the segment's final steps and ports.
  */
+#include "plan/aggregate.h"
 #include "plan/state.h"
 
 #include <string.h>
@@ -157,6 +158,38 @@ static clg_status write_steps(plan_state *s)
     return CLG_OK;
 }
 
+/* A value that was only asked to be kept, and turns out to be no tensor. */
+static bool is_left_out(const plan_state *s, const plan_value *v, size_t output)
+{
+    return s->segment->last && output >= s->context->n_required && v->fact.kind != CLG_VALUE_TENSOR;
+}
+
+static clg_status write_items(plan_state *s, const plan_value *v, plan_port *port);
+
+static clg_status write_port(plan_state *s, const plan_value *v, plan_port *port)
+{
+    port->kind = v->fact.kind;
+    port->dtype = v->fact.dtype;
+    port->dims = v->fact.dims;
+    if (v->fact.kind != CLG_VALUE_TENSOR) return write_items(s, v, port);
+    if (v->root == ROOT_NONE)
+        port->known = v->fact.known;
+    else
+        port->place =
+            place_of(s, (root_ref){v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)});
+    return CLG_OK;
+}
+
+static clg_status write_items(plan_state *s, const plan_value *v, plan_port *port)
+{
+    plan_port *items = arena_alloc(&s->segment->memory, v->n_items + 1, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < v->n_items; i++) CLG_TRY(write_port(s, &v->items[i], &items[i]));
+    port->items = items;
+    port->n_items = v->n_items;
+    return CLG_OK;
+}
+
 static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
                               plan_port **out_ports)
 {
@@ -165,15 +198,11 @@ static clg_status write_ports(plan_state *s, const value_id *values, size_t n,
     if (!ports) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < n; i++) {
         const plan_value *v = &s->values[values[i]];
-        ports[i] = (plan_port){.value = values[i], .dtype = v->fact.dtype, .dims = v->fact.dims};
-        if (v->fact.kind != CLG_VALUE_TENSOR) ports[i].dtype = CLG_DTYPE_NONE;
-        if (v->root != ROOT_NONE) {
-            root_ref ref = {v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)};
-            ports[i].place =
-                s->segment->last ? (placement){PLACE_OUTPUT, (uint32_t)i, 0} : place_of(s, ref);
-        } else {
-            ports[i].known = v->fact.known;
-        }
+        ports[i].value = values[i];
+        if (is_left_out(s, v, i)) continue;
+        CLG_TRY(write_port(s, v, &ports[i]));
+        if (s->segment->last && ports[i].place.kind != PLACE_NONE)
+            ports[i].place = (placement){PLACE_OUTPUT, (uint32_t)i, 0};
     }
     return CLG_OK;
 }
@@ -188,37 +217,6 @@ static clg_status write_output_bytes(plan_state *s)
         if (s->roots[r].kind == PLACE_OUTPUT) bytes[s->roots[r].index] = s->roots[r].size_bytes;
     s->segment->output_bytes = bytes;
     return CLG_OK;
-}
-
-/* Outputs end in their own buffers: by renaming the root where that is possible, else by a copy. */
-static clg_status settle_output(plan_state *s, size_t index)
-{
-    value_id id = s->context->outputs[index];
-    plan_value *v = &s->values[id];
-    if (v->fact.kind != CLG_VALUE_TENSOR && index >= s->context->n_required) return CLG_OK;
-    if (v->fact.kind != CLG_VALUE_TENSOR)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                         "output '%s' is no tensor, and clgraph gives tensors only",
-                         s->context->g->values[id].name);
-    if (v->fact.dtype == CLG_DTYPE_NONE)
-        return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",
-                         s->context->g->values[id].name);
-    if (v->root == ROOT_NONE && v->fact.known) return CLG_OK;
-    if (v->root == ROOT_NONE) CLG_TRY(state_materialise(s, id));
-    plan_root *root = &s->roots[v->root];
-    size_t size_bytes;
-    CLG_TRY(state_value_bytes(v, &size_bytes));
-    if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0)
-        return CLG_OK;
-    if (root->kind == PLACE_SLAB && !root->placed && root->home == ROOT_NONE && v->dense &&
-        v->offset_elems == 0 && root->size_bytes == size_bytes) {
-        root->kind = PLACE_OUTPUT;
-        root->index = (uint32_t)index;
-        return CLG_OK;
-    }
-    uint32_t copy;
-    CLG_TRY(state_add_root(s, PLACE_OUTPUT, (uint32_t)index, size_bytes, &copy));
-    return size_bytes ? emit_copy(s, id, copy, NULL) : CLG_OK;
 }
 
 /* Reads need dense memory. */
@@ -240,6 +238,37 @@ static clg_status settle_read(plan_state *s, value_id id)
     return CLG_OK;
 }
 
+/* Outputs end in their own buffers: by renaming the root where that is possible, else by a copy. */
+static clg_status settle_output(plan_state *s, size_t index)
+{
+    value_id id = s->context->outputs[index];
+    plan_value *v = &s->values[id];
+    if (is_left_out(s, v, index)) return CLG_OK;
+    if (v->fact.kind == CLG_VALUE_MAP)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is a map",
+                         s->context->g->values[id].name);
+    if (v->fact.kind != CLG_VALUE_TENSOR) return aggregate_settle(s, id, settle_read);
+    if (v->fact.dtype == CLG_DTYPE_NONE)
+        return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",
+                         s->context->g->values[id].name);
+    if (v->root == ROOT_NONE && v->fact.known) return CLG_OK;
+    if (v->root == ROOT_NONE) CLG_TRY(state_materialise(s, id));
+    plan_root *root = &s->roots[v->root];
+    size_t size_bytes;
+    CLG_TRY(state_value_bytes(v, &size_bytes));
+    if (root->kind == PLACE_OUTPUT && root->index == index && v->dense && v->offset_elems == 0)
+        return CLG_OK;
+    if (root->kind == PLACE_SLAB && !root->placed && root->home == ROOT_NONE && v->dense &&
+        v->offset_elems == 0 && root->size_bytes == size_bytes) {
+        root->kind = PLACE_OUTPUT;
+        root->index = (uint32_t)index;
+        return CLG_OK;
+    }
+    uint32_t copy;
+    CLG_TRY(state_add_root(s, PLACE_OUTPUT, (uint32_t)index, size_bytes, &copy));
+    return size_bytes ? emit_copy(s, id, copy, NULL) : CLG_OK;
+}
+
 static clg_status write_literals(plan_state *s)
 {
     plan_segment *segment = s->segment;
@@ -250,6 +279,23 @@ static clg_status write_literals(plan_state *s)
     segment->literals = literals;
     segment->literal_bytes = s->literal_bytes;
     return CLG_OK;
+}
+
+static size_t count_known(const plan_port *ports, size_t n)
+{
+    size_t known = 0;
+    for (size_t i = 0; i < n; i++)
+        known += (ports[i].known != NULL) + count_known(ports[i].items, ports[i].n_items);
+    return known;
+}
+
+static void hold_known(plan_segment *segment, const plan_port *ports, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (ports[i].known)
+            segment->held[segment->n_held++] = tensor_retain((tensor *)ports[i].known);
+        hold_known(segment, ports[i].items, ports[i].n_items);
+    }
 }
 
 /* Known contents that outlive planning: all of them where children go on from here, else what led here and outputs. */
@@ -263,14 +309,12 @@ static clg_status keep_held(plan_state *s)
         s->n_held = s->held_capacity = 0;
         return CLG_OK;
     }
-    segment->held =
-        memory_zalloc(segment->n_arrived + segment->n_outputs + 1, sizeof *segment->held);
+    const size_t n = segment->n_arrived + count_known(segment->outputs, segment->n_outputs);
+    segment->held = memory_zalloc(n + 1, sizeof *segment->held);
     if (!segment->held) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < segment->n_arrived; i++)
         segment->held[segment->n_held++] = tensor_retain(segment->arrived[i]);
-    for (size_t i = 0; i < segment->n_outputs; i++)
-        if (segment->outputs[i].known)
-            segment->held[segment->n_held++] = tensor_retain((tensor *)segment->outputs[i].known);
+    hold_known(segment, segment->outputs, segment->n_outputs);
     return CLG_OK;
 }
 

@@ -54,6 +54,9 @@ typedef struct plan_port {
     placement place; /* dense; PLACE_NONE when n_elements is 0 or the content is `known` only */
     const tensor *
         known; /* content when it did not need the device; borrowed from the segment or the graph */
+    clg_value_kind kind;
+    const struct plan_port *items; /* of a sequence or optional, which has no place */
+    size_t n_items;
 } plan_port;
 
 typedef struct plan_segment plan_segment;
@@ -98,6 +101,7 @@ struct plan_segment {
 
 typedef struct plan {
     value_fact *inputs; /* one an input of the graph: dtype, dims, known for shape inputs */
+    arena memory;       /* items of inputs */
     size_t n_inputs;
     plan_segment *root;
     uint64_t last_use;
@@ -168,6 +172,15 @@ void segment_detach(plan_segment *segment);
 
 /* The candidate to take (choice.c); NULL when none may run here. */
 const candidate *plan_choose(const plan_context *c, const candidate *candidates);
+
+/* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input lie in one piece of memory, one
+ * after the other, aligned; those of an output lie wherever the plan made them. */
+/* Where the tensor of fact f comes to lie behind *end_bytes, which it moves. UNSUPPORTED_DTYPE for what has no bytes. */
+clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_offset_bytes);
+/* Bytes of all tensors of an input. */
+clg_status aggregate_bytes(const value_fact *f, size_t *out_bytes);
+/* Deep: kinds, dtypes, shapes, contents where they are known. */
+bool aggregate_equal(const value_fact *a, const value_fact *b);
 
 /* A block of memory with a lifetime in steps (slabs.c). */
 typedef struct plan_block {

@@ -3,6 +3,7 @@
  * Planning: walks the graph's nodes with concrete shapes. Each node is inferred; shape arithmetic ends there, the
  * rest is lowered and emitted. Where a shape needs content that only the device has, the segment ends.
  */
+#include "plan/aggregate.h"
 #include "plan/state.h"
 
 #include <string.h>
@@ -278,10 +279,26 @@ static clg_status plan_alloc(const plan_context *c, const value_fact *inputs, pl
     }
     p->n_inputs = n_inputs;
     for (size_t i = 0; i < n_inputs; i++) {
-        p->inputs[i] = inputs[i];
+        clg_status status = aggregate_copy(&p->memory, &inputs[i], &p->inputs[i]);
+        if (status != CLG_OK) {
+            p->inputs[i].known = NULL;
+            plan_free(p);
+            *out_plan = NULL;
+            return status;
+        }
         if (inputs[i].known) p->inputs[i].known = tensor_retain((tensor *)inputs[i].known);
     }
     return CLG_OK;
+}
+
+static clg_status set_aggregate(plan_state *s, plan_value *v, const value_fact *f, size_t input)
+{
+    size_t size_bytes;
+    uint32_t root;
+    CLG_TRY(aggregate_bytes(f, &size_bytes));
+    CLG_TRY(state_check_fit(s, s->context->g->inputs[input], size_bytes));
+    CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)input, size_bytes, &root));
+    return aggregate_input(s, f, root, v);
 }
 
 static clg_status set_inputs(plan_state *s, const plan *p)
@@ -289,6 +306,10 @@ static clg_status set_inputs(plan_state *s, const plan *p)
     for (size_t i = 0; i < p->n_inputs; i++) {
         plan_value *v = &s->values[s->context->g->inputs[i]];
         size_t size_bytes;
+        if (p->inputs[i].kind != CLG_VALUE_TENSOR) {
+            CLG_TRY(set_aggregate(s, v, &p->inputs[i], i));
+            continue;
+        }
         v->fact = p->inputs[i];
         shape_strides(&v->fact.dims, v->strides);
         CLG_TRY(state_value_bytes(v, &size_bytes));
@@ -309,9 +330,11 @@ clg_status plan_create(const plan_context *c, const value_fact *inputs, bool *ou
     CLG_TRY(plan_alloc(c, inputs, &p));
     clg_status status = state_create(c, &s);
     if (status == CLG_OK) status = segment_create(NULL, c->g->n_nodes, &p->root);
-    if (status == CLG_OK) status = set_inputs(s, p);
     if (status == CLG_OK) {
         s->segment = p->root;
+        status = set_inputs(s, p);
+    }
+    if (status == CLG_OK) {
         status = run_walk(s, p->root, out_needed_inputs, &end);
     } else {
         state_free(s);
@@ -371,7 +394,10 @@ clg_status plan_continue(const plan_context *c, plan_segment *segment, tensor *c
     return CLG_OK;
 }
 
-size_t plan_size_bytes(const plan *p) { return p->root->size_bytes + p->root->children_bytes; }
+size_t plan_size_bytes(const plan *p)
+{
+    return p->memory.size_bytes + p->root->size_bytes + p->root->children_bytes;
+}
 
 plan *plan_retain(plan *p)
 {
@@ -386,5 +412,6 @@ void plan_free(plan *p)
     plan_segment_free(p->root);
     for (size_t i = 0; i < p->n_inputs; i++) tensor_free((tensor *)p->inputs[i].known);
     memory_free(p->inputs);
+    arena_deinit(&p->memory);
     memory_free(p);
 }

@@ -286,10 +286,7 @@ void exec_free(exec *e)
 static bool same_inputs(const plan *p, const value_fact *inputs)
 {
     for (size_t i = 0; i < p->n_inputs; i++) {
-        const value_fact *a = &p->inputs[i], *b = &inputs[i];
-        if (a->dtype != b->dtype || !shape_equal(&a->dims, &b->dims)) return false;
-        if ((a->known != NULL) != (b->known != NULL)) return false;
-        if (a->known && !tensor_equal(a->known, b->known)) return false;
+        if (!aggregate_equal(&p->inputs[i], &inputs[i])) return false;
     }
     return true;
 }

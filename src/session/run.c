@@ -207,7 +207,9 @@ static clg_status run_begin(clg_session *s, run_mode mode, run *out_run)
     *out_run = (run){.s = s, .mode = mode};
     out_run->facts = memory_zalloc(s->n_inputs + 1, sizeof *out_run->facts);
     out_run->pending = memory_zalloc(s->n_outputs + 1, sizeof *out_run->pending);
-    return out_run->facts && out_run->pending ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    out_run->wholes = memory_zalloc(s->n_outputs + 1, sizeof *out_run->wholes);
+    return out_run->facts && out_run->pending && out_run->wholes ? CLG_OK
+                                                                 : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static void run_end(run *r)
@@ -217,8 +219,11 @@ static void run_end(run *r)
         r->s->inputs[i].content = NULL;
     }
     for (size_t i = 0; r->pending && i < r->s->n_outputs; i++) tensor_free(r->pending[i]);
+    for (size_t i = 0; r->wholes && i < r->s->n_outputs; i++) value_free(r->wholes[i]);
+    memory_free(r->wholes);
     plan_segment_free(r->segment);
     plan_free(r->p);
+    arena_deinit(&r->memory);
     memory_free(r->facts);
     memory_free(r->pending);
 }

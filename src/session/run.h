@@ -19,7 +19,9 @@ typedef struct run {
     plan *p;               /* a reference */
     plan_segment *segment; /* the last one reached; a reference, which keeps those before it too */
     int32_t fault[FAULT_WORDS];
-    tensor **pending; /* host tensors being read into, one an output; NULL: none */
+    tensor **pending;   /* host tensors being read into, one an output; NULL: none */
+    clg_value **wholes; /* the same for sequences and optionals */
+    arena memory;       /* items of facts */
 } run;
 
 /* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads enqueued. */

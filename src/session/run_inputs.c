@@ -76,10 +76,39 @@ static clg_status know_content(run *r, size_t i)
     return CLG_OK;
 }
 
+/* What a value is and what is in it. */
+static clg_status fact_of(run *r, const clg_value *v, value_fact *out)
+{
+    const size_t n = value_length(v);
+    *out = (value_fact){.kind = v->kind, .dtype = v->dtype, .dims = v->dims};
+    if (v->kind == CLG_VALUE_TENSOR || n == 0) return CLG_OK;
+    value_fact *items = arena_alloc(&r->memory, n, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) CLG_TRY(fact_of(r, value_get(v, i), &items[i]));
+    out->items = items;
+    out->n_items = n;
+    return CLG_OK;
+}
+
+/* A sequence or optional; made ready without one, it is empty. */
+static clg_status aggregate_fact(run *r, size_t i)
+{
+    const value *port = session_input_port(r->s, i);
+    const clg_value *v = r->s->inputs[i].value;
+    if (!v && r->mode == RUN_FOR_REAL)
+        return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", port->name);
+    r->facts[i] = (value_fact){.kind = port->kind, .dtype = port->dtype};
+    return v ? fact_of(r, v, &r->facts[i]) : CLG_OK;
+}
+
 clg_status run_find_plan(run *r)
 {
     clg_session *s = r->s;
     for (size_t i = 0; i < s->n_inputs; i++) {
+        if (session_input_port(s, i)->kind != CLG_VALUE_TENSOR) {
+            CLG_TRY(aggregate_fact(r, i));
+            continue;
+        }
         r->facts[i].dtype = input_dtype(r, i);
         CLG_TRY(input_dims(r, i, &r->facts[i].dims));
     }
@@ -119,8 +148,38 @@ static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
                : CLG_OK;
 }
 
+/* Writes the tensors of a value on the host one after the other, as plan.h says. */
+static clg_status write_items(run *r, size_t i, const clg_value *v, const value_fact *f,
+                              size_t *end_bytes)
+{
+    size_t offset;
+    if (f->kind != CLG_VALUE_TENSOR) {
+        for (size_t k = 0; k < f->n_items; k++)
+            CLG_TRY(write_items(r, i, value_get(v, k), &f->items[k], end_bytes));
+        return CLG_OK;
+    }
+    CLG_TRY(aggregate_offset(f, end_bytes, &offset));
+    return v->size_bytes ? ocl_queue_write(r->s->f->queue, r->s->f->inputs[i].buffer, offset,
+                                           value_host_data(v), v->size_bytes, true)
+                         : CLG_OK;
+}
+
+static clg_status bind_aggregate(run *r, size_t i)
+{
+    clg_value *host;
+    size_t size_bytes, end_bytes = 0;
+    CLG_TRY(aggregate_bytes(&r->facts[i], &size_bytes));
+    CLG_TRY(frame_reserve(r->s->f, &r->s->f->inputs[i], size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    if (!r->s->inputs[i].value) return CLG_OK;
+    CLG_TRY(value_to_host(r->s->inputs[i].value, &host));
+    clg_status status = write_items(r, i, host, &r->facts[i], &end_bytes);
+    value_free(host);
+    return status;
+}
+
 static clg_status bind_input(run *r, size_t i)
 {
+    if (r->facts[i].kind != CLG_VALUE_TENSOR) return bind_aggregate(r, i);
     clg_session *s = r->s;
     session_input *in = &s->inputs[i];
     frame_memory *m = &s->f->inputs[i];

@@ -24,6 +24,9 @@ static clg_status check_bound(const clg_session *s, size_t i, const plan_port *p
 {
     char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
     const clg_value *bound = s->outputs[i].bound;
+    if (bound && port->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_SHAPE, "output '%s' is no tensor; no value can be bound to it",
+                         output_name(s, i));
     if (!bound || (bound->dtype == port->dtype && shape_equal(&bound->dims, &port->dims)))
         return CLG_OK;
     return error_set(CLG_ERROR_SHAPE, "output '%s' is %s%s; the value bound to it is %s%s",
@@ -140,6 +143,70 @@ static clg_status upload_known(run *r, size_t i, const tensor *known)
                            false);
 }
 
+/* ---- sequences and optionals ----------------------------------------------------------------------------- */
+
+/* A tensor of its own: callers may write to what they get. */
+static clg_status make_tensor(const plan_port *port, clg_value **out_value)
+{
+    tensor *t;
+    if (port->known && port->dtype == CLG_STRING)
+        return value_create_host((tensor *)port->known, out_value);
+    CLG_TRY(tensor_create(port->dtype, &port->dims, &t));
+    if (port->known && t->size_bytes) memcpy(t->data, port->known->data, t->size_bytes);
+    clg_status status = value_create_host(t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+/* The value of a port, its tensors without content but where that is known. */
+static clg_status make_whole(const plan_port *port, clg_value **out_value)
+{
+    *out_value = NULL;
+    if (port->kind == CLG_VALUE_TENSOR) return make_tensor(port, out_value);
+    clg_value *whole = NULL, *item = NULL;
+    clg_status status = CLG_OK;
+    if (port->kind == CLG_VALUE_OPTIONAL) {
+        if (port->n_items) status = make_whole(&port->items[0], &item);
+        if (status == CLG_OK) status = value_create_optional(port->dtype, item, out_value);
+        value_free(item);
+        return status;
+    }
+    CLG_TRY(value_create_sequence(port->dtype, &whole));
+    for (size_t i = 0; i < port->n_items && status == CLG_OK; i++) {
+        status = make_whole(&port->items[i], &item);
+        if (status == CLG_OK) status = value_append(whole, item);
+        value_free(item);
+        item = NULL;
+    }
+    if (status == CLG_OK)
+        *out_value = whole;
+    else
+        value_free(whole);
+    return status;
+}
+
+static clg_status read_whole(run *r, const plan_port *port, clg_value *v)
+{
+    bound_buffer where;
+    for (size_t i = 0; i < port->n_items; i++)
+        CLG_TRY(read_whole(r, &port->items[i], value_get(v, i)));
+    if (port->kind != CLG_VALUE_TENSOR || port->known || v->size_bytes == 0) return CLG_OK;
+    CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &where));
+    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes,
+                          value_host_data(v), v->size_bytes, false);
+}
+
+static clg_status fetch_whole(run *r, size_t i, const plan_port *port)
+{
+    if (r->s->outputs[i].link != SIZE_MAX)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "output '%s' is no tensor and cannot feed an input", output_name(r->s, i));
+    if (r->s->outputs[i].way != OUTPUT_FETCHED)
+        return CLG_OK; /* a stream, which has no use for it */
+    CLG_TRY(make_whole(port, &r->wholes[i]));
+    return read_whole(r, port, r->wholes[i]);
+}
+
 /* Known contents go where the caller wants them; the rest is read from the device. */
 static clg_status fetch_output(run *r, size_t i)
 {
@@ -149,6 +216,7 @@ static clg_status fetch_output(run *r, size_t i)
     const frame_memory *m = &s->f->outputs[i];
     bool stays = out->link != SIZE_MAX || bound_device_memory(s, i);
     size_t size_bytes;
+    if (port->kind != CLG_VALUE_TENSOR) return fetch_whole(r, i, port);
     if (port->dtype == CLG_DTYPE_NONE) return CLG_OK;
     CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
     if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
@@ -189,7 +257,8 @@ static clg_status make_host_value(run *r, size_t i)
     tensor *t = r->pending[i];
     if (out->host && t && out->host->host == t) return CLG_OK;
     value_free(out->host);
-    out->host = NULL;
+    out->host = r->wholes[i];
+    r->wholes[i] = NULL;
     return t ? value_create_host(t, &out->host) : CLG_OK;
 }
 
@@ -198,11 +267,11 @@ static void publish_output(run *r, size_t i)
     clg_session *s = r->s;
     session_output *out = &s->outputs[i];
     const plan_port *port = &r->segment->outputs[i];
-    out->dtype = port->dtype;
+    out->dtype = port->kind == CLG_VALUE_TENSOR ? port->dtype : CLG_DTYPE_NONE;
     out->dims = port->dims;
     tensor_free(out->known);
     out->known = tensor_retain((tensor *)port->known);
-    out->valid = port->dtype != CLG_DTYPE_NONE;
+    out->valid = port->kind != CLG_VALUE_TENSOR || port->dtype != CLG_DTYPE_NONE;
     if (out->link == SIZE_MAX) return;
     session_input *in = &s->inputs[out->link];
     frame_swap(s->f, &s->f->outputs[i], &s->f->inputs[out->link]);

@@ -8,6 +8,12 @@
 
 #include <string.h>
 
+static const char *kind_words(clg_value_kind kind)
+{
+    static const char *const words[] = {"a tensor", "a sequence", "an optional", "a map"};
+    return words[kind];
+}
+
 const value *session_input_port(const clg_session *s, size_t index)
 {
     return &s->e->g->values[s->e->g->inputs[index]];
@@ -72,6 +78,10 @@ clg_status session_check_shape(const clg_session *s, size_t index, const shape *
 
 clg_status session_set_shape(clg_session *s, size_t index, const shape *dims)
 {
+    const value *port = session_input_port(s, index);
+    if (port->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes %s, which has no shape",
+                         port->name, kind_words(port->kind));
     CLG_TRY(session_check_shape(s, index, dims));
     s->inputs[index].hint = *dims;
     return CLG_OK;
@@ -100,12 +110,27 @@ static void forget_input(clg_session *s, size_t index)
     in->value = NULL;
 }
 
+/* All tensors inside are of the dtype that the model declares; there are no maps. */
+static clg_status check_items(const value *port, const clg_value *v)
+{
+    if (v->kind == CLG_VALUE_MAP)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' is given a map", port->name);
+    for (size_t i = 0; i < value_length(v); i++) CLG_TRY(check_items(port, value_get(v, i)));
+    if (v->kind != CLG_VALUE_TENSOR || port->dtype == CLG_DTYPE_NONE || v->dtype == port->dtype)
+        return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' holds %s in the model, %s was given",
+                     port->name, dtype_name(port->dtype), dtype_name(v->dtype));
+}
+
 clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
 {
     const value *port = session_input_port(s, index);
-    if (v) {
-        if (v->kind != CLG_VALUE_TENSOR)
-            return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes a tensor", port->name);
+    if (v && v->kind != port->kind)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes %s, not %s", port->name,
+                         kind_words(port->kind), kind_words(v->kind));
+    if (v && v->kind != CLG_VALUE_TENSOR) {
+        CLG_TRY(check_items(port, v));
+    } else if (v) {
         if (port->dtype != CLG_DTYPE_NONE && v->dtype != port->dtype)
             return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                              "input '%s' is %s in the model, %s was given", port->name,
@@ -125,6 +150,9 @@ clg_status session_map_input(clg_session *s, size_t index, const shape *dims, vo
     const value *port = session_input_port(s, index);
     int64_t n;
     size_t size_bytes;
+    if (port->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "input '%s' takes %s and cannot be mapped",
+                         port->name, kind_words(port->kind));
     CLG_TRY(session_check_shape(s, index, dims));
     if (port->dtype == CLG_DTYPE_NONE || port->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' of %s cannot be mapped",
@@ -160,6 +188,10 @@ clg_status session_link(clg_session *s, size_t output, size_t input)
 {
     const value *from = &s->e->g->values[s->e->g->outputs[output]],
                 *to = session_input_port(s, input);
+    if (from->kind != CLG_VALUE_TENSOR || to->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "output '%s' and input '%s' are not both tensors, and cannot be linked",
+                         from->name, to->name);
     if (s->outputs[output].bound)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "output '%s' is bound to a value and cannot be linked too", from->name);
@@ -250,6 +282,10 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
         *out_value = value_retain(out->bound);
         return CLG_OK;
     }
+    if (out->host && out->host->kind != CLG_VALUE_TENSOR)
+        return error_set(
+            CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is %s; only tensors can be given on a device",
+            s->e->g->values[s->e->g->outputs[index]].name, kind_words(out->host->kind));
     if (out->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be on a device",
                          s->e->g->values[s->e->g->outputs[index]].name);

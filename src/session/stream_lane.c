@@ -291,6 +291,9 @@ static clg_status settle_rows(stream_slot *slot)
 static clg_status check_output(const stream_port *port, const slot_tensor *t, int64_t n_rows)
 {
     char text[SHAPE_TEXT_BYTES];
+    if (t->dtype == CLG_DTYPE_NONE)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "output '%s' is no tensor and cannot be streamed", port->name);
     if (t->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be streamed",
                          port->name);

@@ -24,6 +24,9 @@ static clg_status check_input(const value *port, const shape *dims)
 {
     char text[SHAPE_TEXT_BYTES];
     clg_status status = CLG_OK;
+    if (port->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "input '%s' is no tensor and cannot be streamed", port->name);
     if (port->dtype == CLG_DTYPE_NONE || port->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' of %s cannot be streamed",
                          port->name, dtype_name(port->dtype));
@@ -114,6 +117,9 @@ static clg_status find_inputs(clg_stream *stream, const clg_session *s, size_t b
 static clg_status add_output(clg_stream *stream, const clg_session *s, size_t index)
 {
     const value *v = &s->e->g->values[s->e->g->outputs[index]];
+    if (v->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "output '%s' is no tensor and cannot be streamed", v->name);
     if (v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be streamed",
                          v->name);

@@ -325,6 +325,89 @@ static clg_status use_staged_stream(clg_context *context, clg_session *s)
     return use_stream_with(s, STREAM_MEMORY_STAGED);
 }
 
+/* ---- a function, a size that data decides, sequences ------------------------------------------------------------- */
+
+/* positive(a): the elements of a above zero, as a function of the model */
+static void add_function(ow_model *m)
+{
+    ow_bytes f = {0}, import = {0}, zero = ow_node("Sub", "", "a,a", "z");
+    ow_put_string(&f, 1, "positive");
+    ow_put_string(&f, 4, "a");
+    ow_put_string(&f, 5, "b");
+    ow_put_string(&f, 10, "my");
+    ow_put_string(&import, 1, "");
+    ow_put_int(&import, 2, 13);
+    ow_put_message(&f, 9, import);
+    ow_put_message(&f, 7, zero);
+    ow_put_message(&f, 7, ow_node("Greater", "", "a,z", "is"));
+    ow_put_message(&f, 7, ow_node("Compress", "", "a,is", "b"));
+    ow_put_message(&m->extra, 25, f);
+    ow_opset(m, "my", 1);
+}
+
+/* ValueInfoProto of a sequence of float tensors. */
+static ow_bytes sequence_info(const char *name)
+{
+    ow_bytes tensor = {0}, type = {0}, list = {0}, outer = {0}, info = {0};
+    ow_put_int(&tensor, 1, CLG_FLOAT32);
+    ow_put_message(&type, 1, tensor);
+    ow_put_message(&list, 1, type);
+    ow_put_message(&outer, 4, list);
+    ow_put_string(&info, 1, name);
+    ow_put_message(&info, 2, outer);
+    return info;
+}
+
+static clg_status sequence_model(clg_model **out_model)
+{
+    ow_model m = {.ir_version = 8, .opset = 13};
+    ow_bytes call = ow_node("positive", "call", "x", "p");
+    ow_put_string(&call, 7, "my");
+    add_function(&m);
+    ow_input(&m, "x", CLG_FLOAT32, 1, DIMS(-1), "N");
+    ow_put_message(&m.graph, 11, sequence_info("s"));
+    ow_add_node(&m, call);
+    ow_simple_node(&m, "SequenceInsert", "", "s,p", "y");
+    ow_put_message(&m.graph, 12, sequence_info("y"));
+    ow_bytes file = ow_finish(&m);
+    clg_status status = clg_model_load_memory(file.data, file.n, NULL, out_model);
+    ow_free(&file);
+    return status;
+}
+
+static clg_status set_sequence(clg_session *s, const float *x, int64_t n)
+{
+    clg_value *item, *sequence = NULL;
+    CLG_TRY(clg_value_create(CLG_FLOAT32, 1, &n, &item));
+    clg_status status = clg_value_write(item, x, (size_t)n * sizeof *x);
+    if (status == CLG_OK) status = clg_value_create_sequence(CLG_FLOAT32, 1, &item, &sequence);
+    if (status == CLG_OK) status = clg_session_set_input(s, "s", sequence);
+    clg_value_free(item);
+    clg_value_free(sequence);
+    return status;
+}
+
+static clg_status use_sequence(clg_context *context, clg_session *s)
+{
+    static const float x[2][4] = {{3, 0, -1, 2}, {-1, -2, 0.5f, 0}};
+    (void)context;
+    for (int round = 0; round < 2; round++) {
+        clg_value *y;
+        CLG_TRY(set_sequence(s, x[1 - round], 3 + round));
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(4), x[round]));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output(s, "y", &y));
+        assert_int_equal(clg_value_n_items(y), 2);
+        const clg_value *given = clg_value_item(y, 0), *found = clg_value_item(y, 1);
+        assert_memory_equal(clg_value_data(given), x[1 - round],
+                            (size_t)(3 + round) * sizeof(float));
+        assert_int_equal(clg_value_n_elements(found), round == 0 ? 2 : 1);
+        assert_true(((const float *)clg_value_data(found))[0] == (round == 0 ? 3 : 0.5f));
+        clg_value_free(y);
+    }
+    return CLG_OK;
+}
+
 /* ---- lives -------------------------------------------------------------------------------------------------------- */
 
 const session_life session_lives[] = {
@@ -335,6 +418,8 @@ const session_life session_lives[] = {
     {"linked state, asynchronously", CLG_KERNELS_AUTO, true, state_model, use_state},
     {"a stream", CLG_KERNELS_WIDE, true, product_model, use_stream},
     {"a stream through pinned memory", CLG_KERNELS_SIMT, true, product_model, use_staged_stream},
+    {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, sequence_model,
+     use_sequence},
 };
 const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
 

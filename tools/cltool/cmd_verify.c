@@ -134,13 +134,13 @@ static bool check_ports(test_case *c, const clg_model *model)
 {
     for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
         const clg_port *port = clg_model_input(model, i);
-        if (port->kind == CLG_VALUE_TENSOR) continue;
-        return judge(c, CASE_SKIP, must_printf("input '%s' is no tensor", printable(port->name)));
+        if (port->kind != CLG_VALUE_MAP) continue;
+        return judge(c, CASE_SKIP, must_printf("input '%s' is a map", printable(port->name)));
     }
     for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
         const clg_port *port = clg_model_output(model, i);
-        if (port->kind == CLG_VALUE_TENSOR) continue;
-        return judge(c, CASE_SKIP, must_printf("output '%s' is no tensor", printable(port->name)));
+        if (port->kind != CLG_VALUE_MAP) continue;
+        return judge(c, CASE_SKIP, must_printf("output '%s' is a map", printable(port->name)));
     }
     return true;
 }
@@ -169,13 +169,13 @@ static bool holds_bits(clg_dtype integers, clg_dtype floats)
 
 /* FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
 static bool load_pb(test_case *c, const char *folder, const char *what, size_t i,
-                    clg_value **out_value)
+                    clg_value_kind kind, clg_value **out_value)
 {
     char name[64];
     *out_value = NULL;
     (void)snprintf(name, sizeof name, "%s_%zu.pb", what, i);
     char *path = path_join(folder, name);
-    clg_status status = path_exists(path) ? clg_value_load(path, out_value) : CLG_OK;
+    clg_status status = path_exists(path) ? clg_value_load_kind(path, kind, out_value) : CLG_OK;
     free(path);
     return status == CLG_OK ? true : judge_status(c, status, name);
 }
@@ -183,8 +183,9 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
 /* A few of ONNX's cases give an input that is not what their own model declares. */
 static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
 {
-    bool fits = port->rank < 0 || (size_t)port->rank == clg_value_rank(value);
-    for (int d = 0; fits && d < port->rank; d++)
+    bool fits = port->kind != CLG_VALUE_TENSOR || port->rank < 0 ||
+                (size_t)port->rank == clg_value_rank(value);
+    for (int d = 0; fits && port->kind == CLG_VALUE_TENSOR && d < port->rank; d++)
         fits = port->dims[d] < 0 || port->dims[d] == clg_value_dims(value)[d];
     if (fits) return true;
     return judge(c, CASE_SKIP,
@@ -196,7 +197,8 @@ static bool fits_port(test_case *c, const clg_port *port, const clg_value *value
 static bool set_input(test_case *c, const clg_port *port, clg_session *session, clg_value **value)
 {
     clg_status status = CLG_OK;
-    if (holds_bits(clg_value_dtype(*value), port->dtype)) status = reinterpret(value, port->dtype);
+    if (port->kind == CLG_VALUE_TENSOR && holds_bits(clg_value_dtype(*value), port->dtype))
+        status = reinterpret(value, port->dtype);
     if (status == CLG_OK && !fits_port(c, port, *value)) return false;
     if (status == CLG_OK) status = clg_session_set_input(session, port->name, *value);
     return status == CLG_OK ? true : judge_status(c, status, "");
@@ -208,7 +210,7 @@ static bool set_inputs(test_case *c, const char *folder, const clg_model *model,
     for (size_t i = 0; i < clg_model_n_inputs(model); i++) {
         clg_value *value;
         const clg_port *port = clg_model_input(model, i);
-        if (!load_pb(c, folder, "input", i, &value)) return false;
+        if (!load_pb(c, folder, "input", i, port->kind, &value)) return false;
         if (!value)
             return judge(c, CASE_FAIL,
                          must_printf("there is no file for input '%s'", printable(port->name)));
@@ -224,7 +226,8 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
 {
     clg_value *got;
     clg_status status = clg_session_get_output(session, name, &got);
-    if (status == CLG_OK && holds_bits(clg_value_dtype(want), clg_value_dtype(got))) {
+    if (status == CLG_OK && clg_value_get_kind(got) == CLG_VALUE_TENSOR &&
+        holds_bits(clg_value_dtype(want), clg_value_dtype(got))) {
         status = reinterpret(&got, clg_value_dtype(want));
     }
     if (status != CLG_OK) return judge_status(c, status, "");
@@ -250,9 +253,10 @@ static bool compare_outputs(const verification *v, test_case *c, const char *fol
 {
     for (size_t i = 0; i < clg_model_n_outputs(model); i++) {
         clg_value *want;
-        if (!load_pb(c, folder, "output", i, &want)) return false;
+        const clg_port *port = clg_model_output(model, i);
+        if (!load_pb(c, folder, "output", i, port->kind, &want)) return false;
         if (!want) continue; /* some cases leave outputs of no interest out */
-        bool holds = compare_output(v, c, session, clg_model_output(model, i)->name, want);
+        bool holds = compare_output(v, c, session, port->name, want);
         clg_value_free(want);
         if (!holds) return false;
     }

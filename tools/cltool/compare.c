@@ -37,9 +37,16 @@ static const char *index_text(const clg_value *v, int64_t i, char *buffer, size_
 static bool same_kind(comparison *c, const clg_value *got, const clg_value *want)
 {
     size_t rank = clg_value_rank(want);
-    if (clg_value_get_kind(got) != CLG_VALUE_TENSOR ||
-        clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
-        (void)snprintf(c->text, sizeof c->text, "only tensors can be compared");
+    if (clg_value_get_kind(got) != clg_value_get_kind(want) ||
+        clg_value_get_kind(want) == CLG_VALUE_MAP) {
+        (void)snprintf(c->text, sizeof c->text, "it is %s, expected %s",
+                       value_kind_name(clg_value_get_kind(got)),
+                       value_kind_name(clg_value_get_kind(want)));
+    } else if (clg_value_n_items(got) != clg_value_n_items(want)) {
+        (void)snprintf(c->text, sizeof c->text, "it holds %zu values, expected %zu",
+                       clg_value_n_items(got), clg_value_n_items(want));
+    } else if (clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
+        return true;
     } else if (clg_value_dtype(got) != clg_value_dtype(want)) {
         (void)snprintf(c->text, sizeof c->text, "it is %s, expected %s",
                        clg_dtype_name(clg_value_dtype(got)), clg_dtype_name(clg_value_dtype(want)));
@@ -116,11 +123,31 @@ clg_status compare_cast(const clg_value *got, clg_value **want)
     return CLG_OK;
 }
 
+/* Item by item, to the first that does not hold. */
+static void compare_items(comparison *c, const clg_value *got, const clg_value *want, double rtol,
+                          double atol)
+{
+    c->holds = true;
+    for (size_t i = 0; i < clg_value_n_items(want) && c->holds; i++) {
+        comparison item =
+            compare_values(clg_value_item(got, i), clg_value_item(want, i), rtol, atol);
+        c->holds = item.holds;
+        c->n_elements += item.n_elements;
+        c->n_different += item.n_different;
+        if (item.max_abs > c->max_abs) c->max_abs = item.max_abs;
+        if (item.max_rel > c->max_rel) c->max_rel = item.max_rel;
+        (void)snprintf(c->text, sizeof c->text, "item %zu: %.400s", i, item.text);
+    }
+    if (c->holds) (void)snprintf(c->text, sizeof c->text, "largest difference %.3g", c->max_abs);
+}
+
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol)
 {
     comparison c = {.n_elements = clg_value_n_elements(want)};
     if (!same_kind(&c, got, want)) return c;
-    if (dtype_is_numeric(clg_value_dtype(want))) {
+    if (clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
+        compare_items(&c, got, want, rtol, atol);
+    } else if (dtype_is_numeric(clg_value_dtype(want))) {
         compare_numbers(&c, got, want, rtol, atol);
     } else {
         compare_exactly(&c, got, want);

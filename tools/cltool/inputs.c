@@ -264,6 +264,7 @@ static const clg_port *batch_port(const input_set *set)
     const clg_port *fixed = NULL;
     for (size_t i = 0; i < set->n; i++) {
         const clg_port *port = set->items[i].port;
+        if (port->kind != CLG_VALUE_TENSOR) continue;
         if (port->rank < 0 || (port->rank > 0 && port->dims[0] < 0)) return port;
         if (!fixed && port->rank > 0) fixed = port;
     }
@@ -274,7 +275,8 @@ static const clg_port *batch_port(const input_set *set)
 static bool is_streamed(const input_set *set, const clg_port *port)
 {
     const clg_port *first = batch_port(set);
-    if (set->need != INPUTS_STREAM || port->rank == 0) return false;
+    if (set->need != INPUTS_STREAM || port->kind != CLG_VALUE_TENSOR || port->rank == 0)
+        return false;
     if (port->rank < 0 || first->rank < 0) return true;
     return port->dims[0] < 0
                ? first->dims[0] < 0 && strcmp(port->dim_names[0], first->dim_names[0]) == 0
@@ -353,6 +355,16 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
+/* A sequence or optional: nothing about it can be cast or shaped. */
+static int read_kind(input_item *item, const char *path)
+{
+    int code = check_first(item);
+    if (code != CODE_DONE) return code;
+    clg_status status = clg_value_load_kind(path, item->port->kind, &item->value);
+    item->from = path;
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+}
+
 static int read_file(const options *o, input_set *set, const char *text)
 {
     const char *path = text;
@@ -365,6 +377,7 @@ static int read_file(const options *o, input_set *set, const char *text)
     if (item && is_streamed(set, item->port)) return open_rows(o, set, item, path);
     if (is_npz) return read_npz(o, set, item, path);
     if (is_csv) return read_csv(o, set, item, path);
+    if (item->port->kind != CLG_VALUE_TENSOR) return read_kind(item, path);
     int code = value_load(path, &value);
     return code == CODE_DONE ? give_value(o, set, item, path, value) : code;
 }
@@ -496,7 +509,11 @@ static int missing_input(const input_item *item)
 {
     const char *name = printable(item->port->name);
     (void)fail(CODE_USAGE, CLG_ERROR_NOT_FOUND, "input '%s' is not given", name);
-    fail_hint("-i '%s=FILE.npy', --image '%s=FILE.png' or --fill '%s=random:0'", name, name, name);
+    if (item->port->kind == CLG_VALUE_TENSOR)
+        fail_hint("-i '%s=FILE.npy', --image '%s=FILE.png' or --fill '%s=random:0'", name, name,
+                  name);
+    else
+        fail_hint("-i '%s=FILE.pb'", name);
     return CODE_USAGE;
 }
 
@@ -513,6 +530,7 @@ static int fill_rest(input_set *set, input_need need, const char *rest_kind)
         if (!has_shape && !item->fill &&
             (need == INPUTS_LOOK || (!is_tensor && need == INPUTS_SHAPES)))
             continue;
+        if (!is_tensor) return missing_input(item);
         int code = declared_dims(set, item);
         if (code != CODE_DONE) return code;
         if (is_streamed(set, item->port) && item->rank > 0) item->dims[0] = 1;

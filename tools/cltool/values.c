@@ -180,8 +180,12 @@ static int make_like(const clg_value *value, size_t rank, const int64_t *dims,
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
 
-int value_rotate(const clg_value *value, size_t step, clg_value **out_value)
+int value_rotate(clg_value *value, size_t step, clg_value **out_value)
 {
+    if (clg_value_get_kind(value) != CLG_VALUE_TENSOR) {
+        *out_value = clg_value_retain(value); /* not varied */
+        return CODE_DONE;
+    }
     size_t n = (size_t)clg_value_n_elements(value), size = clg_value_size_bytes(value);
     int code = make_like(value, clg_value_rank(value), clg_value_dims(value), out_value);
     if (code != CODE_DONE || size == 0) return code;
@@ -195,6 +199,8 @@ int value_rotate(const clg_value *value, size_t step, clg_value **out_value)
 
 int value_repeat_rows(const clg_value *value, size_t n, clg_value **out_value)
 {
+    if (clg_value_get_kind(value) != CLG_VALUE_TENSOR)
+        return fail_usage("an input that is no tensor cannot be brought to a batch of %zu", n);
     int64_t dims[CLG_MAX_RANK];
     size_t rank = clg_value_rank(value), size = clg_value_size_bytes(value);
     memcpy(dims, clg_value_dims(value), rank * sizeof *dims);

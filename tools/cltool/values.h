@@ -19,8 +19,9 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
 /* Checks the words of a fill without making anything. */
 int value_check_fill(const char *kind);
 
-/* The tensor with its elements moved by `step` places in row-major order, the last ones to the front. */
-int value_rotate(const clg_value *value, size_t step, clg_value **out_value);
+/* The tensor with its elements moved by `step` places in row-major order, the last ones to the front; what is no tensor as
+ * it is. */
+int value_rotate(clg_value *value, size_t step, clg_value **out_value);
 /* The tensor with `n` rows: its own, again and again. */
 int value_repeat_rows(const clg_value *value, size_t n, clg_value **out_value);
 

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sequences and optionals as inputs and outputs of plans. See aggregate.h.
+ */
+#include "plan/aggregate.h"
+
+#define AGGREGATE_ALIGN 128
+
+clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_offset_bytes)
+{
+    int64_t n;
+    size_t size_bytes,
+        start = (*end_bytes + AGGREGATE_ALIGN - 1) / AGGREGATE_ALIGN * AGGREGATE_ALIGN;
+    *out_offset_bytes = start;
+    CLG_TRY(shape_n_elements(&f->dims, &n));
+    if (dtype_size(f->dtype) == 0)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "tensors of %s inside of sequences and optionals are not supported",
+                         dtype_name(f->dtype));
+    if (n < 0 || !dtype_bytes(f->dtype, n, &size_bytes) ||
+        size_bytes > SIZE_MAX / 2 - AGGREGATE_ALIGN - start)
+        return error_set(CLG_ERROR_SHAPE, "a sequence is larger than memory can be");
+    *end_bytes = start + size_bytes;
+    return CLG_OK;
+}
+
+static clg_status add_bytes(const value_fact *f, size_t *end_bytes)
+{
+    size_t offset;
+    if (f->kind == CLG_VALUE_TENSOR) return aggregate_offset(f, end_bytes, &offset);
+    for (size_t i = 0; i < f->n_items; i++) CLG_TRY(add_bytes(&f->items[i], end_bytes));
+    return CLG_OK;
+}
+
+clg_status aggregate_bytes(const value_fact *f, size_t *out_bytes)
+{
+    *out_bytes = 0;
+    return add_bytes(f, out_bytes);
+}
+
+bool aggregate_equal(const value_fact *a, const value_fact *b)
+{
+    if (a->kind != b->kind || a->dtype != b->dtype || !shape_equal(&a->dims, &b->dims) ||
+        a->n_items != b->n_items || (a->known != NULL) != (b->known != NULL))
+        return false;
+    for (size_t i = 0; i < a->n_items; i++)
+        if (!aggregate_equal(&a->items[i], &b->items[i])) return false;
+    return !a->known || tensor_equal(a->known, b->known);
+}
+
+clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy)
+{
+    *out_copy = *f;
+    if (f->n_items == 0) return CLG_OK;
+    value_fact *items = arena_alloc(memory, f->n_items, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    out_copy->items = items;
+    for (size_t i = 0; i < f->n_items; i++)
+        CLG_TRY(aggregate_copy(memory, &f->items[i], &items[i]));
+    return CLG_OK;
+}
+
+/* ---- inputs ------------------------------------------------------------------------------------------------ */
+
+static clg_status make_value(plan_state *s, const value_fact *f, uint32_t root, size_t *end_bytes,
+                             plan_value *out)
+{
+    *out = (plan_value){.fact = *f, .root = ROOT_NONE, .dense = true, .n_items = f->n_items};
+    if (f->kind == CLG_VALUE_TENSOR) {
+        size_t offset;
+        CLG_TRY(aggregate_offset(f, end_bytes, &offset));
+        out->root = root;
+        out->offset_elems = (int64_t)(offset / dtype_size(f->dtype));
+        shape_strides(&f->dims, out->strides);
+        return CLG_OK;
+    }
+    plan_value *items = arena_alloc(&s->segment->memory, f->n_items + 1, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    out->items = items;
+    for (size_t i = 0; i < f->n_items; i++)
+        CLG_TRY(make_value(s, &f->items[i], root, end_bytes, &items[i]));
+    return CLG_OK;
+}
+
+clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root, plan_value *out_value)
+{
+    size_t end_bytes = 0;
+    return make_value(s, f, root, &end_bytes, out_value);
+}
+
+/* ---- outputs ----------------------------------------------------------------------------------------------- */
+
+/* A tensor without a name becomes a value for a moment. */
+static clg_status settle_tensor(plan_state *s, plan_value *item,
+                                clg_status (*settle)(plan_state *s, value_id v))
+{
+    value_id made;
+    if (item->root == ROOT_NONE && item->fact.known) return CLG_OK;
+    CLG_TRY(state_add_values(s, 1, &made));
+    s->values[made] = *item;
+    CLG_TRY(settle(s, made));
+    *item = s->values[made];
+    s->n_values--;
+    return CLG_OK;
+}
+
+static clg_status settle_items(plan_state *s, plan_value *v,
+                               clg_status (*settle)(plan_state *s, value_id v))
+{
+    if (v->fact.kind == CLG_VALUE_TENSOR) return settle_tensor(s, v, settle);
+    plan_value *items = arena_alloc(&s->segment->memory, v->n_items + 1, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < v->n_items; i++) {
+        items[i] = v->items[i];
+        CLG_TRY(settle_items(s, &items[i], settle));
+    }
+    v->items = items;
+    return CLG_OK;
+}
+
+clg_status aggregate_settle(plan_state *s, value_id v,
+                            clg_status (*settle)(plan_state *s, value_id v))
+{
+    plan_value whole = s->values[v];
+    CLG_TRY(settle_items(s, &whole, settle));
+    s->values[v] = whole;
+    return CLG_OK;
+}
