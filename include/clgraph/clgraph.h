@@ -189,7 +189,8 @@ typedef void (*clg_release_callback)(void *user);
  * rank 0..CLG_MAX_RANK. Errors: INVALID_ARGUMENT (dtype, rank, negative or overflowing dims). */
 CLG_API CLG_MUST_USE clg_status clg_value_create(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                  clg_value **out_value);
-/* The same over the caller's memory, not copied, row-major; data may be NULL for no elements.
+/* The same over the caller's memory, not copied, row-major; data may be NULL for no elements. Strings are a char * each,
+ * NUL-terminated, UTF-8, NULL for the empty one; they stay on the host.
  * `release(user)` (may be NULL) is called when the last reference is gone, not when this call fails. */
 CLG_API CLG_MUST_USE clg_status clg_value_wrap(clg_dtype dtype, size_t rank, const int64_t *dims,
                                                void *data, clg_release_callback release, void *user,

@@ -181,6 +181,15 @@ static bool gives_known(const node *n, const value_fact *facts)
     return true;
 }
 
+static bool has_strings(const node *n, const value_fact *facts)
+{
+    for (size_t i = 0; facts && i < n->n_inputs + n->n_outputs; i++) {
+        const value_id v = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
+        if (v != VALUE_NONE && facts[v].dtype == CLG_STRING) return true;
+    }
+    return false;
+}
+
 static void place_node(const graph *g, const node *n, const value_fact *facts, bool *is_constant,
                        clg_node_info *info)
 {
@@ -191,6 +200,12 @@ static void place_node(const graph *g, const node *n, const value_fact *facts, b
         }
         info->place = CLG_PLACE_LOAD;
         info->reason = "depends on constants only: computed once, at load";
+    } else if (has_strings(n, facts)) {
+        info->place = CLG_PLACE_HOST;
+        info->reason = "reads or gives strings, which no device computes with";
+    } else if ((row->flags & OP_HOST) && !(row->flags & OP_CONTROL)) {
+        info->place = CLG_PLACE_HOST;
+        info->reason = "looks words up in a table, which is the host's";
     } else if ((row->flags & OP_EVAL_ONLY) || (!row->lower && !row->stages) ||
                gives_known(n, facts)) {
         info->place = CLG_PLACE_SHAPE;

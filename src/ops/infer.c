@@ -4,6 +4,7 @@
  * known. What comes out is checked, so that nothing behind has to distrust a shape.
  */
 #include "ops/op.h"
+#include "ops/strings.h"
 
 #include <string.h>
 
@@ -135,20 +136,23 @@ static clg_status infer_shapes(op_context *c)
 
 /* ---- contents ------------------------------------------------------------------------------------------- */
 
+/* What only the host computes is computed here whatever its size. */
 static bool can_eval(const op_context *c)
 {
     if (!c->row->eval || c->needs != 0) return false;
-    bool is_eval_only = (c->row->flags & OP_EVAL_ONLY) != 0;
+    const bool is_eval_only = (c->row->flags & OP_EVAL_ONLY) != 0,
+               any_size = strings_in(c) || (c->row->flags & OP_HOST);
     for (size_t i = 0; i < c->n_inputs && !is_eval_only; i++) {
         if (!op_has_input(c, i)) continue;
-        if (!c->inputs[i].known || c->inputs[i].known->n_elements > OP_MAX_KNOWN_ELEMENTS)
+        if (!c->inputs[i].known ||
+            (!any_size && c->inputs[i].known->n_elements > OP_MAX_KNOWN_ELEMENTS))
             return false;
     }
     for (size_t i = 0; i < c->n_outputs; i++) {
         if (!op_has_output(c, i)) continue;
         int64_t n;
         if (shape_n_elements(&c->outputs[i].dims, &n) != CLG_OK || n == DIM_UNKNOWN) return false;
-        if (n > OP_MAX_KNOWN_ELEMENTS && !is_eval_only) return false;
+        if (n > OP_MAX_KNOWN_ELEMENTS && !is_eval_only && !any_size) return false;
     }
     return true;
 }
@@ -157,7 +161,8 @@ static clg_status eval_contents(op_context *c)
 {
     tensor **contents = memory_zalloc(c->n_outputs, sizeof *contents);
     if (!contents) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    clg_status status = c->row->eval(c, contents);
+    const bool moves = (c->row->flags & OP_MOVES) && strings_in(c);
+    clg_status status = moves ? strings_move(c, contents) : c->row->eval(c, contents);
     for (size_t i = 0; i < c->n_outputs && status == CLG_OK; i++) {
         const tensor *t = contents[i];
         if (t && (t->dtype != c->outputs[i].dtype || !shape_equal(&t->dims, &c->outputs[i].dims))) {
@@ -194,6 +199,7 @@ clg_status ops_infer_node(const node *n, const value_fact *inputs, value_fact *o
     }
     CLG_TRY(preset_outputs(&c));
     CLG_TRY(infer_shapes(&c));
+    strings_need(&c);
     *out_needs = c.needs;
     return can_eval(&c) ? eval_contents(&c) : CLG_OK;
 }

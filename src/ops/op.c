@@ -132,10 +132,11 @@ clg_status fact_reshaped(const tensor *known, const shape *dims, tensor **out_te
 
 dtype_set op_row_types(const op_row *row, char letter)
 {
+    const dtype_set strings = (row->flags & OP_MOVES) && letter == 'T' ? DTYPE_BIT(CLG_STRING) : 0;
     for (const op_types *t = row->types; t && t->letter; t++) {
-        if (t->letter == letter) return t->allowed;
+        if (t->letter == letter) return t->allowed | strings;
     }
-    return DTYPES_ALL_FIXED;
+    return DTYPES_ALL_FIXED | strings;
 }
 
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES])

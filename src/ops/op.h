@@ -128,7 +128,9 @@ typedef enum op_flags {
     OP_CONTROL = 1u << 5,
     OP_MAY_LACK = 1u << 6, /* any input may be left out; the planner looks which are there */
     OP_ANY_KIND = 1u << 7, /* input 0 may be no tensor; output 0 is then the same */
-    OP_RANDOM = 1u << 8    /* draws numbers anew in each run, unless it has the attribute seed */
+    OP_RANDOM = 1u << 8,   /* draws numbers anew in each run, unless it has the attribute seed */
+    /* Moves elements of the letter T and looks at none: strings too, on the host. */
+    OP_MOVES = 1u << 9
 } op_flags;
 
 #define OP_ANY_NUMBER 255

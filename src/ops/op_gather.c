@@ -300,6 +300,7 @@ const op_row op_rows_gather[] = {
      GATHER,
      .types = types,
      .attributes = axis_attributes,
+     .flags = OP_MOVES,
      .infer = gather_infer,
      .eval = gather_eval,
      .lower = gather_lower},

@@ -4,6 +4,7 @@
  * which rows of pointwise_table.c it is made. Shapes, host arithmetic and lowering are the same for all.
  */
 #include "ops/pointwise.h"
+#include "ops/strings.h"
 #include "ops/work.h"
 
 #include <float.h>
@@ -133,10 +134,12 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
     return pointwise_add(g, op->def, out, NULL, out);
 }
 
+#define STRINGS DTYPE_BIT(CLG_STRING)
+
 static clg_status check_cast(const node *n)
 {
     const int64_t to = node_int(n, "to", 0);
-    if (to > 0 && to < 32 && DTYPE_BIT(to) & DTYPES_ALL_FIXED) return CLG_OK;
+    if (to > 0 && to < 32 && DTYPE_BIT(to) & (DTYPES_ALL_FIXED | STRINGS)) return CLG_OK;
     return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to %s, which is not supported",
                      dtype_name((clg_dtype)to));
 }
@@ -267,12 +270,22 @@ static clg_status pointwise_infer(op_context *c)
 
 /* ---- host arithmetic ---------------------------------------------------------------------------------------------------- */
 
+/* Equal, Cast and CastLike. */
+static clg_status eval_strings(op_context *c, tensor **out_tensors)
+{
+    const value_fact *out = &c->outputs[0];
+    if (out->dtype == CLG_BOOL && c->n_inputs == 2 && c->inputs[1].dtype == CLG_STRING)
+        return strings_equal(c->inputs[0].known, c->inputs[1].known, &out->dims, out_tensors);
+    return strings_cast(c, c->inputs[0].known, out->dtype, out_tensors);
+}
+
 static clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
 {
     clg_dtype dtypes[POINTWISE_MAX_INPUTS] = {CLG_DTYPE_NONE};
     const tensor *known[POINTWISE_MAX_INPUTS];
     pointwise_group g;
     if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row)) return CLG_OK;
+    if (strings_in(c)) return eval_strings(c, out_tensors);
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
         known[i] = c->inputs[i].known;
@@ -375,14 +388,16 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
 static const op_types floats_signed[] = {{'T', FLOAT_SIGNED}, {0, 0}};
 static const op_types numbers[] = {{'T', DTYPES_NUMERIC}, {0, 0}};
 static const op_types compared[] = {{'T', DTYPES_NUMERIC}, {'B', BOOL_ONLY}, {0, 0}};
-static const op_types equated[] = {{'T', DTYPES_ALL_FIXED}, {'B', BOOL_ONLY}, {0, 0}};
+static const op_types equated_1[] = {{'T', DTYPES_ALL_FIXED}, {'B', BOOL_ONLY}, {0, 0}};
+static const op_types equated[] = {{'T', DTYPES_ALL_FIXED | STRINGS}, {'B', BOOL_ONLY}, {0, 0}};
 static const op_types tested[] = {{'T', DTYPES_FLOAT}, {'B', BOOL_ONLY}, {0, 0}};
 static const op_types bools[] = {{'B', BOOL_ONLY}, {0, 0}};
 static const op_types integers[] = {{'T', DTYPES_INTEGER}, {0, 0}};
 static const op_types shifted[] = {{'T', DTYPES_UNSIGNED}, {0, 0}};
 static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0, 0}};
 static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
-static const op_types casts[] = {{'T', DTYPES_ALL_FIXED}, {'U', DTYPES_ALL_FIXED}, {0, 0}};
+static const op_types casts[] = {
+    {'T', DTYPES_ALL_FIXED | STRINGS}, {'U', DTYPES_ALL_FIXED | STRINGS}, {0, 0}};
 
 #define END                                                                                        \
     {                                                                                              \
@@ -425,11 +440,12 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}
     .infer = pointwise_infer, .eval = pointwise_eval_node, .lower = pointwise_lower_node
 #define OP(...)                                                                                    \
     .param = &(const pointwise_op) { __VA_ARGS__ }
-#define ROW(op_name, first, last, min, max, in, out, set, ...)                                     \
+#define ROW(...) ROW_THAT(0, __VA_ARGS__)
+#define ROW_THAT(more_flags, op_name, first, last, min, max, in, out, set, ...)                    \
     {                                                                                              \
         .name = op_name, .since = first, .until = last, .min_inputs = min, .max_inputs = max,      \
         .min_outputs = 1, .max_outputs = 1, .input_types = in, .output_types = out, .types = set,  \
-        .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK, FUNCTIONS, __VA_ARGS__                       \
+        .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK | (more_flags), FUNCTIONS, __VA_ARGS__        \
     }
 #define UNARY(name, since, set) ROW(name, since, 0, 1, 1, "T", "T", set, OP(.def = name))
 #define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
@@ -528,7 +544,7 @@ const op_row op_rows_pointwise[] = {
     UNARY("BitwiseNot", 18, integers),
     ROW("BitShift", 11, 0, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift),
         .attributes = direction, .check = check_shift),
-    ROW("Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
+    ROW_THAT(OP_MOVES, "Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
     ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast),
         .attributes = cast_attributes, .check = check_cast),
     ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
@@ -540,7 +556,7 @@ const op_row op_rows_pointwise[] = {
     ALIGNED("Div", 6, "TT", "T", numbers),
     ALIGNED("Pow", 1, "TT", "T", floats),
     ALIGNED("PRelu", 6, "TT", "T", numbers),
-    ALIGNED("Equal", 1, "TT", "B", equated),
+    ALIGNED("Equal", 1, "TT", "B", equated_1),
     ALIGNED("Less", 1, "TT", "B", compared),
     ALIGNED("Greater", 1, "TT", "B", compared),
     ALIGNED("And", 1, "BB", "B", bools),

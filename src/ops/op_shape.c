@@ -216,12 +216,13 @@ static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false
 
 const op_row op_rows_shape[] = {
     ROW("Shape", 1, 14, 1, 1, .input_types = "T", .output_types = "L", .types = output_int64,
-        .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK, .infer = shape_infer, .eval = shape_eval),
+        .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = shape_infer,
+        .eval = shape_eval),
     ROW("Shape", 15, 0, 1, 1, .input_types = "T", .output_types = "L", .types = output_int64,
-        .attributes = shape_attributes, .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK,
+        .attributes = shape_attributes, .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES,
         .infer = shape_infer, .eval = shape_eval),
     ROW("Size", 1, 0, 1, 1, .input_types = "T", .output_types = "L", .types = output_int64,
-        .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK, .infer = size_infer, .eval = size_eval),
+        .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = size_infer, .eval = size_eval),
     ROW("Constant", 1, 11, 0, 0, .output_types = "?", .attributes = value_attribute,
         .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
         .eval = constant_eval),

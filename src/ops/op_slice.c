@@ -279,15 +279,16 @@ static const op_types indices[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_IN
 static const op_types lengths[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define SLICE                                                                                      \
-    .min_outputs = 1, .max_outputs = 1, .output_types = "T", .flags = OP_STRIDED_INPUTS,           \
-    .infer = slice_infer, .eval = strided_eval, .lower = strided_lower,                            \
-    .param = &(const strided_op)                                                                   \
+    .min_outputs = 1, .max_outputs = 1, .output_types = "T",                                       \
+    .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = slice_infer, .eval = strided_eval,             \
+    .lower = strided_lower, .param = &(const strided_op)                                           \
     {                                                                                              \
         "slice", slice_walk                                                                        \
     }
 #define SPLIT                                                                                      \
     .name = "Split", .min_outputs = 1, .max_outputs = OP_ANY_NUMBER, .output_types = "T",          \
-    .flags = OP_STRIDED_INPUTS, .infer = split_infer, .eval = split_eval, .lower = split_lower
+    .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = split_infer, .eval = split_eval,               \
+    .lower = split_lower
 
 const op_row op_rows_slice[] = {
     {.name = "Slice",

@@ -324,7 +324,7 @@ static const op_attribute to_space_attributes[] = {{"blocksize", ATTRIBUTE_INT, 
 static const op_types shapes[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define WALKS(variant_name, function)                                                              \
-    .eval = strided_eval, .lower = strided_lower, .flags = OP_STRIDED_INPUTS,                      \
+    .eval = strided_eval, .lower = strided_lower, .flags = OP_STRIDED_INPUTS | OP_MOVES,           \
     .param = &(const strided_op)                                                                   \
     {                                                                                              \
         variant_name, function                                                                     \
@@ -400,7 +400,7 @@ const op_row op_rows_strided[] = {
      .infer = concat_infer,
      .eval = concat_eval,
      .lower = concat_lower,
-     .flags = OP_STRIDED_INPUTS},
+     .flags = OP_STRIDED_INPUTS | OP_MOVES},
     {.name = "Copy",
      .domain = "clgraph",
      .since = 1,

@@ -27,10 +27,11 @@ static bool is_suited(const survey *s, const node *n)
     if (n->removed || !pointwise_is(n) || n->n_outputs != 1 || s->constant[n->outputs[0]])
         return false;
     bool has_float = dtype_is_float(s->facts[n->outputs[0]].dtype);
+    if (s->facts[n->outputs[0]].dtype == CLG_STRING) return false;
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE) continue;
         const value_fact *fact = &s->facts[n->inputs[i]];
-        if (fact->dtype == CLG_DTYPE_NONE) return false;
+        if (fact->dtype == CLG_DTYPE_NONE || fact->dtype == CLG_STRING) return false;
         has_float = has_float || dtype_is_float(fact->dtype);
     }
     return has_float;

@@ -133,6 +133,16 @@ clg_status plan_made_node(plan_state *s, const node *n)
     return all_known ? CLG_OK : emit_node(s, n, &place);
 }
 
+/* Strings have no memory on a device: what gives or reads them is the host's. */
+static bool has_strings(const plan_state *s, const node *n)
+{
+    for (size_t i = 0; i < n->n_inputs + n->n_outputs; i++) {
+        const value_id v = i < n->n_inputs ? n->inputs[i] : n->outputs[i - n->n_inputs];
+        if (v != VALUE_NONE && s->values[v].fact.dtype == CLG_STRING) return true;
+    }
+    return false;
+}
+
 /* The node of the model's graph that is under way goes there, as far as one can say so of it as a whole. */
 static void note_place(plan_state *s, clg_place place)
 {
@@ -163,7 +173,8 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     if (needs) return settle_needs(w, n, needs, out_end);
     const op_row *row = n->op;
     if (all_known) {
-        note_place(s, CLG_PLACE_SHAPE);
+        note_place(s,
+                   (row->flags & OP_HOST) || has_strings(s, n) ? CLG_PLACE_HOST : CLG_PLACE_SHAPE);
         staged_end(s);
         return CLG_OK;
     }
@@ -312,6 +323,7 @@ static clg_status set_inputs(plan_state *s, const plan *p)
         }
         v->fact = p->inputs[i];
         shape_strides(&v->fact.dims, v->strides);
+        if (v->fact.dtype == CLG_STRING) continue; /* known, and nothing on the device */
         CLG_TRY(state_value_bytes(v, &size_bytes));
         CLG_TRY(state_check_fit(s, s->context->g->inputs[i], size_bytes));
         CLG_TRY(state_add_root(s, PLACE_INPUT, (uint32_t)i, size_bytes, &v->root));

@@ -287,8 +287,11 @@ clg_status session_prepare(clg_session *s, clg_progress_callback progress, void 
 {
     plan *p;
     preparation w = {s, progress, user};
-    CLG_TRY(session_plan(s, &p));
-    clg_status status = build_programs(&w, p);
+    clg_status status = session_plan(s, &p);
+    if (status == CLG_ERROR_DATA)
+        return CLG_OK; /* empty strings that are no data: nothing to make */
+    CLG_TRY(status);
+    status = build_programs(&w, p);
     plan_free(p);
     if (status != CLG_OK) return status;
     if (!may_go_on(&w, "first run", 0, 1))

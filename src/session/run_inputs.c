@@ -59,13 +59,19 @@ static clg_status read_content(run *r, size_t i, void *to, size_t size_bytes)
     return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
 }
 
-/* The content of an input whose content decides shapes. */
+/* The content of an input whose content decides shapes, or that holds strings. */
 static clg_status know_content(run *r, size_t i)
 {
     session_input *in = &r->s->inputs[i];
     tensor *t;
+    if (in->value && r->facts[i].dtype == CLG_STRING && !stands_for_shape(r, i)) {
+        in->content = tensor_retain(in->value->host);
+        r->facts[i].known = in->content;
+        return CLG_OK;
+    }
     CLG_TRY(tensor_create(r->facts[i].dtype, &r->facts[i].dims, &t));
-    clg_status status = t->size_bytes ? read_content(r, i, t->data, t->size_bytes) : CLG_OK;
+    const bool reads = t->size_bytes > 0 && t->dtype != CLG_STRING;
+    clg_status status = reads ? read_content(r, i, t->data, t->size_bytes) : CLG_OK;
     if (status != CLG_OK) {
         tensor_free(t);
         return status;
@@ -114,7 +120,9 @@ clg_status run_find_plan(run *r)
     }
     for (size_t tries = 0; tries <= s->n_inputs && !r->p; tries++) {
         for (size_t i = 0; i < s->n_inputs; i++)
-            if (!r->facts[i].known && exec_needs_content(s->e, i)) CLG_TRY(know_content(r, i));
+            if (!r->facts[i].known &&
+                (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->e, i)))
+                CLG_TRY(know_content(r, i));
         CLG_TRY(exec_plan(s->e, r->facts, &r->p));
     }
     return r->p ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "planning asks for contents without end");
@@ -185,7 +193,7 @@ static clg_status bind_input(run *r, size_t i)
     frame_memory *m = &s->f->inputs[i];
     size_t size_bytes;
     if (in->mapped) return session_unmap(s, i);
-    if (in->carried || in->filled) return CLG_OK;
+    if (in->carried || in->filled || r->facts[i].dtype == CLG_STRING) return CLG_OK;
     CLG_TRY(run_tensor_bytes(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
     if (!in->value || stands_for_shape(r, i)) return bind_zeros(r, i, size_bytes);
     ocl_buffer *b = context_value_buffer(s->e->context, in->value);

@@ -256,6 +256,8 @@ clg_status session_output_host(clg_session *s, size_t index, clg_value **out_val
     session_output *out = &s->outputs[index];
     CLG_TRY(check_valid(s, index));
     if (out->bound) return value_to_host(out->bound, out_value);
+    if (!out->host && out->known && out->dtype == CLG_STRING)
+        CLG_TRY(value_create_host(out->known, &out->host));
     if (!out->host) {
         tensor *t;
         CLG_TRY(tensor_create(out->dtype, &out->dims, &t));
