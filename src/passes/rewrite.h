@@ -44,6 +44,7 @@ clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *o
 void rewrite_take_output(graph *g, node_id n, node_id last);
 
 /* The passes; order and words in pipeline.c. */
+clg_status pass_ml(graph *g, const pass_options *options);
 clg_status pass_identity(graph *g, const pass_options *options);
 clg_status pass_batchnorm(graph *g, const pass_options *options);
 clg_status pass_activation(graph *g, const pass_options *options);

@@ -206,6 +206,13 @@ void ow_attribute_floats(ow_bytes *node, const char *name, size_t n, const float
     ow_put_message(node, 5, a);
 }
 
+void ow_attribute_strings(ow_bytes *node, const char *name, size_t n, const char *const *values)
+{
+    ow_bytes a = begin_attribute(name, 8);
+    for (size_t i = 0; i < n; i++) ow_put_string(&a, 9, values[i]);
+    ow_put_message(node, 5, a);
+}
+
 void ow_attribute_tensor(ow_bytes *node, const char *name, ow_bytes tensor)
 {
     ow_bytes a = begin_attribute(name, 4);

@@ -50,6 +50,7 @@ void ow_attribute_float(ow_bytes *node, const char *name, float value);
 void ow_attribute_string(ow_bytes *node, const char *name, const char *value);
 void ow_attribute_ints(ow_bytes *node, const char *name, size_t n, const int64_t *values);
 void ow_attribute_floats(ow_bytes *node, const char *name, size_t n, const float *values);
+void ow_attribute_strings(ow_bytes *node, const char *name, size_t n, const char *const *values);
 void ow_attribute_tensor(ow_bytes *node, const char *name, ow_bytes tensor);
 void ow_attribute_graph(ow_bytes *node, const char *name, ow_bytes graph);
 

@@ -185,6 +185,7 @@ void run_node_string(run_node *r, const char *name, const char *value)
 void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *values)
 {
     run_node_attribute *a = next_attribute(r, name);
+    assert_true(n <= RUN_NODE_LIST);
     a->type = RUN_NODE_INTS;
     a->n = n;
     for (size_t i = 0; i < n; i++) a->ints[i] = values[i];
@@ -193,6 +194,7 @@ void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *value
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values)
 {
     run_node_attribute *a = next_attribute(r, name);
+    assert_true(n <= RUN_NODE_LIST);
     a->type = RUN_NODE_FLOATS;
     a->n = n;
     for (size_t i = 0; i < n; i++) a->floats[i] = (float)values[i];

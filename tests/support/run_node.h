@@ -20,7 +20,8 @@
 
 #define RUN_NODE_INPUTS 12
 #define RUN_NODE_OUTPUTS 8
-#define RUN_NODE_ATTRIBUTES 16
+#define RUN_NODE_ATTRIBUTES 20
+#define RUN_NODE_LIST 400 /* numbers of an attribute */
 #define RUN_NODE_LINKS 6
 
 typedef struct run_node_tensor {
@@ -47,8 +48,8 @@ typedef struct run_node_attribute {
     float f;
     const char *s;
     size_t n;
-    int64_t ints[2 * CLG_MAX_RANK];
-    float floats[2 * CLG_MAX_RANK];
+    int64_t ints[RUN_NODE_LIST];
+    float floats[RUN_NODE_LIST];
     const char *const *strings; /* the caller's */
 } run_node_attribute;
 
