@@ -88,6 +88,24 @@ static clg_status tree_regressor_check(const node *n)
     return CLG_OK;
 }
 
+static clg_status tree_check(const node *n)
+{
+    tree_forest f;
+    CLG_TRY(tree_read_5(n, &f));
+    tree_deinit(&f);
+    return CLG_OK;
+}
+
+/* As many floats as there are rows and targets; float64 rows give float64. */
+static clg_status tree_infer(op_context *c)
+{
+    CLG_TRY(need_rows(c));
+    const shape dims = {.rank = 2,
+                        .dims = {rows_of(&c->inputs[0].dims), node_int(c->node, "n_targets", 1)}};
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &dims);
+    return CLG_OK;
+}
+
 static clg_status linear_check(const node *n)
 {
     const size_t n_coefficients = count_of(n, "coefficients"), n_labels_all = n_labels(n);
@@ -212,6 +230,7 @@ static clg_status vectorizer_infer(op_context *c)
     DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)
 static const op_types types[] = {
     {'T', NUMBERS}, {'F', DTYPE_BIT(CLG_FLOAT32)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types float_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types extractor_types[] = {
     {'T', NUMBERS | DTYPE_BIT(CLG_STRING)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
@@ -260,6 +279,23 @@ static const op_attribute tree_regressor_attributes[] = {NODES,
                                                          STRING("aggregate_function"),
                                                          {"n_targets", ATTRIBUTE_INT, false},
                                                          {0}};
+static const op_attribute tree_attributes[] = {{"aggregate_function", ATTRIBUTE_INT, false},
+                                               {"leaf_targetids", ATTRIBUTE_INTS, true},
+                                               {"leaf_weights", ATTRIBUTE_TENSOR, true},
+                                               TENSOR("membership_values"),
+                                               {"n_targets", ATTRIBUTE_INT, false},
+                                               {"nodes_falseleafs", ATTRIBUTE_INTS, true},
+                                               {"nodes_falsenodeids", ATTRIBUTE_INTS, true},
+                                               {"nodes_featureids", ATTRIBUTE_INTS, true},
+                                               TENSOR("nodes_hitrates"),
+                                               INTS("nodes_missing_value_tracks_true"),
+                                               {"nodes_modes", ATTRIBUTE_TENSOR, true},
+                                               {"nodes_splits", ATTRIBUTE_TENSOR, true},
+                                               {"nodes_trueleafs", ATTRIBUTE_INTS, true},
+                                               {"nodes_truenodeids", ATTRIBUTE_INTS, true},
+                                               {"post_transform", ATTRIBUTE_INT, false},
+                                               {"tree_roots", ATTRIBUTE_INTS, true},
+                                               {0}};
 static const op_attribute linear_classifier_attributes[] = {
     {"coefficients", ATTRIBUTE_FLOATS, true},
     FLOATS("intercepts"),
@@ -298,6 +334,20 @@ const op_row op_rows_ml[] = {
     ROW("TreeEnsembleRegressor", 1, 1, 1, "T", "F", .types = types,
         .attributes = tree_regressor_attributes, .check = tree_regressor_check,
         .infer = regressor_infer),
+    {.name = "TreeEnsemble",
+     .domain = "ai.onnx.ml",
+     .since = 5,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = float_types,
+     .attributes = tree_attributes,
+     .check = tree_check,
+     .infer = tree_infer,
+     .lower = not_spelled},
     ROW("LinearClassifier", 1, 1, 2, "T", "?F", .types = types,
         .attributes = linear_classifier_attributes, .check = linear_check,
         .infer = classifier_infer),

@@ -31,6 +31,8 @@ static int find_word(const char *word, const char *const *words, int n)
 
 int ml_transform_of(const node *n)
 {
+    const attribute *a = node_attribute(n, "post_transform");
+    if (a && a->type == ATTRIBUTE_INT) return a->as.i >= 0 && a->as.i < 5 ? (int)a->as.i : -1;
     return find_word(node_string(n, "post_transform", "NONE"), transform_names, 5);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ensembles of decision trees (ai.onnx.ml TreeEnsembleClassifier and TreeEnsembleRegressor 1 and 3): the lists of the
+ * Ensembles of decision trees (ai.onnx.ml TreeEnsembleClassifier and TreeEnsembleRegressor 1 and 3, TreeEnsemble 5): the lists of the
  * attributes, checked and brought into the order in which a kernel walks them (cl/tree.cl).
  */
 #ifndef CLG_OPS_TREE_H
@@ -34,6 +34,8 @@ typedef struct tree_forest {
 /* Of a classifier the targets are its classes. INVALID_MODEL for trees that are none: nodes missing, twice or on a circle,
  * numbers out of range. */
 clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest);
+/* TreeEnsemble of version 5 (tree5.c). */
+clg_status tree_read_5(const node *n, tree_forest *out_forest);
 void tree_deinit(tree_forest *f);
 
 /* post_transform of ai.onnx.ml; -1 when the word is none. */

@@ -241,6 +241,30 @@ static clg_status spell_tree_regressor(spelling *w)
     return status == CLG_OK ? finish_regressor(w, scores) : status;
 }
 
+/* Scores are float32; float64 in gives float64 out. */
+static clg_status spell_tree(spelling *w)
+{
+    tree_forest f;
+    value_id scores;
+    CLG_TRY(tree_read_5(&w->n, &f));
+    const clg_status status = add_forest(w, &f, &scores);
+    tree_deinit(&f);
+    CLG_TRY(status);
+    if (dtype_of(w, 0) == CLG_FLOAT32) return finish_regressor(w, scores);
+    if (ml_transform_of(&w->n) != ML_NONE) {
+        value_id transformed;
+        node_id n;
+        CLG_TRY(graph_add_value(w->g, "", &transformed));
+        CLG_TRY(
+            graph_add_node(w->g, DOMAIN_INTERNAL, "Scores", "", 1, &scores, 1, &transformed, &n));
+        w->g->nodes[n].label = w->n.label;
+        CLG_TRY(set_finish(w, n, &(finish){0, 0}));
+        scores = transformed;
+    }
+    CLG_TRY(become(w, "Cast", 1, &scores));
+    return node_set_int(w->g, w->id, "to", CLG_FLOAT64);
+}
+
 /* ---- lines ------------------------------------------------------------------------------------------------------------ */
 
 /* x coefficients^T + intercepts. */
@@ -419,6 +443,7 @@ static const struct {
     clg_status (*spell)(spelling *w);
 } spellings[] = {{"TreeEnsembleClassifier", spell_tree_classifier},
                  {"TreeEnsembleRegressor", spell_tree_regressor},
+                 {"TreeEnsemble", spell_tree},
                  {"LinearClassifier", spell_linear_classifier},
                  {"LinearRegressor", spell_linear_regressor},
                  {"Scaler", spell_scaler},

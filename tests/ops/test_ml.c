@@ -224,16 +224,21 @@ static void ml__one_hot(void **state)
 /* ---- labels ----------------------------------------------------------------------------------------------------- */
 
 /* A model of one node of ai.onnx.ml at `version`, x to y; the node is taken. */
-static clg_model *model_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
+static ow_bytes file_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
 {
     ow_model m = {.ir_version = 8, .opset = 17};
-    clg_model *model;
     ow_opset(&m, ML, version);
     ow_input(&m, "x", from, 2, (int64_t[]){-1, -1}, NULL);
     ow_put_string(&node, 7, ML);
     ow_add_node(&m, node);
     ow_output(&m, "y", to);
-    ow_bytes file = ow_finish(&m);
+    return ow_finish(&m);
+}
+
+static clg_model *model_of(int64_t version, ow_bytes node, clg_dtype from, clg_dtype to)
+{
+    clg_model *model;
+    ow_bytes file = file_of(version, node, from, to);
     assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
     ow_free(&file);
     return model;
@@ -243,8 +248,8 @@ typedef struct label_case {
     clg_model *model;
     clg_dtype from, to;
     void *x;
-    const void *y; /* char * or numbers */
-    int64_t n;
+    const void *y;  /* char * or numbers */
+    int64_t n, n_y; /* n_y 0: as many as n */
 } label_case;
 
 static void run_labels(clg_context *context, const clg_session_options *options, const char *place,
@@ -259,7 +264,8 @@ static void run_labels(clg_context *context, const clg_session_options *options,
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &y));
     assert_int_equal(clg_value_dtype(y), k->to);
-    for (int64_t i = 0; i < k->n; i++) {
+    assert_int_equal(clg_value_n_elements(y), k->n_y ? k->n_y : k->n);
+    for (int64_t i = 0; i < (k->n_y ? k->n_y : k->n); i++) {
         bool same =
             k->to == CLG_STRING
                 ? strcmp(((char **)clg_value_data(y))[i], ((const char *const *)k->y)[i]) == 0
@@ -353,6 +359,90 @@ static void ml__words_for_classes(void **state)
     clg_model_free(model);
 }
 
+/* ---- TreeEnsemble 5 ------------------------------------------------------------------------------------------- */
+
+/* A root, and below it two nodes: as in ONNX's example of one tree, or with sets; what leads where may be wrong. */
+static ow_bytes tree_5(bool with_sets, int64_t second_side, int64_t target)
+{
+    const float splits[] = {with_sets ? 11 : 3.14f, 1.2f, 4.2f};
+    const float weights[] = {with_sets ? 1 : 5.23f, with_sets ? 10 : 12.12f, 1000, 100};
+    const float sets[] = {1.2f, 3.7f, 8, 9, NAN, 12, 7, NAN};
+    const uint8_t modes[] = {0, with_sets ? 6 : 0, with_sets ? 6 : 0};
+    ow_bytes n = ow_node("TreeEnsemble", "n", "x", "y");
+    ow_attribute_int(&n, "n_targets", with_sets ? 4 : 2);
+    ow_attribute_ints(&n, "tree_roots", 1, (int64_t[]){0});
+    ow_attribute_ints(&n, "nodes_featureids", 3, (int64_t[]){0, 0, 0});
+    ow_attribute_ints(&n, "nodes_truenodeids", 3, (int64_t[]){1, 0, 1});
+    ow_attribute_ints(&n, "nodes_falsenodeids", 3, (int64_t[]){2, second_side, 3});
+    ow_attribute_ints(&n, "nodes_trueleafs", 3, (int64_t[]){0, 1, 1});
+    ow_attribute_ints(&n, "nodes_falseleafs", 3, (int64_t[]){with_sets, !with_sets, 1});
+    ow_attribute_ints(&n, "leaf_targetids", 4,
+                      (int64_t[]){0, target, with_sets ? 2 : 0, with_sets ? 3 : 1});
+    ow_attribute_tensor(&n, "nodes_modes",
+                        ow_tensor_raw("", CLG_UINT8, 1, (int64_t[]){3}, modes, sizeof modes));
+    ow_attribute_tensor(&n, "nodes_splits",
+                        ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){3}, splits, sizeof splits));
+    ow_attribute_tensor(&n, "leaf_weights",
+                        ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){4}, weights, sizeof weights));
+    ow_attribute_tensor(&n, "membership_values",
+                        ow_tensor_raw("", CLG_FLOAT32, 1, (int64_t[]){8}, sets, sizeof sets));
+    return n;
+}
+
+static void ml__tree_ensemble_5(void **state)
+{
+    (void)state;
+    static float rows[][2] = {{1.2f, 3.4f}, {-0.12f, 1.66f}, {4.14f, 1.77f}};
+    static const float scores[][2] = {{5.23f, 0}, {5.23f, 0}, {0, 12.12f}};
+    clg_model *model = model_of(5, tree_5(false, 2, 1), CLG_FLOAT32, CLG_FLOAT32);
+    for (int i = 0; i < 3; i++) {
+        label_case k = {
+            .n = 2, .from = CLG_FLOAT32, .to = CLG_FLOAT32, .x = rows[i], .y = scores[i]};
+        k.model = model;
+        run_node_each(run_labels, &k);
+    }
+    clg_model_free(model);
+}
+
+static void ml__tree_ensemble_5_sets(void **state)
+{
+    (void)state;
+    static float x[] = {1.2f, 9, 3.4f, 7, 12, NAN};
+    static const float y[][4] = {{1, 0, 0, 0},  {1, 0, 0, 0},    {0, 0, 0, 100},
+                                 {0, 10, 0, 0}, {0, 0, 1000, 0}, {0, 0, 1000, 0}};
+    clg_model *model = model_of(5, tree_5(true, 2, 1), CLG_FLOAT32, CLG_FLOAT32);
+    for (int i = 0; i < 6; i++) {
+        label_case k = {
+            .n = 1, .n_y = 4, .from = CLG_FLOAT32, .to = CLG_FLOAT32, .x = &x[i], .y = y[i]};
+        k.model = model;
+        run_node_each(run_labels, &k);
+    }
+    clg_model_free(model);
+}
+
+static void ml__tree_ensemble_5_refuses(void **state)
+{
+    (void)state;
+    static const struct {
+        bool with_sets;
+        int64_t second_side, target;
+        const char *words;
+    } rows[] = {{false, 9, 1, "not there"},
+                {true, 9, 1, "not there"},
+                {true, 1, 1, "two above it"},
+                {true, 0, 1, "a root has a node above it"},
+                {false, 2, 7, "target that is not there"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        clg_model *model;
+        ow_bytes file = file_of(5, tree_5(rows[i].with_sets, rows[i].second_side, rows[i].target),
+                                CLG_FLOAT32, CLG_FLOAT32);
+        assert_int_equal(clg_model_load_memory(file.data, file.n, NULL, &model),
+                         CLG_ERROR_INVALID_MODEL);
+        if (!strstr(clg_last_error(), rows[i].words)) fail_msg("%s", clg_last_error());
+        ow_free(&file);
+    }
+}
+
 /* ---- what does not fit ------------------------------------------------------------------------------------------ */
 
 static void ml__refuses(void **state)
@@ -402,6 +492,9 @@ int main(void)
         cmocka_unit_test(ml__one_hot),
         cmocka_unit_test(ml__labels),
         cmocka_unit_test(ml__words_for_classes),
+        cmocka_unit_test(ml__tree_ensemble_5),
+        cmocka_unit_test(ml__tree_ensemble_5_sets),
+        cmocka_unit_test(ml__tree_ensemble_5_refuses),
         cmocka_unit_test(ml__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);

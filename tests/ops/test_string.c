@@ -407,7 +407,7 @@ static void by_device(clg_context *context, const clg_session_options *options, 
     clg_builder *b;
     clg_model *model;
     clg_session *session;
-    clg_value *v, *got;
+    clg_value *v, *got, *none;
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < 3; j++) x[i * 3 + j] = (float)((i * 7 + j * 5) % 11);
     assert_ok(clg_builder_create(13, &b));
@@ -435,7 +435,8 @@ static void by_device(clg_context *context, const clg_session_options *options, 
         if (strcmp(((char **)clg_value_data(got))[i], labels[best]) != 0)
             fail_msg("%s: row %d is not '%s'", place, i, labels[best]);
     }
-    assert_int_equal(clg_session_get_output_device(session, "y", &v), CLG_ERROR_UNSUPPORTED_DTYPE);
+    assert_int_equal(clg_session_get_output_device(session, "y", &none),
+                     CLG_ERROR_UNSUPPORTED_DTYPE);
     clg_value_free(got);
     clg_value_free(v);
     clg_session_free(session);
