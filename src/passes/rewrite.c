@@ -136,6 +136,8 @@ clg_status rewrite_become(graph *g, node_id n, const char *domain, const char *o
 {
     node *what = &g->nodes[n];
     CLG_TRY(rewrite_inputs(g, n, n_inputs, inputs));
+    for (size_t i = 0; i < what->n_attributes; i++)
+        if (what->attributes[i].type == ATTRIBUTE_TENSOR) tensor_free(what->attributes[i].as.t);
     what->domain = domain;
     what->op_type = op_type;
     what->opset = opset;
