@@ -52,7 +52,7 @@ static void check_gather(clg_dtype dtype, clg_dtype index_dtype, int64_t outer, 
     const double *x = numbered(outer * n * inner, dtype == CLG_INT8 ? 127 : 65521),
                  *index = indices_into(picks, n);
     double *y = run_node_zeros(outer * picks * inner);
-    memcpy(&out[1], index_dims, (size_t)index_rank * sizeof out[0]);
+    for (int i = 0; i < index_rank; i++) out[1 + i] = index_dims[i];
     out[1 + index_rank] = inner;
     for (int64_t i = 0; i < outer * picks * inner; i++) {
         const int64_t row = i / inner, o = row / picks;
