@@ -50,6 +50,14 @@ typedef uint32_t dtype_set;
 #define DTYPES_INTEGER (DTYPES_SIGNED | DTYPES_UNSIGNED)
 #define DTYPES_NUMERIC (DTYPES_FLOAT | DTYPES_INTEGER)
 #define DTYPES_ALL_FIXED (DTYPES_NUMERIC | DTYPE_BIT(CLG_BOOL))
+/* Storage types of a byte and less, which are converted and moved but not computed with. */
+#define DTYPES_FLOAT8                                                                              \
+    (DTYPE_BIT(CLG_FLOAT8E4M3FN) | DTYPE_BIT(CLG_FLOAT8E4M3FNUZ) | DTYPE_BIT(CLG_FLOAT8E5M2) |     \
+     DTYPE_BIT(CLG_FLOAT8E5M2FNUZ))
+#define DTYPES_PACKED                                                                              \
+    (DTYPE_BIT(CLG_UINT4) | DTYPE_BIT(CLG_INT4) | DTYPE_BIT(CLG_UINT2) | DTYPE_BIT(CLG_INT2) |     \
+     DTYPE_BIT(CLG_FLOAT4E2M1))
+#define DTYPES_NARROW (DTYPES_FLOAT8 | DTYPES_PACKED | DTYPE_BIT(CLG_FLOAT8E8M0))
 
 /* Narrow floats, in half.c. To nearest, ties to even; a NaN stays one. */
 float half_to_float(uint16_t half);
@@ -57,7 +65,7 @@ uint16_t half_from_float(float value);
 float bfloat16_to_float(uint16_t bits);
 uint16_t bfloat16_from_float(float value);
 /* float8 of the five kinds and float4e2m1, one code in the low bits. Encoding saturates, as ONNX Cast does by
- * default; float8e8m0 rounds up, ONNX Cast's default for it. */
+ * default; float8e8m0 rounds up, ONNX Cast's default for it; a NaN becomes 0 in float4e2m1, which has none. */
 float minifloat_to_float(clg_dtype dtype, uint8_t code);
 uint8_t minifloat_from_float(clg_dtype dtype, float value);
 /* A double as a float that a further rounding to a narrower type rounds as it would the double. */

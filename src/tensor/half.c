@@ -82,7 +82,7 @@ typedef struct minifloat {
     int mantissa_bits, bias;
     uint8_t sign_bit;
     uint8_t largest;    /* code of the largest finite number */
-    uint8_t nan;        /* code of NaN; what float4e2m1 gives for it, having none, is its largest */
+    uint8_t nan;        /* code of NaN; float4e2m1, having none, gives 0 for it */
     uint8_t infinity;   /* 0: there is none */
     bool unsigned_zero; /* the code of -0 is NaN */
 } minifloat;
@@ -93,7 +93,7 @@ static const minifloat *find(clg_dtype dtype)
     static const minifloat e4m3fnuz = {3, 8, 0x80, 0x7f, 0x80, 0, true};
     static const minifloat e5m2 = {2, 15, 0x80, 0x7b, 0x7f, 0x7c, false};
     static const minifloat e5m2fnuz = {2, 16, 0x80, 0x7f, 0x80, 0, true};
-    static const minifloat e2m1 = {1, 1, 0x08, 0x07, 0x07, 0, false};
+    static const minifloat e2m1 = {1, 1, 0x08, 0x07, 0x00, 0, false};
     switch (dtype) {
     case CLG_FLOAT8E4M3FN: return &e4m3fn;
     case CLG_FLOAT8E4M3FNUZ: return &e4m3fnuz;
@@ -145,7 +145,7 @@ uint8_t minifloat_from_float(clg_dtype dtype, float value)
     if (dtype == CLG_FLOAT8E8M0) return scale_from_float(value);
     const minifloat *f = find(dtype);
     if (!f) return 0;
-    if (isnan(value)) return f->nan;
+    if (isnan(value)) return (uint8_t)(f->nan | (signbit(value) ? f->sign_bit : 0));
     int code = f->largest;
     if (isfinite(value)) {
         int exponent;

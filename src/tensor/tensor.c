@@ -274,10 +274,11 @@ static uint64_t float_to_bits(clg_dtype dtype, number n)
     return minifloat_from_float(dtype, narrow);
 }
 
-/* Truncated and saturated to an integer of so many bits. */
+/* Truncated and saturated to an integer of so many bits; of fewer than 8 bits it is the low ones of an int32. */
 static uint64_t integer_from_float(double value, unsigned bits, bool is_signed)
 {
     if (isnan(value)) return 0;
+    if (bits < 8) return integer_from_float(value, 32, true);
     double end = ldexp(1.0, (int)(is_signed ? bits - 1 : bits));
     if (value >= end) return low_mask(is_signed ? bits - 1 : bits);
     if (is_signed) return value < -end ? (uint64_t)1 << (bits - 1) : (uint64_t)(int64_t)value;

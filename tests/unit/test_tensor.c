@@ -165,9 +165,9 @@ static void elements__integers_wrap_and_floats_saturate(void **state)
         {CLG_INT8, 300.0, 127, 44},  {CLG_INT8, -300.0, -128, -44},
         {CLG_UINT8, 300.7, 255, 44}, {CLG_UINT8, -1.0, 0, 255},
         {CLG_UINT8, -0.9, 0, 0},     {CLG_INT16, 1e6, 32767, 16960},
-        {CLG_INT4, 9.0, 7, -7},      {CLG_INT4, -9.0, -8, 7},
-        {CLG_UINT4, 17.0, 15, 1},    {CLG_INT2, 2.0, 1, -2},
-        {CLG_UINT2, 5.0, 3, 1},      {CLG_INT32, 3e9, INT32_MAX, -1294967296},
+        {CLG_INT4, 9.9, -7, -7},     {CLG_INT4, -9.0, 7, 7},
+        {CLG_UINT4, 17.0, 1, 1},     {CLG_INT2, 2.0, -2, -2},
+        {CLG_UINT2, 5.0, 1, 1},      {CLG_INT32, 3e9, INT32_MAX, -1294967296},
         {CLG_INT32, -2.9, -2, -2},   {CLG_UINT32, -3.0, 0, 4294967293},
         {CLG_BOOL, 0.5, 1, 0},       {CLG_BOOL, -7.0, 1, 1},
     };
