@@ -55,7 +55,9 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_value_create_opencl: a dimension is negative");
     CLG_TRY(shape_n_elements(&s, &n));
-    if (dtype_size(dtype) == 0 || offset_bytes % dtype_size(dtype) != 0)
+    const dtype_info *info = dtype_find(dtype);
+    const size_t unit = info && info->bits > 0 && info->bits < 8 ? 1 : dtype_size(dtype);
+    if (unit == 0 || offset_bytes % unit != 0)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_value_create_opencl: offset %zu is no multiple of an element of %s",
                          offset_bytes, dtype_name(dtype));

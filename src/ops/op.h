@@ -215,7 +215,7 @@ dtype_set op_row_types(const op_row *row, char letter);
 /* Whether a node (resolved) over constants may run once, before all runs: its results are the same each time. */
 bool op_folds(const node *n);
 /* "float32, float16" into buffer; returns buffer. */
-#define DTYPE_SET_TEXT_BYTES 256
+#define DTYPE_SET_TEXT_BYTES 384
 const char *dtype_set_text(dtype_set set, char buffer[DTYPE_SET_TEXT_BYTES]);
 /* Resolves node->op for every node (subgraphs too), checks counts, attribute names and types, and rows'
  * check. Every unsupported operator is named in one message, with node names and opset. */

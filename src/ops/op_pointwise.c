@@ -3,6 +3,7 @@
  * The pointwise operators of ONNX, and clgraph.Pointwise, which a pass makes of several: how each is spelled, and of
  * which rows of pointwise_table.c it is made. Shapes, host arithmetic and lowering are the same for all.
  */
+#include "ops/narrow.h"
 #include "ops/pointwise.h"
 #include "ops/strings.h"
 #include "ops/work.h"
@@ -121,6 +122,8 @@ static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
     return pointwise_add(g, by_tanh ? "Gelu.tanh" : "Gelu", s->registers, NULL, out);
 }
 
+#define CASTABLE (DTYPES_ALL_FIXED | DTYPES_NARROW | DTYPE_BIT(CLG_STRING))
+
 /* ---- checks at load ---------------------------------------------------------------------------------------------- */
 
 /* com.microsoft's BiasGelu and FastGelu: a bias in front, optional with the latter. */
@@ -136,12 +139,22 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
 
 #define STRINGS DTYPE_BIT(CLG_STRING)
 
+static clg_status check_round_mode(const node *n)
+{
+    int mode;
+    char shown[NODE_TEXT_BYTES];
+    if (narrow_round_mode(n, &mode)) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: round_mode is '%s', not up, down or nearest",
+                     node_text(n, shown), node_string(n, "round_mode", ""));
+}
+
 static clg_status check_cast(const node *n)
 {
+    char shown[NODE_TEXT_BYTES];
     const int64_t to = node_int(n, "to", 0);
-    if (to > 0 && to < 32 && DTYPE_BIT(to) & (DTYPES_ALL_FIXED | STRINGS)) return CLG_OK;
-    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to %s, which is not supported",
-                     dtype_name((clg_dtype)to));
+    if (to > 0 && to < 32 && DTYPE_BIT(to) & CASTABLE) return check_round_mode(n);
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s casts to %s, which is not supported",
+                     node_text(n, shown), dtype_name((clg_dtype)to));
 }
 
 static clg_status check_shift(const node *n)
@@ -286,6 +299,7 @@ static clg_status pointwise_eval_node(op_context *c, tensor **out_tensors)
     pointwise_group g;
     if (c->n_inputs > POINTWISE_MAX_INPUTS || is_aligned(c->row)) return CLG_OK;
     if (strings_in(c)) return eval_strings(c, out_tensors);
+    if (narrow_is(c->inputs[0].dtype) || narrow_is(c->outputs[0].dtype)) return CLG_OK;
     for (size_t i = 0; i < c->n_inputs; i++) {
         dtypes[i] = c->inputs[i].dtype;
         known[i] = c->inputs[i].known;
@@ -355,6 +369,8 @@ static clg_status pointwise_lower_node(lower_context *c)
                       outputs[POINTWISE_MAX_OUTPUTS];
     if (c->n_inputs > POINTWISE_MAX_INPUTS)
         return lower_many(c, step_candidate(&c->build, "pointwise"));
+    if (narrow_is(c->inputs[0].dtype) || narrow_is(c->outputs[0].dtype))
+        return narrow_lower_cast(c);
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < c->n_inputs; i++) {
@@ -396,8 +412,7 @@ static const op_types integers[] = {{'T', DTYPES_INTEGER}, {0, 0}};
 static const op_types shifted[] = {{'T', DTYPES_UNSIGNED}, {0, 0}};
 static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0, 0}};
 static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
-static const op_types casts[] = {
-    {'T', DTYPES_ALL_FIXED | STRINGS}, {'U', DTYPES_ALL_FIXED | STRINGS}, {0, 0}};
+static const op_types casts[] = {{'T', CASTABLE}, {'U', CASTABLE}, {0, 0}};
 
 #define END                                                                                        \
     {                                                                                              \
@@ -548,7 +563,8 @@ const op_row op_rows_pointwise[] = {
     ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast),
         .attributes = cast_attributes, .check = check_cast),
     ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
-        OP(.expand = expand_cast_like, .first_only = true), .attributes = cast_like_attributes),
+        OP(.expand = expand_cast_like, .first_only = true), .attributes = cast_like_attributes,
+        .check = check_round_mode),
 
     ALIGNED("Add", 6, "TT", "T", numbers),
     ALIGNED("Sub", 6, "TT", "T", numbers),

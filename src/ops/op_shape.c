@@ -196,7 +196,8 @@ static clg_status fill_lower(lower_context *c)
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
 static const op_types int_list[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
-static const op_types output_int64[] = {{'L', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types output_int64[] = {
+    {'T', DTYPES_ALL_FIXED | DTYPES_NARROW}, {'L', DTYPE_BIT(CLG_INT64)}, {0}};
 
 static const op_attribute shape_attributes[] = {
     {"start", ATTRIBUTE_INT, false}, {"end", ATTRIBUTE_INT, false}, {0}};

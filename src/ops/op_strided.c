@@ -5,6 +5,7 @@
  * Slice and Split are in op_slice.c.
  */
 #include "base/checked.h"
+#include "ops/narrow.h"
 #include "ops/strided.h"
 
 #include <inttypes.h>
@@ -298,9 +299,24 @@ static clg_status copy_infer(op_context *c)
     return CLG_OK;
 }
 
+/* Several numbers to a byte: always dense. */
+static clg_status copy_packed(lower_context *c)
+{
+    int64_t n;
+    size_t size_bytes;
+    CLG_TRY(shape_n_elements(&c->inputs[0].dims, &n));
+    if (!c->inputs[0].dense || !dtype_bytes(c->inputs[0].dtype, n, &size_bytes))
+        return error_set(CLG_ERROR_INTERNAL, "%s cannot be copied from a view with strides",
+                         dtype_name(c->inputs[0].dtype));
+    (void)step_copy(&c->build, step_candidate(&c->build, "copy"), operand_input(0),
+                    operand_output(0), size_bytes);
+    return c->build.status;
+}
+
 clg_status ops_lower_copy(lower_context *c)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
+    if (narrow_is_packed(in->dtype)) return copy_packed(c);
     grid *g = strided_grid(c->memory, in->dims.rank, in->dims.dims);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     grid_set_strides(g, STRIDED_FROM, in->strides);

@@ -256,7 +256,8 @@ static clg_status unsqueeze_infer(op_context *c)
 
 /* ---- rows ---------------------------------------------------------------------------------------- */
 
-static const op_types shape_input[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
+#define VIEWABLE (DTYPES_ALL_FIXED | DTYPES_NARROW)
+static const op_types viewed[] = {{'T', VIEWABLE}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
@@ -270,27 +271,27 @@ static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}
     }
 
 const op_row op_rows_view[] = {
-    ROW("Identity", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T",
+    ROW("Identity", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_ANY_KIND | OP_MOVES, .infer = identity_infer,
         .eval = identity_eval, .lower = lower_same_axes),
-    ROW("Reshape", 5, 13, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+    ROW("Reshape", 5, 13, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
         .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped, .lower = lower_dense),
-    ROW("Reshape", 14, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+    ROW("Reshape", 14, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
         .attributes = allowzero_attribute, .flags = OP_MOVES, .infer = reshape_infer,
         .eval = eval_reshaped, .lower = lower_dense),
-    ROW("Flatten", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T",
+    ROW("Flatten", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
         .attributes = axis_attribute, .flags = OP_MOVES, .infer = flatten_infer,
         .eval = eval_reshaped, .lower = lower_dense),
-    ROW("Squeeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T",
+    ROW("Squeeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
         .attributes = axes_attribute, .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer,
         .eval = eval_reshaped, .lower = lower_same_axes),
-    ROW("Squeeze", 13, 0, 1, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+    ROW("Squeeze", 13, 0, 1, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer, .eval = eval_reshaped,
         .lower = lower_same_axes),
-    ROW("Unsqueeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T",
+    ROW("Unsqueeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
         .attributes = axes_required, .flags = OP_STRIDED_INPUTS | OP_MOVES,
         .infer = unsqueeze_infer, .eval = eval_reshaped, .lower = lower_same_axes),
-    ROW("Unsqueeze", 13, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = shape_input,
+    ROW("Unsqueeze", 13, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = unsqueeze_infer, .eval = eval_reshaped,
         .lower = lower_same_axes),
 };

@@ -7,6 +7,7 @@
  *   scalars floats
  *   outputs ints, registers
  */
+#include "ops/narrow.h"
 #include "ops/pointwise.h"
 
 #include <string.h>
@@ -71,6 +72,9 @@ clg_status pointwise_add(pointwise_group *g, const char *name, const pointwise_r
 clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
                               pointwise_register *out)
 {
+    if (narrow_is(to) || narrow_is(pointwise_dtype(g, from)))
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "casts to and from %s stand alone",
+                         dtype_name(narrow_is(to) ? to : pointwise_dtype(g, from)));
     if (pointwise_dtype(g, from) == to) {
         *out = from;
         return CLG_OK;

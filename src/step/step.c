@@ -228,7 +228,7 @@ void step_arg_buffer(step_builder *b, step *s, operand o, clg_dtype dtype)
 {
     step_arg *a = new_arg(b, s, ARG_BUFFER);
     a->buffer = o;
-    a->dtype = dtype;
+    a->dtype = dtype_size(dtype) > 0 ? dtype : CLG_UINT8;
 }
 
 void step_arg_int(step_builder *b, step *s, int64_t value)

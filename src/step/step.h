@@ -190,6 +190,7 @@ step *step_copy(step_builder *b, candidate *c, operand from, operand to, size_t 
 step *step_fill(step_builder *b, candidate *c, operand to, size_t size_bytes, const void *pattern,
                 uint32_t pattern_bytes);
 
+/* Offsets count elements of `dtype`, bytes where these are narrower. */
 void step_arg_buffer(step_builder *b, step *s, operand o, clg_dtype dtype);
 /* CLG_ERROR_SHAPE when it does not fit an int. */
 void step_arg_int(step_builder *b, step *s, int64_t value);

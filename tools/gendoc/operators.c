@@ -12,6 +12,11 @@
 /* ---- element types --------------------------------------------------------------------------------- */
 
 #define BIT(dtype) (1u << (dtype))
+#define FLOAT8                                                                                     \
+    (BIT(CLG_FLOAT8E4M3FN) | BIT(CLG_FLOAT8E4M3FNUZ) | BIT(CLG_FLOAT8E5M2) |                       \
+     BIT(CLG_FLOAT8E5M2FNUZ))
+#define FEW_BITS                                                                                   \
+    (BIT(CLG_UINT4) | BIT(CLG_INT4) | BIT(CLG_FLOAT4E2M1) | BIT(CLG_UINT2) | BIT(CLG_INT2))
 
 /* Sets that have a word of their own, the larger ones first. */
 static const struct {
@@ -24,6 +29,8 @@ static const struct {
      "integers"},
     {BIT(CLG_INT8) | BIT(CLG_INT16) | BIT(CLG_INT32) | BIT(CLG_INT64), "signed integers"},
     {BIT(CLG_UINT8) | BIT(CLG_UINT16) | BIT(CLG_UINT32) | BIT(CLG_UINT64), "unsigned integers"},
+    {FLOAT8 | FEW_BITS | BIT(CLG_FLOAT8E8M0), "storage types"},
+    {FLOAT8 | FEW_BITS, "storage types but float8e8m0"},
 };
 #define N_CLASSES (sizeof classes / sizeof classes[0])
 
@@ -133,8 +140,10 @@ static const char introduction[] =
     "- Letters are type variables: inputs and outputs that share one share their type. `T` is\n"
     "  that of the data; others are of indices, shapes, scales and the like.\n"
     "- *floats* are float16, bfloat16, float32 and float64; *integers* have 8 to 64 bits, with\n"
-    "  and without sign. float64 needs a device that has it. [numerics.md](numerics.md) says how\n"
-    "  each is computed.\n"
+    "  and without sign. *storage types* are float8e4m3fn, float8e4m3fnuz, float8e5m2,\n"
+    "  float8e5m2fnuz, float8e8m0, float4e2m1, int4, uint4, int2 and uint2. float64 needs a "
+    "device\n"
+    "  that has it. [numerics.md](numerics.md) says how each is computed.\n"
     "- *device*: kernels, or a view of memory where nothing has to move. Small known numbers, as\n"
     "  in arithmetic on shapes, are computed while a run is planned. *shape arithmetic*: only\n"
     "  there. *host*: control flow and lists of values, which the planner walks; what is computed\n"
