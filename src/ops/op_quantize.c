@@ -3,6 +3,7 @@
  * QuantizeLinear and DequantizeLinear, for a tensor, along an axis, in blocks; DynamicQuantizeLinear, which finds scale
  * and zero point first. See cl/quantize.cl.
  */
+#include "ops/narrow.h"
 #include "ops/quantize.h"
 #include "ops/work.h"
 
@@ -15,6 +16,12 @@ typedef struct quantize_shape {
     int64_t outer, n, inner, s_outer, s_n, block;
     bool step;
 } quantize_shape;
+
+/* What numbers and scales may be, and what they are quantised to. */
+#define SCALES (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
+#define QUANTIZED                                                                                  \
+    (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16) |   \
+     DTYPES_FLOAT8 | DTYPES_PACKED)
 
 static int64_t product(const shape *s, int from, int to)
 {
@@ -36,7 +43,12 @@ static clg_status quantize_check(const node *n)
     if (block_size(n) < 0 || block_size(n) > INT32_MAX)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has a block_size of %" PRId64,
                          node_text(n, shown), block_size(n));
-    return CLG_OK;
+    const int64_t precision = node_int(n, "precision", 0);
+    if (precision == 0 || (precision > 0 && precision < 32 && DTYPE_BIT(precision) & SCALES))
+        return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s has a precision of %s; float32, float16 and bfloat16 are supported",
+                     node_text(n, shown), dtype_name((clg_dtype)precision));
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------ */
@@ -79,9 +91,9 @@ static clg_status check_scales(const op_context *c)
     return CLG_OK;
 }
 
-static bool is_quantized(clg_dtype dtype)
+static bool is_one_of(clg_dtype dtype, dtype_set set)
 {
-    return dtype == CLG_INT8 || dtype == CLG_UINT8 || dtype == CLG_INT16 || dtype == CLG_UINT16;
+    return dtype > CLG_DTYPE_NONE && dtype < 32 && (DTYPE_BIT(dtype) & set) != 0;
 }
 
 static clg_status quantize_infer(op_context *c)
@@ -91,10 +103,12 @@ static clg_status quantize_infer(op_context *c)
     if (op_has_input(c, 2)) dtype = op_input(c, 2)->dtype;
     if (op_has_input(c, 2) && asked && dtype != CLG_DTYPE_NONE && (clg_dtype)asked != dtype)
         return op_error(c, CLG_ERROR_INVALID_MODEL, "output_dtype is not that of the zero point");
-    if (dtype != CLG_DTYPE_NONE && !is_quantized(dtype))
+    if (dtype != CLG_DTYPE_NONE && !is_one_of(dtype, QUANTIZED)) {
+        char names[DTYPE_SET_TEXT_BYTES];
         return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
-                        "quantising to %s is not supported; int8, uint8, int16 and uint16 are",
-                        dtype_name(dtype));
+                        "quantising to %s is not supported; supported are %s", dtype_name(dtype),
+                        dtype_set_text(QUANTIZED, names));
+    }
     CLG_TRY(check_scales(c));
     fact_set(&c->outputs[0], dtype, &op_input(c, 0)->dims);
     return CLG_OK;
@@ -104,9 +118,9 @@ static clg_status dequantize_infer(op_context *c)
 {
     const int64_t asked = node_int(c->node, "output_dtype", 0);
     const clg_dtype dtype = asked ? (clg_dtype)asked : op_input(c, 1)->dtype;
-    if (dtype != CLG_DTYPE_NONE && dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16)
+    if (dtype != CLG_DTYPE_NONE && !is_one_of(dtype, SCALES))
         return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
-                        "an output_dtype of %s is not supported; float32 and float16 are",
+                        "an output of %s is not supported; float32, float16 and bfloat16 are",
                         dtype_name(dtype));
     CLG_TRY(check_scales(c));
     fact_set(&c->outputs[0], dtype, &op_input(c, 0)->dims);
@@ -146,21 +160,47 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
 typedef struct quantize_operands {
     operand x, y, scale, zero;
     clg_dtype in, out, scale_dtype;
+    clg_dtype quotient; /* what x / scale is rounded to */
+    int saturate;       /* P_SATURATE of common/narrow.clh */
     bool has_zero;
 } quantize_operands;
+
+static const char *prelude_of(lower_context *c, const quantize_shape *q, const quantize_operands *o,
+                              int local, int lanes)
+{
+    return prelude_text(&c->build,
+                        "P_IN=%d P_OUT=%d P_S=%d P_ZERO=%d P_QUOTIENT=%d P_SATURATE=%d P_STEP=%d "
+                        "P_LOCAL=%d P_VEC=%d",
+                        (int)o->in, (int)o->out, (int)o->scale_dtype, o->has_zero, (int)o->quotient,
+                        o->saturate, q->step, local, lanes);
+}
+
+static void set_range(lower_context *c, step *s, const quantize_shape *q, int lanes)
+{
+    const int64_t rows = q->outer * q->n, across = (q->inner + lanes - 1) / lanes;
+    if (lower_is_wide(c)) {
+        /* Long rows are cut so that all cores have work. */
+        const int64_t pieces = rows >= 8 * work_units(c) ? 1 : (across + 511) / 512;
+        work_range_2d(c, s, q->inner > 0 ? pieces : 0, 1, rows, q->inner < 256 ? 16 : 1);
+    } else {
+        const uint64_t local = work_power_of_two(across, 64);
+        work_range_2d(c, s, across, local, rows, 64 / local);
+    }
+}
 
 static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
                      const quantize_operands *o)
 {
     step_builder *b = &c->build;
-    const bool wide = lower_is_wide(c), down = o->out == CLG_FLOAT32 || o->out == CLG_FLOAT16;
-    const int lanes = wide ? work_lanes(c, q->inner) : 1;
+    const bool down = is_one_of(o->out, SCALES), packed = !down && narrow_is_packed(o->out);
+    const int lanes = lower_is_wide(c) && !packed ? work_lanes(c, q->inner) : 1;
     const clg_dtype quantized = down ? o->in : o->out;
-    const int64_t rows = q->outer * q->n;
-    step *s = step_kernel(
-        b, way, "quantize", down ? "dequantize" : "quantize",
-        prelude_text(b, "P_IN=%d P_OUT=%d P_S=%d P_ZERO=%d P_STEP=%d P_LOCAL=1 P_VEC=%d",
-                     (int)o->in, (int)o->out, (int)o->scale_dtype, o->has_zero, q->step, lanes));
+    const int64_t rows = q->outer * q->n, total = rows * q->inner;
+    step *s = step_kernel(b, way, "quantize",
+                          down     ? "dequantize"
+                          : packed ? "quantize_packed"
+                                   : "quantize",
+                          prelude_of(c, q, o, 1, lanes));
     step_arg_buffer(b, s, o->x, o->in);
     step_arg_buffer(b, s, o->y, o->out);
     step_arg_buffer(b, s, o->scale, o->scale_dtype);
@@ -171,16 +211,22 @@ static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
     step_arg_long(b, s, q->s_outer);
     step_arg_long(b, s, q->s_n);
     step_arg_int(b, s, q->block);
-    s->bytes = (double)rows * (double)q->inner * (double)(dtype_size(o->in) + dtype_size(o->out));
-    const int64_t across = (q->inner + lanes - 1) / lanes;
-    if (wide) {
-        /* Long rows are cut so that all cores have work. */
-        const int64_t pieces = rows >= 8 * work_units(c) ? 1 : (across + 511) / 512;
-        work_range_2d(c, s, q->inner > 0 ? pieces : 0, 1, rows, q->inner < 256 ? 16 : 1);
-    } else {
-        const uint64_t local = work_power_of_two(across, 64);
-        work_range_2d(c, s, across, local, rows, 64 / local);
+    s->bytes = (double)total * (dtype_find(o->in)->bits + dtype_find(o->out)->bits) / 8;
+    if (!packed) {
+        set_range(c, s, q, lanes);
+        return;
     }
+    step_arg_long(b, s, total);
+    work_range_1d(c, s, (total + 7) / 8, lower_is_wide(c) ? 16 : 64);
+}
+
+/* From opset 23 on a quotient is as precise as the scale, or as asked for. */
+static clg_dtype quotient_dtype(const lower_context *c)
+{
+    const int64_t asked = node_int(c->node, "precision", 0);
+    const clg_dtype scale = lower_input(c, 1)->dtype;
+    if (asked) return (clg_dtype)asked;
+    return c->row->since >= 23 && is_one_of(scale, SCALES) ? scale : CLG_FLOAT32;
 }
 
 static clg_status quantize_lower(lower_context *c)
@@ -194,6 +240,8 @@ static clg_status quantize_lower(lower_context *c)
                                  .in = lower_input(c, 0)->dtype,
                                  .out = c->outputs[0].dtype,
                                  .scale_dtype = lower_input(c, 1)->dtype,
+                                 .quotient = quotient_dtype(c),
+                                 .saturate = narrow_saturation(c->node),
                                  .has_zero = lower_has_input(c, 2)};
     add_step(c, step_candidate(&c->build, "quantize"), &q, &o);
     return CLG_OK;
@@ -231,9 +279,11 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
                                  .in = CLG_FLOAT32,
                                  .out = CLG_UINT8,
                                  .scale_dtype = CLG_FLOAT32,
+                                 .quotient = CLG_FLOAT32,
+                                 .saturate = 1,
                                  .has_zero = true};
-    const char *prelude =
-        prelude_text(b, "P_IN=1 P_OUT=2 P_S=1 P_ZERO=1 P_STEP=0 P_LOCAL=%d P_VEC=%d", local, lanes);
+    const quantize_shape q = {.outer = 1, .n = 1, .inner = n, .block = 1};
+    const char *prelude = prelude_of(c, &q, &o, local, lanes);
     step *s = step_kernel(b, way, "quantize", "range_parts", prelude);
     step_arg_int(b, s, n);
     step_arg_buffer(b, s, o.x, CLG_FLOAT32);
@@ -247,7 +297,6 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
     step_arg_buffer(b, last, o.scale, CLG_FLOAT32);
     step_arg_buffer(b, last, o.zero, CLG_UINT8);
     step_range(b, last, 1, (uint64_t[]){1}, (uint64_t[]){1});
-    const quantize_shape q = {.outer = 1, .n = 1, .inner = n, .block = 1};
     add_step(c, way, &q, &o);
 }
 
@@ -265,13 +314,12 @@ static clg_status dynamic_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-#define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
-#define NARROW                                                                                     \
-    (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16))
+/* float8e8m0 is a scale alone. */
+#define ALL_SCALES (SCALES | DTYPE_BIT(CLG_FLOAT8E8M0))
 static const op_types types[] = {
-    {'T', HALF_OR_FLOAT | DTYPE_BIT(CLG_INT32)}, {'S', HALF_OR_FLOAT}, {'Q', NARROW}, {0}};
+    {'T', SCALES | DTYPE_BIT(CLG_INT32)}, {'S', ALL_SCALES}, {'Q', QUANTIZED}, {0}};
 static const op_types dequantize_types[] = {
-    {'Q', NARROW | DTYPE_BIT(CLG_INT32)}, {'S', HALF_OR_FLOAT}, {0}};
+    {'Q', QUANTIZED | DTYPE_BIT(CLG_INT32)}, {'S', ALL_SCALES}, {0}};
 static const op_types dynamic_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
 
 static const op_attribute axis_13[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
@@ -295,7 +343,8 @@ const op_row op_rows_quantize[] = {
     {QUANTIZE, .since = 10, .until = 12},
     {QUANTIZE, .since = 13, .until = 18, .attributes = axis_13},
     {QUANTIZE, .since = 19, .until = 20, .attributes = axis_19},
-    {QUANTIZE, .since = 21, .attributes = blocks_21, .check = quantize_check},
+    {QUANTIZE, .since = 21, .until = 22, .attributes = blocks_21, .check = quantize_check},
+    {QUANTIZE, .since = 23, .attributes = blocks_21, .check = quantize_check},
     {QUANTIZE, .domain = "com.microsoft", .since = 1, .attributes = blocks_21,
      .check = quantize_check},
     {DEQUANTIZE, .since = 10, .until = 12},

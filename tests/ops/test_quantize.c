@@ -3,9 +3,11 @@
  * QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear against the formulas in double, element by element.
  *
  * Quantised numbers are exact: the inputs are such that x / scale is not within 1e-6 of a tie unless it is one. What is
- * dequantised is one product: 1e-6; float16 1e-3.
+ * dequantised is one product: 1e-6; float16 1e-3, bfloat16 8e-3. Of float8 and float4 the nearest number is taken from the
+ * host's tables, which tests/unit/test_half.c holds.
  */
 #include "support/run_node.h"
+#include "tensor/dtype.h"
 
 #include <math.h>
 
@@ -32,13 +34,17 @@ static int64_t n_scales(const layout *l)
 
 static void range_of(clg_dtype dtype, double *low, double *high)
 {
-    *low = dtype == CLG_INT8 ? -128 : dtype == CLG_INT16 ? -32768 : 0;
-    *high = dtype == CLG_INT8 ? 127 : dtype == CLG_INT16 ? 32767 : dtype == CLG_UINT8 ? 255 : 65535;
+    const dtype_info *info = dtype_find(dtype);
+    const bool is_signed = info->kind == DTYPE_KIND_SIGNED;
+    *low = is_signed ? -ldexp(1, info->bits - 1) : 0;
+    *high = ldexp(1, info->bits - is_signed) - 1;
 }
 
 static double saturated(double x, clg_dtype dtype)
 {
     double low, high;
+    if (dtype_is_float(dtype))
+        return minifloat_to_float(dtype, minifloat_from_float(dtype, (float)x));
     range_of(dtype, &low, &high);
     return x < low ? low : x > high ? high : x;
 }
@@ -59,15 +65,20 @@ static void both(clg_dtype real, clg_dtype quantised, layout l, bool has_zero, i
     double *x = run_node_random(n), *scale = run_node_zeros(m), *zero = run_node_zeros(m);
     double *q = run_node_zeros(n), *back = run_node_zeros(n), low, high;
     const double *random = run_node_random(m);
-    const bool bytes = quantised == CLG_INT8 || quantised == CLG_UINT8;
+    const bool floats = dtype_is_float(quantised);
+    const int bits = dtype_find(quantised)->bits;
     range_of(quantised, &low, &high);
     for (int64_t i = 0; i < m; i++) {
-        scale[i] = ldexp(1, (bytes ? -7 : -9) + (int)(i % 4));
-        zero[i] = has_zero ? floor(low + (high - low) / 2 + random[i] * 20) : 0;
+        scale[i] = ldexp(1, (bits > 8 ? -9 : 1 - bits) + (int)(i % 4));
+        zero[i] = floor(low + (high - low) / 2 + random[i] * (bits < 8 ? 2 : 20));
+        zero[i] = has_zero ? saturated(zero[i], quantised) : 0;
+        if (floats) zero[i] = has_zero ? saturated(random[i], quantised) : 0;
     }
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = scale_at(&l, i);
-        q[i] = saturated(nearbyint(x[i] / scale[at]) + zero[at], quantised);
+        if (real == CLG_BFLOAT16) x[i] = bfloat16_to_float(bfloat16_from_float((float)x[i]));
+        q[i] = saturated((floats ? x[i] / scale[at] : nearbyint(x[i] / scale[at])) + zero[at],
+                         quantised);
         back[i] = (q[i] - zero[at]) * scale[at];
     }
     run_node r;
@@ -87,7 +98,7 @@ static void both(clg_dtype real, clg_dtype quantised, layout l, bool has_zero, i
     add_scales(&r, &l, real, scale);
     if (has_zero) add_scales(&r, &l, quantised, zero);
     run_node_expect(&r, real, 3, dims, back);
-    run_node_check(&r, real == CLG_FLOAT16 ? 1e-3 : 1e-6);
+    run_node_check(&r, real == CLG_FLOAT16 ? 1e-3 : real == CLG_BFLOAT16 ? 8e-3 : 1e-6);
 }
 
 static void quantize__tensors(void **state)
@@ -119,6 +130,155 @@ static void quantize__blocks(void **state)
     both(CLG_FLOAT32, CLG_UINT8, (layout){2, 7, 1, 3, false}, true, 21);
     both(CLG_FLOAT32, CLG_INT16, (layout){2, 6, 19, 2, false}, true, 21);
     both(CLG_FLOAT16, CLG_INT8, (layout){3, 5, 4, 3, false}, false, 21);
+}
+
+static const clg_dtype narrow[] = {CLG_FLOAT8E4M3FN,   CLG_FLOAT8E4M3FNUZ, CLG_FLOAT8E5M2,
+                                   CLG_FLOAT8E5M2FNUZ, CLG_FLOAT4E2M1,     CLG_INT4,
+                                   CLG_UINT4,          CLG_INT2,           CLG_UINT2};
+
+/* Rows that end within a byte, lengths around vectors. */
+static void quantize__narrow_types(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        both(CLG_FLOAT32, narrow[i], (layout){1, 3, 37, 0, false}, true, 25);
+        both(CLG_FLOAT32, narrow[i], (layout){2, 5, 17, 0, true}, i % 2 == 0, 21);
+        both(CLG_FLOAT32, narrow[i], (layout){3, 33, 1, 0, true}, true, 21);
+    }
+    both(CLG_FLOAT16, CLG_INT4, (layout){1, 3, 40, 0, false}, true, 21);
+    both(CLG_FLOAT16, CLG_FLOAT8E4M3FN, (layout){1, 3, 40, 0, false}, true, 23);
+    both(CLG_FLOAT32, CLG_UINT4, (layout){1, 1, 1, 0, false}, true, 21);
+    both(CLG_FLOAT32, CLG_UINT4, (layout){3, 0, 5, 0, false}, true, 21);
+}
+
+static void quantize__narrow_blocks(void **state)
+{
+    (void)state;
+    both(CLG_FLOAT32, CLG_INT4, (layout){1, 64, 48, 32, false}, true, 21);
+    both(CLG_FLOAT32, CLG_UINT4, (layout){5, 64, 1, 32, false}, true, 21);
+    both(CLG_FLOAT32, CLG_UINT4, (layout){2, 7, 1, 3, false}, true, 21);
+    both(CLG_FLOAT16, CLG_INT2, (layout){2, 6, 19, 4, false}, true, 25);
+    both(CLG_FLOAT32, CLG_FLOAT4E2M1, (layout){4, 32, 1, 16, false}, false, 23);
+    both(CLG_FLOAT32, CLG_FLOAT8E5M2, (layout){3, 5, 4, 3, false}, true, 21);
+}
+
+static void quantize__bfloat16(void **state)
+{
+    (void)state;
+    both(CLG_BFLOAT16, CLG_INT8, (layout){1, 3, 37, 0, false}, true, 23);
+    both(CLG_BFLOAT16, CLG_UINT4, (layout){2, 5, 17, 0, true}, true, 23);
+    both(CLG_BFLOAT16, CLG_FLOAT8E4M3FN, (layout){2, 8, 1, 4, false}, false, 23);
+}
+
+/* Of a large tensor's blocks, as models have them for weights: constants, dequantised when the session is made. */
+static void dequantize__weights_of_a_product(void **state)
+{
+    (void)state;
+    enum { N = 24, K = 96, BLOCK = 32 };
+    double *w = run_node_random(N * K), *scale = run_node_random(N * K / BLOCK),
+           *zero = run_node_zeros(N * K / BLOCK), *x = run_node_random(K * 3),
+           *y = run_node_zeros(N * 3);
+    for (int i = 0; i < N * K; i++) w[i] = floor(w[i] * 8 + 8);
+    for (int i = 0; i < N * K / BLOCK; i++) zero[i] = i % 16;
+    for (int n = 0; n < N; n++)
+        for (int k = 0; k < K; k++)
+            for (int j = 0; j < 3; j++) {
+                const int at = n * (K / BLOCK) + k / BLOCK;
+                y[n * 3 + j] += (w[n * K + k] - zero[at]) * scale[at] * x[k * 3 + j];
+            }
+    run_node r;
+    run_node_start(&r, NULL, "DequantizeLinear", 21);
+    run_node_int(&r, "block_size", BLOCK);
+    run_node_constant(&r, CLG_UINT4, 2, (int64_t[]){N, K}, w);
+    run_node_constant(&r, CLG_FLOAT32, 2, (int64_t[]){N, K / BLOCK}, scale);
+    run_node_constant(&r, CLG_UINT4, 2, (int64_t[]){N, K / BLOCK}, zero);
+    run_node_then(&r, "MatMul");
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){K, 3}, x);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){N, 3}, y);
+    run_node_check_scaled(&r, 1e-5, 100);
+}
+
+/* Scales that are powers of two alone, and outputs of a dtype of their own. */
+static void dequantize__scales_of_e8m0(void **state)
+{
+    (void)state;
+    const double x[] = {0.5, -1, 1.5, 6, -6, 3, 2, -0.5}, scale[] = {0x1p-3, 8},
+                 y[] = {0.0625, -0.125, 0.1875, 0.75, -48, 24, 16, -4};
+    static const clg_dtype outputs[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_BFLOAT16};
+    for (int i = 0; i < 3; i++) {
+        run_node r;
+        run_node_start(&r, NULL, "DequantizeLinear", 24);
+        run_node_int(&r, "axis", 0);
+        run_node_int(&r, "block_size", 4);
+        run_node_int(&r, "output_dtype", outputs[i]);
+        run_node_input(&r, CLG_FLOAT4E2M1, 1, (int64_t[]){8}, x);
+        run_node_input(&r, CLG_FLOAT8E8M0, 1, (int64_t[]){2}, scale);
+        run_node_expect(&r, outputs[i], 1, (int64_t[]){8}, y);
+        run_node_check(&r, 0);
+        run_node_start(&r, NULL, "QuantizeLinear", 24);
+        run_node_int(&r, "axis", 0);
+        run_node_int(&r, "block_size", 4);
+        run_node_int(&r, "output_dtype", CLG_FLOAT4E2M1);
+        run_node_input(&r, outputs[i], 1, (int64_t[]){8}, y);
+        run_node_input(&r, CLG_FLOAT8E8M0, 1, (int64_t[]){2}, scale);
+        run_node_expect(&r, CLG_FLOAT4E2M1, 1, (int64_t[]){8}, x);
+        run_node_check(&r, 0);
+    }
+}
+
+/* A quotient a little below 1.5 that float16 rounds to 1.5, which is rounded to 2. */
+static void quantize__precision(void **state)
+{
+    (void)state;
+    double x = 0, scale = 1;
+    for (int i = 1; i < 1024 && !(x / scale < 1.5 && x / scale > 1.5 - 0x1p-12); i++) {
+        scale = 1 + i / 1024.0;
+        x = half_to_float(half_from_float((float)(1.5 * scale)));
+    }
+    const struct {
+        int64_t opset;
+        clg_dtype dtype, precision;
+        double y;
+    } rows[] = {{21, CLG_FLOAT16, CLG_DTYPE_NONE, 1}, {23, CLG_FLOAT16, CLG_DTYPE_NONE, 2},
+                {23, CLG_FLOAT16, CLG_FLOAT32, 1},    {23, CLG_FLOAT32, CLG_DTYPE_NONE, 1},
+                {23, CLG_FLOAT32, CLG_FLOAT16, 2},    {23, CLG_FLOAT32, CLG_BFLOAT16, 2}};
+    assert_true(x / scale < 1.5);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        run_node r;
+        run_node_start(&r, NULL, "QuantizeLinear", rows[i].opset);
+        if (rows[i].precision) run_node_int(&r, "precision", rows[i].precision);
+        run_node_input(&r, rows[i].dtype, 0, NULL, &x);
+        run_node_input(&r, rows[i].dtype, 0, NULL, &scale);
+        run_node_expect(&r, CLG_UINT8, 0, NULL, &rows[i].y);
+        run_node_check(&r, 0);
+    }
+}
+
+/* Out of range with and without saturation; what has no number for it. */
+static void quantize__narrow_extremes(void **state)
+{
+    (void)state;
+    const double x[] = {1e30, -1e30, INFINITY, -INFINITY, 464, 465, NAN}, one = 1;
+    const struct {
+        clg_dtype dtype;
+        int saturate;
+        double y[7];
+    } rows[] = {{CLG_FLOAT8E4M3FN, 1, {448, -448, 448, -448, 448, 448, NAN}},
+                {CLG_FLOAT8E4M3FN, 0, {NAN, NAN, NAN, NAN, 448, NAN, NAN}},
+                {CLG_FLOAT8E5M2, 0, {INFINITY, -INFINITY, INFINITY, -INFINITY, 448, 448, NAN}},
+                {CLG_FLOAT8E5M2FNUZ, 1, {57344, -57344, 57344, -57344, 448, 448, NAN}},
+                {CLG_FLOAT4E2M1, 1, {6, -6, 6, -6, 6, 6, 0}},
+                {CLG_INT4, 1, {7, -8, 7, -8, 7, 7, -8}}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        run_node r;
+        run_node_start(&r, NULL, "QuantizeLinear", 24);
+        run_node_int(&r, "output_dtype", rows[i].dtype);
+        run_node_int(&r, "saturate", rows[i].saturate);
+        run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){7}, x);
+        run_node_input(&r, CLG_FLOAT32, 0, NULL, &one);
+        run_node_expect(&r, rows[i].dtype, 1, (int64_t[]){7}, rows[i].y);
+        run_node_check(&r, 0);
+    }
 }
 
 static void quantize__extremes(void **state)
@@ -198,14 +358,35 @@ static void quantize__refuses(void **state)
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, scale);
     run_node_expect(&r, CLG_UINT8, 2, (int64_t[]){3, 2}, x);
     run_node_refused(&r, CLG_ERROR_SHAPE, "3 scales for 2");
+    run_node_start(&r, NULL, "QuantizeLinear", 24);
+    run_node_int(&r, "output_dtype", CLG_FLOAT8E8M0);
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, x);
+    run_node_input(&r, CLG_FLOAT32, 0, NULL, scale);
+    run_node_expect(&r, CLG_FLOAT8E8M0, 2, (int64_t[]){3, 2}, x);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "quantising to float8e8m0");
+    run_node_start(&r, NULL, "DequantizeLinear", 24);
+    run_node_input(&r, CLG_INT4, 2, (int64_t[]){3, 2}, x);
+    run_node_input(&r, CLG_FLOAT8E8M0, 0, NULL, scale);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, x);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "an output of float8e8m0");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantize__tensors), cmocka_unit_test(quantize__axes),
-        cmocka_unit_test(quantize__blocks),  cmocka_unit_test(quantize__extremes),
-        cmocka_unit_test(quantize__int32),   cmocka_unit_test(quantize__dynamic),
+        cmocka_unit_test(quantize__tensors),
+        cmocka_unit_test(quantize__axes),
+        cmocka_unit_test(quantize__blocks),
+        cmocka_unit_test(quantize__extremes),
+        cmocka_unit_test(quantize__int32),
+        cmocka_unit_test(quantize__dynamic),
+        cmocka_unit_test(quantize__narrow_types),
+        cmocka_unit_test(quantize__narrow_blocks),
+        cmocka_unit_test(quantize__bfloat16),
+        cmocka_unit_test(dequantize__weights_of_a_product),
+        cmocka_unit_test(dequantize__scales_of_e8m0),
+        cmocka_unit_test(quantize__precision),
+        cmocka_unit_test(quantize__narrow_extremes),
         cmocka_unit_test(quantize__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
