@@ -287,8 +287,9 @@ static const op_attribute axis_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                                {NULL, ATTRIBUTE_NONE, false}};
 static const op_attribute batch_attributes[] = {{"batch_dims", ATTRIBUTE_INT, false},
                                                 {NULL, ATTRIBUTE_NONE, false}};
-static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
-static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types types[] = {
+    {'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types types64[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define GATHER                                                                                     \
     .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .input_types = "TI",     \

@@ -275,8 +275,9 @@ static const op_attribute split13_attributes[] = {{"axis", ATTRIBUTE_INT, false}
 static const op_attribute split18_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                                   {"num_outputs", ATTRIBUTE_INT, false},
                                                   {NULL, ATTRIBUTE_NONE, false}};
-static const op_types indices[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
-static const op_types lengths[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types indices[] = {
+    {'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types lengths[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define SLICE                                                                                      \
     .min_outputs = 1, .max_outputs = 1, .output_types = "T",                                       \
@@ -297,6 +298,7 @@ const op_row op_rows_slice[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .input_types = "T",
+     .types = indices,
      .attributes = slice_attributes,
      SLICE},
     {.name = "Slice",
@@ -311,6 +313,7 @@ const op_row op_rows_slice[] = {
      .min_inputs = 1,
      .max_inputs = 1,
      .input_types = "T",
+     .types = lengths,
      .attributes = split_attributes,
      SPLIT},
     {.since = 13,

@@ -337,7 +337,7 @@ static const op_attribute to_depth_attributes[] = {{"blocksize", ATTRIBUTE_INT, 
 static const op_attribute to_space_attributes[] = {{"blocksize", ATTRIBUTE_INT, true},
                                                    {"mode", ATTRIBUTE_STRING, false},
                                                    {NULL, ATTRIBUTE_NONE, false}};
-static const op_types shapes[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
+static const op_types shapes[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define WALKS(variant_name, function)                                                              \
     .eval = strided_eval, .lower = strided_lower, .flags = OP_STRIDED_INPUTS | OP_MOVES,           \
@@ -355,6 +355,7 @@ const op_row op_rows_strided[] = {
      .max_outputs = 1,
      .input_types = "T",
      .output_types = "T",
+     .types = shapes,
      .attributes = transpose_attributes,
      .infer = transpose_infer,
      WALKS("transpose", transpose_walk)},
@@ -388,6 +389,7 @@ const op_row op_rows_strided[] = {
      .max_outputs = 1,
      .input_types = "T",
      .output_types = "T",
+     .types = shapes,
      .attributes = to_space_attributes,
      .check = check_block,
      .infer = block_infer,
@@ -400,6 +402,7 @@ const op_row op_rows_strided[] = {
      .max_outputs = 1,
      .input_types = "T",
      .output_types = "T",
+     .types = shapes,
      .attributes = to_depth_attributes,
      .check = check_block,
      .infer = block_infer,
@@ -412,6 +415,7 @@ const op_row op_rows_strided[] = {
      .max_outputs = 1,
      .input_types = "T",
      .output_types = "T",
+     .types = shapes,
      .attributes = concat_attributes,
      .infer = concat_infer,
      .eval = concat_eval,

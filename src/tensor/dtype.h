@@ -58,6 +58,8 @@ typedef uint32_t dtype_set;
     (DTYPE_BIT(CLG_UINT4) | DTYPE_BIT(CLG_INT4) | DTYPE_BIT(CLG_UINT2) | DTYPE_BIT(CLG_INT2) |     \
      DTYPE_BIT(CLG_FLOAT4E2M1))
 #define DTYPES_NARROW (DTYPES_FLOAT8 | DTYPES_PACKED | DTYPE_BIT(CLG_FLOAT8E8M0))
+/* What lies in whole bytes, so that its elements can be moved one by one. */
+#define DTYPES_BYTES (DTYPES_ALL_FIXED | DTYPES_FLOAT8 | DTYPE_BIT(CLG_FLOAT8E8M0))
 
 /* Narrow floats, in half.c. To nearest, ties to even; a NaN stays one. */
 float half_to_float(uint16_t half);

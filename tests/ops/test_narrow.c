@@ -426,6 +426,46 @@ static void cast__strided_and_fused_neighbours(void **state)
     run_node_check(&r, 0);
 }
 
+/* A byte each: moved like all others. */
+static void bytes__are_moved(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3, -4, -5, -6}, turned[] = {1, -4, 2, -5, 3, -6},
+                 part[] = {2, 3, -5, -6}, twice[] = {1, 2, 3, 1, 2, 3, -4, -5, -6, -4, -5, -6},
+                 index[] = {1, 0, 1}, rows[] = {-4, -5, -6, 1, 2, 3, -4, -5, -6}, starts[] = {1},
+                 ends[] = {3}, axes[] = {1};
+    const clg_dtype dtype = CLG_FLOAT8E4M3FN;
+    run_node r;
+    run_node_start(&r, NULL, "Transpose", 21);
+    run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
+    run_node_expect(&r, dtype, 2, (int64_t[]){3, 2}, turned);
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Transpose", 21);
+    run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
+    run_node_then(&r, "Cast");
+    run_node_int(&r, "to", CLG_FLOAT32);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, turned);
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Slice", 13);
+    run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, starts);
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, ends);
+    run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, axes);
+    run_node_expect(&r, dtype, 2, (int64_t[]){2, 2}, part);
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Concat", 13);
+    run_node_int(&r, "axis", 1);
+    run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
+    run_node_constant(&r, dtype, 2, (int64_t[]){2, 3}, x);
+    run_node_expect(&r, dtype, 2, (int64_t[]){2, 6}, twice);
+    run_node_check(&r, 0);
+    run_node_start(&r, NULL, "Gather", 13);
+    run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
+    run_node_input(&r, CLG_INT64, 1, (int64_t[]){3}, index);
+    run_node_expect(&r, dtype, 2, (int64_t[]){3, 3}, rows);
+    run_node_check(&r, 0);
+}
+
 static void cast__nothing(void **state)
 {
     (void)state;
@@ -447,6 +487,10 @@ static void narrow__refuses(void **state)
     run_node_input(&r, CLG_INT4, 1, (int64_t[]){4}, x);
     run_node_expect(&r, CLG_INT4, 1, (int64_t[]){4}, x);
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "(Add, opset 21): input 0 is int4");
+    run_node_start(&r, NULL, "Transpose", 21);
+    run_node_input(&r, CLG_INT4, 1, (int64_t[]){4}, x);
+    run_node_expect(&r, CLG_INT4, 1, (int64_t[]){4}, x);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "(Transpose, opset 21): input 0 is int4");
     run_node_start(&r, NULL, "Cast", 24);
     run_node_int(&r, "to", CLG_COMPLEX64);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){4}, x);
@@ -473,6 +517,7 @@ int main(void)
         cmocka_unit_test(cast_like__takes_the_type),
         cmocka_unit_test(views__keep_the_bytes),
         cmocka_unit_test(cast__strided_and_fused_neighbours),
+        cmocka_unit_test(bytes__are_moved),
         cmocka_unit_test(cast__nothing),
         cmocka_unit_test(narrow__refuses),
     };

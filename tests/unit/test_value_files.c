@@ -109,6 +109,40 @@ static void file__gives_back_what_was_saved(void **state)
     clg_value_free(v);
 }
 
+/* Packed types among them: seven elements that end within a byte. */
+static void file__keeps_storage_types(void **state)
+{
+    (void)state;
+    const int64_t n = 7;
+    const uint8_t bytes[7] = {0x21, 0x43, 0xf5, 0x07, 0x40, 0x38, 0x01};
+    for (int dtype = CLG_FLOAT8E4M3FN; dtype <= CLG_INT2; dtype++) {
+        clg_value *v, *back, *wide, *again;
+        bool exact;
+        const char *path = scratch_path("narrow.pb");
+        assert_ok(clg_value_create((clg_dtype)dtype, 1, &n, &v));
+        assert_ok(clg_value_write(v, bytes, clg_value_size_bytes(v)));
+        assert_ok(clg_value_save(v, path));
+        assert_ok(clg_value_load(path, &back));
+        assert_int_equal(clg_value_dtype(back), dtype);
+        assert_int_equal(clg_value_size_bytes(back), clg_value_size_bytes(v));
+        assert_memory_equal(clg_value_data(back), bytes, clg_value_size_bytes(v));
+        assert_ok(clg_value_cast(back, CLG_FLOAT32, &wide, &exact));
+        assert_true(exact);
+        for (int64_t i = 0; i < n; i++)
+            assert_true(clg_value_get_double(wide, i) == clg_value_get_double(v, i));
+        assert_ok(clg_value_cast(wide, (clg_dtype)dtype, &again, &exact));
+        assert_true(exact);
+        for (int64_t i = 0; i < n; i++)
+            assert_true(clg_value_get_double(again, i) == clg_value_get_double(v, i));
+        assert_error(clg_value_save(v, scratch_path("narrow.npy")), CLG_ERROR_UNSUPPORTED_DTYPE,
+                     clg_dtype_name((clg_dtype)dtype));
+        clg_value_free(again);
+        clg_value_free(wide);
+        clg_value_free(back);
+        clg_value_free(v);
+    }
+}
+
 static void npz__keeps_names(void **state)
 {
     (void)state;
@@ -289,6 +323,7 @@ int main(void)
         cmocka_unit_test(value__is_what_was_written),
         cmocka_unit_test(wrap__releases_once),
         cmocka_unit_test(file__gives_back_what_was_saved),
+        cmocka_unit_test(file__keeps_storage_types),
         cmocka_unit_test(npz__keeps_names),
         cmocka_unit_test(cast__tells_whether_it_was_exact),
         cmocka_unit_test(files__survive_every_failed_allocation),

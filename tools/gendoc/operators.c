@@ -31,6 +31,7 @@ static const struct {
     {BIT(CLG_UINT8) | BIT(CLG_UINT16) | BIT(CLG_UINT32) | BIT(CLG_UINT64), "unsigned integers"},
     {FLOAT8 | FEW_BITS | BIT(CLG_FLOAT8E8M0), "storage types"},
     {FLOAT8 | FEW_BITS, "storage types but float8e8m0"},
+    {FLOAT8 | BIT(CLG_FLOAT8E8M0), "storage types of a byte"},
 };
 #define N_CLASSES (sizeof classes / sizeof classes[0])
 
