@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ArgMax and ArgMin: y[o, i] = where x[o, :, i] is largest or smallest. A NaN is larger and smaller than anything, as
-// for NumPy. And CumSum, which walks the same way: y[o, k, i] = x[o, 0, i] + .. + x[o, k, i].
+// for NumPy. And CumSum, which walks the same way: y[o, k, i] = x[o, 0, i] + .. + x[o, k, i]. And
+// CumProd, which multiplies in place of adding.
 //
 //   P_T      dtype by its ONNX number; 16-bit floats are compared and summed in float
 //   P_FP64   1 when P_T is 11
@@ -10,15 +11,16 @@
 //   P_GROUP  arg: work-items for one result: 1, or 128 that meet in local memory (inner is 1 then)
 //   P_LANES  neighbours along `inner` that a work-item takes together: 1 or 16
 //   P_EXCLUSIVE, P_REVERSE  scan: leave out the element itself; from the end
+//   P_PRODUCT  scan: 1 products, 0 sums
 //   P_INDEX  32 or 64: width of what counts elements; P_VEC 1
 //
 // Arguments, in elements: outer, n, inner: x is [outer, n, inner], dense.
 // Dimension 0 of the range strides over blocks of P_LANES along inner (P_GROUP 1) or is one group for each of outer.
 //
-// @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0 P_INDEX=32 P_VEC=1
-// @variant P_T=10 P_FP64=0 P_MAX=0 P_LAST=1 P_GROUP=128 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=1 P_INDEX=32 P_VEC=1
-// @variant P_T=11 P_FP64=1 P_MAX=0 P_LAST=0 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=0 P_INDEX=64 P_VEC=1
-// @variant P_T=2 P_FP64=0 P_MAX=1 P_LAST=1 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=0 P_REVERSE=1 P_INDEX=32 P_VEC=1
+// @variant P_T=1 P_FP64=0 P_MAX=1 P_LAST=0 P_GROUP=1 P_LANES=16 P_EXCLUSIVE=0 P_REVERSE=0 P_PRODUCT=0 P_INDEX=32 P_VEC=1
+// @variant P_T=10 P_FP64=0 P_MAX=0 P_LAST=1 P_GROUP=128 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=1 P_PRODUCT=1 P_INDEX=32 P_VEC=1
+// @variant P_T=11 P_FP64=1 P_MAX=0 P_LAST=0 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=1 P_REVERSE=0 P_PRODUCT=0 P_INDEX=64 P_VEC=1
+// @variant P_T=2 P_FP64=0 P_MAX=1 P_LAST=1 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=0 P_REVERSE=1 P_PRODUCT=1 P_INDEX=32 P_VEC=1
 #include "common/elements.clh"
 
 #define ELEMENT(mem, reg, GET, PUT) ELEMENTS(element, mem, reg, GET, PUT, GET, PUT) typedef mem mem_t; typedef reg reg_t;
@@ -134,6 +136,17 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
 
 #endif
 
+// Whole numbers wrap.
+#if !P_PRODUCT
+#define JOIN(a, b) ((a) + (b))
+#elif P_T == 6
+#define JOIN(a, b) ((int)((uint)(a) * (uint)(b)))
+#elif P_T == 7
+#define JOIN(a, b) ((long)((ulong)(a) * (ulong)(b)))
+#else
+#define JOIN(a, b) ((a) * (b))
+#endif
+
 __kernel void scan(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
                    __global mem_t *y, const long y_off)
 {
@@ -146,12 +159,12 @@ __kernel void scan(const idx outer, const idx n, const idx inner, __global const
         const idx column = o * n * inner + i;
         reg_t sums[P_LANES];
         for (int l = 0; l < lanes; ++l)
-            sums[l] = 0;
+            sums[l] = P_PRODUCT;
         for (idx k = 0; k < n; ++k) {
             const idx at = column + (P_REVERSE ? n - 1 - k : k) * inner;
             for (int l = 0; l < lanes; ++l) {
                 const reg_t v = load_element(x + (at + l), 1);
-                const reg_t sum = sums[l] + v;
+                const reg_t sum = JOIN(sums[l], v);
                 store_element(y + (at + l), P_EXCLUSIVE ? sums[l] : sum, 1);
                 sums[l] = sum;
             }

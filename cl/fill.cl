@@ -2,7 +2,8 @@
 //
 // Tensors that are computed from places: Range, EyeLike, Trilu, OneHot.
 //
-//   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 11); else 0
+//   P_T      dtype of the elements by its ONNX number, for range (1, 5, 6, 7, 10, 11, 16); else 0. 16-bit floats are
+//            computed in float
 //   P_SIZE   bytes of an element, for the others: 1, 2, 4, 8
 //   P_FP64   1 when P_T is 11
 //   P_VALUE  eye: 0; trilu: 1 when the diagonal comes from a buffer; onehot: dtype of the indices (1, 6, 7, 11 with
@@ -21,6 +22,8 @@
 // @variant P_T=1 P_SIZE=4 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
 // @variant P_T=7 P_SIZE=8 P_FP64=0 P_VALUE=0 P_INDEX=64 P_VEC=1
 // @variant P_T=11 P_SIZE=8 P_FP64=1 P_VALUE=11 P_INDEX=32 P_VEC=1
+// @variant P_T=10 P_SIZE=2 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
+// @variant P_T=16 P_SIZE=2 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
 // @variant P_T=0 P_SIZE=2 P_FP64=0 P_VALUE=1 P_INDEX=32 P_VEC=1
 // @variant P_T=0 P_SIZE=1 P_FP64=0 P_VALUE=7 P_INDEX=32 P_VEC=1
 #include "common/words.clh"
@@ -32,6 +35,14 @@
 #if P_T
 #if P_T == 1
 typedef float elem;
+#elif P_T == 10
+typedef half elem;
+#define RANGE_GET GET_HALF
+#define RANGE_PUT PUT_HALF
+#elif P_T == 16
+typedef ushort elem;
+#define RANGE_GET GET_BF16
+#define RANGE_PUT PUT_BF16
 #elif P_T == 5
 typedef short elem;
 #elif P_T == 6
@@ -41,15 +52,21 @@ typedef long elem;
 #elif P_T == 11
 typedef double elem;
 #else
-#error "P_T: 1, 5, 6, 7 or 11"
+#error "P_T: 1, 5, 6, 7, 10, 11 or 16"
 #endif
 
 __kernel void range(const idx n, const int chunk, __global const elem *start, const long start_off,
                     __global const elem *delta, const long delta_off, __global elem *y, const long y_off)
 {
+#if P_T == 10 || P_T == 16
+    const float first = RANGE_GET(start + start_off), by = RANGE_GET(delta + delta_off);
+    EACH_ELEMENT(n)
+        RANGE_PUT(y + y_off + at, first + (float)at * by);
+#else
     const elem first = start[start_off], by = delta[delta_off];
     EACH_ELEMENT(n)
         y[y_off + at] = (elem)(first + (elem)at * by);
+#endif
 }
 #endif
 

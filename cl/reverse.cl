@@ -7,7 +7,7 @@
 // x, y: [outer, time, inner], where time is the axis that is reversed, whatever lies before it, and the batch is one of
 // the coordinates of outer or of inner: batch = (batch_in_outer ? o : i) / batch_step % batches.
 // Arguments, in elements: outer, time, inner, batch_step, batches, batch_in_outer, x, lengths, y, fault: a length that is
-// less than 1 or more than time is told to it, and the sequence copied.
+// less than 0 or more than time is told to it, and the sequence copied.
 // NDRange: inner (P_VEC elements where the batch is in outer), outer * time
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32
@@ -16,7 +16,7 @@
 
 static inline idx source(const idx t, const idx time, const long length, __global int *fault, const int code)
 {
-    if (length < 1 || length > time) {
+    if (length < 0 || length > time) {
         fault[0] = code;
         fault[1] = (int)length;
         return t;

@@ -171,6 +171,7 @@ static const struct formula {
     {"ArgMax", per_input, 1},
     {"ArgMin", per_input, 1},
     {"CumSum", per_input, 1},
+    {"CumProd", per_input, 1},
     {"Resize", per_output, 4},
     {"Upsample", per_output, 4},
 };

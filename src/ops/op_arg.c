@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Operators that walk along one axis and keep its order: ArgMax, ArgMin, CumSum. See cl/arg.cl.
+ * Operators that walk along one axis and keep its order: ArgMax, ArgMin, CumSum, CumProd. See cl/arg.cl.
  */
 #include "ops/grid.h"
 #include "ops/work.h"
@@ -24,7 +24,7 @@ static axis_walk walk_along(const shape *dims, int axis)
 }
 
 static void emit(lower_context *c, const char *entry, const axis_walk *w, bool max, bool last,
-                 int group, bool exclusive, bool reverse)
+                 int group, bool exclusive, bool reverse, bool product)
 {
     step_builder *b = &c->build;
     const clg_dtype dtype = c->inputs[0].dtype;
@@ -35,9 +35,9 @@ static void emit(lower_context *c, const char *entry, const axis_walk *w, bool m
     const char *prelude =
         prelude_text(b,
                      "P_T=%d P_FP64=%d P_MAX=%d P_LAST=%d P_GROUP=%d P_LANES=%d P_EXCLUSIVE=%d "
-                     "P_REVERSE=%d P_INDEX=%d P_VEC=1",
+                     "P_REVERSE=%d P_PRODUCT=%d P_INDEX=%d P_VEC=1",
                      (int)dtype, dtype == CLG_FLOAT64, max, last, group, lanes, exclusive, reverse,
-                     wide_index ? 64 : 32);
+                     product, wide_index ? 64 : 32);
     step *s = step_kernel(b, step_candidate(b, entry), "arg", entry, prelude);
     grid_arg(c, s, wide_index, w->outer);
     grid_arg(c, s, wide_index, w->n);
@@ -76,11 +76,11 @@ static clg_status arg_lower(lower_context *c)
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), c->inputs[0].dims.rank, "axis", &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
     const int group = !lower_is_wide(c) && w.inner == 1 && w.n >= 64 ? (int)grid_local(c) : 1;
-    emit(c, "arg", &w, max, last, group, false, false);
+    emit(c, "arg", &w, max, last, group, false, false, false);
     return CLG_OK;
 }
 
-/* ---- CumSum ----------------------------------------------------------------------------------------------------------- */
+/* ---- CumSum, CumProd ----------------------------------------------------------------------------------------------------------- */
 
 static clg_status find_axis(const tensor *t, int rank, int *out_axis)
 {
@@ -105,7 +105,7 @@ static clg_status scan_lower(lower_context *c)
     CLG_TRY(find_axis(c->inputs[1].known, c->inputs[0].dims.rank, &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
     emit(c, "scan", &w, false, false, 1, node_int(c->node, "exclusive", 0) != 0,
-         node_int(c->node, "reverse", 0) != 0);
+         node_int(c->node, "reverse", 0) != 0, *(const bool *)c->row->param);
     return CLG_OK;
 }
 
@@ -136,20 +136,21 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
         }                                                                                          \
     }
 
+#define SCAN(op_name, first, is_product)                                                           \
+    {                                                                                              \
+        .name = op_name, .since = first, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,       \
+        .max_outputs = 1, .input_types = "TA", .output_types = "T", .types = scan_types,           \
+        .attributes = scan_attributes, .infer = scan_infer, .lower = scan_lower,                   \
+        .param = &(const bool)                                                                     \
+        {                                                                                          \
+            is_product                                                                             \
+        }                                                                                          \
+    }
+
 const op_row op_rows_arg[] = {
     ARG("ArgMax", true),
     ARG("ArgMin", false),
-    {.name = "CumSum",
-     .since = 11,
-     .min_inputs = 2,
-     .max_inputs = 2,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .input_types = "TA",
-     .output_types = "T",
-     .types = scan_types,
-     .attributes = scan_attributes,
-     .infer = scan_infer,
-     .lower = scan_lower},
+    SCAN("CumSum", 11, false),
+    SCAN("CumProd", 26, true),
 };
 const size_t n_op_rows_arg = sizeof op_rows_arg / sizeof op_rows_arg[0];

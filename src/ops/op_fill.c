@@ -83,10 +83,15 @@ static clg_status range_count(const tensor *start, const tensor *limit, const te
 static clg_status range_infer(op_context *c)
 {
     shape out = {.rank = 1, .dims = {DIM_UNKNOWN}};
+    const clg_dtype dtype = c->outputs[0].dtype;
+    const int64_t stash = node_int(c->node, "stash_type", CLG_FLOAT32);
+    if (stash != CLG_FLOAT32 && (dtype == CLG_FLOAT16 || dtype == CLG_BFLOAT16))
+        return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                        "stash_type is %" PRId64 "; only 1 (float32) is supported", stash);
     const tensor *start = op_need(c, 0), *limit = op_need(c, 1), *delta = op_need(c, 2);
     if (start && limit && delta && range_count(start, limit, delta, &out.dims[0]) != CLG_OK)
         return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
-    fact_set(&c->outputs[0], c->outputs[0].dtype, &out);
+    fact_set(&c->outputs[0], dtype, &out);
     return CLG_OK;
 }
 
@@ -251,10 +256,14 @@ static const op_attribute trilu_attributes[] = {{"upper", ATTRIBUTE_INT, false},
                                                 {NULL, ATTRIBUTE_NONE, false}};
 static const op_attribute onehot_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                                  {NULL, ATTRIBUTE_NONE, false}};
-static const op_types range_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
-                                                 DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_INT32) |
-                                                 DTYPE_BIT(CLG_INT64)},
-                                       {0, 0}};
+#define RANGE_TYPES                                                                                \
+    (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT16) |                      \
+     DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64))
+static const op_types range_types[] = {{'T', RANGE_TYPES}, {0, 0}};
+static const op_types range_27_types[] = {
+    {'T', RANGE_TYPES | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)}, {0, 0}};
+static const op_attribute range_attributes[] = {{"stash_type", ATTRIBUTE_INT, false},
+                                                {NULL, ATTRIBUTE_NONE, false}};
 static const op_types trilu_types[] = {{'K', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types onehot_types[] = {
     {'I', DTYPES_INTEGER | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},
@@ -263,7 +272,21 @@ static const op_types onehot_types[] = {
 
 const op_row op_rows_fill[] = {
     {.name = "Range",
+     .since = 27,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .types = range_27_types,
+     .attributes = range_attributes,
+     .infer = range_infer,
+     .eval = range_eval,
+     .lower = range_lower},
+    {.name = "Range",
      .since = 11,
+     .until = 26,
      .min_inputs = 3,
      .max_inputs = 3,
      .min_outputs = 1,

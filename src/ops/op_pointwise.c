@@ -93,8 +93,9 @@ static clg_status expand_pow(pointwise_group *g, const pointwise_source *s, poin
 static clg_status expand_mod(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
 {
     const bool is_fmod = node_int(s->node, "fmod", 0) != 0;
-    if (!is_fmod && dtype_is_float(pointwise_dtype(g, s->registers[0])))
-        return error_set(CLG_ERROR_INVALID_MODEL, "fmod must be 1 for floating point");
+    if (!is_fmod && s->row->since < 28 && dtype_is_float(pointwise_dtype(g, s->registers[0])))
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "fmod must be 1 for floating point before opset 28");
     return pointwise_add(g, is_fmod ? "Fmod" : "Mod", s->registers, NULL, out);
 }
 
@@ -103,6 +104,15 @@ static clg_status expand_shift(pointwise_group *g, const pointwise_source *s,
 {
     const bool left = strcmp(node_string(s->node, "direction", ""), "LEFT") == 0;
     return pointwise_add(g, left ? "ShiftLeft" : "ShiftRight", s->registers, NULL, out);
+}
+
+/* Swish of the gate, times the other. */
+static clg_status expand_swiglu(pointwise_group *g, const pointwise_source *s,
+                                pointwise_register *out)
+{
+    const float slope = node_float(s->node, "alpha", 1.0f);
+    CLG_TRY(pointwise_add(g, "Swish", s->registers, &slope, out));
+    return pointwise_add(g, "Mul", (pointwise_register[]){*out, s->registers[1]}, NULL, out);
 }
 
 static clg_status expand_is_inf(pointwise_group *g, const pointwise_source *s,
@@ -275,6 +285,10 @@ static clg_status pointwise_infer(op_context *c)
     if (op->def && strcmp(op->def, "PRelu") == 0 && dims.rank != RANK_UNKNOWN &&
         shape_is_known(&dims) && !shape_equal(&dims, &c->inputs[0].dims))
         return op_error(c, CLG_ERROR_SHAPE, "the slope must broadcast to the shape of the input");
+    if (op->expand == expand_swiglu && dims.rank != RANK_UNKNOWN && shape_is_known(&dims) &&
+        shape_is_known(&c->inputs[0].dims) && shape_is_known(&c->inputs[1].dims) &&
+        !shape_equal(&c->inputs[0].dims, &c->inputs[1].dims))
+        return op_error(c, CLG_ERROR_SHAPE, "the two inputs must have the same shape");
     clg_dtype dtype = c->outputs[0].dtype;
     if (op->expand == expand_cast) dtype = (clg_dtype)node_int(c->node, "to", CLG_FLOAT32);
     fact_set(&c->outputs[0], dtype, &dims);
@@ -478,7 +492,9 @@ const op_row op_rows_pointwise[] = {
     BINARY("Mul", 7, numbers),
     BINARY("Div", 7, numbers),
     ROW("Pow", 7, 0, 2, 2, "TE", "T", powers, OP(.expand = expand_pow)),
-    ROW("Mod", 10, 0, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
+    ROW("Mod", 10, 27, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
+        .attributes = fmod_attribute),
+    ROW("Mod", 28, 0, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
         .attributes = fmod_attribute),
     VARIADIC("Min", 6, numbers, .def = "Min", .expand = expand_fold),
     VARIADIC("Max", 6, numbers, .def = "Max", .expand = expand_fold),
@@ -535,6 +551,7 @@ const op_row op_rows_pointwise[] = {
     UNARY("Mish", 18, floats),
     ROW("Swish", 24, 0, 1, 1, "T", "T", floats, OP(.def = "Swish", .scalars = {{"alpha", 1.0f}}),
         .attributes = alpha),
+    ROW("SwiGLU", 28, 0, 2, 2, "TT", "T", floats, OP(.expand = expand_swiglu), .attributes = alpha),
     ROW("Shrink", 9, 0, 1, 1, "T", "T", floats,
         OP(.def = "Shrink", .scalars = {{"bias", 0.0f}, {"lambd", 0.5f}}),
         .attributes = bias_lambd),
@@ -557,7 +574,9 @@ const op_row op_rows_pointwise[] = {
     ROW("BitwiseOr", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Or")),
     ROW("BitwiseXor", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Xor")),
     UNARY("BitwiseNot", 18, integers),
-    ROW("BitShift", 11, 0, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift),
+    ROW("BitShift", 11, 27, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift),
+        .attributes = direction, .check = check_shift),
+    ROW("BitShift", 28, 0, 2, 2, "TT", "T", integers, OP(.expand = expand_shift),
         .attributes = direction, .check = check_shift),
     ROW_THAT(OP_MOVES, "Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
     ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast),

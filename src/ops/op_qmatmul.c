@@ -220,10 +220,40 @@ static qmatmul_job job_of(const lower_context *c)
                          .b_scale = list_of(c, at->b_scale)};
 }
 
+/* The kernel's scales are float32: one of another dtype is cast in front of it. */
+static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, operand *at)
+{
+    const lower_operand *given = lower_input(c, input);
+    lower_operand widened = *given;
+    size_t size_bytes;
+    pointwise_register r;
+    if (given->dtype == CLG_FLOAT32 || given->dtype == CLG_DTYPE_NONE) return CLG_OK;
+    pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
+    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!dtype_bytes(CLG_FLOAT32, count(&given->dims), &size_bytes))
+        return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
+    if (size_bytes == 0) return CLG_OK;
+    widened.dtype = CLG_FLOAT32;
+    CLG_TRY(pointwise_add_input(g, given->dtype, &r));
+    CLG_TRY(pointwise_add_cast(g, r, CLG_FLOAT32, &r));
+    CLG_TRY(pointwise_add_output(g, r));
+    const pointwise_binding from = {operand_input(input), given},
+                            to = {step_scratch(&c->build, way, size_bytes), &widened};
+    *at = to.where;
+    return pointwise_lower(c, way, g, &from, &to);
+}
+
 static clg_status qmatmul_lower(lower_context *c)
 {
-    const qmatmul_job j = job_of(c);
-    return add_product(c, step_candidate(&c->build, "qmatmul"), &j);
+    const qmatmul_inputs *at = c->row->param;
+    qmatmul_job j = job_of(c);
+    candidate *way = step_candidate(&c->build, "qmatmul");
+    if (at->result == TO_BYTES) {
+        CLG_TRY(widen_scale(c, way, at->a_scale, &j.a_scale.at));
+        CLG_TRY(widen_scale(c, way, at->b_scale, &j.b_scale.at));
+        CLG_TRY(widen_scale(c, way, at->y_scale, &j.y_scale));
+    }
+    return add_product(c, way, &j);
 }
 
 /* ---- products that end in float32 -------------------------------------------------------------------------- */
@@ -292,6 +322,12 @@ static clg_status float_lower(lower_context *c)
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 static const op_types types[] = {
     {'A', BYTES}, {'B', BYTES}, {'Y', BYTES}, {'S', DTYPE_BIT(CLG_FLOAT32)}, {0}};
+static const op_types types_21[] = {
+    {'A', BYTES},
+    {'B', BYTES},
+    {'Y', BYTES},
+    {'S', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},
+    {0}};
 
 const op_row op_rows_qmatmul[] = {
     {.name = "MatMulInteger",
@@ -307,7 +343,20 @@ const op_row op_rows_qmatmul[] = {
      .lower = qmatmul_lower,
      .param = &integer_inputs},
     {.name = "QLinearMatMul",
+     .since = 21,
+     .min_inputs = 8,
+     .max_inputs = 8,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "ASABSBSY",
+     .output_types = "?",
+     .types = types_21,
+     .infer = qmatmul_infer,
+     .lower = qmatmul_lower,
+     .param = &linear_inputs},
+    {.name = "QLinearMatMul",
      .since = 10,
+     .until = 20,
      .min_inputs = 8,
      .max_inputs = 8,
      .min_outputs = 1,

@@ -175,17 +175,18 @@ static clg_status depth_to_space_walk(strided_walk *w)
     return CLG_OK;
 }
 
-/* Output channels hold (block row, block column, C). */
+/* Output channels hold (block row, block column, C) or (C, block row, block column). */
 static clg_status space_to_depth_walk(strided_walk *w)
 {
     int64_t to[CLG_MAX_RANK];
     const int64_t b = node_int(w->node, "blocksize", 1), channels = w->in->dims[1],
                   *s = w->in_strides;
+    const bool crd = strcmp(node_string(w->node, "mode", "DCR"), "CRD") == 0;
     shape_strides(w->out, to);
     strided_add_dim(w, w->out->dims[0], s[0], to[0]);
-    strided_add_dim(w, b, s[2], b * channels * to[1]);
-    strided_add_dim(w, b, s[3], channels * to[1]);
-    strided_add_dim(w, channels, s[1], to[1]);
+    strided_add_dim(w, b, s[2], crd ? b * to[1] : b * channels * to[1]);
+    strided_add_dim(w, b, s[3], crd ? to[1] : channels * to[1]);
+    strided_add_dim(w, channels, s[1], crd ? b * b * to[1] : to[1]);
     strided_add_dim(w, w->out->dims[2], b * s[2], to[2]);
     strided_add_dim(w, w->out->dims[3], b * s[3], to[3]);
     return CLG_OK;
@@ -396,6 +397,7 @@ const op_row op_rows_strided[] = {
      WALKS("depth_to_space", depth_to_space_walk)},
     {.name = "SpaceToDepth",
      .since = 1,
+     .until = 27,
      .min_inputs = 1,
      .max_inputs = 1,
      .min_outputs = 1,
@@ -404,6 +406,18 @@ const op_row op_rows_strided[] = {
      .output_types = "T",
      .types = shapes,
      .attributes = to_depth_attributes,
+     .check = check_block,
+     .infer = block_infer,
+     WALKS("space_to_depth", space_to_depth_walk)},
+    {.name = "SpaceToDepth",
+     .since = 28,
+     .min_inputs = 1,
+     .max_inputs = 1,
+     .min_outputs = 1,
+     .max_outputs = 1,
+     .input_types = "T",
+     .output_types = "T",
+     .attributes = to_space_attributes,
      .check = check_block,
      .infer = block_infer,
      WALKS("space_to_depth", space_to_depth_walk)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Other views of the same memory: Identity, Reshape, Flatten, Squeeze, Unsqueeze. Nothing is moved.
+ * Other views of the same memory: Identity, BitCast, Reshape, Flatten, Squeeze, Unsqueeze. Nothing is moved.
  */
 #include "base/checked.h"
 #include "ops/op.h"
@@ -47,6 +47,37 @@ static clg_status identity_infer(op_context *c)
 static clg_status identity_eval(op_context *c, tensor **out_tensors)
 {
     out_tensors[0] = fact_share(c->inputs[0].known);
+    return CLG_OK;
+}
+
+/* ---- BitCast ------------------------------------------------------------------------------------------------------ */
+
+static clg_status bitcast_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const int64_t to = node_int(n, "to", 0);
+    if (to > 0 && to < 32 && DTYPE_BIT(to) & DTYPES_ALL_FIXED) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s: 'to' is %" PRId64 " (%s), not supported",
+                     node_text(n, shown), to,
+                     dtype_name(to > 0 && to < 32 ? (clg_dtype)to : CLG_DTYPE_NONE));
+}
+
+static clg_status bitcast_infer(op_context *c)
+{
+    const clg_dtype from = c->inputs[0].dtype, to = (clg_dtype)node_int(c->node, "to", 0);
+    if (from != CLG_DTYPE_NONE && dtype_size(from) != dtype_size(to))
+        return op_error(c, CLG_ERROR_INVALID_MODEL,
+                        "an element of %s has not the size of one of %s", dtype_name(from),
+                        dtype_name(to));
+    fact_set(&c->outputs[0], to, &c->inputs[0].dims);
+    return CLG_OK;
+}
+
+static clg_status bitcast_eval(op_context *c, tensor **out_tensors)
+{
+    const tensor *known = c->inputs[0].known;
+    CLG_TRY(tensor_create(c->outputs[0].dtype, &c->outputs[0].dims, &out_tensors[0]));
+    if (known->size_bytes > 0) memcpy(out_tensors[0]->data, known->data, known->size_bytes);
     return CLG_OK;
 }
 
@@ -258,6 +289,8 @@ static clg_status unsqueeze_infer(op_context *c)
 
 #define VIEWABLE (DTYPES_ALL_FIXED | DTYPES_NARROW)
 static const op_types viewed[] = {{'T', VIEWABLE}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types of_whole_bytes[] = {{'T', DTYPES_ALL_FIXED}, {0}};
+static const op_attribute to_attribute[] = {{"to", ATTRIBUTE_INT, true}, {0}};
 static const op_attribute allowzero_attribute[] = {{"allowzero", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute axis_attribute[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
@@ -274,6 +307,9 @@ const op_row op_rows_view[] = {
     ROW("Identity", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_ANY_KIND | OP_MOVES, .infer = identity_infer,
         .eval = identity_eval, .lower = lower_same_axes),
+    ROW("BitCast", 26, 0, 1, 1, 1, .input_types = "T", .output_types = "?", .types = of_whole_bytes,
+        .flags = OP_STRIDED_INPUTS, .attributes = to_attribute, .check = bitcast_check,
+        .infer = bitcast_infer, .eval = bitcast_eval, .lower = lower_same_axes),
     ROW("Reshape", 5, 13, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
         .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped, .lower = lower_dense),
     ROW("Reshape", 14, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,

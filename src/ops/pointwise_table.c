@@ -45,6 +45,13 @@ static int64_t modulo(int64_t a, int64_t b)
     return r != 0 && (r ^ b) < 0 ? r + b : r;
 }
 
+/* The sign of the divisor, a zero's too. */
+static double modulo_of(double a, double b)
+{
+    const double r = fmod(a, b);
+    return r == 0 ? copysign(r, b) : (r < 0) != (b < 0) ? r + b : r;
+}
+
 static int64_t power(int64_t a, int64_t e)
 {
     if (e < 0) return a == 1 ? 1 : a == -1 ? (e & 1 ? -1 : 1) : 0;
@@ -59,7 +66,7 @@ EVAL(add, a + b, wrap((uint64_t)a + (uint64_t)b))
 EVAL(sub, a - b, wrap((uint64_t)a - (uint64_t)b))
 EVAL(mul, a *b, wrap((uint64_t)a *(uint64_t)b))
 EVAL(div, a / b, divide(a, b))
-EVAL_INT(mod, modulo(a, b))
+EVAL(mod, modulo_of(a, b), modulo(a, b))
 EVAL(fmod, fmod(a, b), remainder_of(a, b))
 EVAL_FLOAT(pow, pow(a, b))
 EVAL_INT(pow, power(a, b))
@@ -128,8 +135,9 @@ const pointwise_def pointwise_defs[] = {
      .on_unsigned = "DIV_UNSIGNED($S, $a, $b)", ON_HOST(div)},
     {"DivOrZero", 2, 0, 0, FLOATS("$b == ($T)0 ? ($T)0 : $a / $b")},
     {"DivScalar", 1, 1, 0, FLOATS("$a / $p"), BY_FLOAT(div)},
-    {"Mod", 2, 0, LANES, .on_signed = "MOD_SIGNED($S, $a, $b)",
-     .on_unsigned = "REM_UNSIGNED($S, $a, $b)", BY_INT(mod)},
+    {"Mod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("MOD_FLOAT($a, $b)"),
+     .on_signed = "MOD_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
+     ON_HOST(mod)},
     /* PoCL 3.1's fmod of double vectors is wrong in some lanes. */
     {"Fmod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("fmod($a, $b)"),
      .on_signed = "REM_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
@@ -214,8 +222,12 @@ const pointwise_def pointwise_defs[] = {
     {"Xor", 2, 0, 0, INTEGERS("$a ^ $b"), .on_bool = "$a ^ $b", BY_INT(xor)},
     {"Not", 1, 0, 0, .on_bool = "$a ^ ($T)1", BY_INT(not )},
     {"BitwiseNot", 1, 0, 0, INTEGERS("~$a"), BY_INT(complement)},
-    {"ShiftLeft", 2, 0, 0, .on_unsigned = "$b < ($T)$bits ? $t($a << $b) : ($T)0"},
-    {"ShiftRight", 2, 0, 0, .on_unsigned = "$b < ($T)$bits ? $t($a >> $b) : ($T)0"},
+    {"ShiftLeft", 2, 0, 0, .on_signed = "$t($u($b) < ($U)$bits ? $u($u($a) << $u($b)) : ($U)0)",
+     .on_unsigned = "$b < ($T)$bits ? $t($a << $b) : ($T)0"},
+    {"ShiftRight", 2, 0, 0,
+     .on_signed = "$u($b) < ($U)$bits ? ($a < ($T)0 ? $t(~($u(~$u($a)) >> $u($b))) : $t($u($a) >> "
+                  "$u($b))) : ($a < ($T)0 ? ($T)-1 : ($T)0)",
+     .on_unsigned = "$b < ($T)$bits ? $t($a >> $b) : ($T)0"},
 };
 const size_t n_pointwise_defs = sizeof pointwise_defs / sizeof pointwise_defs[0];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ArgMax, ArgMin and CumSum. Values repeat, so that ties are met everywhere; places are compared exactly.
+ * ArgMax, ArgMin, CumSum and CumProd. Values repeat, so that ties are met everywhere; places are compared exactly.
  */
 #include "support/run_node.h"
 
@@ -144,6 +144,68 @@ static void arg__sums(void **state)
     check_sums(CLG_FLOAT16, DIMS(2, 20), 1, false, false);
 }
 
+/* Products of powers of two are exact where they stay in range; the exponents are summed. */
+static void check_products(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
+                           bool reverse)
+{
+    run_node r;
+    const bool whole = dtype == CLG_INT32 || dtype == CLG_INT64 || dtype == CLG_UINT32;
+    const int64_t n = dims[axis], outer = product(0, axis, dims),
+                  inner = product(axis + 1, rank, dims);
+    double *x = run_node_random(outer * n * inner), *y = run_node_zeros(outer * n * inner);
+    double *powers = run_node_zeros(outer * n * inner);
+    for (int64_t i = 0; i < outer * n * inner; i++) {
+        powers[i] = whole ? x[i] > 0.5 : floor((x[i] + 1) * 1.49) - 1;
+        x[i] = (x[i] < 0 ? -1 : 1) * ldexp(1, (int)powers[i]);
+        if (dtype == CLG_UINT32) x[i] = fabs(x[i]);
+    }
+    for (int64_t at = 0; at < outer * n * inner; at++) {
+        const int64_t k = at / inner % n, start = at - k * inner;
+        int power = 0, signs = 0;
+        for (int64_t j = 0; j < n; j++) {
+            if (!(reverse ? j >= k : j <= k) || (exclusive && j == k)) continue;
+            power += (int)powers[start + j * inner];
+            signs += x[start + j * inner] < 0;
+        }
+        y[at] = (signs % 2 ? -1 : 1) * ldexp(1, power);
+    }
+    run_node_start(&r, NULL, "CumProd", 26);
+    run_node_int(&r, "exclusive", exclusive);
+    run_node_int(&r, "reverse", reverse);
+    run_node_input(&r, dtype, rank, dims, x);
+    run_node_constant(&r, CLG_INT64, 0, NULL, (double[]){axis});
+    run_node_expect(&r, dtype, rank, dims, y);
+    run_node_check(&r, 0);
+}
+
+static void arg__products(void **state)
+{
+    (void)state;
+    check_products(CLG_FLOAT32, DIMS(7), 0, false, false);
+    check_products(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
+    check_products(CLG_FLOAT32, DIMS(3, 9, 37), 1, false, true);
+    check_products(CLG_FLOAT32, DIMS(3, 5, 3), 0, true, true);
+    check_products(CLG_FLOAT32, DIMS(3, 0, 2), 1, true, true);
+    check_products(CLG_FLOAT64, DIMS(3, 50), 1, false, false);
+    check_products(CLG_FLOAT16, DIMS(2, 9), 1, false, false);
+    check_products(CLG_BFLOAT16, DIMS(2, 9), 1, true, false);
+    check_products(CLG_INT64, DIMS(3, 15), 1, false, false);
+    check_products(CLG_INT32, DIMS(3, 15), 1, false, true);
+    check_products(CLG_UINT32, DIMS(3, 15), 1, true, true);
+}
+
+/* 65536 * 65536 is 0 in 32 bits. */
+static void arg__products_wrap(void **state)
+{
+    (void)state;
+    run_node r;
+    run_node_start(&r, NULL, "CumProd", 26);
+    run_node_input(&r, CLG_INT32, 1, (int64_t[]){3}, (double[]){65537, 65537, -1});
+    run_node_constant(&r, CLG_INT64, 0, NULL, (double[]){0});
+    run_node_expect(&r, CLG_INT32, 1, (int64_t[]){3}, (double[]){65537, 131073, -131073});
+    run_node_check(&r, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +214,8 @@ int main(void)
         cmocka_unit_test(arg__special_numbers),
         cmocka_unit_test(arg__refusals),
         cmocka_unit_test(arg__sums),
+        cmocka_unit_test(arg__products),
+        cmocka_unit_test(arg__products_wrap),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }

@@ -267,12 +267,13 @@ static void check_range(clg_dtype dtype, double start, double limit, double delt
     run_node r;
     double *y = run_node_zeros(n);
     for (int64_t i = 0; i < n; i++) y[i] = start + (double)i * delta;
-    run_node_start(&r, NULL, "Range", 13);
+    const bool narrow = dtype == CLG_FLOAT16 || dtype == CLG_BFLOAT16;
+    run_node_start(&r, NULL, "Range", narrow ? 27 : 13);
     run_node_input(&r, dtype, 0, NULL, &start);
     run_node_input(&r, dtype, 0, NULL, &limit);
     run_node_input(&r, dtype, 0, NULL, &delta);
     run_node_expect(&r, dtype, 1, &n, y);
-    run_node_check(&r, 1e-6);
+    run_node_check(&r, narrow ? 8e-3 : 1e-6); /* half a unit in the last of bfloat16's 8 bits */
 }
 
 static void gather__range(void **state)
@@ -286,6 +287,16 @@ static void gather__range(void **state)
     check_range(CLG_FLOAT32, 0.5, 3, 0.25, 10);
     check_range(CLG_INT16, -3, 9000, 1, 9003); /* on the device */
     check_range(CLG_FLOAT32, 0, 5000, 0.5, 10000);
+    check_range(CLG_FLOAT16, 1, -2, -0.25, 12);
+    check_range(CLG_FLOAT16, 0, 1250, 0.25, 5000);
+    check_range(CLG_BFLOAT16, -4, 2528, 0.5, 5064);
+    run_node_start(&r, NULL, "Range", 27);
+    run_node_int(&r, "stash_type", CLG_FLOAT16);
+    run_node_input(&r, CLG_FLOAT16, 0, NULL, &zero);
+    run_node_input(&r, CLG_FLOAT16, 0, NULL, &ten);
+    run_node_input(&r, CLG_FLOAT16, 0, NULL, &ten);
+    run_node_expect(&r, CLG_FLOAT16, 1, (int64_t[]){1}, &zero);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "stash_type is 10");
     run_node_start(&r, NULL, "Range", 13);
     run_node_input(&r, CLG_INT64, 0, NULL, &zero);
     run_node_input(&r, CLG_INT64, 0, NULL, &ten);

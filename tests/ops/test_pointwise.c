@@ -234,6 +234,117 @@ static void pointwise__aligned(void **state)
     run_node_check(&r, 1e-7);
 }
 
+/* Quotients and remainders of eighths are exact. */
+static void check_mod(clg_dtype dtype)
+{
+    enum { N = 77 };
+    double x[N], b[N], y[N];
+    run_node r;
+    for (int i = 0; i < N; i++) {
+        x[i] = (i * 37 % 101 - 50) / 8.0;
+        b[i] = (i % 7 + 1) / (i % 3 ? 2.0 : -4.0);
+        y[i] = x[i] - floor(x[i] / b[i]) * b[i];
+    }
+    static const double special[][3] = {{INFINITY, 3, NAN},  {3, 0, NAN},
+                                        {NAN, 3, NAN},       {3, NAN, NAN},
+                                        {3, INFINITY, 3},    {-3, INFINITY, INFINITY},
+                                        {-3, -INFINITY, -3}, {3, -INFINITY, -INFINITY},
+                                        {0, -INFINITY, 0},   {0.125, 4, 0.125}};
+    for (size_t i = 0; i < sizeof special / sizeof special[0] && dtype != CLG_FLOAT16; i++) {
+        x[i] = special[i][0];
+        b[i] = special[i][1];
+        y[i] = special[i][2];
+    }
+    run_node_start(&r, NULL, "Mod", 28);
+    run_node_input(&r, dtype, 2, (int64_t[]){7, 11}, x);
+    run_node_input(&r, dtype, 2, (int64_t[]){7, 11}, b);
+    run_node_expect(&r, dtype, 2, (int64_t[]){7, 11}, y);
+    run_node_check(&r, 0);
+}
+
+static void pointwise__mod_of_floats(void **state)
+{
+    (void)state;
+    check_mod(CLG_FLOAT32);
+    check_mod(CLG_FLOAT64);
+    check_mod(CLG_FLOAT16);
+    check_mod(CLG_BFLOAT16);
+}
+
+/* By division and multiplication, cut to the dtype. */
+static void check_shift(clg_dtype dtype, int bits, bool left)
+{
+    enum { N = 63 };
+    static const double amounts[] = {0, 1, 3, 7, -1, 100, -128};
+    const double low = -ldexp(1, bits - 1), top = ldexp(1, bits);
+    double x[N], b[N], y[N];
+    run_node r;
+    for (int i = 0; i < N; i++) {
+        x[i] = i % 9 == 0 ? low : i % 9 == 1 ? -1 : (i * 29 % 127 - 63);
+        b[i] = amounts[i % 7];
+        const bool beyond = b[i] < 0 || b[i] >= bits;
+        y[i] = floor(x[i] / ldexp(1, (int)b[i]));
+        if (left) y[i] = x[i] * ldexp(1, (int)b[i]);
+        if (left) y[i] = y[i] - floor((y[i] - low) / top) * top;
+        if (beyond) y[i] = !left && x[i] < 0 ? -1 : 0;
+    }
+    run_node_start(&r, NULL, "BitShift", 28);
+    run_node_string(&r, "direction", left ? "LEFT" : "RIGHT");
+    run_node_input(&r, dtype, 1, (int64_t[]){N}, x);
+    run_node_input(&r, dtype, 1, (int64_t[]){N}, b);
+    run_node_expect(&r, dtype, 1, (int64_t[]){N}, y);
+    run_node_check(&r, 0);
+}
+
+static void pointwise__signed_shifts(void **state)
+{
+    (void)state;
+    for (int left = 0; left < 2; left++) {
+        check_shift(CLG_INT8, 8, left);
+        check_shift(CLG_INT16, 16, left);
+        check_shift(CLG_INT32, 32, left);
+        check_shift(CLG_INT64, 64, left);
+    }
+}
+
+/* float16 and bfloat16 round the result: half a unit in the last of 11 and 8 bits. */
+static void check_swiglu(clg_dtype dtype, double alpha, double tolerance)
+{
+    enum { N = 85 };
+    const double *a = run_node_random(N), *b = run_node_random(N);
+    double gate[N], y[N];
+    run_node r;
+    for (int i = 0; i < N; i++) {
+        gate[i] = dtype == CLG_BFLOAT16 ? (i - 42) / 4.0 : a[i] * 8;
+        const double other = dtype == CLG_BFLOAT16 ? 1 : b[i];
+        y[i] = gate[i] * other * (0.5 + 0.5 * tanh(alpha * gate[i] / 2));
+    }
+    run_node_start(&r, NULL, "SwiGLU", 28);
+    if (alpha != 1) run_node_float(&r, "alpha", alpha);
+    run_node_input(&r, dtype, 2, (int64_t[]){5, 17}, gate);
+    double *ones = run_node_zeros(N);
+    for (int i = 0; i < N; i++) ones[i] = 1;
+    run_node_input(&r, dtype, 2, (int64_t[]){5, 17}, dtype == CLG_BFLOAT16 ? ones : b);
+    run_node_expect(&r, dtype, 2, (int64_t[]){5, 17}, y);
+    run_node_check(&r, tolerance);
+}
+
+static void pointwise__swiglu(void **state)
+{
+    (void)state;
+    check_swiglu(CLG_FLOAT32, 1, 2e-6);
+    check_swiglu(CLG_FLOAT32, 1.75, 2e-6);
+    check_swiglu(CLG_FLOAT64, 0.5, 1e-6);
+    check_swiglu(CLG_FLOAT16, 1, 1e-3);
+    check_swiglu(CLG_BFLOAT16, -1, 8e-3);
+    run_node r;
+    run_node_start(&r, NULL, "SwiGLU", 28);
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){1});
+    run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_refused(&r, CLG_ERROR_SHAPE, "the same shape");
+}
+
 static void pointwise__refusals(void **state)
 {
     (void)state;
@@ -249,7 +360,13 @@ static void pointwise__refusals(void **state)
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, (double[]){1, 2, 3});
     run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
     run_node_refused(&r, CLG_ERROR_SHAPE, "broadcast");
-    run_node_start(&r, NULL, "Mod", 13);
+    run_node_start(&r, NULL, "BitShift", 27);
+    run_node_string(&r, "direction", "LEFT");
+    run_node_input(&r, CLG_INT8, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_input(&r, CLG_INT8, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_expect(&r, CLG_INT8, 1, (int64_t[]){2}, (double[]){1, 2});
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "int8");
+    run_node_start(&r, NULL, "Mod", 27);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
     run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){2}, (double[]){1, 2});
@@ -259,10 +376,11 @@ static void pointwise__refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pointwise__broadcasts),  cmocka_unit_test(pointwise__views),
-        cmocka_unit_test(pointwise__many_inputs), cmocka_unit_test(pointwise__powers),
-        cmocka_unit_test(pointwise__clip),        cmocka_unit_test(pointwise__aligned),
-        cmocka_unit_test(pointwise__refusals),
+        cmocka_unit_test(pointwise__broadcasts),    cmocka_unit_test(pointwise__views),
+        cmocka_unit_test(pointwise__many_inputs),   cmocka_unit_test(pointwise__powers),
+        cmocka_unit_test(pointwise__clip),          cmocka_unit_test(pointwise__aligned),
+        cmocka_unit_test(pointwise__mod_of_floats), cmocka_unit_test(pointwise__signed_shifts),
+        cmocka_unit_test(pointwise__swiglu),        cmocka_unit_test(pointwise__refusals),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }

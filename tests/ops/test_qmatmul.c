@@ -57,7 +57,7 @@ static void integer(product p)
     run_node_check(&r, 0);
 }
 
-static void linear(product p, clg_dtype ty, int fold)
+static void linear(product p, clg_dtype ty, clg_dtype ts, int fold)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
     const double *a = bytes(p.batch * p.m * p.k, p.a_signed),
@@ -75,14 +75,14 @@ static void linear(product p, clg_dtype ty, int fold)
         y[i] = y[i] < low ? low : y[i] > high ? high : y[i];
     }
     run_node r;
-    run_node_start(&r, NULL, "QLinearMatMul", 10);
+    run_node_start(&r, NULL, "QLinearMatMul", ts == CLG_FLOAT32 ? 10 : 21);
     run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
-    run_node_input(&r, CLG_FLOAT32, p.zeros == 2, &p.m, sa);
+    run_node_input(&r, ts, p.zeros == 2, &p.m, sa);
     run_node_input(&r, ta, p.zeros == 2, &p.m, az);
     run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
-    run_node_input(&r, CLG_FLOAT32, p.zeros == 2, &p.n, sb);
+    run_node_input(&r, ts, p.zeros == 2, &p.n, sb);
     run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
-    run_node_input(&r, CLG_FLOAT32, 0, NULL, &sy);
+    run_node_input(&r, ts, 0, NULL, &sy);
     run_node_input(&r, ty, 0, NULL, &zy);
     run_node_expect(&r, ty, 3, (int64_t[]){p.batch, p.m, p.n}, y);
     run_node_check(&r, 0);
@@ -116,9 +116,12 @@ static void qmatmul__vectors(void **state)
 static void qmatmul__linear(void **state)
 {
     (void)state;
-    linear((product){1, 1, 1, 4, false, false, 1, false}, CLG_UINT8, 9);
-    linear((product){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, 11);
-    linear((product){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, 12);
+    linear((product){1, 1, 1, 4, false, false, 1, false}, CLG_UINT8, CLG_FLOAT32, 9);
+    linear((product){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, CLG_FLOAT32, 11);
+    linear((product){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, CLG_FLOAT32, 12);
+    linear((product){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, CLG_FLOAT16, 11);
+    linear((product){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, CLG_FLOAT16, 12);
+    linear((product){1, 5, 17, 31, true, true, 2, false}, CLG_INT8, CLG_BFLOAT16, 12);
 }
 
 static void qmatmul__refuses(void **state)

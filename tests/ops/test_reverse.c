@@ -39,19 +39,22 @@ static void reverse__both_layouts(void **state)
         reverse(CLG_INT64, 4, 1, 16, first, (double[]){2});
         reverse(CLG_FLOAT16, 3, 4, 300, first, (double[]){2, 3, 2, 1});
         reverse(CLG_FLOAT32, 4, 2, 0, first, (double[]){2, 3});
+        reverse(CLG_FLOAT32, 5, 3, 17, first, (double[]){0, 5, 2});
     }
 }
 
 static void reverse__length_out_of_range(void **state)
 {
     (void)state;
-    const double x[6] = {0}, lengths[] = {2, 4};
-    run_node r;
-    run_node_start(&r, NULL, "ReverseSequence", 10);
-    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, x);
-    run_node_input(&r, CLG_INT64, 1, (int64_t[]){2}, lengths);
-    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, x);
-    run_node_refused(&r, CLG_ERROR_DATA, "");
+    const double x[6] = {0}, lengths[2][2] = {{2, 4}, {-1, 2}};
+    for (int i = 0; i < 2; i++) {
+        run_node r;
+        run_node_start(&r, NULL, "ReverseSequence", 10);
+        run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, x);
+        run_node_input(&r, CLG_INT64, 1, (int64_t[]){2}, lengths[i]);
+        run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, x);
+        run_node_refused(&r, CLG_ERROR_DATA, "");
+    }
 }
 
 int main(void)

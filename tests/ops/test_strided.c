@@ -192,9 +192,10 @@ static void check_blocks(const char *mode, int64_t b)
     run_node_input(&r, CLG_FLOAT32, 4, deep, x);
     run_node_expect(&r, CLG_FLOAT32, 4, wide, y);
     run_node_check(&r, 0);
-    if (strcmp(mode, "DCR") != 0) return;
-    run_node_start(&r, NULL, "SpaceToDepth", 13);
+    const bool is_new = strcmp(mode, "DCR") != 0;
+    run_node_start(&r, NULL, "SpaceToDepth", is_new ? 28 : 13);
     run_node_int(&r, "blocksize", b);
+    if (is_new) run_node_string(&r, "mode", mode);
     run_node_input(&r, CLG_FLOAT32, 4, wide, y);
     run_node_expect(&r, CLG_FLOAT32, 4, deep, x);
     run_node_check(&r, 0);
@@ -206,6 +207,13 @@ static void strided__blocks(void **state)
     check_blocks("DCR", 1);
     check_blocks("DCR", 2);
     check_blocks("CRD", 3);
+    run_node r;
+    run_node_start(&r, NULL, "SpaceToDepth", 27);
+    run_node_int(&r, "blocksize", 1);
+    run_node_string(&r, "mode", "CRD");
+    run_node_input(&r, CLG_FLOAT32, 4, (int64_t[]){1, 1, 1, 1}, (double[]){1});
+    run_node_expect(&r, CLG_FLOAT32, 4, (int64_t[]){1, 1, 1, 1}, (double[]){1});
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "mode");
 }
 
 /* ---- Concat ------------------------------------------------------------------------------------------------------------ */
