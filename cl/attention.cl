@@ -15,7 +15,7 @@
 //   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 a number of dtype P_T that is added; 3 int: where it is
 //              not above 0, `masked` is added
 //   P_BIAS     1: another number of dtype P_T that is added
-//   P_CAUSAL   `masked` is added where j > i + offset: 0 never; 1 offset is an argument; 2 it is length[b] - q_len
+//   P_CAUSAL   `masked` is added where j > i + offset: 0 never; 1 offset is the argument; 2 length[b] - q_len more
 //   P_WINDOW   1: keys j <= i + offset - window are left out; else 0. Needs P_CAUSAL
 //   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
 //   P_INT      width of a length, 32 or 64; length[b] = what stands there + length_add. Needed for P_CAUSAL 2 and P_KEYS
@@ -33,6 +33,8 @@
 //
 // @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_D=5 P_DV=7 P_ROWS=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2 P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
+// @variant P_D=5 P_DV=7 P_ROWS=8 P_LOCAL=1 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1 P_INT=64 P_SINK=0 P_MODE=0 P_T=16 P_FMA=1 P_VEC=16
+// @variant P_D=16 P_DV=16 P_ROWS=4 P_LOCAL=128 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1 P_INT=64 P_SINK=0 P_MODE=3 P_T=16 P_FMA=1 P_VEC=1
 // @variant P_D=32 P_DV=32 P_ROWS=1 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=8
 // @variant P_D=64 P_DV=32 P_ROWS=4 P_LOCAL=64 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=0 P_KEYS=1 P_INT=64 P_SINK=2 P_MODE=0 P_T=1 P_FMA=1 P_VEC=1
 // @variant P_D=16 P_DV=16 P_ROWS=1 P_LOCAL=128 P_MASK=3 P_BIAS=1 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=3 P_T=10 P_FMA=1 P_VEC=1
@@ -88,7 +90,7 @@ __kernel void attention_rows(ATTENTION_ARGS)
 #endif
         }
         const int last = last_key(&see, first + rows - 1, kv_len);
-        for (int j = 0; j < last; j += P_VEC) {
+        for (int j = first_key(&see, first); j < last; j += P_VEC) {
             const int count = min(P_VEC, last - j);
 #if !ONE_QUERY
             for (int l = 0; l < P_VEC; ++l) /* a lane a key; lanes beyond repeat the last one */
@@ -200,7 +202,7 @@ __kernel void attention_groups(ATTENTION_ARGS)
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         const int last = last_key(&see, min(first + P_ROWS, q_len) - 1, kv_len);
-        for (int j = 0; j < last; j += P_LOCAL) {
+        for (int j = first_key(&see, first); j < last; j += P_LOCAL) {
             const int key = min(j + me, last - 1), count = min(P_LOCAL, last - j);
             float score[P_ROWS];
             for (int r = 0; r < P_ROWS; ++r)

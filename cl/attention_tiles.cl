@@ -156,7 +156,9 @@ __kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, cons
 #endif
         }
         const int last = last_key(&see, first + rows - 1, kv_len);
-        for (int j = 0; j < last; j += KEYS, panel += PANEL)
+        const int skipped = min(first_key(&see, first), kv_len) / KEYS;
+        panel += skipped * PANEL;
+        for (int j = skipped * KEYS; j < last; j += KEYS, panel += PANEL)
             for (int r = 0; r < rows; r += P_MR) {
                 const int n = min(P_MR, rows - r);
                 micro(n, P_D, query + r * P_D, P_D, panel, KEYS, P_NRV, scores, 1);

@@ -40,7 +40,7 @@ typedef struct attention_addend {
 } attention_addend;
 
 typedef struct attention_job {
-    clg_dtype dtype; /* float32 or float16 */
+    clg_dtype dtype; /* float32, float16 or bfloat16 */
     int64_t batch, heads, kv_heads, q_len, kv_len, d, dv;
     attention_rows q, k, v, y;
     attention_mask mask_kind;
@@ -48,8 +48,9 @@ typedef struct attention_job {
     bool has_bias;
     attention_addend bias;
     attention_causal causal;
-    int64_t offset;
-    int64_t window; /* keys that a query sees, 0: all */
+    int64_t
+        offset; /* of the last key that a query sees from the query; CAUSAL_LENGTH: added to length - q_len */
+    int64_t window; /* keys that a query sees up to that last one, 0: all */
     attention_keys keys;
     operand lengths;
     clg_dtype lengths_dtype;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention (ONNX 23 and 24): heads that share keys, masks, causal order, a cache of keys and values that grows, and the
+ * Attention (ONNX 23 to 25): heads that share keys, masks, causal order, a cache of keys and values that grows, and the
  * scores themselves where they are asked for. One kernel without a matrix of scores; see attention.h.
  *
  * Masks are added behind softcap, as ONNX 24 has it; modes 1 and 2 of qk_matmul_output_mode are the score behind softcap
  * and behind masks. With nonpad_kv_seqlen and is_causal, the last query sees the last of the keys that are there.
+ * Windows (25) are counted from the same places.
  */
 #include "ops/attention.h"
 #include "ops/work.h"
@@ -76,6 +77,12 @@ static clg_status attention_check(const node *n)
     if (mode < 0 || mode > 3)
         return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                          "%s has the qk_matmul_output_mode %" PRId64, node_text(n, shown), mode);
+    static const char *const windows[] = {"left_window_size", "right_window_size"};
+    for (int i = 0; i < 2; i++)
+        if (node_int(n, windows[i], -1) < -1)
+            return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                             "%s has the %s %" PRId64 "; -1 and more are supported",
+                             node_text(n, shown), windows[i], node_int(n, windows[i], -1));
     return CLG_OK;
 }
 
@@ -167,6 +174,22 @@ static attention_rows grow(lower_context *c, candidate *way, const attention_siz
     return attention_by_head(a.present, s->total, s->kv_heads, d);
 }
 
+/* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own. The kernels have one bound
+ * above, i + offset, and count the window below from there. */
+static void see_by_place(const lower_context *c, const attention_sizes *s, attention_job *j)
+{
+    const int64_t everywhere = s->total + s->q_len;
+    const int64_t left = node_int(c->node, "left_window_size", -1);
+    int64_t right = node_int(c->node, "right_window_size", -1);
+    if (node_int(c->node, "is_causal", 0)) right = 0;
+    if (right < 0 && left < 0) return;
+    if (right < 0 || right > everywhere) right = everywhere;
+    const bool external = j->keys == KEYS_END && !lower_has_input(c, PAST_KEY);
+    j->causal = external ? CAUSAL_LENGTH : CAUSAL_OFFSET;
+    j->offset = s->past_len + right;
+    if (left >= 0 && left < everywhere) j->window = left + 1 + right;
+}
+
 static clg_status attention_lower(lower_context *c)
 {
     const shape none = shape_unknown();
@@ -199,11 +222,7 @@ static clg_status attention_lower(lower_context *c)
         j.lengths = operand_input(LENGTHS);
         j.lengths_dtype = CLG_INT64;
     }
-    if (node_int(c->node, "is_causal", 0)) {
-        const bool external = j.keys == KEYS_END && !lower_has_input(c, PAST_KEY);
-        j.causal = external ? CAUSAL_LENGTH : CAUSAL_OFFSET;
-        j.offset = s.past_len;
-    }
+    see_by_place(c, &s, &j);
     const float scale = node_float(c->node, "scale", 0);
     j.scale =
         node_attribute(c->node, "scale") ? (double)scale : 1 / sqrt((double)(s.d > 0 ? s.d : 1));
@@ -325,17 +344,24 @@ static clg_status rotary_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-#define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
+#define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 static const op_types types[] = {{'T', HALF_OR_FLOAT},
                                  {'V', HALF_OR_FLOAT},
                                  {'M', HALF_OR_FLOAT | DTYPE_BIT(CLG_BOOL)},
                                  {'I', DTYPE_BIT(CLG_INT64)},
                                  {0}};
-static const op_attribute attributes[] = {
-    {"is_causal", ATTRIBUTE_INT, false},         {"kv_num_heads", ATTRIBUTE_INT, false},
-    {"q_num_heads", ATTRIBUTE_INT, false},       {"qk_matmul_output_mode", ATTRIBUTE_INT, false},
-    {"scale", ATTRIBUTE_FLOAT, false},           {"softcap", ATTRIBUTE_FLOAT, false},
-    {"softmax_precision", ATTRIBUTE_INT, false}, {0}};
+#define ATTRIBUTES                                                                                 \
+    {"is_causal", ATTRIBUTE_INT, false}, {"kv_num_heads", ATTRIBUTE_INT, false},                   \
+        {"q_num_heads", ATTRIBUTE_INT, false}, {"qk_matmul_output_mode", ATTRIBUTE_INT, false},    \
+        {"scale", ATTRIBUTE_FLOAT, false}, {"softcap", ATTRIBUTE_FLOAT, false},                    \
+    {                                                                                              \
+        "softmax_precision", ATTRIBUTE_INT, false                                                  \
+    }
+static const op_attribute attributes[] = {ATTRIBUTES, {0}};
+static const op_attribute attributes_25[] = {ATTRIBUTES,
+                                             {"left_window_size", ATTRIBUTE_INT, false},
+                                             {"right_window_size", ATTRIBUTE_INT, false},
+                                             {0}};
 static const op_attribute rotary_attributes[] = {{"interleaved", ATTRIBUTE_INT, false},
                                                  {"num_heads", ATTRIBUTE_INT, false},
                                                  {"rotary_embedding_dim", ATTRIBUTE_INT, false},
@@ -361,7 +387,21 @@ const op_row op_rows_attention[] = {
      .infer = attention_infer,
      .lower = attention_lower},
     {.name = "Attention",
+     .since = 25,
+     .min_inputs = 3,
+     .max_inputs = 7,
+     .min_outputs = 1,
+     .max_outputs = 4,
+     .input_types = "TTTMTTI",
+     .output_types = "TTTT",
+     .types = types,
+     .attributes = attributes_25,
+     .check = attention_check,
+     .infer = attention_infer,
+     .lower = attention_lower},
+    {.name = "Attention",
      .since = 24,
+     .until = 24,
      .min_inputs = 3,
      .max_inputs = 7,
      .min_outputs = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attention of ONNX 23 and 24 against the plain formula with a matrix of scores, in double, and RotaryEmbedding against
+ * Attention of ONNX 23 to 25 against the plain formula with a matrix of scores, in double, and RotaryEmbedding against
  * turning pairs as complex numbers. float32: sums of a few hundred products of size 1 and exponentials, 2e-5; float16
- * stores 11 bits: 4e-3.
+ * stores 11 bits: 4e-3, bfloat16 8: 3e-2.
  */
 #include "support/run_node.h"
 
@@ -22,7 +22,8 @@ typedef struct attention {
     int64_t mask_short; /* keys that the mask leaves out at the end */
     const double *lengths;
     double scale, softcap;
-    int mode; /* -1: no scores asked for */
+    int mode;            /* -1: no scores asked for */
+    int64_t left, right; /* windows + 1; 0: none */
 } attention;
 
 /* Element (b, h, i, c) of a tensor of n_heads heads of `places` rows of d numbers, in the layout of the case. */
@@ -51,6 +52,8 @@ static double mask_of(const attention *t, const double *mask, int64_t b, int64_t
     int64_t offset = t->past;
     if (t->lengths && t->past == 0) offset = (int64_t)t->lengths[b] - t->q_len;
     if (t->causal && j > i + offset) sum = -INFINITY;
+    if (t->left && j < i + offset - (t->left - 1)) sum = -INFINITY;
+    if (t->right && j > i + offset + (t->right - 1)) sum = -INFINITY;
     if (t->lengths && j >= (int64_t)t->lengths[b]) sum = -INFINITY;
     return sum;
 }
@@ -165,7 +168,9 @@ static void check(attention t)
     const int64_t keys = t.past + t.kv_len - t.mask_short;
     const tensors m = make(&t);
     run_node r;
-    run_node_start(&r, NULL, "Attention", t.lengths ? 24 : 23);
+    run_node_start(&r, NULL, "Attention", t.left || t.right ? 25 : t.lengths ? 24 : 23);
+    if (t.left) run_node_int(&r, "left_window_size", t.left - 1);
+    if (t.right) run_node_int(&r, "right_window_size", t.right - 1);
     run_node_int(&r, "is_causal", t.causal);
     if (t.by_place) run_node_int(&r, "q_num_heads", t.heads);
     if (t.by_place) run_node_int(&r, "kv_num_heads", t.kv_heads);
@@ -191,7 +196,7 @@ static void check(attention t)
     }
     if (t.lengths) run_node_input(&r, CLG_INT64, DIMS(t.batch), t.lengths);
     outputs(&r, &t, &m);
-    run_node_check(&r, t.dtype == CLG_FLOAT16 ? 4e-3 : 2e-5);
+    run_node_check(&r, t.dtype == CLG_FLOAT16 ? 4e-3 : t.dtype == CLG_BFLOAT16 ? 3e-2 : 2e-5);
 }
 
 static const attention base = {.dtype = CLG_FLOAT32,
@@ -308,6 +313,51 @@ static void attention__half(void **state)
     check(t);
     t.mask = 2;
     t.softcap = 2;
+    check(t);
+}
+
+static void attention__bfloat16(void **state)
+{
+    (void)state;
+    attention t = base;
+    t.dtype = CLG_BFLOAT16;
+    t.past = 5;
+    t.present = true;
+    t.causal = true;
+    check(t);
+    t.d = t.dv = 32;
+    t.q_len = 1;
+    t.mask = 2;
+    check(t);
+}
+
+static void attention__windows(void **state)
+{
+    (void)state;
+    static const int64_t windows[][2] = {{1, 0}, {4, 1}, {3, 2}, {0, 3}, {0, 1}, {100, 100}};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        attention t = base;
+        t.left = windows[i][0];
+        t.right = windows[i][1];
+        check(t);
+        t.past = 13;
+        t.causal = i % 2;
+        t.mask = 1;
+        t.present = true;
+        check(t);
+        t.past = 0;
+        t.present = false;
+        t.lengths = (double[]){21, 7}; /* the first of 9 queries see nothing */
+        t.mode = 3;
+        check(t);
+    }
+    attention t = base; /* many more keys than a tile or a group has, most of them skipped */
+    t.left = 6;
+    t.right = 1;
+    t.past = 300;
+    t.kv_len = t.q_len = 19;
+    check(t);
+    t.q_len = t.kv_len = 1;
     check(t);
 }
 
@@ -431,6 +481,8 @@ int main(void)
         cmocka_unit_test(attention__lengths),
         cmocka_unit_test(attention__scores),
         cmocka_unit_test(attention__half),
+        cmocka_unit_test(attention__bfloat16),
+        cmocka_unit_test(attention__windows),
         cmocka_unit_test(attention__refuses),
         cmocka_unit_test(attention__rotary),
         cmocka_unit_test(attention__rotary_out_of_range),
