@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// CausalConvWithState (ONNX 27): each channel's sequence, with its state in front, is multiplied by its own window.
+//
+//   y[r, t] = act(bias[c] + sum over j of w[c, j] * z[r, t + j]),  z[r] = state[r] then x[r]; c = r % channels
+//   present[r, i] = z[r, length + i], i < taps - 1
+//
+// Parameters
+//   P_T, P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; P_T 1, 10 or 16, arithmetic is float
+//   P_BIAS, P_STATE  1: there is a bias, a state; without one the state is 0
+//   P_SILU           1: act(s) = s / (1 + exp(-s)); 0: none
+// Arguments, in elements: rows (batch * channels), channels, length, taps; x and y [rows, length], w [channels, taps],
+//   bias [channels], state and present [rows, taps - 1]. Unused buffers may be any.
+// NDRange  causal_conv: length / P_VEC, rows; causal_state: taps - 1, rows. Each may be smaller.
+//
+// @variant P_T=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_BIAS=1 P_STATE=1 P_SILU=1
+// @variant P_T=10 P_VEC=1 P_FP64=0 P_INDEX=32 P_BIAS=0 P_STATE=0 P_SILU=0
+// @variant P_T=16 P_VEC=8 P_FP64=0 P_INDEX=32 P_BIAS=0 P_STATE=1 P_SILU=0
+#include "common/elements.clh"
+
+#if P_T == 1
+typedef float elem;
+ELEMENTS(elem, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+#elif P_T == 10
+typedef half elem;
+ELEMENTS(elem, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
+#elif P_T == 16
+typedef ushort elem;
+ELEMENTS(elem, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
+#else
+#error "P_T: 1, 10 or 16"
+#endif
+
+// One of z, by its place behind the state; negative places are the state's.
+static inline float element(__global const elem *x, __global const elem *state_end, const int at)
+{
+#if P_STATE
+    return splat_elem(at < 0 ? state_end + at : x + at)
+#else
+    return at < 0 ? 0.0f : splat_elem(x + at)
+#endif
+#if P_VEC > 1
+        .s0
+#endif
+        ;
+}
+
+__kernel void causal_conv(const int rows, const int channels, const int length, const int taps, __global const elem *x,
+                          const long x_off, __global const elem *w, const long w_off, __global const elem *bias,
+                          const long bias_off, __global const elem *state, const long state_off, __global elem *y,
+                          const long y_off)
+{
+    for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
+        const int channel = row % channels;
+        __global const elem *from = x + x_off + (long)row * length;
+        __global const elem *state_end = state + state_off + (long)(row + 1) * (taps - 1);
+        __global const elem *window = w + w_off + (long)channel * taps;
+        for (int t = (int)get_global_id(0) * P_VEC; t < length; t += (int)get_global_size(0) * P_VEC) {
+            const int count = min(P_VEC, length - t);
+#if P_BIAS
+            vfloat sum = splat_elem(bias + bias_off + channel);
+#else
+            vfloat sum = (vfloat)0.0f;
+#endif
+            for (int j = 0; j < taps; ++j) {
+                const int at = t + j - (taps - 1);
+                vfloat z;
+                if (at >= 0)
+                    z = load_elem(from + at, count);
+                else
+                    for (int l = 0; l < P_VEC; ++l)
+                        LANE(z, float, l) = l < count ? element(from, state_end, at + l) : 0.0f;
+                sum += splat_elem(window + j) * z;
+            }
+#if P_SILU
+            sum = sum / (1.0f + exp(-sum));
+#endif
+            store_elem(y + y_off + (long)row * length + t, sum, count);
+        }
+    }
+}
+
+__kernel void causal_state(const int rows, const int length, const int taps, __global const elem *x, const long x_off,
+                           __global const elem *state, const long state_off, __global elem *present,
+                           const long present_off)
+{
+    const int kept = taps - 1;
+    for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
+        __global const elem *from = x + x_off + (long)row * length;
+        __global const elem *state_end = state + state_off + (long)(row + 1) * kept;
+        for (int i = get_global_id(0); i < kept; i += get_global_size(0))
+            store_elem(present + present_off + (long)row * kept + i,
+                       (vfloat)element(from, state_end, length - kept + i), 1);
+    }
+}
