@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LinearAttention (ONNX 27), one token after the other; for each batch b, head g of keys and column m of its state S:
+//
+//   S[d] = exp(decay[d]) * S[d]                          where there is a decay
+//   u    = beta * (v - sum over d of S[d] * k[d])        where there is a beta; else u = v
+//   S[d] = S[d] + k[d] * u
+//   y[h] = scale * sum over d of q[h, d] * S[d]          for the heads h of queries that share g
+//
+// A work-item has P_VEC columns of the state, which lie in memory as float and are its own.
+//
+// Parameters
+//   P_T, P_S         dtypes of the numbers and of the state outside, by their ONNX numbers: 1, 10, 16
+//   P_VEC, P_FP64 0, P_INDEX 32  see common/elements.clh; arithmetic is float
+//   P_PAST, P_DECAY, P_BETA, P_PRESENT  1: there is such a tensor
+// Arguments, in elements: batch, tokens, heads, kv_heads, dk, dv, scale;
+//   q [batch, tokens, heads, dk], k [.., kv_heads, dk], v [.., kv_heads, dv]; past and present [batch, kv_heads, dk, dv];
+//   decay [batch, tokens, decay_row] of which head g has decay_step: 1 for all of d, or dk; beta [batch, tokens, beta_row],
+//   beta_row 1 or kv_heads; y [batch, tokens, heads, dv]; state [batch, kv_heads, dk, dv] of float. Unused buffers may be any.
+// NDRange: dv / P_VEC, batch * kv_heads; each may be smaller.
+//
+// @variant P_T=1 P_S=1 P_VEC=16 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=1 P_BETA=1 P_PRESENT=1
+// @variant P_T=10 P_S=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_PAST=1 P_DECAY=0 P_BETA=0 P_PRESENT=1
+// @variant P_T=16 P_S=10 P_VEC=8 P_FP64=0 P_INDEX=32 P_PAST=0 P_DECAY=1 P_BETA=0 P_PRESENT=0
+#include "common/elements.clh"
+
+#if P_T == 1
+typedef float elem;
+ELEMENTS(elem, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+#define GET_ELEM GET_PLAIN
+#elif P_T == 10
+typedef half elem;
+ELEMENTS(elem, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
+#define GET_ELEM GET_HALF
+#else
+typedef ushort elem;
+ELEMENTS(elem, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
+#define GET_ELEM GET_BF16
+#endif
+#if P_S == 1
+typedef float kept;
+ELEMENTS(kept, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+#elif P_S == 10
+typedef half kept;
+ELEMENTS(kept, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
+#else
+typedef ushort kept;
+ELEMENTS(kept, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
+#endif
+ELEMENTS(sum, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+
+__kernel void linear_attention(const int batch, const int tokens, const int heads, const int kv_heads, const int dk,
+                               const int dv, const float scale, const int decay_row, const int decay_step,
+                               const int beta_row, __global const elem *q, const long q_off, __global const elem *k,
+                               const long k_off, __global const elem *v, const long v_off, __global const kept *past,
+                               const long past_off, __global const elem *decay, const long decay_off,
+                               __global const elem *beta, const long beta_off, __global elem *y, const long y_off,
+                               __global kept *present, const long present_off, __global float *state,
+                               const long state_off)
+{
+    const int group = heads / kv_heads;
+    for (int row = get_global_id(1); row < batch * kv_heads; row += get_global_size(1))
+    for (int m = (int)get_global_id(0) * P_VEC; m < dv; m += (int)get_global_size(0) * P_VEC) {
+        const int b = row / kv_heads, g = row - b * kv_heads, count = min(P_VEC, dv - m);
+        const long first = (long)row * dk * dv + m;
+        __global float *s = state + state_off + first;
+        for (int d = 0; d < dk; ++d)
+#if P_PAST
+            store_sum(s + (long)d * dv, load_kept(past + past_off + first + (long)d * dv, count), count);
+#else
+            store_sum(s + (long)d * dv, (vfloat)0.0f, count);
+#endif
+        for (int t = 0; t < tokens; ++t) {
+            const long token = (long)b * tokens + t;
+            __global const elem *key = k + k_off + (token * kv_heads + g) * dk;
+            vfloat u = load_elem(v + v_off + (token * kv_heads + g) * dv + m, count);
+#if P_DECAY || P_BETA
+            vfloat known = (vfloat)0.0f;
+            for (int d = 0; d < dk; ++d) {
+                vfloat x = load_sum(s + (long)d * dv, count);
+#if P_DECAY
+                x *= exp(GET_ELEM(decay + decay_off + token * decay_row + g * decay_step + (decay_step > 1 ? d : 0)));
+                store_sum(s + (long)d * dv, x, count);
+#endif
+                known += x * GET_ELEM(key + d);
+            }
+#endif
+#if P_BETA
+            u = GET_ELEM(beta + beta_off + token * beta_row + (beta_row > 1 ? g : 0)) * (u - known);
+#endif
+            for (int d = 0; d < dk; ++d)
+                store_sum(s + (long)d * dv, load_sum(s + (long)d * dv, count) + u * GET_ELEM(key + d), count);
+            for (int h = g * group; h < (g + 1) * group; ++h) {
+                __global const elem *query = q + q_off + (token * heads + h) * dk;
+                vfloat sum = (vfloat)0.0f;
+                for (int d = 0; d < dk; ++d)
+                    sum += load_sum(s + (long)d * dv, count) * GET_ELEM(query + d);
+                store_elem(y + y_off + (token * heads + h) * dv + m, sum * scale, count);
+            }
+        }
+#if P_PRESENT
+        for (int d = 0; d < dk; ++d)
+            store_kept(present + present_off + first + (long)d * dv, load_sum(s + (long)d * dv, count), count);
+#endif
+    }
+}
