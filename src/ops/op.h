@@ -206,7 +206,7 @@ extern const size_t n_op_families;
 
 /* The newest version of ONNX's default operator set whose changes the rows have been compared with. A model of a newer
  * one loads with a warning. */
-#define OPS_NEWEST_OPSET 24
+#define OPS_NEWEST_OPSET 28
 
 /* The row for an operator of a domain at an opset version; NULL when there is none. Any thread. */
 const op_row *ops_find(const char *domain, const char *op_type, int64_t opset);

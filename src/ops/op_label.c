@@ -43,6 +43,7 @@ static list first_of(const node *n, const char *const *names)
 
 static const char *string_at(const list *l, int64_t i)
 {
+    if (!l->a) return ""; /* a list that counts has no words */
     return l->a->type == ATTRIBUTE_STRINGS ? l->a->as.strings[i] : tensor_get_string(l->a->as.t, i);
 }
 

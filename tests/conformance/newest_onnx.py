@@ -26,8 +26,17 @@ WRITERS = {
     "tensor_type": numpy_helper.from_array,
 }
 
-# References whose own rounding is larger than what the case allows.
-LEAST_ATOL = {"test_dft_inverse": 1e-6, "test_dft_inverse_opset19": 1e-6, "test_attention_4d_causal_fp16_expanded": 1e-3}
+# References whose own rounding is larger than what the case allows: those of 16-bit attention round between steps.
+LEAST_ATOL = {
+    "test_dft_inverse": 1e-6,
+    "test_dft_inverse_opset19": 1e-6,
+    "test_attention_4d_causal_fp16_expanded": 1e-3,
+    "test_attention_3d_causal_bf16": 1e-2,
+    "test_attention_4d_causal_bf16": 1e-2,
+    "test_attention_4d_attn_mask_causal_bf16": 1e-2,
+    "test_attention_4d_causal_padded_kv_bf16": 1e-2,
+    "test_attention_4d_padded_kv_bf16": 1e-2,
+}
 
 
 def value_bytes(value, port):
