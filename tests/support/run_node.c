@@ -20,6 +20,7 @@ typedef struct place {
     clg_context *context;
     clg_session_options options;
     bool is_simulator;
+    bool is_slow; /* it compiles or runs so slowly that it gets a share of the cases */
     char name[160];
 } place;
 
@@ -28,6 +29,9 @@ static place places[MAX_PLACES];
 static size_t n_places;
 static clg_context *contexts[MAX_PLACES];
 static size_t n_contexts;
+
+/* Of the cases, counted as they come: those with n_cases % share_of == share. */
+static unsigned n_cases, share, share_of = 1;
 
 static void **blocks; /* numbers handed out */
 static size_t n_blocks;
@@ -41,6 +45,7 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     place *p = &places[n_places];
     *p = (place){.context = context, .options = CLG_SESSION_OPTIONS_INIT};
     p->is_simulator = strstr(device->platform, "Oclgrind") != NULL;
+    p->is_slow = p->is_simulator || strstr(device->name, "llvmpipe");
     p->options.kernels = kernels;
     p->options.no_blas = no_blas;
     (void)snprintf(p->name, sizeof p->name, "%.100s, %s%s", device->platform,
@@ -49,10 +54,24 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     if (!wanted || strstr(p->name, wanted)) n_places++;
 }
 
+/* "1/4", "all"; a quarter when nothing is said, unless places are named. */
+static void read_share(void)
+{
+    const char *given = getenv("CLG_TEST_SHARE");
+    share = 0;
+    share_of = getenv("CLG_TEST_PLACES") ? 1 : 4;
+    if (given && strcmp(given, "all") == 0)
+        share_of = 1;
+    else if (given && (sscanf(given, "%u/%u", &share, &share_of) != 2 || share >= share_of))
+        fail_msg("CLG_TEST_SHARE is '%s', neither all nor like 1/4", given);
+    if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
+}
+
 int run_node_open(void **state)
 {
     (void)state;
     ocl_platforms_show_all();
+    read_share();
     const char *given = getenv("CLG_TEST_SEED");
     seed = given ? strtoull(given, NULL, 10) : 20240229;
     printf("CLG_TEST_SEED=%llu\n", (unsigned long long)seed);
@@ -378,12 +397,22 @@ static bool uses_float64(const run_node *r)
     return r->float64;
 }
 
+/* The first cases that a slow device can take are always its own. */
+static bool takes_case(const place *p, const run_node *r)
+{
+    clg_counters counters = CLG_COUNTERS_INIT;
+    if (r->heavy && p->is_simulator) return false;
+    if (r->blas_only && p->options.no_blas) return false;
+    if (!p->is_slow || n_cases % share_of == share) return true;
+    return clg_context_counters(p->context, &counters) != CLG_OK || counters.kernels_launched == 0;
+}
+
 void run_node_check_scaled(const run_node *r, double tolerance, double scale)
 {
+    n_cases++;
     for (size_t i = 0; i < n_places; i++) {
         clg_session *session = NULL;
-        if (r->heavy && places[i].is_simulator) continue;
-        if (r->blas_only && places[i].options.no_blas) continue;
+        if (!takes_case(&places[i], r)) continue;
         if (uses_float64(r) && !clg_context_device(places[i].context)->fp64) {
             assert_error(run(&places[i], r, &session), CLG_ERROR_UNSUPPORTED_DTYPE, "float64");
             clg_session_free(session);
