@@ -7,7 +7,7 @@
 
 enable_testing()
 set(tests_dir "${PROJECT_SOURCE_DIR}/tests")
-set(test_timeout_s 300)
+set(test_timeout_s 900)
 set(test_slowdown 1)
 set(test_cache_dir "${PROJECT_BINARY_DIR}/test-cache")
 file(MAKE_DIRECTORY "${test_cache_dir}")

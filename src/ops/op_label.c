@@ -41,14 +41,16 @@ static list first_of(const node *n, const char *const *names)
     return l;
 }
 
+/* A list without an attribute counts, and has no words. */
 static const char *string_at(const list *l, int64_t i)
 {
-    if (!l->a) return ""; /* a list that counts has no words */
+    if (!l->a) return "";
     return l->a->type == ATTRIBUTE_STRINGS ? l->a->as.strings[i] : tensor_get_string(l->a->as.t, i);
 }
 
 static double number_at(const list *l, int64_t i)
 {
+    if (!l->a) return (double)i;
     return l->a->type == ATTRIBUTE_FLOATS ? (double)l->a->as.floats[i]
            : l->a->type == ATTRIBUTE_INTS ? (double)l->a->as.ints[i]
                                           : tensor_get_float(l->a->as.t, i);
@@ -56,6 +58,7 @@ static double number_at(const list *l, int64_t i)
 
 static int64_t int_at(const list *l, int64_t i)
 {
+    if (!l->a) return i;
     return l->a->type == ATTRIBUTE_INTS ? l->a->as.ints[i] : tensor_get_int(l->a->as.t, i);
 }
 
@@ -189,7 +192,7 @@ static clg_status put_value(const list *values, size_t at, tensor *y, int64_t i)
     if (dtype_is_float(y->dtype))
         tensor_set_float(y, i, number_at(values, (int64_t)at));
     else
-        tensor_set_int(y, i, values->a ? int_at(values, (int64_t)at) : (int64_t)at);
+        tensor_set_int(y, i, int_at(values, (int64_t)at));
     return CLG_OK;
 }
 
