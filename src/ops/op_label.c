@@ -202,7 +202,7 @@ static clg_status look_up(const node *n, const list *keys, const list *values, c
     map table = {0};
     clg_status status = keys->a ? map_keys(keys, &table) : CLG_OK;
     for (int64_t i = 0; i < x->n_elements && status == CLG_OK; i++) {
-        key k;
+        key k = {0};
         size_t at = MAP_NONE;
         key_of_tensor(&k, x, i);
         if (keys->a)
