@@ -53,9 +53,10 @@ static clg_status add_numbers(spelling *w, clg_dtype dtype, int rank, const int6
 {
     shape s = {.rank = rank};
     tensor *t;
-    for (int i = 0; i < rank; i++) s.dims[i] = dims[i];
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++) n *= s.dims[i] = dims[i];
     CLG_TRY(tensor_create(dtype, &s, &t));
-    for (int64_t i = 0; i < t->n_elements; i++) tensor_set_float(t, i, numbers[i]);
+    for (int64_t i = 0; i < n; i++) tensor_set_float(t, i, numbers[i]);
     return add_tensor(w, t, out);
 }
 
