@@ -127,9 +127,8 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
 
 #define ARG(op_name, is_max)                                                                       \
     {                                                                                              \
-        .name = op_name, .since = 1, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,           \
-        .max_outputs = 1, .input_types = "T", .output_types = "I", .types = arg_types,             \
-        .attributes = arg_attributes, .infer = arg_infer, .lower = arg_lower,                      \
+        .name = op_name, .since = 1, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "I"),                  \
+        .types = arg_types, .attributes = arg_attributes, .infer = arg_infer, .lower = arg_lower,  \
         .param = &(const bool)                                                                     \
         {                                                                                          \
             is_max                                                                                 \
@@ -138,10 +137,9 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
 
 #define SCAN(op_name, first, is_product)                                                           \
     {                                                                                              \
-        .name = op_name, .since = first, .min_inputs = 2, .max_inputs = 2, .min_outputs = 1,       \
-        .max_outputs = 1, .input_types = "TA", .output_types = "T", .types = scan_types,           \
-        .attributes = scan_attributes, .infer = scan_infer, .lower = scan_lower,                   \
-        .param = &(const bool)                                                                     \
+        .name = op_name, .since = first, OP_INPUTS(2, 2, "TA"), OP_OUTPUTS(1, 1, "T"),             \
+        .types = scan_types, .attributes = scan_attributes, .infer = scan_infer,                   \
+        .lower = scan_lower, .param = &(const bool)                                                \
         {                                                                                          \
             is_product                                                                             \
         }                                                                                          \

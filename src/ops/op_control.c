@@ -50,40 +50,39 @@ static const op_attribute join_attributes[] = {
 
 #define CONTROL_FLAGS (OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK)
 #define CONTROL(op_kind) (&(const op_control){op_kind})
-#define ROW_OF(row_flags, row_name, from, least, most, n_out, op_kind, ...)                        \
+#define ROW_OF(row_flags, row_name, from, n_out, op_kind, ...)                                     \
     {                                                                                              \
-        .name = row_name, .since = from, .min_inputs = least, .max_inputs = most,                  \
-        .min_outputs = 1, .max_outputs = n_out, .output_types = "?", .flags = row_flags,           \
+        .name = row_name, .since = from, OP_OUTPUTS(1, n_out, "?"), .flags = row_flags,            \
         .infer = control_infer, .param = CONTROL(op_kind), __VA_ARGS__                             \
     }
 #define ROW(...) ROW_OF(CONTROL_FLAGS, __VA_ARGS__)
 #define ROW_LACKING(...) ROW_OF(CONTROL_FLAGS | OP_MAY_LACK, __VA_ARGS__)
 
 const op_row op_rows_control[] = {
-    ROW("If", 1, 1, 1, OP_ANY_NUMBER, CONTROL_IF, .input_types = "B", .types = bool_and_any,
+    ROW("If", 1, OP_ANY_NUMBER, CONTROL_IF, OP_INPUTS(1, 1, "B"), .types = bool_and_any,
         .attributes = if_attributes, .check = if_check),
-    ROW_LACKING("Loop", 1, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_LOOP, .input_types = "IB?",
+    ROW_LACKING("Loop", 1, OP_ANY_NUMBER, CONTROL_LOOP, OP_INPUTS(2, OP_ANY_NUMBER, "IB?"),
                 .types = loop_types, .attributes = loop_attributes),
-    ROW_LACKING("Scan", 8, 2, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_SCAN_8, .until = 8,
-                .input_types = "?", .attributes = scan_8_attributes),
-    ROW("Scan", 9, 1, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_SCAN, .input_types = "?",
+    ROW_LACKING("Scan", 8, OP_ANY_NUMBER, CONTROL_SCAN_8, OP_INPUTS(2, OP_ANY_NUMBER, "?"),
+                .until = 8, .attributes = scan_8_attributes),
+    ROW("Scan", 9, OP_ANY_NUMBER, CONTROL_SCAN, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
         .attributes = scan_attributes),
-    ROW("SequenceMap", 17, 1, OP_ANY_NUMBER, OP_ANY_NUMBER, CONTROL_SEQUENCE_MAP,
-        .input_types = "?", .attributes = loop_attributes),
-    ROW("SequenceEmpty", 11, 0, 0, 1, CONTROL_SEQUENCE_EMPTY, .attributes = empty_attributes),
-    ROW("SequenceConstruct", 11, 1, OP_ANY_NUMBER, 1, CONTROL_SEQUENCE_CONSTRUCT,
-        .input_types = "?"),
-    ROW("SequenceInsert", 11, 2, 3, 1, CONTROL_SEQUENCE_INSERT, .input_types = "?"),
-    ROW("SequenceErase", 11, 1, 2, 1, CONTROL_SEQUENCE_ERASE, .input_types = "?"),
-    ROW("SequenceAt", 11, 2, 2, 1, CONTROL_SEQUENCE_AT, .input_types = "?"),
-    ROW("SequenceLength", 11, 1, 1, 1, CONTROL_SEQUENCE_LENGTH, .input_types = "?"),
-    ROW("Optional", 15, 0, 1, 1, CONTROL_OPTIONAL, .input_types = "?",
+    ROW("SequenceMap", 17, OP_ANY_NUMBER, CONTROL_SEQUENCE_MAP, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
+        .attributes = loop_attributes),
+    ROW("SequenceEmpty", 11, 1, CONTROL_SEQUENCE_EMPTY, OP_INPUTS(0, 0, NULL),
+        .attributes = empty_attributes),
+    ROW("SequenceConstruct", 11, 1, CONTROL_SEQUENCE_CONSTRUCT, OP_INPUTS(1, OP_ANY_NUMBER, "?")),
+    ROW("SequenceInsert", 11, 1, CONTROL_SEQUENCE_INSERT, OP_INPUTS(2, 3, "?")),
+    ROW("SequenceErase", 11, 1, CONTROL_SEQUENCE_ERASE, OP_INPUTS(1, 2, "?")),
+    ROW("SequenceAt", 11, 1, CONTROL_SEQUENCE_AT, OP_INPUTS(2, 2, "?")),
+    ROW("SequenceLength", 11, 1, CONTROL_SEQUENCE_LENGTH, OP_INPUTS(1, 1, "?")),
+    ROW("Optional", 15, 1, CONTROL_OPTIONAL, OP_INPUTS(0, 1, "?"),
         .attributes = optional_attributes),
-    ROW("OptionalHasElement", 15, 0, 1, 1, CONTROL_OPTIONAL_HAS, .input_types = "?"),
-    ROW("OptionalGetElement", 15, 1, 1, 1, CONTROL_OPTIONAL_GET, .input_types = "?"),
-    ROW("SplitToSequence", 11, 1, 2, 1, CONTROL_SPLIT_TO_SEQUENCE, .input_types = "?",
+    ROW("OptionalHasElement", 15, 1, CONTROL_OPTIONAL_HAS, OP_INPUTS(0, 1, "?")),
+    ROW("OptionalGetElement", 15, 1, CONTROL_OPTIONAL_GET, OP_INPUTS(1, 1, "?")),
+    ROW("SplitToSequence", 11, 1, CONTROL_SPLIT_TO_SEQUENCE, OP_INPUTS(1, 2, "?"),
         .attributes = split_attributes),
-    ROW("ConcatFromSequence", 11, 1, 1, 1, CONTROL_CONCAT_FROM_SEQUENCE, .input_types = "?",
+    ROW("ConcatFromSequence", 11, 1, CONTROL_CONCAT_FROM_SEQUENCE, OP_INPUTS(1, 1, "?"),
         .attributes = join_attributes),
 };
 const size_t n_op_rows_control = sizeof op_rows_control / sizeof op_rows_control[0];

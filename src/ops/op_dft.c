@@ -331,34 +331,27 @@ static const op_attribute dft_20[] = {
     {"inverse", ATTRIBUTE_INT, false}, {"onesided", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute stft_17[] = {{"onesided", ATTRIBUTE_INT, false}, {0}};
 
-#define TRANSFORM                                                                                  \
-    .min_outputs = 1, .max_outputs = 1, .output_types = "T", .types = types, .check = dft_check
+#define TRANSFORM OP_OUTPUTS(1, 1, "T"), .types = types, .check = dft_check
 
 const op_row op_rows_dft[] = {
     {.name = "DFT",
      .since = 17,
      .until = 19,
-     .min_inputs = 1,
-     .max_inputs = 2,
-     .input_types = "TL",
+     OP_INPUTS(1, 2, "TL"),
      .attributes = dft_17,
      .infer = dft_infer,
      .lower = dft_lower,
      TRANSFORM},
     {.name = "DFT",
      .since = 20,
-     .min_inputs = 1,
-     .max_inputs = 3,
-     .input_types = "TLA",
+     OP_INPUTS(1, 3, "TLA"),
      .attributes = dft_20,
      .infer = dft_infer,
      .lower = dft_lower,
      TRANSFORM},
     {.name = "STFT",
      .since = 17,
-     .min_inputs = 2,
-     .max_inputs = 4,
-     .input_types = "TLTL",
+     OP_INPUTS(2, 4, "TLTL"),
      .attributes = stft_17,
      .infer = stft_infer,
      .lower = stft_lower,

@@ -100,10 +100,9 @@ static const op_attribute attributes_12[] = {{"seed", ATTRIBUTE_INT, false}, {0}
 
 #define ROW(from, to, most, in, out, list)                                                         \
     {                                                                                              \
-        .name = "Dropout", .since = from, .until = to, .min_inputs = 1, .max_inputs = most,        \
-        .min_outputs = 1, .max_outputs = 2, .input_types = in, .output_types = out,                \
-        .types = types, .attributes = list, .flags = OP_RANDOM, .infer = dropout_infer,            \
-        .eval = dropout_eval, .lower = dropout_lower                                               \
+        .name = "Dropout", .since = from, .until = to, OP_INPUTS(1, most, in),                     \
+        OP_OUTPUTS(1, 2, out), .types = types, .attributes = list, .flags = OP_RANDOM,             \
+        .infer = dropout_infer, .eval = dropout_eval, .lower = dropout_lower                       \
     }
 
 const op_row op_rows_dropout[] = {

@@ -291,9 +291,7 @@ static const op_types types[] = {
     {'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 static const op_types types64[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
-#define GATHER                                                                                     \
-    .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .max_outputs = 1, .input_types = "TI",     \
-    .output_types = "T"
+#define GATHER OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T")
 
 const op_row op_rows_gather[] = {
     {.name = "Gather",

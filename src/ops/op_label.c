@@ -316,19 +316,18 @@ static const op_attribute onehot_attributes[] = {{"cats_int64s", ATTRIBUTE_INTS,
 
 #define ROW(row_name, from, to, set, list, ...)                                                    \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.ml", .since = from, .until = to, .min_inputs = 1,     \
-        .max_inputs = 1, .min_outputs = 1, .max_outputs = 1, .input_types = "T", .types = set,     \
-        .attributes = list, __VA_ARGS__                                                            \
+        .name = row_name, .domain = "ai.onnx.ml", .since = from, .until = to,                      \
+        OP_INPUTS(1, 1, "T"), .types = set, .attributes = list, __VA_ARGS__                        \
     }
 #define LABEL                                                                                      \
-    .output_types = "?", .flags = OP_HOST, .check = label_check, .infer = label_infer,             \
-    .eval = label_eval
+    OP_OUTPUTS(1, 1, "?"), .flags = OP_HOST, .check = label_check, .infer = label_infer,           \
+                           .eval = label_eval
 
 const op_row op_rows_label[] = {
     ROW("LabelEncoder", 1, 1, map_types, label_1, LABEL),
     ROW("LabelEncoder", 2, 0, label_types, label_2, LABEL),
     ROW("CategoryMapper", 1, 0, map_types, map_attributes, LABEL),
-    ROW("OneHotEncoder", 1, 0, onehot_types, onehot_attributes, .output_types = "F",
+    ROW("OneHotEncoder", 1, 0, onehot_types, onehot_attributes, OP_OUTPUTS(1, 1, "F"),
         .check = onehot_check, .infer = onehot_infer, .eval = onehot_eval, .lower = onehot_lower),
 };
 const size_t n_op_rows_label = sizeof op_rows_label / sizeof op_rows_label[0];

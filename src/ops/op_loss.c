@@ -160,10 +160,9 @@ static const loss_op likelihood = {false}, cross_entropy = {true};
 
 #define ROW(row_name, most_outputs, kind)                                                          \
     {                                                                                              \
-        .name = row_name, .since = 12, .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,         \
-        .max_outputs = most_outputs, .input_types = "TIT", .output_types = "TT", .types = types,   \
-        .attributes = attributes, .check = loss_check, .infer = loss_infer, .lower = loss_lower,   \
-        .param = &(kind)                                                                           \
+        .name = row_name, .since = 12, OP_INPUTS(2, 3, "TIT"), OP_OUTPUTS(1, most_outputs, "TT"),  \
+        .types = types, .attributes = attributes, .check = loss_check, .infer = loss_infer,        \
+        .lower = loss_lower, .param = &(kind)                                                      \
     }
 
 const op_row op_rows_loss[] = {

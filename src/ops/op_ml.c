@@ -322,9 +322,8 @@ static const op_attribute vectorizer_attributes[] = {{"inputdimensions", ATTRIBU
 
 #define ROW(row_name, least, most, n_out, in, out, ...)                                            \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.ml", .since = 1, .min_inputs = least,                 \
-        .max_inputs = most, .min_outputs = 1, .max_outputs = n_out, .input_types = in,             \
-        .output_types = out, .lower = not_spelled, __VA_ARGS__                                     \
+        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(least, most, in),          \
+        OP_OUTPUTS(1, n_out, out), .lower = not_spelled, __VA_ARGS__                               \
     }
 
 const op_row op_rows_ml[] = {
@@ -337,12 +336,8 @@ const op_row op_rows_ml[] = {
     {.name = "TreeEnsemble",
      .domain = "ai.onnx.ml",
      .since = 5,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .input_types = "T",
-     .output_types = "T",
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
      .types = float_types,
      .attributes = tree_attributes,
      .check = tree_check,

@@ -152,10 +152,10 @@ static const optimizer_op momentum = {
 
 #define ROW(row_name, least, list, kind, ...)                                                      \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.preview.training", .since = 1, .min_inputs = least,   \
-        .max_inputs = OP_ANY_NUMBER, .min_outputs = 1, .max_outputs = OP_ANY_NUMBER,               \
-        .input_types = "RIX", .output_types = "X", .types = types, .attributes = list,             \
-        .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind), __VA_ARGS__          \
+        .name = row_name, .domain = "ai.onnx.preview.training", .since = 1,                        \
+        OP_INPUTS(least, OP_ANY_NUMBER, "RIX"), OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types, \
+        .attributes = list, .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind),  \
+        __VA_ARGS__                                                                                \
     }
 
 const op_row op_rows_optimizer[] = {

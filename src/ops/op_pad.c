@@ -306,41 +306,21 @@ static const op_types types[] = {
     {'P', DTYPE_BIT(CLG_INT64)}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define PAD                                                                                        \
-    .name = "Pad", .min_outputs = 1, .max_outputs = 1, .output_types = "T", .check = check_pad,    \
-    .infer = pad_infer, .lower = pad_lower
+    .name = "Pad", OP_OUTPUTS(1, 1, "T"), .check = check_pad, .infer = pad_infer, .lower = pad_lower
 
 const op_row op_rows_pad[] = {
-    {.since = 2,
-     .until = 10,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .input_types = "T",
-     .types = floats,
-     .attributes = attributes,
-     PAD},
+    {.since = 2, .until = 10, OP_INPUTS(1, 1, "T"), .types = floats, .attributes = attributes, PAD},
     {.since = 11,
      .until = 17,
-     .min_inputs = 2,
-     .max_inputs = 3,
-     .input_types = "TPT",
+     OP_INPUTS(2, 3, "TPT"),
      .types = types,
      .attributes = attributes11,
      PAD},
-    {.since = 18,
-     .min_inputs = 2,
-     .max_inputs = 4,
-     .input_types = "TPTI",
-     .types = types,
-     .attributes = attributes11,
-     PAD},
+    {.since = 18, OP_INPUTS(2, 4, "TPTI"), .types = types, .attributes = attributes11, PAD},
     {.name = "CenterCropPad",
      .since = 18,
-     .min_inputs = 2,
-     .max_inputs = 2,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .input_types = "TI",
-     .output_types = "T",
+     OP_INPUTS(2, 2, "TI"),
+     OP_OUTPUTS(1, 1, "T"),
      .types = types,
      .attributes = centre_attributes,
      .infer = centre_infer,

@@ -472,8 +472,8 @@ static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true}
 #define ROW(...) ROW_THAT(0, __VA_ARGS__)
 #define ROW_THAT(more_flags, op_name, first, last, min, max, in, out, set, ...)                    \
     {                                                                                              \
-        .name = op_name, .since = first, .until = last, .min_inputs = min, .max_inputs = max,      \
-        .min_outputs = 1, .max_outputs = 1, .input_types = in, .output_types = out, .types = set,  \
+        .name = op_name, .since = first, .until = last, OP_INPUTS(min, max, in),                   \
+        OP_OUTPUTS(1, 1, out), .types = set,                                                       \
         .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK | (more_flags), FUNCTIONS, __VA_ARGS__        \
     }
 #define UNARY(name, since, set) ROW(name, since, 0, 1, 1, "T", "T", set, OP(.def = name))
@@ -610,12 +610,8 @@ const op_row op_rows_pointwise[] = {
     {.name = "Pointwise",
      .domain = "clgraph",
      .since = 1,
-     .min_inputs = 1,
-     .max_inputs = POINTWISE_MAX_INPUTS,
-     .min_outputs = 1,
-     .max_outputs = POINTWISE_MAX_OUTPUTS,
-     .input_types = "?",
-     .output_types = "?",
+     OP_INPUTS(1, POINTWISE_MAX_INPUTS, "?"),
+     OP_OUTPUTS(1, POINTWISE_MAX_OUTPUTS, "?"),
      .attributes = fused_attributes,
      .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK,
      FUNCTIONS},

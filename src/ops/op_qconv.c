@@ -186,21 +186,11 @@ static const op_attribute attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
                                           {0}};
 
 #define CONV                                                                                       \
-    .since = 10, .min_outputs = 1, .max_outputs = 1, .output_types = "?", .types = types,          \
-    .attributes = attributes, .check = qconv_check, .infer = qconv_infer, .lower = qconv_lower
+    .since = 10, OP_OUTPUTS(1, 1, "?"), .types = types, .attributes = attributes,                  \
+    .check = qconv_check, .infer = qconv_infer, .lower = qconv_lower
 
 const op_row op_rows_qconv[] = {
-    {.name = "ConvInteger",
-     CONV,
-     .min_inputs = 2,
-     .max_inputs = 4,
-     .input_types = "ABAB",
-     .param = &integer_inputs},
-    {.name = "QLinearConv",
-     CONV,
-     .min_inputs = 8,
-     .max_inputs = 9,
-     .input_types = "ASABSBSYI",
-     .param = &linear_inputs},
+    {.name = "ConvInteger", CONV, OP_INPUTS(2, 4, "ABAB"), .param = &integer_inputs},
+    {.name = "QLinearConv", CONV, OP_INPUTS(8, 9, "ASABSBSYI"), .param = &linear_inputs},
 };
 const size_t n_op_rows_qconv = sizeof op_rows_qconv / sizeof *op_rows_qconv;

@@ -363,18 +363,17 @@ static const op_attribute window_attributes[] = {
 static const op_attribute channels_last[] = {{"channels_last", ATTRIBUTE_INT, false}, {0}};
 
 #define QLINEAR                                                                                    \
-    .domain = "com.microsoft", .since = 1, .min_outputs = 1, .max_outputs = 1,                     \
-    .output_types = "T", .types = types, .flags = OP_STRIDED_INPUTS
+    .domain = "com.microsoft", .since = 1, OP_OUTPUTS(1, 1, "T"), .types = types,                  \
+    .flags = OP_STRIDED_INPUTS
 #define BINARY(op_name, op)                                                                        \
     {                                                                                              \
-        .name = op_name, .min_inputs = 2, .max_inputs = 8, .input_types = "TSTTSTST",              \
-        .infer = elements_infer, .lower = elements_lower, .param = &(op), QLINEAR                  \
+        .name = op_name, OP_INPUTS(2, 8, "TSTTSTST"), .infer = elements_infer,                     \
+        .lower = elements_lower, .param = &(op), QLINEAR                                           \
     }
 #define UNARY(op_name, op, list)                                                                   \
     {                                                                                              \
-        .name = op_name, .min_inputs = 2, .max_inputs = 5, .input_types = "TSTST",                 \
-        .attributes = list, .infer = elements_infer, .lower = elements_lower, .param = &(op),      \
-        QLINEAR                                                                                    \
+        .name = op_name, OP_INPUTS(2, 5, "TSTST"), .attributes = list, .infer = elements_infer,    \
+        .lower = elements_lower, .param = &(op), QLINEAR                                           \
     }
 
 const op_row op_rows_qlinear[] = {
@@ -383,26 +382,20 @@ const op_row op_rows_qlinear[] = {
     UNARY("QLinearSigmoid", sigmoid, NULL),
     UNARY("QLinearLeakyRelu", leaky_relu, alpha),
     {.name = "QLinearGlobalAveragePool",
-     .min_inputs = 5,
-     .max_inputs = 5,
-     .input_types = "TSTST",
+     OP_INPUTS(5, 5, "TSTST"),
      .attributes = channels_last,
      .infer = pool_infer,
      .lower = pool_lower,
      QLINEAR},
     {.name = "QLinearAveragePool",
-     .min_inputs = 2,
-     .max_inputs = 5,
-     .input_types = "TSTST",
+     OP_INPUTS(2, 5, "TSTST"),
      .attributes = window_attributes,
      .check = window_pool_check,
      .infer = window_pool_infer,
      .lower = window_pool_lower,
      QLINEAR},
     {.name = "QLinearConcat",
-     .min_inputs = 5,
-     .max_inputs = OP_ANY_NUMBER,
-     .input_types = "ST?",
+     OP_INPUTS(5, OP_ANY_NUMBER, "ST?"),
      .attributes = axis,
      .infer = concat_infer,
      .lower = concat_lower,

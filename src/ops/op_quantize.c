@@ -331,13 +331,11 @@ static const op_attribute blocks_21[] = {
     {"precision", ATTRIBUTE_INT, false},    {0}};
 
 #define QUANTIZE                                                                                   \
-    .name = "QuantizeLinear", .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,                  \
-    .max_outputs = 1, .input_types = "TSQ", .output_types = "?", .types = types,                   \
+    .name = "QuantizeLinear", OP_INPUTS(2, 3, "TSQ"), OP_OUTPUTS(1, 1, "?"), .types = types,       \
     .infer = quantize_infer, .lower = quantize_lower
 #define DEQUANTIZE                                                                                 \
-    .name = "DequantizeLinear", .min_inputs = 2, .max_inputs = 3, .min_outputs = 1,                \
-    .max_outputs = 1, .input_types = "QSQ", .output_types = "?", .types = dequantize_types,        \
-    .infer = dequantize_infer, .lower = quantize_lower
+    .name = "DequantizeLinear", OP_INPUTS(2, 3, "QSQ"), OP_OUTPUTS(1, 1, "?"),                     \
+    .types = dequantize_types, .infer = dequantize_infer, .lower = quantize_lower
 
 const op_row op_rows_quantize[] = {
     {QUANTIZE, .since = 10, .until = 12},
@@ -354,12 +352,8 @@ const op_row op_rows_quantize[] = {
      .check = quantize_check},
     {.name = "DynamicQuantizeLinear",
      .since = 11,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .min_outputs = 3,
-     .max_outputs = 3,
-     .input_types = "T",
-     .output_types = "???",
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(3, 3, "???"),
      .types = dynamic_types,
      .infer = dynamic_infer,
      .lower = dynamic_lower},

@@ -225,8 +225,7 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0}};
 
 #define ROW(row_name, first, n_in, list, set, ...)                                                 \
     {                                                                                              \
-        .name = row_name, .since = first, .min_inputs = n_in, .max_inputs = n_in,                  \
-        .min_outputs = 1, .max_outputs = 1, .input_types = "T", .output_types = "?",               \
+        .name = row_name, .since = first, OP_INPUTS(n_in, n_in, "T"), OP_OUTPUTS(1, 1, "?"),       \
         .attributes = list, .types = set, .flags = OP_RANDOM, __VA_ARGS__                          \
     }
 

@@ -131,10 +131,10 @@ static const op_attribute lstm_7[] = {ATTRIBUTES, INPUT_FORGET, {0}},
 
 #define ROW(row_name, kind, first, last, n_in, n_out, attribute_list)                              \
     {                                                                                              \
-        .name = row_name, .since = first, .until = last, .min_inputs = 3, .max_inputs = n_in,      \
-        .min_outputs = 0, .max_outputs = n_out, .input_types = "TTTTIT", .output_types = "T",      \
-        .types = types, .attributes = attribute_list, .check = recurrent_check,                    \
-        .infer = recurrent_infer, .lower = recurrent_lower, .param = &(kind)                       \
+        .name = row_name, .since = first, .until = last, OP_INPUTS(3, n_in, "TTTTIT"),             \
+        OP_OUTPUTS(0, n_out, "T"), .types = types, .attributes = attribute_list,                   \
+        .check = recurrent_check, .infer = recurrent_infer, .lower = recurrent_lower,              \
+        .param = &(kind)                                                                           \
     }
 
 const op_row op_rows_recurrent[] = {

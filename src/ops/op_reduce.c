@@ -527,26 +527,21 @@ static const op_types floats[] = {{'T', DTYPES_FLOAT}, AXES, {0, 0}};
     {.name = op_name,                                                                              \
      .since = 1,                                                                                   \
      .until = last,                                                                                \
-     .min_inputs = 1,                                                                              \
-     .max_inputs = 1,                                                                              \
-     .min_outputs = 1,                                                                             \
-     .max_outputs = 1,                                                                             \
-     .input_types = "T",                                                                           \
-     .output_types = "T",                                                                          \
+     OP_INPUTS(1, 1, "T"),                                                                         \
+     OP_OUTPUTS(1, 1, "T"),                                                                        \
      .types = set,                                                                                 \
      .attributes = by_attribute,                                                                   \
      FUNCTIONS,                                                                                    \
      OP(__VA_ARGS__)},                                                                             \
     {                                                                                              \
-        .name = op_name, .since = last + 1, .min_inputs = 1, .max_inputs = 2, .min_outputs = 1,    \
-        .max_outputs = 1, .input_types = "TA", .output_types = "T", .types = set,                  \
-        .attributes = by_input, FUNCTIONS, OP(__VA_ARGS__)                                         \
+        .name = op_name, .since = last + 1, OP_INPUTS(1, 2, "TA"), OP_OUTPUTS(1, 1, "T"),          \
+        .types = set, .attributes = by_input, FUNCTIONS, OP(__VA_ARGS__)                           \
     }
 #define GLOBAL(op_name, first, attribute_list, ...)                                                \
     {                                                                                              \
-        .name = op_name, .since = first, .min_inputs = 1, .max_inputs = 1, .min_outputs = 1,       \
-        .max_outputs = 1, .input_types = "T", .output_types = "T", .types = floats,                \
-        .attributes = attribute_list, FUNCTIONS, OP(.is_global = true, __VA_ARGS__)                \
+        .name = op_name, .since = first, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"),              \
+        .types = floats, .attributes = attribute_list, FUNCTIONS,                                  \
+        OP(.is_global = true, __VA_ARGS__)                                                         \
     }
 
 const op_row op_rows_reduce[] = {
@@ -568,12 +563,8 @@ const op_row op_rows_reduce[] = {
            .finish = FINISH_POWER),
     {.name = "LpNormalization",
      .since = 1,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .input_types = "T",
-     .output_types = "T",
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
      .types = floats,
      .attributes = normalize_attributes,
      .check = normalize_check,

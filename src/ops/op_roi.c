@@ -180,21 +180,16 @@ static const op_attribute pool_attributes[] = {
     {"pooled_shape", ATTRIBUTE_INTS, true}, {"spatial_scale", ATTRIBUTE_FLOAT, false}, {0}};
 
 #define ALIGN                                                                                      \
-    .name = "RoiAlign", .min_inputs = 3, .max_inputs = 3, .min_outputs = 1, .max_outputs = 1,      \
-    .input_types = "TTI", .output_types = "T", .types = types, .check = align_check,               \
-    .infer = align_infer, .lower = align_lower
+    .name = "RoiAlign", OP_INPUTS(3, 3, "TTI"), OP_OUTPUTS(1, 1, "T"), .types = types,             \
+    .check = align_check, .infer = align_infer, .lower = align_lower
 
 const op_row op_rows_roi[] = {
     {ALIGN, .since = 10, .until = 15, .attributes = align_10},
     {ALIGN, .since = 16, .attributes = align_16},
     {.name = "MaxRoiPool",
      .since = 1,
-     .min_inputs = 2,
-     .max_inputs = 2,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .input_types = "TT",
-     .output_types = "T",
+     OP_INPUTS(2, 2, "TT"),
+     OP_OUTPUTS(1, 1, "T"),
      .types = types,
      .attributes = pool_attributes,
      .check = pool_check,

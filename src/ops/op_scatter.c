@@ -371,9 +371,7 @@ static const op_attribute tensor_24[] = {
 static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};
 static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
-#define SCATTER                                                                                    \
-    .min_inputs = 3, .max_inputs = 3, .min_outputs = 1, .max_outputs = 1, .input_types = "TIT",    \
-    .output_types = "T"
+#define SCATTER OP_INPUTS(3, 3, "TIT"), OP_OUTPUTS(1, 1, "T")
 #define ELEMENTS SCATTER, .types = types, .infer = elements_infer, .lower = elements_lower
 #define ND SCATTER, .types = types64, .infer = nd_infer, .eval = nd_eval, .lower = nd_lower
 
@@ -389,12 +387,8 @@ const op_row op_rows_scatter[] = {
     {.name = "ScatterND", .since = 16, ND, .attributes = nd_16, .check = scatter_check},
     {.name = "TensorScatter",
      .since = 24,
-     .min_inputs = 2,
-     .max_inputs = 3,
-     .min_outputs = 1,
-     .max_outputs = 1,
-     .input_types = "TTI",
-     .output_types = "T",
+     OP_INPUTS(2, 3, "TTI"),
+     OP_OUTPUTS(1, 1, "T"),
      .types = types64,
      .attributes = tensor_24,
      .check = tensor_check,

@@ -209,28 +209,27 @@ static const op_attribute constant_attributes[] = {
 static const op_attribute value_attribute[] = {{"value", ATTRIBUTE_TENSOR, false}, {0}};
 
 /* Versions from..to, least..most inputs, one output. */
-#define ROW(row_name, from, to, least, most, ...)                                                  \
+#define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
-        .name = row_name, .since = from, .until = to, .min_inputs = least, .max_inputs = most,     \
-        .min_outputs = 1, .max_outputs = 1, __VA_ARGS__                                            \
+        .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \
     }
 
 const op_row op_rows_shape[] = {
-    ROW("Shape", 1, 14, 1, 1, .input_types = "T", .output_types = "L", .types = output_int64,
+    ROW("Shape", 1, 14, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = shape_infer,
         .eval = shape_eval),
-    ROW("Shape", 15, 0, 1, 1, .input_types = "T", .output_types = "L", .types = output_int64,
+    ROW("Shape", 15, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .attributes = shape_attributes, .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES,
         .infer = shape_infer, .eval = shape_eval),
-    ROW("Size", 1, 0, 1, 1, .input_types = "T", .output_types = "L", .types = output_int64,
+    ROW("Size", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "L"), .types = output_int64,
         .flags = OP_EVAL_ONLY | OP_UNKNOWN_RANK | OP_MOVES, .infer = size_infer, .eval = size_eval),
-    ROW("Constant", 1, 11, 0, 0, .output_types = "?", .attributes = value_attribute,
+    ROW("Constant", 1, 11, OP_OUTPUTS(1, 1, "?"), .attributes = value_attribute,
         .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
         .eval = constant_eval),
-    ROW("Constant", 12, 0, 0, 0, .output_types = "?", .attributes = constant_attributes,
+    ROW("Constant", 12, 0, OP_OUTPUTS(1, 1, "?"), .attributes = constant_attributes,
         .flags = OP_EVAL_ONLY, .check = constant_check, .infer = constant_infer,
         .eval = constant_eval),
-    ROW("ConstantOfShape", 9, 0, 1, 1, .input_types = "I", .output_types = "?", .types = int_list,
+    ROW("ConstantOfShape", 9, 0, OP_INPUTS(1, 1, "I"), OP_OUTPUTS(1, 1, "?"), .types = int_list,
         .attributes = value_attribute, .check = fill_check, .infer = fill_infer, .eval = fill_eval,
         .lower = fill_lower),
 };

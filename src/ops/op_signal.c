@@ -147,14 +147,11 @@ static const op_attribute window_attributes[] = {
     {"output_datatype", ATTRIBUTE_INT, false}, {"periodic", ATTRIBUTE_INT, false}, {0}};
 static const op_attribute mel_attributes[] = {{"output_datatype", ATTRIBUTE_INT, false}, {0}};
 
-#define SIGNAL                                                                                     \
-    .since = 17, .min_outputs = 1, .max_outputs = 1, .output_types = "?", .types = types,          \
-    .check = signal_check
+#define SIGNAL .since = 17, OP_OUTPUTS(1, 1, "?"), .types = types, .check = signal_check
 #define WINDOW(row_name, row)                                                                      \
     {                                                                                              \
-        .name = row_name, .min_inputs = 1, .max_inputs = 1, .input_types = "I",                    \
-        .attributes = window_attributes, .infer = window_infer, .lower = window_lower,             \
-        .param = &(row), SIGNAL                                                                    \
+        .name = row_name, OP_INPUTS(1, 1, "I"), .attributes = window_attributes,                   \
+        .infer = window_infer, .lower = window_lower, .param = &(row), SIGNAL                      \
     }
 
 const op_row op_rows_signal[] = {
@@ -162,9 +159,7 @@ const op_row op_rows_signal[] = {
     WINDOW("HammingWindow", hamming),
     WINDOW("BlackmanWindow", blackman),
     {.name = "MelWeightMatrix",
-     .min_inputs = 5,
-     .max_inputs = 5,
-     .input_types = "IIIFF",
+     OP_INPUTS(5, 5, "IIIFF"),
      .attributes = mel_attributes,
      .infer = mel_infer,
      .lower = mel_lower,

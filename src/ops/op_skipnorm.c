@@ -305,26 +305,19 @@ static const op_attribute embed_attributes[] = {
 
 #define MICROSOFT .domain = "com.microsoft", .since = 1
 #define RMS                                                                                        \
-    .min_inputs = 2, .max_inputs = 2, .min_outputs = 1, .input_types = "T", .types = types,        \
-    .attributes = rms_attributes, .check = stash_check, .infer = rms_infer, .lower = rms_lower
+    OP_INPUTS(2, 2, "T"), OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = rms_attributes,     \
+                                                 .check = stash_check, .infer = rms_infer,         \
+                                                 .lower = rms_lower
 
 const op_row op_rows_skipnorm[] = {
-    {.name = "RMSNormalization", .since = 23, RMS, .max_outputs = 1, .output_types = "T"},
+    {.name = "RMSNormalization", .since = 23, RMS},
     /* ONNX Runtime has it in ONNX's own domain. */
-    {.name = "SimplifiedLayerNormalization",
-     .since = 1,
-     RMS,
-     .max_outputs = 1,
-     .output_types = "T"},
-    {.name = "SimplifiedLayerNormalization", MICROSOFT, RMS, .max_outputs = 1, .output_types = "T"},
+    {.name = "SimplifiedLayerNormalization", .since = 1, RMS},
+    {.name = "SimplifiedLayerNormalization", MICROSOFT, RMS},
     {.name = "SkipLayerNormalization",
      MICROSOFT,
-     .min_inputs = 3,
-     .max_inputs = 5,
-     .min_outputs = 1,
-     .max_outputs = 4,
-     .input_types = "T",
-     .output_types = "T??T",
+     OP_INPUTS(3, 5, "T"),
+     OP_OUTPUTS(1, 4, "T??T"),
      .types = types,
      .attributes = epsilon_attributes,
      .infer = skip_infer,
@@ -332,12 +325,8 @@ const op_row op_rows_skipnorm[] = {
      .param = &layer_inputs},
     {.name = "SkipSimplifiedLayerNormalization",
      MICROSOFT,
-     .min_inputs = 3,
-     .max_inputs = 4,
-     .min_outputs = 1,
-     .max_outputs = 4,
-     .input_types = "T",
-     .output_types = "T??T",
+     OP_INPUTS(3, 4, "T"),
+     OP_OUTPUTS(1, 4, "T??T"),
      .types = types,
      .attributes = epsilon_attributes,
      .infer = skip_infer,
@@ -345,12 +334,8 @@ const op_row op_rows_skipnorm[] = {
      .param = &simple_inputs},
     {.name = "EmbedLayerNormalization",
      MICROSOFT,
-     .min_inputs = 1,
-     .max_inputs = 9,
-     .min_outputs = 1,
-     .max_outputs = 3,
-     .input_types = "IITTTTTII",
-     .output_types = "TIT",
+     OP_INPUTS(1, 9, "IITTTTTII"),
+     OP_OUTPUTS(1, 3, "TIT"),
      .types = types,
      .attributes = embed_attributes,
      .check = embed_check,

@@ -280,56 +280,37 @@ static const op_types indices[] = {
 static const op_types lengths[] = {{'T', DTYPES_BYTES}, {'I', DTYPE_BIT(CLG_INT64)}, {0, 0}};
 
 #define SLICE                                                                                      \
-    .min_outputs = 1, .max_outputs = 1, .output_types = "T",                                       \
-    .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = slice_infer, .eval = strided_eval,             \
-    .lower = strided_lower, .param = &(const strided_op)                                           \
+    OP_OUTPUTS(1, 1, "T"), .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = slice_infer,            \
+                           .eval = strided_eval, .lower = strided_lower,                           \
+                           .param = &(const strided_op)                                            \
     {                                                                                              \
         "slice", slice_walk                                                                        \
     }
 #define SPLIT                                                                                      \
-    .name = "Split", .min_outputs = 1, .max_outputs = OP_ANY_NUMBER, .output_types = "T",          \
-    .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = split_infer, .eval = split_eval,               \
-    .lower = split_lower
+    .name = "Split", OP_OUTPUTS(1, OP_ANY_NUMBER, "T"), .flags = OP_STRIDED_INPUTS | OP_MOVES,     \
+    .infer = split_infer, .eval = split_eval, .lower = split_lower
 
 const op_row op_rows_slice[] = {
     {.name = "Slice",
      .since = 1,
      .until = 9,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .input_types = "T",
+     OP_INPUTS(1, 1, "T"),
      .types = indices,
      .attributes = slice_attributes,
      SLICE},
-    {.name = "Slice",
-     .since = 10,
-     .min_inputs = 3,
-     .max_inputs = 5,
-     .input_types = "TIIII",
-     .types = indices,
-     SLICE},
+    {.name = "Slice", .since = 10, OP_INPUTS(3, 5, "TIIII"), .types = indices, SLICE},
     {.since = 2,
      .until = 12,
-     .min_inputs = 1,
-     .max_inputs = 1,
-     .input_types = "T",
+     OP_INPUTS(1, 1, "T"),
      .types = lengths,
      .attributes = split_attributes,
      SPLIT},
     {.since = 13,
      .until = 17,
-     .min_inputs = 1,
-     .max_inputs = 2,
-     .input_types = "TI",
+     OP_INPUTS(1, 2, "TI"),
      .types = lengths,
      .attributes = split13_attributes,
      SPLIT},
-    {.since = 18,
-     .min_inputs = 1,
-     .max_inputs = 2,
-     .input_types = "TI",
-     .types = lengths,
-     .attributes = split18_attributes,
-     SPLIT},
+    {.since = 18, OP_INPUTS(1, 2, "TI"), .types = lengths, .attributes = split18_attributes, SPLIT},
 };
 const size_t n_op_rows_slice = sizeof op_rows_slice / sizeof op_rows_slice[0];

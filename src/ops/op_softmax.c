@@ -107,10 +107,9 @@ static const op_attribute attributes[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
 
 #define ROW(row_name, first, last, kind)                                                           \
     {                                                                                              \
-        .name = row_name, .since = first, .until = last, .min_inputs = 1, .max_inputs = 1,         \
-        .min_outputs = 1, .max_outputs = 1, .input_types = "T", .output_types = "T",               \
-        .types = types, .attributes = attributes, .infer = softmax_infer, .lower = softmax_lower,  \
-        .param = &(kind)                                                                           \
+        .name = row_name, .since = first, .until = last, OP_INPUTS(1, 1, "T"),                     \
+        OP_OUTPUTS(1, 1, "T"), .types = types, .attributes = attributes, .infer = softmax_infer,   \
+        .lower = softmax_lower, .param = &(kind)                                                   \
     }
 
 const op_row op_rows_softmax[] = {

@@ -270,9 +270,8 @@ static const op_attribute regex_attributes[] = {{"pattern", ATTRIBUTE_STRING, tr
 
 #define ROW(row_name, from, n_in, n_out, in, out, ...)                                             \
     {                                                                                              \
-        .name = row_name, .since = from, .min_inputs = n_in, .max_inputs = n_in, .min_outputs = 1, \
-        .max_outputs = n_out, .input_types = in, .output_types = out, .types = types,              \
-        .flags = OP_HOST, __VA_ARGS__                                                              \
+        .name = row_name, .since = from, OP_INPUTS(n_in, n_in, in), OP_OUTPUTS(1, n_out, out),     \
+        .types = types, .flags = OP_HOST, __VA_ARGS__                                              \
     }
 
 const op_row op_rows_string[] = {

@@ -106,30 +106,21 @@ static const op_attribute attributes_11[] = {{"axis", ATTRIBUTE_INT, false},
 static const op_types types[] = {
     {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
 
-#define TOPK                                                                                       \
-    .min_outputs = 2, .max_outputs = 2, .input_types = "TI", .output_types = "TI", .types = types, \
-    .infer = topk_infer, .lower = topk_lower
+#define TOPK OP_OUTPUTS(2, 2, "TI"), .types = types, .infer = topk_infer, .lower = topk_lower
 
 const op_row op_rows_topk[] = {
     {.name = "TopK",
      .since = 1,
      .until = 9,
-     .min_inputs = 1,
-     .max_inputs = 1,
+     OP_INPUTS(1, 1, "TI"),
      .attributes = attributes_1,
      TOPK},
     {.name = "TopK",
      .since = 10,
      .until = 10,
-     .min_inputs = 2,
-     .max_inputs = 2,
+     OP_INPUTS(2, 2, "TI"),
      .attributes = attributes_10,
      TOPK},
-    {.name = "TopK",
-     .since = 11,
-     .min_inputs = 2,
-     .max_inputs = 2,
-     .attributes = attributes_11,
-     TOPK},
+    {.name = "TopK", .since = 11, OP_INPUTS(2, 2, "TI"), .attributes = attributes_11, TOPK},
 };
 const size_t n_op_rows_topk = sizeof op_rows_topk / sizeof *op_rows_topk;

@@ -297,37 +297,36 @@ static const op_attribute axes_attribute[] = {{"axes", ATTRIBUTE_INTS, false}, {
 static const op_attribute axes_required[] = {{"axes", ATTRIBUTE_INTS, true}, {0}};
 
 /* Versions from..to, least..most inputs, up to so many outputs. */
-#define ROW(row_name, from, to, least, most, outputs, ...)                                         \
+#define ROW(row_name, from, to, ...)                                                               \
     {                                                                                              \
-        .name = row_name, .since = from, .until = to, .min_inputs = least, .max_inputs = most,     \
-        .min_outputs = 1, .max_outputs = outputs, __VA_ARGS__                                      \
+        .name = row_name, .since = from, .until = to, __VA_ARGS__                                  \
     }
 
 const op_row op_rows_view[] = {
-    ROW("Identity", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
+    ROW("Identity", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_ANY_KIND | OP_MOVES, .infer = identity_infer,
         .eval = identity_eval, .lower = lower_same_axes),
-    ROW("BitCast", 26, 0, 1, 1, 1, .input_types = "T", .output_types = "?", .types = of_whole_bytes,
+    ROW("BitCast", 26, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "?"), .types = of_whole_bytes,
         .flags = OP_STRIDED_INPUTS, .attributes = to_attribute, .check = bitcast_check,
         .infer = bitcast_infer, .eval = bitcast_eval, .lower = lower_same_axes),
-    ROW("Reshape", 5, 13, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
+    ROW("Reshape", 5, 13, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped, .lower = lower_dense),
-    ROW("Reshape", 14, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
+    ROW("Reshape", 14, 0, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = allowzero_attribute, .flags = OP_MOVES, .infer = reshape_infer,
         .eval = eval_reshaped, .lower = lower_dense),
-    ROW("Flatten", 1, 0, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
+    ROW("Flatten", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axis_attribute, .flags = OP_MOVES, .infer = flatten_infer,
         .eval = eval_reshaped, .lower = lower_dense),
-    ROW("Squeeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
+    ROW("Squeeze", 1, 12, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axes_attribute, .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer,
         .eval = eval_reshaped, .lower = lower_same_axes),
-    ROW("Squeeze", 13, 0, 1, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
+    ROW("Squeeze", 13, 0, OP_INPUTS(1, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer, .eval = eval_reshaped,
         .lower = lower_same_axes),
-    ROW("Unsqueeze", 1, 12, 1, 1, 1, .input_types = "T", .output_types = "T", .types = viewed,
+    ROW("Unsqueeze", 1, 12, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axes_required, .flags = OP_STRIDED_INPUTS | OP_MOVES,
         .infer = unsqueeze_infer, .eval = eval_reshaped, .lower = lower_same_axes),
-    ROW("Unsqueeze", 13, 0, 2, 2, 1, .input_types = "TI", .output_types = "T", .types = viewed,
+    ROW("Unsqueeze", 13, 0, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = unsqueeze_infer, .eval = eval_reshaped,
         .lower = lower_same_axes),
 };
