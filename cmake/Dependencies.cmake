@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Everything that is not ours, each found in one place. Nothing is downloaded, nothing is copied
-# into the tree. Headers alone: OpenCL, CLBlast, xxHash. Linked: jansson, zlib, stb, cmocka.
+# into the tree. Headers alone: OpenCL, CLBlast, xxHash. Linked: PCRE2, zlib, jansson, stb, cmocka.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
@@ -32,6 +32,7 @@ endfunction()
 clg_find_header(clg_opencl_headers CL/cl.h opencl-headers)
 clg_find_header(clg_clblast_headers clblast_c.h libclblast-dev)
 clg_find_header(clg_xxhash_headers xxhash.h libxxhash-dev)
+clg_find_module(clg_pcre2 libpcre2-8 libpcre2-dev)
 
 if(CLG_BUILD_TOOLS OR CLG_BUILD_EXAMPLES OR CLG_BUILD_TESTS)
   clg_find_module(clg_jansson jansson libjansson-dev)

@@ -55,12 +55,12 @@ foreach(layer IN LISTS CLG_LAYERS)
     $<$<BOOL:${CLG_LINK_OPENCL}>:CLG_LINK_OPENCL=1>
     $<$<BOOL:${CLG_KERNEL_DIR_OVERRIDE}>:CLG_DEVELOPER=1>)
   target_link_libraries(clgraph_${layer} PRIVATE clg_settings
-    clg_opencl_headers clg_clblast_headers clg_xxhash_headers ZLIB::ZLIB Threads::Threads)
+    clg_opencl_headers clg_clblast_headers clg_xxhash_headers clg_pcre2 ZLIB::ZLIB Threads::Threads)
   set_target_properties(clgraph_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
 endforeach()
 
-set(library_needs ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
+set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)
   list(APPEND library_needs clg_opencl clg_clblast)
 endif()

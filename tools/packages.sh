@@ -13,7 +13,7 @@ packages_of() {
   case $1 in
     build)
       echo gcc libc6-dev cmake ninja-build pkg-config opencl-headers ocl-icd-opencl-dev \
-        libclblast-dev libjansson-dev zlib1g-dev libstb-dev libxxhash-dev
+        libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
     test) echo libcmocka-dev libonnx-testdata mesa-opencl-icd oclgrind python3-torch valgrind make ;;

@@ -247,11 +247,11 @@ static clg_status regex_eval(op_context *c, tensor **out_tensors)
     regex *r;
     const tensor *x = c->inputs[0].known;
     CLG_TRY(op_prefix(c, regex_create(node_string(c->node, "pattern", ""), &r)));
-    const clg_status status = tensor_create(CLG_BOOL, &x->dims, &out_tensors[0]);
+    clg_status status = tensor_create(CLG_BOOL, &x->dims, &out_tensors[0]);
     for (int64_t i = 0; status == CLG_OK && i < x->n_elements; i++)
-        ((bool *)out_tensors[0]->data)[i] = regex_matches(r, tensor_get_string(x, i));
+        status = regex_matches(r, tensor_get_string(x, i), (bool *)out_tensors[0]->data + i);
     regex_free(r);
-    return status;
+    return op_prefix(c, status);
 }
 
 /* ---- rows -------------------------------------------------------------------------------------------------- */

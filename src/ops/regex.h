@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Regular expressions in RE2's syntax, for RegexFullMatch: whether a whole string is of a language. Time is linear in
- * the string, memory in the pattern, whatever they are. Not there: classes of Unicode properties (\p) and single bytes
- * (\C), which are refused.
+ * Regular expressions for RegexFullMatch: whether a whole string is of a language. ONNX means RE2's syntax, and PCRE2 reads it
+ * (decision 23): \s holds the vertical tab too, and an expression that goes back and forth ten million times over one string
+ * is given up, where RE2 would go on.
  */
 #ifndef CLG_OPS_REGEX_H
 #define CLG_OPS_REGEX_H
@@ -11,10 +11,11 @@
 
 typedef struct regex regex;
 
-/* UNSUPPORTED_ATTRIBUTE for what is not there, INVALID_MODEL for what is no expression or too large a one. */
+/* INVALID_MODEL for what is no expression, too large a one, or refers back to a group; UNSUPPORTED_ATTRIBUTE for \C. */
 clg_status regex_create(const char *pattern, regex **out_regex);
 void regex_free(regex *r); /* accepts NULL */
-/* Whether all of a string matches. Not for several threads at once. */
-bool regex_matches(regex *r, const char *string);
+/* Whether all of a string matches. Not for several threads at once. DATA for a string that is not UTF-8 or for which the
+ * expression is given up. */
+clg_status regex_matches(regex *r, const char *string, bool *out_matches);
 
 #endif

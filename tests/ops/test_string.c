@@ -264,6 +264,7 @@ static void string__regex(void **state)
         {"(?P<n>a)(?<m>b)", "ab", "a"},
         {"\\.\\$\\[", ".$[", "x$["},
         {"\\Qa.b\\E", "a.b", "axb"},
+        {"\\p{Greek}+", "αβγ", "abc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *const both[] = {rows[i].yes, rows[i].no};
@@ -281,22 +282,20 @@ static void string__regex_refuses(void **state)
     static const struct {
         const char *pattern, *text;
         clg_status status;
-    } rows[] = {{"(", "no end", CLG_ERROR_INVALID_MODEL},
-                {"a)", "no beginning", CLG_ERROR_INVALID_MODEL},
-                {"[a", "no end", CLG_ERROR_INVALID_MODEL},
-                {"[b-a]", "backwards", CLG_ERROR_INVALID_MODEL},
-                {"*a", "nothing is there", CLG_ERROR_INVALID_MODEL},
-                {"a**", "repeated", CLG_ERROR_INVALID_MODEL},
-                {"a{2,1}", "backwards", CLG_ERROR_INVALID_MODEL},
-                {"a{1001}", "1000 times", CLG_ERROR_INVALID_MODEL},
+    } rows[] = {{"(", "missing", CLG_ERROR_INVALID_MODEL},
+                {"a)", "unmatched", CLG_ERROR_INVALID_MODEL},
+                {"[a", "missing", CLG_ERROR_INVALID_MODEL},
+                {"[b-a]", "out of order", CLG_ERROR_INVALID_MODEL},
+                {"*a", "does not follow", CLG_ERROR_INVALID_MODEL},
+                {"a{2,1}", "out of order", CLG_ERROR_INVALID_MODEL},
+                {"a{70000}", "too big", CLG_ERROR_INVALID_MODEL},
                 {"((a{1000}){1000}){1000}", "too large", CLG_ERROR_INVALID_MODEL},
                 {"(a)\\1", "refers back", CLG_ERROR_INVALID_MODEL},
-                {"(?=a)", "unknown", CLG_ERROR_INVALID_MODEL},
-                {"a\\", "backslash", CLG_ERROR_INVALID_MODEL},
+                {"a\\", "end of pattern", CLG_ERROR_INVALID_MODEL},
                 {"\\x{110000}", "too large", CLG_ERROR_INVALID_MODEL},
-                {"[[:words:]]", "no such name", CLG_ERROR_INVALID_MODEL},
-                {"\\p{Greek}", "Unicode", CLG_ERROR_UNSUPPORTED_ATTRIBUTE},
-                {"\\C", "single bytes", CLG_ERROR_UNSUPPORTED_ATTRIBUTE}};
+                {"[[:words:]]", "unknown", CLG_ERROR_INVALID_MODEL},
+                {"\xff", "UTF-8", CLG_ERROR_INVALID_MODEL},
+                {"\\C", "\\C", CLG_ERROR_UNSUPPORTED_ATTRIBUTE}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         clg_builder *b;
         clg_model *model = NULL;
@@ -311,6 +310,23 @@ static void string__regex_refuses(void **state)
             fail_msg("'%s': %s", rows[i].pattern, clg_last_error());
         clg_builder_free(b);
     }
+}
+
+static void string__regex_gives_up(void **state)
+{
+    (void)state;
+    string_case k = {"RegexFullMatch", 20, regex_attribute, "(a|aa)+$", 1, 1, {{0}}, {{0}},
+                     "match limit"};
+    k.inputs[0] = WORDS(1, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
+    check(&k);
+}
+
+static void string__regex_of_no_text(void **state)
+{
+    (void)state;
+    string_case k = {"RegexFullMatch", 20, regex_attribute, ".*", 1, 1, {{0}}, {{0}}, "UTF-8"};
+    k.inputs[0] = WORDS(1, "a\xff");
+    check(&k);
 }
 
 /* ---- casts, comparison, moving ---------------------------------------------------------------------------------- */
@@ -508,6 +524,8 @@ int main(void)
         cmocka_unit_test(string__split),
         cmocka_unit_test(string__regex),
         cmocka_unit_test(string__regex_refuses),
+        cmocka_unit_test(string__regex_gives_up),
+        cmocka_unit_test(string__regex_of_no_text),
         cmocka_unit_test(string__casts),
         cmocka_unit_test(string__equal),
         cmocka_unit_test(string__moving),

@@ -28,7 +28,7 @@ folder=$(cd -- "$folder" && pwd)
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-(cd "$work" && apt-get download -q ocl-icd-libopencl1 libclblast1 libjansson4 libcmocka0 libxxhash0 libstb0 zlib1g >/dev/null)
+(cd "$work" && apt-get download -q ocl-icd-libopencl1 libclblast1 libjansson4 libcmocka0 libxxhash0 libstb0 zlib1g libpcre2-8-0 >/dev/null)
 mkdir "$work/root"
 for package in "$work"/*.deb; do dpkg -x "$package" "$work/root"; done
 
