@@ -166,6 +166,16 @@ clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs,
 
 /* ---- operators ------------------------------------------------------------------------------------------ */
 
+/* How the shapes of the inputs give that of the output. */
+typedef enum pointwise_shapes {
+    POINTWISE_BROADCAST,
+    POINTWISE_ALIKE,       /* all have the same */
+    POINTWISE_OF_FIRST,    /* input 0 has it, others broadcast to it */
+    POINTWISE_FIRST_ALONE, /* input 0 has it, others do not matter for it */
+    POINTWISE_ALIGNED, /* before opset 7: attribute `axis` says where in input 0 the second input belongs */
+    POINTWISE_ALIGNED_SLOPE /* the same of PRelu: to the channels, and the shape is of input 0 */
+} pointwise_shapes;
+
 /* param of a row of op_pointwise.c: how the operator is made of instructions. */
 typedef struct pointwise_op {
     const char *def; /* one instruction; or what `expand` builds upon */
@@ -175,7 +185,15 @@ typedef struct pointwise_op {
     } scalars[2];
     /* NULL: the one instruction, inputs in order. */
     clg_status (*expand)(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
-    bool first_only; /* the shape is that of input 0; other inputs do not matter for it */
+    pointwise_shapes shapes;
+    bool to; /* the dtype is what attribute `to` says */
 } pointwise_op;
+
+/* The functions of these rows, and of clgraph.Pointwise, whose param is NULL (pointwise_node.c). */
+clg_status pointwise_infer_node(op_context *c);
+clg_status pointwise_eval_node(op_context *c, tensor **out_tensors);
+clg_status pointwise_lower_node(lower_context *c);
+/* An `expand`: def between the inputs from the left, as Sum, Min and Max have it. */
+clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
 
 #endif
