@@ -500,49 +500,17 @@ static const op_attribute attributes[] = {
     {"keep_aspect_ratio_policy", ATTRIBUTE_STRING, false},
     {0}};
 
+#define ROW(op_name, first, last, inputs, list, kind)                                              \
+    {                                                                                              \
+        .name = op_name, .since = first, .until = last, inputs, OP_OUTPUTS(1, 1, "T"),             \
+        .types = types, .attributes = list, .check = resize_check, .infer = resize_infer,          \
+        .lower = resize_lower, .param = &(kind)                                                    \
+    }
+
 const op_row op_rows_resize[] = {
-    {.name = "Upsample",
-     .since = 7,
-     .until = 8,
-     OP_INPUTS(1, 1, "T"),
-     OP_OUTPUTS(1, 1, "T"),
-     .types = types,
-     .attributes = upsample_7_attributes,
-     .check = resize_check,
-     .infer = resize_infer,
-     .lower = resize_lower,
-     .param = &upsample_7},
-    {.name = "Upsample",
-     .since = 9,
-     .until = 9,
-     OP_INPUTS(2, 2, "TS"),
-     OP_OUTPUTS(1, 1, "T"),
-     .types = types,
-     .attributes = old_attributes,
-     .check = resize_check,
-     .infer = resize_infer,
-     .lower = resize_lower,
-     .param = &resize_10},
-    {.name = "Resize",
-     .since = 10,
-     .until = 10,
-     OP_INPUTS(2, 2, "TS"),
-     OP_OUTPUTS(1, 1, "T"),
-     .types = types,
-     .attributes = old_attributes,
-     .check = resize_check,
-     .infer = resize_infer,
-     .lower = resize_lower,
-     .param = &resize_10},
-    {.name = "Resize",
-     .since = 11,
-     OP_INPUTS(1, 4, "TRSI"),
-     OP_OUTPUTS(1, 1, "T"),
-     .types = types,
-     .attributes = attributes,
-     .check = resize_check,
-     .infer = resize_infer,
-     .lower = resize_lower,
-     .param = &resize_11},
+    ROW("Upsample", 7, 8, OP_INPUTS(1, 1, "T"), upsample_7_attributes, upsample_7),
+    ROW("Upsample", 9, 9, OP_INPUTS(2, 2, "TS"), old_attributes, resize_10),
+    ROW("Resize", 10, 10, OP_INPUTS(2, 2, "TS"), old_attributes, resize_10),
+    ROW("Resize", 11, 0, OP_INPUTS(1, 4, "TRSI"), attributes, resize_11),
 };
 const size_t n_op_rows_resize = sizeof op_rows_resize / sizeof *op_rows_resize;

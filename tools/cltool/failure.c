@@ -145,16 +145,23 @@ char *must_copy(const char *text)
     return memcpy(must_alloc(n, 1), text, n);
 }
 
+char *must_vprintf(const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, format, again);
+    va_end(again);
+    const size_t room = n < 0 ? 1 : (size_t)n + 1;
+    char *text = must_alloc(room, 1);
+    (void)vsnprintf(text, room, format, args);
+    return text;
+}
+
 char *must_printf(const char *format, ...)
 {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    size_t room = n < 0 ? 1 : (size_t)n + 1;
-    char *text = must_alloc(room, 1);
-    (void)vsnprintf(text, room, format, again);
-    va_end(again);
+    char *text = must_vprintf(format, args);
     va_end(args);
     return text;
 }

@@ -9,6 +9,7 @@
 #include <clgraph/clgraph.h>
 
 #include <jansson.h>
+#include <stdarg.h>
 
 enum exit_codes {
     CODE_DONE = 0,
@@ -74,5 +75,6 @@ void *must_alloc(size_t n, size_t size_bytes); /* zeroed */
 void *must_resize(void *memory, size_t n, size_t size_bytes);
 char *must_copy(const char *text);
 char *must_printf(const char *format, ...) TOOL_PRINTF(1, 2);
+char *must_vprintf(const char *format, va_list args) TOOL_PRINTF(1, 0);
 
 #endif

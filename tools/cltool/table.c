@@ -35,16 +35,10 @@ void table_begin(table *t, size_t n_columns, const char *const *headers)
 
 void table_cell(table *t, mark how, const char *format, ...)
 {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
-    int n = vsnprintf(NULL, 0, format, args);
-    size_t room = n < 0 ? 1 : (size_t)n + 1;
-    char *text = must_alloc(room, 1);
-    (void)vsnprintf(text, room, format, again);
-    va_end(again);
+    add(t, how, must_vprintf(format, args));
     va_end(args);
-    add(t, how, text);
 }
 
 static void print_cell(const table *t, FILE *stream, size_t i, const size_t *widths, bool is_last)
