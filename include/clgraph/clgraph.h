@@ -415,10 +415,14 @@ typedef struct clg_session_options {
     size_t n_disabled_passes;
     clg_progress_callback progress; /* while the session is made; may be NULL */
     void *progress_user;
+    const char *const *
+        preferred_ways; /* ways to take wherever a node has them, the best first; elsewhere estimates choose,
+                                         whatever was measured. For tests and measuring; names as in clg_step_profile */
+    size_t n_preferred_ways;
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL           \
+        sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0  \
     }
 
 /* Optimises the model for the context's device and computes there what depends on constants only. options may be

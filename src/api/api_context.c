@@ -79,3 +79,18 @@ clg_status clg_context_counters(const clg_context *context, clg_counters *out_co
                          .device_bytes_peak = below.buffer_bytes_peak};
     return api_write_result(__func__, &ours, sizeof ours, out_counters);
 }
+
+clg_status clg_context_add_choices(clg_context *context, const char *lines)
+{
+    API_REQUIRE(context);
+    API_REQUIRE(lines);
+    return context_add_choices(context, lines);
+}
+
+clg_status clg_context_choices(clg_context *context, char **out_lines)
+{
+    API_REQUIRE(out_lines);
+    *out_lines = NULL;
+    API_REQUIRE(context);
+    return context_choices_text(context, out_lines);
+}

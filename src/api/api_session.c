@@ -27,12 +27,16 @@ static clg_status decide_options(const clg_context *context, const clg_session_o
                          "clg_session_create: there is no kernel class %d", (int)given->kernels);
     if (given->n_disabled_passes && !given->disabled_passes)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: disabled_passes is NULL");
+    if (given->n_preferred_ways && !given->preferred_ways)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: preferred_ways is NULL");
     *out_options =
         (exec_options){.kernel_class = given->kernels == CLG_KERNELS_AUTO ? device : given->kernels,
                        .no_blas = given->no_blas,
                        .strict = given->strict,
                        .disabled = given->disabled_passes,
-                       .n_disabled = given->n_disabled_passes};
+                       .n_disabled = given->n_disabled_passes,
+                       .preferred = given->preferred_ways,
+                       .n_preferred = given->n_preferred_ways};
     return CLG_OK;
 }
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which candidate computes a node: the first that may run on this device with these options, or the cheapest of those
- * with an estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
+ * Which candidate computes a node, of those that may run on this device with these options: one that the caller prefers by
+ * name, else the one that was measured to be fastest (choices.h), else the first, or the cheapest of those with an
+ * estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
  */
+#include "plan/choices.h"
 #include "plan/plan.h"
+
+#include <string.h>
 
 static bool blas_may_run(const plan_context *c, const candidate *choice)
 {
@@ -13,13 +17,76 @@ static bool blas_may_run(const plan_context *c, const candidate *choice)
     return true;
 }
 
-const candidate *plan_choose(const plan_context *c, const candidate *candidates)
+static bool may_run(const plan_context *c, const candidate *way)
+{
+    return !way->uses_blas || blas_may_run(c, way);
+}
+
+const candidate *plan_cheapest(const plan_context *c, const candidate *candidates)
 {
     const candidate *best = NULL;
     for (const candidate *way = candidates; way; way = way->next) {
-        if (way->uses_blas && !blas_may_run(c, way)) continue;
+        if (!may_run(c, way)) continue;
         if (!best || (way->cost > 0 && way->cost < best->cost)) best = way;
         if (best->cost <= 0) break;
     }
     return best;
+}
+
+/* The candidate of this name that may run; NULL when there is none. */
+static const candidate *find(const plan_context *c, const candidate *candidates, const char *name)
+{
+    for (const candidate *way = candidates; name && way; way = way->next)
+        if (strcmp(way->variant, name) == 0 && may_run(c, way)) return way;
+    return NULL;
+}
+
+static size_t count(const plan_context *c, const candidate *candidates)
+{
+    size_t n = 0;
+    for (const candidate *way = candidates; way; way = way->next) n += may_run(c, way);
+    return n;
+}
+
+static clg_status note(const plan_context *c, const candidate *candidates, const char *problem,
+                       plan_choice *out)
+{
+    text ways;
+    text_init(&ways, 0);
+    for (const candidate *way = candidates; way; way = way->next)
+        if (may_run(c, way)) text_printf(&ways, "%s%s", ways.size_bytes ? " " : "", way->variant);
+    out->problem = step_texts_keep(c->texts, problem);
+    out->ways = step_texts_keep(c->texts, text_data(&ways));
+    const clg_status status = ways.status;
+    text_deinit(&ways);
+    if (status != CLG_OK) return status;
+    return out->problem && out->ways ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static clg_status by_problem(const plan_context *c, const lower_context *lc, plan_choice *out)
+{
+    text problem;
+    text_init(&problem, 0);
+    choice_problem(lc, &problem);
+    clg_status status = problem.status;
+    if (status == CLG_OK && c->n_preferred == 0)
+        out->way =
+            find(c, lc->build.candidates, choice_table_find(c->choices, text_data(&problem)));
+    if (status == CLG_OK && c->notes_choices)
+        status = note(c, lc->build.candidates, text_data(&problem), out);
+    text_deinit(&problem);
+    return status;
+}
+
+clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
+{
+    const candidate *candidates = lc->build.candidates;
+    *out = (plan_choice){0};
+    if (count(c, candidates) > 1) {
+        for (size_t i = 0; i < c->n_preferred && !out->way; i++)
+            out->way = find(c, candidates, c->preferred[i]);
+        if (lc->node && (c->choices || c->notes_choices)) CLG_TRY(by_problem(c, lc, out));
+    }
+    if (!out->way) out->way = plan_cheapest(c, candidates);
+    return CLG_OK;
 }

@@ -40,9 +40,11 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
     step_builder_init(&lc.build, lc.memory, lc.texts);
     CLG_TRY(ops_lower_copy(&lc));
     CLG_TRY(lc.build.status);
-    const candidate *choice = plan_choose(c, lc.build.candidates);
-    if (!choice) return error_set(CLG_ERROR_INTERNAL, "there is no kernel that copies a tensor");
-    for (const step *what = choice->steps; what; what = what->next) {
+    plan_choice choice;
+    CLG_TRY(plan_choose(c, &lc, &choice));
+    if (!choice.way)
+        return error_set(CLG_ERROR_INTERNAL, "there is no kernel that copies a tensor");
+    for (const step *what = choice.way->steps; what; what = what->next) {
         root_ref refs[STEP_MAX_ARGS];
         uint32_t n_refs = 0;
         int64_t base = s->values[v].offset_elems;
@@ -61,7 +63,7 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
                                (a->buffer.offset_elems + (input ? base : 0)) * (int64_t)elem};
             }
         }
-        CLG_TRY(state_add_step(s, what, refs, n_refs, n, choice->variant));
+        CLG_TRY(state_add_step(s, what, refs, n_refs, n, &choice));
     }
     return CLG_OK;
 }
@@ -88,7 +90,7 @@ static clg_status make_dense(plan_state *s, value_id v, const node *n)
 typedef struct emission {
     plan_state *s;
     const node *n;
-    const candidate *choice;
+    const plan_choice *choice;
     uint32_t scratch[CANDIDATE_MAX_SCRATCH];
     uint32_t packed[CANDIDATE_MAX_PACKINGS];
 } emission;
@@ -112,7 +114,7 @@ static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root
     if (v == VALUE_NONE || s->values[v].root == ROOT_NONE)
         return error_set(CLG_ERROR_INTERNAL,
                          "candidate '%s' of %s names an operand that is not there",
-                         e->choice->variant, e->n->op_type);
+                         e->choice->way->variant, e->n->op_type);
     out->root = s->values[v].root;
     out->offset_bytes += s->values[v].offset_elems * (int64_t)dtype_size(s->values[v].fact.dtype);
     return CLG_OK;
@@ -140,23 +142,23 @@ static clg_status emit_step(emission *e, const step *what)
         if (what->kind == STEP_COPY) CLG_TRY(resolve(e, &what->from, 1, &refs[n++]));
         CLG_TRY(resolve(e, &what->to, 1, &refs[n++]));
     }
-    return state_add_step(e->s, what, refs, n, e->n, e->choice->variant);
+    return state_add_step(e->s, what, refs, n, e->n, e->choice);
 }
 
 /* Weights are packed by the owner, once; other values are packed into scratch before the candidate's steps. */
 static clg_status emit_packings(emission *e)
 {
     plan_state *s = e->s;
-    for (uint32_t i = 0; i < e->choice->n_packings; i++) {
-        const packing *p = &e->choice->packings[i];
+    for (uint32_t i = 0; i < e->choice->way->n_packings; i++) {
+        const packing *p = &e->choice->way->packings[i];
         value_id v = p->input < e->n->n_inputs ? e->n->inputs[p->input] : VALUE_NONE;
         if (v == VALUE_NONE)
             return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'",
-                             e->choice->variant);
+                             e->choice->way->variant);
         if (s->values[v].weight && s->values[v].offset_elems == 0 && s->values[v].dense) {
             uint32_t index;
-            CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact, e->choice,
-                                           p, &index));
+            CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact,
+                                           e->choice->way, p, &index));
             CLG_TRY(state_add_root(s, PLACE_PACKED, index, p->size_bytes, &e->packed[i]));
             continue;
         }
@@ -191,20 +193,21 @@ static bool is_needless(const lower_context *lc, const step *what, const bool *j
     return false;
 }
 
-static clg_status emit_candidate(plan_state *s, const lower_context *lc, const candidate *choice)
+static clg_status emit_candidate(plan_state *s, const lower_context *lc, const plan_choice *choice)
 {
     const node *n = lc->node;
+    const candidate *way = choice->way;
     emission e = {.s = s, .n = n, .choice = choice};
     bool *joined = arena_alloc(lc->memory, lc->n_inputs + 1, sizeof *joined);
     if (!joined) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (uint32_t i = 0; i < choice->n_scratch; i++)
-        CLG_TRY(state_add_root(s, PLACE_SLAB, 0, choice->scratch_bytes[i], &e.scratch[i]));
+    for (uint32_t i = 0; i < way->n_scratch; i++)
+        CLG_TRY(state_add_root(s, PLACE_SLAB, 0, way->scratch_bytes[i], &e.scratch[i]));
     CLG_TRY(emit_packings(&e));
     for (size_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
             CLG_TRY(state_place_value(s, n->outputs[i]));
     join_inputs(s, lc, joined);
-    for (const step *what = choice->steps; what; what = what->next)
+    for (const step *what = way->steps; what; what = what->next)
         if (!is_needless(lc, what, joined)) CLG_TRY(emit_step(&e, what));
     return CLG_OK;
 }
@@ -279,14 +282,15 @@ static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_pl
         *out_place = CLG_PLACE_VIEW;
         return emit_views(s, n, lc);
     }
-    const candidate *choice = plan_choose(s->context, lc->build.candidates);
-    if (!choice) {
+    plan_choice choice;
+    CLG_TRY(plan_choose(s->context, lc, &choice));
+    if (!choice.way) {
         char text[NODE_TEXT_BYTES];
         return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
                          "%s: no kernel of clgraph can run it on this device with these options",
                          node_text(n, text));
     }
-    return emit_candidate(s, lc, choice);
+    return emit_candidate(s, lc, &choice);
 }
 
 static clg_status lower_and_emit(plan_state *s, const node *n, uint8_t *out_place)

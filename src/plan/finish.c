@@ -150,7 +150,9 @@ static clg_status write_steps(plan_state *s)
                                         .n_buffers = p->n_buffers,
                                         .node = p->node,
                                         .inner = p->inner,
-                                        .variant = p->variant};
+                                        .variant = p->variant,
+                                        .problem = p->problem,
+                                        .ways = p->ways};
         for (uint32_t a = 0; p->what->kind == STEP_KERNEL && a < p->what->n_args; a++)
             if (p->what->args[a].kind == ARG_FAULT) segment->has_fault_args = true;
     }

@@ -44,6 +44,8 @@ typedef struct plan_step {
     node_id node; /* of the graph; of a step inside a branch or loop, the outermost control node */
     const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
     const char *variant;      /* of the candidate it comes from */
+    /* Where there was a choice and the context notes it: the problem (choices.h) and all ways, a space between. */
+    const char *problem, *ways;
 } plan_step;
 
 /* A value at the end of a segment, as outputs and reads need it. */
@@ -119,6 +121,8 @@ typedef struct plan_owner {
                        const packing *p, uint32_t *out_index);
 } plan_owner;
 
+struct choice_table;
+
 typedef struct plan_context {
     const graph *g;
     const device_caps *caps;
@@ -138,6 +142,11 @@ typedef struct plan_context {
         n_required; /* outputs from here on may turn out to be no tensors: they are left out then */
     plan_owner owner;
     step_texts *texts; /* the owner's, which outlives the plans; written to by planning */
+    const char *const
+        *preferred; /* names of candidates to take where a node has them, the best first */
+    size_t n_preferred;
+    const struct choice_table *choices; /* that were measured; NULL: none */
+    bool notes_choices;
 } plan_context;
 
 /* Plans from the inputs' facts. When shape inference turns out to need the content of graph inputs that are not known,
@@ -170,8 +179,15 @@ void segment_add_child(plan_segment *segment, plan_segment *child);
 /* Takes all that is below out of the tree. */
 void segment_detach(plan_segment *segment);
 
-/* The candidate to take (choice.c); NULL when none may run here. */
-const candidate *plan_choose(const plan_context *c, const candidate *candidates);
+/* The candidate to take (choice.c), and what a step of it notes. */
+typedef struct plan_choice {
+    const candidate *way; /* NULL when none may run here */
+    const char *problem, *ways;
+} plan_choice;
+
+clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out);
+/* By estimates alone; NULL when none may run here. */
+const candidate *plan_cheapest(const plan_context *c, const candidate *candidates);
 
 /* Sequences and optionals as inputs and outputs (aggregate.c). All tensors of an input lie in one piece of memory, one
  * after the other, aligned; those of an output lie wherever the plan made them. */

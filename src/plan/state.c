@@ -231,13 +231,13 @@ clg_status state_hold(plan_state *s, tensor *t)
 }
 
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, const node *n, const char *variant)
+                          uint32_t n_buffers, const node *n, const plan_choice *choice)
 {
     step_texts *texts = s->context->texts;
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
     what = step_clone(what, &s->segment->memory, texts);
-    variant = step_texts_keep(texts, variant);
+    const char *variant = step_texts_keep(texts, choice->way->variant);
     if (!copy || !what || !variant) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n_buffers) memcpy(copy, buffers, n_buffers * sizeof *copy);
     for (uint32_t i = 0; i < n_buffers; i++) {
@@ -250,7 +250,9 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
                                                 .n_buffers = n_buffers,
                                                 .node = state_main_node(s),
                                                 .inner = s->n_scopes > 1 ? n : NULL,
-                                                .variant = variant};
+                                                .variant = variant,
+                                                .problem = choice->problem,
+                                                .ways = choice->ways};
     return CLG_OK;
 }
 

@@ -50,7 +50,7 @@ typedef struct pending_step {
     uint32_t n_buffers;
     node_id node;
     const node *inner;
-    const char *variant;
+    const char *variant, *problem, *ways;
 } pending_step;
 
 struct plan_state;
@@ -151,7 +151,7 @@ clg_status state_materialise(plan_state *s, value_id v);
 clg_status state_hold(plan_state *s, tensor *t);
 /* Appends a copy of a step whose buffers are roots; extends their lifetimes. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
-                          uint32_t n_buffers, const node *n, const char *variant);
+                          uint32_t n_buffers, const node *n, const plan_choice *choice);
 /* Index in the plan's outputs, or SIZE_MAX. */
 size_t state_output_index(const plan_state *s, value_id v);
 /* Bytes of a value whose fact is complete. */

@@ -4,6 +4,7 @@
  */
 #include "session/context.h"
 
+#include "plan/choices.h"
 #include "session/exec.h"
 
 clg_status context_create(ocl_context *ocl, bool profiling, clg_context **out_context)
@@ -42,6 +43,7 @@ void context_free(clg_context *c)
 {
     if (!c || !refcount_release(&c->refs)) return;
     ocl_queue_free(c->utility);
+    choice_table_free(c->choices);
     mutex_deinit(&c->registry_lock);
     mutex_deinit(&c->utility_lock);
     ocl_context_free(c->ocl);

@@ -18,7 +18,9 @@ struct clg_context {
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
-    struct exec *execs; /* not references: an exec leaves the list when it is freed */
+    struct exec *execs;           /* not references: an exec leaves the list when it is freed */
+    struct choice_table *choices; /* measured ones; under registry_lock, like the next */
+    bool choices_loaded;
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 
@@ -29,6 +31,11 @@ void context_free(clg_context *c);
 /* Fills a public description from a record and its caps; strings are borrowed from them. */
 void context_describe(const device_record *record, const device_caps *caps,
                       clg_device_info *out_info);
+
+/* Measured choices of kernels (context_choices.c). load: what the store has, at the first call, under registry_lock. */
+void context_load_choices(clg_context *c);
+clg_status context_add_choices(clg_context *c, const char *lines);
+clg_status context_choices_text(clg_context *c, char **out_text);
 
 /* Blocking copies on the utility queue. */
 clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,

@@ -5,6 +5,7 @@
 #include "session/exec.h"
 
 #include "passes/passes.h"
+#include "plan/choices.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ static bool same_options(const exec_options *a, const exec_options *b)
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
            a->strict == b->strict && a->keep_all == b->keep_all &&
            same_strings(a->disabled, a->n_disabled, b->disabled, b->n_disabled) &&
+           same_strings(a->preferred, a->n_preferred, b->preferred, b->n_preferred) &&
            same_strings(a->keep, a->n_keep, b->keep, b->n_keep);
 }
 
@@ -127,7 +129,11 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
         .n_outputs = e->g->n_outputs,
         .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->g->n_outputs,
         .owner = {e, exec_pack},
-        .texts = &e->texts};
+        .texts = &e->texts,
+        .preferred = e->options.preferred,
+        .n_preferred = e->options.n_preferred,
+        .choices = e->choices,
+        .notes_choices = e->context->profiling};
     CLG_TRY(exec_find_init(e));
     if (progress && !progress(user, "computing constants", 1, 2))
         return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
@@ -146,6 +152,7 @@ static void exec_destroy(exec *e)
     step_texts_deinit(&e->texts);
     exec_free_weights(e);
     graph_free(e->g);
+    choice_table_free(e->choices);
     arena_deinit(&e->memory);
     mutex_deinit(&e->weights_lock);
     mutex_deinit(&e->plan_lock);
@@ -181,8 +188,12 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     }
     e->context = context_retain(context);
     e->model = model_retain(model);
+    e->choices = choice_table_retain(context->choices);
     e->options = *options;
     status = copy_strings(&e->memory, options->disabled, options->n_disabled, &e->options.disabled);
+    if (status == CLG_OK)
+        status = copy_strings(&e->memory, options->preferred, options->n_preferred,
+                              &e->options.preferred);
     if (status == CLG_OK)
         status = copy_strings(&e->memory, options->keep, options->n_keep, &e->options.keep);
     if (status != CLG_OK) {
@@ -200,8 +211,11 @@ static clg_status find_or_add(clg_context *context, clg_model *model, const exec
     clg_status status = CLG_OK;
     exec *e;
     mutex_lock(&context->registry_lock);
+    context_load_choices(context);
     for (e = context->execs; e; e = e->next)
-        if (e->model == model && same_options(&e->options, options)) break;
+        if (e->model == model && e->choices == context->choices &&
+            same_options(&e->options, options))
+            break;
     if (e) {
         exec_retain(e);
     } else {

@@ -18,6 +18,8 @@ typedef struct exec_options {
     bool no_blas, strict;
     const char *const *disabled; /* passes */
     size_t n_disabled;
+    const char *const *preferred; /* ways to compute nodes */
+    size_t n_preferred;
     const char *const *keep; /* values to keep as extra outputs */
     size_t n_keep;
     bool keep_all;
@@ -41,7 +43,8 @@ typedef struct exec {
     value_id *init_outputs;
     size_t n_init_outputs;
     plan_context planning;
-    step_texts texts; /* of kernels in plans */
+    struct choice_table *choices; /* the context's when this was made; a reference */
+    step_texts texts;             /* of kernels in plans */
 
     mutex build_lock;
     exec_build_state build;

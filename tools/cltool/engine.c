@@ -158,6 +158,8 @@ clg_session_options engine_session_options(const options *o)
     given.strict = o->strict;
     given.disabled_passes = o->disabled_passes.items;
     given.n_disabled_passes = o->disabled_passes.n;
+    given.preferred_ways = o->preferred_ways.items;
+    given.n_preferred_ways = o->preferred_ways.n;
     return given;
 }
 

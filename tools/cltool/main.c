@@ -70,6 +70,13 @@ static const command commands[] = {
      "device time per step and operator, beside what the device can do",
      "Inputs that are not given are filled with random numbers. Without --runs, 10 runs.",
      "cltool profile model.onnx --trace trace.json", cmd_profile},
+    {"tune", "MODEL [inputs]", 1, 1,
+     OPTIONS_TUNE | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
+     "measures the ways to compute a model's nodes, and keeps the fastest",
+     "Every later session on this device and driver follows what was kept, for each shape that was "
+     "measured.\n"
+     "Inputs that are not given are filled with random numbers. 'cltool cache clear' forgets.",
+     "cltool tune model.onnx --time 30", cmd_tune},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
      OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
      "the store of compiled programs",

@@ -77,6 +77,9 @@ static const option_row rows[] = {
     {"trace", 0, KIND_TEXT, AT(trace), OPTIONS_PROFILE, "FILE",
      "write Chrome/Perfetto JSON with host and device rows"},
     {"runs", 0, KIND_SIZE, AT(runs), OPTIONS_RUNS, "N", "runs to measure"},
+    {"time", 0, KIND_REAL, AT(time), OPTIONS_TUNE, "SECONDS", "of measuring (default 10)"},
+    {"export", 0, KIND_TEXT, AT(export_file), OPTIONS_TUNE, "FILE",
+     "write all choices that were measured on this device"},
     {"max-size", 0, KIND_TEXT, AT(max_size), OPTIONS_CACHE, "BYTES",
      "prune: keep this much, 64M for example (default: the store's own limit)"},
     {"force", 0, KIND_FLAG, AT(force), OPTIONS_FORCE, NULL, "overwrite files that exist"},
@@ -122,6 +125,8 @@ static const option_row rows[] = {
     {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
     {"disable-pass", 0, KIND_LIST, AT(disabled_passes), OPTIONS_PLAN, "NAME",
      "do not run this graph pass (repeatable)"},
+    {"prefer", 0, KIND_LIST, AT(preferred_ways), OPTIONS_PLAN, "WAY",
+     "compute nodes this way where they have it, as 'inspect --plan' names it (repeatable)"},
 
     {"json", 0, KIND_FLAG, AT(json), OPTIONS_ALL, NULL, "one JSON document on standard output"},
     {"verbose", 'v', KIND_COUNT, AT(verbose), OPTIONS_ALL, NULL, "say more; twice: even more"},
@@ -327,9 +332,9 @@ int options_parse(options *o, const char *command, unsigned groups, int argc, ch
 
 void options_deinit(options *o)
 {
-    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs, &o->images,
-                          &o->fills,     &o->shapes,          &o->dims,   &o->expect,
-                          &o->dump,      &o->outputs};
+    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,        &o->images,
+                          &o->fills,     &o->shapes,          &o->dims,          &o->expect,
+                          &o->dump,      &o->outputs,         &o->preferred_ways};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }

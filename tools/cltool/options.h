@@ -19,7 +19,7 @@ typedef struct options {
     /* the device and how to plan for it */
     const char *device, *fallback;
     const char *precision, *kernels;
-    text_list keep_fp32, disabled_passes;
+    text_list keep_fp32, disabled_passes, preferred_ways;
     bool strict, no_blas;
     size_t cpu_threads;
     /* inputs */
@@ -46,6 +46,9 @@ typedef struct options {
     bool each;
     size_t runs, warmup, concurrency;
     bool has_warmup;
+    /* tune */
+    double time; /* seconds; 0: not given */
+    const char *export_file;
     /* diff */
     const char *against, *reference;
     /* predict */
@@ -76,7 +79,8 @@ enum option_groups {
     OPTIONS_PROFILE = 1u << 13,
     OPTIONS_CACHE = 1u << 14,
     OPTIONS_PREDICT = 1u << 15,
-    OPTIONS_DIFF = 1u << 16
+    OPTIONS_DIFF = 1u << 16,
+    OPTIONS_TUNE = 1u << 17
 };
 
 /* Reads the words behind the command. An option of another command is refused. */

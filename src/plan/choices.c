@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of measured choices, its text, and the text of a problem.
+ */
+#include "plan/choices.h"
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/threads.h"
+
+#include <string.h>
+
+#define HEADER "clgraph choices 1\n"
+#define MAX_TEXT ((size_t)4 << 20)
+
+typedef struct entry {
+    const char *problem, *way;
+} entry;
+
+struct choice_table {
+    refcount refs;
+    arena memory;
+    map index; /* problem -> entry */
+    entry *entries;
+    size_t n, capacity;
+};
+
+/* ---- the table ------------------------------------------------------------------------------------------- */
+
+static clg_status set(choice_table *t, const char *problem, size_t n_problem, const char *way,
+                      size_t n_way)
+{
+    size_t at = map_get(&t->index, problem, n_problem);
+    const char *kept = arena_strndup(&t->memory, way, n_way);
+    if (!kept) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (at == MAP_NONE) {
+        CLG_TRY(MEMORY_RESERVE(t->entries, t->capacity, t->n + 1));
+        at = t->n;
+        t->entries[at].problem = arena_strndup(&t->memory, problem, n_problem);
+        if (!t->entries[at].problem) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        CLG_TRY(map_set(&t->index, problem, n_problem, at));
+        t->n++;
+    }
+    t->entries[at].way = kept;
+    return CLG_OK;
+}
+
+static clg_status read_lines(choice_table *t, const char *lines)
+{
+    if (strlen(lines) > MAX_TEXT)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "the text of choices is too long");
+    if (strncmp(lines, HEADER, strlen(HEADER)) != 0)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "this is no text of choices: its first line is not 'clgraph choices 1'");
+    lines += strlen(HEADER);
+    for (int number = 2; *lines; number++) {
+        const char *end = strchr(lines, '\n'), *tab = strchr(lines, '\t');
+        if (!end) end = lines + strlen(lines);
+        if (!tab || tab >= end || tab == lines || tab + 1 == end)
+            return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                             "line %d of the choices is not a way, a tab and a problem", number);
+        CLG_TRY(set(t, tab + 1, (size_t)(end - tab - 1), lines, (size_t)(tab - lines)));
+        lines = *end ? end + 1 : end;
+    }
+    return CLG_OK;
+}
+
+clg_status choice_table_add(const choice_table *old, const char *lines, choice_table **out_table)
+{
+    *out_table = NULL;
+    choice_table *t = memory_zalloc(1, sizeof *t);
+    if (!t) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    refcount_init(&t->refs);
+    clg_status status = CLG_OK;
+    for (size_t i = 0; old && i < old->n && status == CLG_OK; i++) {
+        const entry *e = &old->entries[i];
+        status = set(t, e->problem, strlen(e->problem), e->way, strlen(e->way));
+    }
+    if (status == CLG_OK) status = read_lines(t, lines);
+    if (status == CLG_OK)
+        *out_table = t;
+    else
+        choice_table_free(t);
+    return status;
+}
+
+choice_table *choice_table_retain(choice_table *t)
+{
+    if (t) refcount_retain(&t->refs);
+    return t;
+}
+
+void choice_table_free(choice_table *t)
+{
+    if (!t || !refcount_release(&t->refs)) return;
+    map_deinit(&t->index);
+    memory_free(t->entries);
+    arena_deinit(&t->memory);
+    memory_free(t);
+}
+
+const char *choice_table_find(const choice_table *t, const char *problem)
+{
+    const size_t at = t ? map_get_string(&t->index, problem) : MAP_NONE;
+    return at == MAP_NONE ? NULL : t->entries[at].way;
+}
+
+void choice_table_text(const choice_table *t, text *out)
+{
+    text_append(out, HEADER);
+    for (size_t i = 0; t && i < t->n; i++)
+        text_printf(out, "%s\t%s\n", t->entries[i].way, t->entries[i].problem);
+}
+
+/* ---- a problem ----------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_attribute(const attribute *a, uint64_t seed)
+{
+    const uint64_t named = hash_bytes(a->name, strlen(a->name), seed);
+    switch (a->type) {
+    case ATTRIBUTE_FLOAT: return hash_bytes(&a->as.f, sizeof a->as.f, named);
+    case ATTRIBUTE_INT: return hash_bytes(&a->as.i, sizeof a->as.i, named);
+    case ATTRIBUTE_STRING: return hash_bytes(a->as.s, a->n, named);
+    case ATTRIBUTE_FLOATS: return hash_bytes(a->as.floats, a->n * sizeof(float), named);
+    case ATTRIBUTE_INTS: return hash_bytes(a->as.ints, a->n * sizeof(int64_t), named);
+    default: return named; /* tensors and graphs are no parameters of kernels */
+    }
+}
+
+static void append_operand(const lower_operand *o, text *out)
+{
+    if (o->dtype == CLG_DTYPE_NONE) {
+        text_append(out, " -");
+        return;
+    }
+    text_printf(out, " %s[", clg_dtype_name(o->dtype));
+    for (int i = 0; i < o->dims.rank; i++)
+        text_printf(out, "%s%lld", i ? "," : "", (long long)o->dims.dims[i]);
+    text_append(out, o->dense ? "]" : "]s");
+    if (o->constant) text_append(out, "c");
+}
+
+void choice_problem(const lower_context *c, text *out)
+{
+    uint64_t attributes = 0; /* in any order */
+    for (size_t i = 0; i < c->node->n_attributes; i++)
+        attributes += hash_attribute(&c->node->attributes[i], 0);
+    text_printf(out, "%s %s", c->row->name, lower_is_wide(c) ? "wide" : "simt");
+    for (size_t i = 0; i < c->n_inputs; i++) append_operand(&c->inputs[i], out);
+    text_append(out, " >");
+    for (size_t i = 0; i < c->n_outputs; i++) append_operand(&c->outputs[i], out);
+    text_printf(out, " %016llx", (unsigned long long)attributes);
+}

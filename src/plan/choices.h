@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A table of choices that were measured: for a problem, the way to compute it. A problem is what lowering sees of a node -
+ * operator, class of kernels, dtypes, shapes, attributes - written as one line of text; a way is the name of a candidate.
+ * As text, for people and files:
+ *
+ *   clgraph choices 1
+ *   winograd_4x4 <tab> Conv wide float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56] 5d1e...
+ *
+ * Tables never change: adding makes another one. Any thread.
+ */
+#ifndef CLG_PLAN_CHOICES_H
+#define CLG_PLAN_CHOICES_H
+
+#include "base/text.h"
+#include "ops/op.h"
+
+typedef struct choice_table choice_table;
+
+/* What `old` (may be NULL) and a text say, the text's lines before the old ones. INVALID_ARGUMENT names the line that is none. */
+clg_status choice_table_add(const choice_table *old, const char *lines, choice_table **out_table);
+choice_table *choice_table_retain(choice_table *t); /* NULL passes */
+void choice_table_free(choice_table *t);            /* accepts NULL */
+/* The way for a problem; NULL when it was not measured. */
+const char *choice_table_find(const choice_table *t, const char *problem);
+void choice_table_text(const choice_table *t, text *out); /* of NULL: no choices */
+
+/* Appends the line that stands for a node as placed for lowering. */
+void choice_problem(const lower_context *c, text *out);
+
+#endif

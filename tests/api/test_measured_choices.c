@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measured choices through the public interface: what a profile says of ways and problems, that sessions follow what was
+ * added and what they prefer, that all ways give the same numbers, and that a context finds what another one kept.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/scratch.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+enum { CHANNELS = 16, SIDE = 24, N = CHANNELS * SIDE * SIDE };
+
+/* y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three ways on wide devices. */
+static clg_model *convolution(void)
+{
+    static float w[CHANNELS * CHANNELS * 9];
+    clg_builder *g;
+    clg_model *m;
+    for (size_t i = 0; i < sizeof w / sizeof *w; i++) w[i] = (float)((int)(i * 7 % 23) - 11) / 64;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, SIDE, SIDE), NULL));
+    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 4, DIMS(CHANNELS, CHANNELS, 3, 3), w));
+    assert_ok(clg_builder_node(g, NULL, "Conv", "conv", 2, NAMES("x", "w"), 1, NAMES("y")));
+    assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    return m;
+}
+
+static clg_context *open_context(void)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *context;
+    options.profiling = true;
+    options.cache_dir = scratch_path("store");
+    assert_ok(clg_context_create("pocl", &options, &context));
+    return context;
+}
+
+/* Runs, and copies what the profile says of the convolution. */
+static void run(clg_context *context, clg_model *model, const char *preferred, char *out_way,
+                char *out_problem, char *out_ways, float *out_y)
+{
+    static float x[N];
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_value *y;
+    size_t n, at;
+    options.kernels = CLG_KERNELS_WIDE;
+    options.preferred_ways = &preferred;
+    options.n_preferred_ways = preferred != NULL;
+    for (int i = 0; i < N; i++) x[i] = (float)((i * 5 % 31) - 15) / 16;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    assert_ok(
+        clg_session_set_input_data(session, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, SIDE, SIDE), x));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_get_output(session, "y", &y));
+    if (out_y) memcpy(out_y, clg_value_data(y), N * sizeof(float));
+    clg_value_free(y);
+    assert_ok(clg_session_profile(session, &steps, &n));
+    for (at = 0; at < n && !steps[at].problem; at++) {}
+    assert_true(at < n);
+    (void)snprintf(out_way, 64, "%s", steps[at].way);
+    if (out_problem) (void)snprintf(out_problem, 512, "%s", steps[at].problem);
+    if (out_ways) (void)snprintf(out_ways, 512, "%s", steps[at].ways);
+    clg_session_profile_free(steps, n);
+    clg_session_free(session);
+}
+
+static int only_pocl(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    return 0;
+}
+
+static void measured__every_way_gives_the_same(void **state)
+{
+    (void)state;
+    clg_context *context = open_context();
+    clg_model *model = convolution();
+    static float expected[N], y[N];
+    char way[64], ways[512], *rest = ways, *name;
+    int n = 0;
+    run(context, model, NULL, way, NULL, ways, expected);
+    assert_non_null(strstr(ways, way));
+    while ((name = strsep(&rest, " ")) != NULL) {
+        run(context, model, name, way, NULL, NULL, y);
+        assert_string_equal(way, name);
+        for (int i = 0; i < N; i++)
+            if (fabsf(y[i] - expected[i]) > 1e-4f) /* Winograd's rounding, of sums of about 5 */
+                fail_msg("%s: element %d is %g, not %g", name, i, (double)y[i],
+                         (double)expected[i]);
+        n++;
+    }
+    assert_true(n >= 3);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
+static void measured__sessions_follow_and_the_store_keeps(void **state)
+{
+    (void)state;
+    clg_context *context = open_context();
+    clg_model *model = convolution();
+    char estimated[64], way[64], problem[512], ways[512], lines[1200], *text;
+    run(context, model, NULL, estimated, problem, ways, NULL);
+    const char *other = strncmp(ways, "conv_wide", 9) == 0 && strcmp(estimated, "conv_wide") != 0
+                            ? "conv_wide"
+                        : strcmp(estimated, "winograd_2x2") == 0 ? "winograd_4x4"
+                                                                 : "winograd_2x2";
+    (void)snprintf(lines, sizeof lines, "clgraph choices 1\n%s\t%s\n", other, problem);
+    assert_ok(clg_context_add_choices(context, lines));
+    run(context, model, NULL, way, NULL, NULL, NULL);
+    assert_string_equal(way, other);
+    run(context, model, estimated, way, NULL, NULL, NULL);
+    assert_string_equal(way, estimated);
+    clg_context_free(context);
+
+    context = open_context(); /* of another process, for all it knows */
+    run(context, model, NULL, way, NULL, NULL, NULL);
+    assert_string_equal(way, other);
+    assert_ok(clg_context_choices(context, &text));
+    assert_string_equal(text, lines);
+    clg_text_free(text);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
+static void measured__what_is_refused(void **state)
+{
+    (void)state;
+    clg_context *context = open_context();
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_model *model = convolution();
+    clg_session *session;
+    char *text;
+    assert_int_equal(clg_context_add_choices(context, "choices\n"), CLG_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(clg_context_add_choices(context, NULL), CLG_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(clg_context_add_choices(NULL, "clgraph choices 1\n"),
+                     CLG_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(clg_context_choices(NULL, &text), CLG_ERROR_INVALID_ARGUMENT);
+    assert_int_equal(clg_context_choices(context, NULL), CLG_ERROR_INVALID_ARGUMENT);
+    options.n_preferred_ways = 1;
+    assert_int_equal(clg_session_create(context, model, &options, &session),
+                     CLG_ERROR_INVALID_ARGUMENT);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(measured__every_way_gives_the_same),
+        cmocka_unit_test(measured__sessions_follow_and_the_store_keeps),
+        cmocka_unit_test(measured__what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, only_pocl, NULL);
+}

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cltool tune: what is measured, kept, exported and followed.
+# shellcheck source=/dev/null
+source "$(dirname "$0")/support.bash"
+digits digits.onnx
+CLG_CACHE_DIR=$WORK/store
+export CLG_CACHE_DIR
+
+# Which way is the fastest is the machine's matter: nodes are compared, not names of ways or times.
+problems() { sed -nE '1s/ +/ /gp; s/^(\/[^ ]+) .*/\1/p; /^[0-9]+ problems/s/[0-9]+(\.[0-9]+)?( ms)/N\2/gp; /^kept/p'; }
+
+show problems -- tune digits.onnx --time 0.1 -q --export choices.txt
+head -n 1 choices.txt
+echo "lines that are a way, a tab and a problem: $(grep -cP '^\w+\t\w+ wide float32\[' choices.txt), others: $(grep -cvP '^\w+\t\w+ wide float32\[' choices.txt)"
+echo "entries of the store: $("$CLTOOL" cache list | grep -c 'measured choices of kernels')"
+
+echo "== ways that are preferred"
+ways() { "$CLTOOL" inspect digits.onnx --plan -q "$@" | sed -nE 's/^ +[0-9]+ +FusedConv +([a-z0-9_]+) .*/\1/p'; }
+ways --prefer conv_wide | sort | uniq -c | sed -E 's/^ +//'
+show json_keys -- tune digits.onnx --time 0.1 -q --json
+
+show tune digits.onnx --time 0.1 --export choices.txt -q
+show tune digits.onnx --time -1
+show tune
+finish

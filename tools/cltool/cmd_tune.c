@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cltool tune: every way to compute a model's nodes, measured on the device, and the fastest kept in the store. A way is
+ * measured in sessions that take it wherever it is there; what counts for it is the least time of all runs, in which other
+ * work on the machine shows least.
+ */
+#include "cltool.h"
+
+#include "measure.h"
+#include "names.h"
+#include "output.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SECONDS 10.0
+#define ROUNDS 2
+#define LEAST_RUNS 3
+/* A way is taken in place of the one that estimates favour from this gain on. */
+#define LEAST_GAIN 0.02
+
+typedef struct way_row {
+    char *name;
+    double us; /* of all nodes of the problem in one run: the least of all runs; 0: not measured */
+    double sum_us;
+} way_row;
+
+typedef struct problem_row {
+    char *problem;
+    char *node; /* one of them */
+    size_t n_nodes;
+    way_row *ways;
+    size_t n_ways;
+    size_t taken, best; /* as estimates have it; as measured */
+} problem_row;
+
+typedef struct tuning {
+    const options *o;
+    engine e;
+    input_set inputs;
+    problem_row *rows;
+    size_t n_rows;
+    double whole_us[2]; /* of the device's work, before and after */
+} tuning;
+
+/* ---- rows -------------------------------------------------------------------------------------- */
+
+static way_row *way_of(problem_row *row, const char *name)
+{
+    for (size_t i = 0; i < row->n_ways; i++)
+        if (strcmp(row->ways[i].name, name) == 0) return &row->ways[i];
+    return NULL;
+}
+
+static problem_row *row_of(tuning *t, const clg_step_profile *step)
+{
+    for (size_t i = 0; i < t->n_rows; i++)
+        if (strcmp(t->rows[i].problem, step->problem) == 0) return &t->rows[i];
+    t->rows = must_resize(t->rows, t->n_rows + 1, sizeof *t->rows);
+    problem_row *row = &t->rows[t->n_rows++];
+    *row = (problem_row){.problem = must_copy(step->problem), .node = must_copy(step->node)};
+    char *names = must_copy(step->ways), *rest = names, *name;
+    while ((name = strsep(&rest, " ")) != NULL) {
+        row->ways = must_resize(row->ways, row->n_ways + 1, sizeof *row->ways);
+        row->ways[row->n_ways++] = (way_row){.name = must_copy(name)};
+    }
+    free(names);
+    for (size_t i = 0; i < row->n_ways; i++)
+        if (strcmp(row->ways[i].name, step->way) == 0) row->taken = i;
+    return row;
+}
+
+/* One run. is_plain: of the session that estimates chose for. */
+static void add_steps(tuning *t, const clg_step_profile *steps, size_t n, bool is_plain)
+{
+    double whole_us = 0;
+    for (size_t i = 0; i < t->n_rows; i++) {
+        if (is_plain) t->rows[i].n_nodes = 0;
+        for (size_t k = 0; k < t->rows[i].n_ways; k++) t->rows[i].ways[k].sum_us = 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        whole_us += steps[i].duration_us;
+        if (!steps[i].problem) continue;
+        problem_row *row = row_of(t, &steps[i]);
+        way_row *way = way_of(row, steps[i].way);
+        if (way) way->sum_us += steps[i].duration_us;
+        if (is_plain && (i == 0 || steps[i].node != steps[i - 1].node)) row->n_nodes++;
+    }
+    for (size_t i = 0; i < t->n_rows; i++)
+        for (size_t k = 0; k < t->rows[i].n_ways; k++) {
+            way_row *way = &t->rows[i].ways[k];
+            if (way->sum_us > 0 && (way->us == 0 || way->sum_us < way->us)) way->us = way->sum_us;
+        }
+    if (is_plain && (t->whole_us[0] == 0 || whole_us < t->whole_us[0])) t->whole_us[0] = whole_us;
+}
+
+/* ---- measuring ---------------------------------------------------------------------------------- */
+
+static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
+{
+    clg_step_profile *steps;
+    size_t n;
+    int code = measure_once(session, &t->inputs, t->e.model, NULL);
+    if (code != CODE_DONE || !counts) return code;
+    clg_status status = clg_session_profile(session, &steps, &n);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    add_steps(t, steps, n, is_plain);
+    clg_session_profile_free(steps, n);
+    return CODE_DONE;
+}
+
+/* Runs of one session, of a way or (NULL) of what estimates choose, for some time. */
+static int measure_way(tuning *t, const char *way, double ms)
+{
+    clg_session_options given = engine_session_options(t->o);
+    clg_session *session;
+    /* a name that no way has: choices measured earlier count for nothing here */
+    const char *const preferred[] = {way ? way : ""};
+    given.preferred_ways = preferred;
+    given.n_preferred_ways = 1;
+    clg_status status = clg_session_create(t->e.context, t->e.model, &given, &session);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    int code = run_once(t, session, !way, false); /* compiles and packs */
+    const double start = now_ms();
+    for (size_t i = 0; code == CODE_DONE && (i < LEAST_RUNS || now_ms() - start < ms); i++)
+        code = run_once(t, session, !way, true);
+    clg_session_free(session);
+    return code;
+}
+
+/* The names of all ways, each once. */
+static size_t list_ways(const tuning *t, const char ***out_names)
+{
+    size_t n = 0;
+    const char **names = NULL;
+    for (size_t i = 0; i < t->n_rows; i++)
+        for (size_t k = 0; k < t->rows[i].n_ways; k++) {
+            const char *name = t->rows[i].ways[k].name;
+            bool is_new = true;
+            for (size_t j = 0; j < n; j++) is_new = is_new && strcmp(names[j], name) != 0;
+            if (!is_new) continue;
+            names = must_resize(names, n + 1, sizeof *names);
+            names[n++] = name;
+        }
+    *out_names = names;
+    return n;
+}
+
+static int measure_ways(tuning *t)
+{
+    const char **names;
+    const double ms = (t->o->time > 0 ? t->o->time : DEFAULT_SECONDS) * 1e3;
+    int code = measure_way(t, NULL, 0); /* which ways there are */
+    if (code != CODE_DONE) return code;
+    const size_t n = list_ways(t, &names), n_turns = ROUNDS * (n + 1);
+    for (size_t turn = 0; turn < n_turns && n > 0 && code == CODE_DONE; turn++) {
+        const size_t i = turn % (n + 1);
+        output_progress("measuring", turn + 1, n_turns);
+        code = measure_way(t, i == 0 ? NULL : names[i - 1], ms / (double)n_turns);
+    }
+    output_progress_clear();
+    free(names);
+    return code;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------------ */
+
+static char *choose(tuning *t)
+{
+    char *lines = must_copy("clgraph choices 1\n");
+    t->whole_us[1] = t->whole_us[0];
+    for (size_t i = 0; i < t->n_rows; i++) {
+        problem_row *row = &t->rows[i];
+        const way_row *taken = &row->ways[row->taken];
+        row->best = row->taken;
+        for (size_t k = 0; k < row->n_ways; k++) {
+            const double us = row->ways[k].us;
+            if (us > 0 && us < row->ways[row->best].us &&
+                us < taken->us * (1 - (k == row->taken ? 0 : LEAST_GAIN)))
+                row->best = k;
+        }
+        t->whole_us[1] += row->ways[row->best].us - taken->us;
+        char *more = must_printf("%s%s\t%s\n", lines, row->ways[row->best].name, row->problem);
+        free(lines);
+        lines = more;
+    }
+    return lines;
+}
+
+static int keep(tuning *t)
+{
+    char *lines = choose(t), *all = NULL;
+    clg_status status = clg_context_add_choices(t->e.context, lines);
+    free(lines);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    if (!t->o->export_file) return CODE_DONE;
+    status = clg_context_choices(t->e.context, &all);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    int code = file_write(t->o->export_file, all, strlen(all));
+    clg_text_free(all);
+    return code;
+}
+
+/* ---- printing ------------------------------------------------------------------------------------- */
+
+static void print_text(const tuning *t)
+{
+    static const char *const headers[] = {"node",    ">nodes", "estimated", ">us",
+                                          "fastest", ">us",    ">gain"};
+    table rows;
+    table_begin(&rows, 7, headers);
+    for (size_t i = 0; i < t->n_rows; i++) {
+        const problem_row *row = &t->rows[i];
+        const way_row *taken = &row->ways[row->taken], *best = &row->ways[row->best];
+        table_cell(&rows, MARK_NONE, "%s", printable(row->node));
+        table_cell(&rows, MARK_NONE, "%zu", row->n_nodes);
+        table_cell(&rows, MARK_NONE, "%s", taken->name);
+        table_cell(&rows, MARK_NONE, "%.1f", taken->us);
+        table_cell(&rows, best == taken ? MARK_NONE : MARK_GOOD, "%s", best->name);
+        table_cell(&rows, MARK_NONE, "%.1f", best->us);
+        table_cell(&rows, MARK_NONE, "%.0f%%", 100 * (1 - best->us / taken->us));
+    }
+    table_print(&rows, stdout, 0);
+    (void)printf(
+        "%s%zu problems with a choice; the device's work takes %.4g ms as estimated, about "
+        "%.4g ms as measured\n",
+        t->n_rows ? "\n" : "", t->n_rows, t->whole_us[0] / 1e3, t->whole_us[1] / 1e3);
+    (void)printf("kept for this device and driver\n");
+}
+
+static int print_json(const tuning *t)
+{
+    json_t *problems = json_array();
+    for (size_t i = 0; i < t->n_rows; i++) {
+        const problem_row *row = &t->rows[i];
+        json_t *ways = json_object();
+        for (size_t k = 0; k < row->n_ways; k++)
+            (void)json_object_set_new(ways, row->ways[k].name,
+                                      row->ways[k].us > 0 ? json_real(row->ways[k].us)
+                                                          : json_null());
+        (void)json_array_append_new(problems, json_pack("{s:o, s:o, s:I, s:s, s:s, s:o}", "problem",
+                                                        output_json_text(row->problem), "node",
+                                                        output_json_text(row->node), "nodes",
+                                                        (json_int_t)row->n_nodes, "estimated",
+                                                        row->ways[row->taken].name, "fastest",
+                                                        row->ways[row->best].name, "us", ways));
+    }
+    return output_json(json_pack(
+        "{s:o, s:o, s:f, s:f, s:o}", "model", output_json_text(t->e.model_path), "device",
+        output_json_text(engine_device_id(&t->e)), "device_ms_estimated", t->whole_us[0] / 1e3,
+        "device_ms_measured", t->whole_us[1] / 1e3, "problems", problems));
+}
+
+/* ---- the command ------------------------------------------------------------------------------------ */
+
+static void release(tuning *t)
+{
+    for (size_t i = 0; i < t->n_rows; i++) {
+        problem_row *row = &t->rows[i];
+        for (size_t k = 0; k < row->n_ways; k++) free(row->ways[k].name);
+        free(row->ways);
+        free(row->problem);
+        free(row->node);
+    }
+    free(t->rows);
+    inputs_free(&t->inputs);
+    engine_close(&t->e);
+}
+
+int cmd_tune(const options *o)
+{
+    tuning t = {.o = o};
+    int code = o->export_file ? file_may_be_written(o->export_file, o->force) : CODE_DONE;
+    if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t.e);
+    if (code == CODE_DONE) code = inputs_gather(o, t.e.model, INPUTS_FILL, &t.inputs);
+    if (code == CODE_DONE) code = engine_start(o, true, &t.e);
+    if (code == CODE_DONE) code = measure_ways(&t);
+    if (code == CODE_DONE) code = keep(&t);
+    if (code == CODE_DONE && o->json)
+        code = print_json(&t);
+    else if (code == CODE_DONE)
+        print_text(&t);
+    release(&t);
+    return code;
+}
