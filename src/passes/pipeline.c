@@ -9,6 +9,10 @@
 
 const pass passes[] = {
     {"identity", "readers of Identity and Dropout read their input", pass_identity},
+    {"common", "of nodes that compute the same, one does", pass_common},
+    {"transpose", "Transposes that undo each other, also around pointwise operators",
+     pass_transpose},
+    {"pad", "Pad of zeros into the Conv or AveragePool behind it", pass_pad},
     {"batchnorm", "BatchNormalization into the Conv or Gemm before it", pass_batchnorm},
     {"activation", "Gelu, Swish, HardSwish, Mish spelled in several nodes", pass_activation},
     {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},

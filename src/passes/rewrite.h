@@ -46,6 +46,9 @@ void rewrite_take_output(graph *g, node_id n, node_id last);
 /* The passes; order and words in pipeline.c. */
 clg_status pass_ml(graph *g, const pass_options *options);
 clg_status pass_identity(graph *g, const pass_options *options);
+clg_status pass_common(graph *g, const pass_options *options);
+clg_status pass_transpose(graph *g, const pass_options *options);
+clg_status pass_pad(graph *g, const pass_options *options);
 clg_status pass_batchnorm(graph *g, const pass_options *options);
 clg_status pass_activation(graph *g, const pass_options *options);
 clg_status pass_norm(graph *g, const pass_options *options);

@@ -3,101 +3,27 @@
  * Graph passes: what they rewrite, and what they must leave alone. Graphs are built by hand; that rewritten graphs
  * compute the same is shown on devices in tests/api.
  */
-#include "support/unit.h"
+#include "support/pass_case.h"
 
 #include "base/text.h"
-#include "ops/op.h"
-#include "passes/passes.h"
 
 #include <stdio.h>
 #include <string.h>
 
-typedef struct making {
-    graph *g;
-} making;
-
-static making start(void)
-{
-    making m;
-    assert_ok(graph_create("test", &m.g));
-    assert_ok(graph_set_opset(m.g, "", 13));
-    return m;
-}
-
-static value_id input(making *m, const char *name, size_t rank, const int64_t *dims)
-{
-    value_id v;
-    assert_ok(graph_add_value(m->g, name, &v));
-    m->g->values[v].dtype = CLG_FLOAT32;
-    assert_ok(shape_make(rank, dims, &m->g->values[v].dims));
-    assert_ok(graph_add_input(m->g, v));
-    return v;
-}
-
-static value_id constant(making *m, const char *name, size_t rank, const int64_t *dims)
-{
-    shape s;
-    tensor *t;
-    value_id v;
-    assert_ok(shape_make(rank, dims, &s));
-    assert_ok(tensor_create(CLG_FLOAT32, &s, &t));
-    for (int64_t i = 0; i < t->n_elements; i++) tensor_set_float(t, i, 1.0 + (double)i);
-    assert_ok(graph_add_constant(m->g, name, t, &v));
-    tensor_free(t);
-    return v;
-}
-
-static value_id add_node(making *m, const char *op, size_t n, const value_id *inputs,
-                         const char *out)
-{
-    value_id v;
-    node_id id;
-    assert_ok(graph_add_value(m->g, out, &v));
-    assert_ok(graph_add_node(m->g, "", op, op, n, inputs, 1, &v, &id));
-    return v;
-}
-
-static graph *run_passes(making *m, value_id output, const char *const *disabled, size_t n_disabled)
-{
-    graph *out;
-    pass_options options = {
-        .kernel_class = CLG_KERNELS_WIDE, .disabled = disabled, .n_disabled = n_disabled};
-    assert_ok(graph_add_output(m->g, output));
-    assert_ok(graph_check(m->g));
-    assert_ok(ops_resolve(m->g));
-    assert_ok(passes_run(m->g, &options, &out));
-    graph_free(m->g);
-    return out;
-}
-
-static size_t count(const graph *g, const char *op)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < g->n_nodes; i++) n += strcmp(g->nodes[i].op_type, op) == 0;
-    return n;
-}
-
-static const node *find(const graph *g, const char *op)
-{
-    for (size_t i = 0; i < g->n_nodes; i++)
-        if (strcmp(g->nodes[i].op_type, op) == 0) return &g->nodes[i];
-    return NULL;
-}
-
 /* Conv 3x3, 4 -> 6 channels, on [2,4,8,8] */
-static value_id add_conv(making *m)
+static value_id add_conv(pass_case *m)
 {
-    value_id x = input(m, "x", 4, (int64_t[]){2, 4, 8, 8}),
-             w = constant(m, "w", 4, (int64_t[]){6, 4, 3, 3});
-    return add_node(m, "Conv", 2, (value_id[]){x, w}, "conv");
+    value_id x = pass_case_input(m, "x", 4, (int64_t[]){2, 4, 8, 8}),
+             w = pass_case_constant(m, "w", 4, (int64_t[]){6, 4, 3, 3});
+    return pass_case_node(m, "Conv", 2, (value_id[]){x, w}, "conv");
 }
 
-static value_id add_norm(making *m, value_id x, int64_t channels)
+static value_id add_norm(pass_case *m, value_id x, int64_t channels)
 {
     value_id in[5] = {x};
     const char *const names[] = {"", "scale", "bias", "mean", "var"};
-    for (int i = 1; i < 5; i++) in[i] = constant(m, names[i], 1, &channels);
-    return add_node(m, "BatchNormalization", 5, in, "norm");
+    for (int i = 1; i < 5; i++) in[i] = pass_case_constant(m, names[i], 1, &channels);
+    return pass_case_node(m, "BatchNormalization", 5, in, "norm");
 }
 
 /* ---- dead and identity --------------------------------------------------------------------------------- */
@@ -105,12 +31,12 @@ static value_id add_norm(making *m, value_id x, int64_t channels)
 static void passes__nodes_that_nobody_reads_go(void **state)
 {
     (void)state;
-    making m = start();
-    value_id x = input(&m, "x", 1, (int64_t[]){3});
-    value_id y = add_node(&m, "Relu", 1, &x, "y");
-    value_id unused = add_node(&m, "Exp", 1, &x, "unused");
-    add_node(&m, "Log", 1, &unused, "unused too");
-    graph *g = run_passes(&m, y, NULL, 0);
+    pass_case m = pass_case_start();
+    value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
+    value_id y = pass_case_node(&m, "Relu", 1, &x, "y");
+    value_id unused = pass_case_node(&m, "Exp", 1, &x, "unused");
+    pass_case_node(&m, "Log", 1, &unused, "unused too");
+    graph *g = pass_case_run(&m, y, NULL, 0);
     assert_int_equal(g->n_nodes, 1);
     assert_string_equal(g->nodes[0].op_type, "Relu");
     graph_free(g);
@@ -119,16 +45,16 @@ static void passes__nodes_that_nobody_reads_go(void **state)
 static void passes__identity_is_bypassed_but_outputs_stay(void **state)
 {
     (void)state;
-    making m = start();
-    value_id x = input(&m, "x", 1, (int64_t[]){3});
-    value_id a = add_node(&m, "Identity", 1, &x, "a");
-    value_id b = add_node(&m, "Dropout", 1, &a, "b");
-    value_id c = add_node(&m, "Relu", 1, &b, "c");
-    value_id d = add_node(&m, "Identity", 1, &c, "d");
-    graph *g = run_passes(&m, d, NULL, 0);
-    assert_int_equal(count(g, "Dropout"), 0);
-    assert_int_equal(count(g, "Relu"), 1);
-    assert_true(find(g, "Relu")->inputs[0] == g->inputs[0]);
+    pass_case m = pass_case_start();
+    value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
+    value_id a = pass_case_node(&m, "Identity", 1, &x, "a");
+    value_id b = pass_case_node(&m, "Dropout", 1, &a, "b");
+    value_id c = pass_case_node(&m, "Relu", 1, &b, "c");
+    value_id d = pass_case_node(&m, "Identity", 1, &c, "d");
+    graph *g = pass_case_run(&m, d, NULL, 0);
+    assert_int_equal(pass_case_count(g, "Dropout"), 0);
+    assert_int_equal(pass_case_count(g, "Relu"), 1);
+    assert_true(pass_case_find(g, "Relu")->inputs[0] == g->inputs[0]);
     assert_string_equal(g->values[g->outputs[0]].name, "d");
     assert_true(g->values[g->outputs[0]].producer != NODE_NONE);
     graph_free(g);
@@ -139,22 +65,22 @@ static void passes__identity_is_bypassed_but_outputs_stay(void **state)
 static void passes__concat_begins_with_an_earlier_one(void **state)
 {
     (void)state;
-    making m = start();
+    pass_case m = pass_case_start();
     value_id x[4];
     char name[16];
     for (int i = 0; i < 4; i++) {
         (void)snprintf(name, sizeof name, "x%d", i);
-        x[i] = input(&m, name, 1, (int64_t[]){3});
+        x[i] = pass_case_input(&m, name, 1, (int64_t[]){3});
     }
-    value_id two = add_node(&m, "Concat", 2, x, "two"),
-             three = add_node(&m, "Concat", 3, x, "three"),
-             other = add_node(&m, "Concat", 2, x + 1, "other"),
-             four = add_node(&m, "Concat", 4, x, "four");
+    value_id two = pass_case_node(&m, "Concat", 2, x, "two"),
+             three = pass_case_node(&m, "Concat", 3, x, "three"),
+             other = pass_case_node(&m, "Concat", 2, x + 1, "other"),
+             four = pass_case_node(&m, "Concat", 4, x, "four");
     const value_id all[] = {two, three, other, four};
     for (int i = 0; i < 4; i++) assert_ok(node_set_int(m.g, (node_id)i, "axis", 0));
-    value_id joined = add_node(&m, "Concat", 4, all, "joined");
+    value_id joined = pass_case_node(&m, "Concat", 4, all, "joined");
     assert_ok(node_set_int(m.g, 4, "axis", 0));
-    graph *g = run_passes(&m, joined, NULL, 0);
+    graph *g = pass_case_run(&m, joined, NULL, 0);
     assert_int_equal(g->nodes[0].n_inputs, 2);
     assert_int_equal(g->nodes[1].n_inputs, 2);
     assert_int_equal(g->nodes[1].inputs[0], g->nodes[0].outputs[0]);
@@ -171,10 +97,10 @@ static void passes__concat_begins_with_an_earlier_one(void **state)
 static void passes__batchnorm_goes_into_conv(void **state)
 {
     (void)state;
-    making m = start();
-    graph *g = run_passes(&m, add_norm(&m, add_conv(&m), 6), NULL, 0);
-    assert_int_equal(count(g, "BatchNormalization"), 0);
-    const node *conv = find(g, "FusedConv");
+    pass_case m = pass_case_start();
+    graph *g = pass_case_run(&m, add_norm(&m, add_conv(&m), 6), NULL, 0);
+    assert_int_equal(pass_case_count(g, "BatchNormalization"), 0);
+    const node *conv = pass_case_find(g, "FusedConv");
     assert_non_null(conv);
     assert_int_equal(conv->n_inputs, 3);
     assert_string_equal(g->values[conv->outputs[0]].name, "norm");
@@ -184,42 +110,42 @@ static void passes__batchnorm_goes_into_conv(void **state)
 static void passes__batchnorm_stays_apart_when_conv_is_read_twice(void **state)
 {
     (void)state;
-    making m = start();
+    pass_case m = pass_case_start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
-    value_id sum = add_node(&m, "Add", 2, (value_id[]){conv, norm}, "sum");
-    graph *g = run_passes(&m, sum, NULL, 0);
-    assert_int_equal(find(g, "FusedConv")->n_inputs, 2);
-    assert_int_equal(count(g, "Pointwise"), 1);
+    value_id sum = pass_case_node(&m, "Add", 2, (value_id[]){conv, norm}, "sum");
+    graph *g = pass_case_run(&m, sum, NULL, 0);
+    assert_int_equal(pass_case_find(g, "FusedConv")->n_inputs, 2);
+    assert_int_equal(pass_case_count(g, "Pointwise"), 1);
     graph_free(g);
 }
 
 static void passes__batchnorm_stays_apart_when_its_input_is_an_output(void **state)
 {
     (void)state;
-    making m = start();
+    pass_case m = pass_case_start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     assert_ok(graph_add_output(m.g, conv));
-    graph *g = run_passes(&m, norm, NULL, 0);
-    assert_int_equal(find(g, "FusedConv")->n_inputs, 2);
-    assert_int_equal(count(g, "BatchNormalization"), 0);
-    assert_int_equal(count(g, "Pointwise"), 1);
+    graph *g = pass_case_run(&m, norm, NULL, 0);
+    assert_int_equal(pass_case_find(g, "FusedConv")->n_inputs, 2);
+    assert_int_equal(pass_case_count(g, "BatchNormalization"), 0);
+    assert_int_equal(pass_case_count(g, "Pointwise"), 1);
     graph_free(g);
 }
 
 static void passes__a_disabled_pass_does_nothing(void **state)
 {
     (void)state;
-    making m = start();
+    pass_case m = pass_case_start();
     const char *const off[] = {"batchnorm"};
-    graph *g = run_passes(&m, add_norm(&m, add_conv(&m), 6), off, 1);
-    assert_int_equal(count(g, "BatchNormalization"), 1);
+    graph *g = pass_case_run(&m, add_norm(&m, add_conv(&m), 6), off, 1);
+    assert_int_equal(pass_case_count(g, "BatchNormalization"), 1);
     graph_free(g);
 }
 
 static void passes__an_unknown_name_is_refused(void **state)
 {
     (void)state;
-    making m = start();
+    pass_case m = pass_case_start();
     const char *const off[] = {"batchnorms"};
     pass_options options = {.kernel_class = CLG_KERNELS_WIDE, .disabled = off, .n_disabled = 1};
     graph *g;
@@ -233,16 +159,16 @@ static void passes__an_unknown_name_is_refused(void **state)
 static void passes__matmul_takes_bias_and_activation(void **state)
 {
     (void)state;
-    making m = start();
-    value_id x = input(&m, "x", 3, (int64_t[]){-1, 5, 4}),
-             w = constant(&m, "w", 2, (int64_t[]){4, 6});
-    value_id b = constant(&m, "b", 1, (int64_t[]){6});
-    value_id y = add_node(&m, "MatMul", 2, (value_id[]){x, w}, "y");
-    value_id z = add_node(&m, "Add", 2, (value_id[]){b, y}, "z");
-    value_id r = add_node(&m, "Relu", 1, &z, "r");
-    graph *g = run_passes(&m, r, NULL, 0);
+    pass_case m = pass_case_start();
+    value_id x = pass_case_input(&m, "x", 3, (int64_t[]){-1, 5, 4}),
+             w = pass_case_constant(&m, "w", 2, (int64_t[]){4, 6});
+    value_id b = pass_case_constant(&m, "b", 1, (int64_t[]){6});
+    value_id y = pass_case_node(&m, "MatMul", 2, (value_id[]){x, w}, "y");
+    value_id z = pass_case_node(&m, "Add", 2, (value_id[]){b, y}, "z");
+    value_id r = pass_case_node(&m, "Relu", 1, &z, "r");
+    graph *g = pass_case_run(&m, r, NULL, 0);
     assert_int_equal(g->n_nodes, 1);
-    const node *fused = find(g, "FusedMatMul");
+    const node *fused = pass_case_find(g, "FusedMatMul");
     assert_non_null(fused);
     assert_string_equal(fused->domain, "clgraph");
     assert_string_equal(node_string(fused, "activation", ""), "Relu");
@@ -253,59 +179,62 @@ static void passes__matmul_takes_bias_and_activation(void **state)
 static void passes__a_bias_of_another_shape_is_no_bias(void **state)
 {
     (void)state;
-    making m = start();
-    value_id x = input(&m, "x", 2, (int64_t[]){5, 4}), w = constant(&m, "w", 2, (int64_t[]){4, 6});
-    value_id b = constant(&m, "b", 2, (int64_t[]){5, 1});
-    value_id y = add_node(&m, "MatMul", 2, (value_id[]){x, w}, "y");
-    graph *g = run_passes(&m, add_node(&m, "Add", 2, (value_id[]){y, b}, "z"), NULL, 0);
-    assert_int_equal(count(g, "Add"), 1);
-    assert_int_equal(count(g, "MatMul"), 1);
+    pass_case m = pass_case_start();
+    value_id x = pass_case_input(&m, "x", 2, (int64_t[]){5, 4}),
+             w = pass_case_constant(&m, "w", 2, (int64_t[]){4, 6});
+    value_id b = pass_case_constant(&m, "b", 2, (int64_t[]){5, 1});
+    value_id y = pass_case_node(&m, "MatMul", 2, (value_id[]){x, w}, "y");
+    graph *g = pass_case_run(&m, pass_case_node(&m, "Add", 2, (value_id[]){y, b}, "z"), NULL, 0);
+    assert_int_equal(pass_case_count(g, "Add"), 1);
+    assert_int_equal(pass_case_count(g, "MatMul"), 1);
     graph_free(g);
 }
 
 static void passes__conv_takes_a_channel_bias_residual_and_relu(void **state)
 {
     (void)state;
-    making m = start();
-    value_id conv = add_conv(&m), other = input(&m, "other", 4, (int64_t[]){2, 6, 6, 6});
-    value_id bias = constant(&m, "bias", 3, (int64_t[]){6, 1, 1});
-    value_id a = add_node(&m, "Add", 2, (value_id[]){conv, bias}, "a");
-    value_id b = add_node(&m, "Add", 2, (value_id[]){other, a}, "b");
-    value_id r = add_node(&m, "Relu", 1, &b, "r");
-    graph *g = run_passes(&m, r, NULL, 0);
-    const node *fused = find(g, "FusedConv");
+    pass_case m = pass_case_start();
+    value_id conv = add_conv(&m), other = pass_case_input(&m, "other", 4, (int64_t[]){2, 6, 6, 6});
+    value_id bias = pass_case_constant(&m, "bias", 3, (int64_t[]){6, 1, 1});
+    value_id a = pass_case_node(&m, "Add", 2, (value_id[]){conv, bias}, "a");
+    value_id b = pass_case_node(&m, "Add", 2, (value_id[]){other, a}, "b");
+    value_id r = pass_case_node(&m, "Relu", 1, &b, "r");
+    graph *g = pass_case_run(&m, r, NULL, 0);
+    const node *fused = pass_case_find(g, "FusedConv");
     assert_non_null(fused);
     assert_int_equal(fused->n_inputs, 4);
-    assert_int_equal(count(g, "Add"), 0);
-    assert_int_equal(count(g, "Relu"), 0);
+    assert_int_equal(pass_case_count(g, "Add"), 0);
+    assert_int_equal(pass_case_count(g, "Relu"), 0);
     graph_free(g);
 }
 
 static void passes__a_residual_that_broadcasts_stays(void **state)
 {
     (void)state;
-    making m = start();
-    value_id conv = add_conv(&m), other = input(&m, "other", 4, (int64_t[]){2, 6, 1, 1});
-    graph *g = run_passes(&m, add_node(&m, "Add", 2, (value_id[]){conv, other}, "b"), NULL, 0);
-    assert_int_equal(count(g, "Add"), 1);
+    pass_case m = pass_case_start();
+    value_id conv = add_conv(&m), other = pass_case_input(&m, "other", 4, (int64_t[]){2, 6, 1, 1});
+    graph *g =
+        pass_case_run(&m, pass_case_node(&m, "Add", 2, (value_id[]){conv, other}, "b"), NULL, 0);
+    assert_int_equal(pass_case_count(g, "Add"), 1);
     graph_free(g);
 }
 
 static void passes__clip_bounds_come_from_constants_only(void **state)
 {
     (void)state;
-    making m = start();
-    value_id conv = add_conv(&m), low = constant(&m, "low", 0, NULL),
-             high = input(&m, "high", 0, NULL);
-    graph *g = run_passes(&m, add_node(&m, "Clip", 3, (value_id[]){conv, low, high}, "c"), NULL, 0);
-    assert_int_equal(count(g, "Clip"), 1);
+    pass_case m = pass_case_start();
+    value_id conv = add_conv(&m), low = pass_case_constant(&m, "low", 0, NULL),
+             high = pass_case_input(&m, "high", 0, NULL);
+    graph *g = pass_case_run(&m, pass_case_node(&m, "Clip", 3, (value_id[]){conv, low, high}, "c"),
+                             NULL, 0);
+    assert_int_equal(pass_case_count(g, "Clip"), 1);
     graph_free(g);
-    m = start();
+    m = pass_case_start();
     conv = add_conv(&m);
-    low = constant(&m, "low", 0, NULL);
-    g = run_passes(&m, add_node(&m, "Clip", 2, (value_id[]){conv, low}, "c"), NULL, 0);
-    assert_int_equal(count(g, "Clip"), 0);
-    assert_true(node_float(find(g, "FusedConv"), "activation_alpha", 0) == 1.0f);
+    low = pass_case_constant(&m, "low", 0, NULL);
+    g = pass_case_run(&m, pass_case_node(&m, "Clip", 2, (value_id[]){conv, low}, "c"), NULL, 0);
+    assert_int_equal(pass_case_count(g, "Clip"), 0);
+    assert_true(node_float(pass_case_find(g, "FusedConv"), "activation_alpha", 0) == 1.0f);
     graph_free(g);
 }
 
@@ -316,14 +245,14 @@ static void passes__only_plain_3x3_convolutions_may_be_filtered(void **state)
     (void)state;
     const char *const off[] = {"winograd"};
     for (int i = 0; i < 3; i++) {
-        making m = start();
+        pass_case m = pass_case_start();
         value_id y = add_conv(&m);
         if (i == 2)
             assert_ok(
                 node_set_ints(m.g, (node_id)(m.g->n_nodes - 1), "strides", 2, (int64_t[]){1, 2}));
-        graph *g = run_passes(&m, y, off, i == 1);
-        assert_int_equal(count(g, "FusedConv"), i == 0);
-        if (i == 0) assert_int_equal(node_int(find(g, "FusedConv"), "winograd", 0), 1);
+        graph *g = pass_case_run(&m, y, off, i == 1);
+        assert_int_equal(pass_case_count(g, "FusedConv"), i == 0);
+        if (i == 0) assert_int_equal(node_int(pass_case_find(g, "FusedConv"), "winograd", 0), 1);
         graph_free(g);
     }
 }

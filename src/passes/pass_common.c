@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Of nodes that compute the same - operator, version, attributes, inputs - the first one computes it for all. Exporters
+ * write the same Shape, Transpose or Cast once for each reader. Nodes that draw random numbers, and those with bodies, are
+ * never the same.
+ */
+#include "base/text.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+static void append(text *t, const void *data, size_t size_bytes)
+{
+    text_append_bytes(t, data, size_bytes);
+}
+
+static void append_string(text *t, const char *string) { append(t, string, strlen(string) + 1); }
+
+static void append_attribute(text *t, const attribute *a)
+{
+    append_string(t, a->name);
+    append(t, &a->type, sizeof a->type);
+    append(t, &a->n, sizeof a->n);
+    switch (a->type) {
+    case ATTRIBUTE_FLOAT: append(t, &a->as.f, sizeof a->as.f); break;
+    case ATTRIBUTE_INT: append(t, &a->as.i, sizeof a->as.i); break;
+    case ATTRIBUTE_STRING: append(t, a->as.s, a->n); break;
+    case ATTRIBUTE_TENSOR: append(t, &a->as.t, sizeof a->as.t); break; /* one and the same */
+    case ATTRIBUTE_FLOATS: append(t, a->as.floats, a->n * sizeof(float)); break;
+    case ATTRIBUTE_INTS: append(t, a->as.ints, a->n * sizeof(int64_t)); break;
+    case ATTRIBUTE_STRINGS:
+        for (size_t i = 0; i < a->n; i++) append_string(t, a->as.strings[i]);
+        break;
+    case ATTRIBUTE_NONE:
+    case ATTRIBUTE_GRAPH: break; /* such nodes are not looked at */
+    }
+}
+
+static bool may_be_shared(const node *n)
+{
+    const op_row *row = n->op;
+    if (n->removed || !row || row->flags & (OP_RANDOM | OP_CONTROL)) return false;
+    for (size_t i = 0; i < n->n_attributes; i++)
+        if (n->attributes[i].type == ATTRIBUTE_GRAPH || n->attributes[i].type == ATTRIBUTE_NONE)
+            return false;
+    return true;
+}
+
+/* What a node computes, as bytes. */
+static void describe(const node *n, text *t)
+{
+    append_string(t, n->domain);
+    append_string(t, n->op_type);
+    append(t, &n->opset, sizeof n->opset);
+    append(t, &n->n_inputs, sizeof n->n_inputs);
+    append(t, n->inputs, n->n_inputs * sizeof *n->inputs);
+    for (size_t i = 0; i < n->n_attributes; i++) append_attribute(t, &n->attributes[i]);
+}
+
+/* Outputs of the graph keep the node that gives them, and the earlier node must give all that the later one does. */
+static bool may_replace(const graph *g, const node *first, const node *n)
+{
+    for (size_t i = 0; i < n->n_outputs; i++) {
+        if (n->outputs[i] == VALUE_NONE) continue;
+        if (g->values[n->outputs[i]].is_output) return false;
+        if (i >= first->n_outputs || first->outputs[i] == VALUE_NONE) return false;
+    }
+    return true;
+}
+
+static clg_status share(graph *g, map *seen, node_id i)
+{
+    text t;
+    text_init(&t, 0);
+    describe(&g->nodes[i], &t);
+    clg_status status = t.status;
+    const size_t at = status == CLG_OK ? map_get(seen, text_data(&t), t.size_bytes) : MAP_NONE;
+    if (status == CLG_OK && at == MAP_NONE) {
+        status = map_set(seen, text_data(&t), t.size_bytes, i);
+    } else if (status == CLG_OK && may_replace(g, &g->nodes[at], &g->nodes[i])) {
+        for (size_t k = 0; k < g->nodes[i].n_outputs; k++)
+            if (g->nodes[i].outputs[k] != VALUE_NONE)
+                graph_replace_uses(g, g->nodes[i].outputs[k], g->nodes[at].outputs[k]);
+        graph_remove_node(g, i);
+    }
+    text_deinit(&t);
+    return status;
+}
+
+clg_status pass_common(graph *g, const pass_options *options)
+{
+    (void)options;
+    map seen = {0};
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++)
+        if (may_be_shared(&g->nodes[i])) status = share(g, &seen, i);
+    map_deinit(&seen);
+    return status;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A Pad of zeros before a Conv, or before an AveragePool that counts padding or has none of its own, becomes that one's
+ * pads, when it pads the spatial axes alone. TensorFlow's exporters write convolutions of stride 2 so.
+ */
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+/* The constant pads of a Pad: begins, then ends, one an axis. */
+static bool constant_pads(const survey *s, const node *pad, int rank, int64_t out[2 * CLG_MAX_RANK])
+{
+    size_t n = 0;
+    const int64_t *given = node_ints(pad, "pads", &n);
+    double zero = 0;
+    if (strcmp(node_string(pad, "mode", "constant"), "constant") != 0) return false;
+    if (pad->n_inputs < 2) {
+        if (!given || n != 2 * (size_t)rank || node_float(pad, "value", 0) != 0) return false;
+        memcpy(out, given, n * sizeof *given);
+        return true;
+    }
+    const tensor *pads = s->g->values[pad->inputs[1]].constant;
+    const bool has_axes = pad->n_inputs > 3 && pad->inputs[3] != VALUE_NONE;
+    if (!pads || pads->n_elements != 2 * rank || has_axes) return false;
+    if (pad->n_inputs > 2 && pad->inputs[2] != VALUE_NONE &&
+        (!survey_number(s, pad->inputs[2], &zero) || zero != 0))
+        return false;
+    for (int i = 0; i < 2 * rank; i++) out[i] = tensor_get_int(pads, i);
+    return true;
+}
+
+static bool is_spatial(const int64_t *pads, int rank)
+{
+    for (int i = 0; i < 2 * rank; i++)
+        if (pads[i] < 0 || (i % rank < 2 && pads[i] != 0)) return false;
+    return true;
+}
+
+/* Whether pads of its own would be counted in as zeros. */
+static bool takes_zeros(const node *n)
+{
+    const char *how = node_string(n, "auto_pad", "NOTSET");
+    if (strcmp(how, "NOTSET") != 0 && strcmp(how, "VALID") != 0) return false;
+    if (node_is(n, "Conv")) return true;
+    if (!node_is(n, "AveragePool") || node_int(n, "ceil_mode", 0) != 0) return false;
+    size_t count = 0;
+    const int64_t *own = node_ints(n, "pads", &count);
+    bool none = true;
+    for (size_t i = 0; i < count; i++) none = none && own[i] == 0;
+    return none || node_int(n, "count_include_pad", 0) != 0;
+}
+
+static clg_status take_pads(graph *g, node_id reader, const node *pad, const int64_t *pads,
+                            int rank)
+{
+    const int axes = rank - 2;
+    int64_t sum[2 * CLG_MAX_RANK];
+    size_t count = 0;
+    const node *n = &g->nodes[reader];
+    const bool valid = strcmp(node_string(n, "auto_pad", "NOTSET"), "VALID") == 0;
+    const int64_t *own = valid ? NULL : node_ints(n, "pads", &count);
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < axes; i++)
+            sum[side * axes + i] = pads[side * rank + 2 + i] + (own ? own[side * axes + i] : 0);
+    if (valid) CLG_TRY(node_set_string(g, reader, "auto_pad", "NOTSET"));
+    CLG_TRY(node_set_ints(g, reader, "pads", 2 * (size_t)axes, sum));
+    if (node_is(&g->nodes[reader], "AveragePool"))
+        CLG_TRY(node_set_int(g, reader, "count_include_pad", 1));
+    g->nodes[reader].inputs[0] = pad->inputs[0];
+    return CLG_OK;
+}
+
+clg_status pass_pad(graph *g, const pass_options *options)
+{
+    (void)options;
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
+        int64_t pads[2 * CLG_MAX_RANK];
+        if (!node_is(&g->nodes[i], "Pad") || g->nodes[i].inputs[0] == VALUE_NONE) continue;
+        const int rank = s.facts[g->nodes[i].inputs[0]].dims.rank;
+        const node_id reader = survey_only_reader(&s, i);
+        if (rank < 3 || reader == NODE_NONE ||
+            g->nodes[reader].inputs[0] != g->nodes[i].outputs[0] ||
+            !takes_zeros(&g->nodes[reader]) || !constant_pads(&s, &g->nodes[i], rank, pads) ||
+            !is_spatial(pads, rank))
+            continue;
+        status = take_pads(g, reader, &g->nodes[i], pads, rank);
+        if (status == CLG_OK) graph_remove_node(g, i);
+    }
+    survey_deinit(&s);
+    return status;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transposes that undo each other go: two in a row become one or none, and so do those around islands of pointwise
+ * operators, all of whose large operands come through one permutation and all of whose results leave through its inverse.
+ * Models written for images with channels last have one before and one behind each convolution. A Transpose that stays is
+ * left where it is: what reads it mostly reads it as a view.
+ */
+#include "ops/pointwise.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct permutation {
+    int rank;
+    int64_t axes[CLG_MAX_RANK];
+} permutation;
+
+/* Of a Transpose; without attribute it is the reversal, for which the rank must be known. */
+static bool read_permutation(const survey *s, const node *n, permutation *out)
+{
+    size_t count = 0;
+    if (!node_is(n, "Transpose")) return false;
+    const int64_t *given = node_ints(n, "perm", &count);
+    out->rank = given ? (int)count : s->facts[n->inputs[0]].dims.rank;
+    if (out->rank < 1 || out->rank > CLG_MAX_RANK) return false;
+    for (int i = 0; i < out->rank; i++) out->axes[i] = given ? given[i] : out->rank - 1 - i;
+    return true;
+}
+
+static bool same(const permutation *a, const permutation *b)
+{
+    return a->rank == b->rank && memcmp(a->axes, b->axes, (size_t)a->rank * sizeof *a->axes) == 0;
+}
+
+/* First `inner`, then `outer`. */
+static permutation compose(const permutation *inner, const permutation *outer)
+{
+    permutation both = {.rank = outer->rank};
+    for (int i = 0; i < outer->rank; i++) both.axes[i] = inner->axes[outer->axes[i]];
+    return both;
+}
+
+static bool moves_nothing(const permutation *p)
+{
+    for (int i = 0; i < p->rank; i++)
+        if (p->axes[i] != i) return false;
+    return true;
+}
+
+/* ---- two in a row -------------------------------------------------------------------------------------------- */
+
+static clg_status merge(graph *g, const survey *s, node_id i)
+{
+    permutation outer, inner;
+    if (!read_permutation(s, &g->nodes[i], &outer)) return CLG_OK;
+    const node_id before = g->values[g->nodes[i].inputs[0]].producer;
+    if (before != NODE_NONE && read_permutation(s, &g->nodes[before], &inner) &&
+        inner.rank == outer.rank) {
+        outer = compose(&inner, &outer);
+        CLG_TRY(node_set_ints(g, i, "perm", (size_t)outer.rank, outer.axes));
+        g->nodes[i].inputs[0] = g->nodes[before].inputs[0];
+    }
+    const value_id result = g->nodes[i].outputs[0];
+    if (!moves_nothing(&outer) || g->values[result].is_output) return CLG_OK;
+    graph_replace_uses(g, result, g->nodes[i].inputs[0]);
+    graph_remove_node(g, i);
+    return CLG_OK;
+}
+
+static clg_status merge_all(graph *g)
+{
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) status = merge(g, &s, i);
+    survey_deinit(&s);
+    return status;
+}
+
+/* ---- islands -------------------------------------------------------------------------------------------------- */
+
+/* Nodes between Transposes of `in` and of its inverse. */
+typedef struct island {
+    graph *g;
+    survey s;
+    permutation in;
+    bool *member;      /* by node */
+    uint32_t *fitting; /* by value: uses that members and inverse Transposes make of it */
+    size_t n_nodes;
+} island;
+
+static bool is_in(const island *w, node_id n)
+{
+    permutation p;
+    return n != NODE_NONE && read_permutation(&w->s, &w->g->nodes[n], &p) && same(&p, &w->in);
+}
+
+static bool is_inverse(const island *w, const node *n)
+{
+    permutation p;
+    if (!read_permutation(&w->s, n, &p) || p.rank != w->in.rank) return false;
+    p = compose(&w->in, &p);
+    return moves_nothing(&p);
+}
+
+/* One number, which needs no turning. */
+static bool is_single(const survey *s, value_id v)
+{
+    int64_t count;
+    const shape *dims = &s->facts[v].dims;
+    return dims->rank != RANK_UNKNOWN && dims->rank <= 1 && shape_is_known(dims) &&
+           shape_n_elements(dims, &count) == CLG_OK && count == 1;
+}
+
+static bool may_be_member(const island *w, const node *n)
+{
+    return pointwise_is(n) && n->n_outputs == 1 && !w->g->values[n->outputs[0]].is_output &&
+           w->s.facts[n->outputs[0]].dims.rank == w->in.rank;
+}
+
+static bool inputs_fit(const island *w, const node *n)
+{
+    for (size_t k = 0; k < n->n_inputs; k++) {
+        const value_id v = n->inputs[k];
+        if (v == VALUE_NONE || is_single(&w->s, v)) continue;
+        const node_id from = w->g->values[v].producer;
+        if (!is_in(w, from) && (from == NODE_NONE || !w->member[from])) return false;
+    }
+    return true;
+}
+
+static void count_fitting(const island *w)
+{
+    memset(w->fitting, 0, w->s.n_values * sizeof *w->fitting);
+    for (node_id i = 0; i < w->n_nodes; i++) {
+        const node *n = &w->g->nodes[i];
+        if (n->removed || (!w->member[i] && !is_inverse(w, n))) continue;
+        for (size_t k = 0; k < n->n_inputs; k++)
+            if (n->inputs[k] != VALUE_NONE) w->fitting[n->inputs[k]]++;
+    }
+}
+
+/* The largest set of nodes whose inputs and readers all fit. */
+static bool find_members(const island *w)
+{
+    bool changed = true, any = false;
+    for (node_id i = 0; i < w->n_nodes; i++) w->member[i] = may_be_member(w, &w->g->nodes[i]);
+    while (changed) {
+        changed = any = false;
+        count_fitting(w);
+        for (node_id i = 0; i < w->n_nodes; i++) {
+            if (!w->member[i]) continue;
+            const node *n = &w->g->nodes[i];
+            w->member[i] =
+                inputs_fit(w, n) && w->fitting[n->outputs[0]] == w->s.uses[n->outputs[0]];
+            changed = changed || !w->member[i];
+            any = any || w->member[i];
+        }
+    }
+    return any;
+}
+
+/* Members read what the Transposes before them read; what the ones behind them gave is theirs. */
+static clg_status cut_out(const island *w)
+{
+    graph *g = w->g;
+    for (node_id i = 0; i < w->n_nodes; i++) {
+        node *n = &g->nodes[i];
+        if (w->member[i]) {
+            for (size_t k = 0; k < n->n_inputs; k++) {
+                const value_id v = n->inputs[k];
+                if (v != VALUE_NONE && is_in(w, g->values[v].producer))
+                    n->inputs[k] = g->nodes[g->values[v].producer].inputs[0];
+            }
+        } else if (is_inverse(w, n)) {
+            const value_id given = n->inputs[0], result = n->outputs[0];
+            const node_id from = g->values[given].producer;
+            if (from == NODE_NONE || from >= w->n_nodes || !w->member[from]) continue;
+            if (g->values[result].is_output) {
+                CLG_TRY(rewrite_become(g, i, "", "Identity", n->opset, 1, &given));
+            } else {
+                graph_replace_uses(g, result, given);
+                graph_remove_node(g, i);
+            }
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status find_island(graph *g, const permutation *in, bool *out_found)
+{
+    island w = {.g = g, .in = *in, .n_nodes = g->n_nodes};
+    CLG_TRY(survey_make(g, &w.s));
+    w.member = memory_zalloc(g->n_nodes + 1, sizeof *w.member);
+    w.fitting = memory_zalloc(g->n_values + 1, sizeof *w.fitting);
+    clg_status status = w.member && w.fitting ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) *out_found = find_members(&w);
+    if (status == CLG_OK && *out_found) status = cut_out(&w);
+    memory_free(w.member);
+    memory_free(w.fitting);
+    survey_deinit(&w.s);
+    return status;
+}
+
+/* ---- all together -------------------------------------------------------------------------------------------------- */
+
+/* Different permutations in one graph that islands are looked for with. */
+#define MOST_PERMUTATIONS 8
+
+static clg_status list_permutations(graph *g, permutation *out, size_t *out_n)
+{
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    *out_n = 0;
+    for (node_id i = 0; i < g->n_nodes && *out_n < MOST_PERMUTATIONS; i++) {
+        permutation p;
+        bool is_new = read_permutation(&s, &g->nodes[i], &p) && !moves_nothing(&p);
+        for (size_t k = 0; is_new && k < *out_n; k++) is_new = !same(&p, &out[k]);
+        if (is_new) out[(*out_n)++] = p;
+    }
+    survey_deinit(&s);
+    return CLG_OK;
+}
+
+static bool has_two(const graph *g)
+{
+    size_t n = 0;
+    for (node_id i = 0; i < g->n_nodes; i++) n += node_is(&g->nodes[i], "Transpose");
+    return n >= 2;
+}
+
+clg_status pass_transpose(graph *g, const pass_options *options)
+{
+    (void)options;
+    permutation found[MOST_PERMUTATIONS];
+    size_t n;
+    if (!has_two(g)) return CLG_OK;
+    CLG_TRY(merge_all(g));
+    CLG_TRY(list_permutations(g, found, &n));
+    for (size_t i = 0; i < n; i++) {
+        bool any;
+        CLG_TRY(find_island(g, &found[i], &any));
+        if (!any) continue;
+        CLG_TRY(graph_compact(g));
+        CLG_TRY(ops_resolve(g));
+        CLG_TRY(merge_all(g));
+    }
+    return CLG_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small graphs built by hand, and what passes make of them.
+ *
+ *     pass_case m = pass_case_start();
+ *     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
+ *     graph *g = pass_case_run(&m, pass_case_node(&m, "Relu", 1, &x, "y"), NULL, 0);
+ *     assert_int_equal(pass_case_count(g, "Relu"), 1);
+ *     graph_free(g);
+ */
+#ifndef CLG_TESTS_PASS_CASE_H
+#define CLG_TESTS_PASS_CASE_H
+
+#include "support/unit.h"
+
+#include "ops/op.h"
+#include "passes/passes.h"
+
+typedef struct pass_case {
+    graph *g; /* of opset 13 */
+} pass_case;
+
+pass_case pass_case_start(void);
+/* float32; a dimension of -1 is unknown. */
+value_id pass_case_input(pass_case *m, const char *name, size_t rank, const int64_t *dims);
+/* float32: 1, 2, 3... */
+value_id pass_case_constant(pass_case *m, const char *name, size_t rank, const int64_t *dims);
+value_id pass_case_ints(pass_case *m, const char *name, size_t n, const int64_t *numbers);
+/* Of the default domain, named as the operator; its one output is `out`. */
+value_id pass_case_node(pass_case *m, const char *op, size_t n, const value_id *inputs,
+                        const char *out);
+/* The node that was added last. */
+node_id pass_case_last(const pass_case *m);
+/* Runs all passes but `disabled`, for wide kernels, with `output` as (another) output; the case is over. */
+graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled, size_t n_disabled);
+/* Runs `only` and `dead` alone. */
+graph *pass_case_run_only(pass_case *m, value_id output, const char *only);
+
+size_t pass_case_count(const graph *g, const char *op);
+const node *pass_case_find(const graph *g, const char *op); /* the first; NULL */
+
+#endif
