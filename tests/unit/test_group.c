@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Groups of tests: what fails when a group is opened or closed is a failure of the program.
+ */
+#include "support/unit.h"
+
+#include <stdbool.h>
+
+static void passes(void **state) { (void)state; }
+
+static int succeed(void **state)
+{
+    (void)state;
+    return 0;
+}
+
+static int fail_quietly(void **state)
+{
+    (void)state;
+    return -1;
+}
+
+static int fail_loudly(void **state)
+{
+    (void)state;
+    fail_msg("meant to fail");
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(passes)};
+    const bool good = cmocka_run_group_tests(tests, NULL, NULL) == 0 &&
+                      cmocka_run_group_tests(tests, succeed, succeed) == 0;
+    const bool bad = cmocka_run_group_tests(tests, fail_quietly, succeed) == 1 &&
+                     cmocka_run_group_tests(tests, succeed, fail_quietly) == 1 &&
+                     cmocka_run_group_tests(tests, NULL, fail_loudly) == 1;
+    print_message("the three failures above are meant: %s\n", good && bad ? "found" : "NOT FOUND");
+    return !(good && bad);
+}
