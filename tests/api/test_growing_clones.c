@@ -6,6 +6,7 @@
  */
 #include "support/unit.h"
 
+#include "support/literals.h"
 #include "support/ocl_platforms.h"
 
 #include <clgraph/clgraph.h>
@@ -16,9 +17,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 enum {
     WIDTH = 48,

@@ -5,6 +5,7 @@
  */
 #include "support/unit.h"
 
+#include "support/literals.h"
 #include "support/ocl_platforms.h"
 
 #include <clgraph/inspect.h>
@@ -14,9 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 enum { N = 37, OFFSET = 3, TOTAL = 256 };
 

@@ -5,7 +5,7 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
 
@@ -19,24 +19,6 @@
 #define COLUMNS 40
 #define N (ROWS * COLUMNS)
 #define TOLERANCE 1e-5
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_counters counters = CLG_COUNTERS_INIT;
-    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
-    clg_context_free(context);
-    return ran ? 0 : -1;
-}
 
 /* ---- expressions as models ---------------------------------------------------------------------------------- */
 

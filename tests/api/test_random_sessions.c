@@ -8,7 +8,7 @@
 /* ctest: label slow timeout 600 */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/pocl_context.h"
 #include "support/random_graph.h"
 
 #include "session/model.h"
@@ -21,24 +21,6 @@
 #include <stdlib.h>
 
 #define TOLERANCE 1e-3
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_counters counters = CLG_COUNTERS_INIT;
-    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
-    clg_context_free(context);
-    return ran ? 0 : -1;
-}
 
 static clg_model *random_model(uint64_t seed, bool data_dependent)
 {

@@ -5,7 +5,8 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/literals.h"
+#include "support/pocl_context.h"
 
 #include "session/stream.h"
 
@@ -18,28 +19,7 @@
 #include <string.h>
 #include <time.h>
 
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-
 enum { K = 5, N = 3 };
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_counters counters = CLG_COUNTERS_INIT;
-    bool ran = clg_context_counters(context, &counters) == CLG_OK && counters.kernels_launched > 0;
-    clg_context_free(context);
-    return ran ? 0 : -1;
-}
 
 /* ---- models ---------------------------------------------------------------------------------------------- */
 

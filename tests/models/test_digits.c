@@ -6,20 +6,19 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/literals.h"
+#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
 
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 #define FOLDER CLG_TEST_SOURCE_DIR "/examples/digits/"
 
 enum { PICTURES = 360, PIXELS = 64, CLASSES = 10 };
 static const double tolerance = 1e-5;
 
-static clg_context *context;
 static clg_model *model;
 static clg_value *pictures, *labels, *probabilities;
 
@@ -31,10 +30,8 @@ static bool has_shape(const clg_value *v, clg_dtype dtype, size_t n, int64_t ele
 
 static int open_all(void **state)
 {
-    (void)state;
-    ocl_platforms_show_pocl();
-    clg_status status = clg_context_create("pocl", NULL, &context);
-    if (status == CLG_OK) status = clg_model_load_file(FOLDER "digits.onnx", NULL, &model);
+    if (open_context(state) != 0) return -1;
+    clg_status status = clg_model_load_file(FOLDER "digits.onnx", NULL, &model);
     if (status == CLG_OK) status = clg_value_load(FOLDER "heldout.npy", &pictures);
     if (status == CLG_OK) status = clg_value_load(FOLDER "heldout_labels.npy", &labels);
     if (status == CLG_OK)
@@ -52,13 +49,11 @@ static int open_all(void **state)
 
 static int close_all(void **state)
 {
-    (void)state;
     clg_value_free(pictures);
     clg_value_free(labels);
     clg_value_free(probabilities);
     clg_model_free(model);
-    clg_context_free(context);
-    return 0;
+    return close_context(state);
 }
 
 static int largest(const float *p)

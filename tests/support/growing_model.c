@@ -4,6 +4,8 @@
  */
 #include "support/growing_model.h"
 
+#include "support/literals.h"
+
 #include "onnx/onnx.h"
 #include "session/model.h"
 
@@ -11,9 +13,6 @@
 #include <string.h>
 
 enum { LAYERS = 2, HEADS = 2, WIDTH = 4, EMBEDDING = HEADS * WIDTH, WORDS = 16 };
-
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
 
 /* ---- building: the first failure stays, later calls do nothing ---------------------------------------------- */
 

@@ -4,6 +4,7 @@
  */
 #include "support/session_life.h"
 
+#include "support/literals.h"
 #include "support/onnx_writer.h"
 #include "support/unit.h"
 
@@ -13,9 +14,6 @@
 
 #include <math.h>
 #include <string.h>
-
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
 static void expect_near(const float *got, const double *want, int n)
 {

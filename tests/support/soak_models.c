@@ -5,6 +5,7 @@
 #include "support/soak_models.h"
 
 #include "support/growing_model.h"
+#include "support/literals.h"
 
 #include "base/hash.h"
 #include "base/memory.h"
@@ -14,9 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
 
 enum { DIGITS, DECODER, RECURRENT, DATA_DEPENDENT, PERCEPTRON };
 enum { FEATURES = 24, HIDDEN = 40, CLASSES = 10 };

@@ -5,11 +5,11 @@
  */
 #include "support/unit.h"
 
+#include "support/literals.h"
 #include "support/plan_case.h"
 
 #include <string.h>
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 #define VALUES(...) ((const value_id[]){__VA_ARGS__})
 
 static value_id input(plan_case *k, size_t rank, const int64_t *dims)
