@@ -8,12 +8,11 @@
  *
  * MODEL is one that growing_model.h describes; tables for 8 positions are made longer.
  */
+#include "support/counting_alloc.h"
 #include "support/growing_model.h"
 
 #include <clgraph/inspect.h>
 
-#include <malloc.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,23 +24,6 @@ typedef struct times {
     double *plan_ms, *run_ms; /* of each step */
     size_t n;
 } times;
-
-static atomic_size_t live_bytes; /* of the library's host memory */
-
-static void *resize(void *user, void *memory, size_t size_bytes)
-{
-    (void)user;
-    size_t before = memory ? malloc_usable_size(memory) : 0;
-    void *moved = NULL;
-    if (size_bytes == 0)
-        free(memory);
-    else
-        moved = realloc(memory, size_bytes);
-    if (!moved && size_bytes > 0) return NULL;
-    atomic_fetch_add(&live_bytes, moved ? malloc_usable_size(moved) : 0);
-    atomic_fetch_sub(&live_bytes, before);
-    return moved;
-}
 
 static double now_ms(void)
 {
@@ -90,7 +72,7 @@ static void print_counters(const char *what, const clg_context *context)
            what, (unsigned long long)c.programs_compiled, (unsigned long long)c.programs_loaded,
            (unsigned long long)c.plans_made, (unsigned long long)c.weights_packed,
            (unsigned long long)c.kernels_launched, (double)c.device_bytes / 1048576.0,
-           (double)atomic_load(&live_bytes) / 1048576.0);
+           (double)counting_alloc_live_bytes() / 1048576.0);
 }
 
 static clg_status measure(clg_context *context, clg_session *session, const clg_model *model,
@@ -125,9 +107,8 @@ int main(int argc, char **argv)
     times t = {.n = (size_t)steps};
     t.plan_ms = malloc(t.n * sizeof *t.plan_ms);
     t.run_ms = malloc(t.n * sizeof *t.run_ms);
-    clg_allocator allocator = {.resize = resize};
     clg_status s = t.plan_ms && t.run_ms ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (s == CLG_OK) s = clg_set_allocator(&allocator);
+    if (s == CLG_OK) s = counting_alloc_install();
     if (s == CLG_OK) s = clg_context_create(NULL, NULL, &context);
     if (s == CLG_OK)
         s = argc > 1 && strcmp(argv[1], "-") != 0 ? growing_model_load(argv[1], 8, steps, &model)

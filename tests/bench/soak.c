@@ -9,11 +9,11 @@
  *
  * FOLDERs are models with test_data_set_*, five or fewer. Exit code 77 when one is not there.
  */
+#include "support/counting_alloc.h"
 #include "support/soak_models.h"
 
 #include <clgraph/inspect.h>
 
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,32 +22,6 @@
 enum { WARM_UP_RUNS = 1000, REPORTS = 10 };
 /* Heaps of the C library and of the driver settle late; a leak of 300 bytes a run is more. */
 #define MOST_GROWTH_BYTES ((size_t)2560 << 10)
-
-/* ---- the library's host memory, to the byte ---------------------------------------------------------------------- */
-
-static atomic_size_t live_bytes;
-
-typedef union header {
-    size_t size_bytes;
-    max_align_t alignment;
-} header;
-
-static void *resize(void *user, void *memory, size_t size_bytes)
-{
-    (void)user;
-    header *block = memory ? (header *)memory - 1 : NULL;
-    const size_t before = block ? block->size_bytes : 0;
-    header *moved = NULL;
-    if (size_bytes == 0)
-        free(block);
-    else if ((moved = realloc(block, sizeof *moved + size_bytes)) == NULL)
-        return NULL;
-    atomic_fetch_add(&live_bytes, size_bytes);
-    atomic_fetch_sub(&live_bytes, before);
-    if (!moved) return NULL;
-    moved->size_bytes = size_bytes;
-    return moved + 1;
-}
 
 /* ---- what is measured ------------------------------------------------------------------------------------------------ */
 
@@ -69,7 +43,7 @@ static size_t process_bytes(void)
 static clg_status measure(const clg_context *context, footprint *out)
 {
     *out = (footprint){.counters = CLG_COUNTERS_INIT};
-    out->host_bytes = atomic_load(&live_bytes);
+    out->host_bytes = counting_alloc_live_bytes();
     out->process_bytes = process_bytes();
     return clg_context_counters(context, &out->counters);
 }
@@ -206,7 +180,6 @@ int main(int argc, char **argv)
 {
     soak s = {.options = CLG_SESSION_OPTIONS_INIT};
     const long runs = argc > 1 ? atol(argv[1]) : 10000;
-    const clg_allocator allocator = {.resize = resize};
     int code = 0;
     if (runs < 1 || argc > 3 + SOAK_MODELS) {
         (void)fprintf(stderr, "usage: soak [RUNS [wide|simt [FOLDER...]]]\n");
@@ -219,12 +192,12 @@ int main(int argc, char **argv)
         }
     s.options.kernels =
         argc > 2 && strcmp(argv[2], "simt") == 0 ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE;
-    clg_status status = clg_set_allocator(&allocator);
+    clg_status status = counting_alloc_install();
     if (status == CLG_OK) status = soak_open(&s, argc > 3 ? argc - 3 : 0, argv + 3);
     if (status == CLG_OK) status = soak_run(&s, (size_t)runs, &code);
     if (status != CLG_OK) (void)fprintf(stderr, "soak: %s\n", clg_last_error());
     soak_close(&s);
-    const size_t left = atomic_load(&live_bytes);
+    const size_t left = counting_alloc_live_bytes();
     if (status == CLG_OK && left != 0) printf("%zu bytes were never freed\n", left);
     return status != CLG_OK || code != 0 || left != 0;
 }

@@ -6,8 +6,9 @@
  */
 #include "support/unit.h"
 
+#include "support/counting_alloc.h"
 #include "support/growing_model.h"
-#include "support/ocl_platforms.h"
+#include "support/pocl_context.h"
 
 #include "ocl/context.h"
 #include "session/session.h"
@@ -24,47 +25,15 @@
  * to need one; after it a hundred steps need none. */
 enum { WARM_UP = 136, STEPS = WARM_UP + 100, SHORT = 40, MOST_PLANS = 64 };
 
-static clg_context *context;
-
-/* ---- host memory, to the byte ------------------------------------------------------------------------------------ */
-
-static atomic_size_t live_bytes;
-
-typedef union header {
-    size_t size_bytes;
-    max_align_t alignment;
-} header;
-
-static void *resize(void *user, void *memory, size_t size_bytes)
+static int open_counted(void **state)
 {
-    (void)user;
-    header *block = memory ? (header *)memory - 1 : NULL;
-    if (block) atomic_fetch_sub(&live_bytes, block->size_bytes);
-    if (size_bytes == 0) {
-        free(block);
-        return NULL;
-    }
-    block = realloc(block, sizeof *block + size_bytes);
-    if (!block) abort();
-    block->size_bytes = size_bytes;
-    atomic_fetch_add(&live_bytes, size_bytes);
-    return block + 1;
+    return counting_alloc_install() == CLG_OK ? open_context(state) : -1;
 }
 
-static int open_context(void **state)
+static int close_counted(void **state)
 {
-    (void)state;
-    const clg_allocator allocator = {.resize = resize};
-    ocl_platforms_show_pocl();
-    if (clg_set_allocator(&allocator) != CLG_OK) return -1;
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_context_free(context);
-    return clg_set_allocator(NULL) == CLG_OK ? 0 : -1;
+    const int result = close_context(state);
+    return counting_alloc_remove() == CLG_OK ? result : -1;
 }
 
 /* ---- the models ---------------------------------------------------------------------------------------------------- */
@@ -113,7 +82,7 @@ static footprint measure(void)
 {
     footprint f = {.counters = CLG_COUNTERS_INIT};
     assert_ok(clg_context_counters(context, &f.counters));
-    f.host_bytes = atomic_load(&live_bytes);
+    f.host_bytes = counting_alloc_live_bytes();
     f.n_forms = atomic_load(&context->ocl->programs.n_new_forms);
     return f;
 }
@@ -288,5 +257,5 @@ int main(void)
         cmocka_unit_test(growing__state_stays_on_the_device),
         cmocka_unit_test(growing__state_of_toy_gpt2_stays_on_the_device),
     };
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, open_counted, close_counted);
 }

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An allocator that knows to the byte what the library holds on the host. From several threads at once.
+ */
+#ifndef CLG_TESTS_COUNTING_ALLOC_H
+#define CLG_TESTS_COUNTING_ALLOC_H
+
+#include <clgraph/clgraph.h>
+
+/* Puts the allocator in the place of malloc, and malloc back. No block of the library may live. */
+clg_status counting_alloc_install(void);
+clg_status counting_alloc_remove(void);
+size_t counting_alloc_live_bytes(void);
+
+#endif
