@@ -54,7 +54,7 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
                              : want->dtype == CLG_FLOAT64 ? 1e-300
                                                           : 1e-37;
         bool same = is_float ? x == y || (isnan(x) && isnan(y)) ||
-                                   fabs(x - y) <= f->tolerance * fabs(y) + least
+                                   (isfinite(y) && fabs(x - y) <= f->tolerance * fabs(y) + least)
                              : tensor_get_int(got, i) == tensor_get_int(want, i);
         /* The largest finite number and infinity are neighbours. */
         if (is_float && !same && isinf(x) && want->dtype == CLG_FLOAT16)
