@@ -367,7 +367,7 @@ static void *run_clone(void *argument)
             clg_session_get_output_data(s, "y", y, sizeof y) != CLG_OK)
             return s;
         double want = 0.25 + (double)x[57] + 2 * (double)x[58] - 3 * (double)x[59];
-        if (fabs((double)y[38] - (want < 0 ? 0 : want)) > 1e-4) return s;
+        if (!(fabs((double)y[38] - (want < 0 ? 0 : want)) <= 1e-4)) return s;
     }
     return NULL;
 }

@@ -111,7 +111,7 @@ static bool row_is_right(const float *y, uint64_t row)
     for (int c = 0; c < N; c++) {
         double want = (double)shift[c];
         for (int k = 0; k < K; k++) want += (double)element(row, k) * (double)weight(k * N + c);
-        if (fabs((double)y[c] - want) > 1e-4) return false;
+        if (!(fabs((double)y[c] - want) <= 1e-4)) return false;
     }
     return true;
 }
