@@ -315,7 +315,8 @@ static void hostile__not_a_model(void **state)
 {
     (void)state;
     assert_error(load_wholly("", 0), CLG_ERROR_INVALID_MODEL, "no ONNX model");
-    assert_error(load_wholly("PK\003\004 something else", 20), CLG_ERROR_INVALID_MODEL, "");
+    assert_error(load_wholly("PK\003\004 something else", 20), CLG_ERROR_INVALID_MODEL,
+                 "field number");
     ow_model m = {.opset = 13};
     ow_output(&m, "y", 0);
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "no IR version");

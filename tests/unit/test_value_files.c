@@ -28,9 +28,11 @@ static void value__checks_what_it_is_given(void **state)
                  "below zero");
     assert_null(v);
     assert_error(clg_value_create((clg_dtype)99, 1, dims, &v), CLG_ERROR_INVALID_ARGUMENT, "99");
-    assert_error(clg_value_create(CLG_FLOAT32, 9, dims, &v), CLG_ERROR_INVALID_ARGUMENT, "");
+    assert_error(clg_value_create(CLG_FLOAT32, 9, dims, &v), CLG_ERROR_INVALID_ARGUMENT,
+                 "rank of 9");
     assert_error(clg_value_create(CLG_FLOAT32, 1, NULL, &v), CLG_ERROR_INVALID_ARGUMENT, "dims");
-    assert_error(clg_value_create(CLG_FLOAT64, 1, dims + 2, &v), CLG_ERROR_INVALID_ARGUMENT, "");
+    assert_error(clg_value_create(CLG_FLOAT64, 1, dims + 2, &v), CLG_ERROR_INVALID_ARGUMENT,
+                 "too large to address");
     assert_error(clg_value_create(CLG_FLOAT32, 0, NULL, NULL), CLG_ERROR_INVALID_ARGUMENT,
                  "out_value");
     assert_error(clg_value_wrap(CLG_FLOAT32, 1, dims, NULL, NULL, NULL, &v),
