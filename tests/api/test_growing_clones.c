@@ -128,6 +128,7 @@ static void growing_clones__do_not_end_the_process(void **state)
     (void)state;
     const char *tries = getenv("CLG_TEST_TRIES");
     const int n = tries ? atoi(tries) : 16;
+    assert_true(n > 0);
     for (int i = 0; i < n; i++) {
         int status;
         const pid_t pid = fork();

@@ -156,6 +156,8 @@ static bool refuse_once(void *user, const char *what, size_t done, size_t total)
     return atomic_fetch_add((atomic_int *)user, 1) != 0;
 }
 
+static atomic_int n_cancelled;
+
 static void *make_with_progress(void *argument)
 {
     static atomic_int calls;
@@ -167,6 +169,7 @@ static void *make_with_progress(void *argument)
     clg_status status = clg_session_create(context, w->model, &options, &s);
     if (status == CLG_OK) status = run_product(s, 3, 0);
     clg_session_free(s);
+    if (status == CLG_ERROR_CANCELLED) atomic_fetch_add(&n_cancelled, 1);
     say(w, status == CLG_ERROR_CANCELLED ? CLG_OK : status);
     return NULL;
 }
@@ -178,6 +181,7 @@ static void threads__one_that_cancels_does_not_harm_the_other(void **state)
     clg_model *m = product_model();
     for (int i = 0; i < MOST_THREADS; i++) w[i].model = m;
     run_threads(make_with_progress, w, MOST_THREADS);
+    assert_int_equal(atomic_load(&n_cancelled), 1);
     clg_model_free(m);
 }
 
