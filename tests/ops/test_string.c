@@ -170,6 +170,8 @@ static void string__normalizer(void **state)
     k.outputs[0] = WORDS(1, "ÄRGER");
     check(&k);
     k.param = &(normalizer){"NONE", 0};
+    k.outputs[0] = WORDS(1, "Ärger");
+    check(&k);
     k.param = &(normalizer){"LOWER", 0};
     k.inputs[0] = WORDS(2, "\xff\xc3", "A\xe2\x82"); /* no UTF-8 */
     k.outputs[0] = WORDS(2, "\xff\xc3", "a\xe2\x82");
