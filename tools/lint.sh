@@ -13,11 +13,14 @@ export CLG_SOURCE_DIR=$root
 passed=0
 failed=0
 check() { # NAME COMMAND...
-  local name=$1 output
+  local name=$1 output code=0
   shift
-  if output=$("$@" 2>&1); then
+  output=$("$@" 2>&1) || code=$?
+  if [ $code -eq 0 ]; then
     passed=$((passed + 1))
     echo "pass  $name"
+  elif [ $code -eq 77 ]; then
+    echo "skip  $name: $output"
   else
     failed=$((failed + 1))
     echo "FAIL  $name"
