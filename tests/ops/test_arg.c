@@ -7,10 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
-        &((int64_t[]){0, __VA_ARGS__})[1]
-
 static int64_t product(int from, int to, const int64_t *dims)
 {
     int64_t n = 1;

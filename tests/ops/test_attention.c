@@ -10,9 +10,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 typedef struct attention {
     clg_dtype dtype;
     int64_t batch, heads, kv_heads, q_len, kv_len, past, d, dv;

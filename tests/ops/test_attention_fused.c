@@ -9,9 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 enum { BATCH = 2, HEADS = 3, D = 8, HIDDEN = HEADS * D };
 
 /* y[i] = attention of q [places, D] over k, v [total, D]; add[i * total + j] is added to scores. Strides in numbers. */

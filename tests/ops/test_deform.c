@@ -8,9 +8,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 typedef struct deform_case {
     int64_t batch, channels, h, w, outputs, kh, kw;
     int64_t group, fields, stride, dilation, pad;

@@ -8,9 +8,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 typedef struct number {
     double re, im;
 } number;

@@ -9,25 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
-        &((int64_t[]){0, __VA_ARGS__})[1]
-
-static int64_t product(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
-static double *numbered(int64_t n, int64_t most)
-{
-    double *x = run_node_zeros(n);
-    for (int64_t i = 0; i < n; i++) x[i] = (double)(i % most);
-    return x;
-}
-
 /* Indices into an axis of n, some of them negative. */
 static double *indices_into(int64_t count, int64_t n)
 {
@@ -47,9 +28,9 @@ static void check_gather(clg_dtype dtype, clg_dtype index_dtype, int64_t outer, 
                          int64_t inner, int index_rank, const int64_t *index_dims)
 {
     run_node r;
-    const int64_t picks = product(index_rank, index_dims), dims[] = {outer, n, inner};
+    const int64_t picks = run_node_count(index_rank, index_dims), dims[] = {outer, n, inner};
     int64_t out[CLG_MAX_RANK] = {outer};
-    const double *x = numbered(outer * n * inner, dtype == CLG_INT8 ? 127 : 65521),
+    const double *x = run_node_numbered(outer * n * inner, dtype == CLG_INT8 ? 127 : 65521),
                  *index = indices_into(picks, n);
     double *y = run_node_zeros(outer * picks * inner);
     for (int i = 0; i < index_rank; i++) out[1 + i] = index_dims[i];
@@ -81,7 +62,7 @@ static void gather__known_index(void **state)
 {
     (void)state;
     run_node r;
-    const double *x = numbered(24, 100), bad = 3, good = -1;
+    const double *x = run_node_numbered(24, 100), bad = 3, good = -1;
     double *y = run_node_zeros(8);
     for (int i = 0; i < 8; i++) y[i] = -x[i / 4 * 12 + 8 + i % 4];
     run_node_start(&r, NULL, "Gather", 13);
@@ -106,8 +87,9 @@ static void check_elements(clg_dtype dtype, int64_t axis, int rank, const int64_
 {
     run_node r;
     const int at_axis = (int)(axis < 0 ? axis + rank : axis);
-    const int64_t n = product(rank, index_dims);
-    const double *x = numbered(product(rank, dims), 127), *index = indices_into(n, dims[at_axis]);
+    const int64_t n = run_node_count(rank, index_dims);
+    const double *x = run_node_numbered(run_node_count(rank, dims), 127),
+                 *index = indices_into(n, dims[at_axis]);
     double *y = run_node_zeros(n);
     for (int64_t i = 0; i < n; i++) {
         int64_t rest = i, from = 0, stride = 1;
@@ -142,7 +124,7 @@ static void gather__nd(void **state)
     (void)state;
     run_node r;
     const int64_t dims[] = {2, 3, 4, 5};
-    const double *x = numbered(120, 1000);
+    const double *x = run_node_numbered(120, 1000);
     const double pairs[] = {0, 0, 1, 2, -1, -1, 1, -3, 0, 1, -2, 2};
     for (int batch = 0; batch < 2; batch++) {
         const int64_t index_dims[] = {2, 3, 2}, out[] = {2, 3, 5, 5}, inner = batch ? 5 : 20;
@@ -189,8 +171,8 @@ static void check_pad(clg_dtype dtype, const char *mode, int rank, const int64_t
     int64_t out[CLG_MAX_RANK];
     const int64_t n_pads = 2 * rank;
     for (int i = 0; i < rank; i++) out[i] = dims[i] + (int64_t)(pads[i] + pads[rank + i]);
-    const int64_t n = product(rank, out);
-    const double *x = numbered(product(rank, dims), 127);
+    const int64_t n = run_node_count(rank, out);
+    const double *x = run_node_numbered(run_node_count(rank, dims), 127);
     double *y = run_node_zeros(n);
     for (int64_t at = 0; at < n; at++) {
         int64_t rest = at, from = 0, stride = 1;
@@ -328,7 +310,7 @@ static void gather__eye(void **state)
 static void gather__trilu(void **state)
 {
     (void)state;
-    const double *x = numbered(2 * 5 * 7, 1000);
+    const double *x = run_node_numbered(2 * 5 * 7, 1000);
     for (int upper = 0; upper < 2; upper++) {
         for (int k = -6; k <= 8; k += 2) {
             run_node r;

@@ -138,9 +138,6 @@ static void batched(int rank_a, const int64_t *a_dims, int rank_b, const int64_t
     run_node_check_scaled(&r, FLOAT_TOLERANCE, scale_of(K));
 }
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 static void gemm__matmul_batches(void **state)
 {
     (void)state;

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
 #define DOMAIN "com.microsoft"
 
 static double by_erf(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }

@@ -10,9 +10,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 static double tolerance(clg_dtype dtype)
 {
     return dtype == CLG_FLOAT64    ? 1e-12

@@ -8,9 +8,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 typedef struct nbits_case {
     clg_dtype dtype, zero_dtype; /* of zero points: none, uint8 or a float type */
     int64_t m, n, k, block;

@@ -8,8 +8,6 @@
 
 #include <math.h>
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-
 typedef struct problem {
     int64_t batches, classes, n;
     const double *boxes, *scores;
@@ -76,7 +74,7 @@ static void number(run_node *r, clg_dtype dtype, const double *x)
     if (isnan(*x))
         run_node_absent(r);
     else
-        run_node_input(r, dtype, 1, DIMS(1), x);
+        run_node_input(r, dtype, DIMS(1), x);
 }
 
 static void nms(const problem *p)
@@ -88,12 +86,12 @@ static void nms(const problem *p)
     for (int64_t row = 0; row < rows; row++) found = choose(p, row, y, found);
     run_node_start(&r, NULL, "NonMaxSuppression", 11);
     run_node_int(&r, "center_point_box", p->center);
-    run_node_input(&r, CLG_FLOAT32, 3, DIMS(p->batches, p->n, 4), p->boxes);
-    run_node_input(&r, CLG_FLOAT32, 3, DIMS(p->batches, p->classes, p->n), p->scores);
+    run_node_input(&r, CLG_FLOAT32, DIMS(p->batches, p->n, 4), p->boxes);
+    run_node_input(&r, CLG_FLOAT32, DIMS(p->batches, p->classes, p->n), p->scores);
     number(&r, CLG_INT64, &p->most);
     number(&r, CLG_FLOAT32, &p->iou);
     number(&r, CLG_FLOAT32, &p->score);
-    run_node_expect(&r, CLG_INT64, 2, DIMS(found, 3), y);
+    run_node_expect(&r, CLG_INT64, DIMS(found, 3), y);
     run_node_check(&r, 0);
 }
 
@@ -169,9 +167,9 @@ static void nms__refuses_shapes_that_do_not_fit(void **state)
     run_node r;
     (void)state;
     run_node_start(&r, NULL, "NonMaxSuppression", 10);
-    run_node_input(&r, CLG_FLOAT32, 3, DIMS(1, 6, 4), p.boxes);
-    run_node_input(&r, CLG_FLOAT32, 3, DIMS(1, 1, 5), p.scores);
-    run_node_expect(&r, CLG_INT64, 2, DIMS(0, 3), p.scores);
+    run_node_input(&r, CLG_FLOAT32, DIMS(1, 6, 4), p.boxes);
+    run_node_input(&r, CLG_FLOAT32, DIMS(1, 1, 5), p.scores);
+    run_node_expect(&r, CLG_INT64, DIMS(0, 3), p.scores);
     run_node_refused(&r, CLG_ERROR_SHAPE, "[b,c,n]");
 }
 

@@ -29,9 +29,6 @@ static double tolerance_of(clg_dtype dtype)
                                    : FLOAT_TOLERANCE;
 }
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 /* ---- BatchNormalization ------------------------------------------------------------------------------ */
 
 static void batch(int64_t opset, clg_dtype dtype, clg_dtype stats, int rank, const int64_t *dims,

@@ -6,16 +6,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
-static int64_t count(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
 /* wanted: sizes of `axes`, or of all where n_axes is 0. */
 static void centre(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *wanted,
                    size_t n_axes, const int64_t *axes)
@@ -29,10 +19,11 @@ static void centre(clg_dtype dtype, int rank, const int64_t *dims, const int64_t
         out[axis] = wanted[i];
         shape[i] = (double)wanted[i];
     }
-    double *x = run_node_random(count(rank, dims)), *y = run_node_zeros(count(rank, out));
+    double *x = run_node_random(run_node_count(rank, dims)),
+           *y = run_node_zeros(run_node_count(rank, out));
     if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16)
-        for (int64_t i = 0; i < count(rank, dims); i++) x[i] = floor(x[i] * 8) + 9;
-    for (int64_t i = 0; i < count(rank, out); i++) {
+        for (int64_t i = 0; i < run_node_count(rank, dims); i++) x[i] = floor(x[i] * 8) + 9;
+    for (int64_t i = 0; i < run_node_count(rank, out); i++) {
         int64_t rest = i, from = 0;
         bool inside = true;
         for (int d = rank; d-- > 0; rest /= out[d]) {

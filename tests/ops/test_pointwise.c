@@ -48,10 +48,6 @@ static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const
     run_node_check(&r, 1e-7);
 }
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
-        &((int64_t[]){0, __VA_ARGS__})[1]
-
 static void pointwise__broadcasts(void **state)
 {
     (void)state;

@@ -10,8 +10,6 @@
 
 #include <math.h>
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-
 /* ---- rows over floats --------------------------------------------------------------------------------------- */
 
 typedef struct float_row {

@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-
 /* ---- rows over integers --------------------------------------------------------------------------------------- */
 
 typedef struct int_row {

@@ -7,9 +7,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 /* A tensor of quantised numbers. */
 typedef struct quantised {
     clg_dtype dtype;

@@ -11,18 +11,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
-        &((int64_t[]){0, __VA_ARGS__})[1]
-
-static int64_t product(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
 static double tolerance_of(clg_dtype dtype)
 {
     return dtype == CLG_FLOAT16    ? 1e-3
@@ -101,7 +89,7 @@ static void check_values(const reduce_case *c, int rank, const int64_t *dims, co
         results *= kept[i];
         if (!is_reduced || c->keep) out[out_rank++] = kept[i];
     }
-    const int64_t n = product(rank, dims), length = results ? n / results : 0;
+    const int64_t n = run_node_count(rank, dims), length = results ? n / results : 0;
     double *y = run_node_zeros(results), *list = run_node_zeros(length);
     for (int64_t result = 0; result < results; result++) {
         int64_t found = 0;
@@ -129,7 +117,7 @@ static void check(const char *op, clg_dtype dtype, int rank, const int64_t *dims
 {
     const reduce_case c = {op, dtype, 18, true, false, axes};
     const bool is_integer = dtype >= CLG_UINT8 && dtype <= CLG_INT64;
-    const int64_t n = product(rank, dims);
+    const int64_t n = run_node_count(rank, dims);
     double *x = run_node_random(n);
     for (int64_t i = 0; i < n && is_integer; i++)
         x[i] = floor(x[i] * 4) + (dtype == CLG_UINT8 ? 4 : 0);
@@ -348,8 +336,8 @@ static void normalize(clg_dtype dtype, int rank, const int64_t *dims, int axis, 
                       double tolerance)
 {
     const int a = axis < 0 ? axis + rank : axis;
-    const int64_t n = product(rank, dims), length = dims[a],
-                  step = product(rank - a - 1, dims + a + 1);
+    const int64_t n = run_node_count(rank, dims), length = dims[a],
+                  step = run_node_count(rank - a - 1, dims + a + 1);
     double *x = run_node_random(n), *y = run_node_zeros(n);
     for (int64_t i = 0; i < n && n > 0; i++)
         if (i / (length * step) == 0 && i % step == 0) x[i] = 0;

@@ -91,13 +91,6 @@ static bool weigh(const resize_case *t, int axis, int64_t o, double *weights)
     return true;
 }
 
-static int64_t count(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
 static double value_at(const resize_case *t, const double *x, int64_t output)
 {
     double weights[4][64], sum = 0;
@@ -105,7 +98,7 @@ static double value_at(const resize_case *t, const double *x, int64_t output)
         if (!weigh(t, axis, output % t->out[axis], weights[axis])) return t->extrapolation;
         output /= t->out[axis];
     }
-    for (int64_t i = 0; i < count(t->rank, t->in); i++) {
+    for (int64_t i = 0; i < run_node_count(t->rank, t->in); i++) {
         double w = 1;
         int64_t rest = i;
         for (int axis = t->rank - 1; axis >= 0; axis--) {
@@ -156,9 +149,10 @@ static void resize_with(const resize_case *t, int64_t opset, double *x, const do
 
 static void resize(const resize_case *t)
 {
-    const int64_t n = count(t->rank, t->out);
-    double *x = run_node_random(count(t->rank, t->in)), *y = run_node_zeros(n);
-    for (int64_t i = 0; i < count(t->rank, t->in) && t->dtype && !dtype_is_float(t->dtype); i++)
+    const int64_t n = run_node_count(t->rank, t->out);
+    double *x = run_node_random(run_node_count(t->rank, t->in)), *y = run_node_zeros(n);
+    for (int64_t i = 0; i < run_node_count(t->rank, t->in) && t->dtype && !dtype_is_float(t->dtype);
+         i++)
         x[i] = floor(100 + 100 * x[i]);
     for (int64_t i = 0; i < n; i++) {
         y[i] = value_at(t, x, i);

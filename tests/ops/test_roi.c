@@ -8,9 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 typedef struct align_case {
     bool max, half_pixel;
     int64_t ratio, height, width;

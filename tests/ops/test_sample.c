@@ -9,9 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 typedef struct sampling {
     const char *mode, *padding;
     int align;
@@ -55,20 +52,13 @@ static void axis_weights(const sampling *s, double g, int64_t n, double *weights
     }
 }
 
-static int64_t count(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
 /* x: [batch, channels, axes...], out: sizes of the grid. */
 static void sample(sampling s, clg_dtype dtype, clg_dtype grid_dtype, int rank, const int64_t *x,
                    const int64_t *out, double tolerance)
 {
     const int axes = rank - 2;
-    const int64_t batch = x[0], channels = x[1], points = count(axes, out),
-                  plane = count(axes, x + 2);
+    const int64_t batch = x[0], channels = x[1], points = run_node_count(axes, out),
+                  plane = run_node_count(axes, x + 2);
     int64_t grid_dims[CLG_MAX_RANK] = {batch}, y_dims[CLG_MAX_RANK] = {batch, channels};
     for (int i = 0; i < axes; i++) grid_dims[1 + i] = y_dims[2 + i] = out[i];
     grid_dims[rank - 1] = axes;
@@ -164,7 +154,7 @@ static void sample__infinities(void **state)
 static void affine(clg_dtype dtype, int axes, int64_t batch, const int64_t *sizes, int align,
                    double tolerance)
 {
-    const int64_t places = count(axes, sizes);
+    const int64_t places = run_node_count(axes, sizes);
     double size[5] = {(double)batch, 3};
     int64_t y_dims[5] = {batch};
     for (int i = 0; i < axes; i++) {

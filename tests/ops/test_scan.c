@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+#define LIST(...) ((const int64_t[]){__VA_ARGS__})
 #define MOST 512
 
 /* A model with float inputs x (and s), and what its outputs must be. */
@@ -112,9 +112,9 @@ static void scan_9(int64_t n, int64_t m, bool reverse_in, bool reverse_out, bool
     scan_case k = {0};
     ow_model model = {.ir_version = 8, .opset = 13};
     ow_bytes scan = ow_node("Scan", "scan", "s,x", "last,rows");
-    float *s = add_input(&k, "s", 1, &m), *x = add_input(&k, "x", 2, DIMS(m, n));
+    float *s = add_input(&k, "s", 1, &m), *x = add_input(&k, "x", 2, LIST(m, n));
     float *last = add_output(&k, "last", 1, &m),
-          *rows = add_output(&k, "rows", 2, transposed ? DIMS(m, n) : DIMS(n, m));
+          *rows = add_output(&k, "rows", 2, transposed ? LIST(m, n) : LIST(n, m));
     memcpy(last, s, (size_t)m * sizeof *s);
     for (int64_t t = 0; t < n; t++)
         for (int64_t j = 0; j < m; j++) {
@@ -124,12 +124,12 @@ static void scan_9(int64_t n, int64_t m, bool reverse_in, bool reverse_out, bool
         }
     ow_attribute_graph(&scan, "body", sum_body(m));
     ow_attribute_int(&scan, "num_scan_inputs", 1);
-    ow_attribute_ints(&scan, "scan_input_axes", 1, DIMS(-1));
-    ow_attribute_ints(&scan, "scan_input_directions", 1, DIMS(reverse_in));
-    ow_attribute_ints(&scan, "scan_output_directions", 1, DIMS(reverse_out));
-    if (transposed) ow_attribute_ints(&scan, "scan_output_axes", 1, DIMS(1));
+    ow_attribute_ints(&scan, "scan_input_axes", 1, LIST(-1));
+    ow_attribute_ints(&scan, "scan_input_directions", 1, LIST(reverse_in));
+    ow_attribute_ints(&scan, "scan_output_directions", 1, LIST(reverse_out));
+    if (transposed) ow_attribute_ints(&scan, "scan_output_axes", 1, LIST(1));
     ow_input(&model, "s", CLG_FLOAT32, 1, &m, NULL);
-    ow_input(&model, "x", CLG_FLOAT32, 2, DIMS(m, -1), NULL);
+    ow_input(&model, "x", CLG_FLOAT32, 2, LIST(m, -1), NULL);
     ow_add_node(&model, scan);
     ow_output(&model, "last", CLG_FLOAT32);
     ow_output(&model, "rows", CLG_FLOAT32);
@@ -151,10 +151,10 @@ static void scan_8(int64_t batches, int64_t n, int64_t m, bool reverse)
     scan_case k = {0};
     ow_model model = {.ir_version = 3, .opset = 8};
     ow_bytes scan = ow_node("Scan", "scan", ",s,x", "last,rows");
-    float *s = add_input(&k, "s", 2, DIMS(batches, m)),
-          *x = add_input(&k, "x", 3, DIMS(batches, n, m));
-    float *last = add_output(&k, "last", 2, DIMS(batches, m)),
-          *rows = add_output(&k, "rows", 3, DIMS(batches, n, m));
+    float *s = add_input(&k, "s", 2, LIST(batches, m)),
+          *x = add_input(&k, "x", 3, LIST(batches, n, m));
+    float *last = add_output(&k, "last", 2, LIST(batches, m)),
+          *rows = add_output(&k, "rows", 3, LIST(batches, n, m));
     memcpy(last, s, (size_t)(batches * m) * sizeof *s);
     for (int64_t b = 0; b < batches; b++)
         for (int64_t t = 0; t < n; t++)
@@ -164,9 +164,9 @@ static void scan_8(int64_t batches, int64_t n, int64_t m, bool reverse)
             }
     ow_attribute_graph(&scan, "body", sum_body(m));
     ow_attribute_int(&scan, "num_scan_inputs", 1);
-    ow_attribute_ints(&scan, "directions", 1, DIMS(reverse));
-    ow_input(&model, "s", CLG_FLOAT32, 2, DIMS(-1, m), NULL);
-    ow_input(&model, "x", CLG_FLOAT32, 3, DIMS(-1, -1, m), NULL);
+    ow_attribute_ints(&scan, "directions", 1, LIST(reverse));
+    ow_input(&model, "s", CLG_FLOAT32, 2, LIST(-1, m), NULL);
+    ow_input(&model, "x", CLG_FLOAT32, 3, LIST(-1, -1, m), NULL);
     ow_add_node(&model, scan);
     ow_output(&model, "last", CLG_FLOAT32);
     ow_output(&model, "rows", CLG_FLOAT32);
@@ -193,9 +193,9 @@ static void scan__of_opset_8_may_leave_outputs_out(void **state)
     const int64_t batches = 3, n = 2, m = 2;
     ow_model model = {.ir_version = 3, .opset = 8}, body = {0};
     ow_bytes scan = ow_node("Scan", "scan", ",s,s,x", ",last");
-    const float *s = add_input(&k, "s", 2, DIMS(batches, m)),
-                *x = add_input(&k, "x", 3, DIMS(batches, n, m));
-    float *last = add_output(&k, "last", 2, DIMS(batches, m));
+    const float *s = add_input(&k, "s", 2, LIST(batches, m)),
+                *x = add_input(&k, "x", 3, LIST(batches, n, m));
+    float *last = add_output(&k, "last", 2, LIST(batches, m));
     for (int64_t b = 0; b < batches; b++)
         for (int64_t j = 0; j < m; j++)
             last[b * m + j] = s[b * m + j] - x[b * n * m + j] - x[(b * n + 1) * m + j];
@@ -208,8 +208,8 @@ static void scan__of_opset_8_may_leave_outputs_out(void **state)
     ow_put_message(&body.graph, 12, ow_value_info("difference", CLG_FLOAT32, 1, &m, NULL));
     ow_attribute_graph(&scan, "body", body.graph);
     ow_attribute_int(&scan, "num_scan_inputs", 1);
-    ow_input(&model, "s", CLG_FLOAT32, 2, DIMS(-1, m), NULL);
-    ow_input(&model, "x", CLG_FLOAT32, 3, DIMS(-1, -1, m), NULL);
+    ow_input(&model, "s", CLG_FLOAT32, 2, LIST(-1, m), NULL);
+    ow_input(&model, "x", CLG_FLOAT32, 3, LIST(-1, -1, m), NULL);
     ow_add_node(&model, scan);
     ow_output(&model, "last", CLG_FLOAT32);
     k.file = ow_finish(&model);
@@ -243,9 +243,9 @@ static void loops__that_multiply_are_refused(void **state)
     }
     ow_model model = {.ir_version = 8, .opset = 13};
     ow_bytes loop = ow_node("Loop", "", "trip,,x", "y");
-    (void)add_input(&k, "x", 1, DIMS(2));
+    (void)add_input(&k, "x", 1, LIST(2));
     ow_attribute_graph(&loop, "body", inner);
-    ow_input(&model, "x", CLG_FLOAT32, 1, DIMS(2), NULL);
+    ow_input(&model, "x", CLG_FLOAT32, 1, LIST(2), NULL);
     ow_initializer(&model, ow_tensor_raw("trip", CLG_INT64, 0, NULL, &trip, sizeof trip));
     ow_add_node(&model, loop);
     ow_output(&model, "y", CLG_FLOAT32);
@@ -266,8 +266,8 @@ static void sequence_map__goes_over_parts(void **state)
         ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
                  map = ow_node("SequenceMap", "", "parts,s", "mapped"),
                  join = ow_node("ConcatFromSequence", "", "mapped", "y");
-        float *s = add_input(&k, "s", 1, &m), *x = add_input(&k, "x", 2, DIMS(n, m));
-        float *y = add_output(&k, "y", 2, DIMS(n, m));
+        float *s = add_input(&k, "s", 1, &m), *x = add_input(&k, "x", 2, LIST(n, m));
+        float *y = add_output(&k, "y", 2, LIST(n, m));
         for (int64_t i = 0; i < n * m; i++) y[i] = x[i] - s[i % m];
         ow_input(&body, "a", CLG_FLOAT32, SIZE_MAX, NULL, NULL);
         ow_input(&body, "b", CLG_FLOAT32, SIZE_MAX, NULL, NULL);
@@ -277,7 +277,7 @@ static void sequence_map__goes_over_parts(void **state)
         ow_attribute_graph(&map, "body", body.graph);
         ow_attribute_int(&join, "axis", 0);
         ow_input(&model, "s", CLG_FLOAT32, 1, &m, NULL);
-        ow_input(&model, "x", CLG_FLOAT32, 2, DIMS(-1, m), NULL);
+        ow_input(&model, "x", CLG_FLOAT32, 2, LIST(-1, m), NULL);
         ow_add_node(&model, split);
         ow_add_node(&model, map);
         ow_add_node(&model, join);
@@ -297,7 +297,7 @@ static void sequence_map__bodies_may_wait_for_data(void **state)
     ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
              map = ow_node("SequenceMap", "", "parts", "mapped"),
              join = ow_node("ConcatFromSequence", "", "mapped", "y");
-    const float *x = add_input(&k, "x", 2, DIMS(n, m));
+    const float *x = add_input(&k, "x", 2, LIST(n, m));
     int64_t found = 0;
     for (int64_t i = 0; i < n * m; i++) found += x[i] > 0;
     float *y = add_output(&k, "y", 1, &found);
@@ -308,7 +308,7 @@ static void sequence_map__bodies_may_wait_for_data(void **state)
     const float zero = 0;
     const int64_t shape = -1;
     ow_initializer(&body, ow_tensor_raw("zero", CLG_FLOAT32, 0, NULL, &zero, sizeof zero));
-    ow_initializer(&body, ow_tensor_raw("list", CLG_INT64, 1, DIMS(1), &shape, sizeof shape));
+    ow_initializer(&body, ow_tensor_raw("list", CLG_INT64, 1, LIST(1), &shape, sizeof shape));
     ow_simple_node(&body, "Reshape", "", "flat,list", "row");
     ow_simple_node(&body, "Greater", "", "row,zero", "wanted");
     ow_simple_node(&body, "Compress", "", "row,wanted", "c");
@@ -316,7 +316,7 @@ static void sequence_map__bodies_may_wait_for_data(void **state)
     ow_attribute_int(&split, "axis", 0);
     ow_attribute_graph(&map, "body", body.graph);
     ow_attribute_int(&join, "axis", 0);
-    ow_input(&model, "x", CLG_FLOAT32, 2, DIMS(n, m), NULL);
+    ow_input(&model, "x", CLG_FLOAT32, 2, LIST(n, m), NULL);
     ow_add_node(&model, split);
     ow_add_node(&model, map);
     ow_add_node(&model, join);

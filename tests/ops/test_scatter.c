@@ -9,9 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 static double combine(const char *reduction, double a, double b)
 {
     if (strcmp(reduction, "add") == 0) return a + b;
@@ -19,13 +16,6 @@ static double combine(const char *reduction, double a, double b)
     if (strcmp(reduction, "min") == 0) return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
     if (strcmp(reduction, "max") == 0) return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
     return b;
-}
-
-static int64_t count(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
 }
 
 /* Coordinates of element i. */
@@ -58,7 +48,7 @@ static double *some_indices(int64_t count_all, int64_t n)
 static void elements(clg_dtype dtype, clg_dtype index_dtype, int rank, const int64_t *dims,
                      const int64_t *m, int axis, const char *reduction, double tolerance)
 {
-    const int64_t n = count(rank, dims), n_updates = count(rank, m);
+    const int64_t n = run_node_count(rank, dims), n_updates = run_node_count(rank, m);
     const bool none = strcmp(reduction, "none") == 0;
     const int a = axis < 0 ? axis + rank : axis;
     double *data = run_node_random(n), *updates = run_node_random(n_updates),
@@ -143,7 +133,7 @@ static void nd(clg_dtype dtype, int rank, const int64_t *dims, int64_t tuples, i
     int64_t inner_dims[CLG_MAX_RANK + 1] = {tuples}, at[CLG_MAX_RANK], inner = 1, places = 1;
     for (int i = k; i < rank; i++) inner *= inner_dims[1 + i - k] = dims[i];
     for (int i = 0; i < k; i++) places *= dims[i];
-    const int64_t n = count(rank, dims);
+    const int64_t n = run_node_count(rank, dims);
     const double *data = run_node_random(n), *updates = run_node_random(tuples * inner);
     double *y = run_node_zeros(n), *index = run_node_zeros(tuples * k);
     const bool none = strcmp(reduction, "none") == 0;
@@ -212,7 +202,7 @@ static void tensor_scatter(int rank, const int64_t *dims, int64_t n_new, int axi
     const int a = axis < 0 ? axis + rank : axis;
     memcpy(m, dims, (size_t)rank * sizeof *m);
     m[a] = n_new;
-    const int64_t n = count(rank, dims), n_updates = count(rank, m);
+    const int64_t n = run_node_count(rank, dims), n_updates = run_node_count(rank, m);
     const double *data = run_node_random(n), *updates = run_node_random(n_updates);
     double *y = run_node_zeros(n);
     memcpy(y, data, (size_t)n * sizeof *y);

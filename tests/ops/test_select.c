@@ -51,22 +51,20 @@ static void nonzero(clg_dtype dtype, int rank, const int64_t *dims, double share
     nonzero_of(dtype, rank, dims, sparse(n, share, dtype == CLG_BOOL), false);
 }
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-
 static void nonzero__sizes(void **state)
 {
     (void)state;
-    nonzero(CLG_FLOAT32, 1, DIMS(1), 2);
-    nonzero(CLG_FLOAT32, 1, DIMS(1), 0);
+    nonzero(CLG_FLOAT32, DIMS(1), 2);
+    nonzero(CLG_FLOAT32, DIMS(1), 0);
     nonzero(CLG_FLOAT32, 0, NULL, 2);
-    nonzero(CLG_FLOAT32, 1, DIMS(0), 2);
-    nonzero(CLG_FLOAT32, 3, DIMS(3, 0, 2), 2);
-    nonzero(CLG_FLOAT32, 2, DIMS(7, 13), 0.5);
-    nonzero(CLG_FLOAT32, 2, DIMS(64, 64), 0.1);
-    nonzero(CLG_FLOAT32, 1, DIMS(4097), 0.9);
-    nonzero(CLG_FLOAT32, 1, DIMS(255), 2);
-    nonzero(CLG_FLOAT32, 4, DIMS(3, 5, 31, 29), 0.3);
-    nonzero(CLG_FLOAT32, 8, DIMS(2, 1, 3, 2, 1, 2, 3, 2), 0.5);
+    nonzero(CLG_FLOAT32, DIMS(0), 2);
+    nonzero(CLG_FLOAT32, DIMS(3, 0, 2), 2);
+    nonzero(CLG_FLOAT32, DIMS(7, 13), 0.5);
+    nonzero(CLG_FLOAT32, DIMS(64, 64), 0.1);
+    nonzero(CLG_FLOAT32, DIMS(4097), 0.9);
+    nonzero(CLG_FLOAT32, DIMS(255), 2);
+    nonzero(CLG_FLOAT32, DIMS(3, 5, 31, 29), 0.3);
+    nonzero(CLG_FLOAT32, DIMS(2, 1, 3, 2, 1, 2, 3, 2), 0.5);
 }
 
 static void nonzero__dtypes(void **state)
@@ -75,24 +73,24 @@ static void nonzero__dtypes(void **state)
                                        CLG_UINT8, CLG_INT16,   CLG_INT32,  CLG_INT64};
     (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        nonzero(dtypes[i], 2, DIMS(50, 93), 0.4);
+        nonzero(dtypes[i], DIMS(50, 93), 0.4);
 }
 
 static void nonzero__special_numbers(void **state)
 {
     const double x[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 0x1p-149, 0, -1};
     (void)state;
-    nonzero_of(CLG_FLOAT32, 2, DIMS(2, 4), x, false);
+    nonzero_of(CLG_FLOAT32, DIMS(2, 4), x, false);
 }
 
 /* On the host, where it is small; in the init plan, where it is not. */
 static void nonzero__of_constants(void **state)
 {
     (void)state;
-    nonzero_of(CLG_INT64, 2, DIMS(3, 4), sparse(12, 0.5, false), true);
-    nonzero_of(CLG_INT64, 2, DIMS(3, 4), sparse(12, 0, false), true);
-    nonzero_of(CLG_FLOAT32, 4, DIMS(4, 8, 8, 16), sparse(4096, 2, false), true);
-    nonzero_of(CLG_FLOAT32, 2, DIMS(90, 70), sparse(6300, 0.5, false), true);
+    nonzero_of(CLG_INT64, DIMS(3, 4), sparse(12, 0.5, false), true);
+    nonzero_of(CLG_INT64, DIMS(3, 4), sparse(12, 0, false), true);
+    nonzero_of(CLG_FLOAT32, DIMS(4, 8, 8, 16), sparse(4096, 2, false), true);
+    nonzero_of(CLG_FLOAT32, DIMS(90, 70), sparse(6300, 0.5, false), true);
 }
 
 /* ---- Compress -------------------------------------------------------------------------------------------- */
@@ -115,12 +113,12 @@ static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, i
     }
     run_node_start(&r, NULL, "Compress", 11);
     if (!flat) run_node_int(&r, "axis", axis);
-    run_node_input(&r, dtype, 3, DIMS(outer, n, inner), x);
-    run_node_input(&r, CLG_BOOL, 1, DIMS(n_condition), condition);
+    run_node_input(&r, dtype, DIMS(outer, n, inner), x);
+    run_node_input(&r, CLG_BOOL, DIMS(n_condition), condition);
     if (flat)
-        run_node_expect(&r, dtype, 1, DIMS(count), y);
+        run_node_expect(&r, dtype, DIMS(count), y);
     else
-        run_node_expect(&r, dtype, 3, DIMS(outer, count, inner), y);
+        run_node_expect(&r, dtype, DIMS(outer, count, inner), y);
     run_node_check(&r, 0);
 }
 
@@ -152,9 +150,9 @@ static void compress__refuses_a_condition_that_is_too_long(void **state)
     run_node r;
     (void)state;
     run_node_start(&r, NULL, "Compress", 11);
-    run_node_input(&r, CLG_FLOAT32, 1, DIMS(3), x);
-    run_node_input(&r, CLG_BOOL, 1, DIMS(4), condition);
-    run_node_expect(&r, CLG_FLOAT32, 1, DIMS(3), x);
+    run_node_input(&r, CLG_FLOAT32, DIMS(3), x);
+    run_node_input(&r, CLG_BOOL, DIMS(4), condition);
+    run_node_expect(&r, CLG_FLOAT32, DIMS(3), x);
     run_node_refused(&r, CLG_ERROR_SHAPE, "4 elements");
 }
 
@@ -165,10 +163,10 @@ static void compress__goes_on(void **state)
     run_node r;
     (void)state;
     run_node_start(&r, NULL, "Compress", 11);
-    run_node_input(&r, CLG_FLOAT32, 1, DIMS(4), x);
-    run_node_input(&r, CLG_BOOL, 1, DIMS(4), condition);
+    run_node_input(&r, CLG_FLOAT32, DIMS(4), x);
+    run_node_input(&r, CLG_BOOL, DIMS(4), condition);
     run_node_then(&r, "Neg");
-    run_node_expect(&r, CLG_FLOAT32, 1, DIMS(3), y);
+    run_node_expect(&r, CLG_FLOAT32, DIMS(3), y);
     run_node_check(&r, 0);
 }
 

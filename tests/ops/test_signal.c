@@ -7,9 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
 static double window_number(const char *name, double half_angle)
 {
     const double s = sin(half_angle) * sin(half_angle), c = 1 - s;

@@ -68,8 +68,6 @@ static void softmax(const char *op_type, clg_dtype dtype, int64_t opset, int64_t
 }
 
 static const char *const op_types[] = {"Softmax", "LogSoftmax", "Hardmax"};
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
 
 static void softmax__last_axis(void **state)
 {

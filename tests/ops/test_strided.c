@@ -9,26 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define COUNT(list) (sizeof(list) / sizeof(list)[0])
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
-        &((int64_t[]){0, __VA_ARGS__})[1]
-
-static int64_t product(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
-/* 0, 1, 2.. as far as `most`, then again: most a prime, so that rows differ. */
-static double *numbered(int64_t n, int64_t most)
-{
-    double *x = run_node_zeros(n);
-    for (int64_t i = 0; i < n; i++) x[i] = (double)(i % most);
-    return x;
-}
-
 static int64_t most_of(clg_dtype dtype)
 {
     return dtype == CLG_BOOL            ? 2
@@ -61,8 +41,8 @@ static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, cons
 {
     run_node r;
     int64_t out[CLG_MAX_RANK], to[CLG_MAX_RANK], from[CLG_MAX_RANK];
-    const int64_t n = product(rank, dims);
-    const double *x = numbered(n, most_of(dtype));
+    const int64_t n = run_node_count(rank, dims);
+    const double *x = run_node_numbered(n, most_of(dtype));
     double *y = run_node_zeros(n);
     for (int i = 0; i < rank; i++) out[i] = dims[perm ? perm[i] : rank - 1 - i];
     for (int64_t at = 0; at < n; at++) {
@@ -108,8 +88,8 @@ static void check_expand(int rank, const int64_t *dims, int n_wanted, const int6
                          int out_rank, const int64_t *out, const char *behind)
 {
     run_node r;
-    const int64_t n = product(out_rank, out), length = n_wanted;
-    const double *x = numbered(product(rank, dims), 16777213);
+    const int64_t n = run_node_count(out_rank, out), length = n_wanted;
+    const double *x = run_node_numbered(run_node_count(rank, dims), 16777213);
     double *y = run_node_zeros(n), *sizes = run_node_zeros(n_wanted);
     int64_t places[CLG_MAX_RANK];
     for (int i = 0; i < n_wanted; i++) sizes[i] = (double)wanted[i];
@@ -143,8 +123,8 @@ static void check_tile(clg_dtype dtype, int rank, const int64_t *dims, const dou
     int64_t out[CLG_MAX_RANK], places[CLG_MAX_RANK];
     const int64_t length = rank;
     for (int i = 0; i < rank; i++) out[i] = dims[i] * (int64_t)repeats[i];
-    const int64_t n = product(rank, out);
-    const double *x = numbered(product(rank, dims), most_of(dtype));
+    const int64_t n = run_node_count(rank, out);
+    const double *x = run_node_numbered(run_node_count(rank, dims), most_of(dtype));
     double *y = run_node_zeros(n);
     for (int64_t at = 0; at < n; at++) {
         places_of(at, rank, out, places);
@@ -175,8 +155,8 @@ static void check_blocks(const char *mode, int64_t b)
 {
     run_node r;
     const int64_t c = 3, deep[] = {2, c * b * b, 4, 5}, wide[] = {2, c, 4 * b, 5 * b};
-    const int64_t n = product(4, deep);
-    const double *x = numbered(n, 16777213);
+    const int64_t n = run_node_count(4, deep);
+    const double *x = run_node_numbered(n, 16777213);
     double *y = run_node_zeros(n);
     for (int64_t at = 0; at < n; at++) {
         int64_t p[4];
@@ -227,15 +207,15 @@ static void check_concat(clg_dtype dtype, int64_t axis, int rank, const int64_t 
     memcpy(out, dims, (size_t)rank * sizeof out[0]);
     out[at_axis] = 0;
     for (int k = 0; k < n_parts; k++) out[at_axis] += parts[k];
-    const int64_t n = product(rank, out);
-    double *y = numbered(n, most_of(dtype));
+    const int64_t n = run_node_count(rank, out);
+    double *y = run_node_numbered(n, most_of(dtype));
     run_node_start(&r, NULL, "Concat", 13);
     run_node_int(&r, "axis", axis);
     for (int k = 0; k < n_parts; k++) {
         int64_t in[CLG_MAX_RANK];
         memcpy(in, out, sizeof in);
         in[at_axis] = parts[k];
-        const int64_t n_in = product(rank, in);
+        const int64_t n_in = run_node_count(rank, in);
         double *x = run_node_zeros(n_in);
         for (int64_t i = 0; i < n_in; i++) {
             places_of(i, rank, in, p);
@@ -286,7 +266,7 @@ static void check_slice(const slice_case *c, const char *behind)
     const int axis = (int)(c->axis < 0 ? c->axis + 2 : c->axis);
     int64_t out[] = {10, 10};
     out[axis] = c->n;
-    const double *x = numbered(100, 16777213);
+    const double *x = run_node_numbered(100, 16777213);
     double *y = run_node_zeros(100);
     const double axis_number = (double)c->axis;
     for (int64_t i = 0; i < out[0] * out[1]; i++) {
@@ -317,7 +297,7 @@ static void strided__views_of_views(void **state)
 {
     (void)state;
     run_node r;
-    const double *x = numbered(6 * 8 * 20, 16777213);
+    const double *x = run_node_numbered(6 * 8 * 20, 16777213);
     double *y = run_node_zeros(8 * 3 * 17);
     for (int64_t i = 0; i < 8 * 3 * 17; i++)
         y[i] = x[(1 + 2 * (i / 17 % 3)) * 160 + i / 51 * 20 + 2 + i % 17];
@@ -346,7 +326,7 @@ static void strided__split(void **state)
     for (int by = 0; by < 3; by++) {
         run_node r;
         int64_t start = 0;
-        const double *x = numbered(21, 16777213);
+        const double *x = run_node_numbered(21, 16777213);
         const size_t n_parts = by == 2 ? 3 : 4;
         run_node_start(&r, NULL, "Split", by == 0 ? 11 : by == 1 ? 13 : 18);
         run_node_int(&r, "axis", -1);
@@ -371,7 +351,7 @@ static void strided__refusals(void **state)
 {
     (void)state;
     run_node r;
-    const double *x = numbered(6, 100);
+    const double *x = run_node_numbered(6, 100);
     run_node_start(&r, NULL, "Transpose", 13);
     run_node_ints(&r, "perm", 2, (int64_t[]){0, 0});
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){2, 3}, x);

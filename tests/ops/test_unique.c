@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-
 typedef struct problem {
     clg_dtype dtype;
     int64_t outer, n, inner;
@@ -71,13 +69,13 @@ static void unique(problem p)
     run_node_int(&r, "sorted", p.sorted);
     run_node_input(&r, p.dtype, 3, dims, p.x);
     if (p.flat)
-        run_node_expect(&r, p.dtype, 1, DIMS(found), y);
+        run_node_expect(&r, p.dtype, DIMS(found), y);
     else
-        run_node_expect(&r, p.dtype, 3, DIMS(p.outer, found, p.inner), y);
+        run_node_expect(&r, p.dtype, DIMS(p.outer, found, p.inner), y);
     const double *others[] = {indices, inverse, sizes};
     for (int k = 0; k < 3; k++) {
         if (p.outputs >> k & 1)
-            run_node_expect(&r, CLG_INT64, 1, DIMS(k == 1 ? n : found), others[k]);
+            run_node_expect(&r, CLG_INT64, DIMS(k == 1 ? n : found), others[k]);
         else if (p.outputs >> k)
             run_node_expect_absent(&r);
     }

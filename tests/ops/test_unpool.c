@@ -6,16 +6,6 @@
 
 #include <math.h>
 
-#define DIMS(...)                                                                                  \
-    (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (int64_t[]) { __VA_ARGS__ }
-
-static int64_t count(int rank, const int64_t *dims)
-{
-    int64_t n = 1;
-    for (int i = 0; i < rank; i++) n *= dims[i];
-    return n;
-}
-
 /* Windows of 2, 2 apart; `extra` more elements along each axis than they cover, asked for when extra >= 0. */
 static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra)
 {
@@ -26,9 +16,9 @@ static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra
         out[i] = i < 2 || extra < 0 ? covered[i] : covered[i] + extra;
         shape[i] = (double)out[i];
     }
-    const int64_t n = count(rank, dims), total = count(rank, covered);
+    const int64_t n = run_node_count(rank, dims), total = run_node_count(rank, covered);
     const double *x = run_node_random(n), *random = run_node_random(n);
-    double *index = run_node_zeros(n), *y = run_node_zeros(count(rank, out));
+    double *index = run_node_zeros(n), *y = run_node_zeros(run_node_count(rank, out));
     for (int64_t i = 0; i < n; i++) { /* each in a stretch of its own */
         const int64_t room = total / n;
         const int64_t at = i * room + (int64_t)((random[i] + 1) / 2.01 * (double)room);

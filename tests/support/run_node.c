@@ -122,6 +122,13 @@ int run_node_close(void **state)
     return result;
 }
 
+int64_t run_node_count(int rank, const int64_t *dims)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++) n *= dims[i];
+    return n;
+}
+
 /* ---- describing ------------------------------------------------------------------------------------ */
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
@@ -139,11 +146,9 @@ void run_node_then(run_node *r, const char *op_type)
 static run_node_tensor describe(clg_dtype dtype, int rank, const int64_t *dims,
                                 const double *numbers)
 {
-    run_node_tensor t = {.dtype = dtype, .rank = rank, .n = 1, .numbers = numbers};
-    for (int i = 0; i < rank; i++) {
-        t.dims[i] = dims[i];
-        t.n *= dims[i];
-    }
+    run_node_tensor t = {
+        .dtype = dtype, .rank = rank, .n = run_node_count(rank, dims), .numbers = numbers};
+    for (int i = 0; i < rank; i++) t.dims[i] = dims[i];
     return t;
 }
 
@@ -237,6 +242,13 @@ double *run_node_zeros(int64_t n)
     assert_non_null(grown);
     blocks = grown;
     blocks[n_blocks++] = numbers;
+    return numbers;
+}
+
+double *run_node_numbered(int64_t n, int64_t most)
+{
+    double *numbers = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) numbers[i] = (double)(i % most);
     return numbers;
 }
 

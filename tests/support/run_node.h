@@ -116,5 +116,15 @@ void run_node_each(run_node_body body, void *user);
 double *run_node_random(int64_t n);
 /* n zeros, freed likewise: for expectations. */
 double *run_node_zeros(int64_t n);
+/* 0, 1, 2.. as far as `most`, then again: most a prime, so that rows differ. */
+double *run_node_numbered(int64_t n, int64_t most);
+
+/* A rank and dimensions, which may be none: run_node_input(&r, CLG_FLOAT32, DIMS(2, 3), x). */
+#define DIMS(...)                                                                                  \
+    (int)(sizeof((int64_t[]){0, __VA_ARGS__}) / sizeof(int64_t) - 1),                              \
+        &((int64_t[]){0, __VA_ARGS__})[1]
+/* Elements of a shape, and of an array. */
+int64_t run_node_count(int rank, const int64_t *dims);
+#define COUNT(list) (sizeof(list) / sizeof(list)[0])
 
 #endif
