@@ -5,6 +5,7 @@
  */
 #include "support/unit.h"
 
+#include "support/build_session.h"
 #include "support/literals.h"
 #include "support/ocl_platforms.h"
 
@@ -101,18 +102,11 @@ static void expect_references(cl_uint (*references)(void), cl_uint expected)
 /* y = Relu(x), x: [N] */
 static clg_session *relu_session(clg_context *c)
 {
-    clg_builder *g;
-    clg_model *m;
-    clg_session *s;
-    assert_ok(clg_builder_create(13, &g));
+    clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
     assert_ok(clg_builder_node(g, NULL, "Relu", "relu", 1, NAMES("x"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &m));
-    clg_builder_free(g);
-    assert_ok(clg_session_create(c, m, NULL, &s));
-    clg_model_free(m);
-    return s;
+    return build_session(c, g, NULL);
 }
 
 /* y of a run over memory[OFFSET..OFFSET+N) filled with factor a */
@@ -190,8 +184,7 @@ static void multiply_within_memory(clg_context *c, clg_kernel_class kernels, boo
 {
     enum { K = 5, COLUMNS = 4, ROWS = 6, X = 7, Y = 90 };
     float all[TOTAL], w[K * COLUMNS], x[ROWS * K];
-    clg_builder *g;
-    clg_model *m;
+    clg_builder *g = start_graph();
     clg_session *s;
     clg_value *in, *out;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
@@ -203,15 +196,11 @@ static void multiply_within_memory(clg_context *c, clg_kernel_class kernels, boo
     memcpy(all + X, x, sizeof x);
     assert_int_equal(
         clEnqueueWriteBuffer(queue, memory, CL_TRUE, 0, sizeof all, all, 0, NULL, NULL), 0);
-    assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, K), NULL));
     assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, COLUMNS), w));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &m));
-    clg_builder_free(g);
-    assert_ok(clg_session_create(c, m, &options, &s));
-    clg_model_free(m);
+    s = build_session(c, g, &options);
     assert_ok(
         clg_value_create_opencl(c, memory, X * sizeof(float), CLG_FLOAT32, 2, DIMS(ROWS, K), &in));
     assert_ok(clg_value_create_opencl(c, memory, Y * sizeof(float), CLG_FLOAT32, 2,
@@ -304,10 +293,10 @@ static void sharing__what_does_not_fit_is_refused(void **state)
     assert_error(clg_context_create_opencl(stranger, device, queue, NULL, &none),
                  CLG_ERROR_INVALID_ARGUMENT, "another OpenCL context");
     assert_null(none);
-    if (wild)
-        assert_error(clg_context_create_opencl(app, device, wild, NULL, &none),
-                     CLG_ERROR_INVALID_ARGUMENT, "in order");
-    if (wild) (void)clReleaseCommandQueue(wild);
+    assert_non_null(wild); /* PoCL has them */
+    assert_error(clg_context_create_opencl(app, device, wild, NULL, &none),
+                 CLG_ERROR_INVALID_ARGUMENT, "in order");
+    (void)clReleaseCommandQueue(wild);
     (void)clReleaseMemObject(foreign);
     (void)clReleaseContext(stranger);
     clg_context_free(c);

@@ -5,6 +5,7 @@
  */
 #include "support/unit.h"
 
+#include "support/build_session.h"
 #include "support/literals.h"
 #include "support/pocl_context.h"
 
@@ -13,28 +14,10 @@
 #include <pthread.h>
 #include <string.h>
 
-static clg_builder *start(void)
-{
-    clg_builder *g;
-    assert_ok(clg_builder_create(13, &g));
-    return g;
-}
-
-static clg_session *finish(clg_builder *g)
-{
-    clg_model *m;
-    clg_session *s;
-    assert_ok(clg_builder_build(g, &m));
-    clg_builder_free(g);
-    assert_ok(clg_session_create(context, m, NULL, &s));
-    clg_model_free(m);
-    return s;
-}
-
 /* next = state + x, twice = next + next, over `dims` */
 static clg_session *adder(int64_t declared)
 {
-    clg_builder *g = start();
+    clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, &declared, NULL));
     assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 1, DIMS(4), NULL));
     assert_ok(clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "x"), 1, NAMES("next")));
@@ -42,7 +25,7 @@ static clg_session *adder(int64_t declared)
         clg_builder_node(g, NULL, "Add", "twice", 2, NAMES("next", "next"), 1, NAMES("twice")));
     assert_ok(clg_builder_output(g, "next"));
     assert_ok(clg_builder_output(g, "twice"));
-    return finish(g);
+    return build_session(context, g, NULL);
 }
 
 static void set(clg_session *s, const char *name, const float *x, int64_t n)
@@ -116,13 +99,13 @@ static void link__a_shape_that_the_input_cannot_have_is_told(void **state)
 {
     (void)state;
     clg_session *s = adder(-1); /* x: [1] or [4]; state: [4] */
-    clg_builder *g = start();
+    clg_builder *g = start_graph();
     clg_session *growing;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(4), NULL));
     assert_ok(clg_builder_node(g, NULL, "Concat", "join", 2, NAMES("x", "x"), 1, NAMES("y")));
     assert_ok(clg_builder_attribute_int(g, "axis", 0));
     assert_ok(clg_builder_output(g, "y"));
-    growing = finish(g);
+    growing = build_session(context, g, NULL);
     set(growing, "x", ramp, 4);
     assert_ok(clg_session_link(growing, "y", "x"));
     assert_ok(clg_session_run(growing));
@@ -183,13 +166,13 @@ static void memory__an_output_over_an_input_is_refused(void **state)
 /* y = shape of x: known when the run is planned, never computed on the device; d = -x */
 static clg_session *shape_session(void)
 {
-    clg_builder *g = start();
+    clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, -1), NULL));
     assert_ok(clg_builder_node(g, NULL, "Shape", "shape", 1, NAMES("x"), 1, NAMES("y")));
     assert_ok(clg_builder_node(g, NULL, "Neg", "neg", 1, NAMES("x"), 1, NAMES("d")));
     assert_ok(clg_builder_output(g, "y"));
     assert_ok(clg_builder_output(g, "d"));
-    return finish(g);
+    return build_session(context, g, NULL);
 }
 
 static void bound__contents_known_at_planning_arrive_everywhere(void **state)
@@ -249,7 +232,7 @@ static void bound__a_value_of_another_shape_is_refused(void **state)
 static void outputs__of_every_origin(void **state)
 {
     (void)state;
-    clg_builder *g = start();
+    clg_builder *g = start_graph();
     clg_session *s;
     float view[4];
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(4), NULL));
@@ -263,7 +246,7 @@ static void outputs__of_every_origin(void **state)
     assert_ok(clg_builder_output(g, "v"));
     assert_ok(clg_builder_output(g, "t"));
     assert_ok(clg_builder_output(g, "i"));
-    s = finish(g);
+    s = build_session(context, g, NULL);
     set(s, "x", ramp, 4);
     assert_ok(clg_session_run(s));
     expect(s, "c", 1, 2, 3, 4);
@@ -282,87 +265,6 @@ static void outputs__of_every_origin(void **state)
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
-
-/* r = 0 .. round(max x), by a count that only the device knows */
-static clg_session *counter(void)
-{
-    static const int64_t zero = 0, one = 1;
-    clg_builder *g = start();
-    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(1, -1), NULL));
-    assert_ok(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
-    assert_ok(clg_builder_constant(g, "one", CLG_INT64, 0, NULL, &one));
-    assert_ok(clg_builder_node(g, NULL, "ReduceMax", "largest", 1, NAMES("x"), 1, NAMES("m")));
-    assert_ok(clg_builder_attribute_int(g, "keepdims", 0));
-    assert_ok(clg_builder_node(g, NULL, "Cast", "count", 1, NAMES("m"), 1, NAMES("n")));
-    assert_ok(clg_builder_attribute_int(g, "to", CLG_INT64));
-    assert_ok(
-        clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("r")));
-    assert_ok(clg_builder_node(g, NULL, "Neg", "negative", 1, NAMES("r"), 1, NAMES("y")));
-    assert_ok(clg_builder_output(g, "y"));
-    return finish(g);
-}
-
-static void count_to(clg_session *s, int n)
-{
-    const float x = (float)n;
-    clg_value *y;
-    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 1), &x));
-    assert_ok(clg_session_run(s));
-    assert_ok(clg_session_get_output(s, "y", &y));
-    assert_int_equal(clg_value_n_elements(y), n);
-    for (int i = 0; i < n; i++) assert_true(((int64_t *)clg_value_data(y))[i] == -i);
-    clg_value_free(y);
-}
-
-static void shapes__many_contents_do_not_pile_up(void **state)
-{
-    (void)state;
-    clg_session *s = counter(), *clone;
-    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
-    assert_ok(clg_session_clone(s, &clone));
-    for (int n = 1; n <= 100; n++) count_to(s, n);
-    assert_ok(clg_context_counters(context, &before));
-    for (int n = 101; n <= 300; n++) {
-        count_to(s, 1 + n % 150);
-        if (n % 3 == 0) count_to(clone, n % 40);
-    }
-    count_to(s, 100);
-    assert_ok(clg_context_counters(context, &after));
-    assert_int_equal(after.plans_made, before.plans_made);
-    assert_true(after.device_bytes < before.device_bytes + 65536);
-    clg_session_free(clone);
-    clg_session_free(s);
-}
-
-static void shapes__data_that_decides_does_not_make_plans(void **state)
-{
-    (void)state;
-    clg_session *s = counter();
-    float x[40] = {0};
-    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
-    for (int i = 0; i < 30; i++) {
-        x[3] = 2;
-        x[5] = -(float)i;
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 40), x));
-        assert_ok(clg_session_run(s));
-        if (i == 0) assert_ok(clg_context_counters(context, &before));
-    }
-    assert_ok(clg_context_counters(context, &after));
-    assert_int_equal(after.plans_made, before.plans_made);
-    clg_session_free(s);
-}
-
-static void shapes__preparing_goes_as_far_as_zeros_lead(void **state)
-{
-    (void)state;
-    clg_session *s = counter();
-    assert_ok(clg_session_prepare(s, NULL, NULL));
-    count_to(s, 7);
-    assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(1, 9)));
-    assert_ok(clg_session_prepare(s, NULL, NULL));
-    assert_ok(clg_session_run(s)); /* what was set last is a shape; the value stays */
-    clg_session_free(s);
-}
 
 static void shapes__the_last_word_counts(void **state)
 {
@@ -413,11 +315,9 @@ static void keep__links_and_bound_outputs_stay(void **state)
 static void keep__of_all_values_sequences_are_left_out(void **state)
 {
     (void)state;
-    clg_builder *b;
-    clg_model *m;
+    clg_builder *b = start_graph();
     clg_session *s;
     clg_value *part;
-    assert_ok(clg_builder_create(13, &b));
     assert_ok(clg_builder_input(b, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
     assert_ok(clg_builder_node(b, NULL, "Neg", "neg", 1, NAMES("x"), 1, NAMES("n")));
     assert_ok(clg_builder_node(b, NULL, "SequenceConstruct", "join", 2, NAMES("x", "n"), 1,
@@ -426,10 +326,7 @@ static void keep__of_all_values_sequences_are_left_out(void **state)
         clg_builder_node(b, NULL, "ConcatFromSequence", "cat", 1, NAMES("parts"), 1, NAMES("y")));
     assert_ok(clg_builder_attribute_int(b, "axis", 0));
     assert_ok(clg_builder_output(b, "y"));
-    assert_ok(clg_builder_build(b, &m));
-    clg_builder_free(b);
-    assert_ok(clg_session_create(context, m, NULL, &s));
-    clg_model_free(m);
+    s = build_session(context, b, NULL);
     assert_ok(clg_session_keep_values(s, NULL, 0));
     set(s, "x", ramp, 2);
     assert_ok(clg_session_run(s));
@@ -496,9 +393,6 @@ int main(void)
         cmocka_unit_test(bound__contents_known_at_planning_arrive_everywhere),
         cmocka_unit_test(bound__a_value_of_another_shape_is_refused),
         cmocka_unit_test(outputs__of_every_origin),
-        cmocka_unit_test(shapes__many_contents_do_not_pile_up),
-        cmocka_unit_test(shapes__data_that_decides_does_not_make_plans),
-        cmocka_unit_test(shapes__preparing_goes_as_far_as_zeros_lead),
         cmocka_unit_test(shapes__the_last_word_counts),
         cmocka_unit_test(keep__links_and_bound_outputs_stay),
         cmocka_unit_test(keep__of_all_values_sequences_are_left_out),

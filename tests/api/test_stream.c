@@ -5,6 +5,7 @@
  */
 #include "support/unit.h"
 
+#include "support/build_session.h"
 #include "support/literals.h"
 #include "support/pocl_context.h"
 
@@ -29,10 +30,9 @@ static float weight(int i) { return (float)((i * 7) % 11 - 5) * 0.25f; }
 static clg_model *affine_model(int64_t batch)
 {
     float w[K * N];
-    clg_builder *g;
+    clg_builder *g = start_graph();
     clg_model *m;
     for (int i = 0; i < K * N; i++) w[i] = weight(i);
-    assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(batch, K), NULL));
     assert_ok(clg_builder_input(g, "shift", CLG_FLOAT32, 1, DIMS(N), NULL));
     assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(K, N), w));
@@ -319,10 +319,8 @@ static void stream__results_that_never_were_on_the_device(void **state)
 {
     (void)state;
     static const int64_t zero = 0, one = 1;
-    clg_builder *g;
-    clg_model *m;
+    clg_builder *g = start_graph();
     clg_session *s;
-    assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(-1), NULL));
     assert_ok(clg_builder_constant(g, "first", CLG_INT64, 1, DIMS(1), &zero));
     assert_ok(clg_builder_constant(g, "zero", CLG_INT64, 0, NULL, &zero));
@@ -331,10 +329,7 @@ static void stream__results_that_never_were_on_the_device(void **state)
     assert_ok(
         clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &m));
-    clg_builder_free(g);
-    assert_ok(clg_session_create(context, m, NULL, &s));
-    clg_model_free(m);
+    s = build_session(context, g, NULL);
     for (int staged = 0; staged < 2; staged++) {
         clg_stream *stream =
             make_stream(&s, 1, 4, 2, staged ? STREAM_MEMORY_STAGED : STREAM_MEMORY_AUTO);
@@ -430,18 +425,13 @@ static void stream__a_run_that_fails(void **state)
 {
     (void)state;
     static const float table[] = {1, 2, 3};
-    clg_builder *g;
-    clg_model *m;
+    clg_builder *g = start_graph();
     clg_session *s;
-    assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "i", CLG_INT64, 1, DIMS(-1), NULL));
     assert_ok(clg_builder_constant(g, "table", CLG_FLOAT32, 1, DIMS(3), table));
     assert_ok(clg_builder_node(g, NULL, "Gather", "look", 2, NAMES("table", "i"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &m));
-    clg_builder_free(g);
-    assert_ok(clg_session_create(context, m, NULL, &s));
-    clg_model_free(m);
+    s = build_session(context, g, NULL);
     clg_stream *stream = make_stream(&s, 1, 8, 3, STREAM_MEMORY_AUTO);
     for (int i = 0; i < 2; i++) {
         uint64_t n = 0;
