@@ -6,6 +6,7 @@
  */
 #include "support/plan_checker.h"
 
+#include "support/checked_value.h"
 #include "support/shadow_memory.h"
 #include "support/step_operands.h"
 #include "support/unit.h"
@@ -13,20 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct checked {
-    value_fact fact; /* dtype NONE: not reached yet; known: a reference */
-    int64_t n;       /* elements */
-    bool has_memory, weight;
-    placement at; /* of element 0 */
-    int64_t strides[CLG_MAX_RANK];
-    uint32_t *numbers; /* of the elements */
-} checked;
-
 typedef struct checker {
     const plan_context *c;
     const plan *p;
     const plan_segment *segment; /* under way */
-    checked *values;
+    checked_value *values;
     shadow memory;
     arena lowered;
     plan_check_counts counts;
@@ -47,86 +39,12 @@ static void *zeros(size_t n, size_t size)
 
 static const char *name_of(const checker *k, value_id v) { return k->c->g->values[v].name; }
 
-/* ---- memory ---------------------------------------------------------------------------------------- */
-
-/* Where element j of a value lies, in elements from element 0. */
-static int64_t element_offset(const checked *v, int64_t j)
-{
-    int64_t offset = 0;
-    for (int d = v->fact.dims.rank - 1; d >= 0; d--) {
-        offset += j % v->fact.dims.dims[d] * v->strides[d];
-        j /= v->fact.dims.dims[d];
-    }
-    return offset;
-}
-
-/* Every element of a value at its place. */
-static void write_value(checker *k, value_id id)
-{
-    const checked *v = &k->values[id];
-    int64_t elem = (int64_t)dtype_size(v->fact.dtype);
-    if (!shadow_is_writable(v->at.kind)) fail_msg("'%s' is written to constants", name_of(k, id));
-    for (int64_t j = 0; j < v->n; j++) {
-        placement p = placement_moved(v->at, element_offset(v, j) * elem);
-        shadow_write(&k->memory, &p, (size_t)elem, v->numbers[j]);
-    }
-}
-
-static void check_value(checker *k, value_id id)
-{
-    const checked *v = &k->values[id];
-    int64_t elem = (int64_t)dtype_size(v->fact.dtype);
-    for (int64_t j = 0; j < v->n && shadow_is_writable(v->at.kind); j++) {
-        placement p = placement_moved(v->at, element_offset(v, j) * elem);
-        shadow_check(&k->memory, &p, (size_t)elem, v->numbers[j]);
-    }
-}
-
-/* The same for a dense copy at another place. */
-static void write_dense(checker *k, value_id id, placement at)
-{
-    const checked *v = &k->values[id];
-    size_t elem = dtype_size(v->fact.dtype);
-    for (int64_t j = 0; j < v->n; j++, at.offset_bytes += (int64_t)elem)
-        shadow_write(&k->memory, &at, elem, v->numbers[j]);
-}
-
-static void check_dense(checker *k, value_id id, placement at)
-{
-    const checked *v = &k->values[id];
-    size_t elem = dtype_size(v->fact.dtype);
-    for (int64_t j = 0; j < v->n; j++, at.offset_bytes += (int64_t)elem)
-        shadow_check(&k->memory, &at, elem, v->numbers[j]);
-}
-
 /* ---- values ---------------------------------------------------------------------------------------- */
-
-static void give_numbers(checker *k, value_id id)
-{
-    checked *v = &k->values[id];
-    assert_ok(shape_n_elements(&v->fact.dims, &v->n));
-    assert_true(v->n >= 0);
-    shape_strides(&v->fact.dims, v->strides);
-    free(v->numbers);
-    v->numbers = zeros((size_t)v->n, sizeof(uint32_t));
-    for (int64_t j = 0; j < v->n; j++) v->numbers[j] = ++k->memory.last_number;
-}
-
-static bool is_dense(const checked *v)
-{
-    int64_t expected = 1;
-    for (int d = v->fact.dims.rank - 1; d >= 0; d--) {
-        if (v->fact.dims.dims[d] == 0) return true;
-        if (v->fact.dims.dims[d] != 1 && v->strides[d] != expected) return false;
-        expected *= v->fact.dims.dims[d];
-    }
-    return true;
-}
 
 /* Constants come into sight when a step first reads them. */
 static void discover(checker *k, value_id id, const placement *p)
 {
-    checked *v = &k->values[id];
+    checked_value *v = &k->values[id];
     v->at = *p;
     v->has_memory = true;
     if (v->weight) {
@@ -147,7 +65,7 @@ static void discover(checker *k, value_id id, const placement *p)
 
 static void check_input(checker *k, value_id id, const placement *p)
 {
-    checked *v = &k->values[id];
+    checked_value *v = &k->values[id];
     if (v->n == 0) {
         if (shadow_is_writable(p->kind))
             shadow_check(&k->memory, p, 0, 0); /* a buffer it must be */
@@ -158,12 +76,12 @@ static void check_input(checker *k, value_id id, const placement *p)
         fail_msg("step %zu reads '%s' at %d.%u+%lld; it lies at %d.%u+%lld", k->memory.step,
                  name_of(k, id), (int)p->kind, p->index, (long long)p->offset_bytes,
                  (int)v->at.kind, v->at.index, (long long)v->at.offset_bytes);
-    check_value(k, id);
+    checked_value_check(&k->values[id], &k->memory);
 }
 
 static void place_output(checker *k, value_id id, const placement *p)
 {
-    checked *v = &k->values[id];
+    checked_value *v = &k->values[id];
     if (!v->has_memory) {
         v->at = *p;
         v->has_memory = true;
@@ -213,17 +131,16 @@ static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes
 /* One step of the candidate: inputs are there, outputs are written, and the inputs are still there. */
 static void check_step(checker *k, const candidate *way, const step *expected)
 {
-    operand operands[STEP_MAX_ARGS];
-    size_t units[STEP_MAX_ARGS];
+    step_operands operands;
     if (step_is_skipped(expected)) return;
     const plan_step *s = take_step(k, expected);
-    uint32_t n = step_operands(expected, operands, units);
-    assert_int_equal(n, s->n_buffers);
+    step_operands_of(expected, s, &operands);
+    assert_int_equal(operands.n, s->n_buffers);
     assert_int_equal(s->node, k->id);
     for (int pass = 0; pass < 3; pass++)
-        for (uint32_t i = 0; i < n; i++) {
-            const operand *o = &operands[i];
-            placement p = placement_moved(s->buffers[i], -o->offset_elems * (int64_t)units[i]);
+        for (uint32_t i = 0; i < operands.n; i++) {
+            const operand *o = &operands.list[i];
+            const placement p = operands.at[i];
             if (o->space == OPERAND_INPUT && pass != 1) check_input(k, operand_value(k, o), &p);
             if (o->space == OPERAND_SCRATCH && pass == 1)
                 check_own_block(k, true, o->index, way->scratch_bytes[o->index], &p);
@@ -231,7 +148,7 @@ static void check_step(checker *k, const candidate *way, const step *expected)
                 check_own_block(k, false, o->index, way->packings[o->index].size_bytes, &p);
             if (o->space != OPERAND_OUTPUT || pass != 1) continue;
             place_output(k, operand_value(k, o), &p);
-            write_value(k, operand_value(k, o));
+            checked_value_write(&k->values[operand_value(k, o)], &k->memory);
         }
     k->memory.step++;
     k->counts.n_steps++;
@@ -239,11 +156,11 @@ static void check_step(checker *k, const candidate *way, const step *expected)
 
 /* ---- copies that the planner adds -------------------------------------------------------------------- */
 
-static lower_operand operand_of(const checked *v)
+static lower_operand operand_of(const checked_value *v)
 {
     lower_operand o = {.dtype = v->fact.dtype,
                        .dims = v->fact.dims,
-                       .dense = is_dense(v),
+                       .dense = checked_value_is_dense(v),
                        .constant = v->weight,
                        .known = v->fact.known};
     memcpy(o.strides, v->strides, sizeof o.strides);
@@ -261,7 +178,7 @@ static void start_lowering(checker *k, lower_context *lc)
 /* A dense copy of value v; gives where it went. */
 static placement check_copy(checker *k, value_id id)
 {
-    checked *v = &k->values[id];
+    checked_value *v = &k->values[id];
     lower_operand from = operand_of(v), to = from;
     placement target = {PLACE_NONE, 0, 0};
     to.dense = true;
@@ -272,21 +189,17 @@ static placement check_copy(checker *k, value_id id)
     start_lowering(k, &lc);
     assert_ok(ops_lower_copy(&lc));
     for (const step *e = lc.build.candidates->steps; e; e = e->next) {
-        operand operands[STEP_MAX_ARGS];
-        size_t units[STEP_MAX_ARGS];
+        step_operands operands;
         if (step_is_skipped(e)) continue;
-        const plan_step *s = take_step(k, e);
-        uint32_t n = step_operands(e, operands, units);
-        for (uint32_t i = 0; i < n; i++) {
-            placement p =
-                placement_moved(s->buffers[i], -operands[i].offset_elems * (int64_t)units[i]);
-            if (operands[i].space == OPERAND_INPUT)
-                check_input(k, id, &p);
+        step_operands_of(e, take_step(k, e), &operands);
+        for (uint32_t i = 0; i < operands.n; i++) {
+            if (operands.list[i].space == OPERAND_INPUT)
+                check_input(k, id, &operands.at[i]);
             else
-                target = p;
+                target = operands.at[i];
         }
-        write_dense(k, id, target);
-        check_value(k, id);
+        checked_value_write_dense(&k->values[id], &k->memory, target);
+        checked_value_check(&k->values[id], &k->memory);
         k->memory.step++;
         k->counts.n_steps++;
         k->counts.n_copies++;
@@ -296,7 +209,7 @@ static placement check_copy(checker *k, value_id id)
 
 static void make_dense(checker *k, value_id id)
 {
-    checked *v = &k->values[id];
+    checked_value *v = &k->values[id];
     v->at = check_copy(k, id);
     shape_strides(&v->fact.dims, v->strides);
 }
@@ -319,7 +232,7 @@ static uint32_t infer(checker *k, bool *out_all_known)
         if (n->outputs[i] == VALUE_NONE) continue;
         if (!outputs[i].known) *out_all_known = false;
         k->values[n->outputs[i]].fact = outputs[i];
-        give_numbers(k, n->outputs[i]);
+        checked_value_number(&k->values[n->outputs[i]], &k->memory);
     }
     return needs;
 }
@@ -348,7 +261,7 @@ static tensor *view_map(checker *k, size_t index)
 
 static void check_views(checker *k, const lower_context *lc)
 {
-    checked *from = &k->values[k->n->inputs[0]];
+    checked_value *from = &k->values[k->n->inputs[0]];
     if (from->weight && !from->has_memory)
         discover(k, k->n->inputs[0], &(placement){PLACE_WEIGHT, k->n->inputs[0], 0});
     assert_true(from->has_memory);
@@ -356,7 +269,7 @@ static void check_views(checker *k, const lower_context *lc)
     k->counts.n_views++;
     for (size_t i = 0; i < k->n->n_outputs; i++) {
         if (k->n->outputs[i] == VALUE_NONE) continue;
-        checked *to = &k->values[k->n->outputs[i]];
+        checked_value *to = &k->values[k->n->outputs[i]];
         tensor *map = view_map(k, i);
         assert_int_equal(map->n_elements, to->n);
         to->at = placement_moved(from->at, lc->views[i].offset_elems * elem);
@@ -365,8 +278,8 @@ static void check_views(checker *k, const lower_context *lc)
         for (int64_t j = 0; j < to->n; j++) {
             int64_t source = tensor_get_int(map, j);
             to->numbers[j] = from->numbers[source];
-            assert_int_equal(lc->views[i].offset_elems + element_offset(to, j),
-                             element_offset(from, source));
+            assert_int_equal(lc->views[i].offset_elems + checked_value_offset(to, j),
+                             checked_value_offset(from, source));
         }
         tensor_free(map);
     }
@@ -382,35 +295,22 @@ static const candidate *find_variant(const lower_context *lc, const char *varian
 
 static bool packs_weight(const checker *k, const packing *p)
 {
-    const checked *v = &k->values[k->n->inputs[p->input]];
-    return v->weight && is_dense(v);
+    const checked_value *v = &k->values[k->n->inputs[p->input]];
+    return v->weight && checked_value_is_dense(v);
 }
 
 /* ---- inputs that lie in the output ------------------------------------------------------------------- */
 
-static size_t input_read(const step *e)
-{
-    operand operands[STEP_MAX_ARGS];
-    size_t units[STEP_MAX_ARGS];
-    uint32_t n = step_operands(e, operands, units);
-    for (uint32_t i = 0; i < n; i++)
-        if (operands[i].space == OPERAND_INPUT) return operands[i].index;
-    return SIZE_MAX;
-}
-
 /* Whether step number `at` of the segment is `e`, told by where it reads. */
 static bool is_step(const checker *k, size_t at, const step *e)
 {
-    operand operands[STEP_MAX_ARGS];
-    size_t units[STEP_MAX_ARGS];
+    step_operands operands;
     if (at >= k->segment->n_steps || k->segment->steps[at].node != k->id) return false;
-    uint32_t n = step_operands(e, operands, units);
-    for (uint32_t i = 0; i < n; i++) {
-        placement p = placement_moved(k->segment->steps[at].buffers[i],
-                                      -operands[i].offset_elems * (int64_t)units[i]);
-        if (operands[i].space == OPERAND_INPUT)
-            return placement_equal(&p, &k->values[k->n->inputs[operands[i].index]].at);
-    }
+    step_operands_of(e, &k->segment->steps[at], &operands);
+    for (uint32_t i = 0; i < operands.n; i++)
+        if (operands.list[i].space == OPERAND_INPUT)
+            return placement_equal(&operands.at[i],
+                                   &k->values[k->n->inputs[operands.list[i].index]].at);
     return false;
 }
 
@@ -419,27 +319,26 @@ static bool is_step(const checker *k, size_t at, const step *e)
 static bool is_of_a_later_input(const checker *k, const lower_context *lc, size_t at, const step *e,
                                 size_t i)
 {
-    const checked *in = &k->values[k->n->inputs[i]];
+    const checked_value *in = &k->values[k->n->inputs[i]];
     const placement output =
         placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
-    const plan_step *s = &k->segment->steps[at];
     for (e = e->next; e; e = e->next) {
-        operand operands[STEP_MAX_ARGS];
-        size_t units[STEP_MAX_ARGS];
-        if (!placement_equal(&k->values[k->n->inputs[input_read(e)]].at, &in->at)) continue;
-        uint32_t n = step_operands(e, operands, units);
-        for (uint32_t o = 0; o < n; o++) {
-            placement p =
-                placement_moved(s->buffers[o], -operands[o].offset_elems * (int64_t)units[o]);
-            if (operands[o].space == OPERAND_OUTPUT && placement_equal(&p, &output)) return true;
-        }
+        step_operands operands;
+        const size_t read = step_input_read(e);
+        if (read >= k->n->n_inputs) continue;
+        if (!placement_equal(&k->values[k->n->inputs[read]].at, &in->at)) continue;
+        step_operands_of(e, &k->segment->steps[at], &operands);
+        for (uint32_t o = 0; o < operands.n; o++)
+            if (operands.list[o].space == OPERAND_OUTPUT &&
+                placement_equal(&operands.at[o], &output))
+                return true;
     }
     return false;
 }
 
-static bool may_join(const checked *v)
+static bool may_join(const checked_value *v)
 {
-    return v->has_memory && is_dense(v) && shadow_is_writable(v->at.kind);
+    return v->has_memory && checked_value_is_dense(v) && shadow_is_writable(v->at.kind);
 }
 
 /* Inputs whose steps the planner left out; the output's elements there are the inputs'. */
@@ -447,7 +346,7 @@ static void find_joined(checker *k, const lower_context *lc, const candidate *wa
 {
     size_t at = k->memory.step;
     for (const step *e = way->steps; e; e = e->next) {
-        size_t i = input_read(e);
+        size_t i = step_input_read(e);
         if (step_is_skipped(e)) continue;
         if (i < k->n->n_inputs && lc->joins[i] >= 0 && may_join(&k->values[k->n->inputs[i]]) &&
             (!is_step(k, at, e) || is_of_a_later_input(k, lc, at, e, i)))
@@ -457,10 +356,10 @@ static void find_joined(checker *k, const lower_context *lc, const candidate *wa
     }
     for (size_t i = 0; i < k->n->n_inputs; i++) {
         if (!joined[i]) continue;
-        const checked *in = &k->values[k->n->inputs[i]];
-        checked *out = &k->values[k->n->outputs[0]];
+        const checked_value *in = &k->values[k->n->inputs[i]];
+        checked_value *out = &k->values[k->n->outputs[0]];
         memcpy(out->numbers + lc->joins[i], in->numbers, (size_t)in->n * sizeof *in->numbers);
-        check_value(k, k->n->inputs[i]);
+        checked_value_check(&k->values[k->n->inputs[i]], &k->memory);
         k->counts.n_joined++;
     }
 }
@@ -469,7 +368,7 @@ static void check_joined(checker *k, const lower_context *lc, const bool *joined
 {
     for (size_t i = 0; i < k->n->n_inputs; i++) {
         if (!joined[i]) continue;
-        const checked *in = &k->values[k->n->inputs[i]];
+        const checked_value *in = &k->values[k->n->inputs[i]];
         placement p = placement_moved(in->at, -lc->joins[i] * (int64_t)dtype_size(in->fact.dtype));
         place_output(k, k->n->outputs[0], &p);
     }
@@ -490,7 +389,8 @@ static void check_candidate(checker *k, const lower_context *lc)
              e = e->next)
             check_step(k, way, e);
     for (const step *e = way->steps; e; e = e->next)
-        if (input_read(e) >= k->n->n_inputs || !joined[input_read(e)]) check_step(k, way, e);
+        if (step_input_read(e) >= k->n->n_inputs || !joined[step_input_read(e)])
+            check_step(k, way, e);
     check_joined(k, lc, joined);
 }
 
@@ -509,7 +409,7 @@ static void check_lowered(checker *k)
     if (all_empty(k)) return;
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] == VALUE_NONE) continue;
-        if (!is_dense(&k->values[n->inputs[i]]) && !(row->flags & OP_STRIDED_INPUTS))
+        if (!checked_value_is_dense(&k->values[n->inputs[i]]) && !(row->flags & OP_STRIDED_INPUTS))
             make_dense(k, n->inputs[i]);
         inputs[i] = operand_of(&k->values[n->inputs[i]]);
     }
@@ -571,7 +471,7 @@ static void check_nodes(checker *k, node_id *next)
 /* Dense where the port says, with the value's numbers. */
 static void check_port(checker *k, const plan_port *port)
 {
-    const checked *v = &k->values[port->value];
+    const checked_value *v = &k->values[port->value];
     assert_int_equal(port->dtype, v->fact.dtype);
     assert_true(shape_equal(&port->dims, &v->fact.dims));
     if (port->place.kind == PLACE_NONE) {
@@ -579,7 +479,8 @@ static void check_port(checker *k, const plan_port *port)
         assert_true(tensor_equal(port->known, v->fact.known));
         return;
     }
-    if (shadow_is_writable(port->place.kind)) check_dense(k, port->value, port->place);
+    if (shadow_is_writable(port->place.kind))
+        checked_value_check_dense(&k->values[port->value], &k->memory, port->place);
 }
 
 static void settle_outputs(checker *k)
@@ -607,7 +508,7 @@ static void settle_reads(checker *k)
 {
     for (size_t i = 0; i < k->segment->n_reads; i++) {
         value_id v = k->segment->reads[i].value;
-        if (!is_dense(&k->values[v])) make_dense(k, v);
+        if (!checked_value_is_dense(&k->values[v])) make_dense(k, v);
         check_port(k, &k->segment->reads[i]);
     }
     assert_int_equal(k->memory.step, k->segment->n_steps);
@@ -616,7 +517,7 @@ static void settle_reads(checker *k)
 static void arrive(checker *k, const plan_segment *parent)
 {
     for (size_t i = 0; i < parent->n_reads; i++) {
-        checked *v = &k->values[parent->reads[i].value];
+        checked_value *v = &k->values[parent->reads[i].value];
         tensor_free((tensor *)v->fact.known);
         v->fact.known = tensor_retain(k->segment->arrived[i]);
     }
@@ -633,17 +534,17 @@ static void start(checker *k, const plan_segment *last)
         k->values[v].fact = c->weights[v];
         k->values[v].fact.known = tensor_retain((tensor *)c->weights[v].known);
         k->values[v].weight = true;
-        give_numbers(k, v);
+        checked_value_number(&k->values[v], &k->memory);
     }
     for (uint32_t i = 0; i < k->p->n_inputs; i++) {
-        checked *v = &k->values[c->g->inputs[i]];
+        checked_value *v = &k->values[c->g->inputs[i]];
         v->fact = k->p->inputs[i];
         v->fact.known = tensor_retain((tensor *)v->fact.known);
-        give_numbers(k, c->g->inputs[i]);
+        checked_value_number(&k->values[c->g->inputs[i]], &k->memory);
         v->at = (placement){PLACE_INPUT, i, 0};
         v->has_memory = true;
         shadow_add(&k->memory, PLACE_INPUT, i, (size_t)v->n * dtype_size(v->fact.dtype));
-        write_value(k, c->g->inputs[i]);
+        checked_value_write(&k->values[c->g->inputs[i]], &k->memory);
     }
     for (uint32_t i = 0; i < last->n_slabs; i++)
         shadow_add(&k->memory, PLACE_SLAB, i, last->slab_bytes[i]);

@@ -5,11 +5,19 @@
 #ifndef CLG_TESTS_STEP_OPERANDS_H
 #define CLG_TESTS_STEP_OPERANDS_H
 
-#include "step/step.h"
+#include "plan/plan.h"
 
 /* A step over nothing, which plans leave out. */
 bool step_is_skipped(const step *s);
-/* In the order of plan_step.buffers, with the bytes that one of their offsets counts. At most STEP_MAX_ARGS. */
-uint32_t step_operands(const step *s, operand *out, size_t *out_units);
+/* Operands in the order of plan_step.buffers, with the places that the plan has for element 0 of each. */
+typedef struct step_operands {
+    uint32_t n;
+    operand list[STEP_MAX_ARGS];
+    placement at[STEP_MAX_ARGS];
+} step_operands;
+/* planned: the plan's step, of at least as many buffers. */
+void step_operands_of(const step *s, const plan_step *planned, step_operands *out);
+/* The input that the step reads first, by its index; SIZE_MAX when it reads none. */
+size_t step_input_read(const step *s);
 
 #endif
