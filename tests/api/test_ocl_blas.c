@@ -204,18 +204,12 @@ static void blas__refuses_what_it_cannot_do(void **state)
     assert_true(ocl_blas_accepts(&p));
 }
 
-static int leaks(void **state)
-{
-    (void)state;
-    return memory_n_live() == 0 ? 0 : -1;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(blas__products_are_exact, leaks),
-        cmocka_unit_test_teardown(blas__products_have_time_stamps, leaks),
-        cmocka_unit_test_teardown(blas__refuses_what_it_cannot_do, leaks),
+        cmocka_unit_test_teardown(blas__products_are_exact, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(blas__products_have_time_stamps, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(blas__refuses_what_it_cannot_do, ocl_platforms_leaks),
     };
     ocl_platforms_show_all();
     return cmocka_run_group_tests(tests, NULL, NULL);

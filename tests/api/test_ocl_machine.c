@@ -140,20 +140,15 @@ static void machine__diagnosis_names_every_device(void **state)
     memory_free(report);
 }
 
-static int leaks(void **state)
-{
-    (void)state;
-    return memory_n_live() == 0 ? 0 : -1;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(machine__without_drivers_tells_what_to_install, leaks),
-        cmocka_unit_test_teardown(machine__records_are_whole_and_repeatable, leaks),
-        cmocka_unit_test_teardown(machine__devices_are_proved_and_measured, leaks),
-        cmocka_unit_test_teardown(machine__proofs_are_remembered, leaks),
-        cmocka_unit_test_teardown(machine__diagnosis_names_every_device, leaks),
+        cmocka_unit_test_teardown(machine__without_drivers_tells_what_to_install,
+                                  ocl_platforms_leaks),
+        cmocka_unit_test_teardown(machine__records_are_whole_and_repeatable, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(machine__devices_are_proved_and_measured, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(machine__proofs_are_remembered, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(machine__diagnosis_names_every_device, ocl_platforms_leaks),
     };
     ocl_platforms_show_all();
     return cmocka_run_group_tests(tests, NULL, NULL);

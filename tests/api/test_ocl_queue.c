@@ -273,21 +273,15 @@ static void context__refuses_a_device_that_is_not_there(void **state)
     assert_null(c);
 }
 
-static int leaks(void **state)
-{
-    (void)state;
-    return memory_n_live() == 0 ? 0 : -1;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(queue__moves_data, leaks),
-        cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, leaks),
-        cmocka_unit_test_teardown(queue__samples_carry_tags, leaks),
-        cmocka_unit_test_teardown(context__wraps_the_callers, leaks),
-        cmocka_unit_test_teardown(context__can_take_part_of_a_cpu, leaks),
-        cmocka_unit_test_teardown(context__refuses_a_device_that_is_not_there, leaks),
+        cmocka_unit_test_teardown(queue__moves_data, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(queue__samples_carry_tags, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(context__wraps_the_callers, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(context__can_take_part_of_a_cpu, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(context__refuses_a_device_that_is_not_there, ocl_platforms_leaks),
     };
     ocl_platforms_show_all();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,15 +43,27 @@ static void expect(clg_session *s, const char *name, float a, float b, float c, 
 
 static const float ones[4] = {1, 1, 1, 1}, ramp[4] = {1, 2, 3, 4};
 
+static clg_session *set_adder(void)
+{
+    clg_session *s = adder(4);
+    set(s, "x", ramp, 4);
+    set(s, "state", ones, 4);
+    return s;
+}
+
+static clg_session *linked_adder(void)
+{
+    clg_session *s = set_adder();
+    assert_ok(clg_session_link(s, "next", "state"));
+    return s;
+}
+
 /* ---- links ----------------------------------------------------------------------------------------------- */
 
 static void link__an_output_is_still_there_after_its_input_is_set_again(void **state)
 {
     (void)state;
-    clg_session *s = adder(4);
-    set(s, "x", ramp, 4);
-    set(s, "state", ones, 4);
-    assert_ok(clg_session_link(s, "next", "state"));
+    clg_session *s = linked_adder();
     for (int i = 0; i < 3; i++) assert_ok(clg_session_run(s));
     set(s, "state", ramp, 4);
     expect(s, "next", 4, 7, 10, 13);
@@ -66,10 +78,7 @@ static void link__an_output_is_still_there_after_its_input_is_set_again(void **s
 static void link__an_output_is_still_there_after_unlinking(void **state)
 {
     (void)state;
-    clg_session *s = adder(4);
-    set(s, "x", ramp, 4);
-    set(s, "state", ones, 4);
-    assert_ok(clg_session_link(s, "next", "state"));
+    clg_session *s = linked_adder();
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_link(s, NULL, "state"));
@@ -82,10 +91,7 @@ static void link__a_mapped_input_takes_over(void **state)
 {
     (void)state;
     void *mapped;
-    clg_session *s = adder(4);
-    set(s, "x", ramp, 4);
-    set(s, "state", ones, 4);
-    assert_ok(clg_session_link(s, "next", "state"));
+    clg_session *s = linked_adder();
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_map_input(s, "state", 1, DIMS(4), &mapped));
     memcpy(mapped, ramp, sizeof ramp);
@@ -123,9 +129,7 @@ static void link__a_shape_that_the_input_cannot_have_is_told(void **state)
 static void memory__an_output_may_be_the_next_input(void **state)
 {
     (void)state;
-    clg_session *s = adder(4);
-    set(s, "x", ramp, 4);
-    set(s, "state", ones, 4);
+    clg_session *s = set_adder();
     assert_ok(clg_session_run(s));
     for (int i = 0; i < 3; i++) {
         clg_value *next;

@@ -211,9 +211,6 @@ int main(void)
         cmocka_unit_test(faults__every_call_of_clblast),
     };
     ocl_platforms_show_pocl();
-    if (!opencl_faults_open(&faults)) {
-        print_message("this OpenCL loader knows no layers: no call was made to fail\n");
-        return 1;
-    }
+    if (!opencl_faults_open(&faults)) return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

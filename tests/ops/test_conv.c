@@ -85,7 +85,6 @@ static double sum_at(const conv_case *t, const conv_whole *w, const double *x, c
 
 static void describe(run_node *r, const conv_case *t)
 {
-    int64_t pads[6];
     if (t->group) run_node_int(r, "group", t->group);
     if (t->strides[0]) run_node_ints(r, "strides", (size_t)t->axes, t->strides);
     if (t->dilations[0]) run_node_ints(r, "dilations", (size_t)t->axes, t->dilations);
@@ -93,11 +92,7 @@ static void describe(run_node *r, const conv_case *t)
         run_node_string(r, "auto_pad", t->auto_pad);
         return;
     }
-    for (int i = 0; i < t->axes; i++) {
-        pads[i] = t->begin[i];
-        pads[t->axes + i] = t->end[i];
-    }
-    run_node_ints(r, "pads", (size_t)t->axes * 2, pads);
+    run_node_pads(r, t->axes, t->begin, t->end);
 }
 
 static void conv(const conv_case *t)

@@ -98,7 +98,6 @@ static double pool_at(const pool_whole *w, const double *x, const int64_t *place
 
 static void describe(run_node *r, const pool_case *t)
 {
-    int64_t pads[6];
     run_node_ints(r, "kernel_shape", (size_t)t->axes, t->kernel);
     if (t->strides[0]) run_node_ints(r, "strides", (size_t)t->axes, t->strides);
     if (t->dilations[0]) run_node_ints(r, "dilations", (size_t)t->axes, t->dilations);
@@ -107,11 +106,7 @@ static void describe(run_node *r, const pool_case *t)
         run_node_string(r, "auto_pad", t->auto_pad);
         return;
     }
-    for (int i = 0; i < t->axes; i++) {
-        pads[i] = t->begin[i];
-        pads[t->axes + i] = t->end[i];
-    }
-    run_node_ints(r, "pads", (size_t)t->axes * 2, pads);
+    run_node_pads(r, t->axes, t->begin, t->end);
 }
 
 /* Where element `at` of a plane stands when the first axis is the fastest. */

@@ -255,6 +255,24 @@ static void loops__that_multiply_are_refused(void **state)
 
 /* ---- SequenceMap ----------------------------------------------------------------------------------------- */
 
+/* y = the rows of x, each through the body with the other inputs, joined. Takes the body. */
+static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *inputs, int64_t m)
+{
+    ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
+             map = ow_node("SequenceMap", "", inputs, "mapped"),
+             join = ow_node("ConcatFromSequence", "", "mapped", "y");
+    ow_attribute_int(&split, "axis", 0);
+    ow_attribute_graph(&map, "body", body);
+    ow_attribute_int(&join, "axis", 0);
+    ow_input(model, "x", CLG_FLOAT32, 2, LIST(-1, m), NULL);
+    ow_add_node(model, split);
+    ow_add_node(model, map);
+    ow_add_node(model, join);
+    ow_output(model, "y", CLG_FLOAT32);
+    k->file = ow_finish(model);
+    check(k);
+}
+
 /* y = the rows of x, each less s, one after the other */
 static void sequence_map__goes_over_parts(void **state)
 {
@@ -263,9 +281,6 @@ static void sequence_map__goes_over_parts(void **state)
         scan_case k = {0};
         const int64_t m = 3;
         ow_model model = {.ir_version = 8, .opset = 17}, body = {0};
-        ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
-                 map = ow_node("SequenceMap", "", "parts,s", "mapped"),
-                 join = ow_node("ConcatFromSequence", "", "mapped", "y");
         float *s = add_input(&k, "s", 1, &m), *x = add_input(&k, "x", 2, LIST(n, m));
         float *y = add_output(&k, "y", 2, LIST(n, m));
         for (int64_t i = 0; i < n * m; i++) y[i] = x[i] - s[i % m];
@@ -273,17 +288,8 @@ static void sequence_map__goes_over_parts(void **state)
         ow_input(&body, "b", CLG_FLOAT32, SIZE_MAX, NULL, NULL);
         ow_simple_node(&body, "Sub", "", "a,b", "c");
         ow_output(&body, "c", CLG_FLOAT32);
-        ow_attribute_int(&split, "axis", 0);
-        ow_attribute_graph(&map, "body", body.graph);
-        ow_attribute_int(&join, "axis", 0);
         ow_input(&model, "s", CLG_FLOAT32, 1, &m, NULL);
-        ow_input(&model, "x", CLG_FLOAT32, 2, LIST(-1, m), NULL);
-        ow_add_node(&model, split);
-        ow_add_node(&model, map);
-        ow_add_node(&model, join);
-        ow_output(&model, "y", CLG_FLOAT32);
-        k.file = ow_finish(&model);
-        check(&k);
+        check_map(&k, &model, body.graph, "parts,s", m);
     }
 }
 
@@ -294,9 +300,6 @@ static void sequence_map__bodies_may_wait_for_data(void **state)
     scan_case k = {0};
     const int64_t n = 4, m = 9;
     ow_model model = {.ir_version = 8, .opset = 17}, body = {0};
-    ow_bytes split = ow_node("SplitToSequence", "", "x", "parts"),
-             map = ow_node("SequenceMap", "", "parts", "mapped"),
-             join = ow_node("ConcatFromSequence", "", "mapped", "y");
     const float *x = add_input(&k, "x", 2, LIST(n, m));
     int64_t found = 0;
     for (int64_t i = 0; i < n * m; i++) found += x[i] > 0;
@@ -313,16 +316,7 @@ static void sequence_map__bodies_may_wait_for_data(void **state)
     ow_simple_node(&body, "Greater", "", "row,zero", "wanted");
     ow_simple_node(&body, "Compress", "", "row,wanted", "c");
     ow_output(&body, "c", CLG_FLOAT32);
-    ow_attribute_int(&split, "axis", 0);
-    ow_attribute_graph(&map, "body", body.graph);
-    ow_attribute_int(&join, "axis", 0);
-    ow_input(&model, "x", CLG_FLOAT32, 2, LIST(n, m), NULL);
-    ow_add_node(&model, split);
-    ow_add_node(&model, map);
-    ow_add_node(&model, join);
-    ow_output(&model, "y", CLG_FLOAT32);
-    k.file = ow_finish(&model);
-    check(&k);
+    check_map(&k, &model, body.graph, "parts", m);
 }
 
 int main(void)

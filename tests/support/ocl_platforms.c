@@ -7,6 +7,8 @@
 #include "support/scratch.h"
 #include "support/unit.h"
 
+#include "base/memory.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,6 +102,12 @@ size_t ocl_platforms_each(const ocl_context_options *options, ocl_platforms_body
     device_caps_free(caps, n);
     if (n_used == 0) fail_msg("there is no OpenCL device to test on");
     return n_used;
+}
+
+int ocl_platforms_leaks(void **state)
+{
+    (void)state;
+    return memory_n_live() == 0 ? 0 : -1;
 }
 
 static clg_status run_axpy(ocl_queue *q, ocl_kernel *k, ocl_buffer *b, float a, size_t n,

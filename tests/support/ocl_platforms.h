@@ -18,6 +18,9 @@ void ocl_platforms_show_pocl(void);
 typedef void (*ocl_platforms_body)(ocl_context *context, void *user);
 size_t ocl_platforms_each(const ocl_context_options *options, ocl_platforms_body body, void *user);
 
+/* The teardown of a test: fails where a block of the library's memory lives. */
+int ocl_platforms_leaks(void **state);
+
 /* y[i] = a * x[i] + name's length, n floats, by a kernel of generated text: n_items work-items of local size
  * `local`. `name` makes the text differ from others. */
 clg_status ocl_platforms_axpy(ocl_context *c, ocl_queue *q, const char *name, float a, size_t n,

@@ -215,6 +215,16 @@ void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *value
     for (size_t i = 0; i < n; i++) a->ints[i] = values[i];
 }
 
+void run_node_pads(run_node *r, int axes, const int64_t *begin, const int64_t *end)
+{
+    int64_t pads[2 * CLG_MAX_RANK];
+    for (int i = 0; i < axes; i++) {
+        pads[i] = begin[i];
+        pads[axes + i] = end[i];
+    }
+    run_node_ints(r, "pads", (size_t)axes * 2, pads);
+}
+
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values)
 {
     run_node_attribute *a = next_attribute(r, name);

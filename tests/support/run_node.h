@@ -92,6 +92,8 @@ void run_node_int(run_node *r, const char *name, int64_t value);
 void run_node_float(run_node *r, const char *name, double value);
 void run_node_string(run_node *r, const char *name, const char *value);
 void run_node_ints(run_node *r, const char *name, size_t n, const int64_t *values);
+/* "pads" of the axes: all beginnings, then all ends. */
+void run_node_pads(run_node *r, int axes, const int64_t *begin, const int64_t *end);
 void run_node_floats(run_node *r, const char *name, size_t n, const double *values);
 void run_node_strings(run_node *r, const char *name, size_t n, const char *const *values);
 /* The next output; an empty expectation asks for none. */
