@@ -148,6 +148,20 @@ static void nms__nothing_and_all(void **state)
     nms(&p);
 }
 
+/* Half of each other, and all: what overlaps as much as the threshold stays. */
+static void nms__equal_to_the_threshold(void **state)
+{
+    (void)state;
+    const double boxes[] = {0, 0, 1, 2, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5},
+                 scores[] = {4, 3, 2, 1};
+    problem p = {1, 1, 4, boxes, scores, false, 4, 0.5, NAN};
+    nms(&p);
+    p.iou = 1;
+    nms(&p);
+    p.iou = 0.25;
+    nms(&p);
+}
+
 static void nms__ties_and_nan(void **state)
 {
     problem p = random_problem(1, 1, 70);
@@ -179,6 +193,7 @@ int main(void)
         cmocka_unit_test(nms__random),
         cmocka_unit_test(nms__inputs_left_out),
         cmocka_unit_test(nms__nothing_and_all),
+        cmocka_unit_test(nms__equal_to_the_threshold),
         cmocka_unit_test(nms__ties_and_nan),
         cmocka_unit_test(nms__refuses_shapes_that_do_not_fit),
     };
