@@ -12,9 +12,11 @@
 #include <clgraph/inspect.h>
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_THREADS = 4 };
 
@@ -148,15 +150,20 @@ static void threads__two_at_once_build_once(void **state)
     assert_int_equal(after.device_bytes, before.device_bytes);
 }
 
+static atomic_int n_arrived, n_cancelled;
+
+/* Refuses when the others wait for what the first of them makes. */
 static bool refuse_once(void *user, const char *what, size_t done, size_t total)
 {
+    const struct timespec pause = {0, 50000000};
     (void)what;
     (void)done;
     (void)total;
-    return atomic_fetch_add((atomic_int *)user, 1) != 0;
+    if (atomic_fetch_add((atomic_int *)user, 1) != 0) return true;
+    while (atomic_load(&n_arrived) < MOST_THREADS) sched_yield();
+    (void)nanosleep(&pause, NULL);
+    return false;
 }
-
-static atomic_int n_cancelled;
 
 static void *make_with_progress(void *argument)
 {
@@ -166,6 +173,7 @@ static void *make_with_progress(void *argument)
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     options.progress = refuse_once;
     options.progress_user = &calls;
+    atomic_fetch_add(&n_arrived, 1);
     clg_status status = clg_session_create(context, w->model, &options, &s);
     if (status == CLG_OK) status = run_product(s, 3, 0);
     clg_session_free(s);
