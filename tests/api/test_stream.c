@@ -403,14 +403,18 @@ static void stream__callbacks_that_break_the_rules(void **state)
     clg_session_free(s);
 }
 
-/* A run that fails on the device: an index out of range, in row 37. */
+/* Rows of an index, of which one is out of range. */
+typedef struct indices {
+    uint64_t n_rows, bad, n_given;
+} indices;
+
 static clg_status give_indices(void *user, clg_stream_batch *batch)
 {
-    uint64_t *n = user;
+    indices *r = user;
     int64_t *to = batch->tensors[0].data;
-    for (size_t i = 0; i < batch->n_rows; i++) to[i] = *n + i == 37 ? 99 : 1;
-    *n += batch->n_rows;
-    if (*n > 1000) batch->n_rows = 0;
+    if (batch->n_rows > r->n_rows - r->n_given) batch->n_rows = (size_t)(r->n_rows - r->n_given);
+    for (size_t i = 0; i < batch->n_rows; i++) to[i] = r->n_given + i == r->bad ? 99 : 1;
+    r->n_given += batch->n_rows;
     return CLG_OK;
 }
 
@@ -421,23 +425,43 @@ static clg_status ignore(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-static void stream__a_run_that_fails(void **state)
+static clg_session *gather_session(int64_t batch)
 {
-    (void)state;
     static const float table[] = {1, 2, 3};
     clg_builder *g = start_graph();
-    clg_session *s;
-    assert_ok(clg_builder_input(g, "i", CLG_INT64, 1, DIMS(-1), NULL));
+    assert_ok(clg_builder_input(g, "i", CLG_INT64, 1, DIMS(batch), NULL));
     assert_ok(clg_builder_constant(g, "table", CLG_FLOAT32, 1, DIMS(3), table));
     assert_ok(clg_builder_node(g, NULL, "Gather", "look", 2, NAMES("table", "i"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
-    s = build_session(context, g, NULL);
+    return build_session(context, g, NULL);
+}
+
+static void stream__a_run_that_fails(void **state)
+{
+    (void)state;
+    clg_session *s = gather_session(-1);
     clg_stream *stream = make_stream(&s, 1, 8, 3, STREAM_MEMORY_AUTO);
     for (int i = 0; i < 2; i++) {
-        uint64_t n = 0;
-        assert_error(clg_stream_run(stream, give_indices, ignore, &n), CLG_ERROR_DATA, "look");
+        indices r = {.n_rows = 1000, .bad = 37};
+        assert_error(clg_stream_run(stream, give_indices, ignore, &r), CLG_ERROR_DATA, "look");
     }
     clg_stream_free(stream);
+    clg_session_free(s);
+}
+
+/* What fills a short batch up is not what the memory held before. */
+static void stream__a_short_batch_holds_nothing_stale(void **state)
+{
+    (void)state;
+    clg_session *s = gather_session(8);
+    for (int staged = 0; staged < 2; staged++) {
+        clg_stream *stream =
+            make_stream(&s, 1, 0, 1, staged ? STREAM_MEMORY_STAGED : STREAM_MEMORY_AUTO);
+        indices bad = {.n_rows = 8, .bad = 7}, good = {.n_rows = 3, .bad = 7};
+        assert_error(clg_stream_run(stream, give_indices, ignore, &bad), CLG_ERROR_DATA, "look");
+        assert_ok(clg_stream_run(stream, give_indices, ignore, &good));
+        clg_stream_free(stream);
+    }
     clg_session_free(s);
 }
 
@@ -557,6 +581,7 @@ int main(void)
         cmocka_unit_test(stream__failing_callbacks),
         cmocka_unit_test(stream__callbacks_that_break_the_rules),
         cmocka_unit_test(stream__a_run_that_fails),
+        cmocka_unit_test(stream__a_short_batch_holds_nothing_stale),
         cmocka_unit_test(stream__cancelling),
         cmocka_unit_test(stream__one_run_at_a_time),
         cmocka_unit_test(stream__what_is_refused),
