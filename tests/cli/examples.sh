@@ -19,13 +19,14 @@ fail() {
   failed=1
 }
 
-# expect CODE WORDS COMMAND...: the exit code, and the words (a pattern) in what is printed, standard error included.
+# expect CODE WORDS COMMAND...: the exit code, and the words (a pattern) in what is printed, standard error included. A NaN
+# among the numbers is a failure: the largest of differences leaves it out.
 expect() {
   local code=$1 words=$2
   shift 2
   "$@" >out 2>&1
   local got=$?
-  if [ "$got" -ne "$code" ] || ! grep -qE -- "$words" out; then
+  if [ "$got" -ne "$code" ] || ! grep -qE -- "$words" out || grep -qiwE -- '-?nan' out; then
     fail "$(basename "$1"): exit code $got, expected $code and '$words':"
     cat out
   fi
