@@ -41,6 +41,7 @@
 
 #include "common/types.clh"
 #include "common/attention.clh"
+#include "common/folds.clh"
 
 #if P_LOCAL == 1 && P_MODE == 0 && P_VEC > 1
 
@@ -142,36 +143,8 @@ __kernel void attention_rows(ATTENTION_ARGS)
 
 #define OWN ((P_DV + P_LOCAL - 1) / P_LOCAL)
 
-// Folds the work-items' values to one that all of them get.
-static inline float group_max(const float x, __local float *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = x;
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < half_way)
-            shared[me] = LARGER(shared[me + half_way], shared[me]);
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const float result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
-
-static inline float group_sum(const float x, __local float *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = x;
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < half_way)
-            shared[me] += shared[me + half_way];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const float result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
+GROUP_FOLD(group_max, float, P_LOCAL, LARGER)
+GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
 __attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
 __kernel void attention_groups(ATTENTION_ARGS)

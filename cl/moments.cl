@@ -26,6 +26,7 @@
 // @variant P_KIND=1 P_LOCAL=1 P_T=11 P_VEC=4 P_S=10 P_M=11
 // @variant P_KIND=1 P_LOCAL=1 P_T=16 P_VEC=8 P_S=16 P_M=10
 #include "common/number.clh"
+#include "common/folds.clh"
 #include "common/scalars.clh"
 
 typedef SCALAR_ELEM(P_S) scale_elem;
@@ -38,31 +39,11 @@ typedef SCALAR_ELEM(P_M) mean_elem;
 typedef CAT(NUM, 2) sums;
 
 #if P_LOCAL == 1
-static inline num lanes_sum(const vec v)
-{
-    num total = 0;
-    for (int i = 0; i < P_VEC; ++i)
-        total += ((const num *)&v)[i];
-    return total;
-}
+LANES_SUM(lanes_sum, num)
 #define MEET(v) (v)
 #else
-// One fold for both sums: after two in a row over one array PoCL 3.1 leaves it to all of its threads together
-// (tests/lint/pocl_locals.sh).
-static inline sums group_sums(const sums v, __local sums *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = v;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        if (me < half_way)
-            shared[me] += shared[me + half_way];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const sums result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
+// One fold for both sums, not one after the other over one array.
+GROUP_FOLD(group_sums, sums, P_LOCAL, FOLD_SUM)
 #define MEET(v) group_sums(v, shared)
 #endif
 

@@ -36,6 +36,7 @@
 // @variant P_FORM=3 P_SCALE=0 P_BIAS=0 P_STATS=0 P_LOCAL=1 P_S=16 P_M=16 P_T=16 P_VEC=1
 
 #include "common/number.clh"
+#include "common/folds.clh"
 #include "common/scalars.clh"
 
 typedef SCALAR_ELEM(P_S) scale_elem;
@@ -128,13 +129,7 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 
 #if P_FORM == 1
 
-static inline num lanes_sum(const vec v)
-{
-    num total = 0;
-    for (int i = 0; i < P_VEC; ++i)
-        total += ((const num *)&v)[i];
-    return total;
-}
+LANES_SUM(lanes_sum, num)
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void norm_rows(ROW_ARGS)
@@ -191,20 +186,7 @@ __kernel void norm_rows(ROW_ARGS)
 
 #else
 
-static inline num group_sum(const num v, __local num *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = v;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        if (me < half_way)
-            shared[me] += shared[me + half_way];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const num result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
+GROUP_FOLD(group_sum, num, P_LOCAL, FOLD_SUM)
 
 __attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
 __kernel void norm_groups(ROW_ARGS)

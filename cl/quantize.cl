@@ -45,6 +45,7 @@
 #define P_FP64 0
 #define P_INDEX 32
 #include "common/elements.clh"
+#include "common/folds.clh"
 #include "common/narrow.clh"
 
 ELEMENTS_float32
@@ -288,9 +289,13 @@ __kernel void quantize(__global const in_elem *x, const long x_off, __global out
 
 #if P_OUT == 2 && P_IN == 1 && P_S == 1 && P_STEP == 0
 
+#define WIDER(a, b) ((float2)(min((a).x, (b).x), max((a).y, (b).y)))
+GROUP_FOLD(group_range, float2, P_LOCAL, WIDER)
+
 __kernel void range_parts(const int n, __global const float *x, const long x_off, __global float *parts,
                           const long parts_off)
 {
+    __local float2 shared[P_LOCAL];
     vfloat low = (vfloat)0.0f, high = (vfloat)0.0f;
     for (int i = (int)get_global_id(0) * P_VEC; i < n; i += (int)get_global_size(0) * P_VEC) {
         const vfloat v = load_float32(x + x_off + i, min(P_VEC, n - i));
@@ -302,20 +307,10 @@ __kernel void range_parts(const int n, __global const float *x, const long x_off
         least = min(least, LANE(low, const float, l));
         largest = max(largest, LANE(high, const float, l));
     }
-    __local float lows[P_LOCAL], highs[P_LOCAL];
-    const int me = get_local_id(0);
-    lows[me] = least;
-    highs[me] = largest;
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < half_way) {
-            lows[me] = min(lows[me], lows[me + half_way]);
-            highs[me] = max(highs[me], highs[me + half_way]);
-        }
-    }
-    if (me == 0) {
-        parts[parts_off + 2 * get_group_id(0)] = lows[0];
-        parts[parts_off + 2 * get_group_id(0) + 1] = highs[0];
+    const float2 range = group_range((float2)(least, largest), shared);
+    if (get_local_id(0) == 0) {
+        parts[parts_off + 2 * get_group_id(0)] = range.x;
+        parts[parts_off + 2 * get_group_id(0) + 1] = range.y;
     }
 }
 

@@ -37,6 +37,7 @@
 // @variant P_IN=3 P_OUT=7 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=3 P_FINISH=0 P_KEPT=1 P_RED=0 P_GROUP=1
 #define P_RANK P_KEPT
 #include "common/elements.clh"
+#include "common/folds.clh"
 #include "common/ranks.clh"
 
 // ---- dtypes -----------------------------------------------------------------------------------------------------
@@ -261,6 +262,9 @@ static inline acc combine_lanes(const vacc v)
     return t[0];
 }
 
+#define COMBINE_LATER(b, a) COMBINE(a, b)
+GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
+
 #define TO_OUT2(t, x) convert_##t(x)
 #define TO_OUT1(t, x) TO_OUT2(t, x)
 #define TO_OUT(x) TO_OUT1(OUT_REG, x)
@@ -324,7 +328,7 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
     shift += shift_off;
 #if P_GROUP > 1
     __local acc shared[128];
-    const int item = get_local_id(0), slot = get_local_id(1) * P_GROUP + item;
+    const int item = get_local_id(0);
     const idx turn = get_local_size(1);
     for (int part = get_group_id(1); part < parts; part += get_num_groups(1))
         for (idx first = get_group_id(0) * turn; first < results; first += get_num_groups(0) * turn) {
@@ -349,15 +353,7 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
             }
             acc value = combine_lanes(total);
 #if P_GROUP > 1
-            shared[slot] = value;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int half_of = P_GROUP / 2; half_of > 0; half_of /= 2) {
-                if (item < half_of)
-                    shared[slot] = COMBINE(shared[slot], shared[slot + half_of]);
-                barrier(CLK_LOCAL_MEM_FENCE);
-            }
-            value = shared[slot];
-            barrier(CLK_LOCAL_MEM_FENCE);
+            value = group_combine(value, shared + get_local_id(1) * P_GROUP);
             if (item == 0 && first + (idx)get_local_id(1) < results)
 #endif
             {

@@ -22,6 +22,7 @@
 // @variant P_SIMPLE=1 P_SKIP=1 P_BIAS=0 P_BETA=0 P_SUM=1 P_LOCAL=1 P_T=10 P_FMA=0 P_VEC=8 P_IDS=64
 // @variant P_SIMPLE=0 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=256 P_T=1 P_FMA=1 P_VEC=1 P_IDS=32
 #include "common/types.clh"
+#include "common/folds.clh"
 
 #if P_IDS == 64
 typedef long number;
@@ -29,32 +30,8 @@ typedef long number;
 typedef int number;
 #endif
 
-static inline float group_sum(const float x, __local float *shared)
-{
-#if P_LOCAL == 1
-    return x;
-#else
-    const int me = get_local_id(0);
-    shared[me] = x;
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (me < half_way)
-            shared[me] += shared[me + half_way];
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const float result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-#endif
-}
-
-static inline float sum_lanes(const vec x)
-{
-    float sum = 0.0f;
-    for (int l = 0; l < P_VEC; ++l)
-        sum += ((const float *)&x)[l];
-    return sum;
-}
+LANES_SUM(sum_lanes, float)
+GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
 // s at col: P_VEC elements, or one.
 #if P_SKIP

@@ -27,6 +27,7 @@
 // @variant P_OP=0 P_FORM=0 P_LOCAL=1 P_T=16 P_VEC=16
 
 #include "common/number.clh"
+#include "common/folds.clh"
 
 #if P_VEC > 1 && P_T != 11
 #include "common/exp.clh"
@@ -80,6 +81,8 @@ static inline void row_serial(__global const elem *x, __global elem *y, const in
 #if P_FORM == 0
 
 #if P_OP != 2
+LANES_SUM(lanes_sum, num)
+
 static inline void row_vectors(__global const elem *x, __global elem *y, const int cols)
 {
     vec wide_high = (vec)(-INFINITY), wide_total = (vec)(num)0;
@@ -88,7 +91,7 @@ static inline void row_vectors(__global const elem *x, __global elem *y, const i
         const vec v = VLOAD(x + c);
         wide_high = v > wide_high ? v : wide_high;
     }
-    num high = -INFINITY, total = 0;
+    num high = -INFINITY;
     for (int i = 0; i < P_VEC; ++i) {
         const num v = ((const num *)&wide_high)[i];
         high = v > high ? v : high;
@@ -99,8 +102,7 @@ static inline void row_vectors(__global const elem *x, __global elem *y, const i
     }
     for (int c = 0; c < full; c += P_VEC)
         wide_total += exp_lanes(VLOAD(x + c) - high);
-    for (int i = 0; i < P_VEC; ++i)
-        total += ((const num *)&wide_total)[i];
+    num total = lanes_sum(wide_total);
     for (int c = full; c < cols; ++c)
         total += exp((num)LOAD1(x + c) - high);
 #if P_OP == 0
@@ -137,52 +139,12 @@ __kernel void softmax_rows(__global const elem *x, const long x_off, __global el
 
 #elif P_FORM == 1
 
-// Folds the work-items' values of a row to one that all of them get. Two folds in a row over one array are to be avoided:
-// PoCL 3.1 then leaves the array to all of its threads together (tests/lint/pocl_locals.sh).
-static inline num group_max(const num v, __local num *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = v;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        if (me < half_way && shared[me + half_way] > shared[me])
-            shared[me] = shared[me + half_way];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const num result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
-
-static inline num group_sum(const num v, __local num *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = v;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        if (me < half_way)
-            shared[me] += shared[me + half_way];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const num result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
-
-static inline uint group_min(const uint v, __local uint *shared)
-{
-    const int me = get_local_id(0);
-    shared[me] = v;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
-        if (me < half_way)
-            shared[me] = min(shared[me], shared[me + half_way]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    const uint result = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return result;
-}
+GROUP_FOLD(group_max, num, P_LOCAL, FOLD_MAX)
+#if P_OP == 2
+GROUP_FOLD(group_min, uint, P_LOCAL, FOLD_MIN)
+#else
+GROUP_FOLD(group_sum, num, P_LOCAL, FOLD_SUM)
+#endif
 
 __attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
 __kernel void softmax_groups(__global const elem *x, const long x_off, __global elem *y, const long y_off,
