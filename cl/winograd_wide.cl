@@ -191,66 +191,44 @@ static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, 
         p[i] = (vec)0.0f;
 }
 
+// A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n that TO(i, j) are left.
+#define TRANSFORM(transform_1d, n, FROM, TO)                                                       \
+    vec u[n * A];                                                                                  \
+    _Pragma("unroll") for (int j = 0; j < A; ++j)                                                  \
+    {                                                                                              \
+        vec d[A];                                                                                  \
+        _Pragma("unroll") for (int i = 0; i < A; ++i) d[i] = FROM(i, j);                           \
+        transform_1d(d);                                                                           \
+        _Pragma("unroll") for (int i = 0; i < n; ++i) u[i * A + j] = d[i];                         \
+    }                                                                                              \
+    _Pragma("unroll") for (int i = 0; i < n; ++i)                                                  \
+    {                                                                                              \
+        vec d[A];                                                                                  \
+        _Pragma("unroll") for (int j = 0; j < A; ++j) d[j] = u[i * A + j];                         \
+        transform_1d(d);                                                                           \
+        _Pragma("unroll") for (int j = 0; j < n; ++j) TO(i, j) = d[j];                             \
+    }
+
 // B^T d B of `count` tiles; ring holds their lines from row `first` (modulo RING) on. Element k of a tile goes to
 // v[k * step], tiles are neighbours.
+#define IN_RING(i, j) ring[((first + i) & (RING - 1)) * LINE + t * P_M + j]
+#define IN_V(i, j) v[(i * A + j) * step]
 static __attribute__((noinline)) void transform_input(const vec *ring, const int first, const int count,
                                                       vec *v, const int step)
 {
     for (int t = 0; t < count; ++t, ++v) {
-        vec u[A * A];
-#pragma unroll
-        for (int j = 0; j < A; ++j) {
-            vec d[A];
-#pragma unroll
-            for (int i = 0; i < A; ++i)
-                d[i] = ring[((first + i) & (RING - 1)) * LINE + t * P_M + j];
-            input_1d(d);
-#pragma unroll
-            for (int i = 0; i < A; ++i)
-                u[i * A + j] = d[i];
-        }
-#pragma unroll
-        for (int i = 0; i < A; ++i) {
-            vec d[A];
-#pragma unroll
-            for (int j = 0; j < A; ++j)
-                d[j] = u[i * A + j];
-            input_1d(d);
-#pragma unroll
-            for (int j = 0; j < A; ++j)
-                v[(i * A + j) * step] = d[j];
-        }
+        TRANSFORM(input_1d, A, IN_RING, IN_V)
     }
 }
 
 // A^T m A of `count` tiles; element k of a tile is m[k * step], tiles are P_NRV apart. Pixels go to line[row * LINE + column].
+#define IN_M(i, j) m[(i * A + j) * step]
+#define IN_LINE(i, j) line[i * LINE + j]
 static __attribute__((noinline)) void transform_output(const vec *m, const int step, const int count,
                                                        vec *line)
 {
     for (int t = 0; t < count; ++t, m += P_NRV, line += P_M) {
-        vec u[P_M * A];
-#pragma unroll
-        for (int j = 0; j < A; ++j) {
-            vec d[A];
-#pragma unroll
-            for (int i = 0; i < A; ++i)
-                d[i] = m[(i * A + j) * step];
-            output_1d(d);
-#pragma unroll
-            for (int i = 0; i < P_M; ++i)
-                u[i * A + j] = d[i];
-        }
-#pragma unroll
-        for (int i = 0; i < P_M; ++i) {
-            vec d[A];
-#pragma unroll
-            for (int j = 0; j < A; ++j)
-                d[j] = u[i * A + j];
-            output_1d(d);
-#pragma unroll
-            for (int j = 0; j < P_M; ++j)
-                line[i * LINE + j] = d[j];
-        }
+        TRANSFORM(output_1d, P_M, IN_M, IN_LINE)
     }
 }
 
