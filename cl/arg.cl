@@ -23,34 +23,9 @@
 // @variant P_T=2 P_FP64=0 P_MAX=1 P_LAST=1 P_GROUP=1 P_LANES=1 P_EXCLUSIVE=0 P_REVERSE=1 P_PRODUCT=1 P_INDEX=32 P_VEC=1
 #include "common/elements.clh"
 
-#define ELEMENT(mem, reg, GET, PUT) ELEMENTS(element, mem, reg, GET, PUT, GET, PUT) typedef mem mem_t; typedef reg reg_t;
-#if P_T == 1
-ELEMENT(float, float, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 10
-ELEMENT(half, float, GET_HALF, PUT_HALF)
-#elif P_T == 16
-ELEMENT(ushort, float, GET_BF16, PUT_BF16)
-#elif P_T == 11
-ELEMENT(double, double, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 2
-ELEMENT(uchar, uchar, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 3
-ELEMENT(char, char, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 4
-ELEMENT(ushort, ushort, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 5
-ELEMENT(short, short, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 6
-ELEMENT(int, int, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 7
-ELEMENT(long, long, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 12
-ELEMENT(uint, uint, GET_PLAIN, PUT_PLAIN)
-#elif P_T == 13
-ELEMENT(ulong, ulong, GET_PLAIN, PUT_PLAIN)
-#else
-#error "P_T is no dtype"
-#endif
+typedef CAT(ELEM_, P_T) mem_t;
+typedef CAT(NUM_, P_T) reg_t;
+ELEMENTS_OF(element, P_T)
 
 #if P_MAX
 #define BEYOND(a, b) ((a) > (b))

@@ -18,18 +18,8 @@
 // @variant P_T=16 P_VEC=8 P_FP64=0 P_INDEX=32 P_BIAS=0 P_STATE=1 P_SILU=0
 #include "common/elements.clh"
 
-#if P_T == 1
-typedef float elem;
-ELEMENTS(elem, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-#elif P_T == 10
-typedef half elem;
-ELEMENTS(elem, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
-#elif P_T == 16
-typedef ushort elem;
-ELEMENTS(elem, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
-#else
-#error "P_T: 1, 10 or 16"
-#endif
+typedef CAT(ELEM_, P_T) elem;
+ELEMENTS_OF(elem, P_T)
 
 // One of z, by its place behind the state; negative places are the state's.
 static inline float element(__global const elem *x, __global const elem *state_end, const int at)

@@ -33,40 +33,17 @@
         for (idx at = begin; at < min(begin + chunk, (n)); ++at)
 
 #if P_T
-#if P_T == 1
-typedef float elem;
-#elif P_T == 10
-typedef half elem;
-#define RANGE_GET GET_HALF
-#define RANGE_PUT PUT_HALF
-#elif P_T == 16
-typedef ushort elem;
-#define RANGE_GET GET_BF16
-#define RANGE_PUT PUT_BF16
-#elif P_T == 5
-typedef short elem;
-#elif P_T == 6
-typedef int elem;
-#elif P_T == 7
-typedef long elem;
-#elif P_T == 11
-typedef double elem;
-#else
-#error "P_T: 1, 5, 6, 7, 10, 11 or 16"
-#endif
+typedef CAT(ELEM_, P_T) elem;
+typedef CAT(NUM_, P_T) num;
+#define RANGE_GET CAT(GET_, CAT(ACCESS_, P_T))
+#define RANGE_PUT CAT(PUT_, CAT(ACCESS_, P_T))
 
 __kernel void range(const idx n, const int chunk, __global const elem *start, const long start_off,
                     __global const elem *delta, const long delta_off, __global elem *y, const long y_off)
 {
-#if P_T == 10 || P_T == 16
-    const float first = RANGE_GET(start + start_off), by = RANGE_GET(delta + delta_off);
+    const num first = RANGE_GET(start + start_off), by = RANGE_GET(delta + delta_off);
     EACH_ELEMENT(n)
-        RANGE_PUT(y + y_off + at, first + (float)at * by);
-#else
-    const elem first = start[start_off], by = delta[delta_off];
-    EACH_ELEMENT(n)
-        y[y_off + at] = (elem)(first + (elem)at * by);
-#endif
+        RANGE_PUT(y + y_off + at, (num)(first + (num)at * by));
 }
 #endif
 
@@ -100,36 +77,17 @@ __kernel void trilu(const idx n, const idx rows, const idx columns, const int ch
 
 // An index, and the type in which it is compared: no wider than need be, since Mesa 22.3 compares an int that was
 // widened to long wrongly.
-#if P_VALUE == 2
-typedef uchar number;
+#if P_VALUE >= 2 && P_VALUE <= 6
 typedef int compared;
-#elif P_VALUE == 3
-typedef char number;
-typedef int compared;
-#elif P_VALUE == 4
-typedef ushort number;
-typedef int compared;
-#elif P_VALUE == 5
-typedef short number;
-typedef int compared;
-#elif P_VALUE == 6
-typedef int number;
-typedef int compared;
-#elif P_VALUE == 12
-typedef uint number;
+#elif P_VALUE == 12 || P_VALUE == 13
 typedef ulong compared;
-#elif P_VALUE == 13
-typedef ulong number;
-typedef ulong compared;
-#elif P_VALUE == 1
-typedef float number;
+#else
 typedef long compared;
-#elif P_VALUE == 11
-typedef double number;
-typedef long compared;
+#endif
+#if P_VALUE
+typedef CAT(ELEM_, P_VALUE) number;
 #else
 typedef long number;
-typedef long compared;
 #endif
 
 __kernel void onehot(const idx outer, const idx depth, const idx inner, const int chunk, __global const number *index,

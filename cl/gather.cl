@@ -25,11 +25,7 @@
 #include "common/ranks.clh"
 #include "common/words.clh"
 
-#if P_INT == 64
-typedef long number;
-#else
-typedef int number;
-#endif
+typedef CAT(INT_, P_INT) number;
 
 // An index as a place in 0..n-1; -1 after telling of one that is none.
 static inline idx place(const number i, const idx n, __global int *fault, const int code)

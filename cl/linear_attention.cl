@@ -24,30 +24,12 @@
 // @variant P_T=16 P_S=10 P_VEC=8 P_FP64=0 P_INDEX=32 P_PAST=0 P_DECAY=1 P_BETA=0 P_PRESENT=0
 #include "common/elements.clh"
 
-#if P_T == 1
-typedef float elem;
-ELEMENTS(elem, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-#define GET_ELEM GET_PLAIN
-#elif P_T == 10
-typedef half elem;
-ELEMENTS(elem, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
-#define GET_ELEM GET_HALF
-#else
-typedef ushort elem;
-ELEMENTS(elem, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
-#define GET_ELEM GET_BF16
-#endif
-#if P_S == 1
-typedef float kept;
-ELEMENTS(kept, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-#elif P_S == 10
-typedef half kept;
-ELEMENTS(kept, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
-#else
-typedef ushort kept;
-ELEMENTS(kept, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
-#endif
-ELEMENTS(sum, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+typedef CAT(ELEM_, P_T) elem;
+typedef CAT(ELEM_, P_S) kept;
+ELEMENTS_OF(elem, P_T)
+ELEMENTS_OF(kept, P_S)
+ELEMENTS_OF(sum, 1)
+#define GET_ELEM CAT(GET_, CAT(ACCESS_, P_T))
 
 __kernel void linear_attention(const int batch, const int tokens, const int heads, const int kv_heads, const int dk,
                                const int dv, const float scale, const int decay_row, const int decay_step,

@@ -23,11 +23,7 @@
 // @variant P_T=16 P_VEC=1 P_INT=64 P_WEIGHT=0
 #include "common/number.clh"
 
-#if P_INT == 64
-typedef long whole;
-#else
-typedef int whole;
-#endif
+typedef CAT(INT_, P_INT) whole;
 
 #define LOSS_ARGS                                                                                  \
     __global const elem *x, const long x_off, __global const whole *target, const long target_off, \

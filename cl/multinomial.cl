@@ -17,11 +17,7 @@
 #include "common/number.clh"
 #include "common/philox.clh"
 
-#if P_INT == 64
-typedef long whole;
-#else
-typedef int whole;
-#endif
+typedef CAT(INT_, P_INT) whole;
 
 static inline num weight(const num x, const num high)
 {

@@ -49,67 +49,11 @@ ELEMENTS_bfloat16
 ELEMENTS_float64
 #endif
 
-// Of each type: its name, its type in memory, what its numbers are (1 float, 2 double, 3 integers), bits of a code.
-#define NAME_1 float32
-#define NAME_2 uint8
-#define NAME_3 int8
-#define NAME_4 uint16
-#define NAME_5 int16
-#define NAME_6 int32
-#define NAME_7 int64
-#define NAME_9 bool
-#define NAME_10 float16
-#define NAME_11 float64
-#define NAME_12 uint32
-#define NAME_13 uint64
-#define NAME_16 bfloat16
-#define NAME_17 float8e4m3fn
-#define NAME_18 float8e4m3fnuz
-#define NAME_19 float8e5m2
-#define NAME_20 float8e5m2fnuz
-#define NAME_21 uint4
-#define NAME_22 int4
-#define NAME_23 float4e2m1
-#define NAME_24 float8e8m0
-#define NAME_25 uint2
-#define NAME_26 int2
-#define MEMORY_1 float
-#define MEMORY_2 uchar
-#define MEMORY_3 char
-#define MEMORY_4 ushort
-#define MEMORY_5 short
-#define MEMORY_6 int
-#define MEMORY_7 long
-#define MEMORY_9 uchar
-#define MEMORY_10 half
-#define MEMORY_11 double
-#define MEMORY_12 uint
-#define MEMORY_13 ulong
-#define MEMORY_16 ushort
-#define MEMORY_17 uchar
-#define MEMORY_18 uchar
-#define MEMORY_19 uchar
-#define MEMORY_20 uchar
-#define MEMORY_21 uchar
-#define MEMORY_22 uchar
-#define MEMORY_23 uchar
-#define MEMORY_24 uchar
-#define MEMORY_25 uchar
-#define MEMORY_26 uchar
-
-#define IS_NARROW(t) ((t) >= 17)
 #define IS_FLOAT(t) ((t) == 1 || (t) == 10 || (t) == 11 || (t) == 16 || ((t) >= 17 && (t) <= 20) || (t) == 23 || (t) == 24)
-#define IS_PACKED(t) ((t) >= 21 && (t) != 24)
-#if P_OUT >= 25
-#define BITS_PUT 2
-#elif IS_PACKED(P_OUT)
-#define BITS_PUT 4
-#else
-#define BITS_PUT 8
-#endif
+#define BITS_PUT CAT(BITS_, P_OUT)
 
-typedef CAT(MEMORY_, P_IN) in_elem;
-typedef CAT(MEMORY_, P_OUT) out_elem;
+typedef CAT(ELEM_, P_IN) in_elem;
+typedef CAT(ELEM_, P_OUT) out_elem;
 
 // ---- reading ------------------------------------------------------------------------------------------------------
 
@@ -162,12 +106,8 @@ static inline number number_at(__global const in_elem *x, const long i)
     return float_of_double(load_float64(x + i, 1));
 #elif !IS_NARROW(P_IN)
     return CAT(load_, CAT(NAME_, P_IN))(x + i, 1);
-#elif P_IN >= 25
-    return CAT(decode_, CAT(NAME_, P_IN))(codes_2(x, i, 1));
-#elif IS_PACKED(P_IN)
-    return CAT(decode_, CAT(NAME_, P_IN))(codes_4(x, i, 1));
 #else
-    return CAT(decode_, CAT(NAME_, P_IN))(codes_8(x, i, 1));
+    return CAT(decode_, CAT(NAME_, P_IN))(CAT(codes_, CAT(BITS_, P_IN))(x, i, 1));
 #endif
 }
 
@@ -227,7 +167,7 @@ static inline result converted(const number v)
     return convert_float(v);
 }
 #else
-#define CONVERT_SATURATED CAT(CAT(convert_, CAT(MEMORY_, P_OUT)), _sat_rtz)
+#define CONVERT_SATURATED CAT(CAT(convert_, CAT(ELEM_, P_OUT)), _sat_rtz)
 typedef out_elem result;
 static inline result converted(const number v)
 {

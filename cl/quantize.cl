@@ -57,63 +57,12 @@ ELEMENTS_uint16
 ELEMENTS_int16
 ELEMENTS_int32
 
-#define TYPE_1 float
-#define TYPE_2 uchar
-#define TYPE_3 char
-#define TYPE_4 ushort
-#define TYPE_5 short
-#define TYPE_6 int
-#define TYPE_10 half
-#define TYPE_16 ushort
-#define TYPE_17 uchar
-#define TYPE_18 uchar
-#define TYPE_19 uchar
-#define TYPE_20 uchar
-#define TYPE_21 uchar
-#define TYPE_22 uchar
-#define TYPE_23 uchar
-#define TYPE_24 uchar
-#define TYPE_25 uchar
-#define TYPE_26 uchar
-#define NAME_1 float32
-#define NAME_2 uint8
-#define NAME_3 int8
-#define NAME_4 uint16
-#define NAME_5 int16
-#define NAME_6 int32
-#define NAME_10 float16
-#define NAME_16 bfloat16
-#define NAME_17 float8e4m3fn
-#define NAME_18 float8e4m3fnuz
-#define NAME_19 float8e5m2
-#define NAME_20 float8e5m2fnuz
-#define NAME_21 uint4
-#define NAME_22 int4
-#define NAME_23 float4e2m1
-#define NAME_25 uint2
-#define NAME_26 int2
 #define WHOLE_2 to_vuchar
 #define WHOLE_3 to_vchar
 #define WHOLE_4 to_vushort
 #define WHOLE_5 to_vshort
 #define WHOLE_OUT2(t) WHOLE_##t
 #define WHOLE_OUT(t) WHOLE_OUT2(t) // CAT does not nest: these names hold it already
-#define LOWEST_2 0
-#define LOWEST_3 -128
-#define LOWEST_4 0
-#define LOWEST_5 -32768
-#define LOWEST_21 0
-#define LOWEST_22 -8
-#define LOWEST_25 0
-#define LOWEST_26 -2
-#define LARGEST_2 255
-#define LARGEST_3 127
-#define LARGEST_4 65535
-#define LARGEST_5 32767
-#define LARGEST_21 15
-#define LARGEST_22 7
-#define LARGEST_25 3
-#define LARGEST_26 1
 
 #define DOWN (P_OUT == 1 || P_OUT == 10 || P_OUT == 16)
 #if DOWN
@@ -121,24 +70,14 @@ ELEMENTS_int32
 #else
 #define QUANTIZED P_OUT
 #endif
-#define IS_NARROW(t) ((t) >= 17)
-#define IS_PACKED(t) ((t) >= 21)
 #define IS_SMALL_FLOAT(t) ((t) >= 17 && (t) <= 23 && (t) != 21 && (t) != 22)
-#if QUANTIZED >= 25
-#define CODES_AT codes_2
-#define CODE_BITS 2
-#elif IS_PACKED(QUANTIZED)
-#define CODES_AT codes_4
-#define CODE_BITS 4
-#else
-#define CODES_AT codes_8
-#define CODE_BITS 8
-#endif
+#define CODE_BITS CAT(BITS_, QUANTIZED)
+#define CODES_AT CAT(codes_, CODE_BITS)
 
-typedef CAT(TYPE_, P_IN) in_elem;
-typedef CAT(TYPE_, P_OUT) out_elem;
-typedef CAT(TYPE_, P_S) scale_elem;
-typedef CAT(TYPE_, QUANTIZED) zero_elem;
+typedef CAT(ELEM_, P_IN) in_elem;
+typedef CAT(ELEM_, P_OUT) out_elem;
+typedef CAT(ELEM_, P_S) scale_elem;
+typedef CAT(ELEM_, QUANTIZED) zero_elem;
 #define LOAD_IN CAT(load_, CAT(NAME_, P_IN))
 #define STORE_OUT CAT(store_, CAT(NAME_, P_OUT))
 #define LOAD_SCALE CAT(load_, CAT(NAME_, P_S))
@@ -213,7 +152,7 @@ __kernel void dequantize(__global const in_elem *x, const long x_off, __global o
 #if IS_NARROW(P_OUT)
 typedef vuint vresult;
 #else
-typedef CAT(v, CAT(TYPE_, P_OUT)) vresult;
+typedef CAT(v, CAT(ELEM_, P_OUT)) vresult;
 #endif
 
 static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole zero)

@@ -42,112 +42,21 @@
 
 // ---- dtypes -----------------------------------------------------------------------------------------------------
 
-// KIND_x: 1 float, 2 double, 3 signed, 4 unsigned; LOW and HIGH: limits of the input's dtype.
-#if P_IN == 1
-ELEMENTS(input, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef float in_t;
-#define KIND 1
-#elif P_IN == 10
-ELEMENTS(input, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
-typedef half in_t;
-#define KIND 1
-#elif P_IN == 16
-ELEMENTS(input, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
-typedef ushort in_t;
+typedef CAT(ELEM_, P_IN) in_t;
+typedef CAT(ELEM_, P_OUT) out_t;
+#define OUT_REG CAT(NUM_, P_OUT)
+ELEMENTS_OF(input, P_IN)
+ELEMENTS_OF(output, P_OUT)
+
+// Of the input: 1 float, 2 double, 3 signed, 4 unsigned
+#if P_IN == 1 || P_IN == 10 || P_IN == 16
 #define KIND 1
 #elif P_IN == 11
-ELEMENTS(input, double, double, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef double in_t;
 #define KIND 2
-#elif P_IN == 3
-ELEMENTS(input, char, char, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef char in_t;
+#elif P_IN == 3 || P_IN == 5 || P_IN == 6 || P_IN == 7
 #define KIND 3
-#define LOW CHAR_MIN
-#define HIGH CHAR_MAX
-#elif P_IN == 5
-ELEMENTS(input, short, short, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef short in_t;
-#define KIND 3
-#define LOW SHRT_MIN
-#define HIGH SHRT_MAX
-#elif P_IN == 6
-ELEMENTS(input, int, int, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef int in_t;
-#define KIND 3
-#define LOW INT_MIN
-#define HIGH INT_MAX
-#elif P_IN == 7
-ELEMENTS(input, long, long, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef long in_t;
-#define KIND 3
-#define LOW LONG_MIN
-#define HIGH LONG_MAX
-#elif P_IN == 2
-ELEMENTS(input, uchar, uchar, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef uchar in_t;
-#define KIND 4
-#define HIGH UCHAR_MAX
-#elif P_IN == 4
-ELEMENTS(input, ushort, ushort, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef ushort in_t;
-#define KIND 4
-#define HIGH USHRT_MAX
-#elif P_IN == 12
-ELEMENTS(input, uint, uint, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef uint in_t;
-#define KIND 4
-#define HIGH UINT_MAX
-#elif P_IN == 13
-ELEMENTS(input, ulong, ulong, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef ulong in_t;
-#define KIND 4
-#define HIGH ULONG_MAX
-#elif P_IN == 9
-ELEMENTS(input, uchar, uchar, GET_BOOL, PUT_PLAIN, GETV_BOOL, PUTV_PLAIN)
-typedef uchar in_t;
-#define KIND 4
-#define HIGH 1
 #else
-#error "P_IN is no dtype"
-#endif
-
-#if P_OUT == 1
-#define OUT_REG float
-ELEMENTS(output, float, float, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
-typedef float out_t;
-#elif P_OUT == 10
-#define OUT_REG float
-ELEMENTS(output, half, float, GET_HALF, PUT_HALF, GETV_HALF, PUTV_HALF)
-typedef half out_t;
-#elif P_OUT == 16
-#define OUT_REG float
-ELEMENTS(output, ushort, float, GET_BF16, PUT_BF16, GETV_BF16, PUTV_BF16)
-typedef ushort out_t;
-#else
-#if P_OUT == 11
-#define OUT_REG double
-#elif P_OUT == 3
-#define OUT_REG char
-#elif P_OUT == 5
-#define OUT_REG short
-#elif P_OUT == 6
-#define OUT_REG int
-#elif P_OUT == 7
-#define OUT_REG long
-#elif P_OUT == 2 || P_OUT == 9
-#define OUT_REG uchar
-#elif P_OUT == 4
-#define OUT_REG ushort
-#elif P_OUT == 12
-#define OUT_REG uint
-#elif P_OUT == 13
-#define OUT_REG ulong
-#else
-#error "P_OUT is no dtype"
-#endif
-typedef OUT_REG out_t;
-ELEMENTS(output, out_t, OUT_REG, GET_PLAIN, PUT_PLAIN, GETV_PLAIN, PUTV_PLAIN)
+#define KIND 4
 #endif
 
 #if KIND == 1
@@ -168,11 +77,6 @@ typedef vlong vacc;
 typedef ulong acc;
 typedef vulong vacc;
 #define to_vacc to_vulong
-#define LOW 0
-#endif
-#if KIND <= 2
-#define LOW -INFINITY
-#define HIGH INFINITY
 #endif
 
 // ---- map, combine, finish ------------------------------------------------------------------------------------------
@@ -184,10 +88,10 @@ typedef vulong vacc;
 #define IDENTITY 1
 #define COMBINE(a, b) ((a) * (b))
 #elif P_COMBINE == 2
-#define IDENTITY LOW
+#define IDENTITY CAT(LOWEST_, P_IN)
 #define COMBINE(a, b) ((((a) > (b)) | ((a) != (a))) ? (a) : (b))
 #else
-#define IDENTITY HIGH
+#define IDENTITY CAT(LARGEST_, P_IN)
 #define COMBINE(a, b) ((((a) < (b)) | ((a) != (a))) ? (a) : (b))
 #endif
 

@@ -19,11 +19,7 @@
 // @variant P_PAIRS=0 P_POSITIONS=3 P_INT=32 P_T=10 P_FMA=1 P_VEC=1
 #include "common/types.clh"
 
-#if P_INT == 64
-typedef long number;
-#else
-typedef int number;
-#endif
+typedef CAT(INT_, P_INT) number;
 
 __kernel void rotary(const int batch, const int places, const int heads, const int d, const int rotated, const int cache_len,
                      __global const elem *x, const long x_off, const long xb, const long xh, const long xi,

@@ -24,11 +24,7 @@
 #include "common/types.clh"
 #include "common/folds.clh"
 
-#if P_IDS == 64
-typedef long number;
-#else
-typedef int number;
-#endif
+typedef CAT(INT_, P_IDS) number;
 
 LANES_SUM(sum_lanes, float)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)

@@ -21,11 +21,7 @@
 // @variant P_T=6 P_W=1 P_HOW=3 P_VEC=1
 #include "common/number.clh"
 
-#if P_W == 11
-typedef double value;
-#else
-typedef float value;
-#endif
+typedef CAT(ELEM_, P_W) value;
 
 #if P_HOW == 2
 #define NOTHING INFINITY
