@@ -24,32 +24,7 @@
 // @variant P_SIZE=8 P_VEC=4 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=1
 #include "common/ranks.clh"
 #include "common/words.clh"
-
-typedef CAT(INT_, P_INT) number;
-
-// An index as a place in 0..n-1; -1 after telling of one that is none.
-static inline idx place(const number i, const idx n, __global int *fault, const int code)
-{
-    const long at = i < 0 ? (long)i + n : (long)i;
-    if (at >= 0 && at < n)
-        return (idx)at;
-    fault[0] = code;
-    fault[1] = (int)i;
-    return -1;
-}
-
-// A row of n elements, or of zeros.
-static inline void copy_row(__global const word *x, const bool exists, __global word *y, const idx n, const int chunk)
-{
-    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
-        for (idx i = begin; i < min(begin + chunk, n); i += P_VEC) {
-            const int count = (int)min((idx)P_VEC, n - i);
-            vword v = (vword)0;
-            if (exists)
-                v = load_word(x + i, count);
-            store_word(y + i, v, count);
-        }
-}
+#include "common/indices.clh"
 
 #if P_RANK == 0
 
@@ -72,14 +47,6 @@ __kernel void gather(const idx outer, const idx axis, const idx picks, const idx
 
 #else
 
-#define ND_ARGS(i) const idx n##i, const idx s##i,
-#define ND_PLACE(i)                                                                                \
-    {                                                                                              \
-        const idx at = place(tuple[i], n##i, fault, code);                                         \
-        exists = exists && at >= 0;                                                                \
-        from += max(at, (idx)0) * s##i;                                                            \
-    }
-
 __kernel void gather_nd(const idx tuples, const idx inner, const idx per_batch, const idx s_batch,
                         RANK_UP(ND_ARGS) const int chunk, const int block, __global const word *x, const long x_off,
                         __global const number *index, const long index_off, __global word *y, const long y_off,
@@ -92,9 +59,9 @@ __kernel void gather_nd(const idx tuples, const idx inner, const idx per_batch, 
         for (idx row = first; row < min(first + block, tuples); ++row) {
             __global const number *tuple = index + row * P_RANK;
             bool exists = true;
-            idx from = row / per_batch * s_batch;
+            idx offset = row / per_batch * s_batch;
             RANK_UP(ND_PLACE)
-            copy_row(x + from, exists, y + row * inner, inner, chunk);
+            copy_row(x + offset, exists, y + row * inner, inner, chunk);
         }
 }
 

@@ -32,20 +32,8 @@
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=2 P_REDUCE=2 P_T=2
 #include "common/ranks.clh"
 #include "common/words.clh"
+#include "common/indices.clh"
 #include "common/number.clh"
-
-typedef CAT(INT_, P_INT) number;
-
-// An index as a place in 0..n-1; -1 after telling of one that is none.
-static inline idx place(const number i, const idx n, __global int *fault, const int code)
-{
-    const long at = i < 0 ? (long)i + n : (long)i;
-    if (at >= 0 && at < n)
-        return (idx)at;
-    fault[0] = code;
-    fault[1] = (int)i;
-    return -1;
-}
 
 #if P_REDUCE
 static inline void reduce_into(__global elem *y, __global const elem *update)
@@ -60,15 +48,6 @@ static inline void reduce_into(__global elem *y, __global const elem *update)
 #else
     STORE1(a > b || a != a ? a : b, y);
 #endif
-}
-#else
-static inline void copy_row(__global const word *x, __global word *y, const idx n, const int chunk)
-{
-    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
-        for (idx i = begin; i < min(begin + chunk, n); i += P_VEC) {
-            const int count = (int)min((idx)P_VEC, min(begin + chunk, n) - i);
-            store_word(y + i, load_word(x + i, count), count);
-        }
 }
 #endif
 
@@ -96,19 +75,11 @@ __kernel void tensor_scatter(const idx prefixes, const idx per_batch, const idx 
                 fault[1] = (int)start;
                 continue;
             }
-            copy_row(x + row * inner, y + (p * max_length + (idx)at) * inner, inner, chunk);
+            copy_row(x + row * inner, true, y + (p * max_length + (idx)at) * inner, inner, chunk);
         }
 }
 
 #else
-
-#define ND_ARGS(i) const idx n##i, const idx s##i,
-#define ND_PLACE(i)                                                                                \
-    {                                                                                              \
-        const idx at = place(tuple[i], n##i, fault, code);                                         \
-        exists = exists && at >= 0;                                                                \
-        to += max(at, (idx)0) * s##i;                                                              \
-    }
 
 #if P_REDUCE
 
@@ -123,12 +94,12 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
         for (idx row = 0; row < tuples; ++row) {
             __global const number *tuple = index + row * P_RANK;
             bool exists = true;
-            idx to = 0;
+            idx offset = 0;
             RANK_UP(ND_PLACE)
-            if (!exists || to / per_owner != owner)
+            if (!exists || offset / per_owner != owner)
                 continue;
             for (idx i = get_global_id(0); i < inner; i += get_global_size(0))
-                reduce_into(y + to + i, x + row * inner + i);
+                reduce_into(y + offset + i, x + row * inner + i);
         }
 }
 
@@ -145,10 +116,10 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
         for (idx row = first; row < min(first + block, tuples); ++row) {
             __global const number *tuple = index + row * P_RANK;
             bool exists = true;
-            idx to = 0;
+            idx offset = 0;
             RANK_UP(ND_PLACE)
             if (exists)
-                copy_row(x + row * inner, y + to, inner, chunk);
+                copy_row(x + row * inner, true, y + offset, inner, chunk);
         }
 }
 
