@@ -29,7 +29,7 @@
 // Unused buffers may be any.
 // NDRange  attention_rows: (q_len / P_ROWS), heads, batch; local 1. attention_groups: the same times P_LOCAL in the first.
 //          attention_scores: q_len, heads, batch. Each may be smaller.
-// Local bytes (groups): 4 * P_ROWS * (P_D + P_LOCAL) + 8 * P_LOCAL
+// Local bytes (groups): 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL
 //
 // @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_D=5 P_DV=7 P_ROWS=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2 P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
@@ -82,13 +82,8 @@ __kernel void attention_rows(ATTENTION_ARGS)
                 query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);
             for (int d = 0; d < DV_VECS; ++d)
                 sum[r][d] = (vec)0.0f;
-#if P_SINK
-            high[r] = SINK(h);
-            total[r] = 1.0f;
-#else
-            high[r] = -INFINITY;
-            total[r] = 0.0f;
-#endif
+            high[r] = START_HIGH(h);
+            total[r] = START_TOTAL;
         }
         const int last = last_key(&see, first + rows - 1, kv_len);
         for (int j = first_key(&see, first); j < last; j += P_VEC) {
@@ -165,13 +160,8 @@ __kernel void attention_groups(ATTENTION_ARGS)
                 query[r][d] = LOAD1(q + q_off + b * qb + h * qh + row * qi + d);
             for (int d = 0; d < OWN; ++d)
                 sum[r][d] = 0.0f;
-#if P_SINK
-            high[r] = SINK(h);
-            total[r] = 1.0f;
-#else
-            high[r] = -INFINITY;
-            total[r] = 0.0f;
-#endif
+            high[r] = START_HIGH(h);
+            total[r] = START_TOTAL;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         const int last = last_key(&see, min(first + P_ROWS, q_len) - 1, kv_len);

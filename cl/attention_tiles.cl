@@ -147,13 +147,8 @@ __kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, cons
                 query[r * P_D + d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d) * see.scale;
             for (int d = 0; d < DV_TILES * P_NRV; ++d)
                 sum[r * DV_TILES * P_NRV + d] = (vec)0.0f;
-#if P_SINK
-            high[r] = SINK(h);
-            total[r] = 1.0f;
-#else
-            high[r] = -INFINITY;
-            total[r] = 0.0f;
-#endif
+            high[r] = START_HIGH(h);
+            total[r] = START_TOTAL;
         }
         const int last = last_key(&see, first + rows - 1, kv_len);
         const int skipped = min(first_key(&see, first), kv_len) / KEYS;
