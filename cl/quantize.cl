@@ -123,12 +123,15 @@ static inline vwhole zero_of(__global const zero_elem *z, const long at, const i
 #endif
 }
 
+#define QUANTIZE_ARGS                                                                              \
+    __global const in_elem *x, const long x_off, __global out_elem *y, const long y_off,           \
+        __global const scale_elem *scale, const long scale_off, __global const zero_elem *zero,    \
+        const long zero_off, const int rows, const int n, const int inner, const long s_outer,     \
+        const long s_n, const int block
+
 #if DOWN
 
-__kernel void dequantize(__global const in_elem *x, const long x_off, __global out_elem *y, const long y_off,
-                         __global const scale_elem *scale, const long scale_off, __global const zero_elem *zero,
-                         const long zero_off, const int rows, const int n, const int inner, const long s_outer,
-                         const long s_n, const int block)
+__kernel void dequantize(QUANTIZE_ARGS)
 {
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long at = row / n * s_outer + row % n / block * s_n, first = (long)row * inner;
@@ -179,10 +182,7 @@ static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole
 
 #if IS_PACKED(P_OUT)
 
-__kernel void quantize_packed(__global const in_elem *x, const long x_off, __global out_elem *y, const long y_off,
-                              __global const scale_elem *scale, const long scale_off, __global const zero_elem *zero,
-                              const long zero_off, const int rows, const int n, const int inner, const long s_outer,
-                              const long s_n, const int block, const long total)
+__kernel void quantize_packed(QUANTIZE_ARGS, const long total)
 {
     for (long first = (long)get_global_id(0) * 8; first < total; first += (long)get_global_size(0) * 8) {
         const int count = (int)min(total - first, 8L);
@@ -201,10 +201,7 @@ __kernel void quantize_packed(__global const in_elem *x, const long x_off, __glo
 
 #else
 
-__kernel void quantize(__global const in_elem *x, const long x_off, __global out_elem *y, const long y_off,
-                       __global const scale_elem *scale, const long scale_off, __global const zero_elem *zero,
-                       const long zero_off, const int rows, const int n, const int inner, const long s_outer,
-                       const long s_n, const int block)
+__kernel void quantize(QUANTIZE_ARGS)
 {
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long at = row / n * s_outer + row % n / block * s_n, first = (long)row * inner;
