@@ -9,7 +9,6 @@
 //   P_SKIP, P_BIAS, P_BETA, P_SUM   1: there is a skip, bias, beta; s is written too
 //   P_LOCAL   work-items of a group, which has a row at a time; a power of two, 1 in the wide class
 //   P_T, P_FMA, P_VEC  see common/types.clh
-//   P_IDS     embed: width of ids, 32 or 64
 // skip_norm  x, s, y [rows, cols]; skip [skip_rows, cols], row % skip_rows; bias [cols]; gamma, beta [n_gamma], col % n_gamma
 //            (n_gamma is cols where P_VEC > 1). NDRange: rows * P_LOCAL
 // embed      sum[row] = word[ids[row]] + position[positions[row % position_rows] or row % places] + segment[segments[row]],
@@ -17,14 +16,12 @@
 //            NDRange: cols / P_VEC, rows
 // count_mask count[b] = how many of mask[b, :] are 1; 0 with P_SKIP 0. NDRange: batch
 //
-// @variant P_SIMPLE=0 P_SKIP=1 P_BIAS=1 P_BETA=1 P_SUM=1 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16 P_IDS=32
-// @variant P_SIMPLE=1 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=64 P_T=10 P_FMA=1 P_VEC=1 P_IDS=32
-// @variant P_SIMPLE=1 P_SKIP=1 P_BIAS=0 P_BETA=0 P_SUM=1 P_LOCAL=1 P_T=10 P_FMA=0 P_VEC=8 P_IDS=64
-// @variant P_SIMPLE=0 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=256 P_T=1 P_FMA=1 P_VEC=1 P_IDS=32
+// @variant P_SIMPLE=0 P_SKIP=1 P_BIAS=1 P_BETA=1 P_SUM=1 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16
+// @variant P_SIMPLE=1 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=64 P_T=10 P_FMA=1 P_VEC=1
+// @variant P_SIMPLE=1 P_SKIP=1 P_BIAS=0 P_BETA=0 P_SUM=1 P_LOCAL=1 P_T=10 P_FMA=0 P_VEC=8
+// @variant P_SIMPLE=0 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=256 P_T=1 P_FMA=1 P_VEC=1
 #include "common/types.clh"
 #include "common/folds.clh"
-
-typedef CAT(INT_, P_IDS) number;
 
 LANES_SUM(sum_lanes, float)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
@@ -106,18 +103,18 @@ __kernel void skip_norm(const int rows, const int cols, const int skip_rows, con
     }
 }
 
-static inline long checked(const long id, const int n, __global int *fault, const int code)
+static inline long checked(const int id, const int n, __global int *fault, const int code)
 {
     if (id >= 0 && id < n)
         return id;
     fault[0] = code;
-    fault[1] = (int)id;
+    fault[1] = id;
     return 0;
 }
 
 __kernel void embed(const int rows, const int cols, const int places, const int position_rows, const int n_words,
-                    const int n_positions, const int n_segments, __global const number *ids, const long ids_off,
-                    __global const number *positions, const long positions_off, __global const number *segments,
+                    const int n_positions, const int n_segments, __global const int *ids, const long ids_off,
+                    __global const int *positions, const long positions_off, __global const int *segments,
                     const long segments_off, __global const elem *word, const long word_off,
                     __global const elem *position, const long position_off, __global const elem *segment,
                     const long segment_off, __global elem *sum, const long sum_off, __global int *fault, const int code)

@@ -37,7 +37,7 @@ static void norm_step(lower_context *c, candidate *way, const skip_norm *n)
     step *s = step_kernel(b, way, "skipnorm", "skip_norm",
                           prelude_text(b,
                                        "P_SIMPLE=%d P_SKIP=%d P_BIAS=%d P_BETA=%d P_SUM=%d "
-                                       "P_LOCAL=%d P_T=%d P_FMA=%d P_VEC=%d P_IDS=32",
+                                       "P_LOCAL=%d P_T=%d P_FMA=%d P_VEC=%d",
                                        n->simple, n->has_skip, n->has_bias, n->has_beta, n->has_sum,
                                        (int)local, (int)n->dtype, work_fma(c), lanes));
     step_arg_int(b, s, n->rows);
@@ -230,7 +230,7 @@ static void count_step(lower_context *c, candidate *way, int64_t batch, int64_t 
     step *s = step_kernel(b, way, "skipnorm", "count_mask",
                           prelude_text(b,
                                        "P_SIMPLE=1 P_SKIP=%d P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=1 "
-                                       "P_T=1 P_FMA=%d P_VEC=1 P_IDS=32",
+                                       "P_T=1 P_FMA=%d P_VEC=1",
                                        given, work_fma(c)));
     step_arg_int(b, s, batch);
     step_arg_int(b, s, places);
@@ -255,7 +255,7 @@ static clg_status embed_lower(lower_context *c)
     step *s = step_kernel(b, way, "skipnorm", "embed",
                           prelude_text(b,
                                        "P_SIMPLE=0 P_SKIP=%d P_BIAS=%d P_BETA=0 P_SUM=0 P_LOCAL=1 "
-                                       "P_T=%d P_FMA=%d P_VEC=1 P_IDS=32",
+                                       "P_T=%d P_FMA=%d P_VEC=1",
                                        segments, positions, (int)dtype, work_fma(c)));
     step_arg_int(b, s, rows);
     step_arg_int(b, s, cols);
