@@ -11,8 +11,8 @@
 //   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
-//   planes (images times channels), channels; d, h, w windows; od, oh, ow pixels; kd.. taps; sd.. strides; dd.. dilations;
-//   pd.. padding in front; cols [planes, taps, windows], bias [channels], y [planes, pixels]
+//   planes (images times channels), channels; CONV_SIZES of the convolution the other way, see common/conv.clh: the input
+//   is windows, the output pixels; cols [planes, taps, windows], bias [channels], y [planes, pixels]
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=1 P_VEC=1
@@ -20,14 +20,12 @@
 // @variant P_BIAS=1 P_FORM=1 P_LINE=1 P_T=1 P_VEC=1
 // @variant P_BIAS=0 P_FORM=1 P_LINE=1 P_T=11 P_VEC=1
 // @variant P_BIAS=0 P_FORM=0 P_LINE=256 P_T=6 P_VEC=1
+#include "common/conv.clh"
 #include "common/number.clh"
 
 #define COL2IM_ARGS                                                                                \
-    const int planes, const int channels, const int d, const int h, const int w, const int od, const int oh,    \
-        const int ow, const int kd, const int kh, const int kw, const int sd, const int sh, const int sw,        \
-        const int dd, const int dh, const int dw, const int pd, const int ph, const int pw,       \
-        __global const elem *cols, const long cols_off, __global const elem *bias, const long bias_off,          \
-        __global elem *y, const long y_off
+    const int planes, const int channels, CONV_SIZES, __global const elem *cols, const long cols_off, \
+        __global const elem *bias, const long bias_off, __global elem *y, const long y_off
 
 // The window whose tap k falls on pixel o, or -1.
 static inline int window_at(const int o, const int k, const int stride, const int dilation, const int pad, const int n)
@@ -57,15 +55,15 @@ __kernel void col2im(COL2IM_ARGS)
                 line[i] = start;
             for (int kz = 0; kz < kd; ++kz)
             for (int ky = 0; ky < kh; ++ky) {
-                const int iz = window_at(z, kz, sd, dd, pd, d), iy = window_at(r, ky, sh, dh, ph, h);
+                const int iz = window_at(z, kz, sd, dd, pd, id), iy = window_at(r, ky, sh, dh, ph, ih);
                 if (iz < 0 || iy < 0)
                     continue;
                 for (int kx = 0; kx < kw; ++kx) {
                     const int shift = kx * dw - pw - begin; // pixel i * sw + shift of the line
                     const int first = shift < 0 ? (-shift + sw - 1) / sw : 0;
-                    const int last = shift < count ? min(w, (count - shift + sw - 1) / sw) : 0;
+                    const int last = shift < count ? min(iw, (count - shift + sw - 1) / sw) : 0;
                     __global const elem *from =
-                        cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * d * h * w + ((long)iz * h + iy) * w;
+                        cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * id * ih * iw + ((long)iz * ih + iy) * iw;
                     for (int i = first; i < last; ++i)
                         line[i * sw + shift] += LOAD1(from + i);
                 }
@@ -91,14 +89,14 @@ __kernel void col2im(COL2IM_ARGS)
 #endif
         for (int kz = 0; kz < kd; ++kz)
         for (int ky = 0; ky < kh; ++ky) {
-            const int iz = window_at(z, kz, sd, dd, pd, d), iy = window_at(r, ky, sh, dh, ph, h);
+            const int iz = window_at(z, kz, sd, dd, pd, id), iy = window_at(r, ky, sh, dh, ph, ih);
             if (iz < 0 || iy < 0)
                 continue;
             for (int kx = 0; kx < kw; ++kx) {
-                const int ix = window_at(s, kx, sw, dw, pw, w);
+                const int ix = window_at(s, kx, sw, dw, pw, iw);
                 if (ix >= 0)
-                    total += LOAD1(cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * d * h * w +
-                                   ((long)iz * h + iy) * w + ix);
+                    total += LOAD1(cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * id * ih * iw +
+                                   ((long)iz * ih + iy) * iw + ix);
             }
         }
         STORE1(total, y + y_off + (long)p * pixels + at);

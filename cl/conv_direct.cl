@@ -11,8 +11,7 @@
 //   P_BIAS, P_RESIDUAL, P_ACT  see common/epilogue.clh; P_BIAS is 0 or 1: per output channel
 // Arguments: dense buffers; lengths in elements, any may be 0
 //   batch, groups, ic, oc   ic and oc of one group
-//   d, h, w; od, oh, ow; kd, kh, kw       sizes of input, output and kernel
-//   sd, sh, sw; dd, dh, dw; pd, ph, pw    strides, dilations, padding in front
+//   CONV_SIZES              see common/conv.clh
 //   x, w, y                 y overlaps x nowhere
 //   EPILOGUE_ARGS           bias_rs to bias_b1 are unused; the residual is laid out as y
 // NDRange: OD*OH*OW, batch * groups * oc; both may be smaller.
@@ -22,6 +21,7 @@
 // @variant P_T=10 P_VEC=1 P_BIAS=0 P_RESIDUAL=1 P_ACT=9
 
 #include "common/number.clh"
+#include "common/conv.clh"
 #include "common/epilogue.clh"
 
 // The taps of an axis that lie inside x: from x to below y. start: where tap 0 lies.
@@ -32,13 +32,7 @@ static inline int2 taps_inside(const int start, const int size, const int kernel
     return (int2)(min(first, last), last);
 }
 
-__kernel void conv_direct(const int batch, const int groups, const int ic, const int oc,
-                          const int d, const int h, const int w,
-                          const int od, const int oh, const int ow,
-                          const int kd, const int kh, const int kw,
-                          const int sd, const int sh, const int sw,
-                          const int dd, const int dh, const int dw,
-                          const int pd, const int ph, const int pw,
+__kernel void conv_direct(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                           __global const elem *x, const long x_off,
                           __global const elem *weights, const long weights_off,
                           __global elem *y, const long y_off, EPILOGUE_ARGS)
@@ -48,15 +42,15 @@ __kernel void conv_direct(const int batch, const int groups, const int ic, const
     for (int at = get_global_id(0); at < outputs; at += get_global_size(0)) {
         const int image = plane / channels, channel = plane % channels;
         const int z = at / (oh * ow) * sd - pd, r = at / ow % oh * sh - ph, s = at % ow * sw - pw;
-        const int2 tz = taps_inside(z, d, kd, dd), ty = taps_inside(r, h, kh, dh);
-        const int2 tx = taps_inside(s, w, kw, dw);
-        __global const elem *from = x + x_off + ((long)image * groups + channel / oc) * ic * d * h * w;
+        const int2 tz = taps_inside(z, id, kd, dd), ty = taps_inside(r, ih, kh, dh);
+        const int2 tx = taps_inside(s, iw, kw, dw);
+        __global const elem *from = x + x_off + ((long)image * groups + channel / oc) * ic * id * ih * iw;
         __global const elem *filter = weights + weights_off + (long)channel * ic * kd * kh * kw;
         num total = 0;
         for (int c = 0; c < ic; ++c)
         for (int kz = tz.x; kz < tz.y; ++kz)
         for (int ky = ty.x; ky < ty.y; ++ky) {
-            __global const elem *line = from + (((long)c * d + z + kz * dd) * h + r + ky * dh) * w + s;
+            __global const elem *line = from + (((long)c * id + z + kz * dd) * ih + r + ky * dh) * iw + s;
             __global const elem *row = filter + ((c * kd + kz) * kh + ky) * kw;
             for (int kx = tx.x; kx < tx.y; ++kx)
                 total += LOAD1(row + kx) * LOAD1(line + (long)kx * dw);

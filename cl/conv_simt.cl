@@ -16,11 +16,7 @@
 //
 // Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
 //   batch, groups, ic, oc    ic and oc of one group; conv_depthwise_simt has no ic
-//   id, ih, iw               input size (id = 1 in 2-D)
-//   od, oh, ow               output size; batch * od * oh * ow < 2^31
-//   kd, kh, kw               kernel
-//   sd, sh, sw; dd, dh, dw   strides, dilations, >= 1
-//   pd, ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   CONV_SIZES               see common/conv.clh; batch * od * oh * ow < 2^31
 //   x, x_off, x_b0           x_b0: distance of images; channels are dense
 //   w, w_off
 //   y, y_off, y_b0           y_b0: distance of images; overlaps x nowhere
@@ -37,6 +33,7 @@
 // @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=1 P_ACT=8
 
 #include "common/types.clh"
+#include "common/conv.clh"
 #include "common/epilogue.clh"
 
 #define ITEMS (P_WG_M * P_WG_N)
@@ -68,13 +65,7 @@ static inline void finish(const float acc, __global elem *y, const long at,
 }
 
 __attribute__((reqd_work_group_size(P_WG_N, P_WG_M, 1)))
-__kernel void conv_simt(const int batch, const int groups, const int ic, const int oc,
-                        const int id, const int ih, const int iw,
-                        const int od, const int oh, const int ow,
-                        const int kd, const int kh, const int kw,
-                        const int sd, const int sh, const int sw,
-                        const int dd, const int dh, const int dw,
-                        const int pd, const int ph, const int pw,
+__kernel void conv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                         __global const elem *x, const long x_off, const long x_b0,
                         __global const elem *w, const long w_off,
                         __global elem *y, const long y_off, const long y_b0,
@@ -197,13 +188,7 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
 }
 
 __attribute__((reqd_work_group_size(P_WG_N, 1, 1)))
-__kernel void conv_depthwise_simt(const int batch, const int groups, const int oc,
-                                  const int id, const int ih, const int iw,
-                                  const int od, const int oh, const int ow,
-                                  const int kd, const int kh, const int kw,
-                                  const int sd, const int sh, const int sw,
-                                  const int dd, const int dh, const int dw,
-                                  const int pd, const int ph, const int pw,
+__kernel void conv_depthwise_simt(const int batch, const int groups, const int oc, CONV_SIZES,
                                   __global const elem *x, const long x_off, const long x_b0,
                                   __global const elem *w, const long w_off,
                                   __global elem *y, const long y_off, const long y_b0,

@@ -18,11 +18,7 @@
 //
 // Arguments of conv_wide. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
 //   batch, groups, ic, oc        ic and oc of one group
-//   id, ih, iw                   input size (id = 1 in 2-D)
-//   od, oh, ow                   output size
-//   kd, kh, kw                   kernel
-//   sd, sh, sw; dd, dh, dw       strides, dilations, >= 1
-//   pd, ph, pw                   padding in front, >= 0; what is behind follows from the output size
+//   CONV_SIZES                   see common/conv.clh
 //   x, x_off, x_b0               x_b0: distance of images; channels are dense
 //   packed_w, packed_w_off       from conv_pack_w
 //   y, y_off, y_b0               y_b0: distance of images; overlaps x nowhere
@@ -54,6 +50,7 @@
 // @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=3
 
 #include "common/types.clh"
+#include "common/conv.clh"
 #include "common/epilogue.clh"
 
 #define TAPS 64                    // taps whose offsets are at hand at a time
@@ -185,13 +182,7 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_wide(const int batch, const int groups, const int ic, const int oc,
-                        const int id, const int ih, const int iw,
-                        const int od, const int oh, const int ow,
-                        const int kd, const int kh, const int kw,
-                        const int sd, const int sh, const int sw,
-                        const int dd, const int dh, const int dw,
-                        const int pd, const int ph, const int pw,
+__kernel void conv_wide(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                         __global const elem *x, const long x_off, const long x_b0,
                         __global const elem *packed_w, const long packed_w_off,
                         __global elem *y, const long y_off, const long y_b0,
@@ -285,13 +276,7 @@ static __attribute__((noinline)) void filter(vec *t, const int lanes, const int 
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_depthwise_wide(const int batch, const int groups, const int oc,
-                                  const int id, const int ih, const int iw,
-                                  const int od, const int oh, const int ow,
-                                  const int kd, const int kh, const int kw,
-                                  const int sd, const int sh, const int sw,
-                                  const int dd, const int dh, const int dw,
-                                  const int pd, const int ph, const int pw,
+__kernel void conv_depthwise_wide(const int batch, const int groups, const int oc, CONV_SIZES,
                                   __global const elem *x, const long x_off, const long x_b0,
                                   __global const elem *w, const long w_off,
                                   __global elem *y, const long y_off, const long y_b0,
