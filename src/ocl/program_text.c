@@ -9,9 +9,10 @@
 #include "base/text.h"
 #include "step/kernel_source.h"
 
+#include <string.h>
+
 #ifdef CLG_DEVELOPER
 #include <stdio.h>
-#include <string.h>
 
 /* Developer builds: a kernel file from $CLG_KERNEL_DIR, its includes in place, instead of the embedded one.
  * *out_found stays false when there is none. */
@@ -67,6 +68,57 @@ static clg_status append_source(text *t, const char *source)
     return CLG_OK;
 }
 
+/* ---- one kernel of a file ------------------------------------------------------------------------------------ */
+
+static bool begins(const char *line, const char *word)
+{
+    return strncmp(line, word, strlen(word)) == 0;
+}
+
+static const char *next_line(const char *line)
+{
+    const char *end = strchr(line, '\n');
+    return end ? end + 1 : line + strlen(line);
+}
+
+/* The first line of the kernel that begins here, which is its attribute's where it has one; NULL when none does. */
+static const char *kernel_line(const char *line)
+{
+    if (begins(line, "__attribute__((")) line = next_line(line);
+    return begins(line, "__kernel void ") ? line : NULL;
+}
+
+static bool is_named(const char *kernel, const char *name)
+{
+    kernel += strlen("__kernel void ");
+    return begins(kernel, name) && kernel[strlen(name)] == '(';
+}
+
+/* Compilers take their time for every kernel of a text, PoCL even once more when its binary is asked for. So of a file's
+ * kernels the text has one: the lines of the others are empty, but for directives. They stand at the first column and end in
+ * a brace there (STYLE of cl/; tests/lint/kernels.sh sees to it). */
+static void keep_one_kernel(text *t, const char *name)
+{
+    const char *from = t->data;
+    char *to = t->data;
+    bool dropping = false;
+    while (from && *from) {
+        const char *end = next_line(from), *kernel = dropping ? NULL : kernel_line(from);
+        if (kernel) dropping = !is_named(kernel, name);
+        if (!dropping || *from == '#') {
+            memmove(to, from, (size_t)(end - from));
+            to += end - from;
+        } else {
+            *to++ = '\n';
+        }
+        if (dropping && begins(from, "}\n")) dropping = false;
+        from = end;
+    }
+    if (!to) return;
+    *to = '\0';
+    t->size_bytes = (size_t)(to - t->data);
+}
+
 clg_status program_text(const kernel_ref *ref, text *t)
 {
     text_init(t, 0);
@@ -82,6 +134,7 @@ clg_status program_text(const kernel_ref *ref, text *t)
         text_append(t, ref->body);
     } else {
         status = append_source(t, ref->source);
+        if (status == CLG_OK && t->status == CLG_OK) keep_one_kernel(t, ref->entry);
     }
     if (status == CLG_OK) status = t->status;
     if (status != CLG_OK) text_deinit(t);

@@ -27,6 +27,11 @@ n=0
 for file in cl/*.cl; do
   [ -e "$file" ] || continue
   n_variants=0
+  # The library takes one kernel out of a file by its first column (src/ocl/program_text.c).
+  if grep -nE '__kernel' "$file" | grep -vE '^[0-9]+:(__kernel void [a-z_0-9]+\(|//)'; then
+    echo "$file: a kernel begins with '__kernel void NAME(' at the first column"
+    status=1
+  fi
   while IFS= read -r row; do
     n_variants=$((n_variants + 1))
     n=$((n + 1))

@@ -80,7 +80,10 @@ int run_node_open(void **state)
     if (clg_device_list(&devices, &n_devices) != CLG_OK) return -1;
     for (size_t i = 0; i < n_devices && n_contexts < MAX_PLACES; i++) {
         clg_context *context;
-        if (clg_context_create(devices[i].selector, NULL, &context) != CLG_OK) {
+        clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+        /* PoCL keeps what it compiled by itself, and compiles all a second time for a binary to put into a store. */
+        if (strcmp(devices[i].platform, "Portable Computing Language") == 0) options.cache_dir = "";
+        if (clg_context_create(devices[i].selector, &options, &context) != CLG_OK) {
             printf("skipped %s: %s\n", devices[i].name, clg_last_error());
             continue;
         }

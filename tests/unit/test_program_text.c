@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The text that a compiler gets: of every kernel file, each kernel alone, on the lines where it stands in the file.
+ */
+#include "support/unit.h"
+
+#include "base/text.h"
+#include "ocl/program.h"
+#include "step/kernel_source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static size_t count(const char *string, const char *word)
+{
+    size_t n = 0;
+    for (const char *at = string; (at = strstr(at, word)) != NULL; at++) n++;
+    return n;
+}
+
+/* Lines before the first place of a word; SIZE_MAX when it is nowhere. */
+static size_t line_of(const char *string, const char *word)
+{
+    size_t n = 0;
+    const char *found = strstr(string, word);
+    for (const char *at = string; found && at < found; at++) n += *at == '\n';
+    return found ? n : SIZE_MAX;
+}
+
+static void check_kernel(const kernel_source *source, const char *name)
+{
+    char head[128];
+    text t;
+    const kernel_ref ref = {.source = source->name, .entry = name, .prelude = ""};
+    assert_ok(program_text(&ref, &t));
+    (void)snprintf(head, sizeof head, "\n__kernel void %s(", name);
+    assert_int_equal(count(text_data(&t), "\n__kernel void "), count(source->text, head));
+    assert_int_equal(count(text_data(&t), "\n__kernel void "), count(text_data(&t), head));
+    assert_int_equal(count(text_data(&t), "\n"), count(source->text, "\n"));
+    assert_int_equal(line_of(text_data(&t), head), line_of(source->text, head));
+    /* directives stay, and braces go in pairs, but where a file has one in each branch of an #if */
+    assert_int_equal(count(text_data(&t), "\n#"), count(source->text, "\n#"));
+    const size_t open = count(text_data(&t), "{") - count(text_data(&t), "}");
+    assert_true(open == 0 || open == count(source->text, "{") - count(source->text, "}"));
+    assert_int_equal(text_data(&t)[t.size_bytes], '\0');
+    text_deinit(&t);
+}
+
+static void program_text__has_one_kernel_of_a_file(void **state)
+{
+    (void)state;
+    size_t n = 0;
+    for (size_t i = 0; i < n_kernel_sources; i++)
+        for (const char *at = kernel_sources[i].text;
+             (at = strstr(at, "\n__kernel void ")) != NULL;) {
+            char name[64] = "";
+            at += strlen("\n__kernel void ");
+            const size_t length = strcspn(at, "(");
+            assert_true(length < sizeof name);
+            memcpy(name, at, length);
+            check_kernel(&kernel_sources[i], name);
+            n++;
+        }
+    assert_true(n > 100);
+}
+
+static void program_text__of_generated_kernels_is_whole(void **state)
+{
+    (void)state;
+    text t;
+    const kernel_ref ref = {.source = "chain",
+                            .entry = "one",
+                            .prelude = "#define P_T 1\n",
+                            .body =
+                                "__kernel void one(int a)\n{\n}\n__kernel void two(int a)\n{\n}\n"};
+    assert_ok(program_text(&ref, &t));
+    assert_int_equal(count(text_data(&t), "__kernel void "), 2);
+    assert_int_equal(count(text_data(&t), "#define P_T 1"), 1);
+    text_deinit(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(program_text__has_one_kernel_of_a_file),
+        cmocka_unit_test(program_text__of_generated_kernels_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
