@@ -210,7 +210,7 @@ CLG_API CLG_MUST_USE clg_status clg_value_read(const clg_value *value, void *dat
 /* A host copy of any value; a new reference to it when it is on the host already. Errors: DEVICE_LOST. */
 CLG_API CLG_MUST_USE clg_status clg_value_to_host(clg_value *value, clg_value **out_value);
 
-/* A sequence of these values, which it keeps references to: tensors of `dtype`, or sequences and optionals of such. items
+/* A sequence of these values, which it keeps references to: tensors of `dtype`, or sequences, optionals and maps of such. items
  * may be NULL when n_items is 0. dtype may be CLG_DTYPE_NONE: then it is that of the first. An optional holds one value
  * or, with item NULL, none. Errors: INVALID_ARGUMENT (an item NULL or of another dtype, nested more than 64 deep). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_sequence(clg_dtype dtype, size_t n_items,
@@ -218,13 +218,21 @@ CLG_API CLG_MUST_USE clg_status clg_value_create_sequence(clg_dtype dtype, size_
                                                           clg_value **out_value);
 CLG_API CLG_MUST_USE clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item,
                                                           clg_value **out_value);
-/* What is in a sequence, or in an optional, which has one item or none; tensors have none. The item is borrowed, NULL
+/* What is in a sequence, or in an optional, which has one item or none; tensors and maps have none. The item is borrowed, NULL
  * when i is out of range. */
 CLG_API size_t clg_value_n_items(const clg_value *value);
 CLG_API clg_value *clg_value_item(const clg_value *value, size_t i);
+/* A map from keys, a tensor [n] of int64 or strings, to values, a tensor [n] of any dtype; it keeps references to both.
+ * That no key is there twice is the caller's to see to. Classifiers of scikit-learn give a sequence of maps, one a row, from
+ * classes to probabilities. Errors: INVALID_ARGUMENT (another dtype of keys, other shapes). */
+CLG_API CLG_MUST_USE clg_status clg_value_create_map(clg_value *keys, clg_value *values,
+                                                     clg_value **out_value);
+/* The two tensors of a map, borrowed; NULL when the value is none. Maps of one output may share their keys. */
+CLG_API clg_value *clg_value_map_keys(const clg_value *value);
+CLG_API clg_value *clg_value_map_values(const clg_value *value);
 
 /* What a value is. NULL reads as a tensor without dtype, dimensions and elements; so do rank, dims and sizes
- * of sequences, optionals and maps, whose dtype is that of their tensors. */
+ * of sequences, optionals and maps, whose dtype is that of their tensors, of a map's values. */
 CLG_API clg_value_kind clg_value_get_kind(const clg_value *value);
 CLG_API clg_dtype clg_value_dtype(const clg_value *value);
 CLG_API size_t clg_value_rank(const clg_value *value);
@@ -335,6 +343,7 @@ typedef struct clg_port {
     int rank;        /* -1: any */
     int64_t dims[CLG_MAX_RANK];
     const char *dim_names[CLG_MAX_RANK];
+    clg_dtype key_dtype; /* of the maps that it is or holds; CLG_DTYPE_NONE: there are none */
 } clg_port;
 
 /* Loads ONNX. The file is mapped and must not change while the model lives; memory is copied. External

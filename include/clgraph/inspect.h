@@ -233,7 +233,8 @@ CLG_API CLG_MUST_USE clg_status clg_cache_unpack(const char *cache_dir, const ch
 /* A tensor from .npy or .pb (TensorProto), by extension. Errors: IO (also a damaged .npy), INVALID_MODEL (a damaged
  * .pb), UNSUPPORTED_DTYPE, INVALID_ARGUMENT (another extension). */
 CLG_API CLG_MUST_USE clg_status clg_value_load(const char *path, clg_value **out_value);
-/* The same where the kind of value is known: a .pb holds a SequenceProto or OptionalProto, which nothing in it tells. */
+/* The same where the kind of value is known: a .pb holds a SequenceProto, OptionalProto or MapProto, which nothing in it
+ * tells. */
 CLG_API CLG_MUST_USE clg_status clg_value_load_kind(const char *path, clg_value_kind kind,
                                                     clg_value **out_value);
 /* A tensor, of host or device, to .npy or .pb; written aside and renamed. Errors: IO, INVALID_ARGUMENT (another

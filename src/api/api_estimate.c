@@ -59,6 +59,7 @@ static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t
         const value *v = &g->values[g->inputs[i]];
         fact_set(&inputs[i], v->dtype, &v->dims);
         inputs[i].kind = v->kind;
+        inputs[i].key_dtype = v->key_dtype;
         for (int d = 0; d < v->dims.rank; d++) {
             if (v->dims.dims[d] == DIM_UNKNOWN) inputs[i].dims.dims[d] = 1;
         }

@@ -95,7 +95,7 @@ clg_status clg_value_to_host(clg_value *value, clg_value **out_value)
     return value_to_host(value, out_value);
 }
 
-/* ---- sequences and optionals ------------------------------------------------------------------ */
+/* ---- sequences, optionals, maps --------------------------------------------------------------- */
 
 static clg_status check_item(clg_dtype *dtype, const clg_value *item, size_t i)
 {
@@ -132,9 +132,30 @@ clg_status clg_value_create_optional(clg_dtype dtype, clg_value *item, clg_value
     return value_create_optional(dtype, item, out_value);
 }
 
+clg_status clg_value_create_map(clg_value *keys, clg_value *values, clg_value **out_value)
+{
+    API_REQUIRE(out_value);
+    *out_value = NULL;
+    API_REQUIRE(keys);
+    API_REQUIRE(values);
+    return value_create_map(keys, values, out_value);
+}
+
+static bool is_map(const clg_value *value) { return value && value->kind == CLG_VALUE_MAP; }
+
+clg_value *clg_value_map_keys(const clg_value *value)
+{
+    return is_map(value) ? value_get(value, VALUE_KEYS) : NULL;
+}
+
+clg_value *clg_value_map_values(const clg_value *value)
+{
+    return is_map(value) ? value_get(value, VALUE_VALUES) : NULL;
+}
+
 size_t clg_value_n_items(const clg_value *value)
 {
-    return value && value->kind != CLG_VALUE_MAP ? value_length(value) : 0;
+    return value && !is_map(value) ? value_length(value) : 0;
 }
 
 clg_value *clg_value_item(const clg_value *value, size_t i)

@@ -51,8 +51,9 @@ typedef struct attribute {
 typedef struct value {
     const char *name; /* "" for values that passes made without one */
     clg_value_kind kind;
-    clg_dtype dtype;                     /* CLG_DTYPE_NONE while not known */
-    shape dims;                          /* as declared; rank and dimensions may be unknown */
+    clg_dtype dtype;     /* CLG_DTYPE_NONE while not known; of maps: of their values */
+    clg_dtype key_dtype; /* of the maps that it is or holds; else CLG_DTYPE_NONE */
+    shape dims;          /* as declared; rank and dimensions may be unknown */
     const char *dim_names[CLG_MAX_RANK]; /* NULL or a symbol */
     tensor *constant;                    /* its content, for initialisers; a reference */
     node_id producer;                    /* NODE_NONE for inputs and constants */

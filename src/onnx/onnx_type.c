@@ -11,10 +11,12 @@ enum { VALUE_INFO_NAME = 1, VALUE_INFO_TYPE = 2 };
 enum { TYPE_TENSOR = 1, TYPE_SEQUENCE = 4, TYPE_MAP = 5, TYPE_SPARSE = 8, TYPE_OPTIONAL = 9 };
 enum { TENSOR_ELEMENT = 1, TENSOR_SHAPE = 2 };
 enum { DIM_VALUE = 1, DIM_PARAM = 2 };
+enum { LIST_ELEMENT = 1, MAP_KEY = 1, MAP_VALUE = 2 };
 
 typedef struct type_reading {
     clg_value_kind kind;
     int64_t element; /* 0: not said */
+    int64_t key;     /* of the innermost map; 0: not said */
     bool is_sparse;
     size_t rank; /* SIZE_MAX: not said */
     int64_t dims[CLG_MAX_RANK];
@@ -74,15 +76,17 @@ static clg_status read_tensor_type(const wire_cursor *c, const wire_field *field
 
 static clg_status read_type(const wire_cursor *message, type_reading *r, int depth);
 
-/* The type inside a sequence or an optional (field 1), or the value type of a map (field 2). */
-static clg_status read_inner(const wire_cursor *c, const wire_field *field, uint32_t number,
+/* The type inside a sequence or an optional, or the types of a map's keys and values. */
+static clg_status read_inner(const wire_cursor *c, const wire_field *field, bool is_map,
                              type_reading *r, int depth)
 {
+    const uint32_t number = is_map ? MAP_VALUE : LIST_ELEMENT;
     wire_cursor outer, inner;
     CLG_TRY(wire_get_message(c, field, &outer));
     while (!wire_at_end(&outer)) {
         wire_field part;
         CLG_TRY(wire_next(&outer, &part));
+        if (is_map && part.number == MAP_KEY) CLG_TRY(wire_get_int(&part, &r->key));
         if (part.number != number) continue;
         CLG_TRY(wire_get_message(&outer, &part, &inner));
         CLG_TRY(read_type(&inner, r, depth + 1));
@@ -106,15 +110,15 @@ static clg_status read_type(const wire_cursor *message, type_reading *r, int dep
         case TYPE_TENSOR: CLG_TRY(read_tensor_type(&c, &field, r)); break;
         case TYPE_SEQUENCE:
             kind = CLG_VALUE_SEQUENCE;
-            CLG_TRY(read_inner(&c, &field, 1, r, depth));
+            CLG_TRY(read_inner(&c, &field, false, r, depth));
             break;
         case TYPE_OPTIONAL:
             kind = CLG_VALUE_OPTIONAL;
-            CLG_TRY(read_inner(&c, &field, 1, r, depth));
+            CLG_TRY(read_inner(&c, &field, false, r, depth));
             break;
         case TYPE_MAP:
             kind = CLG_VALUE_MAP;
-            CLG_TRY(read_inner(&c, &field, 2, r, depth));
+            CLG_TRY(read_inner(&c, &field, true, r, depth));
             break;
         default: break;
         }
@@ -133,6 +137,11 @@ static clg_status check_strictly(const type_reading *r)
                                         : "it has no element type",
                          (long long)r->element);
     }
+    if (r->key != 0 && r->key != CLG_INT64 && r->key != CLG_STRING) {
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "its keys are of element type %lld; supported are int64 and string",
+                         (long long)r->key);
+    }
     if (r->rank != SIZE_MAX && r->rank > CLG_MAX_RANK) {
         return error_set(CLG_ERROR_INVALID_MODEL, "its rank %zu is above the largest supported, %d",
                          r->rank, CLG_MAX_RANK);
@@ -145,6 +154,7 @@ static clg_status apply(graph *g, value *v, const type_reading *r)
     v->kind = r->kind;
     if (r->element > 0 && r->element < 32 && dtype_find((clg_dtype)r->element))
         v->dtype = (clg_dtype)r->element;
+    if (r->key == CLG_INT64 || r->key == CLG_STRING) v->key_dtype = (clg_dtype)r->key;
     if (r->rank > CLG_MAX_RANK) return CLG_OK;
     shape dims = {.rank = (int)r->rank};
     int64_t n;

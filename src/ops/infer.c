@@ -219,6 +219,7 @@ static void start_facts(const graph *g, const value_fact *overrides, value_fact 
         shape unknown = shape_unknown();
         fact_set(&facts[i], is_given ? v->dtype : CLG_DTYPE_NONE, is_given ? &v->dims : &unknown);
         facts[i].kind = v->kind;
+        facts[i].key_dtype = v->key_dtype;
         take_known(&facts[i], v->constant);
     }
     for (size_t i = 0; overrides && i < g->n_inputs; i++) {
@@ -264,6 +265,7 @@ static clg_status infer_into(const graph *g, const node *n, value_fact *facts, g
         if (outputs[i].dtype == CLG_DTYPE_NONE) {
             outputs[i].dtype = g->values[v].dtype;
             outputs[i].kind = g->values[v].kind;
+            outputs[i].key_dtype = g->values[v].key_dtype;
         }
         facts[v] = outputs[i];
     }

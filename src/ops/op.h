@@ -22,6 +22,7 @@ typedef struct value_fact {
     /* Sequences and optionals given to a run: what is in them. */
     const struct value_fact *items;
     size_t n_items;
+    clg_dtype key_dtype; /* of the maps that it is or holds; else CLG_DTYPE_NONE */
 } value_fact;
 
 /* The largest tensor whose content shape arithmetic computes on the host. */
@@ -153,7 +154,8 @@ typedef enum op_control_kind {
     CONTROL_OPTIONAL,
     CONTROL_OPTIONAL_HAS,
     CONTROL_OPTIONAL_GET,
-    CONTROL_CONCAT_FROM_SEQUENCE
+    CONTROL_CONCAT_FROM_SEQUENCE,
+    CONTROL_ZIP_MAP
 } op_control_kind;
 
 typedef struct op_control {

@@ -4,6 +4,7 @@
  * operators are spelled in others by a pass that always runs (passes/pass_ml.c) and have no kernels of their own; what
  * looks up words in tables runs on the host (op_label.c).
  */
+#include "ops/labels.h"
 #include "ops/tree.h"
 #include "tensor/tensor.h"
 
@@ -43,21 +44,13 @@ static clg_status need_rows(const op_context *c)
 
 /* ---- classifiers and regressors --------------------------------------------------------------------------------- */
 
-/* The labels of TreeEnsembleClassifier and of LinearClassifier, SVMClassifier have names of their own. */
-static size_t n_labels(const node *n)
-{
-    return count_of(n, "classlabels_strings") + count_of(n, "classlabels_int64s") +
-           count_of(n, "classlabels_ints");
-}
-
 static clg_status classifier_infer(op_context *c)
 {
     CLG_TRY(need_rows(c));
-    shape dims = {.rank = 2, .dims = {rows_of(&c->inputs[0].dims), (int64_t)n_labels(c->node)}};
+    shape dims = {.rank = 2, .dims = {rows_of(&c->inputs[0].dims), (int64_t)labels_count(c->node)}};
     if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_FLOAT32, &dims);
     dims.rank = 1;
-    fact_set(&c->outputs[0], count_of(c->node, "classlabels_strings") ? CLG_STRING : CLG_INT64,
-             &dims);
+    fact_set(&c->outputs[0], labels_dtype(c->node), &dims);
     return CLG_OK;
 }
 
@@ -108,7 +101,7 @@ static clg_status tree_infer(op_context *c)
 
 static clg_status linear_check(const node *n)
 {
-    const size_t n_coefficients = count_of(n, "coefficients"), n_labels_all = n_labels(n);
+    const size_t n_coefficients = count_of(n, "coefficients"), n_labels_all = labels_count(n);
     size_t n_scores = count_of(n, "intercepts");
     if (strcmp(n->op_type, "LinearRegressor") == 0) {
         const int64_t targets = node_int(n, "targets", 1);
@@ -117,9 +110,7 @@ static clg_status linear_check(const node *n)
             return bad(n, "its intercepts and targets are not as many");
         n_scores = (size_t)targets;
     } else {
-        if (n_labels_all == 0 ||
-            (count_of(n, "classlabels_strings") && count_of(n, "classlabels_ints")))
-            return bad(n, "it must have labels that are numbers or strings, and not both");
+        CLG_TRY(labels_check(n));
         if (n_scores == 0) n_scores = n_labels_all;
         if (n_scores != n_labels_all && !(n_scores == 1 && n_labels_all == 2))
             return bad(n, "its intercepts and labels are not as many");

@@ -4,6 +4,7 @@
  * clgraph.TreeEnsemble with their lists as constants, and labels are looked up behind the scores. Runs always, first: these
  * operators have no kernels of their own (ops/op_ml.c).
  */
+#include "ops/labels.h"
 #include "ops/tree.h"
 #include "passes/rewrite.h"
 
@@ -140,20 +141,9 @@ static clg_status finish_regressor(spelling *w, value_id scores)
 
 static clg_status add_labels(spelling *w, value_id *out)
 {
-    const attribute *strings = node_attribute(&w->n, "classlabels_strings"),
-                    *ints = node_attribute(&w->n, "classlabels_int64s");
-    if (!ints) ints = node_attribute(&w->n, "classlabels_ints");
-    if (!strings || strings->n == 0) return rewrite_ints(w->g, ints->n, ints->as.ints, out);
-    const shape dims = {.rank = 1, .dims = {(int64_t)strings->n}};
     tensor *t;
-    clg_status status = CLG_OK;
-    CLG_TRY(tensor_create(CLG_STRING, &dims, &t));
-    for (size_t i = 0; i < strings->n && status == CLG_OK; i++)
-        status = tensor_set_string(t, (int64_t)i, strings->as.strings[i],
-                                   strlen(strings->as.strings[i]));
-    if (status == CLG_OK) return add_tensor(w, t, out);
-    tensor_free(t);
-    return status;
+    CLG_TRY(labels_of(&w->n, &t));
+    return add_tensor(w, t, out);
 }
 
 /* A classifier's node becomes the look-up of its labels. */
@@ -283,9 +273,8 @@ static clg_status add_lines(spelling *w, int64_t n_scores, value_id *out)
 
 static clg_status spell_linear_classifier(spelling *w)
 {
-    const attribute *strings = node_attribute(&w->n, "classlabels_strings"),
-                    *ints = node_attribute(&w->n, "classlabels_ints");
-    size_t n_scores, n_labels = (strings ? strings->n : 0) + (ints ? ints->n : 0);
+    const size_t n_labels = labels_count(&w->n);
+    size_t n_scores;
     value_id scores;
     (void)node_floats(&w->n, "intercepts", &n_scores);
     if (n_scores == 0) n_scores = n_labels;

@@ -246,9 +246,6 @@ static clg_status settle_output(plan_state *s, size_t index)
     value_id id = s->context->outputs[index];
     plan_value *v = &s->values[id];
     if (is_left_out(s, v, index)) return CLG_OK;
-    if (v->fact.kind == CLG_VALUE_MAP)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s' is a map",
-                         s->context->g->values[id].name);
     if (v->fact.kind != CLG_VALUE_TENSOR) return aggregate_settle(s, id, settle_read);
     if (v->fact.dtype == CLG_DTYPE_NONE)
         return error_set(CLG_ERROR_INTERNAL, "output '%s' was never computed",

@@ -57,7 +57,9 @@ typedef struct plan_port {
     const tensor *
         known; /* content when it did not need the device; borrowed from the segment or the graph */
     clg_value_kind kind;
-    const struct plan_port *items; /* of a sequence or optional, which has no place */
+    /* Of a sequence, optional or map, which has no place. A map: its keys [C] and its values, one map [C] or rows of them
+     * [N,C], which are a sequence of maps. */
+    const struct plan_port *items;
     size_t n_items;
 } plan_port;
 

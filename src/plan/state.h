@@ -33,7 +33,7 @@ typedef struct plan_value {
     int64_t strides[CLG_MAX_RANK];
     bool dense;
     bool weight; /* content never changes; packed and placed by this value's id */
-    /* Sequences (fact.kind): the elements, immutable once here. */
+    /* Sequences (fact.kind): the elements, immutable once here. Maps: keys and values as plan_port has them. */
     const struct plan_value *items;
     size_t n_items;
 } plan_value;
@@ -187,6 +187,8 @@ clg_status control_leave(plan_state *s, value_id *out_read);
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
 /* Optional and its like (optional.c). */
 clg_status optional_node(plan_state *s, const node *n, op_control_kind kind);
+/* ZipMap (zipmap.c). */
+clg_status zipmap_node(plan_state *s, const node *n);
 /* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to go over. */
 clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
 /* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, behind its last (control.c). */

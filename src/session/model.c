@@ -10,7 +10,11 @@
 static void fill_port(clg_port *port, const value *v, clg_value_kind kind, clg_dtype dtype,
                       const shape *dims)
 {
-    *port = (clg_port){.name = v->name, .kind = kind, .dtype = dtype, .rank = dims->rank};
+    *port = (clg_port){.name = v->name,
+                       .kind = kind,
+                       .dtype = dtype,
+                       .rank = dims->rank,
+                       .key_dtype = v->key_dtype};
     for (int i = 0; i < CLG_MAX_RANK; i++) {
         bool is_axis = i < dims->rank;
         bool is_symbol = is_axis && dims->dims[i] == DIM_UNKNOWN && v->dims.rank == dims->rank &&
@@ -29,11 +33,19 @@ static clg_status output_port(clg_port *port, const value *v, const value_fact *
                          "the output '%s' is declared as %s, but its node gives %s",
                          name_text(v->name, shown), dtype_name(v->dtype), dtype_name(fact->dtype));
     }
+    if (v->key_dtype != CLG_DTYPE_NONE && fact->key_dtype != CLG_DTYPE_NONE &&
+        v->key_dtype != fact->key_dtype) {
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the output '%s' is declared with keys of %s, but its node gives %s",
+                         name_text(v->name, shown), dtype_name(v->key_dtype),
+                         dtype_name(fact->key_dtype));
+    }
     shape dims = fact->dims.rank == RANK_UNKNOWN ? v->dims : fact->dims;
     for (int i = 0; i < dims.rank && v->dims.rank == dims.rank; i++) {
         if (dims.dims[i] == DIM_UNKNOWN) dims.dims[i] = v->dims.dims[i];
     }
     fill_port(port, v, fact->kind, fact->dtype == CLG_DTYPE_NONE ? v->dtype : fact->dtype, &dims);
+    if (fact->key_dtype != CLG_DTYPE_NONE) port->key_dtype = fact->key_dtype;
     return CLG_OK;
 }
 

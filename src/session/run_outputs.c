@@ -143,7 +143,7 @@ static clg_status upload_known(run *r, size_t i, const tensor *known)
                            false);
 }
 
-/* ---- sequences and optionals ----------------------------------------------------------------------------- */
+/* ---- sequences, optionals, maps --------------------------------------------------------------------------- */
 
 /* A tensor of its own: callers may write to what they get. */
 static clg_status make_tensor(const plan_port *port, clg_value **out_value)
@@ -158,11 +158,57 @@ static clg_status make_tensor(const plan_port *port, clg_value **out_value)
     return status;
 }
 
+static void release_rows(void *rows) { tensor_free(rows); }
+
+/* Row i of the values of maps: memory of `rows`, which it keeps alive. */
+static clg_status make_row(tensor *rows, int64_t i, clg_value **out_value)
+{
+    const shape dims = {.rank = 1, .dims = {rows->dims.dims[1]}};
+    const size_t row_bytes = (size_t)dims.dims[0] * dtype_size(rows->dtype);
+    tensor *t;
+    CLG_TRY(tensor_wrap(rows->dtype, &dims, (char *)rows->data + (size_t)i * row_bytes,
+                        release_rows, rows, &t));
+    tensor_retain(rows);
+    clg_status status = value_create_host(t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, int64_t i)
+{
+    clg_value *values, *map = NULL;
+    CLG_TRY(make_row(rows, i, &values));
+    clg_status status = value_create_map(keys, values, &map);
+    if (status == CLG_OK) status = value_append(whole, map);
+    value_free(map);
+    value_free(values);
+    return status;
+}
+
+/* Rows of values under the same keys: a sequence of maps. */
+static clg_status make_maps(const plan_port *port, clg_value **out_value)
+{
+    clg_value *keys = NULL, *values = NULL, *whole = NULL;
+    clg_status status = make_tensor(&port->items[VALUE_KEYS], &keys);
+    if (status == CLG_OK) status = make_tensor(&port->items[VALUE_VALUES], &values);
+    if (status == CLG_OK) status = value_create_sequence(port->dtype, &whole);
+    for (int64_t i = 0; status == CLG_OK && i < values->dims.dims[0]; i++)
+        status = append_map(whole, keys, values->host, i);
+    value_free(keys);
+    value_free(values);
+    if (status == CLG_OK)
+        *out_value = whole;
+    else
+        value_free(whole);
+    return status;
+}
+
 /* The value of a port, its tensors without content but where that is known. */
 static clg_status make_whole(const plan_port *port, clg_value **out_value)
 {
     *out_value = NULL;
     if (port->kind == CLG_VALUE_TENSOR) return make_tensor(port, out_value);
+    if (port->kind == CLG_VALUE_MAP) return make_maps(port, out_value);
     clg_value *whole = NULL, *item = NULL;
     clg_status status = CLG_OK;
     if (port->kind == CLG_VALUE_OPTIONAL) {
@@ -185,15 +231,31 @@ static clg_status make_whole(const plan_port *port, clg_value **out_value)
     return status;
 }
 
-static clg_status read_whole(run *r, const plan_port *port, clg_value *v)
+static clg_status read_tensor(run *r, const plan_port *port, void *to, size_t size_bytes)
 {
     bound_buffer where;
+    if (port->known || size_bytes == 0) return CLG_OK;
+    CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &where));
+    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes, to, size_bytes,
+                          false);
+}
+
+/* The rows of all maps are one piece of memory: one read. */
+static clg_status read_maps(run *r, const plan_port *port, const clg_value *v)
+{
+    if (value_length(v) == 0) return CLG_OK;
+    const clg_value *first = value_get(value_get(v, 0), VALUE_VALUES);
+    return read_tensor(r, &port->items[VALUE_VALUES], value_host_data(first),
+                       first->size_bytes * value_length(v));
+}
+
+static clg_status read_whole(run *r, const plan_port *port, clg_value *v)
+{
+    if (port->kind == CLG_VALUE_MAP) return read_maps(r, port, v);
     for (size_t i = 0; i < port->n_items; i++)
         CLG_TRY(read_whole(r, &port->items[i], value_get(v, i)));
-    if (port->kind != CLG_VALUE_TENSOR || port->known || v->size_bytes == 0) return CLG_OK;
-    CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &where));
-    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes,
-                          value_host_data(v), v->size_bytes, false);
+    return port->kind == CLG_VALUE_TENSOR ? read_tensor(r, port, value_host_data(v), v->size_bytes)
+                                          : CLG_OK;
 }
 
 static clg_status fetch_whole(run *r, size_t i, const plan_port *port)

@@ -96,20 +96,19 @@ clg_status value_create_optional(clg_dtype dtype, clg_value *item, clg_value **o
     return status;
 }
 
-clg_status value_create_map(tensor *keys, clg_value *values, clg_value **out_value)
+clg_status value_create_map(clg_value *keys, clg_value *values, clg_value **out_value)
 {
     *out_value = NULL;
-    if ((keys->dtype != CLG_INT64 && keys->dtype != CLG_STRING) || keys->dims.rank != 1 ||
-        values->kind != CLG_VALUE_TENSOR || !shape_equal(&keys->dims, &values->dims)) {
+    if (keys->kind != CLG_VALUE_TENSOR || values->kind != CLG_VALUE_TENSOR ||
+        (keys->dtype != CLG_INT64 && keys->dtype != CLG_STRING) || keys->dims.rank != 1 ||
+        !shape_equal(&keys->dims, &values->dims)) {
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "a map takes int64 or string keys and as many values, both of rank 1");
     }
     CLG_TRY(make(CLG_VALUE_MAP, values->dtype, out_value));
-    clg_status status = add_item(*out_value, values);
-    if (status == CLG_OK) {
-        (*out_value)->keys = tensor_retain(keys);
-        return CLG_OK;
-    }
+    clg_status status = add_item(*out_value, keys);
+    if (status == CLG_OK) status = add_item(*out_value, values);
+    if (status == CLG_OK) return CLG_OK;
     value_free(*out_value);
     *out_value = NULL;
     return status;
@@ -125,7 +124,6 @@ void value_free(clg_value *value)
 {
     if (!value || !refcount_release(&value->refs)) return;
     tensor_free(value->host);
-    tensor_free(value->keys);
     if (value->device_ops) value->device_ops->release(value->storage);
     for (size_t i = 0; i < value->n_items; i++) value_free(value->items[i]);
     memory_free(value->items);
@@ -205,7 +203,6 @@ clg_status value_to_host(clg_value *value, clg_value **out_value)
     clg_value *copy;
     CLG_TRY(make(value->kind, value->dtype, &copy));
     copy->depth = value->depth;
-    copy->keys = tensor_retain(value->keys);
     for (size_t i = 0; i < value->n_items; i++) {
         clg_value *item;
         clg_status status = value_to_host(value->items[i], &item);

@@ -31,11 +31,10 @@ struct clg_value {
     const value_device_ops *device_ops; /* NULL: on the host */
     void *storage;
     size_t offset_bytes; /* of the tensor in storage */
-    /* sequences: the elements; optionals: none or one; maps: one tensor, the values */
+    /* sequences: the elements; optionals: none or one; maps: two tensors, VALUE_KEYS and VALUE_VALUES */
     clg_value **items;
     size_t n_items, capacity;
-    tensor *keys; /* maps: int64 or string, [n] */
-    int depth;    /* of nesting; a tensor has 0 */
+    int depth; /* of nesting; a tensor has 0 */
 };
 
 /* All of these retain what they are given and leave it alone on failure. */
@@ -49,12 +48,13 @@ clg_status value_create_sequence(clg_dtype dtype, clg_value **out_value);
 clg_status value_append(clg_value *sequence, clg_value *item);
 /* item NULL: nothing in it. */
 clg_status value_create_optional(clg_dtype dtype, clg_value *item, clg_value **out_value);
-/* keys: int64 or string of shape [n]; values: a tensor of shape [n]. */
-clg_status value_create_map(tensor *keys, clg_value *values, clg_value **out_value);
+/* keys: a tensor of int64 or string and shape [n]; values: a tensor of shape [n]. Items of a map, by their places. */
+enum { VALUE_KEYS, VALUE_VALUES };
+clg_status value_create_map(clg_value *keys, clg_value *values, clg_value **out_value);
 clg_value *value_retain(clg_value *value); /* accepts NULL */
 void value_free(clg_value *value);         /* accepts NULL */
 
-/* Elements of a sequence, optional (0 or 1) or map (1: its values); borrowed, NULL out of range. */
+/* Elements of a sequence, optional (0 or 1) or map (2: keys and values); borrowed, NULL out of range. */
 size_t value_length(const clg_value *value);
 clg_value *value_get(const clg_value *value, size_t i);
 

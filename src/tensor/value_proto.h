@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ONNX's SequenceProto and OptionalProto to values: .pb files of test cases.
+ * ONNX's SequenceProto, OptionalProto and MapProto to values: .pb files of test cases.
  */
 #ifndef CLG_TENSOR_VALUE_PROTO_H
 #define CLG_TENSOR_VALUE_PROTO_H
@@ -8,7 +8,8 @@
 #include "base/wire.h"
 #include "tensor/value.h"
 
-/* A message of that kind; kind TENSOR is a TensorProto. Errors: INVALID_MODEL, UNSUPPORTED_DTYPE (maps, sparse tensors). */
+/* A message of that kind; kind TENSOR is a TensorProto. Errors: INVALID_MODEL, UNSUPPORTED_DTYPE (sparse tensors, maps of
+ * anything but single values under int64 or string keys). */
 clg_status value_proto_read(const wire_cursor *message, clg_value_kind kind, clg_value **out_value);
 clg_status value_proto_load(const char *path, clg_value_kind kind, clg_value **out_value);
 

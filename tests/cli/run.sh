@@ -78,4 +78,54 @@ show run names.onnx --fill ones -q
 show run names.onnx --fill x=random:7:2:2 -q
 show run names.onnx --fill x=random:7:3:2 -q
 show run names.onnx --fill x=lots -q
+echo "== maps are tables with names"
+classes_fields() {
+  onnx_node_fields ZipMap zip p who
+  pb_text 7 ai.onnx.ml
+  pb_message 5 labels_fields
+}
+labels_fields() {
+  pb_text 1 classlabels_strings
+  pb_text 9 owl
+  pb_text 9 wren
+  pb_int 20 8
+}
+cast_fields() {
+  onnx_node_fields Cast cast x words
+  pb_message 5 to_fields
+}
+to_fields() {
+  pb_text 1 to
+  pb_int 3 8
+  pb_int 20 2
+}
+classes_graph() {
+  onnx_node Softmax softmax x p
+  pb_message 1 classes_fields
+  pb_message 1 cast_fields
+  pb_text 2 classes
+  onnx_input x 1 N 2
+  pb_message 12 pb_text 1 who
+  onnx_output words 8 N 2
+}
+ml_opset() {
+  pb_text 1 ai.onnx.ml
+  pb_int 2 1
+}
+{
+  onnx_model classes_graph
+  pb_message 8 ml_opset
+} >classes.onnx
+f32 3f800000 3f800000 c0000000 7f800000 | npy '<f4' '(2, 2)' >x.npy
+f32 3f800000 3f800000 40400000 40400000 | npy '<f4' '(2, 2)' >even.npy
+f32 3f000000 3f000000 3f000000 3f000000 | npy '<f4' '(2, 2)' >half.npy
+show inspect classes.onnx
+show run classes.onnx -i even.npy -o classes --expect who=half.npy -q
+ls classes
+cat classes/who.keys.json
+echo
+show run classes.onnx -i even.npy -o classes -q
+show run classes.onnx -i even.npy --expect who=even.npy -q
+show run classes.onnx -i x.npy --top 1 -q
+show run classes.onnx -i even.npy --json -q
 finish

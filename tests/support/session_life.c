@@ -406,6 +406,50 @@ static clg_status use_sequence(clg_context *context, clg_session *s)
     return CLG_OK;
 }
 
+/* ---- names of classes ---------------------------------------------------------------------------------------------- */
+
+static clg_status add_classes(clg_builder *g)
+{
+    static const float coefficients[] = {1, 0, 0, 1, -1, -1};
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, 2), NULL));
+    CLG_TRY(clg_builder_node(g, "ai.onnx.ml", "LinearClassifier", "lines", 1, NAMES("x"), 2,
+                             NAMES("label", "scores")));
+    CLG_TRY(clg_builder_attribute_floats(g, "coefficients", 6, coefficients));
+    CLG_TRY(clg_builder_attribute_strings(g, "classlabels_strings", 3, NAMES("a", "b", "c")));
+    CLG_TRY(
+        clg_builder_node(g, "ai.onnx.ml", "ZipMap", "zip", 1, NAMES("scores"), 1, NAMES("maps")));
+    CLG_TRY(clg_builder_attribute_strings(g, "classlabels_strings", 3, NAMES("a", "b", "c")));
+    CLG_TRY(clg_builder_output(g, "label"));
+    return clg_builder_output(g, "maps");
+}
+
+static clg_status classes_model(clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    return build(g, add_classes(g), out_model);
+}
+
+static clg_status use_classes(clg_context *context, clg_session *s)
+{
+    static const float x[4] = {3, 5, -1, -2}, want[2][3] = {{3, 5, -8}, {-1, -2, 3}};
+    (void)context;
+    for (int64_t rows = 1; rows <= 2; rows++) {
+        clg_value *maps;
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(rows, 2), x));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output(s, "maps", &maps));
+        assert_int_equal(clg_value_n_items(maps), rows);
+        for (int64_t i = 0; i < rows; i++) {
+            const clg_value *map = clg_value_item(maps, (size_t)i);
+            assert_memory_equal(clg_value_data(clg_value_map_values(map)), want[i], sizeof want[i]);
+            assert_string_equal(((char **)clg_value_data(clg_value_map_keys(map)))[2], "c");
+        }
+        clg_value_free(maps);
+    }
+    return CLG_OK;
+}
+
 /* ---- lives -------------------------------------------------------------------------------------------------------- */
 
 const session_life session_lives[] = {
@@ -418,6 +462,7 @@ const session_life session_lives[] = {
     {"a stream through pinned memory", CLG_KERNELS_SIMT, true, product_model, use_staged_stream},
     {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, sequence_model,
      use_sequence},
+    {"names of classes", CLG_KERNELS_AUTO, true, classes_model, use_classes},
 };
 const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
 

@@ -159,26 +159,25 @@ static void value__optionals_and_maps(void **state)
     (void)state;
     clg_value *v = host_value(CLG_FLOAT32, 2), *optional, *map,
               *floats = host_value(CLG_FLOAT32, 3);
-    shape s = {.rank = 1, .dims = {2}};
-    tensor *keys, *wrong;
+    clg_value *keys = host_value(CLG_INT64, 2), *wrong = host_value(CLG_FLOAT32, 2);
     assert_ok(value_create_optional(CLG_FLOAT32, NULL, &optional));
     assert_int_equal(value_length(optional), 0);
     value_free(optional);
     assert_ok(value_create_optional(CLG_FLOAT32, v, &optional));
     assert_ptr_equal(value_get(optional, 0), v);
     value_free(optional);
-    assert_ok(tensor_create(CLG_INT64, &s, &keys));
-    assert_ok(tensor_create(CLG_FLOAT32, &s, &wrong));
     assert_ok(value_create_map(keys, v, &map));
-    assert_ptr_equal(map->keys, keys);
+    assert_ptr_equal(value_get(map, VALUE_KEYS), keys);
+    assert_ptr_equal(value_get(map, VALUE_VALUES), v);
     assert_int_equal(map->dtype, CLG_FLOAT32);
+    assert_error(value_create_map(keys, map, &optional), CLG_ERROR_INVALID_ARGUMENT, "keys");
     value_free(map);
     assert_error(value_create_map(keys, floats, &map), CLG_ERROR_INVALID_ARGUMENT,
                  "as many values");
     assert_error(value_create_map(wrong, v, &map), CLG_ERROR_INVALID_ARGUMENT, "keys");
     assert_null(map);
-    tensor_free(keys);
-    tensor_free(wrong);
+    value_free(keys);
+    value_free(wrong);
     value_free(floats);
     value_free(v);
 }
@@ -198,7 +197,7 @@ static clg_status work(void *user)
     if (status == CLG_OK) status = value_append(sequence, device);
     if (status == CLG_OK) status = value_append(sequence, host);
     if (status == CLG_OK) status = value_create_optional(CLG_FLOAT32, sequence, &optional);
-    if (status == CLG_OK) status = value_create_map(t, device, &map);
+    if (status == CLG_OK) status = value_create_map(host, device, &map);
     if (status == CLG_OK) status = value_to_host(optional, &copy);
     value_free(copy);
     value_free(map);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * SequenceProto and OptionalProto: what they hold, and what is damaged in them.
+ * SequenceProto, OptionalProto and MapProto: what they hold, and what is damaged in them.
  */
 #include "support/unit.h"
 
@@ -66,17 +66,133 @@ static void value_proto__empty(void **state)
     }
 }
 
-static void value_proto__refuses_maps(void **state)
+/* ---- maps ----------------------------------------------------------------------------------------------- */
+
+enum { KEY_TYPE = 2, INT_KEYS = 3, STRING_KEYS = 4, VALUES = 5 };
+
+/* A sequence of n scalars: 0.5, 1.5, ... */
+static ow_bytes scalars(size_t n)
+{
+    ow_bytes sequence = {0};
+    for (size_t i = 0; i < n; i++) {
+        const float x = (float)i + 0.5f;
+        ow_put_message(&sequence, TENSOR, ow_tensor_raw("", CLG_FLOAT32, 0, NULL, &x, sizeof x));
+    }
+    return sequence;
+}
+
+static ow_bytes int_map(size_t n_keys, size_t n_values)
+{
+    const int64_t keys[] = {4, -7, 1000000};
+    ow_bytes map = {0};
+    ow_put_int(&map, KEY_TYPE, CLG_INT64);
+    ow_put_packed_ints(&map, INT_KEYS, n_keys, keys);
+    ow_put_message(&map, VALUES, scalars(n_values));
+    return map;
+}
+
+static ow_bytes word_map(void)
+{
+    ow_bytes map = {0};
+    ow_put_message(&map, VALUES, scalars(2)); /* in any order */
+    ow_put_string(&map, STRING_KEYS, "yes");
+    ow_put_int(&map, KEY_TYPE, CLG_STRING);
+    ow_put_string(&map, STRING_KEYS, "");
+    return map;
+}
+
+static void value_proto__maps(void **state)
 {
     (void)state;
     clg_value *v;
-    ow_bytes b = {0};
-    ow_put_message(&b, MAP, (ow_bytes){0});
-    assert_error(read(&b, CLG_VALUE_SEQUENCE, &v), CLG_ERROR_UNSUPPORTED_DTYPE, "maps");
-    assert_null(v);
-    assert_error(read(&b, CLG_VALUE_MAP, &v), CLG_ERROR_UNSUPPORTED_DTYPE, "maps");
+    ow_bytes b = int_map(3, 3), list = {0};
+    assert_ok(read(&b, CLG_VALUE_MAP, &v));
+    assert_int_equal(v->kind, CLG_VALUE_MAP);
+    assert_int_equal(v->dtype, CLG_FLOAT32);
+    assert_int_equal(tensor_get_int(value_get(v, VALUE_KEYS)->host, 1), -7);
+    assert_true(tensor_get_float(value_get(v, VALUE_VALUES)->host, 2) == 2.5);
+    value_free(v);
+    ow_put_message(&list, MAP, b);
+    ow_put_message(&list, MAP, word_map());
+    assert_ok(read(&list, CLG_VALUE_SEQUENCE, &v));
+    assert_int_equal(value_length(v), 2);
+    assert_int_equal(v->dtype, CLG_FLOAT32);
+    const clg_value *words = value_get(value_get(v, 1), VALUE_KEYS);
+    assert_int_equal(words->dtype, CLG_STRING);
+    assert_string_equal(tensor_get_string(words->host, 0), "yes");
+    assert_string_equal(tensor_get_string(words->host, 1), "");
+    value_free(v);
+    ow_free(&list);
+    b = int_map(0, 0);
+    assert_ok(read(&b, CLG_VALUE_MAP, &v));
+    assert_int_equal(value_get(v, VALUE_KEYS)->n_elements, 0);
+    value_free(v);
     ow_free(&b);
 }
+
+static void expect_refused(ow_bytes map, clg_status status, const char *words)
+{
+    clg_value *v;
+    ow_bytes list = {0};
+    ow_put_message(&list, MAP, map);
+    assert_error(read(&list, CLG_VALUE_SEQUENCE, &v), status, words);
+    assert_null(v);
+    ow_free(&list);
+}
+
+static void value_proto__refuses_bad_maps(void **state)
+{
+    (void)state;
+    expect_refused(int_map(3, 2), CLG_ERROR_INVALID_MODEL, "3 keys and 2 values");
+    expect_refused(int_map(1, 2), CLG_ERROR_INVALID_MODEL, "1 keys and 2 values");
+    ow_bytes b = {0};
+    ow_put_packed_ints(&b, INT_KEYS, 2, (const int64_t[]){1, 2});
+    ow_put_int(&b, KEY_TYPE, CLG_INT64);
+    expect_refused(b, CLG_ERROR_INVALID_MODEL, "2 keys and 0 values");
+    expect_refused((ow_bytes){0}, CLG_ERROR_UNSUPPORTED_DTYPE, "element type 0");
+    b = int_map(2, 2);
+    ow_put_int(&b, KEY_TYPE, CLG_FLOAT32);
+    expect_refused(b, CLG_ERROR_UNSUPPORTED_DTYPE, "element type 1;");
+    b = int_map(2, 2);
+    ow_put_int(&b, KEY_TYPE, CLG_STRING);
+    expect_refused(b, CLG_ERROR_INVALID_MODEL, "key type");
+    b = int_map(2, 2);
+    ow_put_string(&b, STRING_KEYS, "yes");
+    expect_refused(b, CLG_ERROR_INVALID_MODEL, "key type");
+    b = word_map();
+    ow_put_bytes(&b, STRING_KEYS, "a\0b", 3);
+    ow_bytes more = scalars(3);
+    ow_put_message(&b, VALUES, more); /* the first values count */
+    expect_refused(b, CLG_ERROR_INVALID_MODEL, "3 keys and 2 values");
+}
+
+static void value_proto__refuses_maps_of_tensors(void **state)
+{
+    (void)state;
+    ow_bytes b = {0}, list = {0};
+    ow_put_int(&b, KEY_TYPE, CLG_INT64);
+    ow_put_int(&b, INT_KEYS, 5);
+    ow_put_message(&list, TENSOR, two_floats(1));
+    ow_put_message(&b, VALUES, list);
+    expect_refused(b, CLG_ERROR_UNSUPPORTED_DTYPE, "single");
+    b = (ow_bytes){0};
+    list = scalars(1);
+    const int64_t number = 3;
+    ow_put_message(&list, TENSOR, ow_tensor_raw("", CLG_INT64, 0, NULL, &number, sizeof number));
+    ow_put_int(&b, KEY_TYPE, CLG_INT64);
+    ow_put_packed_ints(&b, INT_KEYS, 2, (const int64_t[]){1, 2});
+    ow_put_message(&b, VALUES, list);
+    expect_refused(b, CLG_ERROR_UNSUPPORTED_DTYPE, "of one type");
+    b = (ow_bytes){0};
+    list = (ow_bytes){0};
+    ow_put_message(&list, MAP, int_map(1, 1));
+    ow_put_int(&b, KEY_TYPE, CLG_INT64);
+    ow_put_int(&b, INT_KEYS, 5);
+    ow_put_message(&b, VALUES, list);
+    expect_refused(b, CLG_ERROR_UNSUPPORTED_DTYPE, "single");
+}
+
+/* ---- damage --------------------------------------------------------------------------------------------- */
 
 static void value_proto__refuses_deep_ones(void **state)
 {
@@ -111,6 +227,15 @@ static void value_proto__survives_damage(void **state)
     bytes_each_prefix(b.data, b.n, survive, NULL);
     bytes_each_damage(b.data, b.n, survive, NULL);
     ow_free(&b);
+    ow_put_message(&b, MAP, int_map(2, 2));
+    bytes_each_prefix(b.data, b.n, survive, NULL);
+    bytes_each_damage(b.data, b.n, survive, NULL);
+    ow_free(&b);
+    b = (ow_bytes){0};
+    ow_put_message(&b, MAP, word_map());
+    bytes_each_prefix(b.data, b.n, survive, NULL);
+    bytes_each_damage(b.data, b.n, survive, NULL);
+    ow_free(&b);
 }
 
 int main(void)
@@ -118,7 +243,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(value_proto__nested),
         cmocka_unit_test(value_proto__empty),
-        cmocka_unit_test(value_proto__refuses_maps),
+        cmocka_unit_test(value_proto__maps),
+        cmocka_unit_test(value_proto__refuses_bad_maps),
+        cmocka_unit_test(value_proto__refuses_maps_of_tensors),
         cmocka_unit_test(value_proto__refuses_deep_ones),
         cmocka_unit_test(value_proto__survives_damage),
     };

@@ -192,6 +192,19 @@ static char *assumed_text(const input_set *set)
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
+/* "sequence of map(string, float32)"; the dtype alone of a tensor. free() */
+static char *port_type(const clg_port *port)
+{
+    const bool is_map = port->key_dtype != CLG_DTYPE_NONE;
+    const char *dtype = clg_dtype_name(port->dtype);
+    char *inner = is_map ? must_printf("map(%s, %s)", clg_dtype_name(port->key_dtype), dtype)
+                         : must_copy(dtype);
+    if (port->kind == CLG_VALUE_TENSOR || (is_map && port->kind == CLG_VALUE_MAP)) return inner;
+    char *outer = must_printf("%s of %s", value_kind_name(port->kind), inner);
+    free(inner);
+    return outer;
+}
+
 static json_t *port_json(const clg_port *port)
 {
     json_t *dims = port->rank < 0 ? json_null() : json_array();
@@ -201,9 +214,12 @@ static json_t *port_json(const clg_port *port)
                                               : json_null();
         (void)json_array_append_new(dims, dim);
     }
-    return json_pack("{s:o, s:s, s:s, s:o}", "name", output_json_text(port->name), "kind",
-                     value_kind_name(port->kind), "dtype", clg_dtype_name(port->dtype), "shape",
-                     dims);
+    json_t *json =
+        json_pack("{s:o, s:s, s:s, s:o}", "name", output_json_text(port->name), "kind",
+                  value_kind_name(port->kind), "dtype", clg_dtype_name(port->dtype), "shape", dims);
+    if (port->key_dtype != CLG_DTYPE_NONE)
+        (void)json_object_set_new(json, "key_dtype", json_string(clg_dtype_name(port->key_dtype)));
+    return json;
 }
 
 static json_t *ports_json(const clg_model *model, bool outputs)
@@ -309,13 +325,12 @@ static void print_ports(const clg_model *model, const char *title, bool outputs)
     table_begin(&t, 3, headers);
     for (size_t i = 0; i < n; i++) {
         const clg_port *port = outputs ? clg_model_output(model, i) : clg_model_input(model, i);
-        char *dims = port_shape(port);
-        bool is_tensor = port->kind == CLG_VALUE_TENSOR;
+        char *dims = port_shape(port), *type = port_type(port);
         table_cell(&t, MARK_NONE, "%s", printable(port->name));
-        table_cell(&t, MARK_NONE, "%s%s%s", is_tensor ? "" : value_kind_name(port->kind),
-                   is_tensor ? "" : " of ", clg_dtype_name(port->dtype));
-        table_cell(&t, MARK_NONE, "%s", is_tensor ? dims : "");
+        table_cell(&t, MARK_NONE, "%s", type);
+        table_cell(&t, MARK_NONE, "%s", port->kind == CLG_VALUE_TENSOR ? dims : "");
         free(dims);
+        free(type);
     }
     table_print(&t, stdout, 2);
 }

@@ -9,6 +9,7 @@
 #include "engine.h"
 #include "inputs.h"
 #include "interrupt.h"
+#include "maps.h"
 #include "names.h"
 #include "output.h"
 #include "stats.h"
@@ -23,7 +24,9 @@
 typedef struct shown {
     char *name;
     clg_value *value;
-    char *file; /* below the output folder; NULL: not written */
+    clg_value *table; /* what is shown: the value, or its maps as a table under these keys */
+    clg_value *keys;  /* NULL: no maps */
+    char *file;       /* below the output folder; NULL: not written */
     bool is_dump;
     value_stats stats;
 } shown;
@@ -89,7 +92,11 @@ static int read_expectation(run *r, const char *text, expectation *x)
             "--expect: the model has no output '%s'; its first is '%s'", printable(x->name),
             clg_model_n_outputs(model) > 0 ? printable(clg_model_output(model, 0)->name) : "");
     }
-    return value_load(x->path, &x->want);
+    const clg_value_kind kind = output_named(model, x->name)->kind;
+    if (kind == CLG_VALUE_TENSOR || !path_ends_in(x->path, ".pb"))
+        return value_load(x->path, &x->want);
+    clg_status status = clg_value_load_kind(x->path, kind, &x->want);
+    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
 static int read_expectations(run *r)
@@ -160,6 +167,20 @@ static int keep_dumped(run *r)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "--dump");
 }
 
+/* NAME.keys.json beside NAME.npy; free(). */
+static char *keys_file(const shown *v)
+{
+    return must_printf("%.*s.keys.json", (int)(strlen(v->file) - strlen(".npy")), v->file);
+}
+
+static int file_is_free(const run *r, const char *file)
+{
+    char *path = path_join(r->o->output, file);
+    int code = file_may_be_written(path, r->o->force);
+    free(path);
+    return code;
+}
+
 /* Names the files and sees that they may be written, before any work is done. */
 static int plan_files(run *r)
 {
@@ -167,15 +188,20 @@ static int plan_files(run *r)
     for (size_t i = 0; i < r->n_values; i++) {
         shown *v = &r->values[i];
         const clg_port *port = output_named(r->e.model, v->name);
-        if (port && port->kind != CLG_VALUE_TENSOR) continue; /* no file holds it yet */
+        if (port && port->kind != CLG_VALUE_TENSOR && port->key_dtype == CLG_DTYPE_NONE)
+            continue; /* no file holds it yet */
         char *base = name_to_file(v->name);
-        v->file = must_printf("%s.npy", base);
+        const bool is_words = port && port->dtype == CLG_STRING; /* which an .npy cannot hold */
+        v->file = must_printf("%s.%s", base, is_words ? "pb" : "npy");
         if (strcmp(base, v->name) != 0)
             output_note("'%s' is written as %s", printable(v->name), v->file);
         free(base);
-        char *path = path_join(r->o->output, v->file);
-        int code = file_may_be_written(path, r->o->force);
-        free(path);
+        int code = file_is_free(r, v->file);
+        if (code == CODE_DONE && port && port->key_dtype != CLG_DTYPE_NONE) {
+            char *keys = keys_file(v);
+            code = file_is_free(r, keys);
+            free(keys);
+        }
         if (code != CODE_DONE) return code;
     }
     return CODE_DONE;
@@ -200,6 +226,19 @@ static int prepare(run *r, const char *model_path)
 
 /* ---- after the run ---------------------------------------------------------------------------- */
 
+/* The table of a value of maps, and what is in it. */
+static int look_at(shown *v)
+{
+    int code = maps_table(v->value, &v->table, &v->keys);
+    if (code != CODE_DONE) return code;
+    if (!v->table) v->table = clg_value_retain(v->value);
+    v->stats = stats_of(v->table);
+    if (clg_value_get_kind(v->table) == CLG_VALUE_TENSOR) return CODE_DONE;
+    free(v->file); /* no maps, or of several kinds */
+    v->file = NULL;
+    return CODE_DONE;
+}
+
 /* Of all values some are no tensors, and are not kept. */
 static int collect(run *r)
 {
@@ -214,12 +253,24 @@ static int collect(run *r)
             continue;
         }
         if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", printable(v.name));
-        v.stats = stats_of(v.value);
         r->values[i] = (shown){0};
         r->values[n++] = v;
     }
     r->n_values = n;
-    return CODE_DONE;
+    int code = CODE_DONE;
+    for (size_t i = 0; i < n && code == CODE_DONE; i++) code = look_at(&r->values[i]);
+    return code;
+}
+
+static int write_keys(const run *r, const shown *v)
+{
+    if (!v->keys) return CODE_DONE;
+    char *file = keys_file(v);
+    char *path = path_join(r->o->output, file);
+    int code = maps_keys_save(v->keys, path);
+    free(path);
+    free(file);
+    return code;
 }
 
 static int write_files(run *r)
@@ -231,11 +282,13 @@ static int write_files(run *r)
         if (!v->file) continue;
         char *path = path_join(r->o->output, v->file);
         interrupt_begin(NULL);
-        clg_status status = clg_value_save(v->value, path);
+        clg_status status = clg_value_save(v->table, path);
         interrupt_end(NULL);
         free(path);
         if (status == CLG_OK && interrupt_seen()) status = CLG_ERROR_CANCELLED;
         if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+        code = write_keys(r, v);
+        if (code != CODE_DONE) return code;
     }
     return CODE_DONE;
 }
@@ -274,8 +327,10 @@ static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
     return list;
 }
 
-static const char *label_of(const run *r, int64_t index)
+/* The key of a map, or a line of --labels. */
+static const char *label_of(const run *r, const shown *v, int64_t index)
 {
+    if (v->keys) return maps_key_text(v->keys, index);
     return (size_t)index < r->n_labels ? r->labels[index] : "";
 }
 
@@ -290,8 +345,8 @@ static const char *row_source(const run *r, size_t row)
 
 static bool has_ranking(const run *r, const shown *v)
 {
-    return r->o->top > 0 && !v->is_dump && clg_value_get_kind(v->value) == CLG_VALUE_TENSOR &&
-           dtype_is_numeric(clg_value_dtype(v->value));
+    return r->o->top > 0 && !v->is_dump && clg_value_get_kind(v->table) == CLG_VALUE_TENSOR &&
+           dtype_is_numeric(clg_value_dtype(v->table));
 }
 
 /* ---- text --------------------------------------------------------------------------------------- */
@@ -311,19 +366,19 @@ static void row_name(const run *r, size_t row, size_t n_rows, char *name, size_t
 static void print_ranking(const run *r, const shown *v)
 {
     char name[PRINTABLE_BYTES];
-    size_t n_rows = row_count(v->value), width = 0, n;
+    size_t n_rows = row_count(v->table), width = 0, n;
     for (size_t i = 0; i < n_rows; i++) {
         row_name(r, i, n_rows, name, sizeof name);
         if (strlen(name) > width) width = strlen(name);
     }
     (void)printf("%s %s%s%s\n", printable(v->name),
-                 dims_text(clg_value_rank(v->value), clg_value_dims(v->value)), v->file ? "  " : "",
+                 dims_text(clg_value_rank(v->table), clg_value_dims(v->table)), v->file ? "  " : "",
                  v->file ? v->file : "");
     for (size_t i = 0; i < n_rows; i++) {
-        ranked *list = rank_row(v->value, i, &n);
+        ranked *list = rank_row(v->table, i, &n);
         row_name(r, i, n_rows, name, sizeof name);
         for (size_t k = 0; k < n && k < r->o->top; k++) {
-            const char *label = label_of(r, list[k].index);
+            const char *label = label_of(r, v, list[k].index);
             (void)printf("  %-*s%s%4" PRId64 "  %.6g%s%s\n", (int)width, k == 0 ? name : "",
                          width > 0 ? "  " : "", list[k].index, list[k].value, label[0] ? "  " : "",
                          printable(label));
@@ -350,10 +405,10 @@ static void print_summary(const run *r)
     for (size_t i = 0; i < r->n_values; i++) {
         const shown *v = &r->values[i];
         if (has_ranking(r, v)) continue;
-        bool has_numbers = dtype_is_numeric(clg_value_dtype(v->value)) && !isnan(v->stats.mean);
+        bool has_numbers = dtype_is_numeric(clg_value_dtype(v->table)) && !isnan(v->stats.mean);
         table_cell(&t, v->is_dump ? MARK_DIM : MARK_NONE, "%s", printable(v->name));
-        table_cell(&t, MARK_NONE, "%s", clg_dtype_name(clg_value_dtype(v->value)));
-        table_cell(&t, MARK_NONE, "%s", shape_of(v->value));
+        table_cell(&t, MARK_NONE, "%s", clg_dtype_name(clg_value_dtype(v->table)));
+        table_cell(&t, MARK_NONE, "%s", shape_of(v->table));
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.min) : "-");
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.max) : "-");
         table_cell(&t, MARK_NONE, "%s", has_numbers ? number_text(v->stats.mean) : "-");
@@ -386,15 +441,15 @@ static void print_text(const run *r)
 static json_t *ranking_json(const run *r, const shown *v)
 {
     json_t *rows = json_array();
-    for (size_t i = 0; i < row_count(v->value); i++) {
+    for (size_t i = 0; i < row_count(v->table); i++) {
         size_t n;
-        ranked *list = rank_row(v->value, i, &n);
+        ranked *list = rank_row(v->table, i, &n);
         const char *source = row_source(r, i);
         json_t *classes = json_array();
         for (size_t k = 0; k < n && k < r->o->top; k++) {
             (void)json_array_append_new(
                 classes, json_pack("{s:I, s:o, s:o}", "index", (json_int_t)list[k].index, "label",
-                                   output_json_text(label_of(r, list[k].index)), "value",
+                                   output_json_text(label_of(r, v, list[k].index)), "value",
                                    output_json_real(list[k].value)));
         }
         (void)json_array_append_new(rows, json_pack("{s:o, s:o}", "picture",
@@ -410,11 +465,12 @@ static json_t *shown_json(const run *r, const shown *v)
     json_t *json = json_pack(
         "{s:o, s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "name", output_json_text(v->name), "file",
         v->file ? output_json_text(v->file) : json_null(), "dtype",
-        clg_dtype_name(clg_value_dtype(v->value)), "shape",
-        output_json_dims(clg_value_rank(v->value), clg_value_dims(v->value)), "min",
+        clg_dtype_name(clg_value_dtype(v->table)), "shape",
+        output_json_dims(clg_value_rank(v->table), clg_value_dims(v->table)), "min",
         output_json_real(v->stats.min), "max", output_json_real(v->stats.max), "mean",
         output_json_real(v->stats.mean), "nan", (json_int_t)v->stats.n_nan, "inf",
         (json_int_t)v->stats.n_inf);
+    if (v->keys) (void)json_object_set_new(json, "keys", maps_keys_json(v->keys));
     if (has_ranking(r, v)) (void)json_object_set_new(json, "top", ranking_json(r, v));
     return json;
 }
@@ -453,10 +509,12 @@ static int check_expectations(run *r)
         expectation *x = &r->expectations[i];
         for (size_t k = 0; k < r->n_values; k++) {
             if (strcmp(r->values[k].name, x->name) != 0) continue;
-            clg_status status = compare_cast(r->values[k].value, &x->want);
+            /* maps may be expected as a table */
+            const bool is_tensor = clg_value_get_kind(x->want) == CLG_VALUE_TENSOR;
+            const clg_value *got = is_tensor ? r->values[k].table : r->values[k].value;
+            clg_status status = compare_cast(got, &x->want);
             if (status != CLG_OK) return fail_status(status, STAGE_WORK, "'%s'", x->path);
-            x->result = compare_values(r->values[k].value, x->want, r->o->rtol,
-                                       options_atol(r->o, DEFAULT_ATOL));
+            x->result = compare_values(got, x->want, r->o->rtol, options_atol(r->o, DEFAULT_ATOL));
         }
     }
     return CODE_DONE;
@@ -466,6 +524,8 @@ static void release(run *r)
 {
     for (size_t i = 0; i < r->n_values; i++) {
         clg_value_free(r->values[i].value);
+        clg_value_free(r->values[i].table);
+        clg_value_free(r->values[i].keys);
         free(r->values[i].name);
         free(r->values[i].file);
     }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparing tensors.
+ * Comparing values.
  */
 #include "compare.h"
 
+#include "maps.h"
 #include "output.h"
 #include "stats.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The element that is furthest outside. */
@@ -37,8 +39,7 @@ static const char *index_text(const clg_value *v, int64_t i, char *buffer, size_
 static bool same_kind(comparison *c, const clg_value *got, const clg_value *want)
 {
     size_t rank = clg_value_rank(want);
-    if (clg_value_get_kind(got) != clg_value_get_kind(want) ||
-        clg_value_get_kind(want) == CLG_VALUE_MAP) {
+    if (clg_value_get_kind(got) != clg_value_get_kind(want)) {
         (void)snprintf(c->text, sizeof c->text, "it is %s, expected %s",
                        value_kind_name(clg_value_get_kind(got)),
                        value_kind_name(clg_value_get_kind(want)));
@@ -116,6 +117,7 @@ clg_status compare_cast(const clg_value *got, clg_value **want)
     clg_dtype dtype = clg_value_dtype(got), given = clg_value_dtype(*want);
     clg_value *cast;
     if (dtype == given || !dtype_is_floating(dtype) || !dtype_is_floating(given)) return CLG_OK;
+    if (clg_value_get_kind(*want) != CLG_VALUE_TENSOR) return CLG_OK;
     clg_status status = clg_value_cast(*want, dtype, &cast, NULL);
     if (status != CLG_OK) return status;
     clg_value_free(*want);
@@ -141,11 +143,53 @@ static void compare_items(comparison *c, const clg_value *got, const clg_value *
     if (c->holds) (void)snprintf(c->text, sizeof c->text, "largest difference %.3g", c->max_abs);
 }
 
+/* The values of a map in the order of other keys; NULL after a sentence when those keys are not its own. */
+static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_value *keys)
+{
+    const clg_value *values = clg_value_map_values(map), *own = clg_value_map_keys(map);
+    const int64_t n = clg_value_n_elements(own);
+    if (clg_value_n_elements(keys) != n) {
+        (void)snprintf(c->text, sizeof c->text, "it has %" PRId64 " keys, expected %" PRId64,
+                       clg_value_n_elements(keys), n);
+        return NULL;
+    }
+    const size_t size = n ? clg_value_size_bytes(values) / (size_t)n : 0;
+    char *moved = must_alloc((size_t)n + 1, size + 1);
+    clg_value *sorted = NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t at = maps_find_key(own, i, keys);
+        if (at < 0) {
+            (void)snprintf(c->text, sizeof c->text, "it has no key %s", maps_key_text(own, i));
+            free(moved);
+            return NULL;
+        }
+        memcpy(moved + (size_t)at * size, (const char *)clg_value_data(values) + (size_t)i * size,
+               size);
+    }
+    if (clg_value_wrap(clg_value_dtype(values), 1, &n, moved, free, moved, &sorted) == CLG_OK)
+        return sorted;
+    free(moved);
+    (void)snprintf(c->text, sizeof c->text, "out of host memory");
+    return NULL;
+}
+
+/* Key by key, whatever their order. */
+static void compare_maps(comparison *c, const clg_value *got, const clg_value *want, double rtol,
+                         double atol)
+{
+    clg_value *sorted = values_by_keys(c, want, clg_value_map_keys(got));
+    if (!sorted) return;
+    *c = compare_values(clg_value_map_values(got), sorted, rtol, atol);
+    clg_value_free(sorted);
+}
+
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol)
 {
     comparison c = {.n_elements = clg_value_n_elements(want)};
     if (!same_kind(&c, got, want)) return c;
-    if (clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
+    if (clg_value_get_kind(want) == CLG_VALUE_MAP) {
+        compare_maps(&c, got, want, rtol, atol);
+    } else if (clg_value_get_kind(want) != CLG_VALUE_TENSOR) {
         compare_items(&c, got, want, rtol, atol);
     } else if (dtype_is_numeric(clg_value_dtype(want))) {
         compare_numbers(&c, got, want, rtol, atol);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether one tensor is another within a tolerance: |got - want| <= atol + rtol |want|. NaN equals NaN, an infinity
- * its like. Element types, shapes and strings must be the same.
+ * Whether one value is another within a tolerance: |got - want| <= atol + rtol |want|. NaN equals NaN, an infinity
+ * its like. Element types, shapes, strings and the keys of maps must be the same; the order of these does not matter.
  */
 #ifndef CLTOOL_COMPARE_H
 #define CLTOOL_COMPARE_H
