@@ -287,12 +287,14 @@ static const struct {
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
-/* What can be told of the inputs: dtypes, and ranks. */
+/* What can be told of the inputs: dtypes. An unknown rank means rows; only what single rows become asks for more. */
 static bool is_known(const survey *s, const node *n)
 {
+    const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;
     for (size_t i = 0; i < n->n_inputs; i++) {
         const value_fact *f = n->inputs[i] == VALUE_NONE ? NULL : &s->facts[n->inputs[i]];
-        if (!f || f->dtype == CLG_DTYPE_NONE || f->dims.rank == RANK_UNKNOWN) return false;
+        if (!f || f->dtype == CLG_DTYPE_NONE) return false;
+        if (needs_rank && i == 0 && f->dims.rank == RANK_UNKNOWN) return false;
     }
     return true;
 }

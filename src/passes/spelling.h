@@ -40,7 +40,7 @@ clg_status spelling_words(spelling *w, const int32_t *words, size_t n, value_id 
 clg_status spelling_floats(spelling *w, const char *name, int64_t n_rows, value_id *out);
 
 clg_dtype spelling_dtype(const spelling *w, size_t i);
-/* Input 0 in float32; the same as [N,F]. */
+/* Input 0 in float32; the same as [N,F], which one of unknown rank is taken for. */
 clg_status spelling_input(spelling *w, value_id *out);
 clg_status spelling_rows(spelling *w, value_id *out);
 

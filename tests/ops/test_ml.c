@@ -359,6 +359,46 @@ static void ml__words_for_classes(void **state)
     clg_model_free(model);
 }
 
+/* ---- inputs of which a file says little ---------------------------------------------------------------------------- */
+
+static void run_unranked(clg_context *context, const clg_session_options *options, const char *name,
+                         void *user)
+{
+    static const float x[] = {1, 2, -3, 4}, want[] = {8, 4};
+    float y[2];
+    clg_session *session;
+    assert_ok(clg_session_create(context, user, options, &session));
+    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, (int64_t[]){2, 2}, x));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_get_output_data(session, "y", y, sizeof y));
+    if (memcmp(y, want, sizeof y) != 0) fail_msg("%s: %g, %g", name, (double)y[0], (double)y[1]);
+    clg_session_free(session);
+}
+
+static void ml__rows_of_unknown_rank(void **state)
+{
+    (void)state;
+    clg_model *model;
+    ow_model m = {.ir_version = 8, .opset = 17};
+    ow_opset(&m, ML, 3);
+    ow_input(&m, "x", CLG_FLOAT32, SIZE_MAX, NULL, NULL);
+    ow_bytes scaler = ow_node("Scaler", "s", "x", "z"),
+             lines = ow_node("LinearRegressor", "l", "z", "y");
+    ow_put_string(&scaler, 7, ML);
+    ow_attribute_floats(&scaler, "scale", 2, (float[]){1, 2});
+    ow_put_string(&lines, 7, ML);
+    ow_attribute_floats(&lines, "coefficients", 2, (float[]){2, 1});
+    ow_attribute_floats(&lines, "intercepts", 1, (float[]){2});
+    ow_add_node(&m, scaler);
+    ow_add_node(&m, lines);
+    ow_output(&m, "y", CLG_FLOAT32);
+    ow_bytes file = ow_finish(&m);
+    assert_ok(clg_model_load_memory(file.data, file.n, NULL, &model));
+    ow_free(&file);
+    run_node_each(run_unranked, model);
+    clg_model_free(model);
+}
+
 /* ---- TreeEnsemble 5 ------------------------------------------------------------------------------------------- */
 
 /* A root, and below it two nodes: as in ONNX's example of one tree, or with sets; what leads where may be wrong. */
@@ -492,6 +532,7 @@ int main(void)
         cmocka_unit_test(ml__one_hot),
         cmocka_unit_test(ml__labels),
         cmocka_unit_test(ml__words_for_classes),
+        cmocka_unit_test(ml__rows_of_unknown_rank),
         cmocka_unit_test(ml__tree_ensemble_5),
         cmocka_unit_test(ml__tree_ensemble_5_sets),
         cmocka_unit_test(ml__tree_ensemble_5_refuses),
