@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sequences and optionals as inputs and outputs of plans. See aggregate.h.
+ * Sequences, optionals and maps as inputs and outputs of plans. See aggregate.h.
  */
 #include "plan/aggregate.h"
+
+#include <string.h>
 
 #define AGGREGATE_ALIGN 128
 
@@ -27,6 +29,7 @@ clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_
 static clg_status add_bytes(const value_fact *f, size_t *end_bytes)
 {
     size_t offset;
+    if (f->known) return CLG_OK;
     if (f->kind == CLG_VALUE_TENSOR) return aggregate_offset(f, end_bytes, &offset);
     for (size_t i = 0; i < f->n_items; i++) CLG_TRY(add_bytes(&f->items[i], end_bytes));
     return CLG_OK;
@@ -48,16 +51,49 @@ bool aggregate_equal(const value_fact *a, const value_fact *b)
     return !a->known || tensor_equal(a->known, b->known);
 }
 
+clg_status aggregate_copy_known(const tensor *known, const tensor **out_copy)
+{
+    tensor *t;
+    *out_copy = NULL;
+    if (!known) return CLG_OK;
+    CLG_TRY(tensor_create(known->dtype, &known->dims, &t));
+    clg_status status = CLG_OK;
+    for (int64_t i = 0; known->dtype == CLG_STRING && i < t->n_elements && status == CLG_OK; i++) {
+        const char *s = tensor_get_string(known, i);
+        status = tensor_set_string(t, i, s, strlen(s));
+    }
+    if (known->dtype != CLG_STRING && t->size_bytes) memcpy(t->data, known->data, t->size_bytes);
+    if (status == CLG_OK)
+        *out_copy = t;
+    else
+        tensor_free(t);
+    return status;
+}
+
 clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy)
 {
     *out_copy = *f;
     if (f->n_items == 0) return CLG_OK;
+    out_copy->n_items = 0; /* what is there when this fails */
     value_fact *items = arena_alloc(memory, f->n_items, sizeof *items);
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     out_copy->items = items;
-    for (size_t i = 0; i < f->n_items; i++)
-        CLG_TRY(aggregate_copy(memory, &f->items[i], &items[i]));
+    for (size_t i = 0; i < f->n_items; i++) {
+        clg_status status = aggregate_copy(memory, &f->items[i], &items[i]);
+        out_copy->n_items++;
+        items[i].known = NULL;
+        CLG_TRY(status);
+        CLG_TRY(aggregate_copy_known(f->items[i].known, &items[i].known));
+    }
     return CLG_OK;
+}
+
+void aggregate_release(const value_fact *f)
+{
+    for (size_t i = 0; i < f->n_items; i++) {
+        aggregate_release(&f->items[i]);
+        tensor_free((tensor *)f->items[i].known);
+    }
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------------------ */
@@ -66,6 +102,7 @@ static clg_status make_value(plan_state *s, const value_fact *f, uint32_t root, 
                              plan_value *out)
 {
     *out = (plan_value){.fact = *f, .root = ROOT_NONE, .dense = true, .n_items = f->n_items};
+    if (f->known) return CLG_OK; /* nothing on the device */
     if (f->kind == CLG_VALUE_TENSOR) {
         size_t offset;
         CLG_TRY(aggregate_offset(f, end_bytes, &offset));

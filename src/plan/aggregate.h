@@ -7,8 +7,11 @@
 
 #include "plan/state.h"
 
-/* Deep copy of f's items into the arena. */
+/* Deep copy of f's items into the arena, and of what is known of them: release that, also when it fails. */
 clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy);
+/* A plan's own copy of what its caller may write to later; NULL of NULL. */
+clg_status aggregate_copy_known(const tensor *known, const tensor **out_copy);
+void aggregate_release(const value_fact *f);
 
 /* The value of an input whose memory is `root`. */
 clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root,
