@@ -155,7 +155,8 @@ typedef enum op_control_kind {
     CONTROL_OPTIONAL_HAS,
     CONTROL_OPTIONAL_GET,
     CONTROL_CONCAT_FROM_SEQUENCE,
-    CONTROL_ZIP_MAP
+    CONTROL_ZIP_MAP, /* from here on about maps */
+    CONTROL_READ_MAP
 } op_control_kind;
 
 typedef struct op_control {

@@ -206,8 +206,8 @@ static clg_status plan_control(walk *w, const node *n, walk_end *out_end, bool *
         CLG_TRY(control_enter(s, n, &needs, out_entered));
     else if (control->kind >= CONTROL_OPTIONAL && control->kind <= CONTROL_OPTIONAL_GET)
         CLG_TRY(optional_node(s, n, control->kind));
-    else if (control->kind == CONTROL_ZIP_MAP)
-        CLG_TRY(zipmap_node(s, n));
+    else if (control->kind >= CONTROL_ZIP_MAP)
+        CLG_TRY(maps_node(s, n, control->kind));
     else
         CLG_TRY(sequence_node(s, n, control->kind, &needs));
     return needs ? settle_needs(w, n, needs, out_end) : CLG_OK;

@@ -187,8 +187,8 @@ clg_status control_leave(plan_state *s, value_id *out_read);
 clg_status sequence_node(plan_state *s, const node *n, op_control_kind kind, uint32_t *out_needs);
 /* Optional and its like (optional.c). */
 clg_status optional_node(plan_state *s, const node *n, op_control_kind kind);
-/* ZipMap (zipmap.c). */
-clg_status zipmap_node(plan_state *s, const node *n);
+/* Operators on maps (maps.c). */
+clg_status maps_node(plan_state *s, const node *n, op_control_kind kind);
 /* Scan and SequenceMap (scan.c): enters the body, or gives the outputs where there is nothing to go over. */
 clg_status scan_enter(plan_state *s, const node *n, op_control_kind kind, bool *out_entered);
 /* Enters the body of a loop that is made up, as its next iteration or, with `runs` false, behind its last (control.c). */

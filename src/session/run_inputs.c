@@ -82,15 +82,20 @@ static clg_status know_content(run *r, size_t i)
     return CLG_OK;
 }
 
-/* What a value is and what is in it. */
-static clg_status fact_of(run *r, const clg_value *v, value_fact *out)
+/* What a value is and what is in it. Keys and values of maps are known: they are on the host. */
+static clg_status fact_of(run *r, const clg_value *v, bool in_map, value_fact *out)
 {
     const size_t n = value_length(v);
-    *out = (value_fact){.kind = v->kind, .dtype = v->dtype, .dims = v->dims};
+    const bool is_map = v->kind == CLG_VALUE_MAP;
+    *out = (value_fact){.kind = v->kind,
+                        .dtype = v->dtype,
+                        .dims = v->dims,
+                        .known = in_map ? v->host : NULL,
+                        .key_dtype = is_map ? value_get(v, VALUE_KEYS)->dtype : CLG_DTYPE_NONE};
     if (v->kind == CLG_VALUE_TENSOR || n == 0) return CLG_OK;
     value_fact *items = arena_alloc(&r->memory, n, sizeof *items);
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n; i++) CLG_TRY(fact_of(r, value_get(v, i), &items[i]));
+    for (size_t i = 0; i < n; i++) CLG_TRY(fact_of(r, value_get(v, i), is_map, &items[i]));
     out->items = items;
     out->n_items = n;
     return CLG_OK;
@@ -104,7 +109,7 @@ static clg_status aggregate_fact(run *r, size_t i)
     if (!v && r->mode == RUN_FOR_REAL)
         return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", port->name);
     r->facts[i] = (value_fact){.kind = port->kind, .dtype = port->dtype};
-    return v ? fact_of(r, v, &r->facts[i]) : CLG_OK;
+    return v ? fact_of(r, v, false, &r->facts[i]) : CLG_OK;
 }
 
 clg_status run_find_plan(run *r)
@@ -161,6 +166,7 @@ static clg_status write_items(run *r, size_t i, const clg_value *v, const value_
                               size_t *end_bytes)
 {
     size_t offset;
+    if (f->known) return CLG_OK;
     if (f->kind != CLG_VALUE_TENSOR) {
         for (size_t k = 0; k < f->n_items; k++)
             CLG_TRY(write_items(r, i, value_get(v, k), &f->items[k], end_bytes));

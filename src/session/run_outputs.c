@@ -185,14 +185,17 @@ static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, in
     return status;
 }
 
-/* Rows of values under the same keys: a sequence of maps. */
+/* Rows of values under the same keys: a sequence of maps. One row alone: a map. */
 static clg_status make_maps(const plan_port *port, clg_value **out_value)
 {
     clg_value *keys = NULL, *values = NULL, *whole = NULL;
     clg_status status = make_tensor(&port->items[VALUE_KEYS], &keys);
     if (status == CLG_OK) status = make_tensor(&port->items[VALUE_VALUES], &values);
-    if (status == CLG_OK) status = value_create_sequence(port->dtype, &whole);
-    for (int64_t i = 0; status == CLG_OK && i < values->dims.dims[0]; i++)
+    const bool is_one = port->items[VALUE_VALUES].dims.rank == 1;
+    if (status == CLG_OK)
+        status = is_one ? value_create_map(keys, values, &whole)
+                        : value_create_sequence(port->dtype, &whole);
+    for (int64_t i = 0; status == CLG_OK && !is_one && i < values->dims.dims[0]; i++)
         status = append_map(whole, keys, values->host, i);
     value_free(keys);
     value_free(values);
@@ -243,7 +246,7 @@ static clg_status read_tensor(run *r, const plan_port *port, void *to, size_t si
 /* The rows of all maps are one piece of memory: one read. */
 static clg_status read_maps(run *r, const plan_port *port, const clg_value *v)
 {
-    if (value_length(v) == 0) return CLG_OK;
+    if (value_length(v) == 0 || port->items[VALUE_VALUES].known) return CLG_OK;
     const clg_value *first = value_get(value_get(v, 0), VALUE_VALUES);
     return read_tensor(r, &port->items[VALUE_VALUES], value_host_data(first),
                        first->size_bytes * value_length(v));

@@ -110,11 +110,17 @@ static void forget_input(clg_session *s, size_t index)
     in->value = NULL;
 }
 
-/* All tensors inside are of the dtype that the model declares; there are no maps. */
+/* All tensors inside are of the dtype that the model declares, keys of maps of theirs. */
 static clg_status check_items(const value *port, const clg_value *v)
 {
-    if (v->kind == CLG_VALUE_MAP)
+    const clg_value *keys = v->kind == CLG_VALUE_MAP ? value_get(v, VALUE_KEYS) : NULL;
+    if (keys && port->key_dtype == CLG_DTYPE_NONE)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' is given a map", port->name);
+    if (keys && keys->dtype != port->key_dtype)
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                         "input '%s' has keys of %s in the model, %s was given", port->name,
+                         dtype_name(port->key_dtype), dtype_name(keys->dtype));
+    if (keys) return check_items(port, value_get(v, VALUE_VALUES));
     for (size_t i = 0; i < value_length(v); i++) CLG_TRY(check_items(port, value_get(v, i)));
     if (v->kind != CLG_VALUE_TENSOR || port->dtype == CLG_DTYPE_NONE || v->dtype == port->dtype)
         return CLG_OK;
@@ -138,7 +144,10 @@ clg_status session_set_input(clg_session *s, size_t index, clg_value *v)
         CLG_TRY(session_check_shape(s, index, &v->dims));
     }
     CLG_TRY(session_unmap(s, index));
-    value_retain(v);
+    if (v && port->key_dtype != CLG_DTYPE_NONE)
+        CLG_TRY(value_to_host(v, &v)); /* maps are known contents */
+    else
+        value_retain(v);
     forget_input(s, index);
     s->inputs[index].value = v;
     return CLG_OK;

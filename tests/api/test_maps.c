@@ -316,6 +316,18 @@ static void zipmap__takes_words_or_numbers(void **state)
     }
 }
 
+/* What ZipMap gives is not known before the run. */
+static void zipmap__is_no_input_of_readers(void **state)
+{
+    zip z;
+    (void)state;
+    start(&z, 2, false);
+    assert_ok(clg_builder_node(z.g, ML, "CastMap", "reader", 1, NAMES("maps"), 1, NAMES("c")));
+    assert_ok(clg_builder_output(z.g, "c"));
+    assert_error(clg_builder_build(z.g, &z.model), CLG_ERROR_INVALID_MODEL, "is no map");
+    clg_builder_free(z.g);
+}
+
 /* ---- types in a file --------------------------------------------------------------------------------------------- */
 
 /* ValueInfoProto of a sequence of maps to floats. */
@@ -374,6 +386,7 @@ int main(void)
         cmocka_unit_test(zipmap__is_only_an_output),
         cmocka_unit_test(zipmap__takes_words_or_numbers),
         cmocka_unit_test(zipmap__is_what_the_file_declares),
+        cmocka_unit_test(zipmap__is_no_input_of_readers),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -25,7 +25,7 @@ try:
     import sklearn
     import xgboost
     from onnxmltools.convert.common.data_types import FloatTensorType as OnnxmltoolsFloats
-    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+    from skl2onnx.common.data_types import DictionaryType, FloatTensorType, StringTensorType
 except ImportError as missing:
     print(f"skipped: {missing}; the head of this file says which packages it needs")
     sys.exit(77)
@@ -200,6 +200,16 @@ def with_tables():
         yield name, model.fit(text["text"], TOPICS), text_type, text
 
 
+def with_maps():
+    """One map a run: what ONNX Runtime and skl2onnx know of DictVectorizer."""
+    rows = [{"red": 1.0, "size": 2.0}, {"green": 1.0, "size": 3.5}, {"red": 1.0, "weight": 0.5}, {"blue": 1.0}] * 5
+    target = numpy.array([0, 1, 0, 1] * 5)
+    types = [("row", DictionaryType(StringTensorType([1]), FloatTensorType([])))]
+    for name, last in (("logistic", linear_model.LogisticRegression()), ("svc", svm.SVC(probability=True, random_state=0))):
+        yield f"maps_{name}", pipeline.make_pipeline(
+            feature_extraction.DictVectorizer(sparse=False), last).fit(rows, target), types, {"row": rows[1]}
+
+
 def boosted():
     for name, kind in (("xgboost", xgboost.XGBClassifier), ("lightgbm", lightgbm.LGBMClassifier)):
         quiet = {"verbose": -1} if name == "lightgbm" else {}
@@ -232,6 +242,8 @@ def map_proto(row):
 
 
 def value_bytes(value):
+    if isinstance(value, dict):
+        return map_proto(value).SerializeToString()
     if not isinstance(value, list):
         return numpy_helper.from_array(numpy.asarray(value)).SerializeToString()
     proto = onnx.SequenceProto(elem_type=onnx.SequenceProto.MAP)
@@ -256,7 +268,7 @@ def write_case(folder, name, model, inputs):
     names = [port.name for port in session.get_inputs()]
     if not isinstance(inputs, dict):
         inputs = {names[0]: inputs}
-    feed = {port: inputs[port][:ROWS] for port in names}
+    feed = {port: inputs[port] if isinstance(inputs[port], dict) else inputs[port][:ROWS] for port in names}
     outputs = session.run(None, feed)
     data = folder / name / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
@@ -282,7 +294,7 @@ def exported():
     for models in (classifiers, regressors):
         for name, model, data in models():
             yield name, lambda model=model, data=data: by_skl2onnx(model, data)
-    for name, model, types, inputs in with_tables():
+    for name, model, types, inputs in (*with_tables(), *with_maps()):
         yield name, lambda model=model, types=types, inputs=inputs: by_types(model, types, inputs)
     for name, model, data, convert in boosted():
         yield name, lambda model=model, data=data, convert=convert: by_onnxmltools(model, data, convert)

@@ -450,6 +450,64 @@ static clg_status use_classes(clg_context *context, clg_session *s)
     return CLG_OK;
 }
 
+/* ---- a map as an input ----------------------------------------------------------------------------------------------- */
+
+static clg_status map_model(clg_model **out_model)
+{
+    static const float w[9] = {-1, 0, 0, 0, -1, 0, 0, 0, -1};
+    ow_model m = {.ir_version = 8, .opset = 13};
+    ow_bytes tensor = {0}, type = {0}, map = {0}, outer = {0}, info = {0};
+    ow_bytes n = ow_node("DictVectorizer", "dict", "x", "v");
+    ow_put_int(&tensor, 1, CLG_FLOAT32);
+    ow_put_message(&type, 1, tensor);
+    ow_put_int(&map, 1, CLG_STRING);
+    ow_put_message(&map, 2, type);
+    ow_put_message(&outer, 5, map);
+    ow_put_string(&info, 1, "x");
+    ow_put_message(&info, 2, outer);
+    ow_put_message(&m.graph, 11, info);
+    ow_opset(&m, "ai.onnx.ml", 1);
+    ow_put_string(&n, 7, "ai.onnx.ml");
+    ow_attribute_strings(&n, "string_vocabulary", 3, NAMES("a", "b", "c"));
+    ow_add_node(&m, n);
+    ow_initializer(&m, ow_tensor_raw("w", CLG_FLOAT32, 2, DIMS(3, 3), w, sizeof w));
+    ow_simple_node(&m, "MatMul", "", "v,w", "y");
+    ow_output(&m, "y", CLG_FLOAT32);
+    ow_bytes file = ow_finish(&m);
+    clg_status status = clg_model_load_memory(file.data, file.n, NULL, out_model);
+    ow_free(&file);
+    return status;
+}
+
+static clg_status set_map(clg_session *s, const char **words, float *numbers)
+{
+    clg_value *keys, *values = NULL, *map = NULL;
+    CLG_TRY(clg_value_wrap(CLG_STRING, 1, DIMS(2), words, NULL, NULL, &keys));
+    clg_status status = clg_value_wrap(CLG_FLOAT32, 1, DIMS(2), numbers, NULL, NULL, &values);
+    if (status == CLG_OK) status = clg_value_create_map(keys, values, &map);
+    if (status == CLG_OK) status = clg_session_set_input(s, "x", map);
+    clg_value_free(map);
+    clg_value_free(values);
+    clg_value_free(keys);
+    return status;
+}
+
+static clg_status use_map(clg_context *context, clg_session *s)
+{
+    static const char *words[2][2] = {{"c", "a"}, {"b", "d"}};
+    static float numbers[2] = {2, 3};
+    static const float want[2][3] = {{-3, 0, -2}, {0, -2, 0}};
+    (void)context;
+    for (int round = 0; round < 2; round++) {
+        float y[3];
+        CLG_TRY(set_map(s, words[round], numbers));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output_data(s, "y", y, sizeof y));
+        for (int i = 0; i < 3; i++) assert_true(y[i] == want[round][i]);
+    }
+    return CLG_OK;
+}
+
 /* ---- lives -------------------------------------------------------------------------------------------------------- */
 
 const session_life session_lives[] = {
@@ -463,6 +521,7 @@ const session_life session_lives[] = {
     {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, sequence_model,
      use_sequence},
     {"names of classes", CLG_KERNELS_AUTO, true, classes_model, use_classes},
+    {"a map as an input", CLG_KERNELS_AUTO, true, map_model, use_map},
 };
 const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
 

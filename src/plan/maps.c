@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ZipMap (ai.onnx.ml 1) while planning: labels beside scores, which stay where they are. The maps are made when the output
- * is read; nothing else reads them.
+ * Operators on maps (ai.onnx.ml 1) while planning. ZipMap puts labels beside scores, which stay where they are: its maps are
+ * made when the output is read, and nothing else reads them. DictVectorizer and CastMap read maps that are inputs of the
+ * model, whose keys and values are known contents.
  */
 #include "plan/state.h"
 
 #include "ops/labels.h"
+#include "ops/maps.h"
 #include "tensor/value.h"
 
 static clg_status check_scores(const node *n, const value_fact *x, const tensor *labels)
@@ -32,7 +34,7 @@ static void make_row(plan_value *v)
     v->strides[0] = v->strides[1] * v->fact.dims.dims[1];
 }
 
-clg_status zipmap_node(plan_state *s, const node *n)
+static clg_status zip(plan_state *s, const node *n)
 {
     tensor *labels;
     CLG_TRY(labels_of(n, &labels));
@@ -61,4 +63,33 @@ clg_status zipmap_node(plan_state *s, const node *n)
                                             .items = items,
                                             .n_items = 2};
     return CLG_OK;
+}
+
+/* ---- maps become tensors --------------------------------------------------------------------------------------- */
+
+static clg_status read_map(plan_state *s, const node *n)
+{
+    const plan_value *m = &s->values[n->inputs[0]];
+    const tensor *parts[2] = {NULL, NULL};
+    char text[NODE_TEXT_BYTES];
+    tensor *t;
+    if (m->fact.kind != CLG_VALUE_MAP)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: its input is no map", node_text(n, text));
+    for (size_t i = 0; i < m->n_items; i++) parts[i] = m->items[i].fact.known;
+    if (m->n_items > 0 && (!parts[VALUE_VALUES] || m->items[VALUE_VALUES].fact.dims.rank != 1))
+        return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                         "%s: only maps that are inputs of the model are supported",
+                         node_text(n, text));
+    CLG_TRY(maps_to_tensor(n, parts[VALUE_KEYS], parts[VALUE_VALUES], &t));
+    CLG_TRY(state_hold(s, t));
+    plan_value *to = &s->values[n->outputs[0]];
+    *to = (plan_value){
+        .fact = {.dtype = t->dtype, .dims = t->dims, .known = t}, .root = ROOT_NONE, .dense = true};
+    shape_strides(&t->dims, to->strides);
+    return CLG_OK;
+}
+
+clg_status maps_node(plan_state *s, const node *n, op_control_kind kind)
+{
+    return kind == CONTROL_ZIP_MAP ? zip(s, n) : read_map(s, n);
 }

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Maps as inputs of models: DictVectorizer and CastMap.
+ */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/onnx_writer.h"
+
+#include <clgraph/inspect.h>
+
+#include <string.h>
+
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define ML "ai.onnx.ml"
+
+static clg_context *context;
+
+static int open_context(void **state)
+{
+    (void)state;
+    ocl_platforms_show_pocl();
+    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
+}
+
+static int close_context(void **state)
+{
+    (void)state;
+    clg_context_free(context);
+    return 0;
+}
+
+static clg_value *tensor_of(clg_dtype dtype, int64_t n)
+{
+    clg_value *v;
+    assert_ok(clg_value_create(dtype, 1, &n, &v));
+    return v;
+}
+
+/* ValueInfoProto of a map. */
+static ow_bytes map_info(const char *name, int64_t keys, int64_t values)
+{
+    ow_bytes tensor = {0}, type = {0}, map = {0}, outer = {0}, info = {0};
+    ow_put_int(&tensor, 1, values);
+    ow_put_message(&type, 1, tensor);
+    ow_put_int(&map, 1, keys);
+    ow_put_message(&map, 2, type);
+    ow_put_message(&outer, 5, map);
+    ow_put_string(&info, 1, name);
+    ow_put_message(&info, 2, outer);
+    return info;
+}
+
+/* `node` reads the map x and gives y; z is -y where y is numbers, same is x. Takes the node over. */
+static clg_status load_reader(ow_bytes node, int64_t keys, int64_t values, clg_dtype to,
+                              clg_session **out_session)
+{
+    clg_model *model;
+    ow_model m = {.ir_version = 8, .opset = 17};
+    *out_session = NULL;
+    ow_opset(&m, ML, 1);
+    ow_put_message(&m.graph, 11, map_info("x", keys, values));
+    ow_put_string(&node, 7, ML);
+    ow_add_node(&m, node);
+    if (to != CLG_STRING) ow_simple_node(&m, "Neg", "", "y", "z");
+    ow_simple_node(&m, "Identity", "", "x", "same");
+    ow_output(&m, "y", (int)to);
+    if (to != CLG_STRING) ow_output(&m, "z", (int)to);
+    ow_put_message(&m.graph, 12, map_info("same", keys, values));
+    ow_bytes file = ow_finish(&m);
+    clg_status status = clg_model_load_memory(file.data, file.n, NULL, &model);
+    ow_free(&file);
+    if (status != CLG_OK) return status;
+    status = clg_session_create(context, model, NULL, out_session);
+    clg_model_free(model);
+    return status;
+}
+
+static clg_value *words_of(size_t n, const char *const *words)
+{
+    clg_value *v;
+    const int64_t dims = (int64_t)n;
+    assert_ok(clg_value_wrap(CLG_STRING, 1, &dims, (void *)(uintptr_t)words, NULL, NULL, &v));
+    return v;
+}
+
+static clg_value *ints_of(size_t n, const int64_t *numbers)
+{
+    clg_value *v = tensor_of(CLG_INT64, (int64_t)n);
+    if (n) memcpy(clg_value_data(v), numbers, n * sizeof *numbers);
+    return v;
+}
+
+static clg_value *floats_of(size_t n, const float *numbers)
+{
+    clg_value *v = tensor_of(CLG_FLOAT32, (int64_t)n);
+    if (n) memcpy(clg_value_data(v), numbers, n * sizeof *numbers);
+    return v;
+}
+
+/* Takes keys and values over. */
+static void give_map(clg_session *s, clg_value *keys, clg_value *values)
+{
+    clg_value *map;
+    assert_ok(clg_value_create_map(keys, values, &map));
+    assert_ok(clg_session_set_input(s, "x", map));
+    clg_value_free(map);
+    clg_value_free(keys);
+    clg_value_free(values);
+}
+
+static void expect_floats(clg_session *s, const char *name, size_t n, const float *want)
+{
+    clg_value *got;
+    assert_ok(clg_session_get_output(s, name, &got));
+    assert_int_equal(clg_value_rank(got), 2);
+    assert_int_equal(clg_value_dims(got)[0], 1);
+    assert_int_equal(clg_value_dims(got)[1], n);
+    for (size_t i = 0; i < n; i++) assert_true(((const float *)clg_value_data(got))[i] == want[i]);
+    clg_value_free(got);
+}
+
+static ow_bytes word_vectorizer(void)
+{
+    ow_bytes n = ow_node("DictVectorizer", "dict", "x", "y");
+    ow_attribute_strings(&n, "string_vocabulary", 3, NAMES("b", "c", "a"));
+    return n;
+}
+
+static void dictvectorizer__looks_words_up(void **state)
+{
+    clg_session *s;
+    clg_value *got;
+    (void)state;
+    assert_ok(load_reader(word_vectorizer(), CLG_STRING, CLG_FLOAT32, CLG_FLOAT32, &s));
+    assert_error(clg_session_run(s), CLG_ERROR_NOT_FOUND, "'x' is not set");
+    give_map(s, words_of(3, NAMES("a", "nobody", "b")), floats_of(3, (float[]){1, 2, 3}));
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 3, (float[]){3, 0, 1});
+    expect_floats(s, "z", 3, (float[]){-3, 0, -1});
+    assert_ok(clg_session_get_output(s, "same", &got));
+    assert_int_equal(clg_value_get_kind(got), CLG_VALUE_MAP);
+    assert_string_equal(((char **)clg_value_data(clg_value_map_keys(got)))[1], "nobody");
+    assert_true(((float *)clg_value_data(clg_value_map_values(got)))[2] == 3);
+    clg_value_free(got);
+    give_map(s, words_of(0, NULL), floats_of(0, NULL));
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 3, (float[]){0, 0, 0});
+    give_map(s, words_of(1, NAMES("c")), floats_of(1, (float[]){7}));
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "z", 3, (float[]){0, -7, 0});
+    clg_session_free(s);
+}
+
+/* A map is given by reference: what is written to it between runs counts. */
+static void dictvectorizer__sees_what_was_written(void **state)
+{
+    clg_session *s;
+    clg_value *keys = ints_of(2, DIMS(5, 6)), *values = floats_of(2, (float[]){1, 2});
+    ow_bytes n = ow_node("DictVectorizer", "dict", "x", "y");
+    (void)state;
+    ow_attribute_ints(&n, "int64_vocabulary", 2, DIMS(6, 5));
+    assert_ok(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s));
+    give_map(s, clg_value_retain(keys), clg_value_retain(values));
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 2, (float[]){2, 1});
+    ((float *)clg_value_data(values))[0] = 9;
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 2, (float[]){2, 9});
+    ((int64_t *)clg_value_data(keys))[1] = 4;
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 2, (float[]){0, 9});
+    clg_value_free(keys);
+    clg_value_free(values);
+    clg_session_free(s);
+}
+
+static void dictvectorizer__takes_values_on_the_device(void **state)
+{
+    clg_session *s;
+    clg_value *values;
+    (void)state;
+    assert_ok(load_reader(word_vectorizer(), CLG_STRING, CLG_FLOAT32, CLG_FLOAT32, &s));
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(2), &values));
+    assert_ok(clg_value_write(values, (float[]){4, 5}, 2 * sizeof(float)));
+    give_map(s, words_of(2, NAMES("c", "a")), values);
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 3, (float[]){0, 4, 5});
+    clg_session_free(s);
+}
+
+static void castmap__orders_and_places(void **state)
+{
+    static const int64_t keys[] = {5, -1, 2};
+    static const float values[] = {1.5f, 7, -2.5f};
+    (void)state;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        clg_session *s;
+        ow_bytes n = ow_node("CastMap", "cast", "x", "y");
+        if (sparse) ow_attribute_string(&n, "map_form", "SPARSE");
+        if (sparse) ow_attribute_int(&n, "max_map", 4);
+        assert_ok(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s));
+        give_map(s, ints_of(3, keys), floats_of(3, values));
+        assert_ok(clg_session_run(s));
+        if (sparse)
+            expect_floats(s, "z", 4, (float[]){0, 0, 2.5f, 0});
+        else
+            expect_floats(s, "z", 3, (float[]){-7, 2.5f, -1.5f});
+        clg_session_free(s);
+    }
+}
+
+static void castmap__casts(void **state)
+{
+    clg_session *s;
+    clg_value *got;
+    (void)state;
+    ow_bytes n = ow_node("CastMap", "cast", "x", "y");
+    assert_ok(load_reader(n, CLG_INT64, CLG_STRING, CLG_FLOAT32, &s));
+    give_map(s, ints_of(2, DIMS(8, 3)), words_of(2, NAMES("1.5", "-2")));
+    assert_ok(clg_session_run(s));
+    expect_floats(s, "y", 2, (float[]){-2, 1.5f});
+    give_map(s, ints_of(2, DIMS(8, 3)), words_of(2, NAMES("1.5", "many")));
+    assert_error(clg_session_run(s), CLG_ERROR_DATA, "many");
+    clg_session_free(s);
+    n = ow_node("CastMap", "cast", "x", "y");
+    ow_attribute_string(&n, "cast_to", "TO_INT64");
+    assert_ok(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_INT64, &s));
+    give_map(s, ints_of(1, DIMS(8)), floats_of(1, (float[]){-2.75f}));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &got));
+    assert_int_equal(((int64_t *)clg_value_data(got))[0], -2);
+    clg_value_free(got);
+    clg_session_free(s);
+    n = ow_node("CastMap", "cast", "x", "y");
+    ow_attribute_string(&n, "cast_to", "TO_STRING");
+    assert_ok(load_reader(n, CLG_INT64, CLG_STRING, CLG_STRING, &s));
+    give_map(s, ints_of(2, DIMS(8, 7)), words_of(2, NAMES("eight", "seven")));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, "y", &got));
+    assert_string_equal(((char **)clg_value_data(got))[0], "seven");
+    clg_value_free(got);
+    clg_session_free(s);
+}
+
+static void readers__refuse_what_does_not_fit(void **state)
+{
+    clg_session *s;
+    clg_value *keys = ints_of(1, DIMS(1)), *values = floats_of(1, (float[]){1}), *map;
+    (void)state;
+    assert_error(load_reader(word_vectorizer(), CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s),
+                 CLG_ERROR_INVALID_MODEL, "keys of int64, not of string");
+    assert_error(load_reader(ow_node("DictVectorizer", "dict", "x", "y"), CLG_INT64, CLG_FLOAT32,
+                             CLG_FLOAT32, &s),
+                 CLG_ERROR_INVALID_MODEL, "vocabulary");
+    ow_bytes n = ow_node("CastMap", "cast", "x", "y");
+    ow_attribute_string(&n, "cast_to", "TO_WORDS");
+    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,
+                 "cast_to 'TO_WORDS'");
+    n = ow_node("CastMap", "cast", "x", "y");
+    ow_attribute_string(&n, "map_form", "LOOSE");
+    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,
+                 "map_form 'LOOSE'");
+    n = ow_node("CastMap", "cast", "x", "y");
+    ow_attribute_int(&n, "max_map", 0);
+    assert_error(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s), CLG_ERROR_INVALID_MODEL,
+                 "max_map is 0");
+    assert_error(load_reader(word_vectorizer(), CLG_FLOAT32, CLG_FLOAT32, CLG_FLOAT32, &s),
+                 CLG_ERROR_UNSUPPORTED_DTYPE, "keys are of element type 1");
+    assert_ok(load_reader(word_vectorizer(), CLG_STRING, CLG_FLOAT32, CLG_FLOAT32, &s));
+    assert_ok(clg_value_create_map(keys, values, &map));
+    assert_error(clg_session_set_input(s, "x", map), CLG_ERROR_UNSUPPORTED_DTYPE,
+                 "keys of string in the model, int64 was given");
+    assert_error(clg_session_set_input(s, "x", values), CLG_ERROR_INVALID_ARGUMENT, "takes a map");
+    clg_value_free(map);
+    assert_ok(clg_value_create_map(keys, keys, &map));
+    assert_error(clg_session_set_input(s, "x", map), CLG_ERROR_UNSUPPORTED_DTYPE, "keys");
+    clg_value_free(map);
+    clg_value_free(keys);
+    clg_value_free(values);
+    clg_session_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dictvectorizer__looks_words_up),
+        cmocka_unit_test(dictvectorizer__sees_what_was_written),
+        cmocka_unit_test(dictvectorizer__takes_values_on_the_device),
+        cmocka_unit_test(castmap__orders_and_places),
+        cmocka_unit_test(castmap__casts),
+        cmocka_unit_test(readers__refuse_what_does_not_fit),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
