@@ -117,9 +117,13 @@ static clg_status find_inputs(clg_stream *stream, const clg_session *s, size_t b
 static clg_status add_output(clg_stream *stream, const clg_session *s, size_t index)
 {
     const value *v = &s->e->g->values[s->e->g->outputs[index]];
-    if (v->kind != CLG_VALUE_TENSOR)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                         "output '%s' is no tensor and cannot be streamed", v->name);
+    if (v->kind != CLG_VALUE_TENSOR) {
+        clg_status status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                                      "output '%s' is no tensor and cannot be streamed", v->name);
+        if (v->key_dtype != CLG_DTYPE_NONE)
+            error_hint("exported without ZipMap, the model gives the same numbers as a tensor");
+        return status;
+    }
     if (v->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be streamed",
                          v->name);

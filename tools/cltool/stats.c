@@ -59,6 +59,8 @@ void digest_value(digest *d, const clg_value *value)
     digest_add(d, clg_value_dims(value), clg_value_rank(value) * sizeof(int64_t));
     const void *data = clg_value_data(value);
     if (data && dtype != CLG_STRING) digest_add(d, data, clg_value_size_bytes(value));
+    for (size_t i = 0; i < clg_value_n_items(value); i++) digest_value(d, clg_value_item(value, i));
+    if (clg_value_get_kind(value) == CLG_VALUE_MAP) digest_value(d, clg_value_map_values(value));
 }
 
 void times_add(times *t, double ms)

@@ -15,7 +15,7 @@ typedef struct value_stats {
     int64_t n_nan, n_inf;
 } value_stats;
 value_stats stats_of(const clg_value *value);
-/* Element type, shape and bytes. */
+/* Element type, shape and bytes, also of what is in a sequence, an optional or a map. */
 void digest_value(digest *d, const clg_value *value);
 bool dtype_is_numeric(clg_dtype dtype);
 bool dtype_is_floating(clg_dtype dtype);
