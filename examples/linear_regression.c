@@ -67,7 +67,8 @@ int main(void)
         double want = (double)bias;
         for (int k = 0; k < N_FEATURES; k++)
             want += (double)x[r * N_FEATURES + k] * (double)weights[k];
-        worst = fmax(worst, fabs((double)y[r] - want));
+        const double difference = fabs((double)y[r] - want);
+        if (!isnan(worst) && !(difference <= worst)) worst = difference; /* a NaN stays */
     }
     if (status == CLG_OK)
         printf("%d rows on %s: y[0] = %.6f, y[%d] = %.6f, largest difference from the host %.1e\n",

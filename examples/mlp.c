@@ -77,7 +77,10 @@ static double check_first_row(void)
         scores[j] = exp(score);
         sum += scores[j];
     }
-    for (int j = 0; j < N_OUT; j++) worst = fmax(worst, fabs(scores[j] / sum - (double)y[j]));
+    for (int j = 0; j < N_OUT; j++) {
+        const double difference = fabs(scores[j] / sum - (double)y[j]);
+        if (!isnan(worst) && !(difference <= worst)) worst = difference; /* a NaN stays */
+    }
     return worst;
 }
 
