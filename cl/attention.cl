@@ -15,7 +15,7 @@
 //   P_MASK     0 none; 1 bool: where it is 0, `masked` is added; 2 a number of dtype P_T that is added; 3 int: where it is
 //              not above 0, `masked` is added
 //   P_BIAS     1: another number of dtype P_T that is added
-//   P_CAUSAL   `masked` is added where j > i + offset: 0 never; 1 offset is the argument; 2 length[b] - q_len more
+//   P_CAUSAL   keys j > i + offset are left out: 0 none; 1 offset is the argument; 2 length[b] - q_len more
 //   P_WINDOW   1: keys j <= i + offset - window are left out; else 0. Needs P_CAUSAL
 //   P_KEYS     `masked` is added for j >= length[b]: 0 no; 1 yes; 2 also for j < length[batch + b]
 //   P_INT      width of a length, 32 or 64; length[b] = what stands there + length_add. Needed for P_CAUSAL 2 and P_KEYS

@@ -92,7 +92,7 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
             ((float *)&sum)[l] = j + l >= see->mask_len ? see->masked : LOAD1(see->mask + i * see->mi + (j + l) * see->mj);
 #endif
 #if P_CAUSAL
-    sum += places(j) > (CAT(int, P_VEC))(i + see->offset) ? (vec)see->masked : (vec)0.0f;
+    sum += places(j) > (CAT(int, P_VEC))(i + see->offset) ? (vec)(-INFINITY) : (vec)0.0f;
 #endif
 #else
     for (int l = 0; l < P_VEC && j + l < last; ++l)

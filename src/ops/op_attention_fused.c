@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, which projects its input to queries, keys and values first, and MultiHeadAttention, which
- * is given them. What is masked gets mask_filter_value added to its score, as ONNX Runtime does it: a row of which all
- * is masked stays a mean.
+ * com.microsoft's Attention, which projects its input to queries, keys and values first, QAttention, which does it in
+ * integers, and MultiHeadAttention, which is given them. What a mask hides gets mask_filter_value added to its score, as
+ * ONNX Runtime does it: a row of which all is hidden stays a mean. What is hidden by causal order is left out.
  */
 #include "ops/attention.h"
 #include "ops/gemm.h"
+#include "ops/qmatmul.h"
 #include "ops/work.h"
 
 #include <inttypes.h>
@@ -73,9 +74,27 @@ static void set_numbers(const lower_context *c, attention_job *j)
     }
 }
 
-/* ---- Attention ------------------------------------------------------------------------------------------------ */
+/* ---- Attention, QAttention ------------------------------------------------------------------------------------ */
 
-enum { INPUT, WEIGHTS, BIAS, MASK_INDEX, PAST, ATTENTION_BIAS };
+enum { INPUT, WEIGHTS, BIAS };
+
+/* Where the other inputs stand. */
+typedef struct fused_inputs {
+    uint32_t mask, past, attention_bias;
+    const qmatmul_inputs *projection; /* NULL: of the same floats as the rest */
+} fused_inputs;
+#define NO_INPUT 99
+
+static const qmatmul_inputs quantized_projection = {.a = INPUT,
+                                                    .b = WEIGHTS,
+                                                    .bias = BIAS,
+                                                    .a_scale = 3,
+                                                    .b_scale = 4,
+                                                    .a_zero = 6,
+                                                    .b_zero = 7,
+                                                    .result = TO_FLOAT};
+static const fused_inputs float_inputs = {3, 4, 5, NULL},
+                          quantized_inputs = {5, 8, NO_INPUT, &quantized_projection};
 
 /* hidden: of q and k; hidden_v: of v. */
 typedef struct fused_sizes {
@@ -125,18 +144,19 @@ static clg_status fused_check(const node *n)
 
 static clg_status fused_infer(op_context *c)
 {
+    const fused_inputs *at = c->row->param;
     fused_sizes s;
     const shape none = shape_unknown(), *bias = &op_input(c, BIAS)->dims,
-                *past = &op_input(c, PAST)->dims;
+                *past = &op_input(c, at->past)->dims;
+    const bool has_past = op_has_input(c, at->past);
     if (!read_fused(c->node, &op_input(c, INPUT)->dims, &op_input(c, WEIGHTS)->dims,
-                    op_has_input(c, PAST) ? past : &none, &s))
+                    has_past ? past : &none, &s))
         return op_error(c, CLG_ERROR_SHAPE,
                         "input, weights and numbers of heads do not go together");
     const int64_t wanted[5] = {2, s.batch, s.heads, s.past_len, s.d},
                   over[4] = {s.batch, s.heads, s.q_len, s.total};
-    bool fits = !op_has_input(c, PAST) || (past->rank == 5 && !differ(s.d, s.dv));
-    for (int i = 0; fits && op_has_input(c, PAST) && i < 5; i++)
-        fits = !differ(past->dims[i], wanted[i]);
+    bool fits = !has_past || (past->rank == 5 && !differ(s.d, s.dv));
+    for (int i = 0; fits && has_past && i < 5; i++) fits = !differ(past->dims[i], wanted[i]);
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE,
                         "the past does not have the shape [2, batch, heads, places, head size]");
@@ -144,12 +164,14 @@ static clg_status fused_infer(op_context *c)
         (bias->rank != 1 || differ(bias->dims[0], op_input(c, WEIGHTS)->dims.dims[1])))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the bias must have a number for each column of the weights");
-    if (op_has_input(c, ATTENTION_BIAS) &&
-        !attention_broadcasts(&op_input(c, ATTENTION_BIAS)->dims, over, false))
+    if (op_has_input(c, at->attention_bias) &&
+        !attention_broadcasts(&op_input(c, at->attention_bias)->dims, over, false))
         return op_error(c, CLG_ERROR_SHAPE,
                         "attention_bias does not broadcast to [batch, heads, queries, keys]");
-    CLG_TRY(check_mask(c, MASK_INDEX, s.batch, s.q_len, s.total));
-    const clg_dtype dtype = op_input(c, INPUT)->dtype;
+    CLG_TRY(check_mask(c, at->mask, s.batch, s.q_len, s.total));
+    if (at->projection)
+        CLG_TRY(qmatmul_check_lists(c, at->projection, 1, op_input(c, WEIGHTS)->dims.dims[1]));
+    const clg_dtype dtype = c->outputs[0].dtype;
     const shape y = {.rank = 3, .dims = {s.batch, s.q_len, s.hidden_v}};
     const shape present = {.rank = 5, .dims = {2, s.batch, s.heads, s.total, s.d}};
     fact_set(&c->outputs[0], dtype, &y);
@@ -164,13 +186,14 @@ static clg_status fused_infer(op_context *c)
 static attention_rows fused_grow(lower_context *c, candidate *way, const fused_sizes *s,
                                  operand projected, int which)
 {
-    const clg_dtype dtype = c->inputs[INPUT].dtype;
+    const uint32_t past = ((const fused_inputs *)c->row->param)->past;
+    const clg_dtype dtype = c->outputs[0].dtype;
     const int64_t columns = 2 * s->hidden + s->hidden_v, d = which ? s->dv : s->d;
     const int64_t each = s->batch * s->heads * s->total * d;
     operand at = projected;
     at.offset_elems += (1 + which) * s->hidden;
     const attention_rows fresh = {at, s->q_len * columns, d, columns};
-    const bool has_past = lower_has_input(c, PAST), wanted = work_has_output(c, 1);
+    const bool has_past = lower_has_input(c, past), wanted = work_has_output(c, 1);
     if (!has_past && !wanted) return fresh;
     attention_append a = {.dtype = dtype,
                           .batch = s->batch,
@@ -180,7 +203,7 @@ static attention_rows fused_grow(lower_context *c, candidate *way, const fused_s
                           .count = s->q_len,
                           .d = d,
                           .has_past = has_past,
-                          .past = operand_input(PAST),
+                          .past = operand_input(past),
                           .fresh = fresh};
     a.past.offset_elems = which * s->batch * s->heads * s->past_len * d;
     a.present =
@@ -192,8 +215,9 @@ static attention_rows fused_grow(lower_context *c, candidate *way, const fused_s
 
 static void fused_steps(lower_context *c, candidate *way, const fused_sizes *s, operand projected)
 {
+    const fused_inputs *at = c->row->param;
     const int64_t columns = 2 * s->hidden + s->hidden_v;
-    attention_job j = {.dtype = c->inputs[INPUT].dtype,
+    attention_job j = {.dtype = c->outputs[0].dtype,
                        .batch = s->batch,
                        .heads = s->heads,
                        .kv_heads = s->heads,
@@ -205,43 +229,57 @@ static void fused_steps(lower_context *c, candidate *way, const fused_sizes *s, 
     j.k = fused_grow(c, way, s, projected, 0);
     j.v = fused_grow(c, way, s, projected, 1);
     j.y = attention_by_place(operand_output(0), s->q_len, s->heads, s->dv);
-    set_mask(c, MASK_INDEX, &j);
-    set_bias(c, ATTENTION_BIAS, &j);
+    set_mask(c, at->mask, &j);
+    set_bias(c, at->attention_bias, &j);
     set_numbers(c, &j);
     attention_step(c, way, &j);
 }
 
-static clg_status fused_lower(lower_context *c)
+/* Each candidate's first scratch is the projection, [rows, columns]. */
+static const operand projected = {OPERAND_SCRATCH, 0, 0};
+
+static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns, int64_t width)
 {
-    fused_sizes s;
-    const shape none = shape_unknown();
-    const lower_operand *x = lower_input(c, INPUT), *w = lower_input(c, WEIGHTS);
-    if (!read_fused(c->node, &x->dims, &w->dims,
-                    lower_has_input(c, PAST) ? &lower_input(c, PAST)->dims : &none, &s))
-        return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
-    const int64_t columns = w->dims.dims[1], rows = s.batch * s.q_len;
-    const operand projected = {OPERAND_SCRATCH, 0, 0}; /* each candidate's first scratch */
-    gemm_job j = {.dtype = x->dtype,
+    gemm_job j = {.dtype = c->outputs[0].dtype,
                   .m = rows,
                   .n = columns,
-                  .k = s.width,
+                  .k = width,
                   .batch = 1,
                   .batch_in = 1,
                   .tail = {.alpha = 1, .beta = 1}};
-    j.a = (gemm_matrix){operand_input(INPUT), s.width, 1, 0, 0, x->constant};
-    j.b = (gemm_matrix){operand_input(WEIGHTS), columns, 1, 0, 0, w->constant};
+    j.a = (gemm_matrix){operand_input(INPUT), width, 1, 0, 0, lower_input(c, INPUT)->constant};
+    j.b =
+        (gemm_matrix){operand_input(WEIGHTS), columns, 1, 0, 0, lower_input(c, WEIGHTS)->constant};
     j.c = (gemm_matrix){projected, columns, 1, 0, 0, false};
     if (lower_has_input(c, BIAS)) {
         j.tail.bias = BIAS_COLUMN;
         j.tail.bias_at = operand_input(BIAS);
         j.tail.bias_cs = 1;
     }
-    CLG_TRY(gemm_lower(c, &j, 1));
+    return gemm_lower(c, &j, 1);
+}
+
+static clg_status fused_lower(lower_context *c)
+{
+    const fused_inputs *at = c->row->param;
+    fused_sizes s;
+    const shape none = shape_unknown();
+    const lower_operand *x = lower_input(c, INPUT), *w = lower_input(c, WEIGHTS);
+    if (!read_fused(c->node, &x->dims, &w->dims,
+                    lower_has_input(c, at->past) ? &lower_input(c, at->past)->dims : &none, &s))
+        return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
+    const int64_t columns = w->dims.dims[1], rows = s.batch * s.q_len;
+    const shape dims = {.rank = 3, .dims = {s.batch, s.q_len, columns}};
+    if (at->projection)
+        (void)step_candidate(&c->build, "quantized_attention");
+    else
+        CLG_TRY(add_projection(c, rows, columns, s.width));
     for (candidate *way = c->build.candidates; way; way = way->next) {
-        const operand made =
-            step_scratch(&c->build, way, (size_t)(rows * columns) * dtype_size(x->dtype));
+        const operand made = step_scratch(
+            &c->build, way, (size_t)(rows * columns) * dtype_size(c->outputs[0].dtype));
         if (made.index != projected.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
+        if (at->projection) CLG_TRY(qmatmul_append_float(c, way, at->projection, projected, &dims));
         fused_steps(c, way, &s, projected);
     }
     return CLG_OK;
@@ -379,8 +417,11 @@ static clg_status multi_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
+#define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16)}, {'M', DTYPE_BIT(CLG_INT32)}, {0}};
+static const op_types quantized_types[] = {
+    {'A', BYTES}, {'B', BYTES}, {'S', DTYPE_BIT(CLG_FLOAT32)}, {'M', DTYPE_BIT(CLG_INT32)}, {0}};
 static const op_attribute fused_attributes[] = {{"num_heads", ATTRIBUTE_INT, true},
                                                 {"unidirectional", ATTRIBUTE_INT, false},
                                                 {"mask_filter_value", ATTRIBUTE_FLOAT, false},
@@ -390,6 +431,14 @@ static const op_attribute fused_attributes[] = {{"num_heads", ATTRIBUTE_INT, tru
                                                 {"rotary_embedding_dim", ATTRIBUTE_INT, false},
                                                 {"past_present_share_buffer", ATTRIBUTE_INT, false},
                                                 {0}};
+static const op_attribute quantized_attributes[] = {
+    {"num_heads", ATTRIBUTE_INT, true},
+    {"unidirectional", ATTRIBUTE_INT, false},
+    {"mask_filter_value", ATTRIBUTE_FLOAT, false},
+    {"scale", ATTRIBUTE_FLOAT, false},
+    {"do_rotary", ATTRIBUTE_INT, false},
+    {"past_present_share_buffer", ATTRIBUTE_INT, false},
+    {0}};
 static const op_attribute multi_attributes[] = {{"num_heads", ATTRIBUTE_INT, true},
                                                 {"unidirectional", ATTRIBUTE_INT, false},
                                                 {"mask_filter_value", ATTRIBUTE_FLOAT, false},
@@ -406,7 +455,19 @@ const op_row op_rows_attention_fused[] = {
      .attributes = fused_attributes,
      .check = fused_check,
      .infer = fused_infer,
-     .lower = fused_lower},
+     .lower = fused_lower,
+     .param = &float_inputs},
+    {.name = "QAttention",
+     .domain = "com.microsoft",
+     .since = 1,
+     OP_INPUTS(5, 9, "ABSSSMABS"),
+     OP_OUTPUTS(1, 2, "SS"),
+     .types = quantized_types,
+     .attributes = quantized_attributes,
+     .check = fused_check,
+     .infer = fused_infer,
+     .lower = fused_lower,
+     .param = &quantized_inputs},
     {.name = "MultiHeadAttention",
      .domain = "com.microsoft",
      .since = 1,

@@ -6,18 +6,12 @@
  */
 #include "ops/grid.h"
 #include "ops/pointwise.h"
+#include "ops/qmatmul.h"
 #include "ops/quantize.h"
 #include "ops/work.h"
 
 #include <inttypes.h>
 
-typedef enum qmatmul_result { TO_SUMS, TO_BYTES, TO_FLOAT } qmatmul_result;
-
-/* Where the inputs of an operator stand. */
-typedef struct qmatmul_inputs {
-    uint32_t a, b, a_zero, b_zero, a_scale, b_scale, y_scale, y_zero, bias;
-    qmatmul_result result;
-} qmatmul_inputs;
 #define NO_INPUT 99
 
 static const qmatmul_inputs integer_inputs = {.a = 0, .b = 1, .a_zero = 2, .b_zero = 3};
@@ -78,6 +72,18 @@ static clg_status check_list(const op_context *c, uint32_t input, int64_t n, con
                     what, count(dims), n);
 }
 
+clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n)
+{
+    CLG_TRY(check_list(c, at->a_zero, m, "the zero point of A"));
+    CLG_TRY(check_list(c, at->b_zero, n, "the zero point of B"));
+    if (at->result == TO_SUMS) return CLG_OK;
+    CLG_TRY(check_list(c, at->a_scale, at->result == TO_FLOAT ? 1 : m, "the scale of A"));
+    CLG_TRY(check_list(c, at->b_scale, n, "the scale of B"));
+    if (at->result == TO_FLOAT) return check_list(c, at->bias, n, "the bias");
+    CLG_TRY(check_list(c, at->y_scale, 1, "the scale of Y"));
+    return check_list(c, at->y_zero, 1, "the zero point of Y");
+}
+
 static clg_status qmatmul_infer(op_context *c)
 {
     const qmatmul_inputs *at = c->row->param;
@@ -96,16 +102,12 @@ static clg_status qmatmul_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "the leading dimensions of A and B do not broadcast");
     if (x->rank > 1) y.dims[y.rank++] = m;
     if (w->rank > 1) y.dims[y.rank++] = n;
-    CLG_TRY(check_list(c, at->a_zero, m, "the zero point of A"));
-    CLG_TRY(check_list(c, at->b_zero, n, "the zero point of B"));
-    fact_set(&c->outputs[0], at->result == TO_FLOAT ? CLG_FLOAT32 : CLG_INT32, &y);
-    if (at->result == TO_SUMS) return CLG_OK;
-    CLG_TRY(check_list(c, at->a_scale, at->result == TO_FLOAT ? 1 : m, "the scale of A"));
-    CLG_TRY(check_list(c, at->b_scale, n, "the scale of B"));
-    if (at->result == TO_FLOAT) return check_list(c, at->bias, n, "the bias");
-    CLG_TRY(check_list(c, at->y_scale, 1, "the scale of Y"));
-    CLG_TRY(check_list(c, at->y_zero, 1, "the zero point of Y"));
-    fact_set(&c->outputs[0], op_input(c, at->y_zero)->dtype, &y);
+    CLG_TRY(qmatmul_check_lists(c, at, m, n));
+    fact_set(&c->outputs[0],
+             at->result == TO_FLOAT   ? CLG_FLOAT32
+             : at->result == TO_BYTES ? op_input(c, at->y_zero)->dtype
+                                      : CLG_INT32,
+             &y);
     return CLG_OK;
 }
 
@@ -201,9 +203,8 @@ static clg_status add_product(lower_context *c, candidate *way, const qmatmul_jo
 }
 
 /* The product of the node's inputs, its sums or bytes in output 0. */
-static qmatmul_job job_of(const lower_context *c)
+static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
 {
-    const qmatmul_inputs *at = c->row->param;
     return (qmatmul_job){.a = operand_input(at->a),
                          .b = operand_input(at->b),
                          .y = operand_output(0),
@@ -246,7 +247,7 @@ static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, 
 static clg_status qmatmul_lower(lower_context *c)
 {
     const qmatmul_inputs *at = c->row->param;
-    qmatmul_job j = job_of(c);
+    qmatmul_job j = job_of(c, at);
     candidate *way = step_candidate(&c->build, "qmatmul");
     if (at->result == TO_BYTES) {
         CLG_TRY(widen_scale(c, way, at->a_scale, &j.a_scale.at));
@@ -269,18 +270,19 @@ static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_
     return pointwise_add_input(g, CLG_FLOAT32, out);
 }
 
-/* Output 0 = sums * (a_scale * b_scale) + bias. */
+/* y = sums * (a_scale * b_scale) + bias, dense, of `dims`. */
 static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job *j,
-                             number_list bias)
+                             number_list bias, operand y, const shape *dims)
 {
-    const shape *y = &c->outputs[0].dims;
-    const int64_t n = y->rank > 0 && j->b_dims.rank > 1 ? y->dims[y->rank - 1] : 1;
-    lower_operand sums = c->outputs[0], lists[3];
+    const int64_t n = dims->rank > 0 && j->b_dims.rank > 1 ? dims->dims[dims->rank - 1] : 1;
+    lower_operand sums = {.dtype = CLG_INT32, .dims = *dims, .dense = true}, scaled, lists[3];
     pointwise_binding inputs[4] = {{j->y, &sums}};
     pointwise_register r[2], scale[2];
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    sums.dtype = CLG_INT32;
+    shape_strides(dims, sums.strides);
+    scaled = sums;
+    scaled.dtype = CLG_FLOAT32;
     CLG_TRY(pointwise_add_input(g, CLG_INT32, &r[0]));
     CLG_TRY(add_list(g, inputs, &lists[0], j->a_scale, n, &scale[0]));
     CLG_TRY(add_list(g, inputs, &lists[1], j->b_scale, n, &scale[1]));
@@ -290,18 +292,17 @@ static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job
     CLG_TRY(pointwise_add(g, "Mul", (pointwise_register[]){r[0], scale[0]}, NULL, &r[0]));
     if (bias.given) CLG_TRY(pointwise_add(g, "Add", r, NULL, &r[0]));
     CLG_TRY(pointwise_add_output(g, r[0]));
-    const pointwise_binding output = {operand_output(0), &c->outputs[0]};
+    const pointwise_binding output = {y, &scaled};
     return pointwise_lower(c, way, g, inputs, &output);
 }
 
-static clg_status float_lower(lower_context *c)
+clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
+                                operand y, const shape *dims)
 {
-    const qmatmul_inputs *at = c->row->param;
-    qmatmul_job j = job_of(c);
+    qmatmul_job j = job_of(c, at);
     size_t size_bytes;
     int64_t n_a;
-    candidate *way = step_candidate(&c->build, "qmatmul");
-    if (!dtype_bytes(CLG_INT32, count(&c->outputs[0].dims), &size_bytes))
+    if (!dtype_bytes(CLG_INT32, count(dims), &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     if (size_bytes == 0) return CLG_OK;
     CLG_TRY(shape_n_elements(&j.a_dims, &n_a));
@@ -316,7 +317,13 @@ static clg_status float_lower(lower_context *c)
     j.y = step_scratch(&c->build, way, size_bytes);
     j.y_dtype = CLG_INT32;
     CLG_TRY(add_product(c, way, &j));
-    return scale_sums(c, way, &j, list_of(c, at->bias));
+    return scale_sums(c, way, &j, list_of(c, at->bias), y, dims);
+}
+
+static clg_status float_lower(lower_context *c)
+{
+    return qmatmul_append_float(c, step_candidate(&c->build, "qmatmul"), c->row->param,
+                                operand_output(0), &c->outputs[0].dims);
 }
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * com.microsoft's Attention, MultiHeadAttention and GroupQueryAttention against the plain formula in double. What is
- * masked adds a large negative number; the sizes keep tests few, test_attention.c has the kernel's.
+ * com.microsoft's Attention, QAttention, MultiHeadAttention and GroupQueryAttention against the plain formula in double. What a
+ * mask hides adds a negative number, later places are left out; the sizes keep tests few, test_attention.c has the kernel's.
  * float32: 2e-5; float16: 6e-3 of numbers of size 1.
  */
 #include "support/run_node.h"
@@ -34,26 +34,66 @@ static void attend(const double *q, int64_t q_step, const double *k, const doubl
     }
 }
 
-/* ---- Attention ------------------------------------------------------------------------------------------------ */
+/* ---- Attention, QAttention ------------------------------------------------------------------------------------ */
+
+typedef enum projection { FLOATS, BY_TENSOR, BY_COLUMN, WITHOUT_ZEROS } projection;
 
 typedef struct fused {
     clg_dtype dtype;
     int64_t places, past;
     int mask; /* 0 none, 1 ends, 2 ends and starts, 3 [batch, keys], 4 [batch, queries, keys] */
     bool causal, bias, present, by_input;
+    projection projection;
+    clg_dtype weights;    /* of a quantised projection; dtype is its input's */
+    double scale, filter; /* 0: not given */
 } fused;
 
-enum { WIDTH = 10 };
+enum { WIDTH = 10, COLUMNS = 3 * HIDDEN };
+
+/* What QAttention is given in place of an input and weights of floats. */
+typedef struct quantised {
+    double *x, *w, x_scale, x_zero, *w_scale, *w_zero;
+    int64_t n_scales;
+} quantised;
+
+static double *bytes(clg_dtype dtype, int64_t n)
+{
+    double *x = run_node_random(n);
+    for (int64_t i = 0; i < n; i++) x[i] = floor(x[i] * 127) + (dtype == CLG_UINT8 ? 128 : 0);
+    return x;
+}
+
+/* Draws it, and sets x and w to the numbers that it stands for. */
+static quantised draw_quantised(const fused *t, int64_t rows, double *x, double *w)
+{
+    const bool zeros = t->projection != WITHOUT_ZEROS;
+    quantised q = {.x = bytes(t->dtype, rows * WIDTH),
+                   .w = bytes(t->weights, WIDTH * COLUMNS),
+                   .x_scale = 0.0078125,
+                   .x_zero = zeros ? 31 : 0,
+                   .w_scale = run_node_zeros(COLUMNS),
+                   .w_zero = run_node_zeros(COLUMNS),
+                   .n_scales = t->projection == BY_COLUMN ? COLUMNS : 1};
+    for (int64_t i = 0; i < COLUMNS; i++) {
+        q.w_scale[i] = t->projection == BY_COLUMN ? 0.004 + 0.00007 * (double)i : 0.006;
+        q.w_zero[i] = !zeros ? 0 : t->projection == BY_COLUMN ? (double)(i % 5) : 17;
+    }
+    for (int64_t i = 0; i < rows * WIDTH; i++) x[i] = (q.x[i] - q.x_zero) * q.x_scale;
+    for (int64_t i = 0; i < WIDTH * COLUMNS; i++)
+        w[i] = (q.w[i] - q.w_zero[i % COLUMNS]) * q.w_scale[i % COLUMNS];
+    return q;
+}
 
 /* The mask of the case, and what it adds for query i, key j of batch b. */
 static double masked(const fused *t, const double *mask, int64_t b, int64_t i, int64_t j)
 {
     const int64_t total = t->places + t->past;
-    double sum = t->causal && j > i + t->past ? -10000 : 0;
+    const double hidden = t->filter != 0 ? t->filter : -10000;
+    double sum = t->causal && j > i + t->past ? -INFINITY : 0;
     if (t->mask == 1 || t->mask == 2)
-        sum += j >= mask[b] || (t->mask == 2 && j < mask[BATCH + b]) ? -10000 : 0;
-    if (t->mask == 3) sum += mask[b * total + j] > 0 ? 0 : -10000;
-    if (t->mask == 4) sum += mask[(b * t->places + i) * total + j] > 0 ? 0 : -10000;
+        sum += j >= mask[b] || (t->mask == 2 && j < mask[BATCH + b]) ? hidden : 0;
+    if (t->mask == 3) sum += mask[b * total + j] > 0 ? 0 : hidden;
+    if (t->mask == 4) sum += mask[(b * t->places + i) * total + j] > 0 ? 0 : hidden;
     return sum;
 }
 
@@ -72,14 +112,46 @@ static void fill_present(const fused *t, const double *past, const double *proje
                                     (1 + p / HEADS / BATCH) * HIDDEN + p % HEADS * D + c];
 }
 
+static void feed_scales(run_node *r, const quantised *q)
+{
+    run_node_constant(r, CLG_FLOAT32, 0, NULL, &q->x_scale);
+    run_node_constant(r, CLG_FLOAT32, DIMS(q->n_scales), q->w_scale);
+}
+
+static void feed_zeros(run_node *r, const fused *t, const quantised *q)
+{
+    if (t->projection == WITHOUT_ZEROS) {
+        run_node_absent(r);
+        run_node_absent(r);
+        return;
+    }
+    run_node_constant(r, t->dtype, 0, NULL, &q->x_zero);
+    run_node_constant(r, t->weights, DIMS(q->n_scales), q->w_zero);
+}
+
+static void feed_mask(run_node *r, const fused *t, const double *mask)
+{
+    const int64_t total = t->places + t->past;
+    if (t->mask == 0)
+        run_node_absent(r);
+    else if (t->mask < 3)
+        run_node_input(r, CLG_INT32, DIMS(t->mask * BATCH), mask);
+    else if (t->mask == 3)
+        run_node_input(r, CLG_INT32, DIMS(BATCH, total), mask);
+    else
+        run_node_input(r, CLG_INT32, DIMS(BATCH, t->places, total), mask);
+}
+
 static void check_fused(fused t)
 {
-    const int64_t total = t.places + t.past, rows = BATCH * t.places, columns = 3 * HIDDEN;
-    const double *x = run_node_random(rows * WIDTH), *w = run_node_random(WIDTH * columns),
-                 *bias = run_node_random(columns);
+    const clg_dtype floats = t.projection ? CLG_FLOAT32 : t.dtype;
+    const int64_t total = t.places + t.past, rows = BATCH * t.places, columns = COLUMNS;
+    double *x = run_node_random(rows * WIDTH), *w = run_node_random(WIDTH * columns);
+    const double *bias = run_node_random(columns);
+    const quantised q = t.projection ? draw_quantised(&t, rows, x, w) : (quantised){0};
     const double *past = run_node_random(2 * BATCH * HEADS * t.past * D),
                  *more = run_node_random(HEADS * t.places * total);
-    double *projected = run_node_zeros(rows * columns),
+    double *projected = run_node_zeros(rows * columns), *scaled = run_node_zeros(rows * columns),
            *present = run_node_zeros(2 * BATCH * HEADS * total * D);
     double *y = run_node_zeros(rows * HIDDEN), *add = run_node_zeros(t.places * total),
            *mask = run_node_random(BATCH * t.places * total);
@@ -93,6 +165,9 @@ static void check_fused(fused t)
             projected[i] += x[i / columns * WIDTH + k] * w[k * columns + i % columns];
     }
     fill_present(&t, past, projected, present);
+    /* The formula's scale is 1 / sqrt(D): another one is a factor of the queries. */
+    for (int64_t i = 0; i < rows * columns; i++)
+        scaled[i] = projected[i] * (t.scale != 0 ? t.scale * sqrt(D) : 1);
     for (int64_t b = 0; b < BATCH; b++)
         for (int64_t h = 0; h < HEADS; h++) {
             for (int64_t i = 0; i < t.places * total; i++)
@@ -100,43 +175,87 @@ static void check_fused(fused t)
                          (t.bias ? more[h * t.places * total + i] : 0);
             const double *k = present + (b * HEADS + h) * total * D,
                          *v = k + BATCH * HEADS * total * D;
-            attend(projected + b * t.places * columns + h * D, columns, k, v, D, t.places, total,
-                   add, 0, y + b * t.places * HIDDEN + h * D, HIDDEN);
+            attend(scaled + b * t.places * columns + h * D, columns, k, v, D, t.places, total, add,
+                   0, y + b * t.places * HIDDEN + h * D, HIDDEN);
         }
     run_node r;
-    run_node_start(&r, "com.microsoft", "Attention", 1);
+    run_node_start(&r, "com.microsoft", t.projection ? "QAttention" : "Attention", 1);
     run_node_int(&r, "num_heads", HEADS);
     run_node_int(&r, "unidirectional", t.causal);
-    run_node_input(&r, t.dtype, DIMS(BATCH, t.places, WIDTH), x);
-    (t.by_input ? run_node_input : run_node_constant)(&r, t.dtype, DIMS(WIDTH, columns), w);
-    run_node_constant(&r, t.dtype, DIMS(columns), bias);
-    if (t.mask == 0)
-        run_node_absent(&r);
-    else if (t.mask < 3)
-        run_node_input(&r, CLG_INT32, DIMS(t.mask * BATCH), mask);
-    else if (t.mask == 3)
-        run_node_input(&r, CLG_INT32, DIMS(BATCH, total), mask);
-    else
-        run_node_input(&r, CLG_INT32, DIMS(BATCH, t.places, total), mask);
+    if (t.scale != 0) run_node_float(&r, "scale", t.scale);
+    if (t.filter != 0) run_node_float(&r, "mask_filter_value", t.filter);
+    run_node_input(&r, t.dtype, DIMS(BATCH, t.places, WIDTH), t.projection ? q.x : x);
+    (t.by_input ? run_node_input : run_node_constant)(&r, t.projection ? t.weights : t.dtype,
+                                                      DIMS(WIDTH, COLUMNS), t.projection ? q.w : w);
+    run_node_constant(&r, floats, DIMS(COLUMNS), bias);
+    if (t.projection) feed_scales(&r, &q);
+    feed_mask(&r, &t, mask);
+    if (t.projection) feed_zeros(&r, &t, &q);
     if (t.past)
-        run_node_input(&r, t.dtype, DIMS(2, BATCH, HEADS, t.past, D), past);
+        run_node_input(&r, floats, DIMS(2, BATCH, HEADS, t.past, D), past);
     else
         run_node_absent(&r);
-    if (t.bias) run_node_input(&r, t.dtype, DIMS(1, HEADS, t.places, total), more);
-    run_node_expect(&r, t.dtype, DIMS(BATCH, t.places, HIDDEN), y);
-    if (t.present) run_node_expect(&r, t.dtype, DIMS(2, BATCH, HEADS, total, D), present);
+    if (t.bias) run_node_input(&r, floats, DIMS(1, HEADS, t.places, total), more);
+    run_node_expect(&r, floats, DIMS(BATCH, t.places, HIDDEN), y);
+    if (t.present) run_node_expect(&r, floats, DIMS(2, BATCH, HEADS, total, D), present);
     run_node_check_scaled(&r, t.dtype == CLG_FLOAT16 ? 6e-3 : 2e-5, 3);
 }
 
 static void attention_fused__attention(void **state)
 {
     (void)state;
-    for (int mask = 0; mask < 5; mask++)
-        check_fused((fused){CLG_FLOAT32, 9, 0, mask, false, false, mask == 2, false});
-    check_fused((fused){CLG_FLOAT32, 9, 0, 3, true, true, true, false});
-    check_fused((fused){CLG_FLOAT32, 9, 4, 3, true, false, true, true});
-    check_fused((fused){CLG_FLOAT32, 1, 6, 4, true, true, false, false});
-    check_fused((fused){CLG_FLOAT16, 9, 4, 3, true, false, true, false});
+    const fused plain = {.dtype = CLG_FLOAT32, .places = 9};
+    for (int mask = 0; mask < 5; mask++) {
+        fused t = plain;
+        t.mask = mask;
+        t.present = mask == 2;
+        check_fused(t);
+    }
+    fused t = plain;
+    t.mask = 3;
+    t.causal = t.present = true;
+    t.bias = true;
+    check_fused(t);
+    t.bias = false;
+    t.past = 4;
+    t.by_input = true;
+    check_fused(t);
+    t.by_input = false;
+    t.dtype = CLG_FLOAT16;
+    check_fused(t);
+    check_fused((fused){
+        .dtype = CLG_FLOAT32, .places = 1, .past = 6, .mask = 4, .causal = true, .bias = true});
+}
+
+static void attention_fused__quantised(void **state)
+{
+    (void)state;
+    const fused plain = {
+        .dtype = CLG_UINT8, .places = 9, .projection = BY_TENSOR, .weights = CLG_UINT8};
+    for (int mask = 0; mask < 5; mask++) {
+        fused t = plain;
+        t.mask = mask;
+        t.weights = mask % 2 ? CLG_INT8 : CLG_UINT8;
+        check_fused(t);
+    }
+    fused t = plain;
+    t.projection = BY_COLUMN;
+    t.weights = CLG_INT8;
+    t.causal = t.present = true;
+    t.past = 4;
+    t.mask = 3;
+    check_fused(t);
+    t.places = 1;
+    t.dtype = CLG_INT8;
+    t.mask = 4;
+    t.by_input = true;
+    check_fused(t);
+    t.projection = WITHOUT_ZEROS;
+    t.places = 5;
+    t.past = 0;
+    t.scale = 0.5;
+    t.filter = -3; /* small: hidden ones still count */
+    check_fused(t);
 }
 
 /* ---- MultiHeadAttention ------------------------------------------------------------------------------------------- */
@@ -355,6 +474,32 @@ static void attention_fused__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "do not go together");
 }
 
+static void qattention(run_node *r, const char *attribute, int64_t n_scales)
+{
+    static const double x[64] = {0};
+    run_node_start(r, "com.microsoft", "QAttention", 1);
+    run_node_int(r, "num_heads", 2);
+    if (attribute) run_node_int(r, attribute, 1);
+    run_node_input(r, CLG_UINT8, DIMS(1, 2, 4), x);
+    run_node_constant(r, CLG_INT8, DIMS(4, 12), x);
+    run_node_constant(r, CLG_FLOAT32, DIMS(12), x);
+    run_node_constant(r, CLG_FLOAT32, 0, NULL, x);
+    run_node_constant(r, CLG_FLOAT32, DIMS(n_scales), x);
+    run_node_expect(r, CLG_FLOAT32, DIMS(1, 2, 4), x);
+}
+
+static void attention_fused__quantised_refuses(void **state)
+{
+    (void)state;
+    run_node r;
+    qattention(&r, "do_rotary", 1);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "do_rotary");
+    qattention(&r, "past_present_share_buffer", 1);
+    run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "past_present_share_buffer");
+    qattention(&r, NULL, 5);
+    run_node_refused(&r, CLG_ERROR_SHAPE, "the scale of B has 5 numbers");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +507,8 @@ int main(void)
         cmocka_unit_test(attention_fused__multi_head),
         cmocka_unit_test(attention_fused__group_query),
         cmocka_unit_test(attention_fused__refuses),
+        cmocka_unit_test(attention_fused__quantised),
+        cmocka_unit_test(attention_fused__quantised_refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }
