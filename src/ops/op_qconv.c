@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit numbers with int32 sums, exact; see
- * cl/qconv.cl.
+ * cl/qconv.cl. That of com.microsoft may have its channels last: a pass makes it one with channels first
+ * (passes/pass_quantized.c).
  */
 #include "ops/window.h"
 #include "ops/work.h"
@@ -71,7 +72,9 @@ static clg_status check_lists(const op_context *c, const qconv_inputs *at, int64
 static clg_status qconv_infer(op_context *c)
 {
     const qconv_inputs *at = c->row->param;
-    const shape *x = &op_input(c, at->x)->dims, *w = &op_input(c, at->w)->dims;
+    const bool last = node_int(c->node, "channels_last", 0) != 0;
+    const shape *w = &op_input(c, at->w)->dims, given = op_input(c, at->x)->dims,
+                turned = window_channels_first(&given), *x = last ? &turned : &given;
     const int64_t groups = node_int(c->node, "group", 1);
     window win;
     shape y;
@@ -92,6 +95,7 @@ static clg_status qconv_infer(op_context *c)
                         outputs, groups);
     CLG_TRY(check_lists(c, at, outputs));
     window_shape(&win, x->dims[0], outputs, &y);
+    if (last) y = window_channels_last(&y);
     fact_set(&c->outputs[0], at->y_zero ? op_input(c, at->y_zero)->dtype : CLG_INT32, &y);
     return CLG_OK;
 }
@@ -122,6 +126,8 @@ static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused
 static clg_status qconv_lower(lower_context *c)
 {
     const qconv_inputs *at = c->row->param;
+    if (node_int(c->node, "channels_last", 0) != 0)
+        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
     const lower_operand *x = lower_input(c, at->x), *w = lower_input(c, at->w);
     const clg_dtype out = c->outputs[0].dtype;
     const int64_t groups = node_int(c->node, "group", 1), batch = x->dims.dims[0],
@@ -177,20 +183,40 @@ static const op_types types[] = {{'A', BYTES},
                                  {'S', DTYPE_BIT(CLG_FLOAT32)},
                                  {'I', DTYPE_BIT(CLG_INT32)},
                                  {0}};
-static const op_attribute attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
-                                          {"dilations", ATTRIBUTE_INTS, false},
-                                          {"group", ATTRIBUTE_INT, false},
-                                          {"kernel_shape", ATTRIBUTE_INTS, false},
-                                          {"pads", ATTRIBUTE_INTS, false},
-                                          {"strides", ATTRIBUTE_INTS, false},
-                                          {0}};
+#define CONV_ATTRIBUTES                                                                            \
+    {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
+        {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
+        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},                       \
+    {                                                                                              \
+        0                                                                                          \
+    }
+static const op_attribute attributes[] = {CONV_ATTRIBUTES};
+static const op_attribute microsoft_attributes[] = {{"channels_last", ATTRIBUTE_INT, false},
+                                                    CONV_ATTRIBUTES};
 
 #define CONV                                                                                       \
-    .since = 10, OP_OUTPUTS(1, 1, "?"), .types = types, .attributes = attributes,                  \
-    .check = qconv_check, .infer = qconv_infer, .lower = qconv_lower
+    OP_OUTPUTS(1, 1, "?"), .types = types, .check = qconv_check, .infer = qconv_infer,             \
+                           .lower = qconv_lower
 
 const op_row op_rows_qconv[] = {
-    {.name = "ConvInteger", CONV, OP_INPUTS(2, 4, "ABAB"), .param = &integer_inputs},
-    {.name = "QLinearConv", CONV, OP_INPUTS(8, 9, "ASABSBSYI"), .param = &linear_inputs},
+    {.name = "ConvInteger",
+     .since = 10,
+     OP_INPUTS(2, 4, "ABAB"),
+     CONV,
+     .attributes = attributes,
+     .param = &integer_inputs},
+    {.name = "QLinearConv",
+     .since = 10,
+     OP_INPUTS(8, 9, "ASABSBSYI"),
+     CONV,
+     .attributes = attributes,
+     .param = &linear_inputs},
+    {.name = "QLinearConv",
+     .domain = "com.microsoft",
+     .since = 1,
+     OP_INPUTS(8, 9, "ASABSBSYI"),
+     CONV,
+     .attributes = microsoft_attributes,
+     .param = &linear_inputs},
 };
 const size_t n_op_rows_qconv = sizeof op_rows_qconv / sizeof *op_rows_qconv;

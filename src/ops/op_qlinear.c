@@ -2,7 +2,8 @@
  *
  * com.microsoft's operators on quantised numbers that are neither products nor convolutions: QLinearAdd, QLinearMul,
  * QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool, QLinearGlobalAveragePool. Numbers are dequantised to
- * float32, computed with, and quantised, in a pointwise group where the operator is one.
+ * float32, computed with, and quantised, in a pointwise group where the operator is one. A pass turns windows over channels that are last
+ * (passes/pass_quantized.c).
  */
 #include "ops/pointwise.h"
 #include "ops/pool.h"
@@ -201,24 +202,18 @@ static clg_status pool_lower(lower_context *c)
 
 /* ---- QLinearAveragePool --------------------------------------------------------------------------------------- */
 
-static clg_status window_pool_check(const node *n)
-{
-    char shown[NODE_TEXT_BYTES];
-    if (node_int(n, "channels_last", 0) != 0)
-        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         "%s has channels_last 1, which is not supported", node_text(n, shown));
-    return window_check(n);
-}
-
 static clg_status window_pool_infer(op_context *c)
 {
-    const shape *x = &op_input(c, 0)->dims;
+    const bool last = node_int(c->node, "channels_last", 0) != 0;
+    const shape given = op_input(c, 0)->dims, turned = window_channels_first(&given),
+                *x = last ? &turned : &given;
     window w;
     shape y;
     CLG_TRY(check_numbers(c, 1));
     CLG_TRY(check_numbers(c, 3));
     CLG_TRY(window_read(c->node, x, NULL, &w));
     window_shape(&w, x->dims[0], x->dims[1], &y);
+    if (last) y = window_channels_last(&y);
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }
@@ -245,6 +240,8 @@ static clg_status window_pool_lower(lower_context *c)
     pointwise_register v;
     int64_t n, n_x;
     qlinear *before = start(c), *behind = start(c);
+    if (node_int(c->node, "channels_last", 0) != 0)
+        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
     if (!before || !behind) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     candidate *way = step_candidate(&c->build, "qlinear");
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
@@ -390,7 +387,7 @@ const op_row op_rows_qlinear[] = {
     {.name = "QLinearAveragePool",
      OP_INPUTS(2, 5, "TSTST"),
      .attributes = window_attributes,
-     .check = window_pool_check,
+     .check = window_check,
      .infer = window_pool_infer,
      .lower = window_pool_lower,
      QLINEAR},

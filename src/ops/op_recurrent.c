@@ -97,7 +97,7 @@ static clg_status recurrent_infer(op_context *c)
 
 static const recurrent_kind rnn = {CELL_RNN, 1, 1, {"Tanh"}};
 static const recurrent_kind gru = {CELL_GRU, 3, 2, {"Sigmoid", "Tanh"}};
-static const recurrent_kind lstm = {CELL_LSTM, 4, 3, {"Sigmoid", "Tanh", "Tanh"}};
+const recurrent_kind recurrent_lstm = {CELL_LSTM, 4, 3, {"Sigmoid", "Tanh", "Tanh"}};
 
 static const op_types types[] = {
     {'T', DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},
@@ -138,8 +138,11 @@ static const op_attribute lstm_7[] = {ATTRIBUTES, INPUT_FORGET, {0}},
     }
 
 const op_row op_rows_recurrent[] = {
-    ROW("RNN", rnn, 7, 13, 6, 2, rnn_7),    ROW("RNN", rnn, 14, 0, 6, 2, rnn_14),
-    ROW("GRU", gru, 7, 13, 6, 2, gru_7),    ROW("GRU", gru, 14, 0, 6, 2, gru_14),
-    ROW("LSTM", lstm, 7, 13, 8, 3, lstm_7), ROW("LSTM", lstm, 14, 0, 8, 3, lstm_14),
+    ROW("RNN", rnn, 7, 13, 6, 2, rnn_7),
+    ROW("RNN", rnn, 14, 0, 6, 2, rnn_14),
+    ROW("GRU", gru, 7, 13, 6, 2, gru_7),
+    ROW("GRU", gru, 14, 0, 6, 2, gru_14),
+    ROW("LSTM", recurrent_lstm, 7, 13, 8, 3, lstm_7),
+    ROW("LSTM", recurrent_lstm, 14, 0, 8, 3, lstm_14),
 };
 const size_t n_op_rows_recurrent = sizeof op_rows_recurrent / sizeof *op_rows_recurrent;

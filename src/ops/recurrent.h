@@ -19,6 +19,8 @@ typedef struct recurrent_kind {
     const char *activations[RECURRENT_MAX_ACTIVATIONS]; /* the defaults */
 } recurrent_kind;
 
+extern const recurrent_kind recurrent_lstm;
+
 typedef struct recurrent_activation {
     int code; /* P_F, P_G, P_H */
     float alpha, beta;

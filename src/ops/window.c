@@ -157,6 +157,22 @@ void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_s
     for (int i = 0; i < w->n_axes; i++) out_shape->dims[2 + i] = w->axes[i].out;
 }
 
+shape window_channels_first(const shape *dims)
+{
+    shape s = *dims;
+    for (int i = 2; i < s.rank; i++) s.dims[i] = dims->dims[i - 1];
+    if (s.rank > 2) s.dims[1] = dims->dims[s.rank - 1];
+    return s;
+}
+
+shape window_channels_last(const shape *dims)
+{
+    shape s = *dims;
+    for (int i = 2; i < s.rank; i++) s.dims[i - 1] = dims->dims[i];
+    if (s.rank > 2) s.dims[s.rank - 1] = dims->dims[1];
+    return s;
+}
+
 void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES])
 {
     int missing = WINDOW_MAX_AXES - w->n_axes;

@@ -28,6 +28,9 @@ clg_status window_check(const node *n);
 clg_status window_read(const node *n, const shape *in, const shape *kernel, window *out_window);
 /* [N, channels, outputs...]. */
 void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_shape);
+/* The dims of a tensor of channels last as [N, C, axes...], and back. */
+shape window_channels_first(const shape *dims);
+shape window_channels_last(const shape *dims);
 /* Whether the lines that a row of outputs sees, in vectors of `lanes`, fit in P_LINE = WINDOW_LINE of
  * cl/common/line.clh. axes as from window_fill. */
 #define WINDOW_LINE 4096

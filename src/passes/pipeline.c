@@ -25,8 +25,11 @@ const pass passes[] = {
 };
 const size_t n_passes = sizeof passes / sizeof passes[0];
 
-/* Not in the list: without it there would be nodes that nothing computes. */
-static const pass spelling = {"ml", "ai.onnx.ml in terms of other operators", pass_ml};
+/* Not in the list: without them there would be nodes that nothing computes. */
+static const pass spellings[] = {
+    {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
+    {"quantized", "quantised operators of com.microsoft in terms of others", pass_quantized},
+};
 
 static bool is_disabled(const pass *p, const pass_options *o)
 {
@@ -70,7 +73,8 @@ clg_status passes_run(const graph *model, const pass_options *options, graph **o
     CLG_TRY(graph_clone(model, &g));
     clg_status status = graph_compact(g);
     if (status == CLG_OK) status = ops_resolve(g);
-    if (status == CLG_OK) status = run_one(g, &spelling, options);
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && status == CLG_OK; i++)
+        status = run_one(g, &spellings[i], options);
     for (size_t i = 0; i < n_passes && status == CLG_OK; i++)
         if (!is_disabled(&passes[i], options)) status = run_one(g, &passes[i], options);
     if (status != CLG_OK) {

@@ -99,6 +99,19 @@ clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const val
     return CLG_OK;
 }
 
+clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
+                        int64_t opset, size_t n_inputs, const value_id *inputs, value_id *out_value)
+{
+    value_id made;
+    node_id n;
+    CLG_TRY(graph_add_value(g, "", &made));
+    CLG_TRY(graph_add_node(g, domain, op_type, "", n_inputs, inputs, 1, &made, &n));
+    g->nodes[n].opset = opset;
+    g->nodes[n].label = g->nodes[whole].label;
+    *out_value = made;
+    return CLG_OK;
+}
+
 clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value)
 {
     shape dims = {.rank = 1, .dims = {(int64_t)n}};

@@ -32,6 +32,11 @@ value_id other_input(const node *n, value_id v);
 /* A new node of the default domain with one unnamed output. */
 clg_status rewrite_add(graph *g, const char *op_type, size_t n_inputs, const value_id *inputs,
                        value_id *out_value);
+/* The same of a domain and version, named in messages as node `whole`, of which it is a part; `out_value` may be among the
+ * inputs. */
+clg_status rewrite_part(graph *g, node_id whole, const char *domain, const char *op_type,
+                        int64_t opset, size_t n_inputs, const value_id *inputs,
+                        value_id *out_value);
 /* A constant of int64 numbers, of a single float32. */
 clg_status rewrite_ints(graph *g, size_t n, const int64_t *values, value_id *out_value);
 clg_status rewrite_float(graph *g, float number, value_id *out_value);
@@ -45,6 +50,7 @@ void rewrite_take_output(graph *g, node_id n, node_id last);
 
 /* The passes; order and words in pipeline.c. */
 clg_status pass_ml(graph *g, const pass_options *options);
+clg_status pass_quantized(graph *g, const pass_options *options);
 clg_status pass_identity(graph *g, const pass_options *options);
 clg_status pass_common(graph *g, const pass_options *options);
 clg_status pass_transpose(graph *g, const pass_options *options);

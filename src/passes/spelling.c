@@ -14,13 +14,7 @@
 clg_status spelling_add(spelling *w, const char *op, size_t n_inputs, const value_id *inputs,
                         value_id *out)
 {
-    value_id made; /* `out` may be among the inputs */
-    CLG_TRY(rewrite_add(w->g, op, n_inputs, inputs, &made));
-    node *n = &w->g->nodes[w->g->values[made].producer];
-    n->opset = SPELLING_OPSET;
-    n->label = w->n.label;
-    *out = made;
-    return CLG_OK;
+    return rewrite_part(w->g, w->id, "", op, SPELLING_OPSET, n_inputs, inputs, out);
 }
 
 node_id spelling_producer(const spelling *w, value_id v) { return w->g->values[v].producer; }

@@ -294,8 +294,9 @@ static tensor *make_tensor(const run_node_tensor *t)
 
 static const char *input_name(const run_node *r, size_t i)
 {
-    static const char *const names[RUN_NODE_INPUTS] = {"in0", "in1", "in2", "in3", "in4",  "in5",
-                                                       "in6", "in7", "in8", "in9", "in10", "in11"};
+    static const char *const names[RUN_NODE_INPUTS] = {
+        "in0",  "in1",  "in2",  "in3",  "in4",  "in5",  "in6",  "in7",  "in8",  "in9",
+        "in10", "in11", "in12", "in13", "in14", "in15", "in16", "in17", "in18", "in19"};
     return r->inputs[i].dtype == CLG_DTYPE_NONE ? "" : names[i];
 }
 

@@ -20,7 +20,7 @@
 
 #include "support/unit.h"
 
-#define RUN_NODE_INPUTS 12
+#define RUN_NODE_INPUTS 20
 #define RUN_NODE_OUTPUTS 8
 #define RUN_NODE_ATTRIBUTES 20
 #define RUN_NODE_LIST 400 /* numbers of an attribute */

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Quantised operators of com.microsoft in terms of others (ops/op_quantized.c). Runs always, in branches and bodies of loops
+ * too: attributes and which inputs there are decide alone, no shapes. Windows over channels that are last become windows over
+ * channels that are second between two Transposes; pass_transpose.c takes those away that undo one another.
+ */
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct spelling {
+    graph *g;
+    node_id id;
+    node n; /* as it was */
+} spelling;
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+static clg_status add(const spelling *w, const char *op, int64_t opset, size_t n_inputs,
+                      const value_id *inputs, value_id *out)
+{
+    return rewrite_part(w->g, w->id, "", op, opset, n_inputs, inputs, out);
+}
+
+/* Input i; VALUE_NONE where it is left out. */
+static value_id input(const spelling *w, size_t i)
+{
+    return i < w->n.n_inputs ? w->n.inputs[i] : VALUE_NONE;
+}
+
+/* The node itself becomes the last operator of its spelling. */
+static clg_status become(const spelling *w, const char *op, int64_t opset, size_t n_inputs,
+                         const value_id *inputs)
+{
+    return rewrite_become(w->g, w->id, "", op, opset, n_inputs, inputs);
+}
+
+static clg_status add_dequantized(const spelling *w, value_id x, value_id scale, value_id zero,
+                                  value_id *out)
+{
+    const value_id in[3] = {x, scale, zero};
+    return add(w, "DequantizeLinear", 13, zero == VALUE_NONE ? 2 : 3, in, out);
+}
+
+static clg_status add_cast(const spelling *w, value_id v, clg_dtype to, value_id *out)
+{
+    CLG_TRY(add(w, "Cast", 13, 1, &v, out));
+    return node_set_int(w->g, w->g->values[*out].producer, "to", to);
+}
+
+static clg_status add_transposed(const spelling *w, value_id v, size_t rank, const int64_t *order,
+                                 value_id *out)
+{
+    CLG_TRY(add(w, "Transpose", 13, 1, &v, out));
+    return node_set_ints(w->g, w->g->values[*out].producer, "perm", rank, order);
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------------------ */
+
+static clg_status spell_softmax(spelling *w)
+{
+    const int64_t opset = node_int(&w->n, "opset", 0);
+    const attribute *axis = node_attribute(&w->n, "axis");
+    value_id y;
+    CLG_TRY(add_dequantized(w, input(w, 0), input(w, 1), input(w, 2), &y));
+    CLG_TRY(add(w, "Softmax", opset, 1, &y, &y));
+    if (axis) CLG_TRY(node_set_int(w->g, w->g->values[y].producer, "axis", axis->as.i));
+    return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 3), input(w, 4)});
+}
+
+static clg_status spell_where(spelling *w)
+{
+    value_id x, y;
+    CLG_TRY(add_dequantized(w, input(w, 1), input(w, 2), input(w, 3), &x));
+    CLG_TRY(add_dequantized(w, input(w, 4), input(w, 5), input(w, 6), &y));
+    CLG_TRY(add(w, "Where", 16, 3, (value_id[]){input(w, 0), x, y}, &y));
+    return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 7), input(w, 8)});
+}
+
+/* ---- products ------------------------------------------------------------------------------------------------------- */
+
+/* y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
+static clg_status spell_gemm(spelling *w)
+{
+    static const int64_t turn[2] = {1, 0};
+    const float alpha = node_float(&w->n, "alpha", 1);
+    value_id a = input(w, 0), b = input(w, 3), sums, scale, by;
+    if (node_int(&w->n, "transA", 0)) CLG_TRY(add_transposed(w, a, 2, turn, &a));
+    if (node_int(&w->n, "transB", 0)) CLG_TRY(add_transposed(w, b, 2, turn, &b));
+    CLG_TRY(add(w, "MatMulInteger", 10, 4, (value_id[]){a, b, input(w, 2), input(w, 5)}, &sums));
+    if (input(w, 6) != VALUE_NONE)
+        CLG_TRY(add(w, "Add", 14, 2, (value_id[]){sums, input(w, 6)}, &sums));
+    CLG_TRY(add_cast(w, sums, CLG_FLOAT32, &sums));
+    CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){input(w, 1), input(w, 4)}, &scale));
+    if (alpha != 1) {
+        CLG_TRY(rewrite_float(w->g, alpha, &by));
+        CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){scale, by}, &scale));
+    }
+    if (input(w, 7) == VALUE_NONE) return become(w, "Mul", 14, 2, (value_id[]){sums, scale});
+    CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){sums, scale}, &sums));
+    return become(w, "QuantizeLinear", 13, 3, (value_id[]){sums, input(w, 7), input(w, 8)});
+}
+
+/* Weights [directions, rows, columns] as LSTM has them, [directions, columns, rows]. Scales and zero points are lists of
+ * directions, or [directions, columns]. */
+static clg_status add_lstm_weights(const spelling *w, size_t i, size_t scale, value_id *out)
+{
+    static const int64_t turn[3] = {0, 2, 1};
+    const int64_t n_dirs =
+        strcmp(node_string(&w->n, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
+    value_id dims, v, by, from;
+    CLG_TRY(rewrite_ints(w->g, 3, (int64_t[]){n_dirs, 1, -1}, &dims));
+    CLG_TRY(add_cast(w, input(w, i), CLG_FLOAT32, &v));
+    CLG_TRY(add_cast(w, input(w, scale + 1), CLG_FLOAT32, &from));
+    CLG_TRY(add(w, "Reshape", 14, 2, (value_id[]){from, dims}, &from));
+    CLG_TRY(add(w, "Reshape", 14, 2, (value_id[]){input(w, scale), dims}, &by));
+    CLG_TRY(add(w, "Sub", 14, 2, (value_id[]){v, from}, &v));
+    CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){v, by}, &v));
+    return add_transposed(w, v, 3, turn, out);
+}
+
+/* Activations stay float32, where ONNX Runtime quantises them anew in each step. */
+static clg_status spell_lstm(spelling *w)
+{
+    value_id in[8];
+    for (size_t i = 0; i < 8; i++) in[i] = input(w, i);
+    CLG_TRY(add_lstm_weights(w, 1, 8, &in[1]));
+    CLG_TRY(add_lstm_weights(w, 2, 10, &in[2]));
+    CLG_TRY(rewrite_inputs(w->g, w->id, 8, in));
+    node *n = &w->g->nodes[w->id];
+    n->domain = "";
+    n->op_type = "LSTM"; /* its attributes stay */
+    n->opset = 14;
+    n->op = NULL;
+    return CLG_OK;
+}
+
+/* ---- QEmbedLayerNormalization ---------------------------------------------------------------------------------------- */
+
+enum {
+    IDS,
+    SEGMENT_IDS,
+    WORDS,
+    POSITIONS,
+    SEGMENTS,
+    GAMMA,
+    BETA,
+    MASK,
+    SCALES,
+    ZEROS = SCALES + 5
+};
+
+/* A table (WORDS to BETA), or rows of it, in float32. */
+static clg_status add_table(const spelling *w, size_t table, value_id rows, value_id *out)
+{
+    const size_t i = table - WORDS;
+    return add_dequantized(w, rows, input(w, SCALES + i), input(w, ZEROS + i), out);
+}
+
+static clg_status add_rows(const spelling *w, size_t table, size_t ids, value_id *out)
+{
+    CLG_TRY(add(w, "Gather", 13, 2, (value_id[]){input(w, table), input(w, ids)}, out));
+    return add_table(w, table, *out, out);
+}
+
+/* The first places of the table of positions. */
+static clg_status add_positions(const spelling *w, value_id *out)
+{
+    value_id zero, count;
+    CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){0}, &zero));
+    CLG_TRY(add(w, "Shape", 15, 1, (value_id[]){input(w, IDS)}, &count));
+    CLG_TRY(node_set_int(w->g, w->g->values[count].producer, "start", 1));
+    CLG_TRY(add(w, "Slice", 13, 4, (value_id[]){input(w, POSITIONS), zero, count, zero}, out));
+    return add_table(w, POSITIONS, *out, out);
+}
+
+/* How many of each row of the mask are 1, in place of the node's second output; 0 without a mask. */
+static clg_status spell_count(const spelling *w)
+{
+    graph *g = w->g;
+    if (w->n.n_outputs < 2 || w->n.outputs[1] == VALUE_NONE) return CLG_OK;
+    const bool has_mask = input(w, MASK) != VALUE_NONE;
+    value_id v = has_mask ? input(w, MASK) : input(w, IDS), axis, other;
+    node_id n;
+    CLG_TRY(rewrite_ints(g, 1, (int64_t[]){1}, &axis));
+    CLG_TRY(add_cast(w, axis, CLG_INT32, &other));
+    /* No number differs from itself. */
+    CLG_TRY(add(w, "Equal", 13, 2, (value_id[]){v, has_mask ? other : v}, &v));
+    if (!has_mask) CLG_TRY(add(w, "Not", 1, 1, &v, &v));
+    CLG_TRY(add_cast(w, v, CLG_INT32, &v));
+    const value_id out = w->n.outputs[1];
+    g->nodes[w->id].n_outputs = 1;
+    g->values[out].producer = NODE_NONE;
+    CLG_TRY(graph_add_node(g, "", "ReduceSum", "", 2, (value_id[]){v, axis}, 1, &out, &n));
+    g->nodes[n].opset = 13;
+    g->nodes[n].label = w->n.label;
+    return node_set_int(g, n, "keepdims", 0);
+}
+
+static clg_status spell_embed(spelling *w)
+{
+    const float epsilon = node_float(&w->n, "epsilon", 1e-12f);
+    value_id sum, more, gamma, beta;
+    CLG_TRY(spell_count(w));
+    CLG_TRY(add_rows(w, WORDS, IDS, &sum));
+    CLG_TRY(add_positions(w, &more));
+    CLG_TRY(add(w, "Add", 14, 2, (value_id[]){sum, more}, &sum));
+    if (input(w, SEGMENT_IDS) != VALUE_NONE) {
+        CLG_TRY(add_rows(w, SEGMENTS, SEGMENT_IDS, &more));
+        CLG_TRY(add(w, "Add", 14, 2, (value_id[]){sum, more}, &sum));
+    }
+    CLG_TRY(add_table(w, GAMMA, input(w, GAMMA), &gamma));
+    CLG_TRY(add_table(w, BETA, input(w, BETA), &beta));
+    CLG_TRY(become(w, "LayerNormalization", 17, 3, (value_id[]){sum, gamma, beta}));
+    return node_set_float(w->g, w->id, "epsilon", epsilon);
+}
+
+/* ---- channels that are last -------------------------------------------------------------------------------------------- */
+
+#define MOST_AXES 8
+
+/* The node is `op` of channels second now, and a Transpose gives its output. */
+static clg_status turn_window(spelling *w, const char *domain, const char *op, int64_t opset,
+                              size_t rank)
+{
+    graph *g = w->g;
+    const value_id out = w->n.outputs[0];
+    value_id *in = arena_alloc(&g->memory, w->n.n_inputs + 1, sizeof *in), inner;
+    node_id turn;
+    int64_t to_last[MOST_AXES] = {0}, to_first[MOST_AXES] = {0, (int64_t)rank - 1};
+    char shown[NODE_TEXT_BYTES];
+    if (rank == 0)
+        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                         "%s has channels that are last, and neither kernel_shape nor weights of "
+                         "known rank",
+                         node_text(&w->n, shown));
+    if (!in) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 1; i < rank; i++) to_last[i] = i + 1 < rank ? (int64_t)i + 1 : 1;
+    for (size_t i = 2; i < rank; i++) to_first[i] = (int64_t)i - 1;
+    for (size_t i = 0; i < w->n.n_inputs; i++) in[i] = w->n.inputs[i];
+    CLG_TRY(add_transposed(w, in[0], rank, to_first, &in[0]));
+    CLG_TRY(rewrite_inputs(g, w->id, w->n.n_inputs, in));
+    CLG_TRY(graph_add_value(g, "", &inner));
+    g->nodes[w->id].outputs[0] = inner;
+    g->values[inner].producer = w->id;
+    g->values[out].producer = NODE_NONE;
+    CLG_TRY(graph_add_node(g, "", "Transpose", "", 1, &inner, 1, &out, &turn));
+    g->nodes[turn].opset = 13;
+    g->nodes[turn].label = w->n.label;
+    CLG_TRY(node_set_ints(g, turn, "perm", rank, to_last));
+    node *n = &g->nodes[w->id];
+    n->domain = domain;
+    n->op_type = op;
+    n->opset = opset;
+    n->op = NULL;
+    return node_attribute(n, "channels_last") ? node_set_int(g, w->id, "channels_last", 0) : CLG_OK;
+}
+
+/* From kernel_shape, or from the weights where the attribute is missing; 0: not known. */
+static size_t window_rank(const spelling *w, size_t weights)
+{
+    size_t axes;
+    (void)node_ints(&w->n, "kernel_shape", &axes);
+    if (axes > 0) return axes + 2 <= MOST_AXES ? axes + 2 : 0;
+    const value_id v = input(w, weights);
+    const int rank = v == VALUE_NONE ? 0 : w->g->values[v].dims.rank;
+    return rank > 2 && rank <= MOST_AXES ? (size_t)rank : 0;
+}
+
+static clg_status spell_max_pool(spelling *w)
+{
+    return turn_window(w, "", "MaxPool", 12, window_rank(w, 0));
+}
+
+static clg_status spell_window(spelling *w)
+{
+    if (node_int(&w->n, "channels_last", 0) == 0) return CLG_OK;
+    return turn_window(w, w->n.domain, w->n.op_type, w->n.opset, window_rank(w, 3));
+}
+
+/* ---- the pass ------------------------------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *op_type;
+    clg_status (*spell)(spelling *w);
+} spellings[] = {{"QGemm", spell_gemm},
+                 {"QLinearSoftmax", spell_softmax},
+                 {"QLinearWhere", spell_where},
+                 {"QEmbedLayerNormalization", spell_embed},
+                 {"DynamicQuantizeLSTM", spell_lstm},
+                 {"NhwcMaxPool", spell_max_pool},
+                 {"QLinearConv", spell_window},
+                 {"QLinearAveragePool", spell_window}};
+
+static clg_status spell_node(graph *g, node_id id)
+{
+    spelling w = {.g = g, .id = id, .n = g->nodes[id]};
+    if (w.n.removed || strcmp(w.n.domain, "com.microsoft") != 0) return CLG_OK;
+    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+        if (strcmp(w.n.op_type, spellings[i].op_type) == 0) return spellings[i].spell(&w);
+    return CLG_OK;
+}
+
+/* Depth was checked when the model was loaded. */
+static clg_status spell_graph(graph *g) /* NOLINT(misc-no-recursion) */
+{
+    const size_t n_nodes = g->n_nodes;
+    for (node_id i = 0; i < n_nodes; i++) {
+        for (size_t k = 0; k < g->nodes[i].n_attributes; k++)
+            if (g->nodes[i].attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(spell_graph(g->nodes[i].attributes[k].as.g));
+        CLG_TRY(spell_node(g, i));
+    }
+    return g->n_nodes > n_nodes ? graph_compact(g) : CLG_OK;
+}
+
+clg_status pass_quantized(graph *g, const pass_options *options)
+{
+    (void)options;
+    return spell_graph(g);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pass that spells quantised operators: Transposes between windows over channels that are last, and what stands in a
+ * branch. That rewritten graphs compute the same is shown on devices in tests/ops/test_quantized.c.
+ */
+#include "support/unit.h"
+
+#include "ops/op.h"
+#include "passes/passes.h"
+
+#include <string.h>
+
+static value_id add_input(graph *g, const char *name, clg_dtype dtype, size_t rank,
+                          const int64_t *dims)
+{
+    value_id v;
+    assert_ok(graph_add_value(g, name, &v));
+    g->values[v].dtype = dtype;
+    assert_ok(shape_make(rank, dims, &g->values[v].dims));
+    return v;
+}
+
+static value_id add_pool(graph *g, value_id x)
+{
+    value_id v;
+    node_id n;
+    assert_ok(graph_add_value(g, "", &v));
+    assert_ok(graph_add_node(g, "com.microsoft", "NhwcMaxPool", "", 1, &x, 1, &v, &n));
+    assert_ok(node_set_ints(g, n, "kernel_shape", 2, (int64_t[]){2, 2}));
+    return v;
+}
+
+static graph *start(void)
+{
+    graph *g;
+    assert_ok(graph_create("test", &g));
+    assert_ok(graph_set_opset(g, "", 17));
+    assert_ok(graph_set_opset(g, "com.microsoft", 1));
+    return g;
+}
+
+static graph *run_passes(graph *g)
+{
+    graph *out;
+    const pass_options options = {.kernel_class = CLG_KERNELS_WIDE};
+    assert_ok(graph_check(g));
+    assert_ok(ops_resolve(g));
+    assert_ok(passes_run(g, &options, &out));
+    graph_free(g);
+    return out;
+}
+
+static size_t count(const graph *g, const char *op)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_nodes; i++) n += strcmp(g->nodes[i].op_type, op) == 0;
+    return n;
+}
+
+static void pass_quantized__turns_once_there_and_back(void **state)
+{
+    (void)state;
+    graph *g = start();
+    const value_id x = add_input(g, "x", CLG_UINT8, 4, (int64_t[]){1, 8, 8, 3});
+    assert_ok(graph_add_input(g, x));
+    assert_ok(graph_add_output(g, add_pool(g, add_pool(g, add_pool(g, x)))));
+    g = run_passes(g);
+    assert_int_equal(count(g, "MaxPool"), 3);
+    assert_int_equal(count(g, "Transpose"), 2);
+    assert_int_equal(g->n_nodes, 5);
+    graph_free(g);
+}
+
+/* If(c) NhwcMaxPool(x) else x */
+static void pass_quantized__looks_into_branches(void **state)
+{
+    (void)state;
+    graph *g = start(), *branches[2];
+    static const char *const names[] = {"then_branch", "else_branch"};
+    const value_id c = add_input(g, "c", CLG_BOOL, 0, NULL),
+                   x = add_input(g, "x", CLG_UINT8, 4, (int64_t[]){1, 8, 8, 3});
+    value_id y;
+    node_id n;
+    assert_ok(graph_add_input(g, c));
+    assert_ok(graph_add_input(g, x));
+    assert_ok(graph_add_value(g, "y", &y));
+    assert_ok(graph_add_node(g, "", "If", "", 1, &c, 1, &y, &n));
+    assert_ok(graph_add_output(g, y));
+    for (int i = 0; i < 2; i++) {
+        value_id inner;
+        branches[i] = start();
+        assert_ok(graph_add_outer(branches[i], "inner", x, &inner));
+        assert_ok(graph_add_output(branches[i], add_pool(branches[i], inner)));
+        assert_ok(node_add_attribute(
+            g, n, &(attribute){.name = names[i], .type = ATTRIBUTE_GRAPH, .as.g = branches[i]}));
+    }
+    g = run_passes(g);
+    const node *branch = &g->nodes[0];
+    assert_string_equal(branch->op_type, "If");
+    for (size_t i = 0; i < branch->n_attributes; i++) {
+        const graph *body = branch->attributes[i].as.g;
+        assert_int_equal(count(body, "NhwcMaxPool"), 0);
+        assert_int_equal(count(body, "MaxPool"), 1);
+        assert_int_equal(count(body, "Transpose"), 2);
+        for (size_t k = 0; k < body->n_nodes; k++) assert_non_null(body->nodes[k].op);
+    }
+    graph_free(g);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pass_quantized__turns_once_there_and_back),
+        cmocka_unit_test(pass_quantized__looks_into_branches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
