@@ -26,6 +26,7 @@
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_TA=1 P_TB=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_TA=0 P_TB=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 // @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=8
+// @variant P_T=16 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=8
 
 #include "common/types.clh"
 #include "common/epilogue.clh"

@@ -343,7 +343,10 @@ static void plain_steps(lower_context *c, candidate *way, const gemm_job *j)
 /* ---- all together ---------------------------------------------------------------------------------------------- */
 
 static bool is_empty(const gemm_job *j) { return j->m == 0 || j->n == 0 || j->batch == 0; }
-static bool is_tiled(clg_dtype dtype) { return dtype == CLG_FLOAT32 || dtype == CLG_FLOAT16; }
+static bool is_tiled(clg_dtype dtype)
+{
+    return dtype == CLG_FLOAT32 || dtype == CLG_FLOAT16 || dtype == CLG_BFLOAT16;
+}
 
 clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
 {

@@ -304,7 +304,7 @@ static clg_status matmul_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-#define TILED (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
+#define TILED (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
 #define WHOLE                                                                                      \
     (DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64) | DTYPE_BIT(CLG_UINT32) | DTYPE_BIT(CLG_UINT64))
 static const op_types types[] = {{'T', TILED | WHOLE | DTYPE_BIT(CLG_FLOAT64)}, {0}};

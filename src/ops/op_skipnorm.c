@@ -291,10 +291,11 @@ static clg_status embed_lower(lower_context *c)
 
 /* ---- rows ------------------------------------------------------------------------------------------------------ */
 
-static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16)},
-                                 {'I', DTYPE_BIT(CLG_INT32)},
-                                 {'M', DTYPE_BIT(CLG_FLOAT32)},
-                                 {0}};
+static const op_types types[] = {
+    {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},
+    {'I', DTYPE_BIT(CLG_INT32)},
+    {'M', DTYPE_BIT(CLG_FLOAT32)},
+    {0}};
 static const op_attribute rms_attributes[] = {{"axis", ATTRIBUTE_INT, false},
                                               {"epsilon", ATTRIBUTE_FLOAT, false},
                                               {"stash_type", ATTRIBUTE_INT, false},

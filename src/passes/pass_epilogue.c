@@ -165,7 +165,7 @@ static clg_status fuse(survey *s, node_id target)
     fusion f = {.s = s, .g = g, .target = target, .fused_type = fused_name(n)};
     if (!f.fused_type || n->n_inputs < 2 || n->n_inputs > 3) return CLG_OK;
     clg_dtype dtype = s->facts[n->outputs[0]].dtype;
-    if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16) return CLG_OK;
+    if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16 && dtype != CLG_BFLOAT16) return CLG_OK;
     for (size_t i = 0; i < 4; i++) f.inputs[i] = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
     for (bool taken = true; taken;) CLG_TRY(follow_add(&f, &taken));
     follow_activation(&f);

@@ -3,7 +3,8 @@
  * Gemm and MatMul against sums in double, taken from the last term to the first.
  *
  * Tolerance: float32 sums of k terms of size 1 differ from the double's by at most k * 2^-24 and, with random signs,
- * by far less: 2e-6 of the larger of the result and sqrt(k). float16 stores 11 bits: 1e-3.
+ * by far less: 2e-6 of the larger of the result and sqrt(k). float16 stores 11 bits: 1e-3; bfloat16 8: 4e-3, and
+ * operands that it holds.
  */
 /* ctest: timeout 900 */
 #include "support/run_node.h"
@@ -12,10 +13,22 @@
 
 #define FLOAT_TOLERANCE 2e-6
 #define HALF_TOLERANCE 1e-3
+#define BFLOAT_TOLERANCE 4e-3
 
 static double tolerance_of(clg_dtype dtype)
 {
-    return dtype == CLG_FLOAT16 ? HALF_TOLERANCE : dtype == CLG_FLOAT64 ? 1e-12 : FLOAT_TOLERANCE;
+    return dtype == CLG_FLOAT16    ? HALF_TOLERANCE
+           : dtype == CLG_BFLOAT16 ? BFLOAT_TOLERANCE
+           : dtype == CLG_FLOAT64  ? 1e-12
+                                   : FLOAT_TOLERANCE;
+}
+
+/* Numbers that the dtype holds. */
+static double *draw(clg_dtype dtype, int64_t n)
+{
+    double *x = run_node_random(n);
+    for (int64_t i = 0; i < n && dtype == CLG_BFLOAT16; i++) x[i] = nearbyint(x[i] * 128) / 128;
+    return x;
 }
 
 static double scale_of(int64_t k) { return k > 1 ? sqrt((double)k) : 1.0; }
@@ -39,7 +52,7 @@ static void matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool consta
                    bool constant_a)
 {
     run_node r;
-    const double *a = run_node_random(m * k), *b = run_node_random(k * n);
+    const double *a = draw(dtype, m * k), *b = draw(dtype, k * n);
     double *y = run_node_zeros(m * n);
     product(y, m, n, k, a, k, 1, b, n, 1);
     run_node_start(&r, NULL, "MatMul", 13);
@@ -73,6 +86,11 @@ static void gemm__matmul_dtypes(void **state)
     matmul(CLG_FLOAT16, 13, 33, 70, true, false);
     matmul(CLG_FLOAT16, 3, 5, 0, false, false);
     matmul(CLG_FLOAT64, 13, 33, 70, false, false);
+    matmul(CLG_BFLOAT16, 13, 33, 70, false, false);
+    matmul(CLG_BFLOAT16, 1, 100, 70, true, false); /* one row: every width of a store */
+    matmul(CLG_BFLOAT16, 29, 47, 530, true, false);
+    matmul(CLG_BFLOAT16, 29, 47, 66, false, true);
+    matmul(CLG_BFLOAT16, 3, 5, 0, false, false);
 }
 
 static void gemm__matmul_integers(void **state)
@@ -205,11 +223,11 @@ typedef struct gemm_case {
 static void gemm(clg_dtype dtype, const gemm_case *g, bool relu)
 {
     run_node r;
-    const double *a = run_node_random(g->m * g->k), *b = run_node_random(g->k * g->n);
+    const double *a = draw(dtype, g->m * g->k), *b = draw(dtype, g->k * g->n);
     double *y = run_node_zeros(g->m * g->n);
     const int64_t n_c =
         g->c_rank < 0 ? 0 : (g->c_rank > 0 ? g->c_dims[0] : 1) * (g->c_rank > 1 ? g->c_dims[1] : 1);
-    const double *c = run_node_random(n_c);
+    const double *c = draw(dtype, n_c);
     product(y, g->m, g->n, g->k, a, g->trans_a ? 1 : g->k, g->trans_a ? g->m : 1, b,
             g->trans_b ? 1 : g->n, g->trans_b ? g->k : 1);
     for (int64_t i = 0; i < g->m * g->n; i++) {
@@ -285,6 +303,19 @@ static void gemm__bias_shapes(void **state)
     const gemm_case half = {
         .m = 5, .n = 33, .k = 20, .alpha = 1, .beta = 1, .c_rank = 1, .c_dims = {33}};
     gemm(CLG_FLOAT16, &half, false);
+    gemm(CLG_BFLOAT16, &half, false);
+    gemm(CLG_BFLOAT16, &half, true);
+    const gemm_case turned = {.m = 13,
+                              .n = 37,
+                              .k = 29,
+                              .trans_a = true,
+                              .trans_b = true,
+                              .alpha = 0.5,
+                              .beta = 0.25,
+                              .c_rank = 2,
+                              .c_dims = {13, 37},
+                              .constant = true};
+    gemm(CLG_BFLOAT16, &turned, true);
 }
 
 /* beta 0 leaves C out, whatever it holds. */

@@ -1,13 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * RMSNormalization and com.microsoft's normalisations of sums against the formulas in double, and EmbedLayerNormalization
- * against looking its tables up. float32: 1e-5 of numbers of size 1; float16: 4e-3.
+ * against looking its tables up. float32: 1e-5 of numbers of size 1; float16: 4e-3; bfloat16, of
+ * operands that it holds: 8e-3.
  */
 #include "support/run_node.h"
 
 #include <math.h>
 
-static double tolerance_of(clg_dtype dtype) { return dtype == CLG_FLOAT16 ? 4e-3 : 1e-5; }
+static double tolerance_of(clg_dtype dtype)
+{
+    return dtype == CLG_FLOAT16 ? 4e-3 : dtype == CLG_BFLOAT16 ? 8e-3 : 1e-5;
+}
+
+/* Numbers that the dtype holds. */
+static double *draw(clg_dtype dtype, int64_t n)
+{
+    double *x = run_node_random(n);
+    for (int64_t i = 0; i < n && dtype == CLG_BFLOAT16; i++) x[i] = nearbyint(x[i] * 128) / 128;
+    return x;
+}
 
 /* One row of n: s is normalised in place. */
 static void normalise(double *s, int64_t n, const double *gamma, int64_t n_gamma,
@@ -25,7 +37,7 @@ static void rms(clg_dtype dtype, int64_t a, int64_t b, int64_t cols, int axis, b
     const int64_t n = a * b * cols, dims[] = {a, b, cols},
                   each = axis == -1 || axis == 2 ? cols : b * cols;
     const int64_t n_gamma = short_scale ? cols : each;
-    const double *x = run_node_random(n), *gamma = run_node_random(n_gamma);
+    const double *x = draw(dtype, n), *gamma = draw(dtype, n_gamma);
     double *y = run_node_zeros(n);
     for (int64_t i = 0; i < n; i++) y[i] = x[i];
     for (int64_t r = 0; each > 0 && r < n / each; r++)
@@ -51,6 +63,8 @@ static void skipnorm__rms(void **state)
     rms(CLG_FLOAT32, 3, 5, 16, 1, false);
     rms(CLG_FLOAT32, 3, 5, 16, -2, true);
     rms(CLG_FLOAT16, 2, 3, 64, -1, false);
+    rms(CLG_BFLOAT16, 2, 3, 64, -1, false);
+    rms(CLG_BFLOAT16, 2, 3, 37, -1, false);
     rms(CLG_FLOAT32, 0, 3, 8, -1, false);
 }
 
@@ -60,9 +74,8 @@ static void sum_of(clg_dtype dtype, bool simple, int skip_rank, bool one_batch, 
     enum { BATCH = 2, PLACES = 3, COLS = 50 };
     const int64_t dims[] = {BATCH, PLACES, COLS}, cols = COLS, n = BATCH * PLACES * COLS;
     const int64_t skip_dims[] = {one_batch ? 1 : BATCH, PLACES, COLS};
-    const double *x = run_node_random(n), *other = run_node_random(n),
-                 *gamma = run_node_random(COLS);
-    const double *shift = run_node_random(COLS), *more = run_node_random(COLS);
+    const double *x = draw(dtype, n), *other = draw(dtype, n), *gamma = draw(dtype, COLS);
+    const double *shift = draw(dtype, COLS), *more = draw(dtype, COLS);
     double *s = run_node_zeros(n), *y = run_node_zeros(n);
     const bool repeats = one_batch || skip_rank == 2;
     for (int64_t i = 0; i < n; i++)
@@ -99,6 +112,8 @@ static void skipnorm__sums(void **state)
     sum_of(CLG_FLOAT16, false, 3, false, true, true, true);
     sum_of(CLG_FLOAT32, true, 3, false, false, true, true);
     sum_of(CLG_FLOAT16, true, 3, true, false, false, true);
+    sum_of(CLG_BFLOAT16, true, 3, false, false, false, true);
+    sum_of(CLG_BFLOAT16, false, 3, false, true, true, true);
 }
 
 static void embed(bool segments, bool mask, bool positions)
