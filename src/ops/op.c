@@ -132,9 +132,10 @@ clg_status fact_reshaped(const tensor *known, const shape *dims, tensor **out_te
 
 dtype_set op_row_types(const op_row *row, char letter)
 {
-    const dtype_set strings = (row->flags & OP_MOVES) && letter == 'T' ? DTYPE_BIT(CLG_STRING) : 0;
+    const bool moves = ((row->flags & OP_MOVES) && letter == 'T') || (row->flags & OP_CONTROL);
+    const dtype_set strings = moves ? DTYPE_BIT(CLG_STRING) : 0;
     for (const op_types *t = row->types; t && t->letter; t++) {
-        if (t->letter == letter) return t->allowed | strings;
+        if (t->letter == letter) return row->flags & OP_CONTROL ? t->allowed : t->allowed | strings;
     }
     return DTYPES_ALL_FIXED | strings;
 }

@@ -15,6 +15,7 @@ clg_status aggregate_offset(const value_fact *f, size_t *end_bytes, size_t *out_
         start = (*end_bytes + AGGREGATE_ALIGN - 1) / AGGREGATE_ALIGN * AGGREGATE_ALIGN;
     *out_offset_bytes = start;
     CLG_TRY(shape_n_elements(&f->dims, &n));
+    if (f->dtype == CLG_STRING) return CLG_OK; /* known, and nothing on the device */
     if (dtype_size(f->dtype) == 0)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "tensors of %s inside of sequences and optionals are not supported",
@@ -51,7 +52,8 @@ bool aggregate_equal(const value_fact *a, const value_fact *b)
     return !a->known || tensor_equal(a->known, b->known);
 }
 
-clg_status aggregate_copy_known(const tensor *known, const tensor **out_copy)
+/* A plan's own copy of what its caller may write to later; NULL of NULL. */
+static clg_status copy_known(const tensor *known, const tensor **out_copy)
 {
     tensor *t;
     *out_copy = NULL;
@@ -73,27 +75,21 @@ clg_status aggregate_copy_known(const tensor *known, const tensor **out_copy)
 clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy)
 {
     *out_copy = *f;
-    if (f->n_items == 0) return CLG_OK;
     out_copy->n_items = 0; /* what is there when this fails */
+    CLG_TRY(copy_known(f->known, &out_copy->known));
+    if (f->n_items == 0) return CLG_OK;
     value_fact *items = arena_alloc(memory, f->n_items, sizeof *items);
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     out_copy->items = items;
-    for (size_t i = 0; i < f->n_items; i++) {
-        clg_status status = aggregate_copy(memory, &f->items[i], &items[i]);
-        out_copy->n_items++;
-        items[i].known = NULL;
-        CLG_TRY(status);
-        CLG_TRY(aggregate_copy_known(f->items[i].known, &items[i].known));
-    }
+    for (; out_copy->n_items < f->n_items; out_copy->n_items++)
+        CLG_TRY(aggregate_copy(memory, &f->items[out_copy->n_items], &items[out_copy->n_items]));
     return CLG_OK;
 }
 
 void aggregate_release(const value_fact *f)
 {
-    for (size_t i = 0; i < f->n_items; i++) {
-        aggregate_release(&f->items[i]);
-        tensor_free((tensor *)f->items[i].known);
-    }
+    for (size_t i = 0; i < f->n_items; i++) aggregate_release(&f->items[i]);
+    tensor_free((tensor *)f->known);
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------------------ */
@@ -102,13 +98,13 @@ static clg_status make_value(plan_state *s, const value_fact *f, uint32_t root, 
                              plan_value *out)
 {
     *out = (plan_value){.fact = *f, .root = ROOT_NONE, .dense = true, .n_items = f->n_items};
-    if (f->known) return CLG_OK; /* nothing on the device */
     if (f->kind == CLG_VALUE_TENSOR) {
         size_t offset;
+        shape_strides(&f->dims, out->strides);
+        if (f->known || f->dtype == CLG_STRING) return CLG_OK; /* nothing on the device */
         CLG_TRY(aggregate_offset(f, end_bytes, &offset));
         out->root = root;
         out->offset_elems = (int64_t)(offset / dtype_size(f->dtype));
-        shape_strides(&f->dims, out->strides);
         return CLG_OK;
     }
     plan_value *items = arena_alloc(&s->segment->memory, f->n_items + 1, sizeof *items);

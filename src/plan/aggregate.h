@@ -7,11 +7,10 @@
 
 #include "plan/state.h"
 
-/* Deep copy of f's items into the arena, and of what is known of them: release that, also when it fails. */
+/* Deep copy of f: items in the arena, and copies of the contents that are known, since a caller may write to what it gave.
+ * What a copy that failed holds is released alike. */
 clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_copy);
-/* A plan's own copy of what its caller may write to later; NULL of NULL. */
-clg_status aggregate_copy_known(const tensor *known, const tensor **out_copy);
-void aggregate_release(const value_fact *f);
+void aggregate_release(const value_fact *copy);
 
 /* The value of an input whose memory is `root`. */
 clg_status aggregate_input(plan_state *s, const value_fact *f, uint32_t root,

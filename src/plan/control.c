@@ -42,7 +42,8 @@ clg_status control_copy_value(plan_state *s, const plan_value *from, value_id to
 
 clg_status control_settle(plan_state *s, value_id v, plan_value *out_value)
 {
-    if (s->values[v].weight) CLG_TRY(state_materialise(s, v));
+    if (s->values[v].weight && s->values[v].fact.dtype != CLG_STRING)
+        CLG_TRY(state_materialise(s, v));
     *out_value = s->values[v];
     out_value->weight = false;
     return CLG_OK;
@@ -214,7 +215,11 @@ static clg_status empty_scan(plan_state *s, const plan_scope *scope, size_t scan
         if (dims.dims[i] == DIM_UNKNOWN) dims.dims[i] = 0;
     s->values[to] = (plan_value){
         .fact = {.dtype = declared->dtype, .dims = dims}, .root = ROOT_NONE, .dense = true};
-    return state_place_value(s, to);
+    if (declared->dtype != CLG_STRING) return state_place_value(s, to);
+    tensor *nothing;
+    CLG_TRY(tensor_create(CLG_STRING, &dims, &nothing));
+    s->values[to].fact.known = nothing;
+    return state_hold(s, nothing);
 }
 
 clg_status control_stack(plan_state *s, const plan_scope *scope, size_t scan, int64_t axis,

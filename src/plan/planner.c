@@ -293,8 +293,6 @@ static clg_status plan_alloc(const plan_context *c, const value_fact *inputs, pl
     p->n_inputs = n_inputs;
     for (size_t i = 0; i < n_inputs; i++) {
         clg_status status = aggregate_copy(&p->memory, &inputs[i], &p->inputs[i]);
-        p->inputs[i].known = NULL;
-        if (status == CLG_OK) status = aggregate_copy_known(inputs[i].known, &p->inputs[i].known);
         if (status != CLG_OK) {
             plan_free(p);
             *out_plan = NULL;
@@ -424,10 +422,7 @@ void plan_free(plan *p)
     if (!p || !refcount_release(&p->refs)) return;
     if (p->root) segment_detach(p->root);
     plan_segment_free(p->root);
-    for (size_t i = 0; i < p->n_inputs; i++) {
-        aggregate_release(&p->inputs[i]);
-        tensor_free((tensor *)p->inputs[i].known);
-    }
+    for (size_t i = 0; i < p->n_inputs; i++) aggregate_release(&p->inputs[i]);
     memory_free(p->inputs);
     arena_deinit(&p->memory);
     memory_free(p);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sequences while planning. A sequence is a list of values; making, taking and measuring one moves nothing on the
- * device. Only ConcatFromSequence copies.
+ * device. Only ConcatFromSequence copies. Strings have no memory there: their content is known, and parts of them are contents
+ * of their own.
  */
 #include "plan/state.h"
 
@@ -44,10 +45,7 @@ static clg_status element(plan_state *s, const node *n, size_t i, plan_value *ou
     if (v == VALUE_NONE || s->values[v].fact.kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s: input %zu is no tensor", sentence(n, text),
                          i);
-    if (s->values[v].weight) CLG_TRY(state_materialise(s, v));
-    *out_value = s->values[v];
-    out_value->weight = false;
-    return CLG_OK;
+    return control_settle(s, v, out_value);
 }
 
 static clg_status sequence_input(const plan_state *s, const node *n,
@@ -219,6 +217,27 @@ void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *ou
     cut(whole, axis, at, 1, true, out_part);
 }
 
+/* The strings of a part: `length` along an axis of the whole, from `start` on. */
+static clg_status cut_strings(plan_state *s, const plan_value *whole, int axis, int64_t start,
+                              int64_t length, plan_value *part)
+{
+    const shape *dims = &whole->fact.dims;
+    int64_t outer = 1, inner = 1;
+    tensor *t;
+    for (int i = 0; i < dims->rank; i++)
+        *(i < axis ? &outer : &inner) *= i == axis ? 1 : dims->dims[i];
+    CLG_TRY(tensor_create(CLG_STRING, &part->fact.dims, &t));
+    CLG_TRY(state_hold(s, t));
+    for (int64_t i = 0; i < outer * length * inner; i++) {
+        const int64_t place = i / inner % length + start;
+        const char *word = tensor_get_string(
+            whole->fact.known, (i / inner / length * dims->dims[axis] + place) * inner + i % inner);
+        CLG_TRY(tensor_set_string(t, i, word, strlen(word)));
+    }
+    part->fact.known = t;
+    return CLG_OK;
+}
+
 static clg_status split(plan_state *s, const node *n, uint32_t *needs)
 {
     plan_value whole, *items;
@@ -226,7 +245,8 @@ static clg_status split(plan_state *s, const node *n, uint32_t *needs)
     int64_t *lengths = NULL, start = 0;
     size_t parts = 0;
     bool squeeze = false;
-    CLG_TRY(state_materialise(s, n->inputs[0]));
+    const bool strings = s->values[n->inputs[0]].fact.dtype == CLG_STRING;
+    if (!strings) CLG_TRY(state_materialise(s, n->inputs[0]));
     CLG_TRY(element(s, n, 0, &whole));
     CLG_TRY(shape_axis(node_int(n, "axis", 0), whole.fact.dims.rank, "axis", &axis));
     CLG_TRY(part_lengths(s, n, whole.fact.dims.dims[axis], needs, &lengths, &parts, &squeeze));
@@ -234,6 +254,7 @@ static clg_status split(plan_state *s, const node *n, uint32_t *needs)
     CLG_TRY(new_items(s, parts, &items));
     for (size_t i = 0; i < parts; i++) {
         cut(&whole, axis, start, lengths[i], squeeze, &items[i]);
+        if (strings) CLG_TRY(cut_strings(s, &whole, axis, start, lengths[i], &items[i]));
         start += lengths[i];
     }
     set_sequence(s, n->outputs[0], items, parts);
@@ -252,6 +273,21 @@ static void unsqueeze_axis(plan_value *v, int axis)
     d->dims[axis] = 1;
     v->strides[axis] = 1;
     d->rank++;
+}
+
+/* Content that is known has another shape then. */
+static clg_status add_axis(plan_state *s, value_id v, int axis)
+{
+    const tensor *known = s->values[v].fact.known;
+    const bool strings = s->values[v].fact.dtype == CLG_STRING;
+    tensor *t;
+    if (known && !strings) CLG_TRY(state_materialise(s, v));
+    s->values[v].fact.known = NULL;
+    unsqueeze_axis(&s->values[v], axis);
+    if (!strings) return CLG_OK;
+    CLG_TRY(fact_reshaped(known, &s->values[v].fact.dims, &t));
+    s->values[v].fact.known = t;
+    return state_hold(s, t);
 }
 
 clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items, int64_t axis,
@@ -277,11 +313,7 @@ clg_status sequence_join(plan_state *s, const plan_value *items, size_t n_items,
         plan_value *item = &s->values[first + i];
         *item = items[i];
         inputs[i] = first + (value_id)i;
-        if (!new_axis) continue;
-        if (item->fact.known) CLG_TRY(state_materialise(s, inputs[i]));
-        item = &s->values[inputs[i]];
-        item->fact.known = NULL; /* it has another shape */
-        unsqueeze_axis(item, at);
+        if (new_axis) CLG_TRY(add_axis(s, inputs[i], at));
     }
     *attributes = (attribute){.name = "axis", .type = ATTRIBUTE_INT, .as.i = at};
     inputs[n_items] = to;

@@ -82,15 +82,16 @@ static clg_status know_content(run *r, size_t i)
     return CLG_OK;
 }
 
-/* What a value is and what is in it. Keys and values of maps are known: they are on the host. */
+/* What a value is and what is in it. Strings, and keys and values of maps, are known: they are on the host. */
 static clg_status fact_of(run *r, const clg_value *v, bool in_map, value_fact *out)
 {
     const size_t n = value_length(v);
     const bool is_map = v->kind == CLG_VALUE_MAP;
+    const bool is_known = in_map || (v->kind == CLG_VALUE_TENSOR && v->dtype == CLG_STRING);
     *out = (value_fact){.kind = v->kind,
                         .dtype = v->dtype,
                         .dims = v->dims,
-                        .known = in_map ? v->host : NULL,
+                        .known = is_known ? v->host : NULL,
                         .key_dtype = is_map ? value_get(v, VALUE_KEYS)->dtype : CLG_DTYPE_NONE};
     if (v->kind == CLG_VALUE_TENSOR || n == 0) return CLG_OK;
     value_fact *items = arena_alloc(&r->memory, n, sizeof *items);
@@ -173,9 +174,10 @@ static clg_status write_items(run *r, size_t i, const clg_value *v, const value_
         return CLG_OK;
     }
     CLG_TRY(aggregate_offset(f, end_bytes, &offset));
-    return v->size_bytes ? ocl_queue_write(r->s->f->queue, r->s->f->inputs[i].buffer, offset,
-                                           value_host_data(v), v->size_bytes, true)
-                         : CLG_OK;
+    return v->size_bytes && f->dtype != CLG_STRING
+               ? ocl_queue_write(r->s->f->queue, r->s->f->inputs[i].buffer, offset,
+                                 value_host_data(v), v->size_bytes, true)
+               : CLG_OK;
 }
 
 static clg_status bind_aggregate(run *r, size_t i)
