@@ -302,7 +302,7 @@ static clg_status spell_node(graph *g, node_id id)
 }
 
 /* Depth was checked when the model was loaded. */
-static clg_status spell_graph(graph *g) /* NOLINT(misc-no-recursion) */
+static clg_status spell_graph(graph *g)
 {
     const size_t n_nodes = g->n_nodes;
     for (node_id i = 0; i < n_nodes; i++) {

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// com.microsoft.GatherBlockQuantized: rows of a table of 2 to 8 bits, looked up and dequantised:
+// y[k, c] = (x[index[k], c] - zero[index[k], c / block]) * scale[index[k], c / block], in float.
+//
+//   P_BITS   2, 4 or 8: of a number; the first of a byte stands in its low bits
+//   P_SIGNED 1: numbers are two's complement
+//   P_PER    numbers in what offsets of x and zero count: 8 / P_BITS where they are bytes, else 1
+//   P_ZERO   1: there are zero points; 0: they are all `middle`
+//   P_INT    width of an index: 32 or 64. Negative ones count from the end; a row of zeros for one that is out of range
+//   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1
+//
+// Arguments: picks (number of indices), rows, cols (numbers in a row), block (numbers that share a scale), blocks (in a row),
+// zero_pitch (numbers from row to row of zero), middle; x, index, scale, zero (NULL without), y.
+// Dimension 0 of the range strides over cols, dimension 1 over picks.
+//
+// @variant P_BITS=4 P_SIGNED=1 P_PER=1 P_ZERO=0 P_INT=64 P_T=1 P_FMA=0 P_VEC=1
+// @variant P_BITS=4 P_SIGNED=0 P_PER=2 P_ZERO=1 P_INT=32 P_T=10 P_FMA=0 P_VEC=1
+// @variant P_BITS=8 P_SIGNED=0 P_PER=1 P_ZERO=1 P_INT=64 P_T=16 P_FMA=1 P_VEC=1
+#include "common/types.clh"
+
+#if P_INT == 64
+typedef long number;
+#else
+typedef int number;
+#endif
+
+static inline int code_at(__global const uchar *p, const long at)
+{
+    const int code = (p[at * P_BITS / 8] >> (int)(at * P_BITS % 8)) & ((1 << P_BITS) - 1);
+    return P_SIGNED && code >= 1 << (P_BITS - 1) ? code - (1 << P_BITS) : code;
+}
+
+__kernel void gather_blocks(const int picks, const int rows, const int cols, const int block, const int blocks,
+                            const int zero_pitch, const int middle, __global const uchar *x, const long x_off,
+                            __global const number *index, const long index_off, __global const elem *scale,
+                            const long scale_off, __global const uchar *zero, const long zero_off, __global elem *y,
+                            const long y_off)
+{
+    for (int k = get_global_id(1); k < picks; k += get_global_size(1)) {
+        const long asked = index[index_off + k], row = asked < 0 ? asked + rows : asked;
+        const bool exists = row >= 0 && row < rows;
+        for (int c = get_global_id(0); c < cols; c += get_global_size(0)) {
+            float v = 0.0f;
+            if (exists) {
+                const int from = P_ZERO ? code_at(zero, zero_off * P_PER + row * zero_pitch + c / block) : middle;
+                v = (float)(code_at(x, x_off * P_PER + row * cols + c) - from) *
+                    LOAD1(scale + scale_off + row * blocks + c / block);
+            }
+            STORE1(v, y + y_off + (long)k * cols + c);
+        }
+    }
+}
