@@ -416,8 +416,9 @@ typedef struct clg_session_options {
     size_t struct_size;
     clg_kernel_class kernels; /* which kernels; default: the device's class */
     bool no_blas;             /* never use CLBlast */
-    bool strict; /* refuse a plan that runs numeric work on the host; nothing to refuse so
-                                        far: beyond arithmetic on small known numbers there is no such work */
+    /* Refuse numeric work on the host, with UNSUPPORTED_OPERATOR where it is planned: operators without kernels that make
+     * numbers of numbers (LabelEncoder, TfIdfVectorizer). Strings, control flow and arithmetic on shapes stay its own. */
+    bool strict;
     const char *const
         *disabled_passes; /* names of graph passes not to run; an unknown one is INVALID_ARGUMENT
                                            and gets the names there are */

@@ -129,7 +129,8 @@ typedef struct plan_context {
     const graph *g;
     const device_caps *caps;
     clg_kernel_class kernel_class;
-    bool allow_blas, strict;
+    bool allow_blas;
+    bool strict; /* no numeric work on the host */
     bool (*blas_accepts)(const gemm_problem *p);
     /* Per value: facts of weights (constants and results of the init plan). kind/dtype/dims set for weights, dtype NONE
      * for values that are computed by runs. known where the host has the content. */

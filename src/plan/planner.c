@@ -143,6 +143,17 @@ static bool has_strings(const plan_state *s, const node *n)
     return false;
 }
 
+/* With `strict`: what only the host computes may read or give strings, or be control; it may not make numbers of numbers. */
+static clg_status check_strict(const plan_state *s, const node *n)
+{
+    char text[NODE_TEXT_BYTES];
+    const op_row *row = n->op;
+    if (!s->context->strict || !(row->flags & OP_HOST) || has_strings(s, n)) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                     "%s is computed on the host, which the option `strict` does not allow",
+                     node_text(n, text));
+}
+
 /* The node of the model's graph that is under way goes there, as far as one can say so of it as a whole. */
 static void note_place(plan_state *s, clg_place place)
 {
@@ -172,6 +183,7 @@ static clg_status plan_node(walk *w, const node *n, walk_end *out_end)
     CLG_TRY(plan_infer(s, n, &needs, &all_known));
     if (needs) return settle_needs(w, n, needs, out_end);
     const op_row *row = n->op;
+    CLG_TRY(check_strict(s, n));
     if (all_known) {
         note_place(s,
                    (row->flags & OP_HOST) || has_strings(s, n) ? CLG_PLACE_HOST : CLG_PLACE_SHAPE);

@@ -254,8 +254,8 @@ def make_contrib(w, packed):
             inputs.append(info(f"past_key_values.{i}.{kind}", number, "batch_size", KV_HEADS, "past_sequence_length", HEAD))
             outputs.append(info(f"present.{i}.{kind}", number, "batch_size", KV_HEADS, "total_sequence_length", HEAD))
     graph = helper.make_graph(g.nodes, "main_graph", inputs, outputs, g.constants)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14), helper.make_opsetid("com.microsoft", 1)],
-                             ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)],
+                             ir_version=10)
 
 
 def quantise(model, symmetric, kinds=("MatMul",)):
