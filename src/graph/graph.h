@@ -165,6 +165,8 @@ const char *operator_text(const char *domain, const char *op_type, char buffer[N
 /* Inputs of nodes, captures of their subgraphs; outputs of the graph stay. */
 void graph_replace_uses(graph *g, value_id from, value_id to);
 void graph_remove_node(graph *g, node_id n); /* marks; its outputs lose their producer */
+/* Adds what a subgraph of g holds to g itself, its inputs being these values; gives its outputs. The subgraph stays. */
+clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs);
 /* Drops removed nodes and sorts the rest so that each comes after what it reads (captures of its subgraphs too), else in
  * the order it has. Ids of nodes change, of values do not. A cycle is an INVALID_MODEL that names it. */
 clg_status graph_compact(graph *g);

@@ -53,3 +53,59 @@ clg_status graph_count_uses(const graph *g, uint32_t **out_counts)
     for (size_t i = 0; i < g->n_outputs; i++) counts[g->outputs[i]]++;
     return CLG_OK;
 }
+
+/* ---- a subgraph in place ------------------------------------------------------------------------------- */
+
+/* The id in g of each value of the body. */
+static clg_status inline_values(graph *g, const graph *body, const value_id *inputs, value_id *ids)
+{
+    for (value_id v = 0; v < body->n_values; v++) {
+        const value *from = &body->values[v];
+        if (from->is_outer)
+            ids[v] = from->outer;
+        else if (from->constant)
+            CLG_TRY(graph_add_constant(g, "", from->constant, &ids[v]));
+        else if (!from->is_input)
+            CLG_TRY(graph_add_value(g, "", &ids[v]));
+    }
+    for (size_t i = 0; i < body->n_inputs; i++) ids[body->inputs[i]] = inputs[i];
+    return CLG_OK;
+}
+
+static void map_ids(const value_id *ids, const value_id *from, size_t n, value_id *to)
+{
+    for (size_t i = 0; i < n; i++) to[i] = from[i] == VALUE_NONE ? VALUE_NONE : ids[from[i]];
+}
+
+static clg_status inline_node(graph *g, const node *from, const value_id *ids)
+{
+    node_id n;
+    value_id *mapped =
+        arena_alloc(&g->memory, from->n_inputs + from->n_outputs + 1, sizeof *mapped);
+    if (!mapped) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    map_ids(ids, from->inputs, from->n_inputs, mapped);
+    map_ids(ids, from->outputs, from->n_outputs, mapped + from->n_inputs);
+    CLG_TRY(graph_add_node(g, from->domain, from->op_type, from->name, from->n_inputs, mapped,
+                           from->n_outputs, mapped + from->n_inputs, &n));
+    g->nodes[n].opset = from->opset;
+    for (size_t k = 0; k < from->n_attributes; k++) {
+        CLG_TRY(node_copy_attribute(g, n, &from->attributes[k]));
+        if (from->attributes[k].type != ATTRIBUTE_GRAPH) continue;
+        graph *inner = g->nodes[n].attributes[k].as.g;
+        for (size_t v = 0; v < inner->n_values; v++)
+            if (inner->values[v].is_outer) inner->values[v].outer = ids[inner->values[v].outer];
+    }
+    return CLG_OK;
+}
+
+clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs)
+{
+    value_id *ids = memory_zalloc(body->n_values + 1, sizeof *ids);
+    if (!ids) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = inline_values(g, body, inputs, ids);
+    for (size_t i = 0; i < body->n_nodes && status == CLG_OK; i++)
+        if (!body->nodes[i].removed) status = inline_node(g, &body->nodes[i], ids);
+    if (status == CLG_OK) map_ids(ids, body->outputs, body->n_outputs, out_outputs);
+    memory_free(ids);
+    return status;
+}

@@ -28,6 +28,7 @@ const size_t n_passes = sizeof passes / sizeof passes[0];
 /* Not in the list: without them there would be nodes that nothing computes. */
 static const pass spellings[] = {
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
+    {"flex", "FlexAttention in terms of other operators", pass_flex},
     {"quantized", "quantised operators of com.microsoft in terms of others", pass_quantized},
 };
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * FlexAttention in terms of other operators: two products, a Softmax, and the graphs of its attributes between them. Heads
+ * that share keys and values are [batch, heads of K, heads that share one, places, size], so that nothing is repeated.
+ * Runs always: the operator has no kernel of its own (ops/op_flex.c).
+ */
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+typedef struct flex {
+    graph *g;
+    node_id id;
+    node n; /* as it was */
+    clg_dtype dtype, precision;
+    value_id heads, minus_one; /* [heads of K], [-1] */
+} flex;
+
+enum { Q, K, V };
+
+static clg_status add(const flex *f, const char *op, int64_t opset, size_t n,
+                      const value_id *inputs, value_id *out)
+{
+    return rewrite_part(f->g, f->id, "", op, opset, n, inputs, out);
+}
+
+static node_id producer(const flex *f, value_id v) { return f->g->values[v].producer; }
+
+/* Dimensions `from` to below `to` of an input. */
+static clg_status add_dims(const flex *f, size_t input, int64_t from, int64_t to, value_id *out)
+{
+    CLG_TRY(add(f, "Shape", 15, 1, &f->n.inputs[input], out));
+    CLG_TRY(node_set_int(f->g, producer(f, *out), "start", from));
+    return node_set_int(f->g, producer(f, *out), "end", to);
+}
+
+static clg_status add_cast(const flex *f, value_id v, clg_dtype to, value_id *out)
+{
+    CLG_TRY(add(f, "Cast", 13, 1, &v, out));
+    return node_set_int(f->g, producer(f, *out), "to", to);
+}
+
+static clg_status add_input(const flex *f, size_t i, value_id *out)
+{
+    *out = f->n.inputs[i];
+    return f->dtype == f->precision ? CLG_OK : add_cast(f, *out, f->precision, out);
+}
+
+/* v in the shape that lists of dimensions make, one behind the other. */
+static clg_status add_reshaped(const flex *f, value_id v, size_t n, const value_id *lists,
+                               value_id *out)
+{
+    value_id dims;
+    CLG_TRY(add(f, "Concat", 13, n, lists, &dims));
+    CLG_TRY(node_set_int(f->g, producer(f, dims), "axis", 0));
+    return add(f, "Reshape", 14, 2, (value_id[]){v, dims}, out);
+}
+
+static clg_status add_shared(const flex *f, value_id v, value_id *out)
+{
+    value_id axes;
+    CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){2}, &axes));
+    return add(f, "Unsqueeze", 13, 2, (value_id[]){v, axes}, out);
+}
+
+/* Scores times `scale`, or divided by the root of the head's size. */
+static clg_status add_scaled(const flex *f, value_id scores, value_id *out)
+{
+    const attribute *scale = node_attribute(&f->n, "scale");
+    const shape scalar = shape_scalar();
+    value_id by;
+    tensor *t;
+    if (!scale) {
+        CLG_TRY(add_dims(f, Q, 3, 4, &by));
+        CLG_TRY(add_cast(f, by, f->precision, &by));
+        CLG_TRY(add(f, "Sqrt", 13, 1, &by, &by));
+        return add(f, "Div", 14, 2, (value_id[]){scores, by}, out);
+    }
+    CLG_TRY(tensor_create(f->precision, &scalar, &t));
+    tensor_set_float(t, 0, (double)scale->as.f);
+    const clg_status status = graph_add_constant(f->g, "", t, &by);
+    tensor_free(t);
+    CLG_TRY(status);
+    return add(f, "Mul", 14, 2, (value_id[]){scores, by}, out);
+}
+
+/* What a graph of an attribute makes of v; v itself without one. */
+static clg_status add_changed(const flex *f, const char *name, value_id v, value_id *out)
+{
+    const attribute *a = node_attribute(&f->n, name);
+    *out = v;
+    return a ? graph_inline(f->g, a->as.g, &v, out) : CLG_OK;
+}
+
+static clg_status add_scores(const flex *f, value_id *out)
+{
+    value_id q, k, batch, lengths, leading, keys;
+    CLG_TRY(add_input(f, Q, &q));
+    CLG_TRY(add_input(f, K, &k));
+    CLG_TRY(add_dims(f, Q, 0, 1, &batch));
+    CLG_TRY(add_dims(f, Q, 2, 4, &lengths));
+    CLG_TRY(add_reshaped(f, q, 4, (value_id[]){batch, f->heads, f->minus_one, lengths}, &q));
+    CLG_TRY(add(f, "Transpose", 13, 1, &k, &k));
+    CLG_TRY(node_set_ints(f->g, producer(f, k), "perm", 4, (int64_t[]){0, 1, 3, 2}));
+    CLG_TRY(add_shared(f, k, &k));
+    CLG_TRY(add(f, "MatMul", 13, 2, (value_id[]){q, k}, out));
+    CLG_TRY(add_dims(f, Q, 0, 3, &leading));
+    CLG_TRY(add_dims(f, K, 2, 3, &keys));
+    CLG_TRY(add_reshaped(f, *out, 2, (value_id[]){leading, keys}, out));
+    CLG_TRY(add_scaled(f, *out, out));
+    return add_changed(f, "score_mod", *out, out);
+}
+
+static clg_status add_result(const flex *f, value_id p, value_id *out)
+{
+    value_id v, batch, queries, keys, leading, size;
+    CLG_TRY(add_input(f, V, &v));
+    CLG_TRY(add_dims(f, Q, 0, 1, &batch));
+    CLG_TRY(add_dims(f, Q, 2, 3, &queries));
+    CLG_TRY(add_dims(f, K, 2, 3, &keys));
+    CLG_TRY(add_reshaped(f, p, 5, (value_id[]){batch, f->heads, f->minus_one, queries, keys}, &p));
+    CLG_TRY(add_shared(f, v, &v));
+    CLG_TRY(add(f, "MatMul", 13, 2, (value_id[]){p, v}, out));
+    CLG_TRY(add_dims(f, Q, 0, 3, &leading));
+    CLG_TRY(add_dims(f, V, 3, 4, &size));
+    return add_reshaped(f, *out, 2, (value_id[]){leading, size}, out);
+}
+
+static clg_status spell(flex *f)
+{
+    value_id v;
+    node_id last;
+    CLG_TRY(rewrite_ints(f->g, 1, (int64_t[]){-1}, &f->minus_one));
+    CLG_TRY(add_dims(f, K, 1, 2, &f->heads));
+    CLG_TRY(add_scores(f, &v));
+    CLG_TRY(add(f, "Softmax", 13, 1, &v, &v));
+    CLG_TRY(node_set_int(f->g, producer(f, v), "axis", -1));
+    CLG_TRY(add_changed(f, "prob_mod", v, &v));
+    CLG_TRY(add_result(f, v, &v));
+    const value_id out = f->n.outputs[0];
+    graph_remove_node(f->g, f->id);
+    CLG_TRY(graph_add_node(f->g, "", "Cast", "", 1, &v, 1, &out, &last));
+    f->g->nodes[last].opset = 13;
+    f->g->nodes[last].label = f->n.label;
+    return node_set_int(f->g, last, "to", f->dtype);
+}
+
+static bool is_flex(const node *n)
+{
+    return !n->removed && strcmp(n->op_type, "FlexAttention") == 0 &&
+           strcmp(n->domain, "ai.onnx.preview") == 0;
+}
+
+clg_status pass_flex(graph *g, const pass_options *options)
+{
+    (void)options;
+    survey s;
+    bool any = false;
+    const size_t n_nodes = g->n_nodes;
+    for (size_t i = 0; i < n_nodes; i++) any |= is_flex(&g->nodes[i]);
+    if (!any) return CLG_OK;
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = CLG_OK;
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
+        flex f = {.g = g, .id = i, .n = g->nodes[i]};
+        if (!is_flex(&f.n)) continue;
+        f.dtype = s.facts[f.n.inputs[Q]].dtype;
+        if (f.dtype == CLG_DTYPE_NONE) continue;
+        const clg_dtype fallback = f.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
+        f.precision = (clg_dtype)node_int(&f.n, "softmax_precision", fallback);
+        status = spell(&f);
+    }
+    survey_deinit(&s);
+    return status;
+}
