@@ -81,8 +81,11 @@ clg_status aggregate_copy(arena *memory, const value_fact *f, value_fact *out_co
     value_fact *items = arena_alloc(memory, f->n_items, sizeof *items);
     if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     out_copy->items = items;
-    for (; out_copy->n_items < f->n_items; out_copy->n_items++)
-        CLG_TRY(aggregate_copy(memory, &f->items[out_copy->n_items], &items[out_copy->n_items]));
+    for (size_t i = 0; i < f->n_items; i++) {
+        const clg_status status = aggregate_copy(memory, &f->items[i], &items[i]);
+        out_copy->n_items++;
+        CLG_TRY(status);
+    }
     return CLG_OK;
 }
 
