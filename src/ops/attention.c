@@ -258,6 +258,22 @@ void attention_append_step(lower_context *c, candidate *way, const attention_app
     work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, wide ? 16 : 64 / across);
 }
 
+attention_rows attention_grow(lower_context *c, candidate *way, attention_append *a, uint32_t past,
+                              uint32_t present)
+{
+    const bool wanted = work_has_output(c, present);
+    a->has_past = lower_has_input(c, past);
+    if (!a->has_past && !wanted) return a->fresh;
+    a->past = operand_input(past);
+    a->present =
+        wanted
+            ? operand_output(present)
+            : step_scratch(&c->build, way,
+                           (size_t)(a->batch * a->heads * a->total * a->d) * dtype_size(a->dtype));
+    attention_append_step(c, way, a);
+    return attention_by_head(a->present, a->total, a->heads, a->d);
+}
+
 /* ---- rotary embedding --------------------------------------------------------------------------------------------- */
 
 void attention_rotary_step(lower_context *c, candidate *way, const attention_rotary *r)

@@ -82,6 +82,10 @@ typedef struct attention_append {
 } attention_append;
 
 void attention_append_step(lower_context *c, candidate *way, const attention_append *a);
+/* Keys or values as attention reads them: a->fresh as they are, or grown by a step, with input `past` in front where the node
+ * has it, in output `present` where it is asked for, else in scratch. */
+attention_rows attention_grow(lower_context *c, candidate *way, attention_append *a, uint32_t past,
+                              uint32_t present);
 
 typedef enum rotary_positions {
     ROTARY_CACHE_ROWS, /* the caches are [batch, places, half] */

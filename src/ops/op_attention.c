@@ -148,30 +148,18 @@ static attention_rows place(const attention_sizes *s, operand at, int64_t places
                        : attention_by_head(at, places, heads, d);
 }
 
-/* Keys or values as attention reads them: as they are given, or with the past in front, in the present or in scratch. */
 static attention_rows grow(lower_context *c, candidate *way, const attention_sizes *s,
                            uint32_t input, uint32_t past, uint32_t present, int64_t d)
 {
-    const clg_dtype dtype = lower_input(c, Q)->dtype;
-    const attention_rows fresh = place(s, operand_input(input), s->kv_len, s->kv_heads, d);
-    const bool has_past = lower_has_input(c, past), wanted = work_has_output(c, present);
-    if (!has_past && !wanted) return fresh;
-    attention_append a = {.dtype = dtype,
+    attention_append a = {.dtype = lower_input(c, Q)->dtype,
                           .batch = s->batch,
                           .heads = s->kv_heads,
                           .total = s->total,
                           .past_len = s->past_len,
                           .count = s->kv_len,
                           .d = d,
-                          .has_past = has_past,
-                          .past = operand_input(past),
-                          .fresh = fresh};
-    a.present =
-        wanted ? operand_output(present)
-               : step_scratch(&c->build, way,
-                              (size_t)(s->batch * s->kv_heads * s->total * d) * dtype_size(dtype));
-    attention_append_step(c, way, &a);
-    return attention_by_head(a.present, s->total, s->kv_heads, d);
+                          .fresh = place(s, operand_input(input), s->kv_len, s->kv_heads, d)};
+    return attention_grow(c, way, &a, past, present);
 }
 
 /* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own. The kernels have one bound

@@ -363,28 +363,17 @@ static clg_status multi_infer(op_context *c)
 static attention_rows multi_grow(lower_context *c, candidate *way, const multi_sizes *s,
                                  uint32_t input, uint32_t past, uint32_t present, int64_t d)
 {
-    const clg_dtype dtype = c->inputs[QUERY].dtype;
-    const attention_rows fresh =
-        s->by_head ? attention_by_head(operand_input(input), s->kv_len, s->heads, d)
-                   : attention_by_place(operand_input(input), s->kv_len, s->heads, d);
-    const bool has_past = lower_has_input(c, past), wanted = work_has_output(c, present);
-    if (!has_past && !wanted) return fresh;
-    attention_append a = {.dtype = dtype,
-                          .batch = s->batch,
-                          .heads = s->heads,
-                          .total = s->total,
-                          .past_len = s->past_len,
-                          .count = s->kv_len,
-                          .d = d,
-                          .has_past = has_past,
-                          .past = operand_input(past),
-                          .fresh = fresh};
-    a.present =
-        wanted ? operand_output(present)
-               : step_scratch(&c->build, way,
-                              (size_t)(s->batch * s->heads * s->total * d) * dtype_size(dtype));
-    attention_append_step(c, way, &a);
-    return attention_by_head(a.present, s->total, s->heads, d);
+    attention_append a = {
+        .dtype = c->inputs[QUERY].dtype,
+        .batch = s->batch,
+        .heads = s->heads,
+        .total = s->total,
+        .past_len = s->past_len,
+        .count = s->kv_len,
+        .d = d,
+        .fresh = s->by_head ? attention_by_head(operand_input(input), s->kv_len, s->heads, d)
+                            : attention_by_place(operand_input(input), s->kv_len, s->heads, d)};
+    return attention_grow(c, way, &a, past, present);
 }
 
 static clg_status multi_lower(lower_context *c)
