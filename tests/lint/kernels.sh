@@ -1,10 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks every cl/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each line
-#   // @variant P_A=1 P_B=4
-# at its head: a legal row of parameters, given as the prelude that the library would generate.
-# A kernel file without such a line fails. Without clang the test is skipped (exit 77).
+# Checks every cl/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of parameters at its head
+# (tools/kernel_variants.sh). A kernel file without one fails. Without clang the test is skipped (exit 77).
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
@@ -24,34 +22,19 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 status=0
 n=0
-for file in cl/*.cl; do
-  [ -e "$file" ] || continue
-  n_variants=0
-  # The library takes one kernel out of a file by its first column (src/ocl/program_text.c).
-  if grep -nE '__kernel' "$file" | grep -vE '^[0-9]+:(__kernel void [a-z_0-9]+\(|//)'; then
-    echo "$file: a kernel begins with '__kernel void NAME(' at the first column"
+# The library takes one kernel out of a file by its first column (src/ocl/program_text.c).
+if grep -nE '__kernel' cl/*.cl | grep -vE '^[^:]+:[0-9]+:(__kernel void [a-z_0-9]+\(|//)'; then
+  echo "a kernel begins with '__kernel void NAME(' at the first column"
+  status=1
+fi
+tools/kernel_variants.sh "$work" >"$work/variants" || status=1
+while IFS=$'\t' read -r program file row; do
+  n=$((n + 1))
+  if ! "$clang" -x cl -cl-std=CL1.2 -target spir64-unknown-unknown -fsyntax-only -Wall -Wextra \
+    -Wundef -Werror -Wno-unused -Wno-unused-parameter -Icl "$work/$program.cl"; then
+    echo "$file: failed with $row"
     status=1
   fi
-  while IFS= read -r row; do
-    n_variants=$((n_variants + 1))
-    n=$((n + 1))
-    {
-      for pair in $row; do
-        echo "#define ${pair%%=*} ${pair#*=}"
-      done
-      echo "#line 1 \"$file\""
-      cat "$file"
-    } >"$work/kernel.cl"
-    if ! "$clang" -x cl -cl-std=CL1.2 -target spir64-unknown-unknown -fsyntax-only -Wall -Wextra \
-      -Wundef -Werror -Wno-unused -Wno-unused-parameter -Icl "$work/kernel.cl"; then
-      echo "$file: failed with $row"
-      status=1
-    fi
-  done < <(sed -nE 's#^//[[:space:]]*@variant[[:space:]]*(.*)$#\1#p' "$file")
-  if [ "$n_variants" -eq 0 ]; then
-    echo "$file: no '// @variant P_...=...' line"
-    status=1
-  fi
-done
+done <"$work/variants"
 echo "$n kernel variants checked"
 exit $status

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+#   tools/kernel_variants.sh FOLDER [cl/FILE.cl...]
+#
+# Writes the programs of kernel files into a folder, FOLDER/<stem>@<number>.cl: each line
+#   // @variant P_A=1 P_B=4
+# at a file's head is a legal row of parameters, given as the prelude that the library would generate. Prints
+# "<program>\t<kernel file>\t<row>" for each. Includes are relative to cl/. A file without such a line fails.
+set -euo pipefail
+cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
+
+[ $# -ge 1 ] || {
+  echo "usage: tools/kernel_variants.sh FOLDER [cl/FILE.cl...]" >&2
+  exit 2
+}
+folder=$1
+shift
+[ $# -gt 0 ] || set -- cl/*.cl
+status=0
+for file in "$@"; do
+  stem=${file##*/}
+  stem=${stem%.cl}
+  n=0
+  while IFS= read -r row; do
+    n=$((n + 1))
+    {
+      for pair in $row; do
+        echo "#define ${pair%%=*} ${pair#*=}"
+      done
+      echo "#line 1 \"$file\""
+      cat "$file"
+    } >"$folder/$stem@$n.cl"
+    printf '%s\t%s\t%s\n' "$stem@$n" "$file" "$row"
+  done < <(sed -nE 's#^//[[:space:]]*@variant[[:space:]]*(.*)$#\1#p' "$file")
+  if [ "$n" -eq 0 ]; then
+    echo "$file: no '// @variant P_...=...' line" >&2
+    status=1
+  fi
+done
+exit $status
