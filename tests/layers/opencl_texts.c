@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that writes the text of each program of clgraph's own into the folder
+ * CLG_TEXTS, as <kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs that come out of the store have no
+ * text: run with an empty CLG_CACHE_DIR. Texts of others (CLBlast) are left out.
+ */
+#define CL_TARGET_OPENCL_VERSION 300
+
+#include <CL/cl_layer.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static cl_icd_dispatch table;
+static const cl_icd_dispatch *next;
+
+/* FNV-1a */
+static uint64_t hash_of(const char *text, size_t n)
+{
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)text[i]) * 1099511628211u;
+    return h;
+}
+
+/* The stem of the kernel file, from the first `#line 1 "cl/<stem>.cl"`; "generated" for a body that was generated. */
+static bool stem_of(const char *text, char *out, size_t size)
+{
+    if (strstr(text, "#line 1 \"generated: ")) {
+        snprintf(out, size, "generated");
+        return true;
+    }
+    const char *at = strstr(text, "#line 1 \"cl/");
+    if (!at) return false;
+    at += strlen("#line 1 \"cl/");
+    const size_t n = strcspn(at, "./\"\n");
+    snprintf(out, size, "%.*s", (int)n, at);
+    return n > 0 && n < size && strncmp(at + n, ".cl\"", 4) == 0;
+}
+
+static void write_text(const char *text, size_t n)
+{
+    char stem[64], path[1024];
+    const char *folder = getenv("CLG_TEXTS");
+    if (!folder || !stem_of(text, stem, sizeof stem)) return;
+    snprintf(path, sizeof path, "%s/%s@%016llx.cl", folder, stem,
+             (unsigned long long)hash_of(text, n));
+    FILE *f = fopen(path, "wb");
+    if (!f) return;
+    fwrite(text, 1, n, f);
+    fclose(f);
+}
+
+static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context, cl_uint n,
+                                                             const char **strings,
+                                                             const size_t *lengths, cl_int *error)
+{
+    /* The library gives one string. */
+    if (n == 1 && strings && strings[0]) {
+        const size_t size = lengths && lengths[0] ? lengths[0] : strlen(strings[0]);
+        char *text = malloc(size + 1);
+        if (text) {
+            memcpy(text, strings[0], size);
+            text[size] = '\0';
+            write_text(text, size);
+            free(text);
+        }
+    }
+    return next->clCreateProgramWithSource(context, n, strings, lengths, error);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value,
+                                               size_t *out_size)
+{
+    static const char name[] = "clgraph's texts";
+    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    const void *answer = what == CL_LAYER_NAME ? (const void *)name : (const void *)&version;
+    const size_t n = what == CL_LAYER_NAME ? sizeof name : sizeof version;
+    if (what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
+    if (value && size < n) return CL_INVALID_VALUE;
+    if (value) memcpy(value, answer, n);
+    if (out_size) *out_size = n;
+    return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n_entries, const cl_icd_dispatch *target,
+                                            cl_uint *out_n_entries,
+                                            const cl_icd_dispatch **out_table)
+{
+    const cl_uint n = sizeof table / sizeof(void *);
+    if (!target || !out_n_entries || !out_table || n_entries < n) return CL_INVALID_VALUE;
+    next = target;
+    memcpy(&table, target, sizeof table);
+    table.clCreateProgramWithSource = wrap_clCreateProgramWithSource;
+    *out_n_entries = n;
+    *out_table = &table;
+    return CL_SUCCESS;
+}
