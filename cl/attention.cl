@@ -31,6 +31,7 @@
 //          attention_scores: q_len, heads, batch. Each may be smaller.
 // Local bytes (groups): 4 * P_ROWS * (P_D + P_LOCAL) + 4 * P_LOCAL
 //
+// @hot attention_groups attention_scores
 // @variant P_D=64 P_DV=64 P_ROWS=8 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_D=5 P_DV=7 P_ROWS=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2 P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
 // @variant P_D=5 P_DV=7 P_ROWS=8 P_LOCAL=1 P_MASK=2 P_BIAS=0 P_CAUSAL=2 P_WINDOW=1 P_KEYS=1 P_INT=64 P_SINK=0 P_MODE=0 P_T=16 P_FMA=1 P_VEC=16

@@ -16,6 +16,7 @@
 //   attention_tiles  those of attention.cl, where k and v are not read; panels
 // NDRange  attention_pack: panels, kv_heads, batch. attention_tiles: q_len / P_ROWS, heads, batch; local 1. Each may be smaller.
 //
+// @cpu
 // @variant P_D=64 P_DV=64 P_ROWS=24 P_MR=6 P_NRV=4 P_LOCAL=1 P_MASK=0 P_BIAS=0 P_CAUSAL=0 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=0 P_MODE=0 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_D=5 P_DV=7 P_ROWS=8 P_MR=8 P_NRV=1 P_LOCAL=1 P_MASK=1 P_BIAS=1 P_CAUSAL=1 P_WINDOW=1 P_KEYS=2 P_INT=32 P_SINK=1 P_MODE=0 P_T=10 P_FMA=0 P_VEC=4
 // @variant P_D=32 P_DV=40 P_ROWS=12 P_MR=6 P_NRV=2 P_LOCAL=1 P_MASK=2 P_BIAS=0 P_CAUSAL=1 P_WINDOW=0 P_KEYS=0 P_INT=32 P_SINK=2 P_MODE=0 P_T=1 P_FMA=1 P_VEC=8

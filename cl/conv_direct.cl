@@ -16,6 +16,7 @@
 //   EPILOGUE_ARGS           bias_rs to bias_b1 are unused; the residual is laid out as y
 // NDRange: OD*OH*OW, batch * groups * oc; both may be smaller.
 //
+// @hot conv_direct
 // @variant P_T=1 P_VEC=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=11 P_VEC=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=0
 // @variant P_T=10 P_VEC=1 P_BIAS=0 P_RESIDUAL=1 P_ACT=9

@@ -27,6 +27,7 @@
 // od*oh*ow / P_WG_N, rounded up, 1 groups*oc, 2 batch. Each may be any number >= 1, groups stride over the rest.
 // Local memory: 4 * P_TK * (P_WG_M*P_TM + P_WG_N*P_TN + 7) bytes, 9 KiB as recommended; depthwise none.
 //
+// @hot conv_simt conv_depthwise_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=2 P_TN=2 P_TK=8 P_BIAS=0 P_RESIDUAL=1 P_ACT=7
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=64 P_TM=1 P_TN=1 P_TK=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=3

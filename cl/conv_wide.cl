@@ -44,6 +44,7 @@
 // conv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 any
 //   split of kd*kh*kw*ic, 2 groups, which must be get_num_groups(2).
 //
+// @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=0 P_RESIDUAL=1 P_ACT=0
 // @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=8

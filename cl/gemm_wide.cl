@@ -36,6 +36,7 @@
 // gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, tile_m): likewise,
 //   dimension 0 tiles, 1 any split of k, 2 batch.
 //
+// @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10

@@ -16,6 +16,7 @@
 // NDRange: n / P_COLS groups of P_LOCAL, m / P_ROWS; each may be smaller.
 // Local memory: P_ROWS * P_COLS * P_LOCAL floats where P_LOCAL is more than 1.
 //
+// @hot nbits P_LOCAL!=1
 // @variant P_BITS=4 P_ZERO=0 P_Z=1 P_BIAS=0 P_ROWS=4 P_COLS=4 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_BITS=4 P_ZERO=1 P_Z=1 P_BIAS=1 P_ROWS=1 P_COLS=4 P_LOCAL=1 P_T=10 P_FMA=1 P_VEC=8
 // @variant P_BITS=8 P_ZERO=1 P_Z=1 P_BIAS=0 P_ROWS=4 P_COLS=1 P_LOCAL=64 P_T=1 P_FMA=0 P_VEC=4
@@ -103,6 +104,9 @@ __kernel void nbits(__global const elem *a, const long a_off, __global const uch
         for (int chunk = me; chunk * PER_CHUNK < k; chunk += P_LOCAL) {
             const int at = chunk * PER_CHUNK, block = chunk / chunks;
             vec even[P_ROWS], odd[P_ROWS];
+#if P_LOCAL > 1
+#pragma unroll // or ptxas keeps the rows in memory
+#endif
             for (int r = 0; r < P_ROWS; ++r)
                 load_chunk(a + a_off + (long)min(row + r, m - 1) * k + at, k - at, &even[r], &odd[r]);
             for (int c = 0; c < P_COLS; ++c) {

@@ -22,6 +22,7 @@
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 in forms 2 and 3
 // Arguments: see each kernel. Every dimension of the NDRange may be smaller than its work.
 //
+// @hot norm_batch norm_groups norm_lrn P_VEC=1
 // @variant P_FORM=0 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=16
 // @variant P_FORM=0 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=10 P_M=1 P_T=10 P_VEC=1
 // @variant P_FORM=1 P_SCALE=0 P_BIAS=1 P_STATS=0 P_LOCAL=1 P_S=1 P_M=1 P_T=1 P_VEC=16

@@ -12,6 +12,7 @@
 // x, y: 16 floats. One work-group of 16 work-items.
 // Variants 3 and 4 call functions that only their drivers declare; the check of kernel files leaves them out.
 //
+// @probe
 // @variant P_PROBE=1
 // @variant P_PROBE=2
 

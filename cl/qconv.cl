@@ -16,6 +16,7 @@
 //   with P_Y 2 or 3: x_scale, y_scale, y_zero: one number; w_scale, ws as w_zero; bias
 // Each dimension of the NDRange may be smaller than its work.
 //
+// @hot qconv P_FORM=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_BIAS=0 P_FORM=0 P_LINE=256
 // @variant P_A=2 P_B=2 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=1 P_FORM=0 P_LINE=256
 // @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=0 P_FORM=1 P_LINE=1

@@ -14,6 +14,7 @@
 //   with P_Y 2 or 3: a_scale, as, b_scale, bs alike; y_scale, y_zero: one number
 // NDRange: n / P_VEC, m / P_ROWS, batch; each dimension may be smaller.
 //
+// @hot qmatmul P_VEC=1
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=16 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_ROWS=4 P_RANK=0
 // @variant P_A=2 P_B=2 P_Y=2 P_VEC=16 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_ROWS=4 P_RANK=1
 // @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_ROWS=1 P_RANK=2

@@ -14,6 +14,7 @@
 //   with P_STATE 0, local memory of 2 * P_ROWS * padded units numbers.
 // NDRange: local size P_LOCAL, groups over n_dirs * ceil(batch / P_ROWS), any number >= 1.
 //
+// @hot recurrent_simt
 // @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=1 P_STATE=0
 // @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_VEC=4 P_FMA=1 P_LOCAL=256 P_ROWS=4 P_STATE=0
 // @variant P_CELL=1 P_COUPLED=1 P_F=4 P_G=5 P_H=9 P_T=11 P_VEC=4 P_FMA=1 P_LOCAL=64 P_ROWS=2 P_STATE=1

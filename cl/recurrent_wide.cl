@@ -18,6 +18,7 @@
 // register tiles. Both add up over k in order: a row gives the same bits in any batch.
 // NDRange: one work-item a group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1. Local memory: none.
 //
+// @cpu
 // @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
 // @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=6 P_NRV=4
 // @variant P_CELL=1 P_COUPLED=1 P_F=7 P_G=3 P_H=10 P_T=10 P_FMA=0 P_VEC=4 P_MR=4 P_NRV=4

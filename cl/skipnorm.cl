@@ -16,6 +16,7 @@
 //            NDRange: cols / P_VEC, rows
 // count_mask count[b] = how many of mask[b, :] are 1; 0 with P_SKIP 0. NDRange: batch
 //
+// @hot skip_norm P_VEC=1
 // @variant P_SIMPLE=0 P_SKIP=1 P_BIAS=1 P_BETA=1 P_SUM=1 P_LOCAL=1 P_T=1 P_FMA=1 P_VEC=16
 // @variant P_SIMPLE=1 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=64 P_T=10 P_FMA=1 P_VEC=1
 // @variant P_SIMPLE=1 P_SKIP=1 P_BIAS=0 P_BETA=0 P_SUM=1 P_LOCAL=1 P_T=10 P_FMA=0 P_VEC=8

@@ -14,6 +14,7 @@
 //   x, y (elements), outer, cols, inner. Every dimension of the NDRange may be smaller than its work.
 // Local memory: P_FORM 1: P_LOCAL * (sizeof(num) + sizeof(int)) bytes at most.
 //
+// @hot softmax_groups softmax_lanes P_VEC=1
 // @variant P_OP=0 P_FORM=0 P_LOCAL=1 P_T=1 P_VEC=16
 // @variant P_OP=1 P_FORM=0 P_LOCAL=1 P_T=10 P_VEC=8
 // @variant P_OP=2 P_FORM=0 P_LOCAL=1 P_T=11 P_VEC=4

@@ -43,6 +43,7 @@
 //
 // winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split of ic.
 //
+// @cpu
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 // @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=0 P_ACT=8

@@ -6,7 +6,8 @@
 #   tools/packages.sh list GROUP...      prints the packages of the groups
 #   tools/packages.sh install GROUP...   installs those that are missing (sudo only when not root)
 #
-# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint.
+# Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint, vendors (compilers of GPU
+# vendors, for tools/portability.sh).
 set -euo pipefail
 
 packages_of() {
@@ -18,15 +19,16 @@ packages_of() {
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
     test) echo libcmocka-dev libonnx-testdata mesa-opencl-icd oclgrind python3-torch valgrind make ;;
     lint) echo clang clang-format clang-tidy shellcheck ;;
+    vendors) echo clang-15 intel-opencl-icd libclc-15 rocm-device-libs ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test and lint" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, lint and vendors" >&2
       return 2
       ;;
   esac
 }
 
 usage() {
-  echo "usage: tools/packages.sh list|install GROUP...   (groups: build run test lint)" >&2
+  echo "usage: tools/packages.sh list|install GROUP...   (groups: build run test lint vendors)" >&2
   exit 2
 }
 

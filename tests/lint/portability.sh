@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# ctest: timeout 1200
+#
+# Every kernel through one target of each GPU vendor's compiler (tools/portability.sh): no errors, no spills in kernels marked
+# hot, local memory within bounds. Vendors whose compiler is not installed are named and left out; without any, the test is
+# skipped (exit 77). What compiled before is not compiled again: build/portability-cache.
+set -euo pipefail
+cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
+
+here=$(tools/portability.sh --targets)
+chosen=()
+for target in gfx1030 tgllp sm_70; do
+  if grep -qx "$target" <<<"$here"; then
+    chosen+=(--target "$target")
+  else
+    echo "no compiler for $target: tools/packages.sh install vendors"
+  fi
+done
+if [ ${#chosen[@]} -eq 0 ]; then
+  echo "no compiler of a GPU vendor is installed: kernels were not compiled"
+  exit 77
+fi
+[ -z "${CLG_BUILD_DIR:-}" ] || chosen+=(--cache "$CLG_BUILD_DIR/portability-cache")
+tools/portability.sh "${chosen[@]}"
