@@ -95,7 +95,7 @@ static bool is_named(const char *kernel, const char *name)
 }
 
 /* Compilers take their time for every kernel of a text, PoCL even once more when its binary is asked for. So of a file's
- * kernels the text has one: the lines of the others are empty, but for directives. They stand at the first column and end in
+ * kernels the text has one: the lines of the others are empty, but for conditions. They stand at the first column and end in
  * a brace there (STYLE of cl/; tests/lint/kernels.sh sees to it). */
 static void keep_one_kernel(text *t, const char *name)
 {
@@ -105,7 +105,7 @@ static void keep_one_kernel(text *t, const char *name)
     while (from && *from) {
         const char *end = next_line(from), *kernel = dropping ? NULL : kernel_line(from);
         if (kernel) dropping = !is_named(kernel, name);
-        if (!dropping || *from == '#') {
+        if (!dropping || (*from == '#' && !begins(from, "#pragma"))) {
             memmove(to, from, (size_t)(end - from));
             to += end - from;
         } else {

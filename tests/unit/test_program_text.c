@@ -38,8 +38,14 @@ static void check_kernel(const kernel_source *source, const char *name)
     assert_int_equal(count(text_data(&t), "\n__kernel void "), count(text_data(&t), head));
     assert_int_equal(count(text_data(&t), "\n"), count(source->text, "\n"));
     assert_int_equal(line_of(text_data(&t), head), line_of(source->text, head));
-    /* directives stay, and braces go in pairs, but where a file has one in each branch of an #if */
-    assert_int_equal(count(text_data(&t), "\n#"), count(source->text, "\n#"));
+    /* conditions stay, what is about the lines of another kernel goes, and braces go in pairs, but where a file has one in each
+     * branch of an #if */
+    assert_int_equal(count(text_data(&t), "\n#if"), count(source->text, "\n#if"));
+    assert_int_equal(count(text_data(&t), "\n#endif"), count(source->text, "\n#endif"));
+    const char *kernel = strstr(text_data(&t), head), *end = strstr(kernel, "\n}\n");
+    for (const char *at = text_data(&t); (at = strstr(at, "\n#pragma unroll")) != NULL; at++)
+        assert_true(at < end && (at > kernel || line_of(source->text, "__kernel void ") >
+                                                    line_of(text_data(&t), "#pragma unroll")));
     const size_t open = count(text_data(&t), "{") - count(text_data(&t), "}");
     assert_true(open == 0 || open == count(source->text, "{") - count(source->text, "}"));
     assert_int_equal(text_data(&t)[t.size_bytes], '\0');
