@@ -38,7 +38,8 @@ __kernel void gather_blocks(const int picks, const int rows, const int cols, con
                             const long y_off)
 {
     for (int k = get_global_id(1); k < picks; k += get_global_size(1)) {
-        const long asked = index[index_off + k], row = asked < 0 ? asked + rows : asked;
+        const number asked = index[index_off + k]; // as a long, llvmpipe of Mesa 22.3 takes a negative int for positive
+        const long row = asked < 0 ? (long)asked + rows : (long)asked;
         const bool exists = row >= 0 && row < rows;
         for (int c = get_global_id(0); c < cols; c += get_global_size(0)) {
             float v = 0.0f;
