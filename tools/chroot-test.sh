@@ -3,12 +3,12 @@
 #
 # Proves the two commands of the README on a fresh Debian 12:
 #
-#   tools/chroot-test.sh [--worktree] FOLDER
+#   tools/chroot-test.sh [--worktree] FOLDER [CTEST ARGUMENTS]
 #
 # debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
 # with --worktree the files as they stand, to a path with a space, runs tools/quickstart.sh and
-# tools/test.sh there, each twice, and prints their last lines. Needs root and debootstrap. Packages
-# come from where this machine's apt takes them.
+# tools/test.sh (with the arguments, which may choose tests) there, each twice, and prints their last
+# lines. Needs root and debootstrap. Packages come from where this machine's apt takes them.
 set -euo pipefail
 
 worktree=
@@ -16,8 +16,8 @@ if [ "${1:-}" = --worktree ]; then
   worktree=yes
   shift
 fi
-if [ $# -ne 1 ]; then
-  echo "usage: tools/chroot-test.sh [--worktree] FOLDER" >&2
+if [ $# -lt 1 ]; then
+  echo "usage: tools/chroot-test.sh [--worktree] FOLDER [CTEST ARGUMENTS]" >&2
   exit 2
 fi
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
@@ -26,6 +26,7 @@ if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
 fi
 mkdir -p -- "$1"
 root=$(cd -- "$1" && pwd)
+shift
 if [ -n "$(ls -A "$root")" ]; then
   echo "chroot-test.sh: $root is not empty" >&2
   exit 1
@@ -73,7 +74,9 @@ fi | tar -x -C "$root$place"
 status=0
 for command in quickstart quickstart test test; do
   start=$SECONDS
-  if chroot "$root" env -i HOME=/root PATH="$PATH" LANG=C.UTF-8 bash "$place/tools/$command.sh" \
+  arguments=()
+  [ "$command" = quickstart ] || arguments=("$@")
+  if chroot "$root" env -i HOME=/root PATH="$PATH" LANG=C.UTF-8 bash "$place/tools/$command.sh" "${arguments[@]}" \
     >"$root.log" 2>&1; then
     echo "==== tools/$command.sh: done in $((SECONDS - start)) s"
   else
