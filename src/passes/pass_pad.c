@@ -77,7 +77,7 @@ clg_status pass_pad(graph *g, const pass_options *options)
     CLG_TRY(survey_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
-        int64_t pads[2 * CLG_MAX_RANK];
+        int64_t pads[2 * CLG_MAX_RANK] = {0};
         if (!node_is(&g->nodes[i], "Pad") || g->nodes[i].inputs[0] == VALUE_NONE) continue;
         const int rank = s.facts[g->nodes[i].inputs[0]].dims.rank;
         const node_id reader = survey_only_reader(&s, i);

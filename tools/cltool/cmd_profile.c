@@ -235,7 +235,8 @@ static json_t *ways_json(const step_row *s)
 {
     json_t *ways = json_array();
     char *names = must_copy(s->ways ? s->ways : s->way), *rest = names, *name;
-    while ((name = strsep(&rest, " ")) != NULL) (void)json_array_append_new(ways, json_string(name));
+    while ((name = strsep(&rest, " ")) != NULL)
+        (void)json_array_append_new(ways, json_string(name));
     free(names);
     return ways;
 }
@@ -245,10 +246,9 @@ static int print_json(const profile *p)
     json_t *steps = json_array(), *operators = json_array();
     for (size_t i = 0; i < p->n_steps; i++) {
         const step_row *s = &p->steps[i];
-        json_t *json =
-            json_pack("{s:o, s:o, s:o, s:s, s:o}", "node", output_json_text(s->node), "op_type",
-                      output_json_text(s->op_type), "kernel", output_json_text(s->kernel), "way",
-                      s->way, "ways", ways_json(s));
+        json_t *json = json_pack("{s:o, s:o, s:o, s:s, s:o}", "node", output_json_text(s->node),
+                                 "op_type", output_json_text(s->op_type), "kernel",
+                                 output_json_text(s->kernel), "way", s->way, "ways", ways_json(s));
         json_t *rates = rates_json(p, s->flops, s->bytes, s->median_us);
         (void)json_object_update(json, rates);
         json_decref(rates);
