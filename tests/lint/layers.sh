@@ -28,8 +28,8 @@ edges src | awk -v order="$order" '
       m = split(rows[i], names, " ")
       for (j = 1; j <= m; j++) level[names[j]] = i
     }
-    # ops, onnx and passes describe work; only what stands above them may start it.
-    forbidden["ops ocl"] = forbidden["onnx ocl"] = forbidden["passes ocl"] = 1
+    # ops, onnx, passes and plan describe work; only what stands above them may start it.
+    forbidden["ops ocl"] = forbidden["onnx ocl"] = forbidden["passes ocl"] = forbidden["plan ocl"] = 1
     # ocl runs steps (a kernel reference is plain data of step/); of graphs it knows nothing.
     forbidden["ocl graph"] = 1
   }
