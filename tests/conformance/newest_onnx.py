@@ -31,7 +31,7 @@ WRITERS = {
 # reference is off, in units in the last place (ULP) of the results' type.
 #
 # Attention in bfloat16: the reference rounds to 8 bits after each step: scaling, the product, the mask, exp, its sum, the
-# quotient. It is off by 1.2 to 1.7 ULP, clgraph, which rounds once at the end, by 0.5, and by at most 0.99 as the nodes of
+# quotient. It is off by 1.2 to 1.7 ULP, clgraph, which rounds once at the end, by 0.5, and by at most 1.34 as the nodes of
 # its expansion, of which it fuses some. Between 1/2 and 1, where most results are, they are 1 ULP apart, below 1/2 up to 2:
 # 2^-8 either way.
 BFLOAT16_ATOL = 2**-8
