@@ -4,32 +4,15 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/literals.h"
 #include "support/onnx_writer.h"
+#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
 
 #include <string.h>
 
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
 #define ML "ai.onnx.ml"
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_context_free(context);
-    return 0;
-}
 
 static clg_value *tensor_of(clg_dtype dtype, int64_t n)
 {
@@ -292,5 +275,5 @@ int main(void)
         cmocka_unit_test(castmap__casts),
         cmocka_unit_test(readers__refuse_what_does_not_fit),
     };
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, open_context, close_host_context);
 }

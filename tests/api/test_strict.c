@@ -4,26 +4,10 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
 #include "support/onnx_writer.h"
+#include "support/pocl_context.h"
 
 #include <string.h>
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_context_free(context);
-    return 0;
-}
 
 /* x + x, looked up: LabelEncoder behind a sum that only the device has. */
 static clg_model *encoder(bool to_words)

@@ -4,28 +4,10 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/literals.h"
+#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
-
-#define NAMES(...) ((const char *const[]){__VA_ARGS__})
-#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_context_free(context);
-    return 0;
-}
 
 /* Strings are given by reference, as numbers are: what is written between runs counts. */
 static void string_inputs__written_between_runs(void **state)
@@ -66,5 +48,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(string_inputs__written_between_runs),
     };
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, open_context, close_host_context);
 }

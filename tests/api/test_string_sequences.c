@@ -5,27 +5,11 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
 #include "support/onnx_writer.h"
+#include "support/pocl_context.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static clg_context *context;
-
-static int open_context(void **state)
-{
-    (void)state;
-    ocl_platforms_show_pocl();
-    return clg_context_create("pocl", NULL, &context) == CLG_OK ? 0 : -1;
-}
-
-static int close_context(void **state)
-{
-    (void)state;
-    clg_context_free(context);
-    return 0;
-}
 
 /* ---- values ------------------------------------------------------------------------------------------------ */
 
@@ -372,5 +356,5 @@ int main(void)
         cmocka_unit_test(string_sequences__are_carried_by_loops),
         cmocka_unit_test(string_sequences__scan_refuses_them),
     };
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return cmocka_run_group_tests(tests, open_context, close_host_context);
 }

@@ -6,18 +6,15 @@
  * Releases never fail. A failing clFinish waits first: what it stands for is a device that is lost, not memory
  * that is still being written. Tests find the exported functions with dlsym; see support/opencl_faults.h.
  */
-#define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#define LAYER_NAME "clgraph's faults"
 
 #include "support/opencl_faults.h"
 
-#include <CL/cl_layer.h>
+#include "opencl_layer.h"
 
 #include <stdatomic.h>
 #include <string.h>
-
-static cl_icd_dispatch table;
-static const cl_icd_dispatch *next;
 
 static atomic_long n_calls;      /* since armed */
 static atomic_long fail_at = -1; /* -1: none */
@@ -274,32 +271,4 @@ static void fill(void)
         USE(clEnqueueFillBuffer);
     USE(clEnqueueUnmapMemObject), USE(clEnqueueNDRangeKernel), USE(clEnqueueMarkerWithWaitList);
     USE(clEnqueueBarrierWithWaitList), USE(clEnqueueMapBuffer);
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value,
-                                               size_t *out_size)
-{
-    static const char name[] = "clgraph's faults";
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    const void *answer = what == CL_LAYER_NAME ? (const void *)name : (const void *)&version;
-    const size_t n = what == CL_LAYER_NAME ? sizeof name : sizeof version;
-    if (what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-    if (value && size < n) return CL_INVALID_VALUE;
-    if (value) memcpy(value, answer, n);
-    if (out_size) *out_size = n;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n_entries, const cl_icd_dispatch *target,
-                                            cl_uint *out_n_entries,
-                                            const cl_icd_dispatch **out_table)
-{
-    const cl_uint n = sizeof table / sizeof(void *);
-    if (!target || !out_n_entries || !out_table || n_entries < n) return CL_INVALID_VALUE;
-    next = target;
-    memcpy(&table, target, sizeof table);
-    fill();
-    *out_n_entries = n;
-    *out_table = &table;
-    return CL_SUCCESS;
 }

@@ -4,18 +4,14 @@
  * CLG_TEXTS, as <kernel file>@<hash>.cl, for tools/portability.sh --texts. Programs that come out of the store have no
  * text: run with an empty CLG_CACHE_DIR. Texts of others (CLBlast) are left out.
  */
-#define CL_TARGET_OPENCL_VERSION 300
-
-#include <CL/cl_layer.h>
+#define LAYER_NAME "clgraph's texts"
+#include "opencl_layer.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static cl_icd_dispatch table;
-static const cl_icd_dispatch *next;
 
 /* FNV-1a */
 static uint64_t hash_of(const char *text, size_t n)
@@ -71,30 +67,4 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
     return next->clCreateProgramWithSource(context, n, strings, lengths, error);
 }
 
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value,
-                                               size_t *out_size)
-{
-    static const char name[] = "clgraph's texts";
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    const void *answer = what == CL_LAYER_NAME ? (const void *)name : (const void *)&version;
-    const size_t n = what == CL_LAYER_NAME ? sizeof name : sizeof version;
-    if (what != CL_LAYER_NAME && what != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-    if (value && size < n) return CL_INVALID_VALUE;
-    if (value) memcpy(value, answer, n);
-    if (out_size) *out_size = n;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint n_entries, const cl_icd_dispatch *target,
-                                            cl_uint *out_n_entries,
-                                            const cl_icd_dispatch **out_table)
-{
-    const cl_uint n = sizeof table / sizeof(void *);
-    if (!target || !out_n_entries || !out_table || n_entries < n) return CL_INVALID_VALUE;
-    next = target;
-    memcpy(&table, target, sizeof table);
-    table.clCreateProgramWithSource = wrap_clCreateProgramWithSource;
-    *out_n_entries = n;
-    *out_table = &table;
-    return CL_SUCCESS;
-}
+static void fill(void) { table.clCreateProgramWithSource = wrap_clCreateProgramWithSource; }

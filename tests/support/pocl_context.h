@@ -12,5 +12,7 @@ extern clg_context *context; /* between the two */
 
 int open_context(void **state);
 int close_context(void **state);
+/* For groups about work that the host does by nature (strings, look-ups in maps): it fails where a kernel did run. */
+int close_host_context(void **state);
 
 #endif
