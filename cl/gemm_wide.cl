@@ -60,13 +60,21 @@ typedef const vec *panel_ptr;
 #endif
 #if P_A_PACKED
 #define MICRO_A(i) LOAD1(a + i)
-#else
-#define MICRO_A(i) LOAD1(a + (long)i * a_rs)
-#endif
-#define MICRO_PARAMS                                                                               \
-    const int k, __global const elem *a, const int a_rs, const int a_cs, panel_ptr b
-#define MICRO_ARGS k, a, a_rs, a_cs, b
+#define MICRO_PARAMS const int k, __global const elem *a, const int a_cs, panel_ptr b
+#define MICRO_ARGS k, a, a_cs, b
 #define MICRO_WALK for (int p = 0; p < k; ++p, a += a_cs, b += B_STEP)
+#else
+// A pointer for every third row, each an argument: compilers that know how they hang together step from row to row,
+// and that chain of twelve additions takes longer than the products.
+#define MICRO_A(i)                                                                                 \
+    LOAD1(((i) < 3 ? a : (i) < 6 ? a3 : (i) < 9 ? a6 : a9) + (long)((i) % 3) * a_rs)
+#define MICRO_PARAMS                                                                               \
+    const int k, __global const elem *a, __global const elem *a3, __global const elem *a6,         \
+        __global const elem *a9, const int a_rs, const int a_cs, panel_ptr b
+#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b
+#define MICRO_WALK                                                                                 \
+    for (int p = 0; p < k; ++p, a += a_cs, a3 += a_cs, a6 += a_cs, a9 += a_cs, b += B_STEP)
+#endif
 #define MICRO_WALK_END
 #define MICRO_T_ROW P_NRV
 #if P_BIAS == 1
@@ -242,11 +250,12 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
                     vec *t = acc + (k > P_KC ? (tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED
-                    micro(rows, kc, a_z + (long)row0 * k + (long)k0 * tile_m, 1, tile_m, b_block, t,
+                    micro(rows, kc, a_z + (long)row0 * k + (long)k0 * tile_m, tile_m, b_block, t,
                           k0 == 0);
 #else
-                    micro(rows, kc, a_z + (long)row0 * a_rs + (long)k0 * a_cs, a_rs, a_cs, b_block,
-                          t, k0 == 0);
+                    __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
+                    micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
+                          a_tile + 9L * a_rs, a_rs, a_cs, b_block, t, k0 == 0);
 #endif
                     if (k0 + kc == k)
                         finish(t, rows, cols, c + c_off + at, c_rs, c_cs,

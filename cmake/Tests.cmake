@@ -127,6 +127,17 @@ foreach(source IN LISTS bench_sources)
   set_target_properties(bench_${name} PROPERTIES
     OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/bench")
 endforeach()
+# The products of matmul beside those of oneDNN, where libdnnl-dev is installed.
+target_sources(bench_matmul PRIVATE "${tests_dir}/bench/peer/onednn.c")
+target_include_directories(bench_matmul PRIVATE "${tests_dir}/bench")
+find_library(DNNL_LIBRARY dnnl)
+find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+mark_as_advanced(DNNL_LIBRARY DNNL_INCLUDE_DIR)
+if(DNNL_LIBRARY AND DNNL_INCLUDE_DIR)
+  target_compile_definitions(bench_matmul PRIVATE BENCH_ONEDNN)
+  target_include_directories(bench_matmul SYSTEM PRIVATE "${DNNL_INCLUDE_DIR}")
+  target_link_libraries(bench_matmul PRIVATE "${DNNL_LIBRARY}")
+endif()
 
 # Memory over ten thousand runs, in minutes: ctest -C soak -L soak, and not otherwise.
 function(clg_add_soak name)

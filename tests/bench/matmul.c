@@ -1,15 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How much of the device's multiply-add peak a MatMul model reaches through the library's own interface. Peak and product are
- * measured in turn, several times; the ratio of each pair counts, so that a machine that is slow for a while does not decide.
+ * How much of the device's multiply-add peak a MatMul model reaches through the library's own interface, and how it stands
+ * beside oneDNN where the build found libdnnl-dev. They are measured in turn, several times; the ratios within a round count,
+ * so that a machine that is slow for a while does not decide.
  *
- *     matmul [M N K [ROUNDS]]        default 1024 1024 1024, 7 rounds
+ *     matmul [M N K [ROUNDS [left]]]     default 1024 1024 1024, 9 rounds
+ *
+ * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a 1x1 convolution. oneDNN's
+ * matmul primitive gets the same: the constant matrix once in the layout it likes best, and all cores.
  */
+#include "peer/onednn.h"
+
 #include <clgraph/inspect.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <threads.h>
 #include <time.h>
+
+#define MOST_ROUNDS 99
+
+typedef struct product {
+    int64_t m, n, k;
+    bool constant_a;
+    float *a, *b, *c, *peer_c;
+    clg_session *session;
+    onednn_product *peer;
+} product;
 
 static double seconds(void)
 {
@@ -18,39 +37,61 @@ static double seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static clg_status build(int64_t n, int64_t k, clg_model **out_model)
+/* Threads of the other library may wait for more work in a loop; they give up within this time. */
+static void settle(void) { (void)thrd_sleep(&(struct timespec){.tv_nsec = 50000000}, NULL); }
+
+static bool make_matrices(product *p)
 {
+    const size_t na = (size_t)(p->m * p->k), nb = (size_t)(p->k * p->n), nc = (size_t)(p->m * p->n);
+    p->a = malloc(na * sizeof(float));
+    p->b = malloc(nb * sizeof(float));
+    p->c = malloc(nc * sizeof(float));
+    p->peer_c = malloc(nc * sizeof(float));
+    if (!p->a || !p->b || !p->c || !p->peer_c) return false;
+    for (size_t i = 0; i < na; i++) p->a[i] = (float)((i * 7907) % 103) * 0.01f - 0.5f;
+    for (size_t i = 0; i < nb; i++) p->b[i] = (float)((i * 7919) % 101) * 0.01f - 0.5f;
+    return true;
+}
+
+static clg_status build(const product *p, clg_model **out_model)
+{
+    const char *const in = p->constant_a ? "b" : "a", *const constant = p->constant_a ? "a" : "b";
+    const int64_t a_dims[] = {p->m, p->k}, b_dims[] = {p->k, p->n};
     clg_builder *b;
-    float *weights = malloc((size_t)(n * k) * sizeof *weights);
-    if (!weights) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (int64_t i = 0; i < n * k; i++) weights[i] = (float)((i * 7919) % 101 - 50) * 0.01f;
     clg_status s = clg_builder_create(13, &b);
-    if (s == CLG_OK) s = clg_builder_input(b, "a", CLG_FLOAT32, 2, (const int64_t[]){-1, k}, NULL);
     if (s == CLG_OK)
-        s = clg_builder_constant(b, "b", CLG_FLOAT32, 2, (const int64_t[]){k, n}, weights);
+        s = clg_builder_input(b, in, CLG_FLOAT32, 2, p->constant_a ? b_dims : a_dims, NULL);
+    if (s == CLG_OK)
+        s = clg_builder_constant(b, constant, CLG_FLOAT32, 2, p->constant_a ? a_dims : b_dims,
+                                 p->constant_a ? p->a : p->b);
     if (s == CLG_OK)
         s = clg_builder_node(b, NULL, "MatMul", "product", 2, (const char *const[]){"a", "b"}, 1,
                              (const char *const[]){"c"});
     if (s == CLG_OK) s = clg_builder_output(b, "c");
     if (s == CLG_OK) s = clg_builder_build(b, out_model);
     clg_builder_free(b);
-    free(weights);
     return s;
 }
 
-/* The best of several runs on device values: GFLOP/s. */
-static clg_status time_product(clg_session *session, double flops, double *out_gflops)
+/* One product by clgraph, or by oneDNN. */
+static bool run_once(product *p, bool peer)
 {
-    double best = 1e30;
-    for (int i = 0; i < 8; i++) {
-        double start = seconds();
-        clg_status s = clg_session_run(session);
-        if (s != CLG_OK) return s;
-        double spent = seconds() - start;
+    return peer ? onednn_run(p->peer, p->peer_c) : clg_session_run(p->session) == CLG_OK;
+}
+
+/* The best of runs that together take 0.1 s or more: GFLOP/s; 0 when one fails. */
+static double time_product(product *p, bool peer)
+{
+    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    double best = 1e30, begin = seconds();
+    settle();
+    for (int i = 0; i < 8 || seconds() - begin < 0.15; i++) {
+        const double start = seconds();
+        if (!run_once(p, peer)) return 0;
+        const double spent = seconds() - start;
         if (spent < best) best = spent;
     }
-    *out_gflops = flops / best * 1e-9;
-    return CLG_OK;
+    return flops / best * 1e-9;
 }
 
 static int compare(const void *a, const void *b)
@@ -59,51 +100,97 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static clg_status measure(clg_context *context, clg_session *session, double flops, int rounds)
+static double median(double *v, int n)
 {
-    double ratios[99];
+    qsort(v, (size_t)n, sizeof *v, compare);
+    return v[n / 2];
+}
+
+static clg_status measure(clg_context *context, product *p, int rounds)
+{
+    double of_peak[MOST_ROUNDS], of_peer[MOST_ROUNDS];
     for (int r = 0; r < rounds; r++) {
         clg_measurement peak = CLG_MEASUREMENT_INIT;
-        double gflops;
+        settle();
         clg_status s = clg_context_measure(context, &peak);
-        if (s == CLG_OK) s = time_product(session, flops, &gflops);
         if (s != CLG_OK) return s;
-        ratios[r] = gflops / peak.fp32_gflops;
-        printf("peak %7.1f GFLOP/s, product %7.1f GFLOP/s, %5.1f %%\n", peak.fp32_gflops, gflops,
-               100 * ratios[r]);
+        const double gflops = time_product(p, false);
+        if (gflops <= 0) return CLG_ERROR_DEVICE_LOST;
+        of_peak[r] = gflops / peak.fp32_gflops;
+        printf("peak %7.1f GFLOP/s, product %7.1f, %5.1f %%", peak.fp32_gflops, gflops,
+               100 * of_peak[r]);
+        if (p->peer) {
+            const double peer = time_product(p, true);
+            of_peer[r] = peer > 0 ? gflops / peer : 0;
+            printf("; oneDNN %7.1f, %5.1f %% of it", peer, 100 * of_peer[r]);
+        }
+        putchar('\n');
     }
-    qsort(ratios, (size_t)rounds, sizeof *ratios, compare);
-    printf("median %.1f %% of the peak on %s\n", 100 * ratios[rounds / 2],
-           clg_context_device(context)->name);
+    printf("%lld x %lld x %lld: median %.1f %% of the peak", (long long)p->m, (long long)p->n,
+           (long long)p->k, 100 * median(of_peak, rounds));
+    if (p->peer) printf(", %.1f %% of oneDNN", 100 * median(of_peer, rounds));
+    printf(" on %s\n", clg_context_device(context)->name);
     return CLG_OK;
+}
+
+/* Both compute the same: the largest difference over the largest value. */
+static void compare_results(const product *p)
+{
+    double most = 0, off = 0;
+    for (int64_t i = 0; i < p->m * p->n; i++) {
+        const double d = fabs((double)p->c[i] - (double)p->peer_c[i]);
+        if (!(d <= off)) off = d;
+        if (fabs((double)p->c[i]) > most) most = fabs((double)p->c[i]);
+    }
+    printf("largest difference from oneDNN %.2g of the largest value\n",
+           most > 0 ? off / most : off);
+}
+
+static clg_status bench(clg_context *context, product *p, int rounds)
+{
+    const int64_t in_dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k},
+                  c_dims[] = {p->m, p->n};
+    const float *in = p->constant_a ? p->b : p->a;
+    const size_t in_size = (size_t)(in_dims[0] * in_dims[1]) * sizeof(float);
+    clg_model *model = NULL;
+    clg_value *x = NULL, *c = NULL;
+    clg_status s = build(p, &model);
+    if (s == CLG_OK) s = clg_session_create(context, model, NULL, &p->session);
+    if (s == CLG_OK) s = clg_value_create_device(context, CLG_FLOAT32, 2, in_dims, &x);
+    if (s == CLG_OK) s = clg_value_write(x, in, in_size);
+    if (s == CLG_OK) s = clg_value_create_device(context, CLG_FLOAT32, 2, c_dims, &c);
+    if (s == CLG_OK) s = clg_session_set_input(p->session, p->constant_a ? "b" : "a", x);
+    if (s == CLG_OK) s = clg_session_bind_output(p->session, "c", c);
+    if (s == CLG_OK) s = clg_session_run(p->session);
+    if (s == CLG_OK) s = clg_value_read(c, p->c, (size_t)(p->m * p->n) * sizeof(float));
+    p->peer = onednn_create(p->m, p->n, p->k, p->a, p->b, p->constant_a);
+    if (s == CLG_OK && p->peer && run_once(p, true)) compare_results(p);
+    if (s == CLG_OK) s = measure(context, p, rounds);
+    onednn_free(p->peer);
+    clg_value_free(c);
+    clg_value_free(x);
+    clg_session_free(p->session);
+    clg_model_free(model);
+    return s;
 }
 
 int main(int argc, char **argv)
 {
-    int64_t m = argc > 3 ? atoll(argv[1]) : 1024, n = argc > 3 ? atoll(argv[2]) : 1024,
-            k = argc > 3 ? atoll(argv[3]) : 1024;
-    int rounds = argc > 4 ? atoi(argv[4]) : 7;
-    if (m < 1 || n < 1 || k < 1 || rounds < 1 || rounds > 99) return 2;
+    product p = {.m = argc > 3 ? atoll(argv[1]) : 1024,
+                 .n = argc > 3 ? atoll(argv[2]) : 1024,
+                 .k = argc > 3 ? atoll(argv[3]) : 1024,
+                 .constant_a = argc > 5 && strcmp(argv[5], "left") == 0};
+    const int rounds = argc > 4 ? atoi(argv[4]) : 9;
+    if (p.m < 1 || p.n < 1 || p.k < 1 || rounds < 1 || rounds > MOST_ROUNDS) return 2;
     clg_context *context = NULL;
-    clg_model *model = NULL;
-    clg_session *session = NULL;
-    clg_value *a = NULL, *c = NULL;
-    clg_status s = clg_context_create(NULL, NULL, &context);
-    if (s == CLG_OK) s = build(n, k, &model);
-    if (s == CLG_OK) s = clg_session_create(context, model, NULL, &session);
-    if (s == CLG_OK)
-        s = clg_value_create_device(context, CLG_FLOAT32, 2, (const int64_t[]){m, k}, &a);
-    if (s == CLG_OK)
-        s = clg_value_create_device(context, CLG_FLOAT32, 2, (const int64_t[]){m, n}, &c);
-    if (s == CLG_OK) s = clg_session_set_input(session, "a", a);
-    if (s == CLG_OK) s = clg_session_bind_output(session, "c", c);
-    if (s == CLG_OK) s = clg_session_run(session);
-    if (s == CLG_OK) s = measure(context, session, 2.0 * (double)m * (double)n * (double)k, rounds);
+    clg_status s = make_matrices(&p) ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (s == CLG_OK) s = clg_context_create(NULL, NULL, &context);
+    if (s == CLG_OK) s = bench(context, &p, rounds);
     if (s != CLG_OK) fprintf(stderr, "matmul: %s\n", clg_last_error());
-    clg_value_free(c);
-    clg_value_free(a);
-    clg_session_free(session);
-    clg_model_free(model);
     clg_context_free(context);
+    free(p.a);
+    free(p.b);
+    free(p.c);
+    free(p.peer_c);
     return s == CLG_OK ? 0 : 1;
 }

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A product of float32 matrices by oneDNN (libdnnl-dev, version 2), to measure ours beside. Without it at build time there is
+ * none: onednn_create says so.
+ */
+#ifndef BENCH_PEER_ONEDNN_H
+#define BENCH_PEER_ONEDNN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct onednn_product onednn_product;
+
+/* C [m,n] = A [m,k] x B [k,n], row after row, by the matmul primitive. A constant matrix is put into the layout that the
+ * primitive likes best, once and here; the other is read as it lies. NULL when there is no oneDNN or it fails. `a` must live
+ * on if A is not constant, `b` if B is not. onednn_free gives it back. */
+onednn_product *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
+                              bool constant_a);
+/* Computes and waits. `c` has m * n elements. */
+bool onednn_run(onednn_product *p, float *c);
+void onednn_free(onednn_product *p);
+
+#endif
