@@ -15,7 +15,7 @@ if [ ! -d "$data" ]; then
 fi
 mapfile -t cases < <(find "$data" -name model.onnx -printf '%h\n' | grep -E 'conv|gemm|matmul|einsum|linear' | sort)
 digits=$CLG_SOURCE_DIR/examples/digits/digits.onnx
-models=$(dirname "$CLTOOL")/tests/models/generated
+models=$(dirname "$CLTOOL")/tests/models/generated # of the fixture generated_models
 folders=()
 [ "${CLG_TEST_SHARE:-}" = all ] && [ -f "$models/tolerance.json" ] && folders=(--tolerance "$models/tolerance.json" "$models")
 
