@@ -9,7 +9,7 @@
 // Parameters (also those of common/types.clh and, for gemm_wide, common/epilogue.clh)
 //   P_MR        largest register tile height: 4, 6, 8 or 12
 //   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32 registers, else 6 x 2
-//   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 512
+//   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 256
 //   P_MC        rows a group may take when k > P_KC: 256
 //   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
 //   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
@@ -37,14 +37,14 @@
 //   dimension 0 tiles, 1 any split of k, 2 batch.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
-// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=7
-// @variant P_T=16 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
-// @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=512 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=7
+// @variant P_T=16 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
@@ -141,11 +141,20 @@ static __attribute__((noinline)) void expect_tile(const int rows, const int cols
 {
     const int lines = c_cs == 1 ? rows : c_rs == 1 ? cols : 0;
     const int length = c_cs == 1 ? cols : rows, step = c_cs == 1 ? c_rs : c_cs;
-    for (int i = 0; i < lines; ++i) {
+    if (length == NR) { // a length that the compiler knows: no loop within the loop
+        for (int i = 0; i < lines; ++i, c += step, residual += step) {
+            expect_lines(c, NR);
 #if P_RESIDUAL
-        expect_lines(residual + (long)i * step, length);
+            expect_lines(residual, NR);
 #endif
-        expect_lines(c + (long)i * step, length);
+        }
+        return;
+    }
+    for (int i = 0; i < lines; ++i, c += step, residual += step) {
+        expect_lines(c, length);
+#if P_RESIDUAL
+        expect_lines(residual, length);
+#endif
     }
 }
 

@@ -8,6 +8,8 @@
 
 #include <clgraph/inspect.h>
 
+#include <string.h>
+
 /* The devices that the selector (or $CLG_DEVICE, or auto) means; the first serves. */
 static clg_status choose_device(const char *selector, const char *fallback, size_t *out_index)
 {
@@ -38,7 +40,10 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
     ocl_context_options below = {
         .cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
     CLG_TRY(ocl_context_create(index, &below, &ocl));
-    return context_create(ocl, o.profiling, out_context);
+    CLG_TRY(context_create(ocl, o.profiling, out_context));
+    const char *spin = env_get("CLG_SPIN");
+    if (!o.let_processors_sleep && (!spin || strcmp(spin, "0") != 0)) context_spin(*out_context);
+    return CLG_OK;
 }
 
 const clg_device_info *clg_context_device(const clg_context *context)

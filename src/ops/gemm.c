@@ -41,7 +41,7 @@ static void size_args(step_builder *b, step *s, const gemm_job *j)
 
 /* ---- wide: cl/gemm_wide.cl ------------------------------------------------------------------------- */
 
-#define WIDE_KC 512
+#define WIDE_KC 256
 #define WIDE_MC 256
 
 /* The register tile for this device, and how the work is cut. */

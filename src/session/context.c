@@ -4,6 +4,7 @@
  */
 #include "session/context.h"
 
+#include "base/awake.h"
 #include "plan/choices.h"
 #include "session/exec.h"
 
@@ -33,6 +34,14 @@ no_lock:
     return status;
 }
 
+void context_spin(clg_context *c)
+{
+    const device_caps *caps = ocl_context_caps(c->ocl);
+    /* A part of the processors is left to others, whichever they are. */
+    c->spins =
+        caps->kind == CLG_DEVICE_CPU && caps->compute_units == awake_processors() && awake_open();
+}
+
 clg_context *context_retain(clg_context *c)
 {
     refcount_retain(&c->refs);
@@ -42,6 +51,7 @@ clg_context *context_retain(clg_context *c)
 void context_free(clg_context *c)
 {
     if (!c || !refcount_release(&c->refs)) return;
+    if (c->spins) awake_close();
     ocl_queue_free(c->utility);
     choice_table_free(c->choices);
     mutex_deinit(&c->registry_lock);

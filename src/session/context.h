@@ -15,6 +15,7 @@ struct clg_context {
     ocl_context *ocl;
     clg_device_info info; /* strings belong to ocl's caps and record */
     bool profiling;
+    bool spins; /* runs keep the processors awake: base/awake.h */
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
@@ -26,6 +27,8 @@ struct clg_context {
 
 /* Takes the reference to ocl over, also on failure. */
 clg_status context_create(ocl_context *ocl, bool profiling, clg_context **out_context);
+/* Runs on a CPU device keep the processors awake, where the system allows it: once, before the first session. */
+void context_spin(clg_context *c);
 clg_context *context_retain(clg_context *c);
 void context_free(clg_context *c);
 /* Fills a public description from a record and its caps; strings are borrowed from them. */

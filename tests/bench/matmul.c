@@ -174,13 +174,15 @@ static clg_status bench(clg_context *context, product *p, int rounds)
     return s;
 }
 
+static int64_t number(const char *text) { return strtoll(text, NULL, 10); }
+
 int main(int argc, char **argv)
 {
-    product p = {.m = argc > 3 ? atoll(argv[1]) : 1024,
-                 .n = argc > 3 ? atoll(argv[2]) : 1024,
-                 .k = argc > 3 ? atoll(argv[3]) : 1024,
+    product p = {.m = argc > 3 ? number(argv[1]) : 1024,
+                 .n = argc > 3 ? number(argv[2]) : 1024,
+                 .k = argc > 3 ? number(argv[3]) : 1024,
                  .constant_a = argc > 5 && strcmp(argv[5], "left") == 0};
-    const int rounds = argc > 4 ? atoi(argv[4]) : 9;
+    const int rounds = argc > 4 ? (int)number(argv[4]) : 9;
     if (p.m < 1 || p.n < 1 || p.k < 1 || rounds < 1 || rounds > MOST_ROUNDS) return 2;
     clg_context *context = NULL;
     clg_status s = make_matrices(&p) ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
