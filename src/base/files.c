@@ -110,6 +110,11 @@ void file_view_close(file_view *view)
     *view = (file_view){0};
 }
 
+void file_view_unload(const file_view *view, const void *data, size_t size_bytes)
+{
+    if (view->data && !view->copy) sys_unload((void *)(uintptr_t)data, size_bytes);
+}
+
 clg_status file_reader_open(const char *path, file_reader *out_reader)
 {
     *out_reader = (file_reader){0};

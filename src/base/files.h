@@ -16,6 +16,9 @@ typedef struct file_view {
 } file_view;
 clg_status file_view_open(const char *path, file_view *out_view);
 void file_view_close(file_view *view); /* accepts a closed one */
+/* These bytes of the view will not be read for a while: their memory is given back where that is possible. They stay as
+ * they are, and are read from the file again when somebody does; any thread may be doing so. */
+void file_view_unload(const file_view *view, const void *data, size_t size_bytes);
 
 /* A file read in pieces, so that nothing of it stays in memory: pages of a mapping would count as the program's. By one
  * thread at a time. Only regular files have pieces. */

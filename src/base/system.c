@@ -20,6 +20,16 @@ static unsigned limited(size_t n_bytes)
     return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
 }
 
+/* Cuts a range down to the whole pages inside it; false when there is none. */
+static bool inner_pages(void **data, size_t *size_bytes, size_t page_bytes)
+{
+    const size_t head = (page_bytes - (uintptr_t)*data % page_bytes) % page_bytes;
+    if (*size_bytes < head + page_bytes) return false;
+    *data = (char *)*data + head;
+    *size_bytes = (*size_bytes - head) / page_bytes * page_bytes;
+    return true;
+}
+
 #ifdef _WIN32
 /* ---- Windows ---------------------------------------------------------------------------------- */
 
@@ -132,6 +142,15 @@ void sys_unmap(void *data, size_t size_bytes)
 {
     (void)size_bytes;
     UnmapViewOfFile(data);
+}
+
+void sys_unload(void *data, size_t size_bytes)
+{
+    SYSTEM_INFO system;
+    GetSystemInfo(&system);
+    if (!inner_pages(&data, &size_bytes, system.dwPageSize)) return;
+    (void)VirtualUnlock(data,
+                        size_bytes); /* of pages that are not locked: out of the working set */
 }
 
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
@@ -259,6 +278,13 @@ void *sys_map(int fd, size_t size_bytes)
 }
 
 void sys_unmap(void *data, size_t size_bytes) { (void)munmap(data, size_bytes); }
+
+void sys_unload(void *data, size_t size_bytes)
+{
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    if (page_bytes <= 0 || !inner_pages(&data, &size_bytes, (size_t)page_bytes)) return;
+    (void)madvise(data, size_bytes, MADV_DONTNEED);
+}
 
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
 {

@@ -44,6 +44,8 @@ long sys_process_id(void);
 /* A read-only private mapping of a whole file; NULL when the system has none for it. */
 void *sys_map(int fd, size_t size_bytes);
 void sys_unmap(void *data, size_t size_bytes);
+/* Of a mapping: whole pages within these bytes leave memory until they are read again. */
+void sys_unload(void *data, size_t size_bytes);
 /* The absolute path without links. */
 #define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);

@@ -66,9 +66,23 @@ void onnx_source_release(void *source)
     memory_free(s);
 }
 
+static void unload(void *source, const void *data, size_t size_bytes)
+{
+    const onnx_source *s = source;
+    if (!s->copy) file_view_unload(&s->view, data, size_bytes);
+}
+
 tensor_owner onnx_source_owner(onnx_source *s)
 {
-    return (tensor_owner){.retain = retain, .release = onnx_source_release, .user = s};
+    return (tensor_owner){
+        .retain = retain, .release = onnx_source_release, .user = s, .unload = unload};
+}
+
+void onnx_source_unload(onnx_source *s)
+{
+    size_t size_bytes;
+    const void *data = onnx_source_data(s, &size_bytes);
+    unload(s, data, size_bytes);
 }
 
 /* ---- external data -------------------------------------------------------------------------------------- */

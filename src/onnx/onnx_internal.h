@@ -16,6 +16,8 @@ clg_status onnx_source_open(const char *path, onnx_source **out_source);
 clg_status onnx_source_copy(const void *data, size_t size_bytes, onnx_source **out_source);
 const void *onnx_source_data(const onnx_source *s, size_t *out_size_bytes);
 tensor_owner onnx_source_owner(onnx_source *s);
+/* The importer has read what it needed. */
+void onnx_source_unload(onnx_source *s);
 void onnx_source_release(void *source);
 
 /* A NUL-terminated copy of a name, overwritten by the next one taken into it. */

@@ -116,6 +116,7 @@ static void importer_deinit(importer *im)
         memory_free(im->names[i].data);
     arena_deinit(&im->memory);
     for (size_t i = 0; i < im->n_files; i++) onnx_source_release(im->files[i]);
+    if (im->model) onnx_source_unload(im->model);
     memory_free(im->files);
     map_deinit(&im->file_index);
     onnx_source_release(im->model);

@@ -8,6 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#define UPLOAD_BYTES ((size_t)8 << 20)
+
+/* In pieces, so that of a constant in a mapped file little is in memory twice. */
+static clg_status upload_content(exec *e, ocl_buffer *b, const tensor *t)
+{
+    for (size_t at = 0; at < t->size_bytes; at += UPLOAD_BYTES) {
+        const size_t rest = t->size_bytes - at, n = rest < UPLOAD_BYTES ? rest : UPLOAD_BYTES;
+        CLG_TRY(context_upload(e->context, b, at, (const char *)t->data + at, n));
+        tensor_unload(t, at, n);
+    }
+    return CLG_OK;
+}
+
 static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
 {
     const tensor *t = e->weights[v].known;
@@ -21,7 +34,7 @@ static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
     ocl_buffer *b;
     clg_status status = ocl_buffer_create(e->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &b);
     if (status != CLG_OK) return error_prefix(status, "weight '%s'", e->g->values[v].name);
-    if (t->size_bytes) status = context_upload(e->context, b, 0, t->data, t->size_bytes);
+    status = upload_content(e, b, t);
     if (status != CLG_OK) {
         ocl_buffer_free(b);
         return error_prefix(status, "weight '%s'", e->g->values[v].name);

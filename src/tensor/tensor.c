@@ -97,14 +97,6 @@ static bool holds_only_bools(const uint8_t *data, size_t size_bytes)
     return true;
 }
 
-/* Alignment that reading elements through a pointer of their type needs. */
-static bool is_aligned(clg_dtype dtype, const void *data)
-{
-    const dtype_info *info = dtype_find(dtype);
-    size_t size = info->bits / (info->kind == DTYPE_KIND_COMPLEX ? 16u : 8u);
-    return size < 2 || (uintptr_t)data % size == 0;
-}
-
 clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data,
                              size_t size_bytes, const tensor_owner *owner, tensor **out_tensor)
 {
@@ -122,11 +114,12 @@ clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *dat
                          dtype_find(dtype)->name, shape_text(dims, text), expected, size_bytes);
     }
     bool clean = dtype != CLG_BOOL || holds_only_bools(data, size_bytes);
-    if (owner && clean && is_aligned(dtype, data)) {
+    if (owner && clean) {
         owner->retain(owner->user);
         t->data = (void *)(uintptr_t)data; /* never written: shared tensors are immutable */
         t->release = owner->release;
         t->user = owner->user;
+        t->unload = owner->unload;
         *out_tensor = t;
         return CLG_OK;
     }
@@ -150,6 +143,31 @@ void tensor_free(tensor *t)
     if (!t || !refcount_release(&t->refs)) return;
     if (t->release) t->release(t->user);
     memory_free(t);
+}
+
+/* Alignment that reading elements through a pointer of their type needs. */
+static bool is_aligned(clg_dtype dtype, const void *data)
+{
+    const dtype_info *info = dtype_find(dtype);
+    size_t size = info->bits / (info->kind == DTYPE_KIND_COMPLEX ? 16u : 8u);
+    return size < 2 || (uintptr_t)data % size == 0;
+}
+
+clg_status tensor_align(tensor *t, tensor **out_tensor)
+{
+    *out_tensor = NULL;
+    if (t->dtype == CLG_STRING || is_aligned(t->dtype, t->data)) {
+        *out_tensor = tensor_retain(t);
+        return CLG_OK;
+    }
+    CLG_TRY(tensor_create(t->dtype, &t->dims, out_tensor));
+    if (t->size_bytes > 0) memcpy((*out_tensor)->data, t->data, t->size_bytes);
+    return CLG_OK;
+}
+
+void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes)
+{
+    if (t->unload) t->unload(t->user, (const char *)t->data + offset_bytes, size_bytes);
 }
 
 /* ---- elements as numbers ---------------------------------------------------------------------- */

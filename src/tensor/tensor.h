@@ -18,11 +18,13 @@ typedef struct tensor {
     shape dims;
     int64_t n_elements;
     size_t size_bytes;
-    void
-        *data; /* aligned to 64 bytes when owned; strings: char *[n], each NUL-terminated or NULL */
+    /* Aligned to 64 bytes when owned, else at any address: elements are read by the functions below or by memcpy. Strings:
+     * char *[n], each NUL-terminated or NULL. */
+    void *data;
     void (*release)(
         void *user); /* called with `user` at the end; NULL when nothing is to be done */
     void *user;
+    void (*unload)(void *user, const void *data, size_t size_bytes); /* of tensor_owner */
 } tensor;
 
 /* Owned zeroed memory. INVALID_ARGUMENT for an unknown dtype or shape, or one too large to address. */
@@ -35,13 +37,20 @@ typedef struct tensor_owner {
     void (*retain)(void *user);
     void (*release)(void *user);
     void *user;
+    /* Told of bytes that will not be read for a while; they must stay what they are. May be NULL. */
+    void (*unload)(void *user, const void *data, size_t size_bytes);
 } tensor_owner;
-/* From exactly the tensor's bytes: over `data` itself when there is an owner and data is aligned for the
- * dtype and, for bool, holds only 0 and 1; else a copy, with all that is not 0 made 1. Not for strings. */
+/* From exactly the tensor's bytes: over `data` itself, at whatever address, when there is an owner and, for bool, data
+ * holds only 0 and 1; else a copy, with all that is not 0 made 1. Not for strings. */
 clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data,
                              size_t size_bytes, const tensor_owner *owner, tensor **out_tensor);
 tensor *tensor_retain(tensor *t); /* accepts NULL */
 void tensor_free(tensor *t);      /* accepts NULL */
+/* The tensor itself where its elements may be read through a pointer of their type, else a copy; a reference. */
+clg_status tensor_align(tensor *t, tensor **out_tensor);
+/* Bytes of the tensor, which somebody has copied elsewhere, will not be read for a while: memory that can be had back
+ * from a file is given up. Any thread. */
+void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes);
 
 /* Element i as a number; any numeric dtype or bool. Integers wrap, floats given to integers are truncated and
  * saturated, NaN gives 0. Strings and complex numbers read as 0 and are not written. */

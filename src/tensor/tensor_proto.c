@@ -259,6 +259,8 @@ static clg_status each_field(const tensor_proto *proto, unsigned storage, elemen
 typedef struct filling {
     unsigned storage;
     size_t n_found, n_needed;
+    size_t n_fields;
+    wire_cursor last; /* elements of the last field */
     tensor *t;
     size_t number_bytes; /* of one number in the tensor's memory */
     clg_dtype dtype;
@@ -271,6 +273,8 @@ static clg_status count_numbers(void *user, const wire_field *field, wire_cursor
     size_t n = f->storage == STRING_DATA ? 1 : wire_n_elements(elements, element_type(f->storage));
     /* The sum of counts is below the file's size. */
     f->n_found += n;
+    f->n_fields++;
+    f->last = *elements;
     return CLG_OK;
 }
 
@@ -326,7 +330,15 @@ static clg_status fill_field(void *user, const wire_field *field, wire_cursor *e
     return CLG_OK;
 }
 
-static clg_status from_fields(const tensor_proto *proto, int64_t n_elements, tensor **out_tensor)
+/* Numbers of a fixed width in one packed field lie as in the tensor. */
+static bool is_plain(const filling *f, size_t tensor_bytes)
+{
+    return (f->storage == FLOAT_DATA || f->storage == DOUBLE_DATA) && f->n_fields == 1 &&
+           (size_t)(f->last.end - f->last.at) == tensor_bytes;
+}
+
+static clg_status from_fields(const tensor_proto *proto, int64_t n_elements,
+                              const tensor_owner *owner, tensor **out_tensor)
 {
     filling f = {.storage = storage_of(proto->dtype), .dtype = proto->dtype};
     if (!numbers_needed(proto, n_elements, &f.n_needed)) f.n_needed = SIZE_MAX;
@@ -338,6 +350,10 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements, ten
                          dtype_find(proto->dtype)->name, shape_text(&proto->dims, words),
                          f.n_needed, storage_name(f.storage), f.n_found);
     }
+    size_t size_bytes;
+    if (dtype_bytes(proto->dtype, n_elements, &size_bytes) && is_plain(&f, size_bytes))
+        return tensor_from_bytes(proto->dtype, &proto->dims, f.last.at, size_bytes, owner,
+                                 out_tensor);
     CLG_TRY(tensor_create(proto->dtype, &proto->dims, &f.t));
     f.number_bytes = f.n_needed > 0 ? f.t->size_bytes / f.n_needed : 0;
     f.n_found = 0;
@@ -384,7 +400,7 @@ static clg_status to_tensor(const tensor_proto *proto, const tensor_owner *owner
     }
     if (proto->storages == raw)
         return from_raw(proto, proto->raw.data, proto->raw.size_bytes, owner, out_tensor);
-    if (proto->storages == own) return from_fields(proto, n, out_tensor);
+    if (proto->storages == own) return from_fields(proto, n, owner, out_tensor);
     for (unsigned field = FLOAT_DATA; field <= UINT64_DATA; field++) {
         unsigned bit = 1u << field;
         if ((proto->storages & bit) && bit != own && bit != raw) {

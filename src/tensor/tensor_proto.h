@@ -29,8 +29,9 @@ typedef struct tensor_proto {
 
 clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_proto);
 
-/* The tensor itself; over the message's memory where `owner` keeps that alive and raw_data is aligned, else a
- * copy. owner may be NULL. Refuses external data. */
+/* The tensor itself; over the message's memory, at whatever address, where `owner` keeps that alive and the bytes lie
+ * there as in a tensor (raw_data; float_data and double_data in one piece), else a copy. owner may be NULL. Refuses
+ * external data. */
 clg_status tensor_proto_to_tensor(const tensor_proto *proto, const tensor_owner *owner,
                                   tensor **out_tensor);
 /* The same for external data, from the whole of the file that location names. */

@@ -32,6 +32,26 @@ static void files__view_shows_the_whole_file(void **state)
     file_view_close(&view);
 }
 
+static void files__view_is_the_same_after_unloading(void **state)
+{
+    (void)state;
+    enum { N = 300000 };
+    uint8_t *bytes = memory_alloc(N);
+    file_view view;
+    for (size_t i = 0; i < N; i++) bytes[i] = (uint8_t)(i * 2654435761u >> 13);
+    assert_ok(file_view_open(scratch_file("unloaded", (const char *)bytes, N), &view));
+    static const size_t ranges[][2] = {
+        {0, N},       {0, 1},        {0, 0},          {1, N - 2},       {4095, 4098},
+        {4096, 4096}, {5000, 70000}, {131072, 65536}, {N - 5000, 5000}, {200001, 99998}};
+    for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++) {
+        file_view_unload(&view, view.data + ranges[i][0], ranges[i][1]);
+        assert_memory_equal(view.data, bytes, N);
+    }
+    file_view_close(&view);
+    file_view_unload(&view, NULL, 0);
+    memory_free(bytes);
+}
+
 static void files__view_reads_what_cannot_be_mapped(void **state)
 {
     (void)state;
@@ -46,6 +66,8 @@ static void files__view_reads_what_cannot_be_mapped(void **state)
     (void)snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
     assert_ok(file_view_open(path, &view));
     assert_int_equal(view.size_bytes, sizeof block);
+    file_view_unload(&view, view.data,
+                     view.size_bytes); /* there is nothing to have them back from */
     assert_memory_equal(view.data, block, sizeof block);
     file_view_close(&view);
     assert_int_equal(close(ends[0]), 0);
@@ -334,6 +356,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files__view_shows_the_whole_file),
+        cmocka_unit_test(files__view_is_the_same_after_unloading),
         cmocka_unit_test(files__view_reads_what_cannot_be_mapped),
         cmocka_unit_test(files__errors_name_path_and_cause),
         cmocka_unit_test(files__read_keeps_to_its_maximum),

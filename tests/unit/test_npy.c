@@ -254,7 +254,7 @@ static void npy__shares_memory_that_needs_no_change(void **state)
 {
     (void)state;
     _Alignas(64) uint8_t bytes[256];
-    tensor_owner owner = {hold, let_go, NULL};
+    tensor_owner owner = {.retain = hold, .release = let_go};
     char header[NPY_HEADER_TEXT_BYTES];
     size_t n;
     shape s = {.rank = 1, .dims = {3}};
