@@ -529,10 +529,12 @@ typedef struct clg_memory_estimate {
     uint64_t slab_bytes;           /* intermediate values */
     uint64_t io_bytes;             /* inputs and outputs */
     uint64_t largest_buffer_bytes; /* the largest of these buffers */
+    uint64_t
+        live_bytes; /* of intermediate values that are needed at once: no slabs could be smaller */
 } clg_memory_estimate;
 #define CLG_MEMORY_ESTIMATE_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_memory_estimate), 0, 0, 0, 0                                                    \
+        sizeof(clg_memory_estimate), 0, 0, 0, 0, 0                                                 \
     }
 
 /* What the session needs on the device for the shapes that are set, as clg_session_prepare takes them. Weights

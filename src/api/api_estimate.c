@@ -171,7 +171,7 @@ static clg_status estimate(const graph *g, const value_fact *facts,
     if (status == CLG_OK) {
         find_roots(&l);
         walk(&l);
-        out_estimate->slab_bytes = l.peak_bytes;
+        out_estimate->slab_bytes = out_estimate->live_bytes = l.peak_bytes;
     }
     for (value_id v = 0; v < g->n_values && status == CLG_OK; v++) {
         const value *at = &g->values[v];

@@ -240,6 +240,7 @@ static void add_buffer(clg_memory_estimate *m, uint64_t bytes)
 static void estimate(clg_session *session, const plan *p, clg_memory_estimate *out)
 {
     out->weight_bytes = exec_weight_bytes(session->e);
+    out->live_bytes = p->root->live_bytes;
     for (size_t i = 0; i < p->root->n_slabs; i++) {
         out->slab_bytes += p->root->slab_bytes[i];
         add_buffer(out, p->root->slab_bytes[i]);

@@ -357,6 +357,7 @@ static void session__prepared_sessions_compile_nothing(void **state)
     assert_ok(clg_session_memory(s, &memory));
     assert_int_equal(memory.io_bytes, sizeof x + sizeof y);
     assert_true(memory.weight_bytes > 0);
+    assert_true(memory.live_bytes <= memory.slab_bytes);
     assert_ok(clg_context_counters(context, &before));
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(4, 3), x));
     assert_ok(clg_session_run(s));

@@ -138,6 +138,7 @@ static void memory__follows_lifetimes(void **state)
     assert_ok(clg_model_memory(m, &shape, 1, &e));
     assert_int_equal(e.weight_bytes, 4 * (135 + 5 + 3200) + 8);
     assert_int_equal(e.slab_bytes, 2 * 2 * 320 * 4); /* c and r; f is r */
+    assert_int_equal(e.live_bytes, e.slab_bytes);
     assert_int_equal(e.io_bytes, 4 * (2 * 192 + 2 * 10 + 5) + 8 * 4);
     assert_int_equal(e.largest_buffer_bytes, 12800);
     clg_model_free(m);

@@ -66,6 +66,46 @@ static void slabs__random_lifetimes_never_overlap(void **state)
     }
 }
 
+/* Sums up who is alive at each step. */
+static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
+{
+    size_t most = 0;
+    for (uint32_t step = 0; step < n_steps; step++) {
+        size_t live = 0;
+        for (size_t i = 0; i < n; i++)
+            if (blocks[i].first_step <= step && step <= blocks[i].last_step)
+                live += blocks[i].size_bytes;
+        if (live > most) most = live;
+    }
+    return most;
+}
+
+/* What a network's values look like: most live for a step or two, some over many. */
+static void slabs__stay_close_to_the_largest_live_set(void **state)
+{
+    (void)state;
+    size_t taken = 0, floor = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        uint64_t random = seed * 77;
+        plan_block blocks[MAX_BLOCKS];
+        slabs s = {0};
+        size_t n = 1 + next_random(&random) % MAX_BLOCKS;
+        for (size_t i = 0; i < n; i++) {
+            const uint32_t length = next_random(&random) % 5 ? 1 : 2 + next_random(&random) % 9;
+            blocks[i] = (plan_block){.size_bytes = ALIGN * (1 + next_random(&random) % 64),
+                                     .first_step = (uint32_t)i,
+                                     .last_step = (uint32_t)i + length};
+            if (next_random(&random) % 50 == 0) blocks[i].last_step = UINT32_MAX;
+        }
+        assert_ok(plan_place_blocks(blocks, n, ALIGN, 1u << 30, &s.bytes, &s.n, &s.live));
+        assert_int_equal(s.live, live_at_most(blocks, n, (uint32_t)n + 1));
+        taken += s.bytes[0];
+        floor += s.live;
+        memory_free(s.bytes);
+    }
+    assert_true((double)taken < 1.1 * (double)floor); /* single ones may be further off: 1.35 */
+}
+
 static void slabs__a_chain_reuses_its_memory(void **state)
 {
     (void)state;
@@ -130,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slabs__random_lifetimes_never_overlap),
+        cmocka_unit_test(slabs__stay_close_to_the_largest_live_set),
         cmocka_unit_test(slabs__a_chain_reuses_its_memory),
         cmocka_unit_test(slabs__fixed_blocks_stay_where_they_are),
         cmocka_unit_test(slabs__a_full_slab_opens_another),

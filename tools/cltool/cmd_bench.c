@@ -21,6 +21,7 @@ typedef struct bench_result {
     bool has_device_time;
     double elapsed_ms, throughput, flops;
     uint64_t peak_rss_bytes, device_bytes, steps;
+    uint64_t weight_bytes, slab_bytes, live_bytes, io_bytes;
     uint64_t digest;
 } bench_result;
 
@@ -78,15 +79,12 @@ static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
     return code;
 }
 
-/* Time on the device alone, in a context of its own that keeps time stamps. */
-static int measure_device_time(const bench *b, const clg_device_info *device,
-                               const input_set *inputs, bench_result *r)
+/* Time on the device alone, in a session that keeps time stamps. */
+static int measure_device_time(const bench *b, clg_session *session, const input_set *inputs,
+                               bench_result *r)
 {
-    clg_context *context = NULL;
-    clg_session *session = NULL;
     times sums = {0};
-    int code = engine_open_context(b->o, device, true, &context);
-    if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
+    int code = CODE_DONE;
     for (size_t i = 0; i < 6 && code == CODE_DONE; i++) {
         clg_step_profile *steps;
         size_t n;
@@ -105,9 +103,41 @@ static int measure_device_time(const bench *b, const clg_device_info *device,
     r->device_time = times_stats(&sums);
     r->has_device_time = sums.n > 0;
     times_free(&sums);
+    return code;
+}
+
+/* Of the device's results. In a context of its own, when no other one is open: weights are on the device once. */
+static int measure_device_times(bench *b, const clg_device_info *device, bench_result *results)
+{
+    clg_context *context = NULL;
+    clg_session *session = NULL;
+    int code = engine_open_context(b->o, device, true, &context);
+    if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
+    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++) {
+        input_set inputs;
+        code = inputs_with_batch(&b->inputs, b->batches[i], &inputs);
+        if (code == CODE_DONE) code = measure_device_time(b, session, &inputs, &results[i]);
+        inputs_free(&inputs);
+    }
     clg_session_free(session);
     clg_context_free(context);
     return code;
+}
+
+static int measure_memory(const bench *b, bench_result *r)
+{
+    clg_counters counters = {.struct_size = sizeof counters};
+    clg_memory_estimate memory = {.struct_size = sizeof memory};
+    clg_status status = clg_context_counters(b->e.context, &counters);
+    if (status == CLG_OK) status = clg_session_memory(b->e.session, &memory);
+    if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
+    r->peak_rss_bytes = peak_rss_bytes();
+    r->device_bytes = counters.device_bytes_peak;
+    r->weight_bytes = memory.weight_bytes;
+    r->slab_bytes = memory.slab_bytes;
+    r->live_bytes = memory.live_bytes;
+    r->io_bytes = memory.io_bytes;
+    return CODE_DONE;
 }
 
 static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
@@ -129,15 +159,11 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
     if (code == CODE_DONE)
         code = measure_load(b->e.session, &varied, b->e.model, &how, &measured, &r.elapsed_ms);
     if (code == CODE_DONE) {
-        clg_counters counters = {.struct_size = sizeof counters};
-        if (clg_context_counters(b->e.context, &counters) == CLG_OK)
-            r.device_bytes = counters.device_bytes_peak;
         r.runs = measured.n;
         r.latency = times_stats(&measured);
         r.throughput = how.concurrency > 1 ? (double)(batch * r.runs) * 1e3 / r.elapsed_ms
                                            : (double)batch * 1e3 / r.latency.median;
-        r.peak_rss_bytes = peak_rss_bytes();
-        code = measure_device_time(b, device, &inputs, &r);
+        code = measure_memory(b, &r);
     }
     b->results = must_resize(b->results, b->n_results + 1, sizeof *b->results);
     b->results[b->n_results++] = r;
@@ -147,15 +173,13 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
     return code;
 }
 
-static int measure_device(bench *b, const clg_device_info *device, double model_ms)
+static int open_device(bench *b, const clg_device_info *device, double model_ms)
 {
     int code = engine_open_device(b->o, device, false, &b->e.context);
     double start = now_ms();
     if (code == CODE_DONE)
         code = engine_create_session(b->o, b->e.context, b->e.model, &b->e.session);
     b->e.load_ms = model_ms + now_ms() - start;
-    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++)
-        code = measure_batch(b, device, b->batches[i]);
     return code;
 }
 
@@ -165,6 +189,16 @@ static void close_device(bench *b)
     clg_context_free(b->e.context);
     b->e.session = NULL;
     b->e.context = NULL;
+}
+
+static int measure_device(bench *b, const clg_device_info *device, double model_ms)
+{
+    size_t first = b->n_results;
+    int code = open_device(b, device, model_ms);
+    for (size_t i = 0; i < b->n_batches && code == CODE_DONE; i++)
+        code = measure_batch(b, device, b->batches[i]);
+    close_device(b);
+    return code == CODE_DONE ? measure_device_times(b, device, &b->results[first]) : code;
 }
 
 /* ---- two devices in turn ---------------------------------------------------------------------- */
@@ -324,15 +358,19 @@ static json_t *result_json(const bench *b, const bench_result *r)
     (void)snprintf(hex, sizeof hex, "%016llx", (unsigned long long)r->digest);
     json_t *device_ms =
         json_pack("{s:f, s:f}", "min", r->device_time.min, "median", r->device_time.median);
-    return json_pack(
-        "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, s:s}", "model",
-        output_json_text(b->e.model_path), "device", output_json_text(r->device), "precision",
-        "fp32", "batch", (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms,
-        "first_run_ms", r->first_run_ms, "latency_ms", latency_json(&r->latency), "device_ms",
-        device_ms, "throughput_per_s", r->throughput, "flops", r->flops, "gflops_per_s",
-        r->flops / (r->latency.median * 1e6), "peak_rss_bytes", (json_int_t)r->peak_rss_bytes,
-        "device_bytes", (json_int_t)r->device_bytes, "steps", (json_int_t)r->steps,
-        "outputs_digest", hex);
+    return json_pack("{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:o, s:o, s:f, s:f, s:f, s:I, s:I, s:I, "
+                     "s:I, s:I, s:I, "
+                     "s:I, s:s}",
+                     "model", output_json_text(b->e.model_path), "device",
+                     output_json_text(r->device), "precision", "fp32", "batch",
+                     (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms,
+                     "first_run_ms", r->first_run_ms, "latency_ms", latency_json(&r->latency),
+                     "device_ms", device_ms, "throughput_per_s", r->throughput, "flops", r->flops,
+                     "gflops_per_s", r->flops / (r->latency.median * 1e6), "peak_rss_bytes",
+                     (json_int_t)r->peak_rss_bytes, "device_bytes", (json_int_t)r->device_bytes,
+                     "weight_bytes", (json_int_t)r->weight_bytes, "slab_bytes",
+                     (json_int_t)r->slab_bytes, "live_bytes", (json_int_t)r->live_bytes, "io_bytes",
+                     (json_int_t)r->io_bytes, "steps", (json_int_t)r->steps, "outputs_digest", hex);
 }
 
 static json_t *comparison_json(const comparison_result *c)
@@ -451,12 +489,11 @@ static int run_all(bench *b)
     double model_ms = b->e.load_ms;
     size_t n = b->o->each ? b->choice.n_chosen : 1;
     int code = CODE_DONE;
-    for (size_t i = 0; i < n && code == CODE_DONE; i++) {
-        close_device(b);
+    for (size_t i = 0; i < n && code == CODE_DONE; i++)
         code = measure_device(b, devices_chosen(&b->choice, i), model_ms);
-    }
-    if (code == CODE_DONE && b->o->compare) code = compare(b);
-    return code;
+    if (code != CODE_DONE || !b->o->compare) return code;
+    code = open_device(b, devices_chosen(&b->choice, 0), model_ms);
+    return code == CODE_DONE ? compare(b) : code;
 }
 
 static void release(bench *b)
