@@ -31,9 +31,10 @@
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
 // Private memory: P_MC * NR floats, and P_KC * NR more with P_B_PACKED = 0.
 //
-// gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off): one work-item a group,
-//   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2).
-// gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, tile_m): likewise,
+// gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one work-item a group,
+//   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2). depth: k of the whole panels, of which
+//   b and packed_off may begin further down.
+// gemm_pack_a(m, k, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, packed, packed_off, depth, tile_m): likewise,
 //   dimension 0 tiles, 1 any split of k, 2 batch.
 //
 // @cpu
@@ -280,14 +281,14 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void gemm_pack_b(const int k, const int n, const int batch_in, __global const elem *b,
                           const long b_off, const int b_rs, const int b_cs, const long b_b0,
-                          const long b_b1, __global elem *packed, const long packed_off)
+                          const long b_b1, __global elem *packed, const long packed_off, const int depth)
 {
     const int panels = (n + NR - 1) / NR, z = get_group_id(2);
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0)) {
         const int cols = min(n - px * NR, NR);
         __global const elem *from = b + b_off + (z / batch_in) * b_b0 + (z % batch_in) * b_b1 +
                                     (long)px * NR * b_cs;
-        __global elem *to = packed + packed_off + ((long)z * panels + px) * k * NR;
+        __global elem *to = packed + packed_off + ((long)z * panels + px) * depth * NR;
         for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
             for (int j = 0; j < NR; ++j)
                 STORE1(j < cols ? LOAD1(from + (long)p * b_rs + (long)j * b_cs) : 0.0f,
@@ -300,14 +301,14 @@ __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void gemm_pack_a(const int m, const int k, const int batch_in, __global const elem *a,
                           const long a_off, const int a_rs, const int a_cs, const long a_b0,
                           const long a_b1, __global elem *packed, const long packed_off,
-                          const int tile_m)
+                          const int depth, const int tile_m)
 {
     const int tiles = (m + tile_m - 1) / tile_m, z = get_group_id(2);
     for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
         const int rows = min(m - tile * tile_m, tile_m);
         __global const elem *from = a + a_off + (z / batch_in) * a_b0 + (z % batch_in) * a_b1 +
                                     (long)tile * tile_m * a_rs;
-        __global elem *to = packed + packed_off + ((long)z * tiles + tile) * k * tile_m;
+        __global elem *to = packed + packed_off + ((long)z * tiles + tile) * depth * tile_m;
         for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
             for (int i = 0; i < tile_m; ++i)
                 STORE1(i < rows ? LOAD1(from + (long)p * a_cs + (long)i * a_rs) : 0.0f,

@@ -107,14 +107,88 @@ static bool find_packing(const candidate *way, uint32_t input, const char *recip
     return false;
 }
 
-/* Replaces x by its packed form: `lines` tiles or panels of `line` x k elements. */
+/* How x becomes `lines` tiles or panels of `line` x k elements. */
+typedef struct pack_job {
+    const gemm_job *j;
+    const gemm_matrix *x;
+    operand to;
+    const char *prelude;
+    packed_batch batches;
+    bool is_a;
+    int64_t line, length; /* of the lines together: m or n */
+    int64_t line_stride, k_stride, tile_m;
+} pack_job;
+
+/* Bytes of a constant that one step of packing takes, where these lie together. */
+#define PACK_PIECE_BYTES ((int64_t)8 << 20)
+
+/* Packs `length` elements from `at` on across, and k from k0 on down. */
+static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int64_t at,
+                        int64_t length, int64_t k0, int64_t k)
+{
+    step_builder *b = &c->build;
+    gemm_matrix from = *p->x;
+    operand to = p->to;
+    from.at.offset_elems += at * p->line_stride + k0 * p->k_stride;
+    to.offset_elems += at * p->j->k + k0 * p->line;
+    step *s = step_pack_kernel(b, way, p->to, "gemm_wide", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
+                               p->prelude);
+    step_arg_int(b, s, p->is_a ? length : k);
+    step_arg_int(b, s, p->is_a ? k : length);
+    step_arg_int(b, s, p->batches.inner);
+    matrix_args(b, s, &from, p->j->dtype);
+    step_arg_buffer(b, s, to, p->j->dtype);
+    step_arg_int(b, s, p->j->k);
+    if (p->is_a) step_arg_int(b, s, p->tile_m);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, ceil_div(length, p->line), 1),
+                               work_items(c, ceil_div(k, 16), 1),
+                               (uint64_t)(p->batches.outer * p->batches.inner)};
+    step_range(b, s, 3, range, ones);
+    const size_t size = clg_dtype_size(p->j->dtype);
+    s->window_offset = (size_t)from.at.offset_elems * size;
+    s->window_bytes = (size_t)((length - 1) * p->line_stride + (k - 1) * p->k_stride + 1) * size;
+    return s;
+}
+
+/* A large matrix whose rows lie together goes piece by piece, so that little of it is there in both forms at once. */
+static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
+{
+    const int64_t size = (int64_t)clg_dtype_size(p->j->dtype), k = p->j->k;
+    const int64_t piece = PACK_PIECE_BYTES / size;
+    const bool one = p->batches.outer * p->batches.inner == 1;
+    if (one && p->length > 2 * piece / k && p->k_stride == 1 && p->line_stride >= k) {
+        const int64_t lines = piece / p->line_stride / p->line;
+        const int64_t most = (lines > 0 ? lines : 1) * p->line;
+        for (int64_t at = 0; at < p->length; at += most)
+            pack_piece(c, way, p, at, p->length - at < most ? p->length - at : most, 0, k);
+    } else if (one && p->length > 2 * piece / k && p->line_stride == 1 &&
+               p->k_stride >= p->length) {
+        const int64_t most = ceil_div(piece, p->k_stride);
+        for (int64_t k0 = 0; k0 < k; k0 += most)
+            pack_piece(c, way, p, 0, p->length, k0, k - k0 < most ? k - k0 : most);
+    } else {
+        pack_piece(c, way, p, 0, p->length, 0, k)->window_bytes = 0;
+    }
+}
+
+/* Replaces x by its packed form. */
 static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job *j,
                                const wide_tile *t, const gemm_matrix *x, bool is_a)
 {
     step_builder *b = &c->build;
     const packed_batch batches = count_batches(j, x);
-    const int64_t line = is_a ? t->tile_m : t->nr, lines = is_a ? t->tiles : t->panels;
-    const int64_t one = lines * line * j->k, count = batches.outer * batches.inner;
+    pack_job p = {.j = j,
+                  .x = x,
+                  .batches = batches,
+                  .is_a = is_a,
+                  .line = is_a ? t->tile_m : t->nr,
+                  .length = is_a ? j->m : j->n,
+                  .line_stride = is_a ? x->rs : x->cs,
+                  .k_stride = is_a ? x->cs : x->rs,
+                  .tile_m = t->tile_m};
+    const int64_t lines = is_a ? t->tiles : t->panels;
+    const int64_t one = lines * p.line * j->k, count = batches.outer * batches.inner;
     gemm_matrix result = {.b0 = batches.outer > 1 ? batches.inner * one : 0,
                           .b1 = batches.inner > 1 ? one : 0,
                           .constant = true};
@@ -122,25 +196,14 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
     (void)snprintf(
         recipe, sizeof recipe,
         "gemm_%c line=%lld vec=%d k=%lld n=%lld at=%lld rs=%lld cs=%lld b=%lldx%lld/%lld,%lld",
-        is_a ? 'a' : 'b', (long long)line, t->vec, (long long)j->k, (long long)(is_a ? j->m : j->n),
+        is_a ? 'a' : 'b', (long long)p.line, t->vec, (long long)j->k, (long long)p.length,
         (long long)x->at.offset_elems, (long long)x->rs, (long long)x->cs, (long long)batches.outer,
         (long long)batches.inner, (long long)x->b0, (long long)x->b1);
     if (find_packing(way, x->at.index, recipe, &result.at)) return result;
-    const operand to =
+    p.to = result.at =
         step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * clg_dtype_size(j->dtype));
-    result.at = to;
-    step *s = step_pack_kernel(b, way, to, "gemm_wide", is_a ? "gemm_pack_a" : "gemm_pack_b",
-                               wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    step_arg_int(b, s, is_a ? j->m : j->k);
-    step_arg_int(b, s, is_a ? j->k : j->n);
-    step_arg_int(b, s, batches.inner);
-    matrix_args(b, s, x, j->dtype);
-    step_arg_buffer(b, s, to, j->dtype);
-    if (is_a) step_arg_int(b, s, t->tile_m);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, lines, 1), work_items(c, ceil_div(j->k, 16), 1),
-                               (uint64_t)count};
-    step_range(b, s, 3, range, ones);
+    p.prelude = wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
+    pack_pieces(c, way, &p);
     return result;
 }
 

@@ -356,6 +356,7 @@ clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
     plan *p = find_plan(e, inputs);
     if (!p) {
         status = make_plan(e, inputs, &p);
+        exec_release_staging(e);
         if (p) {
             p->next = e->plans;
             e->plans = p;
@@ -374,6 +375,7 @@ clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents
 {
     mutex_lock(&e->plan_lock);
     clg_status status = plan_continue(&e->planning, segment, contents, out_child);
+    exec_release_staging(e);
     mutex_unlock(&e->plan_lock);
     return status;
 }

@@ -54,6 +54,7 @@ typedef struct exec {
     exec_packed *packed;
     size_t n_packed, packed_capacity;
     map packed_keys;
+    ocl_buffer *staging; /* what packings read, while a plan is made; else NULL */
     uint64_t weight_bytes;
     tensor **held; /* contents of init results known on the host */
     size_t n_held, held_capacity;
@@ -90,6 +91,8 @@ clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer
 /* plan_owner.pack */
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index);
+/* At the end of planning. */
+void exec_release_staging(exec *e);
 void exec_free_weights(exec *e);
 /* Bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(exec *e);

@@ -185,6 +185,7 @@ clg_status exec_run_init(exec *e)
     plan_segment_free(last);
     frame_free(f);
     plan_free(p);
+    exec_release_staging(e);
     e->planning = main_planning;
     return status;
 }

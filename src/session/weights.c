@@ -10,31 +10,40 @@
 
 #define UPLOAD_BYTES ((size_t)8 << 20)
 
-/* In pieces, so that of a constant in a mapped file little is in memory twice. */
-static clg_status upload_content(exec *e, ocl_buffer *b, const tensor *t)
+/* Bytes of a constant to the start of b. In pieces, so that of a mapped file little is in memory twice. */
+static clg_status upload_content(exec *e, ocl_buffer *b, const tensor *t, size_t offset_bytes,
+                                 size_t size_bytes)
 {
-    for (size_t at = 0; at < t->size_bytes; at += UPLOAD_BYTES) {
-        const size_t rest = t->size_bytes - at, n = rest < UPLOAD_BYTES ? rest : UPLOAD_BYTES;
-        CLG_TRY(context_upload(e->context, b, at, (const char *)t->data + at, n));
-        tensor_unload(t, at, n);
+    for (size_t at = 0; at < size_bytes; at += UPLOAD_BYTES) {
+        const size_t rest = size_bytes - at, n = rest < UPLOAD_BYTES ? rest : UPLOAD_BYTES;
+        CLG_TRY(context_upload(e->context, b, at, (const char *)t->data + offset_bytes + at, n));
+        tensor_unload(t, offset_bytes + at, n);
     }
     return CLG_OK;
 }
 
-static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
+static clg_status find_content(const exec *e, value_id v, const tensor **out_content)
 {
     const tensor *t = e->weights[v].known;
-    *out_buffer = NULL;
+    *out_content = t;
     if (!t)
         return error_set(CLG_ERROR_INTERNAL, "weight '%s' has no content", e->g->values[v].name);
     if (t->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
                          "constant '%s': strings cannot be placed on a device",
                          e->g->values[v].name);
+    return CLG_OK;
+}
+
+static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    const tensor *t;
     ocl_buffer *b;
+    *out_buffer = NULL;
+    CLG_TRY(find_content(e, v, &t));
     clg_status status = ocl_buffer_create(e->context->ocl, t->size_bytes, OCL_BUFFER_DEVICE, &b);
     if (status != CLG_OK) return error_prefix(status, "weight '%s'", e->g->values[v].name);
-    status = upload_content(e, b, t);
+    status = upload_content(e, b, t, 0, t->size_bytes);
     if (status != CLG_OK) {
         ocl_buffer_free(b);
         return error_prefix(status, "weight '%s'", e->g->values[v].name);
@@ -90,37 +99,82 @@ clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer
 
 /* ---- packing ------------------------------------------------------------------------------------------ */
 
-static clg_status pack_operand(const operand *o, const packing *p, const candidate *c,
-                               ocl_buffer *raw, ocl_buffer *packed, size_t unit_bytes,
+/* What a packing reads and writes. */
+typedef struct pack_work {
+    const packing *p;
+    const candidate *c;
+    ocl_buffer *packed;
+    ocl_buffer *raw;       /* borrowed */
+    const tensor *content; /* of which a window is in raw; NULL: raw has it all */
+    size_t window_offset, window_bytes;
+} pack_work;
+
+/* Has memory for so many bytes that all packings of a plan share. */
+static clg_status reserve_staging(exec *e, size_t size_bytes)
+{
+    if (e->staging && ocl_buffer_size(e->staging) >= size_bytes) return CLG_OK;
+    ocl_buffer_free(e->staging);
+    e->staging = NULL;
+    return ocl_buffer_create(e->context->ocl, size_bytes, OCL_BUFFER_DEVICE, &e->staging);
+}
+
+void exec_release_staging(exec *e)
+{
+    mutex_lock(&e->weights_lock);
+    ocl_buffer_free(e->staging);
+    e->staging = NULL;
+    mutex_unlock(&e->weights_lock);
+}
+
+/* Brings what the step reads to the device. Steps before it are through with the memory: the queue is in order. */
+static clg_status bring_window(exec *e, const step *s, pack_work *w)
+{
+    if (!w->content) return CLG_OK;
+    const size_t offset = s->window_bytes ? s->window_offset : 0;
+    const size_t n = s->window_bytes ? s->window_bytes : w->content->size_bytes;
+    if (offset > w->content->size_bytes || n > w->content->size_bytes - offset)
+        return error_set(CLG_ERROR_INTERNAL, "packing '%s' reads beyond its weight", w->p->recipe);
+    if (w->raw && offset == w->window_offset && n == w->window_bytes) return CLG_OK;
+    CLG_TRY(reserve_staging(e, n));
+    w->raw = e->staging;
+    w->window_offset = offset;
+    w->window_bytes = n;
+    return upload_content(e, w->raw, w->content, offset, n);
+}
+
+static clg_status pack_operand(const operand *o, const pack_work *w, size_t unit_bytes,
                                bound_buffer *out)
 {
+    const packing *p = w->p;
     out->offset_bytes = o->offset_elems * (int64_t)unit_bytes;
     out->stamp = 0;
-    if (o->space == OPERAND_INPUT && o->index == p->input)
-        out->buffer = raw;
-    else if (o->space == OPERAND_PACKED && o->index < c->n_packings && &c->packings[o->index] == p)
-        out->buffer = packed;
-    else
+    if (o->space == OPERAND_INPUT && o->index == p->input) {
+        out->buffer = w->raw;
+        out->offset_bytes -= (int64_t)w->window_offset;
+    } else if (o->space == OPERAND_PACKED && o->index < w->c->n_packings &&
+               &w->c->packings[o->index] == p) {
+        out->buffer = w->packed;
+    } else {
         return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own",
                          p->recipe);
+    }
     return CLG_OK;
 }
 
-static clg_status run_pack_step(exec *e, const step *s, const packing *p, const candidate *c,
-                                ocl_buffer *raw, ocl_buffer *packed)
+static clg_status run_pack_step(exec *e, const step *s, pack_work *w)
 {
     bound_buffer buffers[STEP_MAX_ARGS];
     uint32_t n = 0;
     ocl_kernel *k = NULL;
+    CLG_TRY(bring_window(e, s, w));
     for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
         if (s->args[i].kind == ARG_BUFFER) {
-            CLG_TRY(pack_operand(&s->args[i].buffer, p, c, raw, packed,
-                                 dtype_size(s->args[i].dtype), &buffers[n]));
+            CLG_TRY(pack_operand(&s->args[i].buffer, w, dtype_size(s->args[i].dtype), &buffers[n]));
             n++;
         }
-    if (s->kind == STEP_COPY) CLG_TRY(pack_operand(&s->from, p, c, raw, packed, 1, &buffers[n++]));
+    if (s->kind == STEP_COPY) CLG_TRY(pack_operand(&s->from, w, 1, &buffers[n++]));
     if (s->kind == STEP_COPY || s->kind == STEP_FILL)
-        CLG_TRY(pack_operand(&s->to, p, c, raw, packed, 1, &buffers[n++]));
+        CLG_TRY(pack_operand(&s->to, w, 1, &buffers[n++]));
     if (s->kind == STEP_KERNEL) {
         CLG_TRY(ocl_kernel_create(e->context->ocl, &s->kernel, &k));
         clg_status status = launch_set_args(k, s, buffers, NULL, NULL, 0);
@@ -136,42 +190,32 @@ static clg_status run_pack_step(exec *e, const step *s, const packing *p, const 
     return status;
 }
 
-static clg_status run_packing(exec *e, const packing *p, const candidate *c, ocl_buffer *raw,
-                              ocl_buffer **out_packed)
+static clg_status run_packing(exec *e, pack_work *w)
 {
-    ocl_buffer *packed = NULL;
-    CLG_TRY(ocl_buffer_create(e->context->ocl, p->size_bytes, OCL_BUFFER_DEVICE, &packed));
+    CLG_TRY(ocl_buffer_create(e->context->ocl, w->p->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
     clg_status status = CLG_OK;
-    for (const step *s = p->steps; s && status == CLG_OK; s = s->next)
-        status = run_pack_step(e, s, p, c, raw, packed);
+    for (const step *s = w->p->steps; s && status == CLG_OK; s = s->next)
+        status = run_pack_step(e, s, w);
     mutex_lock(&e->context->utility_lock);
     clg_status finished = ocl_queue_finish(e->context->utility);
     mutex_unlock(&e->context->utility_lock);
-    if (status == CLG_OK) status = finished;
-    if (status != CLG_OK) {
-        ocl_buffer_free(packed);
-        return status;
-    }
-    *out_packed = packed;
-    return CLG_OK;
+    return status == CLG_OK ? finished : status;
 }
 
 static clg_status add_packed(exec *e, const char *key, value_id weight, const candidate *c,
                              const packing *p)
 {
-    ocl_buffer *raw = e->weight_buffers[weight], *packed = NULL;
-    bool borrowed = raw != NULL;
+    pack_work w = {.p = p, .c = c, .raw = e->weight_buffers[weight]};
     CLG_TRY(MEMORY_RESERVE(e->packed, e->packed_capacity, e->n_packed + 1));
-    if (!borrowed) CLG_TRY(upload_constant(e, weight, &raw));
-    clg_status status = run_packing(e, p, c, raw, &packed);
-    if (!borrowed) ocl_buffer_free(raw);
+    if (!w.raw) CLG_TRY(find_content(e, weight, &w.content));
+    clg_status status = run_packing(e, &w);
     if (status == CLG_OK) status = map_set_string(&e->packed_keys, key, e->n_packed);
     if (status != CLG_OK) {
-        ocl_buffer_free(packed);
+        ocl_buffer_free(w.packed);
         return error_prefix(status, "weight '%s'", e->g->values[weight].name);
     }
-    e->packed[e->n_packed++].buffer = packed;
-    e->weight_bytes += ocl_buffer_size(packed);
+    e->packed[e->n_packed++].buffer = w.packed;
+    e->weight_bytes += ocl_buffer_size(w.packed);
     atomic_fetch_add(&e->context->weights_packed, 1);
     return CLG_OK;
 }
@@ -211,6 +255,7 @@ void exec_free_weights(exec *e)
         ocl_buffer_free(e->weight_buffers[v]);
     for (size_t i = 0; i < e->n_packed; i++) ocl_buffer_free(e->packed[i].buffer);
     for (size_t i = 0; i < e->n_held; i++) tensor_free(e->held[i]);
+    ocl_buffer_free(e->staging);
     memory_free(e->packed);
     memory_free(e->held);
     map_deinit(&e->packed_keys);

@@ -105,6 +105,9 @@ typedef struct step {
     size_t size_bytes;
     uint8_t pattern[8];
     uint32_t pattern_bytes;
+    /* Of a packing: the bytes of its input that this step reads, so that a large one can be brought to the device in pieces;
+     * window_bytes 0: all. */
+    size_t window_offset, window_bytes;
     double flops, bytes; /* of work, for profiles; 0 when not counted */
     struct step *next;
 } step;

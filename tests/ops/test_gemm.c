@@ -251,6 +251,7 @@ static void gemm(clg_dtype dtype, const gemm_case *g, bool relu)
     run_node_float(&r, "beta", g->beta);
     if (relu) run_node_then(&r, "Relu");
     run_node_expect(&r, dtype, 2, (int64_t[]){g->m, g->n}, y);
+    r.heavy = g->m * g->n * g->k > 1000000;
     run_node_check_scaled(&r, tolerance_of(dtype), scale_of(g->k));
 }
 
@@ -270,6 +271,29 @@ static void gemm__all_attributes(void **state)
                              .constant = (i & 4) != 0};
         gemm(CLG_FLOAT32, &g, false);
     }
+}
+
+/* Beyond 16 MiB a constant is packed in pieces: along either side of it, as left and as right matrix. */
+static void gemm__large_constants(void **state)
+{
+    (void)state;
+    matmul(CLG_FLOAT32, 2, 2603, 1701, true, false);
+    matmul(CLG_FLOAT32, 2603, 2, 1701, false, true);
+    const gemm_case right = {
+        2, 2603, 1701, .trans_b = true, .alpha = 1, .c_rank = -1, .constant = true};
+    gemm(CLG_FLOAT32, &right, false);
+    run_node r;
+    enum { M = 2603, N = 2, K = 1701 };
+    const double *a = draw(CLG_FLOAT32, (int64_t)M * K), *b = draw(CLG_FLOAT32, K * N);
+    double *y = run_node_zeros(M * N);
+    product(y, M, N, K, a, 1, M, b, N, 1);
+    run_node_start(&r, NULL, "Gemm", 13);
+    run_node_constant(&r, CLG_FLOAT32, 2, (int64_t[]){K, M}, a);
+    run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){K, N}, b);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){M, N}, y);
+    run_node_int(&r, "transA", 1);
+    r.heavy = true;
+    run_node_check_scaled(&r, FLOAT_TOLERANCE, scale_of(K));
 }
 
 static void gemm__bias_shapes(void **state)
@@ -436,6 +460,7 @@ int main(void)
         cmocka_unit_test(gemm__matmul_batches),
         cmocka_unit_test(gemm__matmul_vectors),
         cmocka_unit_test(gemm__all_attributes),
+        cmocka_unit_test(gemm__large_constants),
         cmocka_unit_test(gemm__bias_shapes),
         cmocka_unit_test(gemm__beta_zero),
         cmocka_unit_test(gemm__integers_with_whole_factors),
