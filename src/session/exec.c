@@ -96,9 +96,12 @@ static clg_status set_constants(exec *e)
     size_t n = e->g->n_values;
     e->weights = arena_alloc(&e->memory, n + 1, sizeof *e->weights);
     e->weight_buffers = arena_alloc(&e->memory, n + 1, sizeof(ocl_buffer *));
+    e->weight_is_bound = arena_alloc(&e->memory, n + 1, sizeof(bool));
+    e->n_readers = arena_alloc(&e->memory, n + 1, sizeof(uint8_t));
     e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof(bool));
     e->host_inputs = arena_alloc(&e->memory, e->g->n_inputs + 1, sizeof(bool));
-    if (!e->weights || !e->weight_buffers || !e->node_is_init || !e->host_inputs)
+    if (!e->weights || !e->weight_buffers || !e->weight_is_bound || !e->n_readers ||
+        !e->node_is_init || !e->host_inputs)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < n; v++) {
         const tensor *t = e->g->values[v].constant;

@@ -42,6 +42,8 @@ typedef struct exec {
     value_fact *weights; /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs;
     size_t n_init_outputs;
+    node_id *init_parts; /* by node: towards the first node of those that share values with it */
+    uint8_t *n_readers;  /* by value_id: nodes that read it; 2: several, or somebody else */
     plan_context planning;
     struct choice_table *choices; /* the context's when this was made; a reference */
     step_texts texts;             /* of kernels in plans */
@@ -51,6 +53,7 @@ typedef struct exec {
 
     mutex weights_lock;
     ocl_buffer **weight_buffers; /* by value_id; NULL until needed */
+    bool *weight_is_bound; /* by value_id: a session's frame has the buffer, which stays then */
     exec_packed *packed;
     size_t n_packed, packed_capacity;
     map packed_keys;
@@ -84,8 +87,13 @@ clg_place exec_node_place(exec *e, const plan *p, node_id n);
 /* Whether the content of input i is needed to plan. */
 bool exec_needs_content(exec *e, size_t i);
 
-/* weights.c. Buffers are borrowed; they live as long as the exec. */
+/* weights.c. Buffers are borrowed; they live as long as the exec. Not with plan_lock held. */
 clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer);
+/* For the init plan, whose frame does not last: the buffer of a constant lives until exec_drop_constants. */
+clg_status exec_init_buffer(exec *e, value_id v, ocl_buffer **out_buffer);
+void exec_drop_constants(exec *e);
+/* Takes a reference: the result v of the init plan. */
+void exec_keep_weight(exec *e, value_id v, ocl_buffer *b);
 clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer);
 clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer);
 /* plan_owner.pack */
@@ -99,5 +107,7 @@ uint64_t exec_weight_bytes(exec *e);
 /* init.c: finds the nodes that depend on constants only, plans and runs them, keeps the results as weights. */
 clg_status exec_find_init(exec *e);
 clg_status exec_run_init(exec *e);
+/* Computes the result v again. With plan_lock held. */
+clg_status exec_restore(exec *e, value_id v);
 
 #endif

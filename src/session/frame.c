@@ -32,6 +32,7 @@ clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_sess
     frame *f = memory_zalloc(1, sizeof *f);
     if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     f->e = e;
+    f->of_session = of_session;
     f->stamp = 1;
     f->seed = fresh_seed(f);
     f->n_inputs = n_inputs;
@@ -214,7 +215,10 @@ clg_status frame_resolve(frame *f, const plan_segment *segment, const placement 
     case PLACE_SLAB: from_memory(&f->slabs[place->index], out); break;
     case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
     case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
-    case PLACE_WEIGHT: CLG_TRY(exec_weight_buffer(f->e, place->index, &out->buffer)); break;
+    case PLACE_WEIGHT:
+        CLG_TRY(f->of_session ? exec_weight_buffer(f->e, place->index, &out->buffer)
+                              : exec_init_buffer(f->e, place->index, &out->buffer));
+        break;
     case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->e, place->index, &out->buffer)); break;
     case PLACE_LITERAL:
         CLG_TRY(

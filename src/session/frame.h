@@ -35,7 +35,8 @@ typedef struct frame_plan {
 } frame_plan;
 
 typedef struct frame {
-    exec *e; /* borrowed: the session's, or NULL-safe during init */
+    exec *e;         /* borrowed: the session's, or NULL-safe during init */
+    bool of_session; /* else the init plan's */
     ocl_queue *queue;
     frame_memory *inputs, *outputs;
     size_t n_inputs, n_outputs;

@@ -1,28 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The init plan: nodes that depend on constants only run once, on the device, when a session is made. Their results
- * are weights like any other; small ones are read back, since shapes may depend on them.
+ * are weights like any other; small ones are read back, since shapes may depend on them. It runs part by part, so that the
+ * constants that it reads are not all on the device at once, and a part runs again when its result, which was let go when
+ * it had been packed, is needed once more.
  */
 #include "session/exec.h"
 #include "session/frame.h"
 
 #define MAX_READ_BACK_FLOATS 64 /* scales of Resize and the like */
+#define SMALL_CONSTANT_BYTES ((size_t)64 << 10)
+#define INIT_BYTES                                                                                 \
+    ((uint64_t)32 << 20) /* of constants that are on the device for the init plan at a time */
+#define MANY_READERS 2   /* or somebody else than a node */
 
 static bool is_weight(const exec *e, const bool *from_init, value_id v)
 {
     return v == VALUE_NONE || e->g->values[v].constant || from_init[v];
 }
 
-/* What a node reads, captures of the graphs inside it included. */
-static void want_inputs(const node *n, bool *wanted)
+static void count_reader(uint8_t *n_readers, value_id v, uint8_t n)
 {
-    for (size_t i = 0; i < n->n_inputs; i++)
-        if (n->inputs[i] != VALUE_NONE) wanted[n->inputs[i]] = true;
+    if (v != VALUE_NONE && n_readers[v] < MANY_READERS) n_readers[v] += n;
+}
+
+/* Adds what a node reads; captures of the graphs inside it count as several readers. */
+static void count_inputs(const node *n, uint8_t *n_readers)
+{
+    for (size_t i = 0; i < n->n_inputs; i++) count_reader(n_readers, n->inputs[i], 1);
     for (size_t a = 0; a < n->n_attributes; a++) {
         const graph *inner =
             n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.g : NULL;
         for (size_t v = 0; inner && v < inner->n_values; v++)
-            if (inner->values[v].is_outer) wanted[inner->values[v].outer] = true;
+            if (inner->values[v].is_outer)
+                count_reader(n_readers, inner->values[v].outer, MANY_READERS);
+    }
+}
+
+/* ---- parts: nodes of the init plan that share values --------------------------------------------------- */
+
+static node_id find_part(const exec *e, node_id n)
+{
+    while (e->init_parts[n] != n) n = e->init_parts[n];
+    return n;
+}
+
+/* The part of whoever met v before takes node n in. */
+static void meet(exec *e, node_id *met, value_id v, node_id n)
+{
+    const node_id other = met[v];
+    met[v] = n;
+    if (other == NODE_NONE) return;
+    const node_id a = find_part(e, other), b = find_part(e, n);
+    e->init_parts[a > b ? a : b] = a > b ? b : a;
+}
+
+/* A small constant does not bind those together that read it: it is brought to the device for each. */
+static bool binds(const exec *e, value_id v)
+{
+    const tensor *t = v == VALUE_NONE ? NULL : e->g->values[v].constant;
+    return v != VALUE_NONE && (!t || t->size_bytes > SMALL_CONSTANT_BYTES);
+}
+
+static void find_parts(exec *e, node_id *met)
+{
+    const graph *g = e->g;
+    for (value_id v = 0; v < g->n_values; v++) met[v] = NODE_NONE;
+    for (node_id i = 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        e->init_parts[i] = i;
+        for (size_t k = 0; e->node_is_init[i] && k < n->n_inputs + n->n_outputs; k++) {
+            const value_id v = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
+            if (binds(e, v)) meet(e, met, v, i);
+        }
     }
 }
 
@@ -30,10 +80,13 @@ clg_status exec_find_init(exec *e)
 {
     const graph *g = e->g;
     bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
-    bool *wanted = memory_zalloc(g->n_values + 1, sizeof *wanted);
+    uint8_t *wanted = memory_zalloc(g->n_values + 1, sizeof *wanted); /* by other nodes */
+    node_id *met = memory_zalloc(g->n_values + 1, sizeof *met);
     e->init_outputs = arena_alloc(&e->memory, g->n_values + 1, sizeof *e->init_outputs);
-    clg_status status =
-        from_init && wanted && e->init_outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    e->init_parts = arena_alloc(&e->memory, g->n_nodes + 1, sizeof *e->init_parts);
+    clg_status status = from_init && wanted && met && e->init_outputs && e->init_parts
+                            ? CLG_OK
+                            : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
         const node *d = &g->nodes[n];
         bool init = op_folds(d);
@@ -43,13 +96,20 @@ clg_status exec_find_init(exec *e)
         for (size_t i = 0; i < d->n_outputs; i++)
             if (d->outputs[i] != VALUE_NONE) from_init[d->outputs[i]] = init;
     }
-    for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++)
-        if (!e->node_is_init[n]) want_inputs(&g->nodes[n], wanted);
-    for (size_t i = 0; status == CLG_OK && i < g->n_outputs; i++) wanted[g->outputs[i]] = true;
+    for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
+        count_inputs(&g->nodes[n], e->n_readers);
+        if (!e->node_is_init[n]) count_inputs(&g->nodes[n], wanted);
+    }
+    for (size_t i = 0; status == CLG_OK && i < g->n_outputs; i++) {
+        count_reader(e->n_readers, g->outputs[i], MANY_READERS);
+        count_reader(wanted, g->outputs[i], 1);
+    }
     for (value_id v = 0; status == CLG_OK && v < g->n_values; v++)
         if (wanted[v] && from_init[v]) e->init_outputs[e->n_init_outputs++] = v;
+    if (status == CLG_OK) find_parts(e, met);
     memory_free(from_init);
     memory_free(wanted);
+    memory_free(met);
     return status;
 }
 
@@ -119,24 +179,25 @@ static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
     return frame_check_fault(f, fault);
 }
 
-static clg_status next_segment(exec *e, frame *f, plan_segment *segment, plan_segment **out_next)
+static clg_status next_segment(const plan_context *c, frame *f, plan_segment *segment,
+                               plan_segment **out_next)
 {
     tensor *contents[OP_MAX_INTS] = {NULL};
     clg_status status = read_contents(f, segment, contents);
-    if (status == CLG_OK) status = plan_continue(&e->planning, segment, contents, out_next);
+    if (status == CLG_OK) status = plan_continue(c, segment, contents, out_next);
     for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
     return status;
 }
 
 /* *out_last is a reference, also on failure. */
-static clg_status run_segments(exec *e, frame *f, plan *p, plan_segment **out_last)
+static clg_status run_segments(const plan_context *c, frame *f, plan *p, plan_segment **out_last)
 {
     *out_last = plan_segment_retain(p->root);
     for (;;) {
         plan_segment *next = NULL;
         CLG_TRY(run_segment(f, p, *out_last));
         if ((*out_last)->last) return CLG_OK;
-        CLG_TRY(next_segment(e, f, *out_last, &next));
+        CLG_TRY(next_segment(c, f, *out_last, &next));
         plan_segment_free(*out_last);
         *out_last = next;
     }
@@ -153,13 +214,16 @@ static clg_status keep_result(exec *e, frame *f, const plan_segment *last, size_
 {
     const plan_port *port = &last->outputs[index];
     value_fact *fact = &e->weights[port->value];
+    if (fact->dtype != CLG_DTYPE_NONE) { /* restored: others may read the fact meanwhile */
+        exec_keep_weight(e, port->value, f->outputs[index].buffer);
+        return CLG_OK;
+    }
     *fact = (value_fact){.dtype = port->dtype, .dims = port->dims};
     if (port->known) {
         fact->known = port->known;
         return hold(e, tensor_retain((tensor *)port->known));
     }
-    e->weight_buffers[port->value] = ocl_buffer_retain(f->outputs[index].buffer);
-    e->weight_bytes += ocl_buffer_size(f->outputs[index].buffer);
+    exec_keep_weight(e, port->value, f->outputs[index].buffer);
     if (!worth_reading(port)) return CLG_OK;
     tensor *t;
     CLG_TRY(read_port(f, last, port, &t));
@@ -167,25 +231,114 @@ static clg_status keep_result(exec *e, frame *f, const plan_segment *last, size_
     return hold(e, t);
 }
 
-clg_status exec_run_init(exec *e)
+/* Runs the nodes of a mask for the sake of these outputs, which become weights. */
+static clg_status run_part(exec *e, const bool *mask, const value_fact *weights,
+                           const value_id *outputs, size_t n_outputs)
 {
-    plan_context main_planning = e->planning;
+    plan_context c = e->planning;
     plan *p = NULL;
     plan_segment *last = NULL;
     frame *f = NULL;
-    if (e->n_init_outputs == 0) return CLG_OK;
-    e->planning.is_init_plan = true;
-    e->planning.outputs = e->init_outputs;
-    e->planning.n_outputs = e->planning.n_required = e->n_init_outputs;
-    clg_status status = plan_create(&e->planning, NULL, NULL, &p);
-    if (status == CLG_OK) status = frame_create(e, 0, e->n_init_outputs, false, &f);
-    if (status == CLG_OK) status = run_segments(e, f, p, &last);
-    for (size_t i = 0; status == CLG_OK && i < e->n_init_outputs; i++)
-        status = keep_result(e, f, last, i);
+    c.is_init_plan = true;
+    c.node_is_init = mask;
+    c.weights = weights;
+    c.outputs = outputs;
+    c.n_outputs = c.n_required = n_outputs;
+    clg_status status = plan_create(&c, NULL, NULL, &p);
+    exec_release_staging(e);
+    if (status == CLG_OK) status = frame_create(e, 0, n_outputs, false, &f);
+    if (status == CLG_OK) status = run_segments(&c, f, p, &last);
+    for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) status = keep_result(e, f, last, i);
     plan_segment_free(last);
     frame_free(f);
     plan_free(p);
-    exec_release_staging(e);
-    e->planning = main_planning;
+    exec_drop_constants(e);
+    return status;
+}
+
+/* ---- part by part ------------------------------------------------------------------------------------------ */
+
+typedef struct batch {
+    bool *in_mask, *done; /* by node; by index of init_outputs */
+    uint64_t *part_bytes; /* of the constants that a part reads, by its first node */
+    value_id *outputs;
+    size_t n_outputs;
+} batch;
+
+static void sum_bytes(const exec *e, batch *b)
+{
+    for (node_id i = 0; i < e->g->n_nodes; i++) {
+        const node *n = &e->g->nodes[i];
+        for (size_t k = 0; e->node_is_init[i] && k < n->n_inputs; k++) {
+            const tensor *t =
+                n->inputs[k] == VALUE_NONE ? NULL : e->g->values[n->inputs[k]].constant;
+            if (t) b->part_bytes[find_part(e, i)] += t->size_bytes;
+        }
+    }
+}
+
+/* The next parts, as many as are small enough together, and one at least. */
+static void next_batch(const exec *e, batch *b)
+{
+    const graph *g = e->g;
+    uint64_t bytes = 0;
+    b->n_outputs = 0;
+    for (node_id i = 0; i < g->n_nodes; i++) b->in_mask[i] = false;
+    for (size_t i = 0; i < e->n_init_outputs; i++) {
+        if (b->done[i]) continue;
+        const value_id v = e->init_outputs[i];
+        const node_id part = find_part(e, g->values[v].producer);
+        if (!b->in_mask[part]) {
+            if (b->n_outputs > 0 && bytes + b->part_bytes[part] > INIT_BYTES) continue;
+            bytes += b->part_bytes[part];
+            b->in_mask[part] = true;
+        }
+        b->done[i] = true;
+        b->outputs[b->n_outputs++] = v;
+    }
+    for (node_id i = 0; i < g->n_nodes; i++)
+        if (e->node_is_init[i] && b->in_mask[find_part(e, i)]) b->in_mask[i] = true;
+}
+
+clg_status exec_run_init(exec *e)
+{
+    const size_t n_nodes = e->g->n_nodes, n = e->n_init_outputs;
+    if (n == 0) return CLG_OK;
+    batch b = {.in_mask = memory_zalloc(n_nodes + 1, sizeof *b.in_mask),
+               .done = memory_zalloc(n, sizeof *b.done),
+               .part_bytes = memory_zalloc(n_nodes + 1, sizeof *b.part_bytes),
+               .outputs = memory_zalloc(n, sizeof *b.outputs)};
+    clg_status status =
+        b.in_mask && b.done && b.part_bytes && b.outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) sum_bytes(e, &b);
+    for (bool more = true; status == CLG_OK && more;) {
+        next_batch(e, &b);
+        more = b.n_outputs > 0;
+        if (more) status = run_part(e, b.in_mask, e->weights, b.outputs, b.n_outputs);
+    }
+    memory_free(b.in_mask);
+    memory_free(b.done);
+    memory_free(b.part_bytes);
+    memory_free(b.outputs);
+    return status;
+}
+
+clg_status exec_restore(exec *e, value_id v)
+{
+    const graph *g = e->g;
+    const node_id part = find_part(e, g->values[v].producer);
+    bool *mask = memory_zalloc(g->n_nodes + 1, sizeof *mask);
+    value_fact *weights = memory_zalloc(g->n_values + 1, sizeof *weights);
+    clg_status status = mask && weights ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (value_id i = 0; status == CLG_OK && i < g->n_values; i++) weights[i] = e->weights[i];
+    for (node_id i = 0; status == CLG_OK && i < g->n_nodes; i++) {
+        mask[i] = e->node_is_init[i] && find_part(e, i) == part;
+        for (size_t k = 0; mask[i] && k < g->nodes[i].n_outputs; k++)
+            if (g->nodes[i].outputs[k] != VALUE_NONE)
+                weights[g->nodes[i].outputs[k]] = (value_fact){0};
+    }
+    if (status == CLG_OK) status = run_part(e, mask, weights, &v, 1);
+    memory_free(mask);
+    memory_free(weights);
     return status;
 }

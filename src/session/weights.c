@@ -52,17 +52,84 @@ static clg_status upload_constant(exec *e, value_id v, ocl_buffer **out_buffer)
     return CLG_OK;
 }
 
-clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
+/* With weights_lock held. */
+static clg_status find_or_upload(exec *e, value_id v)
 {
-    clg_status status = CLG_OK;
+    if (e->weight_buffers[v]) return CLG_OK;
+    CLG_TRY(upload_constant(e, v, &e->weight_buffers[v]));
+    e->weight_bytes += ocl_buffer_size(e->weight_buffers[v]);
+    return CLG_OK;
+}
+
+/* With weights_lock held. */
+static void drop_weight(exec *e, value_id v)
+{
+    if (!e->weight_buffers[v]) return;
+    e->weight_bytes -= ocl_buffer_size(e->weight_buffers[v]);
+    ocl_buffer_free(e->weight_buffers[v]);
+    e->weight_buffers[v] = NULL;
+}
+
+/* A result of the init plan that is on the device only. */
+static bool is_computed(const exec *e, value_id v)
+{
+    return !e->weights[v].known && e->weights[v].dtype != CLG_DTYPE_NONE;
+}
+
+/* With plan_lock held. */
+static clg_status restore_if_gone(exec *e, value_id v)
+{
     mutex_lock(&e->weights_lock);
-    if (!e->weight_buffers[v]) {
-        status = upload_constant(e, v, &e->weight_buffers[v]);
-        if (status == CLG_OK) e->weight_bytes += ocl_buffer_size(e->weight_buffers[v]);
-    }
+    const bool is_gone = !e->weight_buffers[v] && is_computed(e, v);
+    mutex_unlock(&e->weights_lock);
+    return is_gone ? exec_restore(e, v) : CLG_OK;
+}
+
+clg_status exec_init_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    mutex_lock(&e->weights_lock);
+    clg_status status = find_or_upload(e, v);
     *out_buffer = e->weight_buffers[v];
     mutex_unlock(&e->weights_lock);
     return status;
+}
+
+static clg_status bind_weight(exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    mutex_lock(&e->weights_lock);
+    clg_status status = find_or_upload(e, v);
+    if (status == CLG_OK) e->weight_is_bound[v] = true;
+    *out_buffer = e->weight_buffers[v];
+    mutex_unlock(&e->weights_lock);
+    return status;
+}
+
+clg_status exec_weight_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
+{
+    *out_buffer = NULL;
+    if (!is_computed(e, v)) return bind_weight(e, v, out_buffer);
+    mutex_lock(&e->plan_lock); /* between the two nobody packs it and lets it go */
+    clg_status status = restore_if_gone(e, v);
+    if (status == CLG_OK) status = bind_weight(e, v, out_buffer);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+void exec_keep_weight(exec *e, value_id v, ocl_buffer *b)
+{
+    mutex_lock(&e->weights_lock);
+    drop_weight(e, v);
+    e->weight_buffers[v] = ocl_buffer_retain(b);
+    e->weight_bytes += ocl_buffer_size(b);
+    mutex_unlock(&e->weights_lock);
+}
+
+void exec_drop_constants(exec *e)
+{
+    mutex_lock(&e->weights_lock);
+    for (size_t v = 0; v < e->g->n_values; v++)
+        if (e->g->values[v].constant && !e->weight_is_bound[v]) drop_weight(e, (value_id)v);
+    mutex_unlock(&e->weights_lock);
 }
 
 clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer)
@@ -217,6 +284,8 @@ static clg_status add_packed(exec *e, const char *key, value_id weight, const ca
     e->packed[e->n_packed++].buffer = w.packed;
     e->weight_bytes += ocl_buffer_size(w.packed);
     atomic_fetch_add(&e->context->weights_packed, 1);
+    if (is_computed(e, weight) && e->n_readers[weight] == 1 && !e->weight_is_bound[weight])
+        drop_weight(e, weight);
     return CLG_OK;
 }
 
@@ -232,6 +301,9 @@ clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const 
         return error_set(CLG_ERROR_INTERNAL, "the packing recipe '%s' is too long", p->recipe);
     mutex_lock(&e->weights_lock);
     size_t index = map_get_string(&e->packed_keys, key);
+    mutex_unlock(&e->weights_lock);
+    if (index == MAP_NONE) CLG_TRY(restore_if_gone(e, weight));
+    mutex_lock(&e->weights_lock);
     if (index == MAP_NONE) {
         status = add_packed(e, key, weight, c, p);
         index = e->n_packed - 1;

@@ -143,7 +143,7 @@ int inputs_varied(const input_set *set, size_t step, input_set *out_set)
         clg_dtype dtype = item->port->dtype;
         /* Integers of one axis or none may be shapes, axes or lengths: they stay. */
         bool varies = dtype_is_floating(dtype) || (dtype_is_integral(dtype) && item->rank >= 2);
-        if (!item->value || !varies) continue;
+        if (!item->value || !varies || step == 0) continue;
         clg_value *rotated = NULL;
         int code = value_rotate(item->value, step, &rotated);
         if (code != CODE_DONE) {

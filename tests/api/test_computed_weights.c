@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights that are computed from constants when a session is made: on the device once, however they came about, and
+ * there again when another shape wants them in another form.
+ */
+#include "support/unit.h"
+
+#include "support/build_session.h"
+#include "support/literals.h"
+#include "support/pocl_context.h"
+
+#include <clgraph/inspect.h>
+
+#include <pthread.h>
+#include <string.h>
+
+enum { CHANNELS = 64, LARGEST = 56, N_WEIGHTS = CHANNELS * CHANNELS * 9, N_THREADS = 3 };
+
+static const int64_t sides[] = {7, 56, 14, 28, 7};
+#define N_SIDES (sizeof sides / sizeof sides[0])
+
+static float x[CHANNELS * LARGEST * LARGEST], w[N_WEIGHTS], half_w[N_WEIGHTS];
+
+static void fill_numbers(void)
+{
+    uint32_t seed = 1;
+    for (size_t i = 0; i < N_WEIGHTS; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        w[i] = (float)(seed >> 8) / (float)(1u << 24) - 0.5f;
+        half_w[i] = w[i] / 2;
+    }
+    for (size_t i = 0; i < CHANNELS * LARGEST * LARGEST; i++) x[i] = (float)(i * 7 % 23) / 23;
+}
+
+/* A 3x3 convolution; is_computed: its weights are half_w * 2. */
+static clg_session *conv_session(clg_kernel_class kernels, bool is_computed)
+{
+    static const float two = 2;
+    clg_session_options o = CLG_SESSION_OPTIONS_INIT;
+    clg_builder *g = start_graph();
+    o.kernels = kernels;
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, -1, -1), NULL));
+    assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 4, DIMS(CHANNELS, CHANNELS, 3, 3),
+                                   is_computed ? half_w : w));
+    assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+    if (is_computed)
+        assert_ok(clg_builder_node(g, NULL, "Mul", NULL, 2, NAMES("c", "two"), 1, NAMES("w")));
+    assert_ok(clg_builder_node(g, NULL, "Conv", NULL, 2, NAMES("x", is_computed ? "w" : "c"), 1,
+                               NAMES("y")));
+    assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    assert_ok(clg_builder_output(g, "y"));
+    return build_session(context, g, &o);
+}
+
+static clg_status run(clg_session *s, int64_t side, float *y)
+{
+    CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, DIMS(1, CHANNELS, side, side), x));
+    CLG_TRY(clg_session_run(s));
+    return clg_session_get_output_data(s, "y", y, (size_t)(CHANNELS * side * side) * sizeof(float));
+}
+
+static uint64_t weight_bytes(clg_session *s)
+{
+    clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
+    assert_ok(clg_session_memory(s, &memory));
+    return memory.weight_bytes;
+}
+
+static uint64_t n_packed(void)
+{
+    clg_counters counters = CLG_COUNTERS_INIT;
+    assert_ok(clg_context_counters(context, &counters));
+    return counters.weights_packed;
+}
+
+static void computed_weights__are_held_as_constants_are(void **state)
+{
+    (void)state;
+    static const clg_kernel_class classes[] = {CLG_KERNELS_WIDE, CLG_KERNELS_SIMT};
+    static float expected[CHANNELS * LARGEST * LARGEST], y[CHANNELS * LARGEST * LARGEST];
+    for (size_t k = 0; k < 2; k++) {
+        clg_session *plain = conv_session(classes[k], false);
+        clg_session *computed = conv_session(classes[k], true);
+        const uint64_t before = n_packed();
+        for (size_t i = 0; i < N_SIDES; i++) {
+            assert_ok(run(plain, sides[i], expected));
+            assert_ok(run(computed, sides[i], y));
+            assert_memory_equal(y, expected,
+                                (size_t)(CHANNELS * sides[i] * sides[i]) * sizeof(float));
+            assert_int_equal(weight_bytes(computed), weight_bytes(plain));
+        }
+        if (classes[k] == CLG_KERNELS_WIDE) assert_true(n_packed() >= before + 4); /* two forms */
+        clg_session_free(computed);
+        clg_session_free(plain);
+    }
+}
+
+typedef struct worker {
+    clg_session *s;
+    size_t first;
+    float y[N_SIDES][CHANNELS * LARGEST * LARGEST];
+    clg_status status;
+    pthread_t thread;
+} worker;
+
+static void *work(void *argument)
+{
+    worker *k = argument;
+    for (size_t i = 0; i < N_SIDES && k->status == CLG_OK; i++) {
+        const size_t at = (k->first + i) % N_SIDES;
+        k->status = run(k->s, sides[at], k->y[at]);
+    }
+    return NULL;
+}
+
+static void computed_weights__come_back_for_several_threads(void **state)
+{
+    (void)state;
+    static worker workers[N_THREADS];
+    static float expected[CHANNELS * LARGEST * LARGEST];
+    clg_session *plain = conv_session(CLG_KERNELS_WIDE, false);
+    clg_session *computed = conv_session(CLG_KERNELS_WIDE, true);
+    for (size_t i = 0; i < N_THREADS; i++) {
+        workers[i].first = i;
+        assert_ok(clg_session_clone(computed, &workers[i].s));
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (size_t i = 0; i < N_THREADS; i++) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+        assert_int_equal(workers[i].status, CLG_OK);
+    }
+    for (size_t k = 0; k < N_SIDES; k++) {
+        assert_ok(run(plain, sides[k], expected));
+        for (size_t i = 0; i < N_THREADS; i++)
+            assert_memory_equal(workers[i].y[k], expected,
+                                (size_t)(CHANNELS * sides[k] * sides[k]) * sizeof(float));
+    }
+    for (size_t i = 0; i < N_THREADS; i++) clg_session_free(workers[i].s);
+    clg_session_free(computed);
+    clg_session_free(plain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(computed_weights__are_held_as_constants_are),
+        cmocka_unit_test(computed_weights__come_back_for_several_threads),
+    };
+    fill_numbers();
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
