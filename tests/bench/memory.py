@@ -12,7 +12,7 @@ is being packed, is part of the rest. It is held against 0.3 of the model's file
 buffers are host memory. Slabs are shown beside the largest set of values alive at once.
 
   --cltool PATH     build/cltool when not given
-  --command NAME    bench (default) or run, which is measured in place of bench
+  --command NAME    run (default) or bench, which holds two variations of its inputs and a second context
   --python PATH     an interpreter with onnxruntime: loads the models there as well, the median of the times beside ours
   --rounds N        the median of so many processes (3)
 
@@ -84,16 +84,14 @@ def peak(options, path, extra):
     """The median of the peaks, and what bench says."""
     bench = [options.cltool, "bench", path, "--runs", "3", "--json", "-q", *extra]
     run = [options.cltool, "run", path, "--fill", "random:0", "--json", "-q", *extra]
-    _, text = measure(bench)  # and fills the store
-    command = bench if options.command == "bench" else run
+    measure(bench)  # fills the store
     peaks, loads = [], []
     for _ in range(options.rounds):
-        rss, out = measure(command)
-        peaks.append(rss)
-        if options.command == "bench":
-            loads.append(json.loads(out)["load_ms"])
-    said = json.loads(text)
-    said["load_ms"] = statistics.median(loads or [said["load_ms"]])
+        rss, out = measure(bench)
+        said = json.loads(out)
+        loads.append(said["load_ms"])
+        peaks.append(rss if options.command == "bench" else measure(run)[0])
+    said["load_ms"] = statistics.median(loads)
     return statistics.median(peaks), said
 
 
@@ -109,7 +107,7 @@ def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--cltool", default=os.path.join(root, "build", "cltool"))
-    parser.add_argument("--command", choices=("bench", "run"), default="bench")
+    parser.add_argument("--command", choices=("bench", "run"), default="run")
     parser.add_argument("--python")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("models", nargs="+")
