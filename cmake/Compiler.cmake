@@ -26,7 +26,15 @@ if(CLG_SANITIZE)
   target_compile_options(clg_settings INTERFACE ${sanitizers})
   target_link_options(clg_settings INTERFACE ${sanitizers})
 endif()
-if(NOT WIN32)
+
+# Files that end in _posix.c or _windows.c are one system's; all that find sources by name leave out the other's.
+if(WIN32)
+  set(clg_other_system "_posix\\.c$")
+  # printf as C11 has it (%zu, %lld); Windows 7 and later.
+  target_compile_definitions(clg_settings INTERFACE
+    __USE_MINGW_ANSI_STDIO=1 WIN32_LEAN_AND_MEAN NOMINMAX _WIN32_WINNT=0x0601)
+else()
+  set(clg_other_system "_windows\\.c$")
   # Strict C11 hides POSIX; _DEFAULT_SOURCE adds MAP_ANONYMOUS, flock and their like.
   target_compile_definitions(clg_settings INTERFACE
     _POSIX_C_SOURCE=200809L _DEFAULT_SOURCE _FILE_OFFSET_BITS=64)

@@ -40,6 +40,7 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/op_families.c.in" "${generated_dir}/
 set(layer_objects "")
 foreach(layer IN LISTS CLG_LAYERS)
   file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
+  list(FILTER layer_sources EXCLUDE REGEX "${clg_other_system}")
   if(layer STREQUAL "step")
     list(APPEND layer_sources "${generated_dir}/kernel_sources.c")
   elseif(layer STREQUAL "ops")
@@ -51,7 +52,7 @@ foreach(layer IN LISTS CLG_LAYERS)
   add_library(clgraph_${layer} OBJECT ${layer_sources})
   target_include_directories(clgraph_${layer} PRIVATE
     "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
-  target_compile_definitions(clgraph_${layer} PRIVATE
+  target_compile_definitions(clgraph_${layer} PRIVATE CLG_BUILDING=1
     $<$<BOOL:${CLG_LINK_OPENCL}>:CLG_LINK_OPENCL=1>
     $<$<BOOL:${CLG_KERNEL_DIR_OVERRIDE}>:CLG_DEVELOPER=1>)
   target_link_libraries(clgraph_${layer} PRIVATE clg_settings
@@ -79,6 +80,9 @@ target_include_directories(clgraph PUBLIC
 target_link_libraries(clgraph PRIVATE ${library_needs} $<BUILD_INTERFACE:clg_settings>)
 set_target_properties(clgraph PROPERTIES
   LINKER_LANGUAGE C VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+if(WIN32)
+  set_target_properties(clgraph PROPERTIES PREFIX "")
+endif()
 if(UNIX AND NOT APPLE)
   set(export_map "${PROJECT_SOURCE_DIR}/cmake/clgraph.map")
   target_link_options(clgraph PRIVATE "LINKER:--version-script=${export_map}" LINKER:--as-needed)

@@ -4,6 +4,7 @@
 
 if(CLG_BUILD_TOOLS)
   file(GLOB tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
+  list(FILTER tool_sources EXCLUDE REGEX "${clg_other_system}")
   if(tool_sources)
     add_executable(cltool ${tool_sources})
     target_link_libraries(cltool PRIVATE clg_settings clgraph clg_jansson clg_stb Threads::Threads)

@@ -50,13 +50,14 @@ tidy() {
   local tidy=(clang-tidy -quiet -p "$build" --extra-arg=-Wno-unknown-warning-option)
   local each=(xargs -d '\n' -r -P "$(nproc)" -n 4) status=0
   # The files that define what tidy_status.h replaces go without it.
-  local plain=(src/base/error.c src/base/system.c)
-  find src -name '*.c' | sort | grep -vxF "$(printf '%s\n' "${plain[@]}")" |
+  local plain=(src/base/error.c src/base/system_posix.c)
+  # Windows' files are compiled for Windows alone (tools/windows.sh).
+  find src -name '*.c' ! -name '*_windows.c' | sort | grep -vxF "$(printf '%s\n' "${plain[@]}")" |
     "${each[@]}" "${tidy[@]}" --extra-arg=-include --extra-arg="$root/tools/lint/tidy_status.h" ||
     status=1
   {
     printf '%s\n' "${plain[@]}"
-    find tools -name '*.c' | sort
+    find tools -name '*.c' ! -name '*_windows.c' | sort
   } | "${each[@]}" "${tidy[@]}" || status=1
   return $status
 } 2> >(grep -vE '^[0-9]+ (warning|error).* generated' >&2)

@@ -43,8 +43,10 @@
 extern "C" {
 #endif
 
-#if defined(_WIN32)
+#if defined(_WIN32) && defined(CLG_BUILDING)
 #define CLG_API __declspec(dllexport)
+#elif defined(_WIN32)
+#define CLG_API /* functions alone: a linker imports them without being told */
 #elif defined(__GNUC__)
 #define CLG_API __attribute__((visibility("default")))
 #else

@@ -5,6 +5,8 @@
  */
 #include "base/error.h"
 
+#include "base/system.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -72,12 +74,8 @@ const char *error_hint_text(void) { return last_hint; }
 
 const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES])
 {
-#ifdef _WIN32
-    int failed = strerror_s(buffer, ERROR_SYSTEM_BYTES, number);
-#else
-    int failed = strerror_r(number, buffer, ERROR_SYSTEM_BYTES);
-#endif
-    if (failed != 0) (void)snprintf(buffer, ERROR_SYSTEM_BYTES, "system error %d", number);
+    if (!sys_words(number, buffer, ERROR_SYSTEM_BYTES))
+        (void)snprintf(buffer, ERROR_SYSTEM_BYTES, "system error %d", number);
     return buffer;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files, the same on every system; system.c has what differs. Errors are CLG_ERROR_IO and name the path
+ * Files, the same on every system; system_*.c have what differs. Errors are CLG_ERROR_IO and name the path
  * and the cause.
  */
 #include "base/files.h"
@@ -288,10 +288,11 @@ clg_status file_make_folders(const char *path)
     if (!part) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = CLG_OK;
     size_t length = strlen(path);
-    for (size_t i = 1; i <= length && status == CLG_OK; i++) {
+    const size_t root = sys_root_bytes(path);
+    for (size_t i = root < length ? root + 1 : length; i <= length && status == CLG_OK; i++) {
         if (i < length && !sys_is_separator(part[i])) continue;
         part[i] = '\0';
-        /* Another process may make it meanwhile, and "C:" cannot be made: what counts is that it is there. */
+        /* Another process may make it meanwhile: what counts is that it is there. */
         if (sys_make_folder(part) != 0) {
             int number = errno;
             if (!folder_exists(part)) status = sys_error("made as a folder", part, number);
@@ -307,6 +308,13 @@ bool file_exists(const char *path)
     sys_info info;
     return sys_stat(path, &info) == 0;
 }
+
+bool file_is_allowed(const char *path, bool reading, bool writing)
+{
+    return sys_may(path, reading, writing);
+}
+
+void file_touch(const char *path) { (void)sys_touch(path); }
 
 clg_status file_remove(const char *path)
 {
@@ -378,7 +386,9 @@ clg_status file_join(const char *folder, const char *name, char **out_path)
     char *path = memory_alloc(total + 2);
     if (!path) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     memcpy(path, folder, n_folder);
-    if (n_folder > 0 && !sys_is_separator(folder[n_folder - 1])) path[n_folder++] = SYS_SEPARATOR;
+    const char last = n_folder > 0 ? folder[n_folder - 1] : sys_separator;
+    const bool is_drive = last == ':' && n_folder == sys_root_bytes(folder);
+    if (!is_drive && !sys_is_separator(last)) path[n_folder++] = sys_separator;
     memcpy(path + n_folder, name, n_name + 1);
     *out_path = path;
     return CLG_OK;
@@ -387,8 +397,9 @@ clg_status file_join(const char *folder, const char *name, char **out_path)
 clg_status file_folder(const char *path, char **out_folder)
 {
     size_t n = strlen(path);
-    while (n > 0 && !sys_is_separator(path[n - 1])) n--;
-    while (n > 1 && sys_is_separator(path[n - 1])) n--; /* "/" keeps its own */
+    const size_t root = sys_root_bytes(path); /* stays whole */
+    while (n > root && !sys_is_separator(path[n - 1])) n--;
+    while (n > root && sys_is_separator(path[n - 1])) n--;
     *out_folder = n > 0 ? memory_strndup(path, n) : memory_strdup(".");
     return *out_folder ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
@@ -397,7 +408,7 @@ bool file_name_is_inside(const char *name)
 {
     if (name[0] == '\0' || name[0] == '/' || name[0] == '\\') return false;
     if (name[1] == ':') return false;                             /* a drive */
-    if (SYS_SEPARATOR == '\\' && strchr(name, ':')) return false; /* a stream of a file */
+    if (sys_separator == '\\' && strchr(name, ':')) return false; /* a stream of a file */
     for (const char *part = name;; part++) {
         size_t n = strcspn(part, "/\\");
         if (n == 2 && part[0] == '.' && part[1] == '.') return false;
@@ -421,7 +432,7 @@ clg_status file_is_below(const char *folder, const char *path, bool *out_below)
 
 const char *env_get(const char *name)
 {
-    const char *value = getenv(name);
+    const char *value = sys_env(name);
     return value && value[0] != '\0' ? value : NULL;
 }
 

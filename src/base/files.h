@@ -54,6 +54,9 @@ void file_writer_abandon(file_writer *writer);      /* accepts a closed one */
 clg_status
 file_make_folders(const char *path); /* like mkdir -p; new ones are private to the user */
 bool file_exists(const char *path);  /* a file or a folder */
+/* Whether this user may read it, write it (or into it), both. */
+bool file_is_allowed(const char *path, bool reading, bool writing);
+void file_touch(const char *path); /* makes it modified now, where that is allowed */
 clg_status file_remove(const char *path);
 /* joins with one separator; freed by memory_free */
 clg_status file_join(const char *folder, const char *name, char **out_path);
@@ -71,13 +74,14 @@ typedef struct file_entry {
     int64_t modified_ns, accessed_ns; /* since 1970 */
     bool is_folder;
 } file_entry;
-/* What is in a folder, by name; entries that vanish meanwhile and links to nowhere are left out. */
+/* What is in a folder, by name; entries that vanish meanwhile, links to nowhere and names that are no UTF-16 (on
+ * Windows) are left out. */
 clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n);
 void file_list_free(file_entry *entries, size_t n);
 
-/* Environment variable, NULL when unset or empty. */
+/* Environment variable, NULL when unset or empty; borrowed, on Windows until the thread's eighth call from here. */
 const char *env_get(const char *name);
-/* The user's cache folder for clgraph ($XDG_CACHE_HOME/clgraph, ~/.cache/clgraph, %LOCALAPPDATA%). */
+/* The user's cache folder for clgraph ($XDG_CACHE_HOME/clgraph, ~/.cache/clgraph, %LOCALAPPDATA%\clgraph). */
 clg_status file_cache_folder(char **out_path);
 
 /* Monotonic time. */

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What POSIX and Windows do differently about files, for files.c alone. Paths are UTF-8. Functions that
- * give an int return a negative number and set errno when they fail.
+ * What systems do differently, for the other files of base/ alone: system_posix.c and system_windows.c. Paths, names and
+ * values are UTF-8. Functions that give an int return a negative number and set errno when they fail.
  */
 #ifndef CLG_BASE_SYSTEM_H
 #define CLG_BASE_SYSTEM_H
 
 #include "base/error.h"
 
-#ifdef _WIN32
-#define SYS_SEPARATOR '\\'
-#else
-#define SYS_SEPARATOR '/'
-#endif
+extern const char sys_separator; /* what paths are joined with */
 
 typedef struct sys_info {
     bool is_folder, is_regular;
@@ -28,6 +24,8 @@ static inline clg_status sys_error(const char *verb, const char *path, int numbe
                      error_system(number, words));
 }
 bool sys_is_separator(char c);
+/* How much of a path is a root, which has no folder above it: "/", "C:", "C:\\", "\\\\server\\share". */
+size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
 int sys_open_new(const char *path); /* fails when it exists */
 /* At most n_bytes; fewer is no error. */
@@ -40,18 +38,34 @@ int sys_stat_open(int fd, sys_info *out_info);
 int sys_rename(const char *from, const char *to); /* replaces */
 int sys_remove(const char *path);
 int sys_make_folder(const char *path); /* private to the user */
+int sys_touch(const char *path);       /* modified now */
+bool sys_may(const char *path, bool reading, bool writing);
 long sys_process_id(void);
 /* A read-only private mapping of a whole file; NULL when the system has none for it. */
 void *sys_map(int fd, size_t size_bytes);
 void sys_unmap(void *data, size_t size_bytes);
 /* Of a mapping: whole pages within these bytes leave memory until they are read again. */
 void sys_unload(void *data, size_t size_bytes);
+/* Cuts a range down to the whole pages inside it; false when there is none. */
+static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_bytes)
+{
+    const size_t head = (page_bytes - (uintptr_t)*data % page_bytes) % page_bytes;
+    if (*size_bytes < head + page_bytes) return false;
+    *data = (char *)*data + head;
+    *size_bytes = (*size_bytes - head) / page_bytes * page_bytes;
+    return true;
+}
 /* The absolute path without links. */
 #define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
 /* Calls visit(user, name) for each entry until it fails. */
 clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
                     void *user);
+/* An environment variable, NULL when it is not set. Where the system has to convert it, it is kept for the thread until the
+ * eighth call from here. */
+const char *sys_env(const char *name);
+/* The words for an errno; false when there are none. Safe in threads. */
+bool sys_words(int number, char *buffer, size_t n_bytes);
 /* Where caches of the user live; freed by memory_free. */
 clg_status sys_cache_base(char **out_path);
 

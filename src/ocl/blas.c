@@ -48,24 +48,12 @@ static void load(void)
 
 #else
 
-static const char *const library_names[] = {
-#if defined(_WIN32)
-    "clblast.dll",
-#elif defined(__APPLE__)
-    "libclblast.1.dylib",
-    "libclblast.dylib",
-#else
-    "libclblast.so.1",
-    "libclblast.so",
-#endif
-};
-
 static void load(void)
 {
     char why_later[DYNLIB_WHY_BYTES];
     void *library = NULL;
-    for (size_t i = 0; i < sizeof library_names / sizeof *library_names && !library; i++)
-        library = dynlib_open(library_names[i], i == 0 ? why_not : why_later);
+    for (size_t i = 0; dynlib_clblast_names[i] && !library; i++)
+        library = dynlib_open(dynlib_clblast_names[i], i == 0 ? why_not : why_later);
     if (!library) return;
     if (dynlib_function(library, "CLBlastSgemm", &blas.sgemm, sizeof blas.sgemm) &&
         dynlib_function(library, "CLBlastSgemmStridedBatched", &blas.sgemm_strided_batched,

@@ -25,17 +25,6 @@ static clg_status load(void)
 
 #else
 
-static const char *const library_names[] = {
-#if defined(_WIN32)
-    "OpenCL.dll",
-#elif defined(__APPLE__)
-    "/System/Library/Frameworks/OpenCL.framework/OpenCL",
-#else
-    "libOpenCL.so.1",
-    "libOpenCL.so",
-#endif
-};
-
 static clg_status no_library(const char *why)
 {
     clg_status status =
@@ -70,8 +59,8 @@ static clg_status load(void)
     if (take_present()) return CLG_OK;
     char why[DYNLIB_WHY_BYTES] = "", why_first[DYNLIB_WHY_BYTES] = "";
     void *library = NULL;
-    for (size_t i = 0; i < sizeof library_names / sizeof *library_names && !library; i++)
-        library = dynlib_open(library_names[i], i == 0 ? why_first : why);
+    for (size_t i = 0; dynlib_opencl_names[i] && !library; i++)
+        library = dynlib_open(dynlib_opencl_names[i], i == 0 ? why_first : why);
     if (!library) return no_library(why_first);
     const char *missing;
     if (take_functions(library, &missing))

@@ -53,7 +53,7 @@ static const char *advice_for(const device_record *named)
     if (strstr(name, "Clover")) return "Clover needs a Gallium driver for a GPU of this system";
     if (strstr(name, "Portable Computing Language"))
         return "PoCL shows none when its cache folder cannot be written, see below";
-    return "see the permissions of the device nodes below";
+    return "see below what the system shows of it";
 }
 
 static clg_status describe_platform(text *report, const machine *m, cl_platform_id platform,
@@ -103,11 +103,7 @@ static clg_status describe(text *report)
     } else {
         text_printf(report, "  %s\n", error_hint_text());
     }
-    const char *folder = env_get("OCL_ICD_VENDORS");
-    diagnose_drivers(report, folder ? folder : "/etc/OpenCL/vendors");
-    diagnose_gpus(report, "/sys/bus/pci/devices", m.records, m.n);
-    diagnose_nodes(report, "/dev");
-    diagnose_pocl_cache(report);
+    diagnose_system(report, m.records, m.n);
     text_printf(report, "CLBlast\n  %s\n", blas_why_not()[0] ? blas_why_not() : "loads");
     describe_variables(report);
     machine_deinit(&m);

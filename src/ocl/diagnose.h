@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parts of the diagnosis that look at the system; apart, so that tests give them folders of their own.
+ * The parts of the diagnosis that look at the system: diagnose_posix.c and diagnose_windows.c, one of which is built.
  */
 #ifndef CLG_OCL_DIAGNOSE_H
 #define CLG_OCL_DIAGNOSE_H
 
 #include "base/text.h"
 #include "caps/caps.h"
+
+/* What the system shows: its drivers, and its graphics cards beside the devices of OpenCL. */
+void diagnose_system(text *report, const device_record *records, size_t n);
+
+/* ---- the parts of it on POSIX systems; apart, so that tests give them folders of their own --------------- */
 
 /* Each file PATTERN.icd of a folder, the library it names, and whether that loads. */
 void diagnose_drivers(text *report, const char *folder);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared libraries opened at run time: dlopen or LoadLibrary.
+ * Shared libraries opened at run time: dlopen (dynlib_posix.c) or LoadLibrary (dynlib_windows.c).
  */
 #ifndef CLG_OCL_DYNLIB_H
 #define CLG_OCL_DYNLIB_H
@@ -8,6 +8,9 @@
 #include "base/error.h"
 
 #define DYNLIB_WHY_BYTES 512
+
+/* What the libraries are called on this system, best first, NULL at the end. */
+extern const char *const dynlib_opencl_names[], *const dynlib_clblast_names[];
 
 /* NULL when the library cannot be loaded; why then has the system's words. name NULL: what the process has loaded
  * already, where the system can tell. */

@@ -98,7 +98,7 @@ bool store_get(store *s, hash128 key, char **out_data, size_t *out_size_bytes)
             log_write(CLG_LOG_INFO, "'%s' is damaged or foreign and is passed by", path);
     }
     if (found) {
-        store_folder_touch(path);
+        file_touch(path);
         *out_data = data;
     } else {
         memory_free(data);

@@ -11,12 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#ifdef _WIN32
-#include <sys/utime.h>
-#else
-#include <fcntl.h>
-#include <sys/stat.h>
-#endif
 
 /* A file written aside longer ago than this belongs to nobody. */
 #define LEFT_OVER_NS ((int64_t)3600 * 1000000000)
@@ -31,15 +25,6 @@ clg_status store_folder_path(const char *cache_dir, char **out_path)
                          "the folder of compiled programs has an empty name");
     *out_path = memory_strdup(cache_dir);
     return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-}
-
-void store_folder_touch(const char *path)
-{
-#ifdef _WIN32
-    (void)_utime(path, NULL);
-#else
-    (void)utimensat(AT_FDCWD, path, NULL, 0);
-#endif
 }
 
 /* ---- looking ----------------------------------------------------------------------------------------------- */

@@ -14,8 +14,6 @@ clg_status store_folder_path(const char *cache_dir, char **out_path);
 clg_status store_folder_size(const char *folder, uint64_t *out_bytes);
 /* Removes the least recently used entries until at most max_bytes are left, and what crashed writers left. */
 clg_status store_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed);
-/* Marks an entry as used now. */
-void store_folder_touch(const char *path);
 
 /* The store's files alone, entries and left-overs; file_list_free. An absent folder is empty. */
 clg_status store_folder_files(const char *folder, file_entry **out_files, size_t *out_n);

@@ -11,14 +11,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#ifdef _WIN32
-#include <io.h>
-#define R_OK 4
-#define W_OK 2
-#define access _access
-#else
-#include <unistd.h>
-#endif
 
 #define SMALL_FILE_BYTES 4096
 
@@ -187,7 +179,7 @@ static size_t describe_nodes(text *report, const char *folder)
         if (nodes[i].is_folder || !is_gpu_node(nodes[i].name) ||
             file_join(folder, nodes[i].name, &path) != CLG_OK)
             continue;
-        const bool allowed = access(path, R_OK | W_OK) == 0;
+        const bool allowed = file_is_allowed(path, true, true);
         text_printf(report, "  %s: %s\n", path,
                     allowed ? "may be opened"
                             : "MAY NOT BE OPENED by this user; add the user to the groups 'render' "
@@ -240,9 +232,20 @@ void diagnose_pocl_cache(text *report)
         verdict = "is not there; PoCL makes it when it starts: if PoCL is installed, it COULD NOT "
                   "and shows no device. "
                   "Set POCL_CACHE_DIR to a folder that can be written";
-    else if (access(folder, W_OK) != 0)
+    else if (!file_is_allowed(folder, false, true))
         verdict =
             "CANNOT BE WRITTEN: PoCL then shows no device; set POCL_CACHE_DIR to a folder that can";
     text_printf(report, "  '%s' %s\n", folder, verdict);
     memory_free(folder);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------- */
+
+void diagnose_system(text *report, const device_record *records, size_t n)
+{
+    const char *folder = env_get("OCL_ICD_VENDORS");
+    diagnose_drivers(report, folder ? folder : "/etc/OpenCL/vendors");
+    diagnose_gpus(report, "/sys/bus/pci/devices", records, n);
+    diagnose_nodes(report, "/dev");
+    diagnose_pocl_cache(report);
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The system's part of base/ on Linux and other POSIX systems; system_windows.c is the same for Windows. The build takes
+ * one of them.
+ */
+#include "base/system.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+const char sys_separator = '/';
+
+/* Below what read and write take in one call on any system. */
+static unsigned limited(size_t n_bytes)
+{
+    return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
+}
+
+int64_t sys_read(int fd, void *data, size_t n_bytes) { return read(fd, data, limited(n_bytes)); }
+
+int64_t sys_write(int fd, const void *data, size_t n_bytes)
+{
+    return write(fd, data, limited(n_bytes));
+}
+
+int sys_seek(int fd, uint64_t offset) { return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? -1 : 0; }
+
+int sys_close(int fd) { return close(fd); }
+
+long sys_process_id(void) { return (long)getpid(); }
+
+int sys_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
+
+int sys_open_new(const char *path)
+{
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+}
+
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#define st_atim st_atimespec
+#endif
+
+static int fill_info(int result, const struct stat *st, sys_info *out_info)
+{
+    if (result != 0) return result;
+    *out_info =
+        (sys_info){.is_folder = S_ISDIR(st->st_mode),
+                   .is_regular = S_ISREG(st->st_mode),
+                   .size_bytes = (uint64_t)st->st_size,
+                   .modified_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
+                   .accessed_ns = (int64_t)st->st_atim.tv_sec * 1000000000 + st->st_atim.tv_nsec};
+    return 0;
+}
+
+int sys_stat(const char *path, sys_info *out_info)
+{
+    struct stat st;
+    return fill_info(stat(path, &st), &st, out_info);
+}
+
+int sys_stat_open(int fd, sys_info *out_info)
+{
+    struct stat st;
+    return fill_info(fstat(fd, &st), &st, out_info);
+}
+
+int sys_rename(const char *from, const char *to) { return rename(from, to); }
+
+int sys_remove(const char *path) { return unlink(path); }
+
+int sys_make_folder(const char *path) { return mkdir(path, 0700); }
+
+int sys_touch(const char *path) { return utimensat(AT_FDCWD, path, NULL, 0); }
+
+bool sys_may(const char *path, bool reading, bool writing)
+{
+    return access(path, (reading ? R_OK : 0) | (writing ? W_OK : 0)) == 0;
+}
+
+void *sys_map(int fd, size_t size_bytes)
+{
+    void *data = mmap(NULL, size_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+void sys_unmap(void *data, size_t size_bytes) { (void)munmap(data, size_bytes); }
+
+void sys_unload(void *data, size_t size_bytes)
+{
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    if (page_bytes <= 0 || !sys_inner_pages(&data, &size_bytes, (size_t)page_bytes)) return;
+    (void)madvise(data, size_bytes, MADV_DONTNEED);
+}
+
+bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES])
+{
+    _Static_assert(SYS_PATH_BYTES >= PATH_MAX, "realpath writes up to PATH_MAX bytes");
+    return realpath(path, out_path) != NULL;
+}
+
+/* Calls visit(user, name) for each entry. */
+clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
+                    void *user)
+{
+    DIR *dir = opendir(folder);
+    if (!dir) return sys_error("listed", folder, errno);
+    clg_status status = CLG_OK;
+    for (const struct dirent *entry; status == CLG_OK && (entry = readdir(dir));)
+        status = visit(user, entry->d_name);
+    (void)closedir(dir);
+    return status;
+}
+
+clg_status sys_cache_base(char **out_path)
+{
+    const char *base = env_get("XDG_CACHE_HOME");
+    if (base && base[0] == '/') { /* a relative one is to be ignored, says the specification */
+        *out_path = memory_strdup(base);
+        return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    const char *home = env_get("HOME");
+    if (home) return file_join(home, ".cache", out_path);
+    return error_set(CLG_ERROR_IO,
+                     "there is no cache folder: neither XDG_CACHE_HOME nor HOME is set");
+}
+
+uint64_t time_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+bool sys_is_separator(char c) { return c == '/'; }
+
+size_t sys_root_bytes(const char *path) { return path[0] == '/' ? 1 : 0; }
+
+const char *sys_env(const char *name) { return getenv(name); }
+
+bool sys_words(int number, char *buffer, size_t n_bytes)
+{
+    return strerror_r(number, buffer, n_bytes) == 0;
+}

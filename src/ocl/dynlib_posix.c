@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared libraries opened at run time, on POSIX systems.
+ */
+#include "ocl/dynlib.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#ifdef __APPLE__
+const char *const dynlib_opencl_names[] = {"/System/Library/Frameworks/OpenCL.framework/OpenCL",
+                                           NULL};
+const char *const dynlib_clblast_names[] = {"libclblast.1.dylib", "libclblast.dylib", NULL};
+#else
+const char *const dynlib_opencl_names[] = {"libOpenCL.so.1", "libOpenCL.so", NULL};
+const char *const dynlib_clblast_names[] = {"libclblast.so.1", "libclblast.so", NULL};
+#endif
+
+void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
+{
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *words = dlerror();
+        snprintf(why, DYNLIB_WHY_BYTES, "%s", words ? words : "no reason given");
+    }
+    return library;
+}
+
+bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes)
+{
+    void *address = dlsym(library, name);
+    if (!address || function_bytes != sizeof address) return false;
+    memcpy(out_function, &address,
+           sizeof address); /* C has no cast from data to function pointers */
+    return true;
+}
+
+void dynlib_close(void *library)
+{
+    if (library) (void)dlclose(library);
+}

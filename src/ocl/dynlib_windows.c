@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Shared libraries opened at run time, on Windows.
+ */
+#include "base/utf16_windows.h"
+#include "ocl/dynlib.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PATH_CHARS 4096
+
+const char *const dynlib_opencl_names[] = {"OpenCL.dll", NULL};
+const char *const dynlib_clblast_names[] = {"clblast.dll", "libclblast.dll", NULL};
+
+/* "'NAME': the system's words for an error", without the end of line that these have. */
+static void explain(const char *name, DWORD error, char why[DYNLIB_WHY_BYTES])
+{
+    wchar_t wide[DYNLIB_WHY_BYTES / 4];
+    char words[DYNLIB_WHY_BYTES];
+    const DWORD n = FormatMessageW(FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS |
+                                       FORMAT_MESSAGE_MAX_WIDTH_MASK,
+                                   NULL, error, 0, wide, DYNLIB_WHY_BYTES / 4, NULL);
+    if (n == 0 || !utf16_narrow(wide, words, sizeof words))
+        snprintf(words, sizeof words, "no words for it");
+    for (size_t length = strlen(words); length > 0 && words[length - 1] == ' ';)
+        words[--length] = '\0';
+    snprintf(why, DYNLIB_WHY_BYTES, "'%.200s': Windows error %lu: %.250s", name, error, words);
+}
+
+void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
+{
+    wchar_t wide[PATH_CHARS];
+    if (!name) {
+        snprintf(why, DYNLIB_WHY_BYTES, "not on Windows");
+        return NULL;
+    }
+    if (!utf16_widen(name, wide, PATH_CHARS)) {
+        explain(name, GetLastError(), why);
+        return NULL;
+    }
+    DWORD mode; /* no windows that ask for a missing disk */
+    const BOOL is_set = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
+    HMODULE library = LoadLibraryW(wide);
+    const DWORD error = GetLastError();
+    if (is_set) (void)SetThreadErrorMode(mode, NULL);
+    if (!library) explain(name, error, why);
+    return library;
+}
+
+bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes)
+{
+    FARPROC function = GetProcAddress((HMODULE)library, name);
+    if (!function || function_bytes != sizeof function) return false;
+    memcpy(out_function, &function, sizeof function);
+    return true;
+}
+
+void dynlib_close(void *library)
+{
+    if (library) FreeLibrary((HMODULE)library);
+}
