@@ -4,10 +4,9 @@
  */
 #include "cases.h"
 
+#include "host.h"
 #include "names.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +20,14 @@ static void append(case_list *list, const char *folder)
     }
     char *path = must_copy(folder);
     size_t n = strlen(path);
-    while (n > 1 && path[n - 1] == '/') path[--n] = '\0';
+    while (n > 1 && host_is_separator(path[n - 1])) path[--n] = '\0';
     list->items[list->n++] = (test_case){.path = path, .name = must_copy(path_base(path))};
 }
 
-static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
-
 static int find(const char *folder, int depth, case_list *list)
 {
-    struct dirent **entries;
+    char **names = NULL;
+    size_t n = 0;
     char *model = path_join(folder, "model.onnx");
     bool is_case = path_exists(model);
     free(model);
@@ -37,17 +35,18 @@ static int find(const char *folder, int depth, case_list *list)
         append(list, folder);
         return CODE_DONE;
     }
-    int n = scandir(folder, &entries, is_visible, alphasort);
-    if (n < 0) return fail_file("the folder '%s' cannot be read: %s", folder, strerror(errno));
+    int failed = folder_list(folder, &names, &n);
+    if (failed != 0)
+        return fail_file("the folder '%s' cannot be read: %s", folder, strerror(failed));
     int code = CODE_DONE;
-    for (int i = 0; i < n; i++) {
-        char *path = path_join(folder, entries[i]->d_name);
+    for (size_t i = 0; i < n; i++) {
+        char *path = path_join(folder, names[i]);
         if (code == CODE_DONE && depth < MAX_DEPTH && path_is_folder(path))
             code = find(path, depth + 1, list);
         free(path);
-        free(entries[i]);
+        free(names[i]);
     }
-    free(entries);
+    free(names);
     return code;
 }
 

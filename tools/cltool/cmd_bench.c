@@ -5,6 +5,7 @@
 #include "cltool.h"
 
 #include "compare.h"
+#include "host.h"
 #include "measure.h"
 #include "output.h"
 

@@ -42,9 +42,9 @@ static void print_entries(const char *path, const clg_cache_entry *entries, size
     table_begin(&t, 3, headers);
     for (size_t i = 0; i < n; i++) {
         time_t used = (time_t)entries[i].used_seconds;
-        struct tm parts;
+        const struct tm *parts = localtime(&used); /* one thread prints */
         char day[32] = "";
-        if (localtime_r(&used, &parts)) (void)strftime(day, sizeof day, "%Y-%m-%d %H:%M", &parts);
+        if (parts) (void)strftime(day, sizeof day, "%Y-%m-%d %H:%M", parts);
         table_cell(&t, MARK_DIM, "%s", day);
         table_cell(&t, MARK_NONE, "%s", bytes_text((double)entries[i].size_bytes));
         table_cell(&t, MARK_NONE, "%s", printable(entries[i].what));

@@ -84,7 +84,7 @@ static int read_against(diff *d)
     char *rest = strrchr(d->words, '@'), *word;
     int code = CODE_DONE;
     if (rest) *rest++ = '\0';
-    while (code == CODE_DONE && (word = strsep(&rest, ",")) != NULL) code = apply_word(o, word);
+    while (code == CODE_DONE && (word = cut_part(&rest, ',')) != NULL) code = apply_word(o, word);
     if (d->words[0] != '\0') o->device = d->words;
     if (code == CODE_DONE) code = engine_check(o);
     return code;

@@ -7,6 +7,7 @@
 
 #include "dataset.h"
 #include "engine.h"
+#include "host.h"
 #include "interrupt.h"
 #include "names.h"
 #include "output.h"
@@ -95,10 +96,9 @@ static int find_target(const predict *p, const char *text, target *t)
 /* What could not be written is told before anything is computed. */
 static int check_folder(const char *path)
 {
-    char *folder = must_copy(path), *slash = strrchr(folder, '/');
-    if (slash) slash[slash == folder] = '\0';
+    char *folder = path_folder(path);
     int code = CODE_DONE;
-    if (slash && !path_is_folder(folder))
+    if (folder && !path_is_folder(folder))
         code = fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: there is no folder '%s'",
                     path, folder);
     free(folder);

@@ -4,6 +4,7 @@
  */
 #include "cltool.h"
 
+#include "host.h"
 #include "measure.h"
 #include "names.h"
 #include "output.h"
@@ -235,7 +236,7 @@ static json_t *ways_json(const step_row *s)
 {
     json_t *ways = json_array();
     char *names = must_copy(s->ways ? s->ways : s->way), *rest = names, *name;
-    while ((name = strsep(&rest, " ")) != NULL)
+    while ((name = cut_part(&rest, ' ')) != NULL)
         (void)json_array_append_new(ways, json_string(name));
     free(names);
     return ways;

@@ -60,7 +60,7 @@ static int read_labels(run *r)
     int code = file_read_text(r->o->labels, &text);
     if (code != CODE_DONE) return code;
     char *rest = text, *line;
-    while ((line = strsep(&rest, "\n")) != NULL) {
+    while ((line = cut_part(&rest, '\n')) != NULL) {
         size_t n = strlen(line);
         if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
         if (!rest && line[0] == '\0') break; /* behind the last line's end */

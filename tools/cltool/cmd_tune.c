@@ -6,6 +6,7 @@
  */
 #include "cltool.h"
 
+#include "host.h"
 #include "measure.h"
 #include "names.h"
 #include "output.h"
@@ -60,7 +61,7 @@ static problem_row *row_of(tuning *t, const clg_step_profile *step)
     problem_row *row = &t->rows[t->n_rows++];
     *row = (problem_row){.problem = must_copy(step->problem), .node = must_copy(step->node)};
     char *names = must_copy(step->ways), *rest = names, *name;
-    while ((name = strsep(&rest, " ")) != NULL) {
+    while ((name = cut_part(&rest, ' ')) != NULL) {
         row->ways = must_resize(row->ways, row->n_ways + 1, sizeof *row->ways);
         row->ways[row->n_ways++] = (way_row){.name = must_copy(name)};
     }

@@ -352,7 +352,7 @@ static int load_expected(verification *v)
     int code = file_read_text(v->o->expect_pass, &text);
     if (code != CODE_DONE) return code;
     char *rest = text, *line;
-    while ((line = strsep(&rest, "\n")) != NULL) {
+    while ((line = cut_part(&rest, '\n')) != NULL) {
         line[strcspn(line, "# \t\r")] = '\0';
         if (line[0] == '\0') continue;
         v->expected = must_resize(v->expected, v->n_expected + 1, sizeof *v->expected);

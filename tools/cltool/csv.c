@@ -4,6 +4,7 @@
  */
 #include "csv.h"
 
+#include "host.h"
 #include "names.h"
 #include "output.h"
 
@@ -25,7 +26,7 @@ static int read_line(csv_reader *r, long *out_n)
 {
     size_t n = 0;
     int c;
-    while ((c = getc_unlocked(r->stream)) != EOF && c != '\n') {
+    while ((c = host_getc(r->stream)) != EOF && c != '\n') {
         if (n + 1 >= r->capacity) {
             r->capacity = r->capacity * 2 + 256;
             r->line = must_resize(r->line, r->capacity, 1);
@@ -100,7 +101,7 @@ static int read_names(csv_reader *r)
 int csv_open(const char *path, csv_reader *out_reader)
 {
     *out_reader = (csv_reader){.path = path};
-    out_reader->stream = path_is_folder(path) ? NULL : fopen(path, "rb");
+    out_reader->stream = path_is_folder(path) ? NULL : host_open(path, "rb");
     if (!out_reader->stream) {
         return fail_file("'%s' cannot be read: %s", path,
                          path_is_folder(path) ? "it is a folder" : strerror(errno));

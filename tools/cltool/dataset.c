@@ -5,18 +5,16 @@
 #include "dataset.h"
 
 #include "csv.h"
+#include "host.h"
 #include "image.h"
 #include "names.h"
 #include "output.h"
 #include "stats.h"
 #include "values.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MAX_DECODERS 16
 
@@ -209,8 +207,7 @@ static void *decode(void *argument)
 
 static size_t count_decoders(size_t n)
 {
-    long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t most = n_cpus < 1 ? 1 : n_cpus > MAX_DECODERS ? MAX_DECODERS : (size_t)n_cpus;
+    const size_t n_cpus = host_n_processors(), most = n_cpus > MAX_DECODERS ? MAX_DECODERS : n_cpus;
     return n < most ? n : most;
 }
 
@@ -287,29 +284,26 @@ int dataset_open_pictures(const options *o, input_item *item, dataset **out_data
 
 static bool is_picture(const char *name)
 {
-    return name[0] != '.' && (path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
-                              path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp"));
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
+    return (path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
+            path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp"));
 }
 
 int pictures_of_folder(const char *folder, const char ***out_files, size_t *out_n)
 {
-    const char **files = NULL;
-    size_t n = 0, capacity = 0;
-    DIR *entries = opendir(folder);
-    if (!entries) return fail_file("'%s' cannot be read: %s", folder, strerror(errno));
-    for (struct dirent *entry; (entry = readdir(entries)) != NULL;) {
-        if (!is_picture(entry->d_name)) continue;
-        if (n == capacity) files = must_resize(files, capacity = capacity * 2 + 64, sizeof *files);
-        files[n++] = path_join(folder, entry->d_name);
+    char **names = NULL;
+    size_t n_names = 0, n = 0;
+    int failed = folder_list(folder, &names, &n_names);
+    if (failed != 0) return fail_file("'%s' cannot be read: %s", folder, strerror(failed));
+    const char **files = must_alloc(n_names, sizeof *files);
+    for (size_t i = 0; i < n_names; i++) {
+        if (is_picture(names[i])) files[n++] = path_join(folder, names[i]);
+        free(names[i]);
     }
-    (void)closedir(entries);
-    if (n == 0) return fail_file("'%s' holds no picture: no .png, .jpg, .jpeg or .bmp", folder);
-    qsort(files, n, sizeof *files, by_name);
+    free(names);
+    if (n == 0) {
+        free(files);
+        return fail_file("'%s' holds no picture: no .png, .jpg, .jpeg or .bmp", folder);
+    }
     *out_files = files;
     *out_n = n;
     return CODE_DONE;

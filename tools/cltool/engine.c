@@ -4,28 +4,13 @@
  */
 #include "engine.h"
 
+#include "host.h"
 #include "interrupt.h"
 #include "output.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
-
-double now_ms(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-uint64_t peak_rss_bytes(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
-}
 
 /* ---- devices ---------------------------------------------------------------------------------- */
 
@@ -55,43 +40,6 @@ void devices_free(device_choice *choice)
     *choice = (device_choice){0};
 }
 
-/* The first word of a small file of the system's; false when it cannot be read. */
-static bool read_word(const char *folder, const char *entry, const char *file, char *word, size_t n)
-{
-    char path[512];
-    int length = snprintf(path, sizeof path, "%s/%s/%s", folder, entry, file);
-    FILE *stream = length > 0 && (size_t)length < sizeof path ? fopen(path, "r") : NULL;
-    if (!stream) return false;
-    bool is_read = fgets(word, (int)n, stream) != NULL;
-    (void)fclose(stream);
-    return is_read;
-}
-
-/* Whether the system shows a graphics card of a vendor that has OpenCL drivers. */
-static bool system_has_gpu(void)
-{
-    static const char folder[] = "/sys/bus/pci/devices";
-    static const char *const vendors[] = {"0x10de", "0x1002", "0x8086"};
-    DIR *entries = opendir(folder);
-    bool has_gpu = false;
-    struct dirent *entry;
-    while (entries && !has_gpu && (entry = readdir(entries)) != NULL) {
-        char kind[16], vendor[16];
-        if (entry->d_name[0] == '.' ||
-            !read_word(folder, entry->d_name, "class", kind, sizeof kind) ||
-            !read_word(folder, entry->d_name, "vendor", vendor, sizeof vendor)) {
-            continue;
-        }
-        bool is_display = strncmp(kind, "0x0300", 6) == 0 || strncmp(kind, "0x0302", 6) == 0 ||
-                          strncmp(kind, "0x0380", 6) == 0;
-        for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++) {
-            has_gpu |= is_display && strncmp(vendor, vendors[i], 6) == 0;
-        }
-    }
-    if (entries) (void)closedir(entries);
-    return has_gpu;
-}
-
 static bool chooses_by_itself(const options *o)
 {
     const char *selector = o->device ? o->device : getenv("CLG_DEVICE");
@@ -117,7 +65,7 @@ int engine_open_device(const options *o, const clg_device_info *device, bool pro
     if (code != CODE_DONE) return code;
     output_note("device %s, %s (%s)", device->selector, printable(device->name),
                 printable(device->platform));
-    if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && system_has_gpu()) {
+    if (device->kind == CLG_DEVICE_CPU && chooses_by_itself(o) && host_has_gpu()) {
         output_note(
             "this is a CPU although the system shows a GPU: see 'cltool devices --diagnose'");
     }

@@ -55,9 +55,5 @@ int engine_prepare(clg_session *session);
 
 /* What JSON calls the device. */
 const char *engine_device_id(const engine *e);
-/* Monotonic. */
-double now_ms(void);
-/* The most memory that the program had so far. */
-uint64_t peak_rss_bytes(void);
 
 #endif

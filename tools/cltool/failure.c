@@ -113,6 +113,7 @@ void failure_print(bool json)
         output_mark(stderr, MARK_STRONG, "hint:");
         (void)fprintf(stderr, " %s\n", failure.hint);
     }
+    (void)fflush(stderr);
 }
 
 /* ---- memory ----------------------------------------------------------------------------------- */
@@ -164,4 +165,12 @@ char *must_printf(const char *format, ...)
     char *text = must_vprintf(format, args);
     va_end(args);
     return text;
+}
+
+char *cut_part(char **rest, char separator)
+{
+    char *part = *rest, *end = part ? strchr(part, separator) : NULL;
+    if (end) *end = '\0';
+    *rest = end ? end + 1 : NULL;
+    return part;
 }

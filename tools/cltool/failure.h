@@ -21,7 +21,10 @@ enum exit_codes {
     CODE_INTERRUPTED = 130
 };
 
-#if defined(__GNUC__)
+#if defined(__MINGW32__)
+#define TOOL_PRINTF(fmt, args)                                                                     \
+    __attribute__((format(gnu_printf, fmt, args))) /* __USE_MINGW_ANSI_STDIO */
+#elif defined(__GNUC__)
 #define TOOL_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #else
 #define TOOL_PRINTF(fmt, args)
@@ -76,5 +79,8 @@ void *must_resize(void *memory, size_t n, size_t size_bytes);
 char *must_copy(const char *text);
 char *must_printf(const char *format, ...) TOOL_PRINTF(1, 2);
 char *must_vprintf(const char *format, va_list args) TOOL_PRINTF(1, 0);
+/* The part of *rest up to a separator, which becomes its end; *rest is what follows, NULL after the last part. NULL when
+ * *rest is. */
+char *cut_part(char **rest, char separator);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "image.h"
 
+#include "host.h"
 #include "names.h"
 #include "output.h"
 #include "stats.h"
@@ -59,7 +60,7 @@ static float *read_pixels(FILE *stream, int channels, picture *out_picture)
 static int read_picture(const char *path, int channels, picture *out_picture)
 {
     *out_picture = (picture){.channels = channels};
-    FILE *stream = path_is_folder(path) ? NULL : fopen(path, "rb");
+    FILE *stream = path_is_folder(path) ? NULL : host_open(path, "rb");
     if (!stream) {
         return fail_file("picture '%s' cannot be read: %s", path,
                          path_is_folder(path) ? "it is a folder" : strerror(errno));
@@ -192,7 +193,7 @@ static int read_list(const char *what, const char *text, int channels, double ou
     if (!text) return CODE_DONE;
     char *copy = must_copy(text), *rest = copy, *part;
     int n = 0, code = CODE_DONE;
-    while (code == CODE_DONE && (part = strsep(&rest, ",")) != NULL && n < 4)
+    while (code == CODE_DONE && (part = cut_part(&rest, ',')) != NULL && n < 4)
         code = option_real(what, part, &out[n++]);
     if (code == CODE_DONE && (part || (n != 1 && n != channels))) {
         code = channels == 1

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Signals are blocked everywhere and taken by one thread, which may lock and call the library.
+ * What is at work, and what an interrupt does to it.
  */
 #include "interrupt.h"
 
-#include "failure.h"
+#include "host.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
-#include <unistd.h>
 
 #define MAX_AT_WORK 256
 
@@ -24,48 +21,31 @@ static size_t depth;
 static atomic_bool is_seen;
 static bool wants_json;
 
-static void leave_now(int signal)
+static void leave_now(int code)
 {
     static const char text[] = "\ncltool: error: interrupted\n";
     static const char json[] = "{\"error\": {\"status\": \"CLG_ERROR_CANCELLED\", "
                                "\"message\": \"interrupted\", \"hint\": \"\"}}\n";
-    ssize_t n = wants_json ? write(STDOUT_FILENO, json, sizeof json - 1)
-                           : write(STDERR_FILENO, text, sizeof text - 1);
-    (void)n;
-    _exit(signal == SIGINT ? CODE_INTERRUPTED : 128 + signal);
+    if (wants_json) host_leave(true, json, sizeof json - 1, code);
+    host_leave(false, text, sizeof text - 1, code);
 }
 
-static void *watch(void *argument)
+/* Runs on a thread of its own. */
+static void interrupted(int code)
 {
-    const sigset_t *set = argument;
-    for (;;) {
-        int signal;
-        if (sigwait(set, &signal) != 0) continue;
-        (void)pthread_mutex_lock(&lock);
-        if (depth == 0 || atomic_load(&is_seen)) leave_now(signal);
-        atomic_store(&is_seen, true);
-        for (size_t i = 0; i < MAX_AT_WORK; i++) {
-            if (at_work[i].object) at_work[i].cancel(at_work[i].object);
-        }
-        (void)pthread_mutex_unlock(&lock);
+    (void)pthread_mutex_lock(&lock);
+    if (depth == 0 || atomic_load(&is_seen)) leave_now(code);
+    atomic_store(&is_seen, true);
+    for (size_t i = 0; i < MAX_AT_WORK; i++) {
+        if (at_work[i].object) at_work[i].cancel(at_work[i].object);
     }
-    return NULL;
+    (void)pthread_mutex_unlock(&lock);
 }
 
 void interrupt_setup(bool json)
 {
-    static sigset_t set;
-    pthread_t thread;
     wants_json = json;
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGINT);
-    (void)sigaddset(&set, SIGTERM);
-    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) return;
-    if (pthread_create(&thread, NULL, watch, &set) != 0) {
-        (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* then signals end the program, as ever */
-        return;
-    }
-    (void)pthread_detach(thread);
+    host_watch_interrupts(interrupted);
 }
 
 static void cancel_session(void *session) { clg_session_cancel(session); }

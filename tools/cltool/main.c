@@ -4,6 +4,7 @@
  */
 #include "cltool.h"
 
+#include "host.h"
 #include "interrupt.h"
 #include "output.h"
 
@@ -210,7 +211,8 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    int code = dispatch(argc, argv);
+    const bool is_text = host_start(&argc, &argv);
+    int code = is_text ? dispatch(argc, argv) : fail_usage("an argument is no Unicode text");
     bool json = asks_for_json(argc, argv);
     if (code != CODE_DONE) failure_print(json);
     int written = output_finish();

@@ -4,6 +4,7 @@
  */
 #include "measure.h"
 
+#include "host.h"
 #include "interrupt.h"
 #include "output.h"
 

@@ -5,16 +5,14 @@
 #include "names.h"
 
 #include "digest.h"
+#include "host.h"
 #include "interrupt.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MAX_NAME_BYTES 180
 #define MAX_TEXT_BYTES ((size_t)256 << 20)
@@ -65,22 +63,31 @@ char *name_to_file(const char *name)
 char *path_join(const char *folder, const char *file)
 {
     size_t n = strlen(folder);
-    return must_printf("%s%s%s", folder, n > 0 && folder[n - 1] == '/' ? "" : "/", file);
+    return must_printf("%s%s%s", folder, n > 0 && host_is_separator(folder[n - 1]) ? "" : "/",
+                       file);
 }
 
 const char *path_base(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
+    const char *base = path;
+    for (; *path; path++) {
+        if (host_is_separator(*path)) base = path + 1;
+    }
+    return base;
 }
 
-bool path_exists(const char *path) { return access(path, F_OK) == 0; }
-
-bool path_is_folder(const char *path)
+char *path_folder(const char *path)
 {
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    size_t n = (size_t)(path_base(path) - path);
+    if (n == 0) return NULL;
+    char *folder = must_copy(path);
+    folder[n == 1 || folder[n - 2] == ':' ? n : n - 1] = '\0'; /* a root keeps its separator */
+    return folder;
 }
+
+bool path_exists(const char *path) { return host_exists(path); }
+
+bool path_is_folder(const char *path) { return host_is_folder(path); }
 
 bool path_ends_in(const char *path, const char *ending)
 {
@@ -88,21 +95,58 @@ bool path_ends_in(const char *path, const char *ending)
     return n > m && strcasecmp(path + n - m, ending) == 0;
 }
 
+/* Gives an errno. */
+static int make_folders(const char *path)
+{
+    int failed = host_make_folder(path);
+    char *above = failed == ENOENT ? path_folder(path) : NULL;
+    if (above && strlen(above) < strlen(path)) {
+        failed = make_folders(above);
+        if (failed == 0) failed = host_make_folder(path);
+    }
+    free(above);
+    if (failed != 0 && host_is_folder(path)) return 0;
+    return failed == EEXIST ? ENOTDIR : failed;
+}
+
 int folder_make(const char *path)
 {
-    char *copy = must_copy(path);
-    int failed = 0;
-    for (char *slash = copy; failed == 0 && slash;) {
-        slash = strchr(slash + 1, '/');
-        if (slash) *slash = '\0';
-        if (mkdir(copy, 0777) != 0 && errno != EEXIST) failed = errno;
-        if (slash) *slash = '/';
-    }
-    free(copy);
-    if (failed == 0 && !path_is_folder(path)) failed = ENOTDIR;
+    int failed = make_folders(path);
     if (failed == 0) return CODE_DONE;
     return fail(CODE_WORK, CLG_ERROR_IO, "the folder '%s' cannot be made: %s", path,
                 strerror(failed));
+}
+
+typedef struct listing {
+    char **names;
+    size_t n, capacity;
+} listing;
+
+static void list_name(void *user, const char *name)
+{
+    listing *list = user;
+    if (name[0] == '.') return;
+    if (list->n == list->capacity) {
+        list->capacity = list->capacity * 2 + 64;
+        list->names = must_resize(list->names, list->capacity, sizeof *list->names);
+    }
+    list->names[list->n++] = must_copy(name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+int folder_list(const char *folder, char ***out_names, size_t *out_n)
+{
+    listing list = {0};
+    int failed = host_list(folder, list_name, &list);
+    if (failed != 0) return failed;
+    if (list.n > 1) qsort(list.names, list.n, sizeof *list.names, by_name);
+    *out_names = list.names;
+    *out_n = list.n;
+    return 0;
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
@@ -115,27 +159,16 @@ int file_may_be_written(const char *path, bool force)
     return CODE_USAGE;
 }
 
-static int write_all(int fd, const char *data, size_t size_bytes)
-{
-    while (size_bytes > 0) {
-        ssize_t n = write(fd, data, size_bytes);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return errno;
-        data += n;
-        size_bytes -= (size_t)n;
-    }
-    return 0;
-}
-
 int file_write(const char *path, const char *data, size_t size_bytes)
 {
-    char *aside = must_printf("%s.tmp.%ld", path, (long)getpid());
+    char *aside = must_printf("%s.tmp.%ld", path, host_process_id());
     interrupt_begin(NULL);
-    int fd = open(aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    int failed = fd < 0 ? errno : write_all(fd, data, size_bytes);
-    if (fd >= 0 && close(fd) != 0 && failed == 0) failed = errno;
-    if (failed == 0 && rename(aside, path) != 0) failed = errno;
-    if (failed != 0 && fd >= 0) (void)unlink(aside);
+    errno = EIO;
+    FILE *stream = host_open(aside, "wb");
+    int failed = !stream || fwrite(data, 1, size_bytes, stream) != size_bytes ? errno : 0;
+    if (stream && fclose(stream) != 0 && failed == 0) failed = errno;
+    if (failed == 0) failed = host_rename(aside, path);
+    if (failed != 0 && stream) (void)host_remove(aside);
     interrupt_end(NULL);
     free(aside);
     if (failed == 0) return CODE_DONE;
@@ -145,7 +178,7 @@ int file_write(const char *path, const char *data, size_t size_bytes)
 int file_read_text(const char *path, char **out_text)
 {
     *out_text = NULL;
-    FILE *stream = path_is_folder(path) ? NULL : fopen(path, "rb");
+    FILE *stream = path_is_folder(path) ? NULL : host_open(path, "rb");
     if (!stream) {
         return fail_file("'%s' cannot be read: %s", path,
                          path_is_folder(path) ? "it is a folder" : strerror(errno));

@@ -12,6 +12,8 @@
 char *name_to_file(const char *name);
 /* "FOLDER/FILE"; free(). */
 char *path_join(const char *folder, const char *file);
+/* What stands in front of the last part, NULL when there is nothing; free(). */
+char *path_folder(const char *path);
 /* The last part of a path. */
 const char *path_base(const char *path);
 bool path_exists(const char *path);
@@ -19,6 +21,8 @@ bool path_is_folder(const char *path);
 bool path_ends_in(const char *path, const char *ending);
 /* Makes a folder and those above it. */
 int folder_make(const char *path);
+/* What is in a folder, by name, without what begins with a dot; free() each and all. Gives 0 or an errno. */
+int folder_list(const char *folder, char ***out_names, size_t *out_n);
 /* Refuses a file that exists, unless force. */
 int file_may_be_written(const char *path, bool force);
 /* Writes aside and renames. */

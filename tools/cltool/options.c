@@ -180,7 +180,7 @@ int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t 
     size_t n = 0;
     int code = CODE_DONE;
     *out_sizes = must_alloc(strlen(text) + 1, sizeof **out_sizes);
-    while (code == CODE_DONE && (part = strsep(&rest, ",")) != NULL) {
+    while (code == CODE_DONE && (part = cut_part(&rest, ',')) != NULL) {
         code = option_size(what, part, 1, &(*out_sizes)[n++]);
     }
     free(copy);
@@ -195,7 +195,7 @@ int option_dims(const char *what, const char *text, size_t *out_rank,
     size_t rank = 0;
     int code = CODE_DONE;
     if (strcmp(text, "scalar") == 0) rest = NULL;
-    while (code == CODE_DONE && (part = strsep(&rest, "x")) != NULL) {
+    while (code == CODE_DONE && (part = cut_part(&rest, 'x')) != NULL) {
         size_t n = 0;
         if (rank == CLG_MAX_RANK) {
             code = fail_usage("%s: '%s' has more than %d dimensions", what, text, CLG_MAX_RANK);

@@ -5,6 +5,7 @@
 #include "output.h"
 
 #include "engine.h"
+#include "host.h"
 #include "interrupt.h"
 
 #include <errno.h>
@@ -13,7 +14,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define PROGRESS_AFTER_MS 300
 
@@ -26,14 +26,14 @@ void output_setup(bool quiet)
     bool is_dumb = term && strcmp(term, "dumb") == 0;
     is_quiet = quiet;
     may_colour = !getenv("NO_COLOR") && !is_dumb;
-    shows_progress = !quiet && !is_dumb && isatty(STDERR_FILENO);
+    shows_progress = !quiet && !is_dumb && host_is_terminal(stderr);
 }
 
 void output_mark(FILE *stream, mark how, const char *text)
 {
     static const char *const colours[] = {
         [MARK_STRONG] = "1", [MARK_GOOD] = "32", [MARK_BAD] = "1;31", [MARK_DIM] = "2"};
-    if (how != MARK_NONE && may_colour && isatty(fileno(stream))) {
+    if (how != MARK_NONE && may_colour && host_is_terminal(stream)) {
         (void)fprintf(stream, "\033[%sm%s\033[0m", colours[how], text);
     } else {
         (void)fputs(text, stream);
@@ -46,6 +46,7 @@ static void say(const char *front, const char *format, va_list args)
     (void)fprintf(stderr, "cltool: %s", front);
     (void)vfprintf(stderr, format, args);
     (void)fputc('\n', stderr);
+    (void)fflush(stderr);
 }
 
 void output_note(const char *format, ...)

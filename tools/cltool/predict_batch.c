@@ -6,6 +6,7 @@
 #include "predict_batch.h"
 
 #include "engine.h"
+#include "host.h"
 #include "interrupt.h"
 #include "output.h"
 

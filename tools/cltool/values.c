@@ -85,7 +85,8 @@ static int parse_fill(const char *kind, fill *out_fill)
     }
     out_fill->is_random = true;
     char *copy = must_copy(kind + 7), *rest = copy;
-    const char *seed = strsep(&rest, ":"), *low = strsep(&rest, ":"), *high = strsep(&rest, ":");
+    const char *seed = cut_part(&rest, ':'), *low = cut_part(&rest, ':'),
+               *high = cut_part(&rest, ':');
     int code = option_size("the seed of --fill", seed, 0, &out_fill->seed);
     if (code == CODE_DONE && (rest || (low && !high))) {
         code = fail_usage("--fill takes random:SEED or random:SEED:LO:HI, not '%s'", kind);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The system's part of cltool on Linux and other POSIX systems. Signals are blocked everywhere and taken by one thread, which
+ * may lock and call the library.
+ */
+#include "host.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+bool host_start(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    return true;
+}
+
+bool host_is_terminal(FILE *stream) { return isatty(fileno(stream)) != 0; }
+
+/* ---- interrupts -------------------------------------------------------------------------------- */
+
+static void (*call_on_interrupt)(int code);
+
+static void *watch(void *argument)
+{
+    const sigset_t *set = argument;
+    for (;;) {
+        int signal;
+        if (sigwait(set, &signal) == 0) call_on_interrupt(128 + signal);
+    }
+    return NULL;
+}
+
+void host_watch_interrupts(void (*interrupted)(int code))
+{
+    static sigset_t set;
+    pthread_t thread;
+    call_on_interrupt = interrupted;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGTERM);
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) return;
+    if (pthread_create(&thread, NULL, watch, &set) != 0) {
+        (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* then signals end the program, as ever */
+        return;
+    }
+    (void)pthread_detach(thread);
+}
+
+void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
+{
+    ssize_t n = write(to_stdout ? STDOUT_FILENO : STDERR_FILENO, text, n_bytes);
+    (void)n;
+    _exit(code);
+}
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+bool host_is_separator(char c) { return c == '/'; }
+
+bool host_exists(const char *path) { return access(path, F_OK) == 0; }
+
+bool host_is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+int host_make_folder(const char *path) { return mkdir(path, 0777) == 0 ? 0 : errno; }
+
+FILE *host_open(const char *path, const char *mode) { return fopen(path, mode); }
+
+int host_rename(const char *from, const char *to) { return rename(from, to) == 0 ? 0 : errno; }
+
+int host_remove(const char *path) { return unlink(path) == 0 ? 0 : errno; }
+
+int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)
+{
+    DIR *entries = opendir(folder);
+    if (!entries) return errno;
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+        visit(user, entry->d_name);
+    (void)closedir(entries);
+    return 0;
+}
+
+long host_process_id(void) { return (long)getpid(); }
+
+/* ---- the machine ------------------------------------------------------------------------------- */
+
+size_t host_n_processors(void)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : (size_t)n;
+}
+
+/* The first word of a small file of the system's; false when it cannot be read. */
+static bool read_word(const char *folder, const char *entry, const char *file, char *word, size_t n)
+{
+    char path[512];
+    int length = snprintf(path, sizeof path, "%s/%s/%s", folder, entry, file);
+    FILE *stream = length > 0 && (size_t)length < sizeof path ? fopen(path, "r") : NULL;
+    if (!stream) return false;
+    bool is_read = fgets(word, (int)n, stream) != NULL;
+    (void)fclose(stream);
+    return is_read;
+}
+
+static const char pci_folder[] = "/sys/bus/pci/devices";
+
+static void look_at_card(void *user, const char *name)
+{
+    static const char *const vendors[] = {"0x10de", "0x1002", "0x8086"};
+    bool *has_gpu = user;
+    char kind[16], vendor[16];
+    if (name[0] == '.' || !read_word(pci_folder, name, "class", kind, sizeof kind) ||
+        !read_word(pci_folder, name, "vendor", vendor, sizeof vendor)) {
+        return;
+    }
+    bool is_display = strncmp(kind, "0x0300", 6) == 0 || strncmp(kind, "0x0302", 6) == 0 ||
+                      strncmp(kind, "0x0380", 6) == 0;
+    for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++) {
+        *has_gpu |= is_display && strncmp(vendor, vendors[i], 6) == 0;
+    }
+}
+
+bool host_has_gpu(void)
+{
+    bool has_gpu = false;
+    (void)host_list(pci_folder, look_at_card, &has_gpu);
+    return has_gpu;
+}
+
+double now_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+uint64_t peak_rss_bytes(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (uint64_t)usage.ru_maxrss * 1024 : 0;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The system's part of cltool on Windows: wide characters below, UTF-8 above.
+ */
+#include "host.h"
+
+#include "failure.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <process.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+#include <windows.h>
+
+#include <psapi.h>
+#include <shellapi.h>
+
+#define PATH_CHARS 4096
+#define CODE_TERMINATED 143 /* what POSIX shells give for SIGTERM */
+#define CLOSING_MS 4000     /* Windows ends a program 5 s after its window was closed */
+
+/* ---- text -------------------------------------------------------------------------------------- */
+
+/* The UTF-8 of it; NULL when it is no UTF-16. free() */
+static char *narrow(const wchar_t *wide)
+{
+    int n = WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, NULL, 0, NULL, NULL);
+    if (n <= 0) return NULL;
+    char *text = must_alloc((size_t)n, 1);
+    (void)WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, text, n, NULL, NULL);
+    return text;
+}
+
+/* A path as Windows takes it; sets errno and returns false when it is no UTF-8 or too long. */
+static bool widen(const char *path, wchar_t wide[PATH_CHARS])
+{
+    static const wchar_t front[] = L"\\\\?\\"; /* lifts the limit of MAX_PATH */
+    enum { FRONT = sizeof front / sizeof *front - 1 };
+    errno = EILSEQ;
+    if (MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, wide, PATH_CHARS) == 0)
+        return false;
+    if (wcslen(wide) < MAX_PATH - 12 || wide[0] == L'\\') return true;
+    wchar_t full[PATH_CHARS];
+    const DWORD n = GetFullPathNameW(wide, PATH_CHARS - FRONT, full, NULL);
+    errno = ENAMETOOLONG;
+    if (n == 0 || n >= PATH_CHARS - FRONT) return false;
+    memcpy(wide, front, FRONT * sizeof *wide);
+    memcpy(wide + FRONT, full, (n + 1) * sizeof *wide);
+    return true;
+}
+
+/* ---- the program's start and end --------------------------------------------------------------- */
+
+static UINT code_page_before;
+
+static void restore_code_page(void) { (void)SetConsoleOutputCP(code_page_before); }
+
+/* Bytes as they come, and whole characters at a time to a console. */
+static void set_up_streams(void)
+{
+    FILE *const streams[] = {stdin, stdout, stderr};
+    for (size_t i = 0; i < 3; i++) (void)_setmode(_fileno(streams[i]), _O_BINARY);
+    (void)setvbuf(stdout, NULL, _IOFBF, 1 << 16);
+    (void)setvbuf(stderr, NULL, _IOFBF, 1 << 12); /* whoever says something flushes it */
+    code_page_before = GetConsoleOutputCP();
+    if (code_page_before != 0 && SetConsoleOutputCP(CP_UTF8)) (void)atexit(restore_code_page);
+}
+
+bool host_start(int *argc, char ***argv)
+{
+    int n = 0;
+    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &n);
+    set_up_streams();
+    char **arguments = wide ? must_alloc((size_t)n + 1, sizeof *arguments) : NULL;
+    bool is_text = wide != NULL;
+    for (int i = 0; i < n && is_text; i++) is_text = (arguments[i] = narrow(wide[i])) != NULL;
+    if (wide) (void)LocalFree(wide);
+    if (is_text) {
+        *argc = n;
+        *argv = arguments; /* as long as the program */
+    }
+    return is_text;
+}
+
+bool host_is_terminal(FILE *stream)
+{
+    HANDLE console = (HANDLE)_get_osfhandle(_fileno(stream));
+    DWORD mode;
+    return GetConsoleMode(console, &mode) &&
+           SetConsoleMode(console,
+                          mode | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+}
+
+static void (*call_on_interrupt)(int code);
+
+/* Windows makes a thread for it. */
+static BOOL WINAPI take_event(DWORD event)
+{
+    const bool is_closing = event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT;
+    call_on_interrupt(is_closing ? CODE_TERMINATED : CODE_INTERRUPTED);
+    if (is_closing) Sleep(CLOSING_MS); /* for what is at work; the program ends when this returns */
+    return TRUE;
+}
+
+void host_watch_interrupts(void (*interrupted)(int code))
+{
+    call_on_interrupt = interrupted;
+    (void)SetConsoleCtrlHandler(take_event, TRUE);
+}
+
+void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
+{
+    DWORD written;
+    (void)WriteFile(GetStdHandle(to_stdout ? STD_OUTPUT_HANDLE : STD_ERROR_HANDLE), text,
+                    (DWORD)n_bytes, &written, NULL);
+    if (code_page_before != 0) restore_code_page();
+    _exit(code);
+}
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+static int last_errno(void)
+{
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND:
+    case ERROR_PATH_NOT_FOUND:
+    case ERROR_INVALID_NAME: return ENOENT;
+    case ERROR_ACCESS_DENIED:
+    case ERROR_SHARING_VIOLATION: return EACCES;
+    case ERROR_FILE_EXISTS:
+    case ERROR_ALREADY_EXISTS: return EEXIST;
+    case ERROR_DIRECTORY: return ENOTDIR;
+    case ERROR_DISK_FULL: return ENOSPC;
+    default: return EIO;
+    }
+}
+
+static DWORD attributes_of(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    return widen(path, wide) ? GetFileAttributesW(wide) : INVALID_FILE_ATTRIBUTES;
+}
+
+bool host_is_separator(char c) { return c == '/' || c == '\\'; }
+
+bool host_exists(const char *path) { return attributes_of(path) != INVALID_FILE_ATTRIBUTES; }
+
+bool host_is_folder(const char *path)
+{
+    const DWORD attributes = attributes_of(path);
+    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_DIRECTORY) != 0;
+}
+
+int host_make_folder(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    if (!widen(path, wide)) return errno;
+    return CreateDirectoryW(wide, NULL) ? 0 : last_errno();
+}
+
+FILE *host_open(const char *path, const char *mode)
+{
+    wchar_t wide[PATH_CHARS], wide_mode[8];
+    size_t n = 0;
+    if (!widen(path, wide)) return NULL;
+    for (; mode[n] && n < 6; n++) wide_mode[n] = (wchar_t)mode[n];
+    if (!strchr(mode, 'b')) wide_mode[n++] = L'b';
+    wide_mode[n] = L'\0';
+    return _wfopen(wide, wide_mode);
+}
+
+int host_rename(const char *from, const char *to)
+{
+    wchar_t wide_from[PATH_CHARS], wide_to[PATH_CHARS];
+    if (!widen(from, wide_from) || !widen(to, wide_to)) return errno;
+    return MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING) ? 0 : last_errno();
+}
+
+int host_remove(const char *path)
+{
+    wchar_t wide[PATH_CHARS];
+    if (!widen(path, wide)) return errno;
+    return DeleteFileW(wide) ? 0 : last_errno();
+}
+
+int host_list(const char *folder, void (*visit)(void *user, const char *name), void *user)
+{
+    wchar_t wide[PATH_CHARS];
+    char *pattern = must_printf("%s\\*", folder);
+    const bool is_path = widen(pattern, wide);
+    free(pattern);
+    if (!is_path) return errno;
+    WIN32_FIND_DATAW found;
+    HANDLE search = FindFirstFileW(wide, &found);
+    if (search == INVALID_HANDLE_VALUE) return last_errno();
+    do {
+        char *name = narrow(found.cFileName);
+        if (name) visit(user, name);
+        free(name);
+    } while (FindNextFileW(search, &found));
+    FindClose(search);
+    return 0;
+}
+
+long host_process_id(void) { return _getpid(); }
+
+/* ---- the machine ------------------------------------------------------------------------------- */
+
+size_t host_n_processors(void)
+{
+    const DWORD n = GetActiveProcessorCount(ALL_PROCESSOR_GROUPS);
+    return n < 1 ? 1 : n;
+}
+
+bool host_has_gpu(void)
+{
+    static const wchar_t *const vendors[] = {L"PCI\\VEN_10DE", L"PCI\\VEN_1002", L"PCI\\VEN_8086"};
+    DISPLAY_DEVICEW adapter = {.cb = sizeof adapter};
+    for (DWORD i = 0; EnumDisplayDevicesW(NULL, i, &adapter, 0); i++) {
+        for (size_t k = 0; k < sizeof vendors / sizeof vendors[0]; k++) {
+            if (_wcsnicmp(adapter.DeviceID, vendors[k], wcslen(vendors[k])) == 0) return true;
+        }
+    }
+    return false;
+}
+
+double now_ms(void)
+{
+    LARGE_INTEGER frequency, count;
+    QueryPerformanceFrequency(&frequency);
+    QueryPerformanceCounter(&count);
+    return (double)count.QuadPart * 1e3 / (double)frequency.QuadPart;
+}
+
+uint64_t peak_rss_bytes(void)
+{
+    PROCESS_MEMORY_COUNTERS counters;
+    return GetProcessMemoryInfo(GetCurrentProcess(), &counters, sizeof counters)
+               ? counters.PeakWorkingSetSize
+               : 0;
+}
