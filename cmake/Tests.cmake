@@ -30,6 +30,7 @@ set(test_definitions
   "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\""
   "CLG_TEST_MODELS=\"${CLG_TEST_MODELS}\"")
 file(GLOB support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
+list(FILTER support_sources EXCLUDE REGEX "${clg_other_system}")
 add_library(clg_test_support INTERFACE)
 if(support_sources)
   add_library(clg_test_support_objects STATIC ${support_sources})
@@ -43,21 +44,10 @@ endif()
 target_include_directories(clg_test_support INTERFACE "${tests_dir}")
 target_compile_definitions(clg_test_support INTERFACE ${test_definitions})
 
-# OpenCL layers (OPENCL_LAYERS of ocl-icd) that tests load: tests/layers/<name>.c becomes
-# build/tests/layers/<name>.so.
-file(GLOB layer_sources CONFIGURE_DEPENDS "${tests_dir}/layers/*.c")
-foreach(source IN LISTS layer_sources)
-  get_filename_component(name "${source}" NAME_WE)
-  add_library(layer_${name} MODULE "${source}")
-  target_include_directories(layer_${name} PRIVATE "${tests_dir}")
-  target_link_libraries(layer_${name} PRIVATE clg_settings clg_opencl_headers)
-  set_target_properties(layer_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
-    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")
-endforeach()
-
 # clg_add_test_programs(AREA LABEL)
 function(clg_add_test_programs area label)
   file(GLOB sources CONFIGURE_DEPENDS "${tests_dir}/${area}/test_*.c")
+  list(FILTER sources EXCLUDE REGEX "${clg_other_system}")
   foreach(source IN LISTS sources)
     get_filename_component(stem "${source}" NAME_WE)
     string(REGEX REPLACE "^test_" "" subject "${stem}")
@@ -118,6 +108,24 @@ function(clg_add_test_scripts area label)
   endforeach()
 endfunction()
 
+clg_add_test_programs(unit unit)
+clg_add_test_programs(ops device)
+if(WIN32)
+  return() # the rest is made of shell scripts, ocl-icd's layers and folders of drivers
+endif()
+
+# OpenCL layers (OPENCL_LAYERS of ocl-icd) that tests load: tests/layers/<name>.c becomes
+# build/tests/layers/<name>.so.
+file(GLOB layer_sources CONFIGURE_DEPENDS "${tests_dir}/layers/*.c")
+foreach(source IN LISTS layer_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  add_library(layer_${name} MODULE "${source}")
+  target_include_directories(layer_${name} PRIVATE "${tests_dir}")
+  target_link_libraries(layer_${name} PRIVATE clg_settings clg_opencl_headers)
+  set_target_properties(layer_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
+    C_VISIBILITY_PRESET default LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/layers")
+endforeach()
+
 # Benchmarks, tests/bench/<name>.c: built, never run by ctest.
 file(GLOB bench_sources CONFIGURE_DEPENDS "${tests_dir}/bench/*.c")
 foreach(source IN LISTS bench_sources)
@@ -175,8 +183,7 @@ if(TARGET cltool)
     FIXTURES_REQUIRED generated_models)
 endif()
 
-clg_add_test_programs(unit unit)
-foreach(area ops api conformance models)
+foreach(area api conformance models)
   clg_add_test_programs(${area} device)
 endforeach()
 clg_add_test_programs(faults fault)

@@ -118,9 +118,11 @@ build libpcre2-8 pcre2 -DPCRE2_BUILD_TESTS=OFF -DPCRE2_BUILD_PCRE2GREP=OFF
 grep -q PCRE2_STATIC "$prefix/lib/pkgconfig/libpcre2-8.pc" ||
   sed -i 's/^Cflags: /&-DPCRE2_STATIC /' "$prefix/lib/pkgconfig/libpcre2-8.pc"
 build jansson jansson -DJANSSON_BUILD_DOCS=OFF -DJANSSON_WITHOUT_TESTS=ON -DJANSSON_EXAMPLES=OFF
-build cmocka cmocka -DWITH_EXAMPLES=OFF -DWITH_STATIC_LIB=ON
+build cmocka cmocka -DWITH_EXAMPLES=OFF -DWITH_STATIC_LIB=ON -DCMAKE_C_FLAGS=-D__USE_MINGW_ANSI_STDIO=1
 # It makes a DLL in any case; a static library of that name is all that is wanted here.
+# Its messages know C11's conversions (%zu), and its header has to say so.
 if [ -f "$prefix/lib/libcmocka-static.a" ]; then
+  sed -i 's/__printf__/__gnu_printf__/g' "$prefix/include/cmocka.h"
   mv "$prefix/lib/libcmocka-static.a" "$prefix/lib/libcmocka.a"
   rm -f "$prefix/lib/libcmocka.dll.a" "$prefix/bin/cmocka.dll"
 fi

@@ -239,16 +239,50 @@ int sys_stat_open(int fd, sys_info *out_info)
     return fill_info((HANDLE)_get_osfhandle(fd), out_info);
 }
 
+/* Files that may only be read can be replaced and removed on POSIX systems. */
+static void lift_read_only(const wchar_t *path)
+{
+    const DWORD attributes = GetFileAttributesW(path);
+    if (attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_READONLY))
+        (void)SetFileAttributesW(path, attributes & ~(DWORD)FILE_ATTRIBUTE_READONLY);
+}
+
+/* As POSIX renames, also over a file that others have open; Windows 10 and later, on NTFS. */
+static bool rename_over(const wchar_t *from, const wchar_t *to)
+{
+    enum { RENAME_INFO_EX = 22, REPLACE = 1, POSIX_SEMANTICS = 2 }; /* not in all headers */
+    struct {
+        DWORD flags;
+        HANDLE folder;
+        DWORD name_bytes;
+        wchar_t name[SYS_PATH_BYTES];
+    } info = {.flags = REPLACE | POSIX_SEMANTICS};
+    HANDLE file = CreateFileW(from, DELETE | SYNCHRONIZE, SHARE_ALL, NULL, OPEN_EXISTING,
+                              FILE_FLAG_BACKUP_SEMANTICS, NULL);
+    if (file == INVALID_HANDLE_VALUE) return false;
+    const DWORD n = GetFullPathNameW(to, SYS_PATH_BYTES, info.name, NULL);
+    info.name_bytes = n * (DWORD)sizeof(wchar_t);
+    const bool is_done = n > 0 && n < SYS_PATH_BYTES &&
+                         SetFileInformationByHandle(file, (FILE_INFO_BY_HANDLE_CLASS)RENAME_INFO_EX,
+                                                    &info, sizeof info);
+    CloseHandle(file);
+    return is_done;
+}
+
 int sys_rename(const char *from, const char *to)
 {
     wchar_t wide_from[SYS_PATH_BYTES], wide_to[SYS_PATH_BYTES];
     if (!widen(from, wide_from) || !widen(to, wide_to)) return -1;
     for (int i = 1;; i++) {
+        if (rename_over(wide_from, wide_to)) return 0;
         if (MoveFileExW(wide_from, wide_to, MOVEFILE_REPLACE_EXISTING)) return 0;
         const DWORD error = GetLastError();
         const bool is_in_use = error == ERROR_SHARING_VIOLATION || error == ERROR_ACCESS_DENIED;
         if (!is_in_use || i == RENAME_TRIES) return fail_as(error);
-        Sleep(RENAME_PAUSE_MS);
+        if (i == 1)
+            lift_read_only(wide_to);
+        else
+            Sleep(RENAME_PAUSE_MS);
     }
 }
 
@@ -256,6 +290,8 @@ int sys_remove(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];
     if (!widen(path, wide)) return -1;
+    if (DeleteFileW(wide)) return 0;
+    lift_read_only(wide);
     return DeleteFileW(wide) ? 0 : fail_last();
 }
 

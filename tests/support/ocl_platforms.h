@@ -10,7 +10,7 @@
 /* Makes the drivers show what they hide: llvmpipe behind rusticl, and Oclgrind where it is installed. Before the
  * first OpenCL call of the process; OCL_ICD_VENDORS and RUSTICL_ENABLE that are set already stay as they are. */
 void ocl_platforms_show_all(void);
-/* PoCL alone: for tests in which only the library's own work counts. */
+/* On Windows both leave things as they are. PoCL alone: for tests in which only the library's own work counts. */
 void ocl_platforms_show_pocl(void);
 
 /* Calls body with a context on each device in turn, and fails when there is none, or when no kernel ran on one.

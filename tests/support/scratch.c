@@ -5,14 +5,12 @@
  */
 #include "support/scratch.h"
 
+#include "support/platform.h"
 #include "support/unit.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define PATH_BYTES 1024
 
@@ -23,28 +21,9 @@ static struct kept_path {
     char path[];
 } * kept_paths;
 
-static void remove_tree(const char *path)
-{
-    DIR *dir = opendir(path);
-    if (!dir) return;
-    for (const struct dirent *entry; (entry = readdir(dir));) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        char below[2 * PATH_BYTES];
-        struct stat info;
-        (void)snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
-        if (lstat(below, &info) == 0 && S_ISDIR(info.st_mode)) {
-            remove_tree(below);
-        } else {
-            (void)unlink(below);
-        }
-    }
-    (void)closedir(dir);
-    (void)rmdir(path);
-}
-
 static void remove_folder(void)
 {
-    remove_tree(folder);
+    platform_remove_tree(folder);
     while (kept_paths) {
         struct kept_path *next = kept_paths->next;
         free(kept_paths);
@@ -55,10 +34,7 @@ static void remove_folder(void)
 const char *scratch_folder(void)
 {
     if (folder[0]) return folder;
-    const char *base = getenv("TMPDIR");
-    (void)snprintf(folder, sizeof folder, "%s/clgraph-test-XXXXXX",
-                   base && base[0] ? base : "/tmp");
-    assert_non_null(mkdtemp(folder));
+    assert_true(platform_temporary_folder(folder, sizeof folder));
     (void)atexit(remove_folder);
     return folder;
 }
@@ -77,7 +53,7 @@ const char *scratch_path(const char *name)
 const char *scratch_file(const char *name, const void *data, size_t size_bytes)
 {
     const char *path = scratch_path(name);
-    FILE *file = fopen(path, "wb");
+    FILE *file = platform_open(path, "wb");
     assert_non_null(file);
     if (size_bytes > 0) assert_int_equal(fwrite(data, 1, size_bytes, file), size_bytes);
     assert_int_equal(fclose(file), 0);

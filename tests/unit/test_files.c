@@ -5,6 +5,7 @@
 #include "support/unit.h"
 
 #include "support/failing_alloc.h"
+#include "support/platform.h"
 #include "support/scratch.h"
 
 #include "base/files.h"
@@ -13,8 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 static void files__view_shows_the_whole_file(void **state)
 {
@@ -50,27 +49,6 @@ static void files__view_is_the_same_after_unloading(void **state)
     file_view_close(&view);
     file_view_unload(&view, NULL, 0);
     memory_free(bytes);
-}
-
-static void files__view_reads_what_cannot_be_mapped(void **state)
-{
-    (void)state;
-    int ends[2];
-    char path[64];
-    char block[5000];
-    file_view view;
-    memset(block, 'p', sizeof block);
-    assert_int_equal(pipe(ends), 0);
-    assert_int_equal(write(ends[1], block, sizeof block), sizeof block);
-    assert_int_equal(close(ends[1]), 0);
-    (void)snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
-    assert_ok(file_view_open(path, &view));
-    assert_int_equal(view.size_bytes, sizeof block);
-    file_view_unload(&view, view.data,
-                     view.size_bytes); /* there is nothing to have them back from */
-    assert_memory_equal(view.data, block, sizeof block);
-    file_view_close(&view);
-    assert_int_equal(close(ends[0]), 0);
 }
 
 static void files__errors_name_path_and_cause(void **state)
@@ -126,11 +104,7 @@ static void files__atomic_write_replaces_whole_files(void **state)
     size_t size;
     assert_ok(file_make_folders(folder));
     assert_ok(file_write_atomic(path, "old", 3));
-    file_view old;
-    assert_ok(file_view_open(path, &old));
     assert_ok(file_write_atomic(path, "new text", 8));
-    assert_memory_equal(old.data, "old", 3); /* a reader keeps what it opened */
-    file_view_close(&old);
     assert_ok(file_read(path, 100, &data, &size));
     assert_string_equal(data, "new text");
     memory_free(data);
@@ -174,20 +148,18 @@ static void files__writer_patches_and_abandons(void **state)
     assert_int_equal(n_entries(folder), 2);
 }
 
-static void files__make_folders_is_private_and_repeatable(void **state)
+static void files__make_folders_is_repeatable(void **state)
 {
     (void)state;
-    struct stat info;
     const char *deep = scratch_path("one/two//three");
     assert_ok(file_make_folders(deep));
     assert_ok(file_make_folders(deep));
-    assert_int_equal(stat(deep, &info), 0);
-    assert_int_equal(info.st_mode & 0077, 0);
+    assert_true(file_exists(deep));
     (void)scratch_file("plain", "", 0);
     assert_error(file_make_folders(scratch_path("plain/below")), CLG_ERROR_IO, "cannot be made");
 }
 
-static void files__list_is_sorted_and_skips_dead_links(void **state)
+static void files__list_is_sorted(void **state)
 {
     (void)state;
     file_entry *entries;
@@ -195,7 +167,6 @@ static void files__list_is_sorted_and_skips_dead_links(void **state)
     assert_ok(file_make_folders(scratch_path("list/sub")));
     (void)scratch_file("list/b", "22", 2);
     (void)scratch_file("list/a", "1", 1);
-    assert_int_equal(symlink("nowhere", scratch_path("list/dead")), 0);
     assert_ok(file_list(scratch_path("list"), &entries, &n));
     assert_int_equal(n, 3);
     assert_string_equal(entries[0].name, "a");
@@ -209,42 +180,11 @@ static void files__list_is_sorted_and_skips_dead_links(void **state)
     file_list_free(NULL, 0);
 }
 
-static void check_join(const char *folder, const char *name, const char *expected)
-{
-    char *path;
-    assert_ok(file_join(folder, name, &path));
-    assert_string_equal(path, expected);
-    memory_free(path);
-}
-
-static void check_folder(const char *path, const char *expected)
-{
-    char *folder;
-    assert_ok(file_folder(path, &folder));
-    assert_string_equal(folder, expected);
-    memory_free(folder);
-}
-
-static void names__join_and_folder(void **state)
-{
-    (void)state;
-    check_join("a", "b", "a/b");
-    check_join("a/", "b", "a/b");
-    check_join("", "b", "b");
-    check_join("/", "b", "/b");
-    check_folder("model.onnx", ".");
-    check_folder("a/model.onnx", "a");
-    check_folder("a//model.onnx", "a");
-    check_folder("/model.onnx", "/");
-    check_folder("/a/b/c", "/a/b");
-    check_folder("", ".");
-}
-
 static void names__inside_a_folder(void **state)
 {
     (void)state;
-    static const char *const good[] = {"a",    "a.bin", "a/b",       "./a", "..a/b..",
-                                       "a..b", "...",   "weights:0", "a\\b"};
+    static const char *const good[] = {"a",       "a.bin", "a/b", "./a",
+                                       "..a/b..", "a..b",  "...", "a\\b"};
     static const char *const bad[] = {"",         "/a",  "..",  "../a", "a/..",  "a/../b",
                                       "a\\..\\b", "\\a", "C:a", "c:/a", "a/b/.."};
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
@@ -253,65 +193,15 @@ static void names__inside_a_folder(void **state)
         assert_false(file_name_is_inside(bad[i]));
 }
 
-static bool is_below(const char *folder, const char *path)
-{
-    bool below;
-    assert_ok(file_is_below(folder, path, &below));
-    return below;
-}
-
-static void names__links_do_not_lead_out(void **state)
-{
-    (void)state;
-    bool below;
-    const char *folder = scratch_path("model");
-    assert_ok(file_make_folders(scratch_path("model/sub")));
-    (void)scratch_file("model/sub/in", "", 0);
-    (void)scratch_file("outside", "", 0);
-    (void)scratch_file("model2", "", 0);
-    assert_int_equal(symlink("../outside", scratch_path("model/leak")), 0);
-    assert_int_equal(symlink("sub/in", scratch_path("model/alias")), 0);
-    assert_true(is_below(folder, scratch_path("model/sub/in")));
-    assert_true(is_below(folder, scratch_path("model/alias")));
-    assert_true(is_below("/", scratch_path("outside")));
-    assert_false(is_below(folder, scratch_path("model/leak")));
-    assert_false(is_below(folder, scratch_path("model2")));
-    assert_false(is_below(folder, folder));
-    assert_false(is_below(folder, scratch_folder()));
-    assert_error(file_is_below(folder, scratch_path("model/absent"), &below), CLG_ERROR_IO,
-                 "cannot be resolved");
-    assert_false(below);
-}
-
 static void environment__empty_is_unset(void **state)
 {
     (void)state;
-    assert_int_equal(setenv("CLG_TEST_VARIABLE", "", 1), 0);
+    assert_true(platform_set_env("CLG_TEST_VARIABLE", ""));
     assert_null(env_get("CLG_TEST_VARIABLE"));
-    assert_int_equal(setenv("CLG_TEST_VARIABLE", "x", 1), 0);
+    assert_true(platform_set_env("CLG_TEST_VARIABLE", "x"));
     assert_string_equal(env_get("CLG_TEST_VARIABLE"), "x");
-    assert_int_equal(unsetenv("CLG_TEST_VARIABLE"), 0);
+    assert_true(platform_set_env("CLG_TEST_VARIABLE", NULL));
     assert_null(env_get("CLG_TEST_VARIABLE"));
-}
-
-static void environment__cache_folder(void **state)
-{
-    (void)state;
-    char *path;
-    assert_int_equal(setenv("HOME", "/somewhere", 1), 0);
-    assert_int_equal(setenv("XDG_CACHE_HOME", "relative", 1), 0);
-    assert_ok(file_cache_folder(&path));
-    assert_string_equal(path, "/somewhere/.cache/clgraph");
-    memory_free(path);
-    assert_int_equal(setenv("XDG_CACHE_HOME", "/caches", 1), 0);
-    assert_ok(file_cache_folder(&path));
-    assert_string_equal(path, "/caches/clgraph");
-    memory_free(path);
-    assert_int_equal(unsetenv("XDG_CACHE_HOME"), 0);
-    assert_int_equal(unsetenv("HOME"), 0);
-    assert_error(file_cache_folder(&path), CLG_ERROR_IO, "no cache folder");
-    assert_non_null(strstr(error_hint_text(), "CLG_CACHE_DIR"));
-    assert_null(path);
 }
 
 static void time__goes_forward(void **state)
@@ -357,18 +247,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files__view_shows_the_whole_file),
         cmocka_unit_test(files__view_is_the_same_after_unloading),
-        cmocka_unit_test(files__view_reads_what_cannot_be_mapped),
         cmocka_unit_test(files__errors_name_path_and_cause),
         cmocka_unit_test(files__read_keeps_to_its_maximum),
         cmocka_unit_test(files__atomic_write_replaces_whole_files),
         cmocka_unit_test(files__writer_patches_and_abandons),
-        cmocka_unit_test(files__make_folders_is_private_and_repeatable),
-        cmocka_unit_test(files__list_is_sorted_and_skips_dead_links),
-        cmocka_unit_test(names__join_and_folder),
+        cmocka_unit_test(files__make_folders_is_repeatable),
+        cmocka_unit_test(files__list_is_sorted),
         cmocka_unit_test(names__inside_a_folder),
-        cmocka_unit_test(names__links_do_not_lead_out),
         cmocka_unit_test(environment__empty_is_unset),
-        cmocka_unit_test(environment__cache_folder),
         cmocka_unit_test(time__goes_forward),
         cmocka_unit_test(files__survive_every_failing_allocation),
     };

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What tests do differently on POSIX systems and on Windows: platform_posix.c and platform_windows.c. Uses the C library
+ * alone, so that it works while the library's functions are made to fail. Paths are UTF-8.
+ */
+#ifndef CLG_TESTS_PLATFORM_H
+#define CLG_TESTS_PLATFORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+extern const char *const platform_null_device;
+/* A folder that nobody can make. */
+extern const char *const platform_no_folder;
+
+/* A new folder with its path. */
+bool platform_temporary_folder(char *path, size_t n_bytes);
+/* A folder and all in it; links are not followed. */
+void platform_remove_tree(const char *path);
+FILE *platform_open(const char *path, const char *mode);
+/* Makes a file one that was used so long ago. */
+bool platform_age(const char *path, int64_t seconds);
+/* value NULL: unset. */
+bool platform_set_env(const char *name, const char *value);
+/* Calls body(user, i) for each i < n at once, in processes of their own where the system can fork, else in threads; true when
+ * all gave 0. */
+bool platform_run_apart(int n, int (*body)(const char *user, int i), const char *user);
+
+#endif
