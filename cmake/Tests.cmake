@@ -46,6 +46,7 @@ target_compile_definitions(clg_test_support INTERFACE ${test_definitions})
 
 # clg_add_test_programs(AREA LABEL)
 function(clg_add_test_programs area label)
+  add_custom_target(tests_${area}) # builds those of one area
   file(GLOB sources CONFIGURE_DEPENDS "${tests_dir}/${area}/test_*.c")
   list(FILTER sources EXCLUDE REGEX "${clg_other_system}")
   foreach(source IN LISTS sources)
@@ -58,6 +59,7 @@ function(clg_add_test_programs area label)
     if(UNIX AND NOT APPLE)
       target_link_options(${target} PRIVATE LINKER:--as-needed)
     endif()
+    add_dependencies(tests_${area} ${target})
     set_target_properties(${target} PROPERTIES
       OUTPUT_NAME "${stem}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/${area}")
 
@@ -159,6 +161,11 @@ clg_add_soak(simt simt)
 set(soak_models silero_vad_v5 voicevox_intonation gpt2_past_toy cifar10_cnn vespa_tiny_transformer)
 list(TRANSFORM soak_models PREPEND "${CLG_TEST_MODELS}/")
 clg_add_soak(models wide ${soak_models})
+
+# Library, cltool and unit tests for Windows, under Wine, in minutes: ctest -C windows -L windows, and not otherwise.
+add_test(NAME windows.wine COMMAND bash "${PROJECT_SOURCE_DIR}/tools/windows.sh"
+  CONFIGURATIONS windows)
+set_tests_properties(windows.wine PROPERTIES LABELS windows TIMEOUT 1800 SKIP_RETURN_CODE 77)
 
 # Folders of models through `cltool verify`, by both classes of kernels: other people's, and well-known architectures that
 # PyTorch writes into the build folder (the fixture generated_models).

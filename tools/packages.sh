@@ -7,7 +7,7 @@
 #   tools/packages.sh install GROUP...   installs those that are missing (sudo only when not root)
 #
 # Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint, vendors (compilers of GPU
-# vendors, for tools/portability.sh).
+# vendors, for tools/portability.sh), windows (beside build, for tools/windows.sh).
 set -euo pipefail
 
 packages_of() {
@@ -20,15 +20,16 @@ packages_of() {
     test) echo libcmocka-dev libonnx-testdata mesa-opencl-icd oclgrind python3-torch valgrind make ;;
     lint) echo clang clang-format clang-tidy shellcheck ;;
     vendors) echo clang-15 intel-opencl-icd libclc-15 rocm-device-libs ;;
+    windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
-      echo "packages.sh: no group '$1'; there are build, run, test, lint and vendors" >&2
+      echo "packages.sh: no group '$1'; there are build, run, test, lint, vendors and windows" >&2
       return 2
       ;;
   esac
 }
 
 usage() {
-  echo "usage: tools/packages.sh list|install GROUP...   (groups: build run test lint vendors)" >&2
+  echo "usage: tools/packages.sh list|install GROUP...   (groups: build run test lint vendors windows)" >&2
   exit 2
 }
 
