@@ -11,9 +11,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Before anything else: brings the arguments into UTF-8, and the standard streams to writing bytes as they come. False
- * when an argument is no text. */
-bool host_start(int *argc, char ***argv);
+/* Before anything else: brings the standard streams to writing bytes as they come, and gives the program's arguments in UTF-8
+ * with NULL behind the last, for as long as the program runs; NULL when one of them is no text. */
+char **host_start(char **argv);
 /* Whether a person sees what is written there, and colours show. */
 bool host_is_terminal(FILE *stream);
 /* From here on a thread calls interrupted(exit code) for each Ctrl-C and each request to end, instead of the program's end.

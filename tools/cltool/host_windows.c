@@ -69,20 +69,19 @@ static void set_up_streams(void)
     if (code_page_before != 0 && SetConsoleOutputCP(CP_UTF8)) (void)atexit(restore_code_page);
 }
 
-bool host_start(int *argc, char ***argv)
+/* Those of main() are in the code page of the system, and patterns among them are replaced by files. */
+char **host_start(char **argv)
 {
     int n = 0;
     wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &n);
+    (void)argv;
     set_up_streams();
-    char **arguments = wide ? must_alloc((size_t)n + 1, sizeof *arguments) : NULL;
-    bool is_text = wide != NULL;
+    if (!wide) return NULL;
+    char **arguments = must_alloc((size_t)n + 1, sizeof *arguments);
+    bool is_text = true;
     for (int i = 0; i < n && is_text; i++) is_text = (arguments[i] = narrow(wide[i])) != NULL;
-    if (wide) (void)LocalFree(wide);
-    if (is_text) {
-        *argc = n;
-        *argv = arguments; /* as long as the program */
-    }
-    return is_text;
+    (void)LocalFree(wide);
+    return is_text ? arguments : NULL;
 }
 
 bool host_is_terminal(FILE *stream)

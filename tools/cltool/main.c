@@ -211,8 +211,9 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    const bool is_text = host_start(&argc, &argv);
-    int code = is_text ? dispatch(argc, argv) : fail_usage("an argument is no Unicode text");
+    argv = host_start(argv);
+    for (argc = 0; argv && argv[argc];) argc++;
+    int code = argv ? dispatch(argc, argv) : fail_usage("an argument is no Unicode text");
     bool json = asks_for_json(argc, argv);
     if (code != CODE_DONE) failure_print(json);
     int written = output_finish();
