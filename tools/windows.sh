@@ -138,12 +138,20 @@ names() {
 }
 no_opencl() { WINEDLLOVERRIDES=opencl= fails 3 OpenCL.dll cltool devices; }
 unit_tests() { ctest --test-dir "$build" -L unit --parallel "$jobs" --output-on-failure --no-tests=error; }
-model() {
-  local place=$log/$words data=$tree/examples/digits
+device() {
   cltool devices || {
     echo "Wine shows no OpenCL device"
     return 77
   }
+}
+interrupted() {
+  device || return
+  fails 130 'interrupted' timeout --preserve-status --signal=INT 5 wine "$build/cltool.exe" bench \
+    examples/digits/digits.onnx --runs 100000000
+}
+model() {
+  local place=$log/$words data=$tree/examples/digits
+  device || return
   cltool run "$data/digits.onnx" -i "image=$data/heldout.npy" --expect "probabilities=$data/heldout_probabilities.npy" \
     --rtol 1e-3 --atol 1e-5 -o "$place/out" && [ -s "$place/out/probabilities.npy" ]
 }
@@ -156,4 +164,5 @@ check "names in UTF-8" names
 check "no OpenCL" no_opencl
 check "unit tests" unit_tests
 check "a model on a device" model
+check "Ctrl-C" interrupted
 finish
