@@ -37,6 +37,9 @@ list(LENGTH family_files n_families)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/op_families.c.in" "${generated_dir}/op_families.c" @ONLY)
 
 # --- the layers ----------------------------------------------------------------------------------
+# dladdr
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib.c" PROPERTIES
+  COMPILE_DEFINITIONS _GNU_SOURCE)
 set(layer_objects "")
 foreach(layer IN LISTS CLG_LAYERS)
   file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")

@@ -295,6 +295,15 @@ CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices,
 /* Frees the array of clg_device_list, of which devices is the first element; accepts NULL. */
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
+/* Whether kernels are tested before they are trusted. Where there are several ways to compute a node, the one that is chosen
+ * first computes a small problem on the device, which is compared with the host's answer; the verdict is kept in the store,
+ * and a way that is wrong is not used on that device and driver: the log tells, and another one takes its place. */
+typedef enum clg_selftest {
+    CLG_SELFTEST_DEFAULT = 0, /* as $CLG_SELFTEST says: "off", else on */
+    CLG_SELFTEST_ON = 1,
+    CLG_SELFTEST_OFF = 2 /* verdicts of earlier tests do not count either */
+} clg_selftest;
+
 typedef struct clg_context_options {
     size_t struct_size;
     const char *fallback; /* selector that serves when nothing matches; NULL: none */
@@ -303,14 +312,15 @@ typedef struct clg_context_options {
                                "" keeps everything in memory */
     uint32_t cpu_threads; /* compute units to use of a CPU device; 0: all */
     bool profiling;       /* queues keep time stamps; needed by clg_session_profile */
+    clg_selftest selftest;
     /* On a CPU device, idle processors spin during a run and 1 ms after it, in threads of idle priority, because waking
-     * one takes longer than a small kernel: runs of small models take up to a third less. Linux alone, and not under
+     * one takes longer than a small kernel: runs of small models take up to a fifth less. Linux alone, and not under
      * a control group's limit of processor time, nor with cpu_threads. true, or $CLG_SPIN=0: let them sleep. */
     bool let_processors_sleep;
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_context_options), NULL, NULL, 0, false, false                                   \
+        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, false             \
     }
 
 /* A device made ready for work. selector, without regard to case, first meaning that fits: auto, gpu, cpu, all;

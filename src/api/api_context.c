@@ -3,6 +3,7 @@
  * Public functions of contexts.
  */
 #include "api/arguments.h"
+#include "api/trust.h"
 #include "base/files.h"
 #include "session/context.h"
 
@@ -31,6 +32,7 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
                               clg_context **out_context)
 {
     clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
+    const char *spin = env_get("CLG_SPIN");
     size_t index;
     ocl_context *ocl;
     API_REQUIRE(out_context);
@@ -40,10 +42,11 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
     ocl_context_options below = {
         .cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
     CLG_TRY(ocl_context_create(index, &below, &ocl));
-    CLG_TRY(context_create(ocl, o.profiling, out_context));
-    const char *spin = env_get("CLG_SPIN");
-    if (!o.let_processors_sleep && (!spin || strcmp(spin, "0") != 0)) context_spin(*out_context);
-    return CLG_OK;
+    const context_settings settings = {.profiling = o.profiling,
+                                       .trusting = api_trusts_kernels(o.selftest),
+                                       .spins = !o.let_processors_sleep &&
+                                                !(spin && strcmp(spin, "0") == 0)};
+    return context_create(ocl, &settings, out_context);
 }
 
 const clg_device_info *clg_context_device(const clg_context *context)

@@ -17,6 +17,7 @@
 #include <clblast_c.h>
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct blas_api {
     __typeof__(&CLBlastSgemm) sgemm;
@@ -67,6 +68,23 @@ static void load(void)
 }
 
 #endif
+
+static char identity[DYNLIB_WHY_BYTES];
+static pthread_once_t identify_once = PTHREAD_ONCE_INIT;
+
+static void identify(void)
+{
+    const void *address = NULL;
+    memcpy(&address, &blas.sgemm, sizeof address);
+    if (address) dynlib_identify(address, identity);
+}
+
+const char *ocl_blas_identity(void)
+{
+    (void)blas_why_not();
+    (void)pthread_once(&identify_once, identify);
+    return identity;
+}
 
 const char *blas_why_not(void)
 {

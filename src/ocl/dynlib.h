@@ -18,6 +18,8 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
 /* Stores the address of a function through out_function (a pointer to a function pointer); false when the
  * library does not have it. */
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes);
+/* Tells the file that an address of a function came from: path, bytes and time, as far as the system can. */
+void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES]);
 void dynlib_close(void *library); /* accepts NULL */
 
 #endif

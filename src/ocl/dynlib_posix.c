@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #ifdef __APPLE__
 const char *const dynlib_opencl_names[] = {"/System/Library/Frameworks/OpenCL.framework/OpenCL",
@@ -34,6 +35,16 @@ bool dynlib_function(void *library, const char *name, void *out_function, size_t
     memcpy(out_function, &address,
            sizeof address); /* C has no cast from data to function pointers */
     return true;
+}
+
+void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
+{
+    Dl_info found;
+    struct stat file;
+    out_text[0] = '\0';
+    if (dladdr(address, &found) && found.dli_fname && stat(found.dli_fname, &file) == 0)
+        (void)snprintf(out_text, DYNLIB_WHY_BYTES, "%s %lld %lld", found.dli_fname,
+                       (long long)file.st_size, (long long)file.st_mtime);
 }
 
 void dynlib_close(void *library)

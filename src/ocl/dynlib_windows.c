@@ -56,6 +56,12 @@ bool dynlib_function(void *library, const char *name, void *out_function, size_t
     return true;
 }
 
+void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
+{
+    (void)address;
+    out_text[0] = '\0';
+}
+
 void dynlib_close(void *library)
 {
     if (library) FreeLibrary((HMODULE)library);

@@ -140,6 +140,9 @@ clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, siz
  * the second run, and the first answer does not wait. */
 void ocl_programs_store(ocl_context *c);
 void ocl_programs_store_when_settled(ocl_context *c);
+/* Appends the hash of the whole text that is compiled for a ref. */
+struct text;
+clg_status ocl_kernel_hash(const kernel_ref *ref, struct text *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */
@@ -163,6 +166,8 @@ bool ocl_blas_available(ocl_context *c);
  * function is about what ocl_queue_gemm accepts at all. */
 bool ocl_blas_accepts(const gemm_problem *p);
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g);
+/* Tells one CLBlast from another, as far as the system can: its file's name and time. "" when it is not there. */
+const char *ocl_blas_identity(void);
 
 /* ---- time stamps ------------------------------------------------------------------------------------------ */
 

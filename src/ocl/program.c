@@ -293,3 +293,14 @@ clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_prog
     if (status != CLG_OK) *out_program = NULL;
     return status;
 }
+
+clg_status ocl_kernel_hash(const kernel_ref *ref, text *out)
+{
+    text source;
+    char hex[33];
+    CLG_TRY(program_text(ref, &source));
+    hash128_hex(hash128_bytes(text_data(&source), source.size_bytes), hex);
+    text_deinit(&source);
+    text_append(out, hex);
+    return CLG_OK;
+}

@@ -3,7 +3,11 @@
  * Which candidate computes a node, of those that may run on this device with these options: one that the caller prefers by
  * name, else the one that was measured to be fastest (choices.h), else the first, or the cheapest of those with an
  * estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
+ *
+ * A way that the table of quirks knows to be wrong here never runs. Where there are several, the chosen one must pass the
+ * owner's judgement (plan_judge), else the choice is made anew among the rest.
  */
+#include "caps/quirks.h"
 #include "plan/choices.h"
 #include "plan/plan.h"
 
@@ -19,7 +23,7 @@ static bool blas_may_run(const plan_context *c, const candidate *choice)
 
 static bool may_run(const plan_context *c, const candidate *way)
 {
-    return !way->uses_blas || blas_may_run(c, way);
+    return !way->barred && (!way->uses_blas || blas_may_run(c, way));
 }
 
 const candidate *plan_cheapest(const plan_context *c, const candidate *candidates)
@@ -78,7 +82,7 @@ static clg_status by_problem(const plan_context *c, const lower_context *lc, pla
     return status;
 }
 
-clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
+static clg_status choose(const plan_context *c, const lower_context *lc, plan_choice *out)
 {
     const candidate *candidates = lc->build.candidates;
     *out = (plan_choice){0};
@@ -89,4 +93,27 @@ clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choi
     }
     if (!out->way) out->way = plan_cheapest(c, candidates);
     return CLG_OK;
+}
+
+static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
+{
+    candidate *way = lc->build.candidates;
+    while (way && way != choice->way) way = way->next;
+    return way;
+}
+
+clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
+{
+    for (candidate *way = lc->build.candidates; way && c->caps; way = way->next)
+        way->barred = quirks_bar(c->caps, way->variant);
+    const bool judged = c->judge.passes && lc->node && count(c, lc->build.candidates) > 1;
+    for (;;) {
+        bool passes = true;
+        CLG_TRY(choose(c, lc, out));
+        candidate *way = last_taken(lc, out);
+        if (!way || !judged) return CLG_OK;
+        CLG_TRY(c->judge.passes(c->judge.self, lc, way, &passes));
+        if (passes) return CLG_OK;
+        way->barred = true;
+    }
 }

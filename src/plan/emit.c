@@ -286,8 +286,14 @@ static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_pl
     CLG_TRY(plan_choose(s->context, lc, &choice));
     if (!choice.way) {
         char text[NODE_TEXT_BYTES];
+        bool any_barred = false;
+        for (const candidate *way = lc->build.candidates; way; way = way->next)
+            any_barred |= way->barred;
         return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
-                         "%s: no kernel of clgraph can run it on this device with these options",
+                         any_barred ? "%s: every way to compute it gives wrong results on this "
+                                      "device and driver"
+                                    : "%s: no kernel of clgraph can run it on this device with "
+                                      "these options",
                          node_text(n, text));
     }
     return emit_candidate(s, lc, &choice);

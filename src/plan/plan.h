@@ -123,6 +123,13 @@ typedef struct plan_owner {
                        const packing *p, uint32_t *out_index);
 } plan_owner;
 
+/* Whether a way to compute a node, one of several, gives right results on this device. passes may be NULL: all do. */
+typedef struct plan_judge {
+    void *self;
+    clg_status (*passes)(void *self, const lower_context *lc, const candidate *way,
+                         bool *out_passes);
+} plan_judge;
+
 struct choice_table;
 
 typedef struct plan_context {
@@ -144,6 +151,7 @@ typedef struct plan_context {
     size_t
         n_required; /* outputs from here on may turn out to be no tensors: they are left out then */
     plan_owner owner;
+    plan_judge judge;
     step_texts *texts; /* the owner's, which outlives the plans; written to by planning */
     const char *const
         *preferred; /* names of candidates to take where a node has them, the best first */
@@ -184,7 +192,7 @@ void segment_detach(plan_segment *segment);
 
 /* The candidate to take (choice.c), and what a step of it notes. */
 typedef struct plan_choice {
-    const candidate *way; /* NULL when none may run here */
+    const candidate *way; /* NULL when none may run here, or none that may is right */
     const char *problem, *ways;
 } plan_choice;
 

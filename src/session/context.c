@@ -8,23 +8,35 @@
 #include "plan/choices.h"
 #include "session/exec.h"
 
-clg_status context_create(ocl_context *ocl, bool profiling, clg_context **out_context)
+/* A part of the processors is left to others, whichever they are. */
+static bool may_spin(const device_caps *caps)
+{
+    return caps->kind == CLG_DEVICE_CPU && caps->compute_units == awake_processors();
+}
+
+clg_status context_create(ocl_context *ocl, const context_settings *settings,
+                          clg_context **out_context)
 {
     *out_context = NULL;
     clg_context *c = memory_zalloc(1, sizeof *c);
     clg_status status = c ? mutex_init(&c->utility_lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) goto no_lock;
     CLG_TRY_GOTO(mutex_init(&c->registry_lock), no_registry);
+    CLG_TRY_GOTO(mutex_init(&c->verdict_lock), no_verdicts);
     CLG_TRY_GOTO(ocl_queue_create_own(ocl, &c->utility), no_queue);
     refcount_init(&c->refs);
     atomic_init(&c->plans_made, 0);
     atomic_init(&c->weights_packed, 0);
     c->ocl = ocl;
-    c->profiling = profiling;
+    c->profiling = settings->profiling;
+    c->trusting = settings->trusting;
     context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &c->info);
+    c->spins = settings->spins && may_spin(ocl_context_caps(ocl)) && awake_open();
     *out_context = c;
     return CLG_OK;
 no_queue:
+    mutex_deinit(&c->verdict_lock);
+no_verdicts:
     mutex_deinit(&c->registry_lock);
 no_registry:
     mutex_deinit(&c->utility_lock);
@@ -32,14 +44,6 @@ no_lock:
     memory_free(c);
     ocl_context_free(ocl);
     return status;
-}
-
-void context_spin(clg_context *c)
-{
-    const device_caps *caps = ocl_context_caps(c->ocl);
-    /* A part of the processors is left to others, whichever they are. */
-    c->spins =
-        caps->kind == CLG_DEVICE_CPU && caps->compute_units == awake_processors() && awake_open();
 }
 
 clg_context *context_retain(clg_context *c)
@@ -54,6 +58,9 @@ void context_free(clg_context *c)
     if (c->spins) awake_close();
     ocl_queue_free(c->utility);
     choice_table_free(c->choices);
+    verdicts_deinit(&c->verdicts);
+    map_deinit(&c->judged);
+    mutex_deinit(&c->verdict_lock);
     mutex_deinit(&c->registry_lock);
     mutex_deinit(&c->utility_lock);
     ocl_context_free(c->ocl);

@@ -6,8 +6,10 @@
 #ifndef CLG_SESSION_CONTEXT_H
 #define CLG_SESSION_CONTEXT_H
 
+#include "base/map.h"
 #include "base/threads.h"
 #include "ocl/ocl.h"
+#include "session/verdicts.h"
 #include "tensor/value.h"
 
 struct clg_context {
@@ -22,13 +24,24 @@ struct clg_context {
     struct exec *execs;           /* not references: an exec leaves the list when it is freed */
     struct choice_table *choices; /* measured ones; under registry_lock, like the next */
     bool choices_loaded;
+    /* Of self-tests (context_verdicts.c); under verdict_lock, which may be taken under any lock of an exec. */
+    mutex verdict_lock;
+    bool trusting; /* without self-tests */
+    bool verdicts_loaded;
+    verdict_table verdicts;
+    map judged; /* variants asked about so far -> passed */
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 
+typedef struct context_settings {
+    bool profiling;
+    bool trusting; /* kernels are used without being tested */
+    bool spins;    /* runs on a CPU device keep the processors awake, where the system allows it */
+} context_settings;
+
 /* Takes the reference to ocl over, also on failure. */
-clg_status context_create(ocl_context *ocl, bool profiling, clg_context **out_context);
-/* Runs on a CPU device keep the processors awake, where the system allows it: once, before the first session. */
-void context_spin(clg_context *c);
+clg_status context_create(ocl_context *ocl, const context_settings *settings,
+                          clg_context **out_context);
 clg_context *context_retain(clg_context *c);
 void context_free(clg_context *c);
 /* Fills a public description from a record and its caps; strings are borrowed from them. */
@@ -39,6 +52,12 @@ void context_describe(const device_record *record, const device_caps *caps,
 void context_load_choices(clg_context *c);
 clg_status context_add_choices(clg_context *c, const char *lines);
 clg_status context_choices_text(clg_context *c, char **out_text);
+
+/* plan_judge.passes of a clg_context. */
+struct candidate;
+struct lower_context;
+clg_status context_judge(void *self, const struct lower_context *lc, const struct candidate *way,
+                         bool *out_passes);
 
 /* Blocking copies on the utility queue. */
 clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,

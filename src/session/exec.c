@@ -132,6 +132,7 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
         .n_outputs = e->g->n_outputs,
         .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->g->n_outputs,
         .owner = {e, exec_pack},
+        .judge = {e->context, e->context->trusting ? NULL : context_judge},
         .texts = &e->texts,
         .preferred = e->options.preferred,
         .n_preferred = e->options.n_preferred,

@@ -104,3 +104,53 @@ clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_b
     }
     return error_set(CLG_ERROR_INTERNAL, "a step of unknown kind %d", (int)s->kind);
 }
+
+/* ---- without a plan ---------------------------------------------------------------------------------------- */
+
+typedef struct binding {
+    launch_operand resolve;
+    void *self;
+    bound_buffer buffers[STEP_MAX_ARGS];
+    uint32_t n;
+} binding;
+
+static clg_status bind(binding *b, const operand *o, size_t unit_bytes)
+{
+    bound_buffer *to = &b->buffers[b->n++];
+    *to = (bound_buffer){.offset_bytes = o->offset_elems * (int64_t)unit_bytes};
+    return b->resolve(b->self, o, to);
+}
+
+static clg_status bind_all(binding *b, const step *s)
+{
+    for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
+        if (s->args[i].kind == ARG_BUFFER)
+            CLG_TRY(bind(b, &s->args[i].buffer, dtype_size(s->args[i].dtype)));
+    if (s->kind == STEP_BLAS_GEMM) {
+        CLG_TRY(bind(b, &s->gemm.a, sizeof(float)));
+        CLG_TRY(bind(b, &s->gemm.b, sizeof(float)));
+        CLG_TRY(bind(b, &s->gemm.c, sizeof(float)));
+    }
+    if (s->kind == STEP_COPY) CLG_TRY(bind(b, &s->from, 1));
+    if (s->kind == STEP_COPY || s->kind == STEP_FILL) CLG_TRY(bind(b, &s->to, 1));
+    return CLG_OK;
+}
+
+clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
+                       ocl_buffer *fault)
+{
+    binding b = {.resolve = resolve, .self = self};
+    ocl_kernel *k = NULL;
+    CLG_TRY(bind_all(&b, s));
+    clg_status status = CLG_OK;
+    if (s->kind == STEP_KERNEL) {
+        CLG_TRY(ocl_kernel_create(c->ocl, &s->kernel, &k));
+        status = launch_set_args(k, s, b.buffers, NULL, fault, 0);
+        if (status == CLG_OK && s->draws) status = launch_set_key(k, s, 0);
+    }
+    mutex_lock(&c->utility_lock);
+    if (status == CLG_OK) status = launch_step(c->utility, s, k, b.buffers);
+    mutex_unlock(&c->utility_lock);
+    ocl_kernel_free(k);
+    return status;
+}

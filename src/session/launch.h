@@ -5,7 +5,7 @@
 #ifndef CLG_SESSION_LAUNCH_H
 #define CLG_SESSION_LAUNCH_H
 
-#include "ocl/ocl.h"
+#include "session/context.h"
 
 /* An operand in memory, in the order of plan_step.buffers. */
 typedef struct bound_buffer {
@@ -21,6 +21,13 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number);
 /* Enqueues a step; k is NULL but for kernel steps. */
 clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers);
+
+/* Fills in the memory of a step's operand, borrowed; its offset is as the step has it, and may be moved. */
+typedef clg_status (*launch_operand)(void *self, const operand *o, bound_buffer *to);
+/* Enqueues a step on the context's utility queue, outside of plans and frames. fault may be NULL for steps that cannot meet
+ * bad data. */
+clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
+                       ocl_buffer *fault);
 
 /* A fault word: code as launch_set_args composes it. */
 #define FAULT_CODE(node, kernel_code) ((int32_t)(((node) << 8) | ((kernel_code)&0xff)))

@@ -209,60 +209,30 @@ static clg_status bring_window(exec *e, const step *s, pack_work *w)
     return upload_content(e, w->raw, w->content, offset, n);
 }
 
-static clg_status pack_operand(const operand *o, const pack_work *w, size_t unit_bytes,
-                               bound_buffer *out)
+static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
 {
-    const packing *p = w->p;
-    out->offset_bytes = o->offset_elems * (int64_t)unit_bytes;
-    out->stamp = 0;
-    if (o->space == OPERAND_INPUT && o->index == p->input) {
-        out->buffer = w->raw;
-        out->offset_bytes -= (int64_t)w->window_offset;
+    const pack_work *w = self;
+    if (o->space == OPERAND_INPUT && o->index == w->p->input) {
+        to->buffer = w->raw;
+        to->offset_bytes -= (int64_t)w->window_offset;
     } else if (o->space == OPERAND_PACKED && o->index < w->c->n_packings &&
-               &w->c->packings[o->index] == p) {
-        out->buffer = w->packed;
+               &w->c->packings[o->index] == w->p) {
+        to->buffer = w->packed;
     } else {
         return error_set(CLG_ERROR_INTERNAL, "packing '%s' names an operand that is not its own",
-                         p->recipe);
+                         w->p->recipe);
     }
     return CLG_OK;
-}
-
-static clg_status run_pack_step(exec *e, const step *s, pack_work *w)
-{
-    bound_buffer buffers[STEP_MAX_ARGS];
-    uint32_t n = 0;
-    ocl_kernel *k = NULL;
-    CLG_TRY(bring_window(e, s, w));
-    for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
-        if (s->args[i].kind == ARG_BUFFER) {
-            CLG_TRY(pack_operand(&s->args[i].buffer, w, dtype_size(s->args[i].dtype), &buffers[n]));
-            n++;
-        }
-    if (s->kind == STEP_COPY) CLG_TRY(pack_operand(&s->from, w, 1, &buffers[n++]));
-    if (s->kind == STEP_COPY || s->kind == STEP_FILL)
-        CLG_TRY(pack_operand(&s->to, w, 1, &buffers[n++]));
-    if (s->kind == STEP_KERNEL) {
-        CLG_TRY(ocl_kernel_create(e->context->ocl, &s->kernel, &k));
-        clg_status status = launch_set_args(k, s, buffers, NULL, NULL, 0);
-        if (status != CLG_OK) {
-            ocl_kernel_free(k);
-            return status;
-        }
-    }
-    mutex_lock(&e->context->utility_lock);
-    clg_status status = launch_step(e->context->utility, s, k, buffers);
-    mutex_unlock(&e->context->utility_lock);
-    ocl_kernel_free(k);
-    return status;
 }
 
 static clg_status run_packing(exec *e, pack_work *w)
 {
     CLG_TRY(ocl_buffer_create(e->context->ocl, w->p->size_bytes, OCL_BUFFER_DEVICE, &w->packed));
     clg_status status = CLG_OK;
-    for (const step *s = w->p->steps; s && status == CLG_OK; s = s->next)
-        status = run_pack_step(e, s, w);
+    for (const step *s = w->p->steps; s && status == CLG_OK; s = s->next) {
+        status = bring_window(e, s, w);
+        if (status == CLG_OK) status = launch_once(e->context, s, bind_pack_operand, w, NULL);
+    }
     mutex_lock(&e->context->utility_lock);
     clg_status finished = ocl_queue_finish(e->context->utility);
     mutex_unlock(&e->context->utility_lock);

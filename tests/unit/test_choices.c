@@ -196,6 +196,95 @@ static void choices__what_is_preferred_comes_first(void **state)
     end(&f);
 }
 
+/* ---- judging --------------------------------------------------------------------------------------------- */
+
+typedef struct judge {
+    const char *wrong[3]; /* ways that do not pass */
+    int n_asked;
+    clg_status fails;
+} judge;
+
+static clg_status passes(void *self, const lower_context *lc, const candidate *way,
+                         bool *out_passes)
+{
+    judge *j = self;
+    assert_string_equal(lc->row->name, "MatMul");
+    j->n_asked++;
+    *out_passes = true;
+    for (int i = 0; i < 3; i++)
+        if (j->wrong[i] && strcmp(j->wrong[i], way->variant) == 0) *out_passes = false;
+    return j->fails;
+}
+
+static void choices__pass_over_what_is_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        judge j;
+        const char *preferred, *way;
+        int n_asked;
+    } rows[] = {
+        {.j = {{NULL}}, .way = "estimated", .n_asked = 1},
+        {.j = {{"estimated"}}, .way = "third", .n_asked = 2},
+        {.j = {{"estimated", "third"}}, .way = "slow", .n_asked = 3},
+        {.j = {{"estimated", "third", "slow"}}, .way = NULL, .n_asked = 3},
+        {.j = {{"third"}}, .preferred = "third", .way = "estimated", .n_asked = 2},
+        {.j = {{"estimated"}}, .preferred = "slow", .way = "slow", .n_asked = 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        plan_choice out;
+        judge j = rows[i].j;
+        start(&f);
+        f.c.judge = (plan_judge){&j, passes};
+        f.c.preferred = &rows[i].preferred;
+        f.c.n_preferred = rows[i].preferred != NULL;
+        assert_ok(plan_choose(&f.c, &f.lc, &out));
+        if (!rows[i].way) assert_null(out.way);
+        if (rows[i].way) assert_string_equal(out.way->variant, rows[i].way);
+        assert_int_equal(j.n_asked, rows[i].n_asked);
+        end(&f);
+    }
+}
+
+static void choices__ask_no_judge_where_there_is_no_choice(void **state)
+{
+    (void)state;
+    fixture f;
+    plan_choice out;
+    judge j = {.wrong = {"slow"}};
+    start(&f);
+    f.c.judge = (plan_judge){&j, passes};
+    f.ways[0].next = NULL;
+    assert_string_equal(taken(&f, &out), "slow");
+    assert_int_equal(j.n_asked, 0);
+    f.ways[0].next = &f.ways[1];
+    j.fails = CLG_ERROR_DEVICE_LOST; /* no verdict */
+    assert_int_equal(plan_choose(&f.c, &f.lc, &out), CLG_ERROR_DEVICE_LOST);
+    end(&f);
+}
+
+static void choices__never_take_what_a_quirk_bars(void **state)
+{
+    (void)state;
+    fixture f;
+    plan_choice out;
+    device_caps caps = {.quirks = 0};
+    const char *const preferred[] = {"blas"};
+    start(&f);
+    f.c.caps = &caps;
+    f.ways[0].variant = "blas";
+    f.c.preferred = preferred;
+    f.c.n_preferred = 1;
+    assert_string_equal(taken(&f, &out), "blas");
+    caps.quirks = QUIRK_NO_BLAS;
+    assert_string_equal(taken(&f, &out), "estimated");
+    f.ways[0].next = NULL; /* not even when it is the only one */
+    assert_ok(plan_choose(&f.c, &f.lc, &out));
+    assert_null(out.way);
+    end(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +294,9 @@ int main(void)
         cmocka_unit_test(choices__decide_before_estimates),
         cmocka_unit_test(choices__a_way_that_is_not_there),
         cmocka_unit_test(choices__what_is_preferred_comes_first),
+        cmocka_unit_test(choices__pass_over_what_is_wrong),
+        cmocka_unit_test(choices__ask_no_judge_where_there_is_no_choice),
+        cmocka_unit_test(choices__never_take_what_a_quirk_bars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

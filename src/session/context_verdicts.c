@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trust in kernels: a variant that is one of several ways is tested before its first use on a device and driver, at the
+ * program and local size that it is used with, so that nothing is compiled for the test alone. The verdict is kept in the
+ * store. What failed is not used again, here or by later processes, until driver, library or kernel change.
+ */
+#include "base/log.h"
+#include "base/text.h"
+#include "session/selftest.h"
+
+#include <string.h>
+
+#define FACT "verdicts 1"
+
+/* ---- the store ------------------------------------------------------------------------------------- */
+
+static void read_stored(clg_context *c)
+{
+    char *data, *lines;
+    size_t size_bytes;
+    if (!ocl_context_recall(c->ocl, FACT, &data, &size_bytes)) return;
+    lines = memory_strndup(data, size_bytes);
+    memory_free(data);
+    if (!lines || !verdicts_read(&c->verdicts, lines))
+        log_write(CLG_LOG_WARNING, "verdicts of self-tests cannot be read and are found anew");
+    memory_free(lines);
+}
+
+/* With what other processes have found meanwhile. */
+static void write_stored(clg_context *c)
+{
+    text t;
+    read_stored(c);
+    text_init(&t, 0);
+    verdicts_text(&c->verdicts, &t);
+    if (t.status == CLG_OK)
+        ocl_context_remember(c->ocl, FACT, "verdicts of self-tests", text_data(&t), t.size_bytes);
+    text_deinit(&t);
+}
+
+/* ---- one variant ------------------------------------------------------------------------------------ */
+
+static void tell(const clg_context *c, const char *op_type, const verdict *v)
+{
+    if (v->passed) {
+        log_write(CLG_LOG_INFO, "'%s' (%s) passed its self-test: off by %.2g of %.2g allowed",
+                  v->way, v->kernel, v->worst, v->bound);
+        return;
+    }
+    log_write(CLG_LOG_WARNING,
+              "'%s', a way to compute %s, gives wrong results on '%s' with driver '%s': its kernel "
+              "%s is off by %.3g of the size of the terms where %.2g is allowed. It is not used "
+              "any more there, another way takes its place. 'cltool selftest' writes a report",
+              v->way, op_type, c->info.name, c->info.driver, v->kernel, v->worst, v->bound);
+}
+
+/* Everything that makes the variant what it is: names and parameters, and the texts that are compiled. */
+static clg_status key_of(const candidate *way, const text *variant, hash128 *out_key)
+{
+    text all;
+    text_init(&all, 0);
+    text_append(&all, text_data(variant));
+    clg_status status = all.status;
+    for (uint32_t i = 0; i < way->n_packings; i++)
+        for (const step *s = way->packings[i].steps; s && status == CLG_OK; s = s->next)
+            status = ocl_kernel_hash(&s->kernel, &all);
+    for (const step *s = way->steps; s && status == CLG_OK; s = s->next) {
+        if (s->kind == STEP_KERNEL) status = ocl_kernel_hash(&s->kernel, &all);
+        if (s->kind == STEP_BLAS_GEMM) text_append(&all, ocl_blas_identity());
+    }
+    if (status == CLG_OK) status = all.status;
+    *out_key = hash128_bytes(text_data(&all), all.size_bytes);
+    text_deinit(&all);
+    return status;
+}
+
+static const candidate *way_named(const selftest_problem *p, const char *name)
+{
+    const candidate *way = p->lc.build.candidates;
+    while (way && strcmp(way->variant, name) != 0) way = way->next;
+    return way;
+}
+
+/* Whether one of a problem's ways is the variant, to the letter. */
+static bool is_variant(const candidate *way, const text *variant)
+{
+    text own;
+    text_init(&own, 0);
+    selftest_variant(way, &own);
+    const bool same = own.status == CLG_OK && strcmp(text_data(&own), text_data(variant)) == 0;
+    text_deinit(&own);
+    return same;
+}
+
+/* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
+static clg_status test_variant(clg_context *c, const lower_context *lc, const candidate *way,
+                               const text *variant, selftest_result *out_result, bool *out_tested)
+{
+    selftest_problem *p = memory_alloc(sizeof *p);
+    clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *out_tested = false;
+    for (size_t i = 0; status == CLG_OK && !*out_tested && selftest_small(lc, i, p); i++) {
+        status = selftest_lower(c, lc->kernel_class, p);
+        const candidate *small = status == CLG_OK ? way_named(p, way->variant) : NULL;
+        if (small && is_variant(small, variant)) {
+            status = selftest_run(c, p, small, out_result);
+            *out_tested = status == CLG_OK;
+        }
+        selftest_deinit(p);
+    }
+    memory_free(p);
+    return status;
+}
+
+static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *way,
+                           const text *variant, bool *out_passes)
+{
+    hash128 key;
+    selftest_result result;
+    bool tested;
+    *out_passes = true;
+    CLG_TRY(key_of(way, variant, &key));
+    const verdict *known = verdicts_find(&c->verdicts, key);
+    if (known) {
+        *out_passes = known->passed;
+        return CLG_OK;
+    }
+    CLG_TRY(test_variant(c, lc, way, variant, &result, &tested));
+    if (!tested) return CLG_OK;
+    const verdict v = {.key = key,
+                       .passed = result.passed,
+                       .worst = result.worst,
+                       .bound = result.bound,
+                       .way = way->variant,
+                       .kernel = selftest_kernel(way)};
+    CLG_TRY(verdicts_set(&c->verdicts, &v));
+    tell(c, lc->node->op_type, &v);
+    write_stored(c);
+    *out_passes = v.passed;
+    return CLG_OK;
+}
+
+/* Under the lock. Texts of programs are long: what was asked before is found by the variant's names alone. */
+static clg_status judge(clg_context *c, const lower_context *lc, const candidate *way,
+                        const text *variant, bool *out_passes)
+{
+    const hash128 short_key = hash128_bytes(text_data(variant), variant->size_bytes);
+    const size_t before = map_get(&c->judged, &short_key, sizeof short_key);
+    if (!c->verdicts_loaded) read_stored(c);
+    c->verdicts_loaded = true;
+    *out_passes = before == 1;
+    if (before != MAP_NONE) return CLG_OK;
+    CLG_TRY(find_out(c, lc, way, variant, out_passes));
+    return map_set(&c->judged, &short_key, sizeof short_key, *out_passes);
+}
+
+clg_status context_judge(void *self, const lower_context *lc, const candidate *way,
+                         bool *out_passes)
+{
+    clg_context *c = self;
+    text variant;
+    text_init(&variant, 0);
+    selftest_variant(way, &variant);
+    clg_status status = variant.status;
+    mutex_lock(&c->verdict_lock);
+    if (status == CLG_OK) status = judge(c, lc, way, &variant, out_passes);
+    mutex_unlock(&c->verdict_lock);
+    text_deinit(&variant);
+    return status;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-tests of kernels: a node of small, awkward size is computed in one way on the device, and every element compared
+ * with the host's own answer, in double and by another formula. Verdicts, and what follows from them, are in
+ * context_verdicts.c.
+ */
+#ifndef CLG_SESSION_SELFTEST_H
+#define CLG_SESSION_SELFTEST_H
+
+#include "ops/op.h"
+#include "session/context.h"
+
+#define SELFTEST_MAX_INPUTS 8
+
+/* What a node should give: element for element, row-major, the right answer y, and the size of the terms that it is made
+ * of, against which its error counts. lc: the node as lowered; in: its inputs' contents, row-major, NULL where absent. */
+typedef clg_status (*selftest_reference)(const lower_context *lc, const double *const *in,
+                                         double *y, double *scale);
+
+/* A node to be tested. Input i is value i; the one output is value SELFTEST_MAX_INPUTS. */
+typedef struct selftest_problem {
+    arena memory;
+    node n;
+    value_id values[SELFTEST_MAX_INPUTS + 1];
+    lower_operand inputs[SELFTEST_MAX_INPUTS], output;
+    double low, high; /* of the inputs' elements */
+    double tolerance; /* times the dtype's own */
+    selftest_reference reference;
+    lower_context lc; /* after selftest_lower */
+} selftest_problem;
+
+typedef struct selftest_result {
+    bool passed;
+    double worst,
+        bound; /* error over the size of the terms; infinite where memory beyond the output changed */
+} selftest_result;
+
+/* Inputs and node are set; infers the output and lowers. */
+clg_status selftest_lower(const clg_context *c, clg_kernel_class kernel_class, selftest_problem *p);
+/* Computes the problem in one of its ways and compares. An error is one of the device's or of memory, no verdict. */
+clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *way,
+                        selftest_result *out_result);
+void selftest_deinit(selftest_problem *p);
+
+/* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th: with the node's attributes and
+ * dtypes, and sizes that are small. False when there is none, or no reference for the operator. */
+bool selftest_small(const lower_context *lc, size_t attempt, selftest_problem *out_problem);
+
+/* References (selftest_products.c): of Conv, Gemm, MatMul and their fused forms; NULL for other operators. */
+selftest_reference selftest_product_reference(const node *n);
+
+/* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
+void selftest_variant(const candidate *way, struct text *out);
+/* The kernel that does a way's work, for messages. */
+const char *selftest_kernel(const candidate *way);
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-tests of kernels before their first use, behind a driver that miscompiles one of them (layers/opencl_wrong.c): the
+ * wrong way is found, told of once and not used, the model's answer is right by another one, the verdict outlives the
+ * context, and another driver version is tested anew. Without self-tests the same model's answer is wrong.
+ */
+/* ctest: timeout 900 */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/scratch.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+/* Ragged in every direction for tiles of 16 channels and 4x4 pixels. */
+enum { CHANNELS = 21, SIDE = 23, PIXELS = SIDE * SIDE, N = CHANNELS * PIXELS };
+
+static float weights[CHANNELS * CHANNELS * 9], x[N];
+static double expected_conv[N], expected_product[N];
+
+/* ---- what drivers do wrong --------------------------------------------------------------------------- */
+
+typedef struct fault {
+    const char *in, *from, *to;
+} fault;
+
+static const fault none = {NULL, NULL, NULL};
+/* What is left of a line behind its last whole vector is one too large. */
+static const fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
+                               "r[c] = line[i + c] + (float)(width - i < P_VEC);"};
+/* A coefficient of the transforms is a little off. */
+static const fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
+                                "m[0] += sum_a + 1.001f * sum_b;"};
+/* All tiled kernels of the wide class give twice as much. */
+static const fault everywhere = {"finish_row", "v = alpha *", "v = 2 * alpha *"};
+/* The last row of CLBlast's ragged products is all sevens. */
+static const fault clblast = {
+    "XgemmDirect", "if ((idm + _mi) < kSizeM && (idn + _ni) < kSizeN) {",
+    "if ((idm + _mi) < kSizeM && (idn + _ni) < kSizeN) {\n"
+    "    if ((idm + _mi) + 1 == kSizeM) {\n"
+    "      cgm[((c_transpose) ? (idm + _mi)*c_ld + (idn + _ni) : (idn + _ni)*c_ld + (idm + _mi)) + "
+    "c_offset] = 7;\n"
+    "      return;\n"
+    "    }\n"};
+
+static void set_or_clear(const char *name, const char *value)
+{
+    assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+static void driver_is(const fault *f, const char *version)
+{
+    set_or_clear("CLG_WRONG_IN", f->in);
+    set_or_clear("CLG_WRONG_FROM", f->from);
+    set_or_clear("CLG_WRONG_TO", f->to);
+    set_or_clear("CLG_WRONG_DRIVER", version);
+}
+
+/* ---- the log ----------------------------------------------------------------------------------------------- */
+
+static int n_warnings;
+static char warning[1024];
+
+static void listen(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    if (level > CLG_LOG_WARNING || !strstr(message, "gives wrong results")) return;
+    n_warnings++;
+    (void)snprintf(warning, sizeof warning, "%s", message);
+}
+
+/* ---- the models -------------------------------------------------------------------------------------------- */
+
+static clg_model *model_of(const char *op_type, size_t rank, const int64_t *x_dims,
+                           const int64_t *w_dims)
+{
+    clg_builder *g;
+    clg_model *m;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, rank, x_dims, NULL));
+    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, rank, w_dims, weights));
+    assert_ok(clg_builder_node(g, NULL, op_type, "node", 2, NAMES("x", "w"), 1, NAMES("y")));
+    if (rank == 4) assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    return m;
+}
+
+/* y = Conv(x, w), 3x3 with padding. */
+static clg_model *convolution(void)
+{
+    return model_of("Conv", 4, DIMS(1, CHANNELS, SIDE, SIDE), DIMS(CHANNELS, CHANNELS, 3, 3));
+}
+
+/* y = x w: [529,21] by [21,21]. */
+static clg_model *product(void)
+{
+    return model_of("MatMul", 2, DIMS(PIXELS, CHANNELS), DIMS(CHANNELS, CHANNELS));
+}
+
+static double tap(int channel, int row, int col, const float *w)
+{
+    double sum = 0;
+    for (int k = 0; k < 9; k++) {
+        const int r = row + k / 3 - 1, c = col + k % 3 - 1;
+        if (r >= 0 && r < SIDE && c >= 0 && c < SIDE)
+            sum += (double)w[k] * (double)x[(channel * SIDE + r) * SIDE + c];
+    }
+    return sum;
+}
+
+static void expect(void)
+{
+    for (int i = 0; i < (int)(sizeof weights / sizeof *weights); i++)
+        weights[i] = (float)(i * 7 % 23 - 11) / 64;
+    for (int i = 0; i < N; i++) x[i] = (float)(i * 5 % 31 - 15) / 16;
+    for (int i = 0; i < N; i++) {
+        const int o = i / PIXELS, row = i % PIXELS / SIDE, col = i % SIDE;
+        for (int c = 0; c < CHANNELS; c++)
+            expected_conv[i] += tap(c, row, col, weights + (o * CHANNELS + c) * 9);
+        for (int c = 0; c < CHANNELS; c++)
+            expected_product[i] += (double)x[i / CHANNELS * CHANNELS + c] *
+                                   (double)weights[c * CHANNELS + i % CHANNELS];
+    }
+}
+
+/* ---- running --------------------------------------------------------------------------------------------------- */
+
+static clg_context *open_context(const char *store, clg_selftest selftest)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *context;
+    options.profiling = true;
+    options.cache_dir = scratch_path(store);
+    options.selftest = selftest;
+    assert_ok(clg_context_create("pocl", &options, &context));
+    return context;
+}
+
+typedef struct answer {
+    char way[64];
+    double worst;
+} answer;
+
+/* The model by a way, if it is used, and how far the result is from what it should be. */
+static clg_status run(clg_context *context, clg_model *model, clg_kernel_class kernels,
+                      const char *preferred, const double *expected, answer *out)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_value *y;
+    size_t n;
+    options.kernels = kernels;
+    options.preferred_ways = &preferred;
+    options.n_preferred_ways = 1;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    const bool conv = expected == expected_conv;
+    assert_ok(clg_session_set_input_data(
+        session, "x", CLG_FLOAT32, conv ? 4 : 2,
+        conv ? DIMS(1, CHANNELS, SIDE, SIDE) : DIMS(PIXELS, CHANNELS), x));
+    const clg_status status = clg_session_run(session);
+    if (status == CLG_OK) {
+        assert_ok(clg_session_get_output(session, "y", &y));
+        out->worst = 0;
+        for (int i = 0; i < N; i++)
+            out->worst =
+                fmax(out->worst, fabs((double)((float *)clg_value_data(y))[i] - expected[i]));
+        clg_value_free(y);
+        assert_ok(clg_session_profile(session, &steps, &n));
+        assert_true(n > 0);
+        (void)snprintf(out->way, sizeof out->way, "%s", steps[n - 1].way);
+        clg_session_profile_free(steps, n);
+    }
+    clg_session_free(session);
+    return status;
+}
+
+#define RIGHT 1e-4 /* sums of about 5, by Winograd's rounding too */
+
+static void expect_right(clg_context *context, clg_model *model, const char *preferred,
+                         bool is_used, answer *out)
+{
+    assert_ok(run(context, model, CLG_KERNELS_WIDE, preferred, expected_conv, out));
+    if (out->worst > RIGHT) fail_msg("by %s: off by %g", out->way, out->worst);
+    assert_int_equal(strcmp(out->way, preferred) == 0, is_used);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------------------------- */
+
+static void selftest__a_sound_driver_passes(void **state)
+{
+    (void)state;
+    answer a;
+    n_warnings = 0;
+    driver_is(&none, NULL);
+    clg_context *context = open_context("sound", CLG_SELFTEST_ON);
+    clg_model *model = convolution();
+    expect_right(context, model, "winograd_4x4", true, &a);
+    expect_right(context, model, "winograd_2x2", true, &a);
+    expect_right(context, model, "conv_wide", true, &a);
+    assert_int_equal(n_warnings, 0);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
+static void finds_and_keeps(const fault *f, const char *store)
+{
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    answer a;
+    n_warnings = 0;
+    driver_is(f, NULL);
+    clg_model *model = convolution();
+    clg_context *context = open_context(store, CLG_SELFTEST_ON);
+    expect_right(context, model, "winograd_4x4", false, &a);
+    assert_int_equal(n_warnings, 1);
+    assert_non_null(strstr(warning, "'winograd_4x4'"));
+    assert_non_null(strstr(warning, "winograd_wide"));
+    assert_non_null(strstr(warning, clg_context_device(context)->name));
+    assert_non_null(strstr(warning, clg_context_device(context)->driver));
+    expect_right(context, model, "winograd_4x4", false, &a);
+    clg_context_free(context);
+
+    context = open_context(store, CLG_SELFTEST_ON); /* of another process, for all it knows */
+    assert_ok(clg_context_counters(context, &before));
+    expect_right(context, model, "winograd_4x4", false, &a);
+    assert_ok(clg_context_counters(context, &after));
+    assert_int_equal(after.programs_compiled, before.programs_compiled);
+    assert_int_equal(after.kernels_launched - before.kernels_launched, 2); /* packing and run */
+    assert_int_equal(n_warnings, 1);
+    clg_context_free(context);
+
+    driver_is(f, ".1");
+    context = open_context(store, CLG_SELFTEST_ON);
+    expect_right(context, model, "winograd_4x4", false, &a);
+    assert_int_equal(n_warnings, 2); /* another driver is tested anew */
+    clg_context_free(context);
+
+    driver_is(&none, ".2");
+    context = open_context(store, CLG_SELFTEST_ON);
+    expect_right(context, model, "winograd_4x4", true, &a);
+    assert_int_equal(n_warnings, 2); /* and may be right again */
+    clg_context_free(context);
+
+    driver_is(f, NULL);
+    context = open_context(store, CLG_SELFTEST_OFF);
+    assert_ok(run(context, model, CLG_KERNELS_WIDE, "winograd_4x4", expected_conv, &a));
+    assert_string_equal(a.way, "winograd_4x4");
+    if (!(a.worst > RIGHT)) fail_msg("nothing is wrong without self-tests: off by %g", a.worst);
+    assert_int_equal(n_warnings, 2);
+    clg_context_free(context);
+    clg_model_free(model);
+}
+
+static void selftest__finds_a_ragged_corner(void **state)
+{
+    (void)state;
+    finds_and_keeps(&winograd, "ragged");
+}
+
+static void selftest__finds_what_is_a_little_off(void **state)
+{
+    (void)state;
+    finds_and_keeps(&imprecise, "imprecise");
+}
+
+static void selftest__no_way_left_is_an_error(void **state)
+{
+    (void)state;
+    answer a;
+    n_warnings = 0;
+    driver_is(&everywhere, NULL);
+    clg_context *context = open_context("everywhere", CLG_SELFTEST_ON);
+    clg_model *model = convolution();
+    assert_int_equal(run(context, model, CLG_KERNELS_WIDE, "conv_wide", expected_conv, &a),
+                     CLG_ERROR_UNSUPPORTED_DEVICE);
+    assert_non_null(strstr(clg_last_error(), "every way to compute it gives wrong results"));
+    assert_non_null(strstr(clg_last_error(), "'node'"));
+    assert_int_equal(n_warnings, 3);
+    clg_context_free(context);
+    driver_is(&none, ".1"); /* a newer driver */
+    context = open_context("everywhere", CLG_SELFTEST_ON);
+    expect_right(context, model, "conv_wide", true, &a);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
+static void selftest__finds_clblast_wrong(void **state)
+{
+    (void)state;
+    answer a;
+    n_warnings = 0;
+    driver_is(&clblast, NULL);
+    clg_model *model = product();
+    clg_context *context = open_context("clblast", CLG_SELFTEST_ON);
+    assert_ok(run(context, model, CLG_KERNELS_SIMT, "blas", expected_product, &a));
+    assert_string_equal(a.way, "gemm_simt");
+    if (a.worst > RIGHT) fail_msg("off by %g", a.worst);
+    assert_int_equal(n_warnings, 1);
+    assert_non_null(strstr(warning, "CLBlast"));
+    clg_context_free(context);
+    context = open_context("clblast", CLG_SELFTEST_OFF);
+    assert_ok(run(context, model, CLG_KERNELS_SIMT, "blas", expected_product, &a));
+    assert_string_equal(a.way, "blas");
+    if (!(a.worst > RIGHT)) fail_msg("nothing is wrong without self-tests: off by %g", a.worst);
+    clg_context_free(context);
+    clg_model_free(model);
+}
+
+static void selftest__the_environment_decides_where_code_does_not(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word;
+        clg_selftest given;
+        bool tested;
+    } cases[] = {{"off", CLG_SELFTEST_DEFAULT, false},
+                 {"off", CLG_SELFTEST_ON, true},
+                 {"on", CLG_SELFTEST_DEFAULT, true},
+                 {NULL, CLG_SELFTEST_DEFAULT, true},
+                 {"on", CLG_SELFTEST_OFF, false}};
+    answer a;
+    clg_model *model = convolution();
+    driver_is(&winograd, ".3");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        set_or_clear("CLG_SELFTEST", cases[i].word);
+        clg_context *context = open_context("environment", cases[i].given);
+        assert_ok(run(context, model, CLG_KERNELS_WIDE, "winograd_4x4", expected_conv, &a));
+        if ((strcmp(a.way, "winograd_4x4") != 0) != cases[i].tested) fail_msg("case %zu", i);
+        clg_context_free(context);
+    }
+    unsetenv("CLG_SELFTEST");
+    clg_model_free(model);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    unsetenv("CLG_SELFTEST");
+    assert_int_equal(setenv("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_wrong.so", 1),
+                     0);
+    ocl_platforms_show_pocl();
+    clg_set_log(listen, NULL, CLG_LOG_WARNING);
+    expect();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(selftest__a_sound_driver_passes),
+        cmocka_unit_test(selftest__finds_a_ragged_corner),
+        cmocka_unit_test(selftest__finds_what_is_a_little_off),
+        cmocka_unit_test(selftest__no_way_left_is_an_error),
+        cmocka_unit_test(selftest__finds_clblast_wrong),
+        cmocka_unit_test(selftest__the_environment_decides_where_code_does_not),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
