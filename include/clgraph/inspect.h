@@ -181,6 +181,30 @@ CLG_API void clg_session_profile_free(clg_step_profile *steps, size_t n_steps);
 CLG_API CLG_MUST_USE clg_status clg_context_add_choices(clg_context *context, const char *lines);
 CLG_API CLG_MUST_USE clg_status clg_context_choices(clg_context *context, char **out_lines);
 
+/* ---- self-tests ---------------------------------------------------------------------------------------------- */
+
+/* One kernel on one small problem. Strings are never NULL. */
+typedef struct clg_selftest_case {
+    const char *op_type, *problem; /* "Conv", "float32[2,21,13,19] float32[37,21,3,3]" */
+    const char *way, *kernel;      /* "winograd_4x4", "winograd_wide" */
+    bool has_choice;               /* one of several ways to compute the node */
+    bool passed;
+    /* Of all elements of the result, the largest error over the size of the terms that the element is made of, and what is
+     * allowed. Infinite for NaNs, and where something was written behind the result. */
+    double worst_error, bound;
+    const char *failure; /* why it could not be run, "" otherwise */
+} clg_selftest_case;
+/* Computes small problems of awkward sizes on the device and compares each element with the host's answer: in every way
+ * where a node has several, with `all` by every kernel that there is a reference for. Verdicts go to the store and count
+ * from now on, see clg_selftest. kernels: which class, default the device's. progress may be NULL. Freed by
+ * clg_selftest_free, which accepts NULL. A kernel that is wrong is no error. Errors: OUT_OF_DEVICE_MEMORY, DEVICE_LOST,
+ * CANCELLED, INVALID_ARGUMENT. */
+CLG_API CLG_MUST_USE clg_status clg_context_selftest(clg_context *context, clg_kernel_class kernels,
+                                                     bool all, clg_progress_callback progress,
+                                                     void *user, clg_selftest_case **out_cases,
+                                                     size_t *out_n_cases);
+CLG_API void clg_selftest_free(clg_selftest_case *cases, size_t n_cases);
+
 typedef struct clg_counters {
     size_t struct_size;
     uint64_t programs_compiled; /* by the driver from source, in this context */

@@ -5,7 +5,7 @@
 #include "api/arguments.h"
 #include "api/trust.h"
 #include "base/files.h"
-#include "session/context.h"
+#include "session/selftest.h"
 
 #include <clgraph/inspect.h>
 
@@ -101,4 +101,25 @@ clg_status clg_context_choices(clg_context *context, char **out_lines)
     *out_lines = NULL;
     API_REQUIRE(context);
     return context_choices_text(context, out_lines);
+}
+
+clg_status clg_context_selftest(clg_context *context, clg_kernel_class kernels, bool all,
+                                clg_progress_callback progress, void *user,
+                                clg_selftest_case **out_cases, size_t *out_n_cases)
+{
+    API_REQUIRE(out_cases);
+    API_REQUIRE(out_n_cases);
+    *out_cases = NULL;
+    *out_n_cases = 0;
+    API_REQUIRE(context);
+    if (kernels < CLG_KERNELS_AUTO || kernels > CLG_KERNELS_SIMT)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "clg_context_selftest: there is no kernel class %d", (int)kernels);
+    if (kernels == CLG_KERNELS_AUTO) kernels = ocl_context_caps(context->ocl)->kernel_class;
+    return context_selftest(context, kernels, all, progress, user, out_cases, out_n_cases);
+}
+
+void clg_selftest_free(clg_selftest_case *cases, size_t n_cases)
+{
+    selftest_free_report(cases, n_cases);
 }

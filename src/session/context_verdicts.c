@@ -168,3 +168,32 @@ clg_status context_judge(void *self, const lower_context *lc, const candidate *w
     text_deinit(&variant);
     return status;
 }
+
+clg_status context_keep_verdict(clg_context *c, const candidate *way, const selftest_result *result)
+{
+    text variant;
+    verdict v = {.passed = result->passed,
+                 .worst = result->worst,
+                 .bound = result->bound,
+                 .way = way->variant,
+                 .kernel = selftest_kernel(way)};
+    text_init(&variant, 0);
+    selftest_variant(way, &variant);
+    clg_status status = variant.status;
+    if (status == CLG_OK) status = key_of(way, &variant, &v.key);
+    const hash128 short_key = hash128_bytes(text_data(&variant), variant.size_bytes);
+    text_deinit(&variant);
+    CLG_TRY(status);
+    mutex_lock(&c->verdict_lock);
+    status = verdicts_set(&c->verdicts, &v);
+    if (status == CLG_OK) status = map_set(&c->judged, &short_key, sizeof short_key, v.passed);
+    mutex_unlock(&c->verdict_lock);
+    return status;
+}
+
+void context_store_verdicts(clg_context *c)
+{
+    mutex_lock(&c->verdict_lock);
+    write_stored(c);
+    mutex_unlock(&c->verdict_lock);
+}

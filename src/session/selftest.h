@@ -10,6 +10,8 @@
 #include "ops/op.h"
 #include "session/context.h"
 
+#include <clgraph/inspect.h>
+
 #define SELFTEST_MAX_INPUTS 8
 
 /* What a node should give: element for element, row-major, the right answer y, and the size of the terms that it is made
@@ -48,6 +50,56 @@ bool selftest_small(const lower_context *lc, size_t attempt, selftest_problem *o
 
 /* References (selftest_products.c): of Conv, Gemm, MatMul and their fused forms; NULL for other operators. */
 selftest_reference selftest_product_reference(const node *n);
+
+/* Spells out a broadcast input as large as the output, times a factor; NULL for one that is absent. */
+clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
+                              double factor, double **out);
+
+/* A node of the table of problems that stand for the library's kernels (selftest_cases.c). */
+typedef struct selftest_case {
+    const char *op_type, *domain;
+    int64_t opset;          /* 0: the newest of the default domain, the first of others */
+    const char *attributes; /* "axis:i=1 pads:I=1,0,1,0 alpha:f=0.5 activation:s=Relu" */
+    /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64. */
+    const char *dims;
+    selftest_reference reference;
+    double low, high; /* of elements; both 0: -1 to 1 */
+    double tolerance; /* 0: 1 */
+    bool large;       /* of a second or so */
+} selftest_case;
+extern const selftest_case selftest_cases[];
+extern const size_t n_selftest_cases;
+/* Sets inputs and node for elements of this type; NOT_FOUND where the operator does not have it. */
+clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
+
+/* References of other operators (selftest_references.c). */
+clg_status selftest_pointwise(const lower_context *lc, const double *const *in, double *y,
+                              double *scale);
+clg_status selftest_softmax(const lower_context *lc, const double *const *in, double *y,
+                            double *scale);
+clg_status selftest_reduce(const lower_context *lc, const double *const *in, double *y,
+                           double *scale);
+clg_status selftest_pool(const lower_context *lc, const double *const *in, double *y,
+                         double *scale);
+clg_status selftest_norm(const lower_context *lc, const double *const *in, double *y,
+                         double *scale);
+clg_status selftest_concat(const lower_context *lc, const double *const *in, double *y,
+                           double *scale);
+clg_status selftest_gather(const lower_context *lc, const double *const *in, double *y,
+                           double *scale);
+clg_status selftest_products(const lower_context *lc, const double *const *in, double *y,
+                             double *scale);
+
+/* A verdict that counts from now on (context_verdicts.c); what was kept goes to the store by the second. */
+clg_status context_keep_verdict(clg_context *c, const candidate *way,
+                                const selftest_result *result);
+void context_store_verdicts(clg_context *c);
+
+/* Runs all cases, or those in which there is a choice; free with selftest_free_report. */
+clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool all,
+                            clg_progress_callback progress, void *user,
+                            clg_selftest_case **out_cases, size_t *out_n);
+void selftest_free_report(clg_selftest_case *cases, size_t n);
 
 /* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
 void selftest_variant(const candidate *way, struct text *out);

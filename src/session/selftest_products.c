@@ -64,9 +64,8 @@ static int64_t count_of(const shape *s)
     return n;
 }
 
-/* What broadcasts to the output, spelled out; NULL for an absent input. */
-static clg_status broadcast(const lower_context *lc, size_t input, const double *const *in,
-                            double factor, double **out)
+clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
+                              double factor, double **out)
 {
     *out = NULL;
     if (!lower_has_input(lc, input)) return CLG_OK;
@@ -135,8 +134,8 @@ static clg_status matrix_reference(const lower_context *lc, const double *const 
     const int64_t n = count_of(over), one = p.m * p.n;
     const int rank = over->rank - (a->rank > 1) - (b->rank > 1);
     double *bias, *residual;
-    CLG_TRY(broadcast(lc, 2, in, (double)node_float(lc->node, "beta", 1), &bias));
-    CLG_TRY(broadcast(lc, 3, in, 1, &residual));
+    CLG_TRY(selftest_broadcast(lc, 2, in, (double)node_float(lc->node, "beta", 1), &bias));
+    CLG_TRY(selftest_broadcast(lc, 3, in, 1, &residual));
     for (int64_t z = 0; one > 0 && z < n / one; z++)
         multiply(&p, in[0] + batch_of(a, over, rank, z) * p.m * p.k,
                  in[1] + batch_of(b, over, rank, z) * p.k * p.n, y + z * one, scale + z * one);
@@ -229,4 +228,10 @@ selftest_reference selftest_product_reference(const node *n)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].op_type, n->op_type) == 0) return rows[i].reference;
     return NULL;
+}
+
+clg_status selftest_products(const lower_context *lc, const double *const *in, double *y,
+                             double *scale)
+{
+    return selftest_product_reference(lc->node)(lc, in, y, scale);
 }

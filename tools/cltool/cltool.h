@@ -27,6 +27,7 @@ int cmd_diff(const options *o);
 int cmd_bench(const options *o);
 int cmd_profile(const options *o);
 int cmd_tune(const options *o);
+int cmd_selftest(const options *o);
 int cmd_cache(const options *o);
 
 #endif

@@ -124,7 +124,7 @@ int engine_create_session(const options *o, clg_context *context, clg_model *mod
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
-static int open_first(const options *o, bool profiling, clg_context **out_context)
+int engine_open(const options *o, bool profiling, clg_context **out_context)
 {
     device_choice choice;
     int code = devices_choose(o, NULL, &choice);
@@ -149,7 +149,7 @@ int engine_load(const options *o, const char *model_path, engine *out_engine)
 
 int engine_start(const options *o, bool profiling, engine *e)
 {
-    int code = open_first(o, profiling, &e->context);
+    int code = engine_open(o, profiling, &e->context);
     if (code != CODE_DONE) return code;
     double start = now_ms();
     code = engine_create_session(o, e->context, e->model, &e->session);

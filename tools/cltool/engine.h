@@ -38,6 +38,8 @@ int engine_open_context(const options *o, const clg_device_info *device, bool pr
 /* The same, and the device is named on standard error. */
 int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
                        clg_context **out_context);
+/* The first device of the selector; a note tells when it means more. */
+int engine_open(const options *o, bool profiling, clg_context **out_context);
 int engine_load_model(const char *path, clg_model **out_model);
 clg_session_options engine_session_options(const options *o);
 int engine_create_session(const options *o, clg_context *context, clg_model *model,

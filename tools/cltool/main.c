@@ -78,6 +78,14 @@ static const command commands[] = {
      "measured.\n"
      "Inputs that are not given are filled with random numbers. 'cltool cache clear' forgets.",
      "cltool tune model.onnx --time 30", cmd_tune},
+    {"selftest", "", 0, 0, OPTIONS_SELFTEST | OPTIONS_DEVICE,
+     "runs the device's kernels on small problems and compares with references",
+     "A report to paste where wrong answers are reported. An error is the largest difference of an "
+     "element, over the\n"
+     "size of the terms that it is made of. What fails is not used any more on this device and "
+     "driver, what passes is.\n"
+     "Exits 1 when a kernel fails.",
+     "cltool selftest --all --device gpu", cmd_selftest},
     {"cache", "path | list | clear | prune | warm MODEL | pack FILE | unpack FILE", 1, 2,
      OPTIONS_CACHE | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
      "the store of compiled programs",

@@ -49,6 +49,8 @@ typedef struct options {
     /* tune */
     double time; /* seconds; 0: not given */
     const char *export_file;
+    /* selftest */
+    bool all;
     /* diff */
     const char *against, *reference;
     /* predict */
@@ -80,7 +82,8 @@ enum option_groups {
     OPTIONS_CACHE = 1u << 14,
     OPTIONS_PREDICT = 1u << 15,
     OPTIONS_DIFF = 1u << 16,
-    OPTIONS_TUNE = 1u << 17
+    OPTIONS_TUNE = 1u << 17,
+    OPTIONS_SELFTEST = 1u << 18
 };
 
 /* Reads the words behind the command. An option of another command is refused. */
