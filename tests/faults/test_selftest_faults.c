@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A first use of a kernel, self-test included, with each allocation and each OpenCL call failing in turn: an error with a
+ * sentence and never a verdict, nothing left behind, and the same context gives the right answer by the same way afterwards.
+ */
+/* ctest: timeout 900 */
+#include "support/unit.h"
+
+#include "support/failing_alloc.h"
+#include "support/ocl_platforms.h"
+#include "support/opencl_faults.h"
+#include "support/scratch.h"
+
+#include "base/memory.h"
+
+#include <clgraph/inspect.h>
+#include <clgraph/opencl.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { M = 5, K = 7, N = 19 };
+
+static opencl_faults faults;
+static float a[M * K], b[K * N];
+static int n_verdicts; /* that something is wrong */
+
+static void listen(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_verdicts++;
+}
+
+/* y = a b, of which there are two ways. */
+static clg_status make_model(clg_model **out_model)
+{
+    clg_builder *g;
+    clg_status s = clg_builder_create(13, &g);
+    if (s != CLG_OK) return s;
+    s = clg_builder_input(g, "a", CLG_FLOAT32, 2, (const int64_t[]){M, K}, NULL);
+    if (s == CLG_OK) s = clg_builder_constant(g, "b", CLG_FLOAT32, 2, (const int64_t[]){K, N}, b);
+    if (s == CLG_OK)
+        s = clg_builder_node(g, NULL, "MatMul", "product", 2, (const char *const[]){"a", "b"}, 1,
+                             (const char *const[]){"y"});
+    if (s == CLG_OK) s = clg_builder_output(g, "y");
+    if (s == CLG_OK) s = clg_builder_build(g, out_model);
+    clg_builder_free(g);
+    return s;
+}
+
+static void check(const float *y)
+{
+    for (int i = 0; i < M * N; i++) {
+        double sum = 0;
+        for (int k = 0; k < K; k++) sum += (double)a[i / N * K + k] * (double)b[k * N + i % N];
+        assert_true(fabs(sum - (double)y[i]) < 1e-5);
+    }
+}
+
+static clg_status use(clg_context *context)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_model *model;
+    clg_session *session = NULL;
+    clg_value *y;
+    options.kernels = CLG_KERNELS_WIDE;
+    clg_status s = make_model(&model);
+    if (s != CLG_OK) return s;
+    s = clg_session_create(context, model, &options, &session);
+    if (s == CLG_OK)
+        s = clg_session_set_input_data(session, "a", CLG_FLOAT32, 2, (const int64_t[]){M, K}, a);
+    if (s == CLG_OK) s = clg_session_run(session);
+    if (s == CLG_OK) s = clg_session_get_output(session, "y", &y);
+    if (s == CLG_OK) {
+        check(clg_value_data(y));
+        clg_value_free(y);
+    }
+    clg_session_free(session);
+    clg_model_free(model);
+    return s;
+}
+
+static clg_context *open_context(clg_selftest selftest)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *context;
+    options.cache_dir = scratch_path("store");
+    options.selftest = selftest;
+    assert_ok(clg_context_create("pocl", &options, &context));
+    return context;
+}
+
+/* Compiled programs without verdicts: so each context of this test tests. */
+static void forget_verdicts(void)
+{
+    const char *pack = scratch_path("pack");
+    size_t n;
+    static bool packed;
+    if (!packed) {
+        clg_context *context = open_context(CLG_SELFTEST_OFF);
+        assert_ok(use(context));
+        clg_context_free(context);
+        assert_ok(clg_cache_pack(scratch_path("store"), pack));
+        packed = true;
+    }
+    assert_ok(clg_cache_clear(scratch_path("store"), NULL));
+    assert_ok(clg_cache_unpack(scratch_path("store"), pack, &n));
+    assert_true(n > 0);
+}
+
+static void expect_error(clg_status status, size_t n)
+{
+    if (status == CLG_OK) return; /* the store is only a convenience */
+    if (status >= 0 || clg_last_error()[0] == '\0') fail_msg("fault %zu left no error", n);
+}
+
+static uint64_t launched(clg_context *context)
+{
+    clg_counters counters = CLG_COUNTERS_INIT;
+    assert_ok(clg_context_counters(context, &counters));
+    return counters.kernels_launched;
+}
+
+static void selftest_faults__every_opencl_call(void **state)
+{
+    (void)state;
+    n_verdicts = 0;
+    forget_verdicts();
+    long n = 0;
+    for (bool fired = true; fired; n++) {
+        const size_t blocks = memory_n_live();
+        forget_verdicts();
+        clg_context *context = open_context(CLG_SELFTEST_ON);
+        faults.arm(n, CL_OUT_OF_RESOURCES);
+        const clg_status status = use(context);
+        fired = faults.has_fired();
+        faults.arm(-1, 0);
+        if (fired) expect_error(status, (size_t)n);
+        if (!fired) assert_true(status == CLG_OK && launched(context) == 4); /* twice pack, run */
+        assert_ok(use(context));
+        clg_context_free(context);
+        assert_int_equal(opencl_faults_total_live(&faults), 0);
+        assert_int_equal(memory_n_live(), blocks);
+    }
+    assert_int_equal(n_verdicts, 0);
+    print_message("%ld calls\n", n);
+    assert_true(n > 30);
+}
+
+static void selftest_faults__every_allocation(void **state)
+{
+    (void)state;
+    n_verdicts = 0;
+    forget_verdicts();
+    failing_alloc_install();
+    size_t n = 0;
+    for (bool failed = true; failed; n++) {
+        const size_t live = failing_alloc_n_live();
+        forget_verdicts();
+        clg_context *context = open_context(CLG_SELFTEST_ON);
+        failing_alloc_arm(n);
+        const clg_status status = use(context);
+        failed = failing_alloc_has_failed();
+        failing_alloc_arm(SIZE_MAX);
+        if (failed) expect_error(status, n);
+        if (!failed) assert_ok(status);
+        assert_ok(use(context));
+        clg_context_free(context);
+        if (failing_alloc_n_live() != live) fail_msg("allocation %zu failing leaks", n);
+    }
+    failing_alloc_remove();
+    assert_int_equal(n_verdicts, 0);
+    print_message("%zu allocations\n", n);
+    assert_true(n > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(selftest_faults__every_opencl_call),
+        cmocka_unit_test(selftest_faults__every_allocation),
+    };
+    ocl_platforms_show_pocl();
+    if (!opencl_faults_open(&faults)) return 1;
+    clg_set_log(listen, NULL, CLG_LOG_WARNING);
+    for (int i = 0; i < M * K; i++) a[i] = (float)(i % 11 - 5) / 8;
+    for (int i = 0; i < K * N; i++) b[i] = (float)(i % 13 - 6) / 8;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
