@@ -13,6 +13,7 @@
 static const char *const southern_islands[] = {"tahiti", "pitcairn", "capeverde",
                                                "oland",  "hainan",   NULL};
 static const char *const ivy_bridge[] = {"ivybridge", NULL};
+static const char *const apple_m1[] = {"apple m1", NULL};
 static const char *const blas_ways[] = {"blas", "einsum_blas", "recurrent_blas", NULL};
 
 const quirk_row quirk_rows[] = {
@@ -77,6 +78,14 @@ const quirk_row quirk_rows[] = {
      .what = "CLBlast's own tests fail with the Beignet driver after 1.2.1",
      .why = "use kernels of our own",
      .source = "https://github.com/CNugteren/CLBlast/issues/231"},
+    {.bit = QUIRK_NO_BLAS,
+     .name = "no-blas",
+     .family = PLATFORM_APPLE,
+     .device_parts = apple_m1,
+     .ways = blas_ways,
+     .what = "CLBlast before 1.6.3 gives wrong results for square products of 1152 and more",
+     .why = "use kernels of our own: CLBlast does not tell its version",
+     .source = "https://github.com/CNugteren/CLBlast/issues/542"},
 };
 const size_t n_quirk_rows = sizeof quirk_rows / sizeof *quirk_rows;
 

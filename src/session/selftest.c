@@ -13,10 +13,16 @@
 
 /* Elements behind the output that no kernel may write to. */
 #define GUARD_ELEMS 64
-/* Products from here on may take another of CLBlast's kernels than smaller ones. */
-#define LARGE_PRODUCT (1 << 24)
 
 /* ---- variants ------------------------------------------------------------------------------------ */
+
+/* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
+ * the first way, else the size in quarters of powers of two. */
+static int size_class(const gemm_problem *g)
+{
+    const double quarters = 4 * log2((double)g->m * (double)g->n * (double)g->k);
+    return quarters < 4 * 21 ? 0 : (int)quarters;
+}
 
 static void add_step(const step *s, text *out)
 {
@@ -27,8 +33,8 @@ static void add_step(const step *s, text *out)
                     s->kernel.prelude, s->kernel.body ? s->kernel.body : "");
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
-        const bool large = (double)g->m * (double)g->n * (double)g->k >= LARGE_PRODUCT;
-        text_printf(out, "CLBlast %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1, large);
+        text_printf(out, "CLBlast %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1,
+                    size_class(g));
     }
 }
 

@@ -90,10 +90,27 @@ typedef struct product {
     int64_t a_row, a_col, b_row, b_col;
 } product;
 
+/* Of large products some rows are computed, the last among them; in the others nothing but NaNs counts. */
+#define MOST_TERMS (1 << 24)
+static int64_t step_of(int64_t lines, int64_t terms_of_line)
+{
+    const int64_t most = MOST_TERMS / (terms_of_line > 0 ? terms_of_line : 1);
+    return lines > most ? lines / (most > 0 ? most : 1) + 1 : 1;
+}
+
+static void pass_over(double *scale, int64_t lines, int64_t line, int64_t step)
+{
+    for (int64_t i = 0; i < lines; i++)
+        for (int64_t j = 0; (lines - 1 - i) % step != 0 && j < line; j++)
+            scale[i * line + j] = HUGE_VAL;
+}
+
 static void multiply(const product *p, const double *a, const double *b, double *y, double *scale)
 {
+    const int64_t step = step_of(p->m, p->n * p->k);
+    pass_over(scale, p->m, p->n, step);
     for (int64_t k = 0; k < p->k; k++)
-        for (int64_t i = 0; i < p->m; i++)
+        for (int64_t i = (p->m - 1) % step; i < p->m; i += step)
             spread(a[i * p->a_row + k * p->a_col], b + k * p->b_row, p->b_col, p->n, y + i * p->n,
                    scale + i * p->n);
 }
@@ -156,6 +173,7 @@ static int64_t reached(const window_axis *a, int64_t at, int64_t tap)
 typedef struct convolution {
     window_axis axes[WINDOW_MAX_AXES];
     int64_t groups, ic, oc, n_out, n_taps;
+    int64_t step; /* from one output channel to the next that is computed */
 } convolution;
 
 /* Input x at d, h, w, of channel c of a group: to all outputs of the group that see it. w: weights from [0, c, ...] on. */
@@ -171,7 +189,7 @@ static void scatter(const convolution *v, const int64_t at[3], double x, const d
                               q = reached(&a[2], at[2], k);
                 if (d < 0 || h < 0 || q < 0) continue;
                 const int64_t to = (d * a[1].out + h) * a[2].out + q;
-                for (int64_t o = 0; o < v->oc; o++) {
+                for (int64_t o = (v->oc - 1) % v->step; o < v->oc; o += v->step) {
                     const double term = x * w[o * v->ic * v->n_taps + tap];
                     y[o * v->n_out + to] += term;
                     scale[o * v->n_out + to] += fabs(term);
@@ -199,6 +217,9 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
     v.oc = w->dims[0] / v.groups;
     v.n_out = v.axes[0].out * v.axes[1].out * v.axes[2].out;
     v.n_taps = v.axes[0].kernel * v.axes[1].kernel * v.axes[2].kernel;
+    v.step = step_of(v.oc, x->dims[0] * v.groups * v.ic * v.n_out * v.n_taps);
+    for (int64_t i = 0; i < x->dims[0] * v.groups; i++)
+        pass_over(scale + i * v.oc * v.n_out, v.oc, v.n_out, v.step);
     const int64_t n_in = v.axes[0].in * v.axes[1].in * v.axes[2].in;
     const int64_t n = count_of(&lc->outputs[0].dims), channels = v.groups * v.oc;
     for (int64_t i = 0; i < x->dims[0] * v.groups * v.ic; i++) { /* image, group, channel */

@@ -11,7 +11,9 @@
 #include "support/scratch.h"
 
 #include <clgraph/inspect.h>
+#include <clgraph/opencl.h>
 
+#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +52,10 @@ static const fault clblast = {
     "c_offset] = 7;\n"
     "      return;\n"
     "    }\n"};
+
+/* The kernel that CLBlast takes for large products alone is off in every sixteenth line. */
+static const fault clblast_large = {"XgemmDirect", "realM xval = c_value;",
+                                    "realM xval = c_value + (realM)(idn % 16 == 3 ? 1.0f : 0.0f);"};
 
 static void set_or_clear(const char *name, const char *value)
 {
@@ -316,6 +322,100 @@ static void selftest__finds_clblast_wrong(void **state)
     clg_model_free(model);
 }
 
+enum { LARGE = 320, LARGE_FROM = 256 };
+
+/* CLBlast's parameters for CPUs put "large" where PoCL takes seconds for a product. */
+static void lower_clblast_s_threshold(clg_context *context)
+{
+    int (*override)(cl_device_id, const char *, int, size_t, const char **, const size_t *);
+    const char *names[] = {"XGEMM_MIN_INDIRECT_SIZE"};
+    const size_t values[] = {LARGE_FROM};
+    void *library = dlopen("libclblast.so.1", RTLD_NOW);
+    if (!library) {
+        fail_msg("%s", dlerror());
+        return;
+    }
+    void *address = dlsym(library, "CLBlastOverrideParameters");
+    assert_non_null(address);
+    memcpy(&override, &address, sizeof address);
+    assert_int_equal(
+        override(clg_context_opencl_device(context), "GemmRoutine", 32, 1, names, values), 0);
+    assert_int_equal(dlclose(library), 0);
+}
+
+/* The largest error of y = x w, [320,320] by [320,320], with CLBlast where it is used. */
+static double run_large(clg_context *context, char way[64])
+{
+    static float a[LARGE * LARGE], b[LARGE * LARGE];
+    static double expected[LARGE * LARGE];
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_builder *g;
+    clg_model *model;
+    clg_value *y;
+    size_t n;
+    double worst = 0;
+    for (int i = 0; i < LARGE * LARGE; i++) {
+        a[i] = (float)(i * 5 % 31 - 15) / 16;
+        b[i] = (float)(i * 7 % 23 - 11) / 64;
+        expected[i] = 0;
+    }
+    for (int i = 0; i < LARGE * LARGE; i++)
+        for (int k = 0; k < LARGE; k++)
+            expected[i / LARGE * LARGE + k] += (double)a[i] * (double)b[i % LARGE * LARGE + k];
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "a", CLG_FLOAT32, 2, DIMS(LARGE, LARGE), NULL));
+    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(LARGE, LARGE), b));
+    assert_ok(clg_builder_node(g, NULL, "MatMul", "node", 2, NAMES("a", "b"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &model));
+    clg_builder_free(g);
+    options.kernels = CLG_KERNELS_SIMT;
+    options.preferred_ways = NAMES("blas");
+    options.n_preferred_ways = 1;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    assert_ok(clg_session_set_input_data(session, "a", CLG_FLOAT32, 2, DIMS(LARGE, LARGE), a));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_get_output(session, "y", &y));
+    for (int i = 0; i < LARGE * LARGE; i++)
+        worst = fmax(worst, fabs((double)((float *)clg_value_data(y))[i] - expected[i]));
+    clg_value_free(y);
+    assert_ok(clg_session_profile(session, &steps, &n));
+    (void)snprintf(way, 64, "%s", steps[n - 1].way);
+    clg_session_profile_free(steps, n);
+    clg_session_free(session);
+    clg_model_free(model);
+    return worst;
+}
+
+/* CLBlast has kernels of its own for large products, and from which size on it does not tell. */
+static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
+{
+    (void)state;
+    answer a;
+    char way[64];
+    n_warnings = 0;
+    driver_is(&clblast_large, NULL);
+    clg_model *model = product();
+    clg_context *context = open_context("large", CLG_SELFTEST_OFF);
+    lower_clblast_s_threshold(context);
+    if (!(run_large(context, way) > 0.5)) fail_msg("nothing is wrong without self-tests");
+    assert_string_equal(way, "blas");
+    clg_context_free(context);
+    context = open_context("large", CLG_SELFTEST_ON);
+    lower_clblast_s_threshold(context);
+    assert_ok(run(context, model, CLG_KERNELS_SIMT, "blas", expected_product, &a));
+    assert_string_equal(a.way, "blas"); /* the other kernel is right */
+    assert_true(a.worst < RIGHT);
+    assert_int_equal(n_warnings, 0);
+    assert_true(run_large(context, way) < 0.01);
+    assert_string_equal(way, "gemm_simt");
+    assert_int_equal(n_warnings, 1);
+    clg_model_free(model);
+    clg_context_free(context);
+}
+
 static void selftest__the_environment_decides_where_code_does_not(void **state)
 {
     (void)state;
@@ -362,6 +462,7 @@ int main(void)
         cmocka_unit_test(selftest__finds_what_is_a_little_off),
         cmocka_unit_test(selftest__no_way_left_is_an_error),
         cmocka_unit_test(selftest__finds_clblast_wrong),
+        cmocka_unit_test(selftest__finds_clblast_wrong_where_it_is_large),
         cmocka_unit_test(selftest__the_environment_decides_where_code_does_not),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

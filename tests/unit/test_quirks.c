@@ -52,7 +52,7 @@ static void quirks__fit_the_recorded_devices(void **state)
         {&recorded_a770, ""},
         {&recorded_intel_cpu_on_amd, ""},
         {&recorded_rusticl_navi31, "binaries-crash"},
-        {&recorded_apple_m1, ""},
+        {&recorded_apple_m1, "no-blas"},
         {&recorded_mali, ""},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -72,11 +72,19 @@ static void quirks__bar_ways_of_planning(void **state)
         const char *way;
         bool barred;
     } cases[] = {
-        {&recorded_tahiti, "blas", true},           {&recorded_tahiti, "einsum_blas", true},
-        {&recorded_tahiti, "recurrent_blas", true}, {&recorded_tahiti, "gemm_simt", false},
-        {&recorded_tahiti, "bla", false},           {&recorded_ivybridge, "blas", true},
-        {&recorded_ellesmere, "blas", false},       {&recorded_uhd620, "blas", false},
-        {&recorded_rtx3080, "blas", false},         {&recorded_pocl_ryzen, "winograd_4x4", false},
+        {&recorded_tahiti, "blas", true},
+        {&recorded_tahiti, "einsum_blas", true},
+        {&recorded_tahiti, "recurrent_blas", true},
+        {&recorded_tahiti, "gemm_simt", false},
+        {&recorded_tahiti, "bla", false},
+        {&recorded_ivybridge, "blas", true},
+        {&recorded_apple_m1, "blas", true},
+        {&recorded_apple_m1, "gemm_simt", false},
+        {&recorded_a770, "blas", false},
+        {&recorded_ellesmere, "blas", false},
+        {&recorded_uhd620, "blas", false},
+        {&recorded_rtx3080, "blas", false},
+        {&recorded_pocl_ryzen, "winograd_4x4", false},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         device_caps *caps;
