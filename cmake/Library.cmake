@@ -63,9 +63,9 @@ foreach(layer IN LISTS CLG_LAYERS)
   set_target_properties(clgraph_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
 endforeach()
-# SCHED_IDLE and sets of processors are GNU's.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/awake.c" PROPERTIES
-  COMPILE_DEFINITIONS _GNU_SOURCE)
+# SCHED_IDLE and sets of processors, dladdr: GNU's.
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/awake.c"
+  "${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
 
 set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)

@@ -3,13 +3,11 @@
  * Public functions of contexts.
  */
 #include "api/arguments.h"
-#include "api/trust.h"
+#include "api/context_settings.h"
 #include "base/files.h"
 #include "session/selftest.h"
 
 #include <clgraph/inspect.h>
-
-#include <string.h>
 
 /* The devices that the selector (or $CLG_DEVICE, or auto) means; the first serves. */
 static clg_status choose_device(const char *selector, const char *fallback, size_t *out_index)
@@ -32,7 +30,6 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
                               clg_context **out_context)
 {
     clg_context_options o = CLG_CONTEXT_OPTIONS_INIT;
-    const char *spin = env_get("CLG_SPIN");
     size_t index;
     ocl_context *ocl;
     API_REQUIRE(out_context);
@@ -42,10 +39,7 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
     ocl_context_options below = {
         .cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
     CLG_TRY(ocl_context_create(index, &below, &ocl));
-    const context_settings settings = {.profiling = o.profiling,
-                                       .trusting = api_trusts_kernels(o.selftest),
-                                       .spins = !o.let_processors_sleep &&
-                                                !(spin && strcmp(spin, "0") == 0)};
+    const context_settings settings = api_context_settings(&o);
     return context_create(ocl, &settings, out_context);
 }
 

@@ -3,7 +3,7 @@
  * Public functions that share OpenCL objects with the application.
  */
 #include "api/arguments.h"
-#include "api/trust.h"
+#include "api/context_settings.h"
 #include "session/session.h"
 
 #include <clgraph/opencl.h>
@@ -21,7 +21,7 @@ clg_status clg_context_create_opencl(cl_context context, cl_device_id device,
     API_OPTIONS(options, o);
     ocl_context_options below = {.cache_dir = o.cache_dir, .profiling = o.profiling};
     CLG_TRY(ocl_context_wrap(context, device, queue, &below, &ocl));
-    const context_settings settings = {o.profiling, api_trusts_kernels(o.selftest)};
+    const context_settings settings = api_context_settings(&o);
     return context_create(ocl, &settings, out_context);
 }
 

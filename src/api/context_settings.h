@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What options and the environment make of a context.
+ */
+#ifndef CLG_API_CONTEXT_SETTINGS_H
+#define CLG_API_CONTEXT_SETTINGS_H
+
+#include "base/files.h"
+#include "session/context.h"
+
+#include <clgraph/clgraph.h>
+
+#include <string.h>
+
+static inline bool api_variable_is(const char *name, const char *word)
+{
+    const char *value = env_get(name);
+    return value && strcmp(value, word) == 0;
+}
+
+static inline context_settings api_context_settings(const clg_context_options *o)
+{
+    const bool trusting = o->selftest == CLG_SELFTEST_DEFAULT
+                              ? api_variable_is("CLG_SELFTEST", "off")
+                              : o->selftest == CLG_SELFTEST_OFF;
+    return (context_settings){.profiling = o->profiling,
+                              .trusting = trusting,
+                              .spins =
+                                  !o->let_processors_sleep && !api_variable_is("CLG_SPIN", "0")};
+}
+
+#endif
