@@ -199,3 +199,5 @@ clg_add_test_scripts(conformance device)
 set_tests_properties(conformance.each_way PROPERTIES FIXTURES_REQUIRED generated_models)
 clg_add_test_scripts(cli golden)
 clg_add_test_scripts(lint lint)
+# The longest of all on one processor: ctest starts it first.
+set_tests_properties(lint.portability PROPERTIES COST 1000)
