@@ -71,6 +71,10 @@ shell_scripts() {
 check layout layout
 check clang-tidy tidy
 check shellcheck shell_scripts
+if [ -d "$build" ]; then # what the tests compiled for GPUs is not compiled again
+  CLG_BUILD_DIR=$(cd "$build" && pwd)
+  export CLG_BUILD_DIR
+fi
 for script in tests/lint/*.sh; do
   name=${script##*/}
   check "${name%.sh}" bash "$script"
