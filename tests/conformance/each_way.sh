@@ -21,8 +21,9 @@ folders=()
 
 # Ways of the nodes of some models: what a profile names besides the way that was taken.
 ways_of() { # CLASS
-  local model
-  for model in "$digits" $(find "$models" -name model.onnx 2>/dev/null); do
+  local model others
+  mapfile -d '' others < <(find "$models" -name model.onnx -print0 2>/dev/null)
+  for model in "$digits" "${others[@]}"; do
     "$CLTOOL" profile "$model" --kernels "$1" --runs 1 -q --json
   done | python3 -c '
 import json, sys
