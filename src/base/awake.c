@@ -129,9 +129,9 @@ static void start_threads(void)
     }
 }
 
-bool awake_open(void)
+bool awake_open(size_t n_processors)
 {
-    if (awake_processors() == 0) return false;
+    if (n_processors == 0 || n_processors != awake_processors()) return false;
     mutex_lock(&all.lifetime);
     if (all.users == 0) start_threads();
     const bool started = all.n_threads > 0;
@@ -181,7 +181,11 @@ void awake_count(size_t *out_asleep, size_t *out_all)
 #else /* no idle priority that others push aside at once */
 
 size_t awake_processors(void) { return 0; }
-bool awake_open(void) { return false; }
+bool awake_open(size_t n_processors)
+{
+    (void)n_processors;
+    return false;
+}
 void awake_close(void) {}
 void awake_begin(void) {}
 void awake_end(void) {}

@@ -20,9 +20,10 @@
  * limits the time of the process on them, which spinning would use up. */
 size_t awake_processors(void);
 
-/* Starts the threads with the first call; each successful call needs a close. False, without an error set, where
- * awake_processors is 0 or no thread could be started. Any thread. */
-bool awake_open(void);
+/* For work on so many processors: starts the threads with the first call; each successful call needs a close. False, without an
+ * error set, where that is not awake_processors - some are left to others, and nobody knows which -, for 0, or when no
+ * thread could be started. Any thread. */
+bool awake_open(size_t n_processors);
 void awake_close(void);
 
 /* Work begins, work is over; between an open and its close, nested and from any threads as one likes. A few

@@ -8,12 +8,6 @@
 #include "plan/choices.h"
 #include "session/exec.h"
 
-/* A part of the processors is left to others, whichever they are. */
-static bool may_spin(const device_caps *caps)
-{
-    return caps->kind == CLG_DEVICE_CPU && caps->compute_units == awake_processors();
-}
-
 clg_status context_create(ocl_context *ocl, const context_settings *settings,
                           clg_context **out_context)
 {
@@ -31,7 +25,8 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     c->profiling = settings->profiling;
     c->trusting = settings->trusting;
     context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &c->info);
-    c->spins = settings->spins && may_spin(ocl_context_caps(ocl)) && awake_open();
+    c->spins =
+        settings->spins && c->info.kind == CLG_DEVICE_CPU && awake_open(c->info.compute_units);
     *out_context = c;
     return CLG_OK;
 no_queue:

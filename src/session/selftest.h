@@ -16,8 +16,8 @@
 
 /* What a node should give: element for element, row-major, the right answer y, and the size of the terms that it is made
  * of, against which its error counts. lc: the node as lowered; in: its inputs' contents, row-major, NULL where absent. */
-typedef clg_status (*selftest_reference)(const lower_context *lc, const double *const *in,
-                                         double *y, double *scale);
+typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
+                                      double *scale);
 
 /* A node to be tested. Input i is value i; the one output is value SELFTEST_MAX_INPUTS. */
 typedef struct selftest_problem {
@@ -27,7 +27,7 @@ typedef struct selftest_problem {
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
     double low, high; /* of the inputs' elements */
     double tolerance; /* times the dtype's own */
-    selftest_reference reference;
+    selftest_reference *reference;
     lower_context lc; /* after selftest_lower */
 } selftest_problem;
 
@@ -49,7 +49,7 @@ void selftest_deinit(selftest_problem *p);
 bool selftest_small(const lower_context *lc, size_t attempt, selftest_problem *out_problem);
 
 /* References (selftest_products.c): of Conv, Gemm, MatMul and their fused forms; NULL for other operators. */
-selftest_reference selftest_product_reference(const node *n);
+selftest_reference *selftest_product_reference(const node *n);
 
 /* Spells out a broadcast input as large as the output, times a factor; NULL for one that is absent. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
@@ -62,7 +62,7 @@ typedef struct selftest_case {
     const char *attributes; /* "axis:i=1 pads:I=1,0,1,0 alpha:f=0.5 activation:s=Relu" */
     /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64. */
     const char *dims;
-    selftest_reference reference;
+    selftest_reference *reference;
     double low, high; /* of elements; both 0: -1 to 1 */
     double tolerance; /* 0: 1 */
     bool large;       /* of a second or so */
@@ -73,22 +73,8 @@ extern const size_t n_selftest_cases;
 clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftest_problem *p);
 
 /* References of other operators (selftest_references.c). */
-clg_status selftest_pointwise(const lower_context *lc, const double *const *in, double *y,
-                              double *scale);
-clg_status selftest_softmax(const lower_context *lc, const double *const *in, double *y,
-                            double *scale);
-clg_status selftest_reduce(const lower_context *lc, const double *const *in, double *y,
-                           double *scale);
-clg_status selftest_pool(const lower_context *lc, const double *const *in, double *y,
-                         double *scale);
-clg_status selftest_norm(const lower_context *lc, const double *const *in, double *y,
-                         double *scale);
-clg_status selftest_concat(const lower_context *lc, const double *const *in, double *y,
-                           double *scale);
-clg_status selftest_gather(const lower_context *lc, const double *const *in, double *y,
-                           double *scale);
-clg_status selftest_products(const lower_context *lc, const double *const *in, double *y,
-                             double *scale);
+selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selftest_pool,
+    selftest_norm, selftest_concat, selftest_gather, selftest_products;
 
 /* A verdict that counts from now on (context_verdicts.c); what was kept goes to the store by the second. */
 clg_status context_keep_verdict(clg_context *c, const candidate *way,

@@ -107,7 +107,7 @@ static void set_strides(const lower_operand *like, lower_operand *o)
 
 bool selftest_small(const lower_context *lc, size_t attempt, selftest_problem *out_problem)
 {
-    const selftest_reference reference = selftest_product_reference(lc->node);
+    selftest_reference *const reference = selftest_product_reference(lc->node);
     if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
         attempt >= sizeof sizes / sizeof *sizes)
         return false;

@@ -81,3 +81,11 @@ size_t fault_loop(fault_body body, void *user)
     fail_msg("the body never gets through");
     return 0;
 }
+
+size_t fault_loop_alone(fault_body body, void *user)
+{
+    failing_alloc_install();
+    const size_t n = fault_loop(body, user);
+    failing_alloc_remove();
+    return n;
+}

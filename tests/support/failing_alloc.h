@@ -20,5 +20,7 @@ size_t failing_alloc_n_live(void);
  * block behind. body frees what it made, also when it succeeds. Returns the number of allocations. */
 typedef clg_status (*fault_body)(void *user);
 size_t fault_loop(fault_body body, void *user);
+/* The same between installing the allocator and removing it. */
+size_t fault_loop_alone(fault_body body, void *user);
 
 #endif

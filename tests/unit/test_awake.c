@@ -35,11 +35,14 @@ static bool spends_time(void) { return processor_seconds() > spent_before + 0.02
 static void spins_while_work_is_under_way(void **state)
 {
     (void)state;
-    if (awake_processors() == 0) skip();
+    const size_t n_processors = awake_processors();
+    if (n_processors == 0) skip();
     size_t asleep, n;
-    assert_true(awake_open());
+    assert_false(awake_open(0));
+    assert_false(awake_open(n_processors + 1));
+    assert_true(awake_open(n_processors));
     awake_count(&asleep, &n);
-    assert_int_equal(n, awake_processors());
+    assert_int_equal(n, n_processors);
     assert_true(comes_true(all_asleep));
 
     spent_before = processor_seconds();
@@ -62,7 +65,7 @@ static void *open_and_close(void *argument)
 {
     (void)argument;
     for (int i = 0; i < 50; i++) {
-        if (!awake_open()) continue;
+        if (!awake_open(awake_processors())) continue;
         awake_begin();
         awake_end();
         awake_close();
@@ -86,13 +89,14 @@ static void threads_open_and_close_as_they_like(void **state)
 static void a_second_user_keeps_the_threads(void **state)
 {
     (void)state;
-    if (awake_processors() == 0) skip();
+    const size_t n_processors = awake_processors();
+    if (n_processors == 0) skip();
     size_t asleep, n;
-    assert_true(awake_open());
-    assert_true(awake_open());
+    assert_true(awake_open(n_processors));
+    assert_true(awake_open(n_processors));
     awake_close();
     awake_count(&asleep, &n);
-    assert_int_equal(n, awake_processors());
+    assert_int_equal(n, n_processors);
     awake_close();
     awake_count(&asleep, &n);
     assert_int_equal(n, 0);

@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include "support/path_checks.h"
 #include "support/scratch.h"
 
 #include "base/files.h"
@@ -71,22 +72,6 @@ static void files__list_skips_dead_links(void **state)
     assert_int_equal(n, 1);
     assert_string_equal(entries[0].name, "a");
     file_list_free(entries, n);
-}
-
-static void check_join(const char *folder, const char *name, const char *expected)
-{
-    char *path;
-    assert_ok(file_join(folder, name, &path));
-    assert_string_equal(path, expected);
-    memory_free(path);
-}
-
-static void check_folder(const char *path, const char *expected)
-{
-    char *folder;
-    assert_ok(file_folder(path, &folder));
-    assert_string_equal(folder, expected);
-    memory_free(folder);
 }
 
 static void names__join_and_folder(void **state)
@@ -172,5 +157,5 @@ int main(void)
         cmocka_unit_test(names__links_do_not_lead_out),
         cmocka_unit_test(environment__cache_folder),
     };
-    return cmocka_run_group_tests_name("files on POSIX systems", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

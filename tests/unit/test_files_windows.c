@@ -4,6 +4,7 @@
  */
 #include "support/unit.h"
 
+#include "support/path_checks.h"
 #include "support/platform.h"
 #include "support/scratch.h"
 
@@ -83,22 +84,6 @@ static void files__are_replaced_whole_while_they_are_read(void **state)
     file_list_free(entries, n);
 }
 
-static void check_join(const char *folder, const char *name, const char *expected)
-{
-    char *path;
-    assert_ok(file_join(folder, name, &path));
-    assert_string_equal(path, expected);
-    memory_free(path);
-}
-
-static void check_folder(const char *path, const char *expected)
-{
-    char *folder;
-    assert_ok(file_folder(path, &folder));
-    assert_string_equal(folder, expected);
-    memory_free(folder);
-}
-
 static void names__join_and_folder(void **state)
 {
     (void)state;
@@ -165,5 +150,5 @@ int main(void)
         cmocka_unit_test(environment__is_utf8),
         cmocka_unit_test(environment__cache_folder),
     };
-    return cmocka_run_group_tests_name("files on Windows", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

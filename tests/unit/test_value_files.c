@@ -242,9 +242,7 @@ static void files__survive_every_failed_allocation(void **state)
 {
     (void)state;
     const char *paths[2] = {scratch_path("faulty.npy"), scratch_path("faulty.npz")};
-    failing_alloc_install();
-    assert_true(fault_loop(files_once, paths) > 15);
-    failing_alloc_remove();
+    assert_true(fault_loop_alone(files_once, paths) > 15);
 }
 
 /* ---- rows of .npy ------------------------------------------------------------------------------ */
@@ -278,9 +276,7 @@ static void rows__of_large_files(void **state)
 {
     (void)state;
     const char *path = scratch_path("rows.npy");
-    failing_alloc_install();
-    assert_true(fault_loop(write_and_read_rows, (void *)path) > 4);
-    failing_alloc_remove();
+    assert_true(fault_loop_alone(write_and_read_rows, (void *)path) > 4);
     clg_npy_reader *r;
     clg_npy_writer *w;
     float row[2];
