@@ -37,9 +37,6 @@ list(LENGTH family_files n_families)
 configure_file("${PROJECT_SOURCE_DIR}/cmake/op_families.c.in" "${generated_dir}/op_families.c" @ONLY)
 
 # --- the layers ----------------------------------------------------------------------------------
-# dladdr
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib.c" PROPERTIES
-  COMPILE_DEFINITIONS _GNU_SOURCE)
 set(layer_objects "")
 foreach(layer IN LISTS CLG_LAYERS)
   file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
@@ -63,9 +60,9 @@ foreach(layer IN LISTS CLG_LAYERS)
   set_target_properties(clgraph_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
 endforeach()
-# SCHED_IDLE and sets of processors, dladdr: GNU's.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/base/awake.c"
-  "${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
+# dladdr
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c" PROPERTIES
+  COMPILE_DEFINITIONS _GNU_SOURCE)
 
 set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)

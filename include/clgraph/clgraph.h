@@ -313,14 +313,10 @@ typedef struct clg_context_options {
     uint32_t cpu_threads; /* compute units to use of a CPU device; 0: all */
     bool profiling;       /* queues keep time stamps; needed by clg_session_profile */
     clg_selftest selftest;
-    /* On a CPU device, idle processors spin during a run and 1 ms after it, in threads of idle priority, because waking
-     * one takes longer than a small kernel: runs of small models take up to a fifth less. Linux alone, and not under
-     * a control group's limit of processor time, nor with cpu_threads. true, or $CLG_SPIN=0: let them sleep. */
-    bool let_processors_sleep;
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, false             \
+        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT                    \
     }
 
 /* A device made ready for work. selector, without regard to case, first meaning that fits: auto, gpu, cpu, all;

@@ -23,10 +23,7 @@ static inline context_settings api_context_settings(const clg_context_options *o
     const bool trusting = o->selftest == CLG_SELFTEST_DEFAULT
                               ? api_variable_is("CLG_SELFTEST", "off")
                               : o->selftest == CLG_SELFTEST_OFF;
-    return (context_settings){.profiling = o->profiling,
-                              .trusting = trusting,
-                              .spins =
-                                  !o->let_processors_sleep && !api_variable_is("CLG_SPIN", "0")};
+    return (context_settings){.profiling = o->profiling, .trusting = trusting};
 }
 
 #endif

@@ -17,7 +17,7 @@
 static const char *const variables[] = {
     "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
     "POCL_DEVICES",    "POCL_CACHE_DIR",     "RUSTICL_ENABLE",    "CUDA_VISIBLE_DEVICES",
-    "CLG_DEVICE",      "CLG_CACHE_DIR",      "CLG_SPIN",
+    "CLG_DEVICE",      "CLG_CACHE_DIR",      "CLG_SELFTEST",
 };
 
 static void describe_variables(text *report)

@@ -4,7 +4,6 @@
  */
 #include "session/context.h"
 
-#include "base/awake.h"
 #include "plan/choices.h"
 #include "session/exec.h"
 
@@ -25,8 +24,6 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     c->profiling = settings->profiling;
     c->trusting = settings->trusting;
     context_describe(ocl_context_record(ocl), ocl_context_caps(ocl), &c->info);
-    c->spins =
-        settings->spins && c->info.kind == CLG_DEVICE_CPU && awake_open(c->info.compute_units);
     *out_context = c;
     return CLG_OK;
 no_queue:
@@ -50,7 +47,6 @@ clg_context *context_retain(clg_context *c)
 void context_free(clg_context *c)
 {
     if (!c || !refcount_release(&c->refs)) return;
-    if (c->spins) awake_close();
     ocl_queue_free(c->utility);
     choice_table_free(c->choices);
     verdicts_deinit(&c->verdicts);

@@ -17,7 +17,6 @@ struct clg_context {
     ocl_context *ocl;
     clg_device_info info; /* strings belong to ocl's caps and record */
     bool profiling;
-    bool spins; /* runs keep the processors awake: base/awake.h */
     mutex utility_lock;
     ocl_queue *utility; /* used under utility_lock */
     mutex registry_lock;
@@ -36,7 +35,6 @@ struct clg_context {
 typedef struct context_settings {
     bool profiling;
     bool trusting; /* kernels are used without being tested */
-    bool spins;    /* runs on a CPU device keep the processors awake, where the system allows it */
 } context_settings;
 
 /* Takes the reference to ocl over, also on failure. */

@@ -5,8 +5,6 @@
  */
 #include "session/run.h"
 
-#include "base/awake.h"
-
 clg_status run_tensor_bytes(clg_dtype dtype, const shape *dims, size_t *out_bytes)
 {
     int64_t n;
@@ -237,13 +235,10 @@ static void run_end(run *r)
 static clg_status run_in_mode(clg_session *s, run_mode mode)
 {
     run r;
-    const bool spins = s->e->context->spins;
-    if (spins) awake_begin();
     clg_status status = run_begin(s, mode, &r);
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     if (status == CLG_OK) status = run_all(&r);
     run_end(&r);
-    if (spins) awake_end();
     if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_store(s->e->context->ocl);
     if (status == CLG_OK && mode == RUN_FOR_REAL)
         ocl_programs_store_when_settled(s->e->context->ocl);
