@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+#include <pthread.h>
+
 extern const char sys_separator; /* what paths are joined with */
 
 typedef struct sys_info {
@@ -66,6 +68,8 @@ clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const ch
 const char *sys_env(const char *name);
 /* The words for an errno; false when there are none. Safe in threads. */
 bool sys_words(int number, char *buffer, size_t n_bytes);
+/* As pthread_create; signals of the program are not handled on the new thread. */
+int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
 /* Where caches of the user live; freed by memory_free. */
 clg_status sys_cache_base(char **out_path);
 

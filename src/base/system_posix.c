@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,10 +119,22 @@ clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const ch
     DIR *dir = opendir(folder);
     if (!dir) return sys_error("listed", folder, errno);
     clg_status status = CLG_OK;
-    for (const struct dirent *entry; status == CLG_OK && (entry = readdir(dir));)
+    const struct dirent *entry;
+    while (status == CLG_OK && (errno = 0, entry = readdir(dir)))
         status = visit(user, entry->d_name);
+    if (status == CLG_OK && errno != 0) status = sys_error("listed", folder, errno);
     (void)closedir(dir);
     return status;
+}
+
+int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int failed = pthread_create(out_thread, NULL, body, argument);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed;
 }
 
 clg_status sys_cache_base(char **out_path)

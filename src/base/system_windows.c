@@ -374,6 +374,10 @@ clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const ch
     do {
         if (utf16_narrow(found.cFileName, name, sizeof name)) status = visit(user, name);
     } while (status == CLG_OK && FindNextFileW(search, &found));
+    if (status == CLG_OK && GetLastError() != ERROR_NO_MORE_FILES) {
+        (void)fail_last();
+        status = sys_error("listed", folder, errno);
+    }
     FindClose(search);
     return status;
 }
@@ -381,6 +385,11 @@ clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const ch
 /* ---- the rest ---------------------------------------------------------------------------------- */
 
 long sys_process_id(void) { return _getpid(); }
+
+int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)
+{
+    return pthread_create(out_thread, NULL, body, argument);
+}
 
 uint64_t time_now_ns(void)
 {

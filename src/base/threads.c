@@ -4,6 +4,8 @@
  */
 #include "base/threads.h"
 
+#include "base/system.h"
+
 static clg_status refused(const char *what, int number)
 {
     char words[ERROR_SYSTEM_BYTES];
@@ -25,6 +27,6 @@ clg_status condition_init(condition *c)
 
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument)
 {
-    int failed = pthread_create(out_thread, NULL, body, argument);
+    int failed = sys_thread_start(out_thread, body, argument);
     return failed ? refused("a thread", failed) : CLG_OK;
 }

@@ -81,10 +81,11 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
 {
     DIR *entries = opendir(folder);
     if (!entries) return errno;
-    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
-        visit(user, entry->d_name);
+    const struct dirent *entry;
+    while ((errno = 0, entry = readdir(entries))) visit(user, entry->d_name);
+    const int failed = errno;
     (void)closedir(entries);
-    return 0;
+    return failed;
 }
 
 long host_process_id(void) { return (long)getpid(); }

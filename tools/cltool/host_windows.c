@@ -200,8 +200,9 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
         if (name) visit(user, name);
         free(name);
     } while (FindNextFileW(search, &found));
+    const int failed = GetLastError() == ERROR_NO_MORE_FILES ? 0 : last_errno();
     FindClose(search);
-    return 0;
+    return failed;
 }
 
 long host_process_id(void) { return _getpid(); }

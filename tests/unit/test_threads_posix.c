@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads of the library leave signals to the program's own.
+ */
+#include "support/unit.h"
+
+#include "base/threads.h"
+
+#include <signal.h>
+
+static void *look_at_mask(void *mask)
+{
+    (void)pthread_sigmask(SIG_SETMASK, NULL, mask);
+    return NULL;
+}
+
+static void threads__block_signals(void **state)
+{
+    (void)state;
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD};
+    sigset_t before, after, inside;
+    (void)sigemptyset(&inside);
+    look_at_mask(&before);
+    thread t;
+    assert_ok(thread_start(&t, look_at_mask, &inside));
+    thread_join(t);
+    look_at_mask(&after);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        assert_int_equal(sigismember(&inside, signals[i]), 1);
+        assert_int_equal(sigismember(&before, signals[i]), 0);
+        assert_int_equal(sigismember(&after, signals[i]), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(threads__block_signals)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
