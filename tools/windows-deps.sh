@@ -19,8 +19,7 @@ if [ $# -ne 1 ]; then
   exit 2
 fi
 tree=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
-mkdir -p -- "$1"
-prefix=$(cd -- "$1" && pwd)
+prefix=$(realpath -m -- "$1")
 case $prefix/ in
   "$tree"/*)
     echo "windows-deps.sh: $prefix is inside of the tree" >&2

@@ -9,6 +9,7 @@
 # Where Wine shows an OpenCL device (it passes on those of this machine), a model is run as well. Ends with
 # `N passed, N failed, N skipped`. Needs `tools/packages.sh install build windows`; exits with 77 without them.
 set -uo pipefail
+root=$(realpath -m -- "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/clgraph-windows}")
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." || exit 1
 tree=$PWD
 target=x86_64-w64-mingw32
@@ -19,10 +20,9 @@ for command in "$target-gcc-posix" wine wineserver cmake ninja dpkg-source; do
   fi
 done
 
-mkdir -p -- "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/clgraph-windows}" || exit 1
-root=$(cd -- "${1:-${XDG_CACHE_HOME:-$HOME/.cache}/clgraph-windows}" && pwd)
 build=$root/build
 log=$(mktemp -d)
+trap 'rm -rf "$log"' EXIT
 jobs=${CLG_JOBS:-$(nproc)}
 passed=0
 failed=0
@@ -41,7 +41,7 @@ check() { # NAME COMMAND...
       tail -n 60 "$log/output"
       ;;
   esac
-  return $code
+  return "$code"
 }
 finish() {
   echo "$passed passed, $failed failed, $skipped skipped"
@@ -139,10 +139,13 @@ names() {
 no_opencl() { WINEDLLOVERRIDES=opencl= fails 3 OpenCL.dll cltool devices; }
 unit_tests() { ctest --test-dir "$build" -L unit --parallel "$jobs" --output-on-failure --no-tests=error; }
 device() {
-  cltool devices || {
+  local code=0
+  cltool devices || code=$?
+  [ "$code" -ne 3 ] || {
     echo "Wine shows no OpenCL device"
     return 77
   }
+  return "$code"
 }
 interrupted() {
   device || return
