@@ -171,7 +171,7 @@ add_test(NAME windows.wine COMMAND bash "${PROJECT_SOURCE_DIR}/tools/windows.sh"
   CONFIGURATIONS windows)
 set_tests_properties(windows.wine PROPERTIES LABELS windows TIMEOUT 1800 SKIP_RETURN_CODE 77)
 
-# Folders of models through `cltool verify`, by both classes of kernels: other people's, and well-known architectures that
+# Folders of models through `cltool verify`, by both classes of kernels and in fp16: other people's, and well-known architectures that
 # PyTorch writes into the build folder (the fixture generated_models).
 set(generated_models "${PROJECT_BINARY_DIR}/tests/models/generated")
 add_test(NAME models.generate
@@ -179,9 +179,9 @@ add_test(NAME models.generate
 set_tests_properties(models.generate PROPERTIES LABELS "models" TIMEOUT 900
   FIXTURES_SETUP generated_models SKIP_RETURN_CODE 77)
 function(clg_add_model_folder name folder)
-  foreach(kernels wide simt)
-    set(test "models.${name}_${kernels}")
-    add_test(NAME "${test}" COMMAND bash "${tests_dir}/models/verify.sh" "${folder}" ${kernels})
+  foreach(how wide simt fp16)
+    set(test "models.${name}_${how}")
+    add_test(NAME "${test}" COMMAND bash "${tests_dir}/models/verify.sh" "${folder}" ${how})
     math(EXPR timeout_s "600 * ${test_slowdown}")
     set_tests_properties("${test}" PROPERTIES LABELS "device;models" TIMEOUT ${timeout_s}
       ENVIRONMENT "${test_environment};CLTOOL=$<TARGET_FILE:cltool>" SKIP_RETURN_CODE 77)
@@ -190,7 +190,7 @@ endfunction()
 if(TARGET cltool)
   clg_add_model_folder(generated "${generated_models}")
   clg_add_model_folder(given "${CLG_TEST_MODELS}")
-  set_tests_properties(models.generated_wide models.generated_simt PROPERTIES
+  set_tests_properties(models.generated_wide models.generated_simt models.generated_fp16 PROPERTIES
     FIXTURES_REQUIRED generated_models)
 endif()
 

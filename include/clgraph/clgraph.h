@@ -424,6 +424,15 @@ CLG_API CLG_MUST_USE clg_status clg_builder_build(clg_builder *builder, clg_mode
  * `what`, "compiling kernels". Returning false cancels: the call ends with CLG_ERROR_CANCELLED. */
 typedef bool (*clg_progress_callback)(void *user, const char *what, size_t done, size_t total);
 
+/* What a model's float32 values between nodes are stored as. Its inputs and outputs keep their dtypes, and arithmetic is
+ * float32 in both. In fp16 products (Conv, Gemm, MatMul, Attention) and cheap operators behind them read and write
+ * float16, their weights too; what float16 would spoil stays float32. Beyond 65504 a value overflows. */
+typedef enum clg_precision {
+    CLG_PRECISION_FP32 = 0,
+    CLG_PRECISION_FP16 = 1,
+    CLG_PRECISION_AUTO = 2 /* FP16 on GPUs that were proved to have half arithmetic, else FP32 */
+} clg_precision;
+
 typedef struct clg_session_options {
     size_t struct_size;
     clg_kernel_class kernels; /* which kernels; default: the device's class */
@@ -441,10 +450,16 @@ typedef struct clg_session_options {
         preferred_ways; /* ways to take wherever a node has them, the best first; elsewhere estimates choose,
                                          whatever was measured. For tests and measuring; names as in clg_step_profile */
     size_t n_preferred_ways;
+    clg_precision precision;
+    /* With FP16: names of nodes that stay in float32; '*' stands for any characters or none, '?' for one. A node that took
+     * others in goes by the name it has in plans. */
+    const char *const *keep_fp32;
+    size_t n_keep_fp32;
 } clg_session_options;
 #define CLG_SESSION_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0  \
+        sizeof(clg_session_options), CLG_KERNELS_AUTO, false, false, NULL, 0, NULL, NULL, NULL, 0, \
+            CLG_PRECISION_FP32, NULL, 0                                                            \
     }
 
 /* Optimises the model for the context's device and computes there what depends on constants only. options may be
@@ -459,6 +474,8 @@ CLG_API CLG_MUST_USE clg_status clg_session_create(clg_context *context, clg_mod
 CLG_API CLG_MUST_USE clg_status clg_session_clone(clg_session *session, clg_session **out_session);
 /* A run in progress is cancelled and waited for. */
 CLG_API void clg_session_free(clg_session *session);
+/* FP32 or FP16: what a session computes in, and what AUTO decided. */
+CLG_API clg_precision clg_session_precision(const clg_session *session);
 
 /* Calls on a session while it works on another request return BUSY; clg_session_cancel, clg_session_clone and
  * clg_session_wait do not. */

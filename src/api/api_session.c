@@ -18,26 +18,43 @@ static clg_status leave(clg_session *session, clg_status status)
     return status;
 }
 
+static clg_status read_names(const char *field, const char *const *names, size_t n,
+                             name_list *out_list)
+{
+    if (n && !names)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: %s is NULL", field);
+    *out_list = (name_list){names, n};
+    return CLG_OK;
+}
+
+/* Half of the bytes are worth their rounding on GPUs that are made for halves. */
+static bool wants_halves(const device_caps *caps, clg_precision precision)
+{
+    if (precision != CLG_PRECISION_AUTO) return precision == CLG_PRECISION_FP16;
+    return caps->kind != CLG_DEVICE_CPU && caps->fp16;
+}
+
 static clg_status decide_options(const clg_context *context, const clg_session_options *given,
                                  exec_options *out_options)
 {
-    clg_kernel_class device = ocl_context_caps(context->ocl)->kernel_class;
+    const device_caps *caps = ocl_context_caps(context->ocl);
+    exec_options *o = out_options;
     if (given->kernels < CLG_KERNELS_AUTO || given->kernels > CLG_KERNELS_SIMT)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "clg_session_create: there is no kernel class %d", (int)given->kernels);
-    if (given->n_disabled_passes && !given->disabled_passes)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: disabled_passes is NULL");
-    if (given->n_preferred_ways && !given->preferred_ways)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: preferred_ways is NULL");
-    *out_options =
-        (exec_options){.kernel_class = given->kernels == CLG_KERNELS_AUTO ? device : given->kernels,
-                       .no_blas = given->no_blas,
-                       .strict = given->strict,
-                       .disabled = given->disabled_passes,
-                       .n_disabled = given->n_disabled_passes,
-                       .preferred = given->preferred_ways,
-                       .n_preferred = given->n_preferred_ways};
-    return CLG_OK;
+    if (given->precision < CLG_PRECISION_FP32 || given->precision > CLG_PRECISION_AUTO)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "clg_session_create: there is no precision %d",
+                         (int)given->precision);
+    *o = (exec_options){.kernel_class = given->kernels == CLG_KERNELS_AUTO ? caps->kernel_class
+                                                                           : given->kernels,
+                        .no_blas = given->no_blas,
+                        .strict = given->strict,
+                        .halves = wants_halves(caps, given->precision)};
+    CLG_TRY(read_names("disabled_passes", given->disabled_passes, given->n_disabled_passes,
+                       &o->disabled));
+    CLG_TRY(read_names("preferred_ways", given->preferred_ways, given->n_preferred_ways,
+                       &o->preferred));
+    return read_names("keep_fp32", given->keep_fp32, given->n_keep_fp32, &o->keep_fp32);
 }
 
 clg_status clg_session_create(clg_context *context, clg_model *model,
@@ -63,6 +80,11 @@ clg_status clg_session_clone(clg_session *session, clg_session **out_session)
 }
 
 void clg_session_free(clg_session *session) { session_free(session); }
+
+clg_precision clg_session_precision(const clg_session *session)
+{
+    return session && session->e->options.halves ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
+}
 
 clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)
 {

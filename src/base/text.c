@@ -82,3 +82,25 @@ void text_deinit(text *t)
     memory_free(t->data);
     text_init(t, t->max_bytes);
 }
+
+bool text_matches(const char *pattern, const char *string)
+{
+    /* Behind the last star, and where what it stands for ends so far. */
+    const char *behind_star = NULL, *end = NULL;
+    while (*string) {
+        if (*pattern == '*') {
+            behind_star = ++pattern;
+            end = string;
+        } else if (*pattern == '?' || *pattern == *string) {
+            pattern++;
+            string++;
+        } else if (behind_star) {
+            pattern = behind_star;
+            string = ++end;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*') pattern++;
+    return *pattern == '\0';
+}

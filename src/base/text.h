@@ -23,4 +23,13 @@ const char *text_data(const text *t);
 clg_status text_take(text *t, char **out_string);
 void text_deinit(text *t);
 
+/* Borrowed strings. */
+typedef struct name_list {
+    const char *const *names;
+    size_t n;
+} name_list;
+
+/* Whether a pattern is the whole of a string: '*' stands for any characters or none, '?' for one. */
+bool text_matches(const char *pattern, const char *string);
+
 #endif

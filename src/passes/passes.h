@@ -7,12 +7,14 @@
 #ifndef CLG_PASSES_PASSES_H
 #define CLG_PASSES_PASSES_H
 
+#include "base/text.h"
 #include "ops/op.h"
 
 typedef struct pass_options {
     clg_kernel_class kernel_class; /* wide or simt */
-    const char *const *disabled;   /* names of passes not to run */
-    size_t n_disabled;
+    name_list disabled;            /* names of passes not to run */
+    bool halves;                   /* precision fp16 */
+    name_list keep_fp32; /* nodes by name that stay in float32: '*' any characters, '?' one */
 } pass_options;
 
 typedef struct pass {

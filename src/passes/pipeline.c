@@ -2,7 +2,6 @@
  *
  * The passes in their order, and running them.
  */
-#include "base/text.h"
 #include "passes/rewrite.h"
 
 #include <string.h>
@@ -18,6 +17,7 @@ const pass passes[] = {
     {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},
     {"attention", "softmax(q k^T) v spelled in several nodes", pass_attention},
     {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
+    {"halves", "with precision fp16: values between nodes are float16", pass_halves},
     {"winograd", "3x3 Conv may be computed with fewer multiplications", pass_winograd},
     {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},
@@ -34,16 +34,17 @@ static const pass spellings[] = {
 
 static bool is_disabled(const pass *p, const pass_options *o)
 {
-    for (size_t i = 0; i < o->n_disabled; i++)
-        if (strcmp(o->disabled[i], p->name) == 0) return true;
+    for (size_t i = 0; i < o->disabled.n; i++)
+        if (strcmp(o->disabled.names[i], p->name) == 0) return true;
     return false;
 }
 
 static clg_status check_names(const pass_options *o)
 {
-    for (size_t i = 0; i < o->n_disabled; i++) {
+    for (size_t i = 0; i < o->disabled.n; i++) {
         bool found = false;
-        for (size_t k = 0; k < n_passes; k++) found |= strcmp(o->disabled[i], passes[k].name) == 0;
+        for (size_t k = 0; k < n_passes; k++)
+            found |= strcmp(o->disabled.names[i], passes[k].name) == 0;
         if (found) continue;
         text names;
         text_init(&names, 1024);
@@ -51,7 +52,7 @@ static clg_status check_names(const pass_options *o)
             text_printf(&names, "%s%s", k ? ", " : "", passes[k].name);
         clg_status status =
             error_set(CLG_ERROR_INVALID_ARGUMENT, "there is no pass '%s'; there are: %s",
-                      o->disabled[i], text_data(&names));
+                      o->disabled.names[i], text_data(&names));
         text_deinit(&names);
         return status;
     }

@@ -17,33 +17,32 @@
 
 /* ---- options --------------------------------------------------------------------------------------- */
 
-static bool same_strings(const char *const *a, size_t n_a, const char *const *b, size_t n_b)
+static bool same_names(name_list a, name_list b)
 {
-    if (n_a != n_b) return false;
-    for (size_t i = 0; i < n_a; i++)
-        if (strcmp(a[i], b[i]) != 0) return false;
+    if (a.n != b.n) return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (strcmp(a.names[i], b.names[i]) != 0) return false;
     return true;
 }
 
 static bool same_options(const exec_options *a, const exec_options *b)
 {
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
-           a->strict == b->strict && a->keep_all == b->keep_all &&
-           same_strings(a->disabled, a->n_disabled, b->disabled, b->n_disabled) &&
-           same_strings(a->preferred, a->n_preferred, b->preferred, b->n_preferred) &&
-           same_strings(a->keep, a->n_keep, b->keep, b->n_keep);
+           a->strict == b->strict && a->keep_all == b->keep_all && a->halves == b->halves &&
+           same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
+           same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
 
-static clg_status copy_strings(arena *memory, const char *const *from, size_t n,
-                               const char *const **out)
+/* The list gets strings of its own. */
+static clg_status copy_names(arena *memory, name_list *list)
 {
-    const char **copy = arena_alloc(memory, n + 1, sizeof *copy);
+    const char **copy = arena_alloc(memory, list->n + 1, sizeof *copy);
     if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n; i++) {
-        copy[i] = arena_strdup(memory, from[i]);
+    for (size_t i = 0; i < list->n; i++) {
+        copy[i] = arena_strdup(memory, list->names[i]);
         if (!copy[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
-    *out = copy;
+    list->names = copy;
     return CLG_OK;
 }
 
@@ -55,11 +54,11 @@ static clg_status keep_values(const exec *e, graph **out_graph)
     graph *g;
     CLG_TRY(graph_clone(e->model->graph, &g));
     clg_status status = CLG_OK;
-    for (size_t i = 0; i < e->options.n_keep && status == CLG_OK; i++) {
-        value_id v = graph_find_value(g, e->options.keep[i]);
+    for (size_t i = 0; i < e->options.keep.n && status == CLG_OK; i++) {
+        value_id v = graph_find_value(g, e->options.keep.names[i]);
         if (v == VALUE_NONE)
             status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value named '%s'",
-                               e->options.keep[i]);
+                               e->options.keep.names[i]);
         else if (!g->values[v].is_output)
             status = graph_add_output(g, v);
     }
@@ -81,8 +80,9 @@ static clg_status optimise(exec *e)
 {
     pass_options options = {.kernel_class = e->options.kernel_class,
                             .disabled = e->options.disabled,
-                            .n_disabled = e->options.n_disabled};
-    if (!e->options.keep_all && e->options.n_keep == 0)
+                            .halves = e->options.halves,
+                            .keep_fp32 = e->options.keep_fp32};
+    if (!e->options.keep_all && e->options.keep.n == 0)
         return passes_run(e->model->graph, &options, &e->g);
     graph *kept = NULL;
     CLG_TRY(keep_values(e, &kept));
@@ -134,8 +134,8 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
         .owner = {e, exec_pack},
         .judge = {e->context, e->context->trusting ? NULL : context_judge},
         .texts = &e->texts,
-        .preferred = e->options.preferred,
-        .n_preferred = e->options.n_preferred,
+        .preferred = e->options.preferred.names,
+        .n_preferred = e->options.preferred.n,
         .choices = e->choices,
         .notes_choices = e->context->profiling};
     CLG_TRY(exec_find_init(e));
@@ -194,12 +194,10 @@ static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_
     e->model = model_retain(model);
     e->choices = choice_table_retain(context->choices);
     e->options = *options;
-    status = copy_strings(&e->memory, options->disabled, options->n_disabled, &e->options.disabled);
-    if (status == CLG_OK)
-        status = copy_strings(&e->memory, options->preferred, options->n_preferred,
-                              &e->options.preferred);
-    if (status == CLG_OK)
-        status = copy_strings(&e->memory, options->keep, options->n_keep, &e->options.keep);
+    name_list *const lists[] = {&e->options.keep_fp32, &e->options.disabled, &e->options.preferred,
+                                &e->options.keep};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == CLG_OK; i++)
+        status = copy_names(&e->memory, lists[i]);
     if (status != CLG_OK) {
         exec_destroy(e);
         return status;

@@ -10,6 +10,7 @@
 #ifndef CLG_SESSION_EXEC_H
 #define CLG_SESSION_EXEC_H
 
+#include "base/text.h"
 #include "plan/plan.h"
 #include "session/context.h"
 #include "session/model.h"
@@ -17,12 +18,11 @@
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* wide or simt */
     bool no_blas, strict;
-    const char *const *disabled; /* passes */
-    size_t n_disabled;
-    const char *const *preferred; /* ways to compute nodes */
-    size_t n_preferred;
-    const char *const *keep; /* values to keep as extra outputs */
-    size_t n_keep;
+    bool halves; /* precision fp16, but for the nodes of these names */
+    name_list keep_fp32;
+    name_list disabled;  /* passes */
+    name_list preferred; /* ways to compute nodes */
+    name_list keep;      /* values to keep as extra outputs */
     bool keep_all;
 } exec_options;
 

@@ -144,8 +144,7 @@ clg_status session_keep_values(clg_session *s, const char *const *names, size_t 
     frame *f = NULL;
     session_output *outputs = NULL;
     options.keep_all = n_names == 0 && names == NULL;
-    options.keep = names;
-    options.n_keep = n_names;
+    options.keep = (name_list){names, n_names};
     CLG_TRY(exec_get(s->e->context, s->e->model, &options, NULL, NULL, &e));
     clg_status status = make_outputs(e->g->n_outputs, &outputs);
     if (status == CLG_OK) status = frame_create(e, s->n_inputs, e->g->n_outputs, true, &f);

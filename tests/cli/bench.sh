@@ -36,6 +36,6 @@ show any -- bench fixed.onnx --batch 2 -q --runs 1
 show bench digits.onnx --batch 0 -q
 show bench digits.onnx --batch 1,,2 -q
 show bench digits.onnx --batch 1,2 --compare auto -q
-show bench digits.onnx --compare cpu@fp16 -q
+show bench digits.onnx --compare cpu@half -q
 show bench nothing.onnx
 finish

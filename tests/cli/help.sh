@@ -25,9 +25,7 @@ show run model.onnx --top
 show run model.onnx --top many
 show run model.onnx --rtol -1
 show run model.onnx --json=yes
-show run model.onnx --precision fp16
-show run model.onnx --precision fp8
-show run model.onnx --keep-fp32 'conv*'
+show run model.onnx --precision half
 show run model.onnx --kernels narrow
 show bench model.onnx --json --runs 0
 show cache

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# verify.sh FOLDER CLASS: `cltool verify` of a folder of models with the tolerances it comes with, by one class of kernels.
-# Each model that has a tolerance must pass: one that has become unsupported is no skip. Exit code 77 when the folder is
-# not there.
+# verify.sh FOLDER HOW: `cltool verify` of a folder of models by one class of kernels, wide or simt, with the tolerances it
+# comes with, or in fp16, with those of fp16.json. Each model that has a tolerance in the folder must pass: one that has become
+# unsupported is no skip. Exit code 77 when the folder is not there.
 set -u
 : "${CLTOOL:?the path of cltool}"
-folder=${1:?a folder of models} kernels=${2:?wide or simt}
+folder=${1:?a folder of models} how=${2:?wide, simt or fp16}
 if [ ! -f "$folder/tolerance.json" ]; then
   echo "skipped: there are no models in $folder"
   exit 77
@@ -16,5 +16,7 @@ if [ -z "$names" ]; then
   echo "$folder/tolerance.json names no model"
   exit 1
 fi
-"$CLTOOL" verify --kernels "$kernels" --list-skipped --tolerance "$folder/tolerance.json" \
+options=(--kernels "$how" --tolerance "$folder/tolerance.json")
+[ "$how" != fp16 ] || options=(--precision fp16 --tolerance "$(dirname -- "${BASH_SOURCE[0]}")/fp16.json")
+"$CLTOOL" verify "${options[@]}" --list-skipped \
   --expect-pass <(printf '%s\n' "$names") "$folder"

@@ -68,32 +68,57 @@ value_id pass_case_node(pass_case *m, const char *op, size_t n, const value_id *
 
 node_id pass_case_last(const pass_case *m) { return (node_id)(m->g->n_nodes - 1); }
 
-graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled, size_t n_disabled)
+static graph *run(pass_case *m, value_id output, const pass_options *options)
 {
     graph *out;
-    const pass_options options = {
-        .kernel_class = CLG_KERNELS_WIDE, .disabled = disabled, .n_disabled = n_disabled};
     assert_ok(graph_add_output(m->g, output));
     assert_ok(graph_check(m->g));
     assert_ok(ops_resolve(m->g));
-    assert_ok(passes_run(m->g, &options, &out));
+    assert_ok(passes_run(m->g, options, &out));
     graph_free(m->g);
     return out;
 }
 
-graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
+graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled, size_t n_disabled)
 {
-    const char *off[32];
+    return run(
+        m, output,
+        &(pass_options){.kernel_class = CLG_KERNELS_WIDE, .disabled = {disabled, n_disabled}});
+}
+
+#define MOST_PASSES 32
+
+/* All passes but `only` and `dead`. */
+static name_list passes_but(const char *only, const char *off[MOST_PASSES])
+{
     size_t n = 0;
     bool found = false;
-    assert_true(n_passes <= sizeof off / sizeof *off);
+    assert_true(n_passes <= MOST_PASSES);
     for (size_t i = 0; i < n_passes; i++) {
         const bool runs = strcmp(passes[i].name, only) == 0;
         found = found || runs;
         if (!runs && strcmp(passes[i].name, "dead") != 0) off[n++] = passes[i].name;
     }
     assert_true(found);
-    return pass_case_run(m, output, off, n);
+    return (name_list){off, n};
+}
+
+graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
+{
+    const char *off[MOST_PASSES];
+    return run(
+        m, output,
+        &(pass_options){.kernel_class = CLG_KERNELS_WIDE, .disabled = passes_but(only, off)});
+}
+
+graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32)
+{
+    const char *off[MOST_PASSES];
+    return run(m, output,
+               &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
+                               .disabled = passes_but("halves", off),
+                               .halves = true,
+                               .keep_fp32 = {&keep_fp32, keep_fp32 != NULL}});
 }
 
 size_t pass_case_count(const graph *g, const char *op)

@@ -147,7 +147,7 @@ static void passes__an_unknown_name_is_refused(void **state)
     (void)state;
     pass_case m = pass_case_start();
     const char *const off[] = {"batchnorms"};
-    pass_options options = {.kernel_class = CLG_KERNELS_WIDE, .disabled = off, .n_disabled = 1};
+    pass_options options = {.kernel_class = CLG_KERNELS_WIDE, .disabled = {off, 1}};
     graph *g;
     assert_error(passes_run(m.g, &options, &g), CLG_ERROR_INVALID_ARGUMENT, "batchnorms");
     assert_null(g);

@@ -77,12 +77,44 @@ static void text__survives_every_failing_allocation(void **state)
     assert_true(fault_loop_alone(build, NULL) > 3);
 }
 
+static void text__matches_patterns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *string;
+        bool matches;
+    } cases[] = {
+        {"", "", true},
+        {"", "a", false},
+        {"*", "", true},
+        {"*", "anything", true},
+        {"?", "", false},
+        {"?", "x", true},
+        {"conv", "conv", true},
+        {"conv", "Conv", false},
+        {"conv", "conv1", false},
+        {"conv*", "conv1", true},
+        {"*conv", "/a/conv", true},
+        {"*conv", "/a/conv1", false},
+        {"/*/c?nv*", "/layer1/block/conv2", true},
+        {"a*b*c", "a-b-b-c", true},
+        {"a*b*c", "a-b-b", false},
+        {"*a*a*a", "aa", false},
+        {"**a**", "bab", true},
+        {"*.*.weight", "a.b.c.weight", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (text_matches(cases[i].pattern, cases[i].string) != cases[i].matches)
+            fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].string);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text__grows),
         cmocka_unit_test(text__keeps_to_its_maximum_and_remembers),
         cmocka_unit_test(text__survives_every_failing_allocation),
+        cmocka_unit_test(text__matches_patterns),
     };
     return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

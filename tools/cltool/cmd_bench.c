@@ -18,6 +18,7 @@ typedef struct bench_result {
     char *device, *selector;
     size_t batch, runs;
     double load_ms, first_run_ms;
+    const char *precision;
     time_stats latency, device_time;
     bool has_device_time;
     double elapsed_ms, throughput, flops;
@@ -29,6 +30,7 @@ typedef struct bench_result {
 typedef struct comparison_result {
     bool is_done;
     char *device, *selector;
+    const char *precision;
     time_stats latency;
     double speedup, max_abs, max_rel;
     bool holds;
@@ -149,6 +151,7 @@ static int measure_batch(bench *b, const clg_device_info *device, size_t batch)
     bench_result r = {.device = must_copy(device->id),
                       .selector = must_copy(device->selector),
                       .batch = batch,
+                      .precision = engine_precision(b->e.session),
                       .load_ms = b->e.load_ms};
     load how = {.warmup = b->o->has_warmup ? b->o->warmup : 3,
                 .runs = b->o->runs,
@@ -252,7 +255,7 @@ static int run_in_turn(const bench *b, clg_session *other, const variations *var
     return code;
 }
 
-static int compare_devices(bench *b, const clg_device_info *device)
+static int compare_devices(bench *b, const options *other, const clg_device_info *device)
 {
     clg_context *context = NULL;
     clg_session *session = NULL;
@@ -262,8 +265,9 @@ static int compare_devices(bench *b, const clg_device_info *device)
     comparison_result *c = &b->compared;
     c->device = must_copy(device->id);
     c->selector = must_copy(device->selector);
-    int code = engine_open_device(b->o, device, false, &context);
-    if (code == CODE_DONE) code = engine_create_session(b->o, context, b->e.model, &session);
+    int code = engine_open_device(other, device, false, &context);
+    if (code == CODE_DONE) code = engine_create_session(other, context, b->e.model, &session);
+    if (code == CODE_DONE) c->precision = engine_precision(session);
     if (code == CODE_DONE) code = inputs_with_batch(&b->inputs, b->batches[0], &inputs);
     if (code == CODE_DONE) code = variations_make(&inputs, &varied);
     if (code == CODE_DONE) code = run_in_turn(b, session, &varied, &mine, &theirs);
@@ -290,18 +294,19 @@ static int compare(bench *b)
 {
     char *selector = must_copy(b->o->compare), *at = strrchr(selector, '@');
     device_choice choice;
+    options other = *b->o;
     int code = CODE_DONE;
     if (at) {
         *at = '\0';
-        options other = *b->o;
         other.precision = at + 1;
         code = engine_check(&other);
     }
     if (code == CODE_DONE) code = devices_choose(b->o, selector[0] ? selector : NULL, &choice);
+    if (code == CODE_DONE) {
+        code = compare_devices(b, &other, devices_chosen(&choice, 0));
+        devices_free(&choice);
+    }
     free(selector);
-    if (code != CODE_DONE) return code;
-    code = compare_devices(b, devices_chosen(&choice, 0));
-    devices_free(&choice);
     return code;
 }
 
@@ -363,7 +368,7 @@ static json_t *result_json(const bench *b, const bench_result *r)
                      "s:I, s:I, s:I, "
                      "s:I, s:s}",
                      "model", output_json_text(b->e.model_path), "device",
-                     output_json_text(r->device), "precision", "fp32", "batch",
+                     output_json_text(r->device), "precision", r->precision, "batch",
                      (json_int_t)r->batch, "runs", (json_int_t)r->runs, "load_ms", r->load_ms,
                      "first_run_ms", r->first_run_ms, "latency_ms", latency_json(&r->latency),
                      "device_ms", device_ms, "throughput_per_s", r->throughput, "flops", r->flops,
@@ -377,7 +382,7 @@ static json_t *result_json(const bench *b, const bench_result *r)
 static json_t *comparison_json(const comparison_result *c)
 {
     return json_pack("{s:o, s:s, s:o, s:f, s:o, s:o, s:b}", "device", output_json_text(c->device),
-                     "precision", "fp32", "latency_ms", latency_json(&c->latency), "speedup",
+                     "precision", c->precision, "latency_ms", latency_json(&c->latency), "speedup",
                      c->speedup, "max_abs_diff", output_json_real(c->max_abs), "max_rel_diff",
                      output_json_real(c->max_rel), "holds", c->holds);
 }

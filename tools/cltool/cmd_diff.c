@@ -66,7 +66,8 @@ static int apply_word(options *o, const char *word)
         o->disabled_passes.items[o->disabled_passes.n++] = word + sizeof without - 1;
     } else {
         (void)fail_usage("--against does not know what '@%s' is", word);
-        fail_hint("after '@' stand fp32, wide, simt, no-blas or without-PASS, with commas between");
+        fail_hint("after '@' stand fp32, fp16, auto, wide, simt, no-blas or without-PASS, with "
+                  "commas between");
         return CODE_USAGE;
     }
     return CODE_DONE;

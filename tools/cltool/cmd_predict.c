@@ -37,6 +37,7 @@ typedef struct predict {
     device_choice choice;
     clg_context **contexts;
     clg_session **sessions;
+    const char *precision;
     input_set inputs;
     target *targets;
     size_t n_targets, batch;
@@ -223,6 +224,7 @@ static int open_devices(predict *p)
         code = engine_open_device(p->o, devices_chosen(&p->choice, i), false, &p->contexts[i]);
         if (code == CODE_DONE)
             code = engine_create_session(p->o, p->contexts[i], p->e.model, &p->sessions[i]);
+        if (code == CODE_DONE && i == 0) p->precision = engine_precision(p->sessions[i]);
     }
     return code;
 }
@@ -427,7 +429,7 @@ static int print_json(const predict *p)
     }
     return output_json(json_pack(
         "{s:o, s:o, s:s, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:I, s:o}", "model",
-        output_json_text(p->e.model_path), "devices", devices, "precision", "fp32", "batch",
+        output_json_text(p->e.model_path), "devices", devices, "precision", p->precision, "batch",
         (json_int_t)p->batch, "rows", (json_int_t)p->stats.rows, "seconds", p->stats.seconds,
         "rows_per_s", rows_a_second(p), "idle_share", p->stats.idle_share, "read_seconds",
         p->stats.read_seconds, "write_seconds", p->stats.write_seconds, "peak_rss_bytes",

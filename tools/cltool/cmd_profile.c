@@ -268,10 +268,10 @@ static int print_json(const profile *p)
     return output_json(json_pack(
         "{s:o, s:o, s:s, s:I, s:f, s:f, s:{s:f, s:f, s:f}, s:o, s:o}", "model",
         output_json_text(p->e.model_path), "device", output_json_text(engine_device_id(&p->e)),
-        "precision", "fp32", "runs", (json_int_t)p->n_runs, "latency_ms", times_stats(&host).median,
-        "device_ms", times_stats(&device).median, "peaks", "fp32_gflops", p->peaks.fp32_gflops,
-        "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us", p->peaks.launch_us,
-        "steps", steps, "operators", operators));
+        "precision", engine_precision(p->e.session), "runs", (json_int_t)p->n_runs, "latency_ms",
+        times_stats(&host).median, "device_ms", times_stats(&device).median, "peaks", "fp32_gflops",
+        p->peaks.fp32_gflops, "memory_gbytes_per_s", p->peaks.memory_gbytes_per_s, "launch_us",
+        p->peaks.launch_us, "steps", steps, "operators", operators));
 }
 
 /* ---- the command ------------------------------------------------------------------------------ */

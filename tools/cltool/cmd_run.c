@@ -493,7 +493,7 @@ static int print_json(const run *r)
     }
     json_t *json = json_pack("{s:o, s:o, s:s, s:o}", "model", output_json_text(r->e.model_path),
                              "device", output_json_text(engine_device_id(&r->e)), "precision",
-                             "fp32", "outputs", outputs);
+                             engine_precision(r->e.session), "outputs", outputs);
     if (r->o->dump.n > 0) (void)json_object_set(json, "dumped", dumped);
     if (r->n_expectations > 0) (void)json_object_set(json, "expected", expected);
     json_decref(dumped);

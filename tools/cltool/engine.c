@@ -74,17 +74,32 @@ int engine_open_device(const options *o, const clg_device_info *device, bool pro
 
 /* ---- models and sessions ---------------------------------------------------------------------- */
 
+static const char *const precisions[] = {
+    [CLG_PRECISION_FP32] = "fp32", [CLG_PRECISION_FP16] = "fp16", [CLG_PRECISION_AUTO] = "auto"};
+
+static bool read_precision(const char *word, clg_precision *out_precision)
+{
+    *out_precision = CLG_PRECISION_FP32;
+    if (!word) return true;
+    for (size_t i = 0; i < sizeof precisions / sizeof *precisions; i++) {
+        if (strcmp(word, precisions[i]) != 0) continue;
+        *out_precision = (clg_precision)i;
+        return true;
+    }
+    return false;
+}
+
+const char *engine_precision(const clg_session *session)
+{
+    return precisions[clg_session_precision(session)];
+}
+
 int engine_check(const options *o)
 {
-    if (o->precision && strcmp(o->precision, "fp32") != 0) {
-        bool is_known = strcmp(o->precision, "fp16") == 0 || strcmp(o->precision, "auto") == 0;
-        return fail_usage(is_known
-                              ? "precision '%s' is not there yet: everything is computed in fp32"
-                              : "there is no precision '%s': fp32 is what there is",
+    clg_precision precision;
+    if (!read_precision(o->precision, &precision)) {
+        return fail_usage("there is no precision '%s': --precision takes fp32, fp16 or auto",
                           o->precision);
-    }
-    if (o->keep_fp32.n > 0) {
-        return fail_usage("--keep-fp32 is not there yet: everything is computed in fp32");
     }
     if (o->kernels && strcmp(o->kernels, "wide") != 0 && strcmp(o->kernels, "simt") != 0) {
         return fail_usage("there are no kernels '%s': --kernels takes wide or simt", o->kernels);
@@ -108,6 +123,9 @@ clg_session_options engine_session_options(const options *o)
     given.n_disabled_passes = o->disabled_passes.n;
     given.preferred_ways = o->preferred_ways.items;
     given.n_preferred_ways = o->preferred_ways.n;
+    (void)read_precision(o->precision, &given.precision); /* engine_check was there before */
+    given.keep_fp32 = o->keep_fp32.items;
+    given.n_keep_fp32 = o->keep_fp32.n;
     return given;
 }
 
@@ -121,7 +139,10 @@ int engine_create_session(const options *o, clg_context *context, clg_model *mod
     interrupt_end(NULL);
     output_progress_clear();
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
-    return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
+    if (status != CLG_OK) return fail_status(status, STAGE_READ, NULL);
+    if (given.precision == CLG_PRECISION_AUTO)
+        output_note("precision %s", engine_precision(*out_session));
+    return CODE_DONE;
 }
 
 int engine_open(const options *o, bool profiling, clg_context **out_context)

@@ -30,8 +30,10 @@ typedef struct engine {
     double load_ms; /* from the model's file to a session */
 } engine;           /* all zeros is valid and empty */
 
-/* Refuses what is not there yet: precisions other than fp32. */
+/* Words of options that there are not are refused. */
 int engine_check(const options *o);
+/* "fp32" or "fp16": what the session computes in. */
+const char *engine_precision(const clg_session *session);
 /* A context on one device. */
 int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
                         clg_context **out_context);

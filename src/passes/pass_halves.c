@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Precision fp16: values between nodes are float16 in place of float32. Products begin with it, since they read and write
+ * most; cheap operators and those that move elements follow where all that they read is float16 already. Every other
+ * node reads and gives float32, with a Cast between. Arithmetic stays float32 everywhere: docs/numerics.md.
+ */
+#include "passes/rewrite.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LARGEST_HALF 65504.0f
+#define SMALLEST_NORMAL_HALF 0x1p-14
+
+/* Neither list has sums and squares that leave float16's range (ReduceSum, Pow, Exp, LRN), numbers that are positions (Range,
+ * CumSum, boxes), or states that add their errors up (LSTM, GRU, RNN). */
+static const char *const beginners[] = {"Conv",      "ConvTranspose", "Gemm",      "MatMul",
+                                        "Attention", "FusedConv",     "FusedGemm", "FusedMatMul"};
+static const char *const followers[] = {"Abs",
+                                        "Add",
+                                        "AveragePool",
+                                        "Celu",
+                                        "Clip",
+                                        "Concat",
+                                        "DepthToSpace",
+                                        "Div",
+                                        "Elu",
+                                        "Erf",
+                                        "Expand",
+                                        "Flatten",
+                                        "Gather",
+                                        "Gelu",
+                                        "GlobalAveragePool",
+                                        "GlobalMaxPool",
+                                        "GroupNormalization",
+                                        "HardSigmoid",
+                                        "HardSwish",
+                                        "Identity",
+                                        "InstanceNormalization",
+                                        "LayerNormalization",
+                                        "LeakyRelu",
+                                        "LogSoftmax",
+                                        "Max",
+                                        "MaxPool",
+                                        "Min",
+                                        "Mish",
+                                        "Mul",
+                                        "Neg",
+                                        "PRelu",
+                                        "Pad",
+                                        "RMSNormalization",
+                                        "ReduceMax",
+                                        "ReduceMean",
+                                        "ReduceMin",
+                                        "Relu",
+                                        "Reshape",
+                                        "Resize",
+                                        "Selu",
+                                        "Sigmoid",
+                                        "Slice",
+                                        "Softmax",
+                                        "Softplus",
+                                        "Softsign",
+                                        "SpaceToDepth",
+                                        "Split",
+                                        "Squeeze",
+                                        "Sub",
+                                        "Swish",
+                                        "Tanh",
+                                        "ThresholdedRelu",
+                                        "Tile",
+                                        "Transpose",
+                                        "Unsqueeze",
+                                        "Where"};
+#define COUNT(names) (sizeof(names) / sizeof *(names))
+
+typedef struct halving {
+    const survey *s;
+    graph *g;
+    const pass_options *options;
+    value_id *halves; /* by value of the survey: it as float16, or VALUE_NONE */
+    value_id low, high;
+} halving;
+
+static bool is_among(const node *n, const char *const *op_types, size_t n_op_types)
+{
+    if (n->removed || !n->op) return false;
+    if (n->domain[0] != '\0' && strcmp(n->domain, DOMAIN_INTERNAL) != 0) return false;
+    for (size_t i = 0; i < n_op_types; i++)
+        if (strcmp(n->op_type, op_types[i]) == 0) return true;
+    return false;
+}
+
+static bool is_asked_to_keep(const halving *h, const node *n)
+{
+    for (size_t i = 0; i < h->options->keep_fp32.n; i++)
+        if (text_matches(h->options->keep_fp32.names[i], n->label)) return true;
+    return false;
+}
+
+static char letter_at(const char *letters, size_t i)
+{
+    const size_t n = strlen(letters);
+    return letters[i < n ? i : n - 1];
+}
+
+static bool is_float32(const halving *h, value_id v)
+{
+    return v != VALUE_NONE && h->s->facts[v].dtype == CLG_FLOAT32;
+}
+
+/* Whether the inputs of this letter, which share a dtype, are float32 and may be float16. */
+static bool may_be_half(const halving *h, const node *n, char letter)
+{
+    const op_row *row = n->op;
+    if (letter == '?' || !(op_row_types(row, letter) & DTYPE_BIT(CLG_FLOAT16))) return false;
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (letter_at(row->input_types, i) == letter && n->inputs[i] != VALUE_NONE &&
+            !is_float32(h, n->inputs[i]))
+            return false;
+    return true;
+}
+
+static bool takes_half(const halving *h, const node *n, size_t input)
+{
+    const op_row *row = n->op;
+    return n->inputs[input] != VALUE_NONE && may_be_half(h, n, letter_at(row->input_types, input));
+}
+
+/* An output becomes float16 with the inputs that share its letter. */
+static bool gives_half(const halving *h, const node *n, size_t output)
+{
+    const op_row *row = n->op;
+    const char letter = letter_at(row->output_types, output);
+    if (!is_float32(h, n->outputs[output])) return false;
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (letter_at(row->input_types, i) == letter && takes_half(h, n, i)) return true;
+    return false;
+}
+
+/* A single number that float16 would turn into nothing, or into another one: an epsilon, a mask's lowest number. */
+static bool is_out_of_range(const halving *h, value_id v)
+{
+    double number;
+    if (!survey_number(h->s, v, &number) || number == 0.0 || isinf(number)) return false;
+    const double size = fabs(number);
+    return size < SMALLEST_NORMAL_HALF || size > (double)LARGEST_HALF;
+}
+
+static bool may_follow(const halving *h, const node *n)
+{
+    bool any = false;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        const value_id v = n->inputs[i];
+        if (!takes_half(h, n, i)) continue;
+        if (h->halves[v] != VALUE_NONE && !h->s->constant[v])
+            any = true;
+        else if (!h->s->constant[v] || is_out_of_range(h, v))
+            return false;
+    }
+    return any;
+}
+
+/* What depends on constants alone is computed once, in float32. */
+static bool gives_halves_alone(const halving *h, const node *n)
+{
+    bool any = false;
+    for (size_t o = 0; o < n->n_outputs; o++) {
+        const value_id v = n->outputs[o];
+        if (!is_float32(h, v)) continue;
+        if (h->s->constant[v] || !gives_half(h, n, o)) return false;
+        any = true;
+    }
+    return any;
+}
+
+static bool becomes_half(const halving *h, const node *n)
+{
+    const bool begins = is_among(n, beginners, COUNT(beginners));
+    if (!begins && !is_among(n, followers, COUNT(followers))) return false;
+    return gives_halves_alone(h, n) && (begins || may_follow(h, n)) && !is_asked_to_keep(h, n);
+}
+
+/* ---- edits --------------------------------------------------------------------------------------------------------- */
+
+static clg_status add_cast(halving *h, value_id from, clg_dtype to, value_id out)
+{
+    node_id n;
+    CLG_TRY(graph_add_node(h->g, "", "Cast", "", 1, &from, 1, &out, &n));
+    if (h->g->nodes[n].opset < 13) h->g->nodes[n].opset = 13;
+    return node_set_int(h->g, n, "to", to);
+}
+
+/* Beyond float16's range a number becomes the largest of its sign: infinities come from computing alone. */
+static clg_status narrow(halving *h, value_id v, value_id *out_half)
+{
+    value_id clipped;
+    if (h->low == VALUE_NONE) CLG_TRY(rewrite_float(h->g, -LARGEST_HALF, &h->low));
+    if (h->high == VALUE_NONE) CLG_TRY(rewrite_float(h->g, LARGEST_HALF, &h->high));
+    CLG_TRY(rewrite_add(h->g, "Clip", 3, (value_id[]){v, h->low, h->high}, &clipped));
+    CLG_TRY(graph_add_value(h->g, "", out_half));
+    return add_cast(h, clipped, CLG_FLOAT16, *out_half);
+}
+
+/* Inputs that it may take become float16. */
+static clg_status read_halves(halving *h, node_id id)
+{
+    const size_t n_inputs = h->g->nodes[id].n_inputs;
+    value_id *inputs = arena_alloc(&h->g->memory, n_inputs + 1, sizeof *inputs);
+    if (!inputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_inputs; i++) {
+        inputs[i] = h->g->nodes[id].inputs[i];
+        if (!takes_half(h, &h->g->nodes[id], i)) continue;
+        value_id *half = &h->halves[inputs[i]];
+        if (*half == VALUE_NONE) CLG_TRY(narrow(h, inputs[i], half));
+        inputs[i] = *half;
+    }
+    h->g->nodes[id].inputs = inputs;
+    return CLG_OK;
+}
+
+/* The value keeps its name and dtype, as a Cast of what the node gives now. */
+static clg_status give_half(halving *h, node_id id, size_t output)
+{
+    const value_id whole = h->g->nodes[id].outputs[output];
+    value_id half;
+    CLG_TRY(graph_add_value(h->g, "", &half));
+    h->g->nodes[id].outputs[output] = half;
+    h->g->values[half].producer = id;
+    h->g->values[whole].producer = NODE_NONE;
+    h->halves[whole] = half;
+    return add_cast(h, half, CLG_FLOAT32, whole);
+}
+
+/* All outputs that are float32 become float16: gives_halves_alone. */
+static clg_status make_half(halving *h, node_id id)
+{
+    for (size_t o = 0; o < h->g->nodes[id].n_outputs; o++)
+        if (is_float32(h, h->g->nodes[id].outputs[o])) CLG_TRY(give_half(h, id, o));
+    return read_halves(h, id);
+}
+
+clg_status pass_halves(graph *g, const pass_options *options)
+{
+    survey s;
+    if (!options->halves) return CLG_OK;
+    CLG_TRY(survey_make(g, &s));
+    halving h = {.s = &s, .g = g, .options = options, .low = VALUE_NONE, .high = VALUE_NONE};
+    h.halves = memory_zalloc(s.n_values + 1, sizeof *h.halves);
+    clg_status status = h.halves ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t v = 0; status == CLG_OK && v < s.n_values; v++) h.halves[v] = VALUE_NONE;
+    const size_t n_nodes = g->n_nodes;
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
+        if (becomes_half(&h, &g->nodes[i])) status = make_half(&h, i);
+    memory_free(h.halves);
+    survey_deinit(&s);
+    return status;
+}
