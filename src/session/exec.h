@@ -43,7 +43,7 @@ typedef struct exec {
     value_fact *weights; /* facts of constants and results of the init plan, by value_id */
     value_id *init_outputs;
     size_t n_init_outputs;
-    node_id *init_parts; /* by node: towards the first node of those that share values with it */
+    node_id *init_parts; /* by node: the first node of those that share values with it */
     uint8_t *n_readers;  /* by value_id: nodes that read it; 2: several, or somebody else */
     plan_context planning;
     struct choice_table *choices; /* the context's when this was made; a reference */

@@ -39,9 +39,10 @@ static void count_inputs(const node *n, uint8_t *n_readers)
 
 /* ---- parts: nodes of the init plan that share values --------------------------------------------------- */
 
-static node_id find_part(const exec *e, node_id n)
+/* The first node of n's part as far as it is known; the way there is half as long for whoever asks next. */
+static node_id find_part(node_id *parts, node_id n)
 {
-    while (e->init_parts[n] != n) n = e->init_parts[n];
+    for (; parts[n] != n; n = parts[n]) parts[n] = parts[parts[n]];
     return n;
 }
 
@@ -51,7 +52,7 @@ static void meet(exec *e, node_id *met, value_id v, node_id n)
     const node_id other = met[v];
     met[v] = n;
     if (other == NODE_NONE) return;
-    const node_id a = find_part(e, other), b = find_part(e, n);
+    const node_id a = find_part(e->init_parts, other), b = find_part(e->init_parts, n);
     e->init_parts[a > b ? a : b] = a > b ? b : a;
 }
 
@@ -74,6 +75,7 @@ static void find_parts(exec *e, node_id *met)
             if (binds(e, v)) meet(e, met, v, i);
         }
     }
+    for (node_id i = 0; i < g->n_nodes; i++) e->init_parts[i] = e->init_parts[e->init_parts[i]];
 }
 
 clg_status exec_find_init(exec *e)
@@ -272,7 +274,7 @@ static void sum_bytes(const exec *e, batch *b)
         for (size_t k = 0; e->node_is_init[i] && k < n->n_inputs; k++) {
             const tensor *t =
                 n->inputs[k] == VALUE_NONE ? NULL : e->g->values[n->inputs[k]].constant;
-            if (t) b->part_bytes[find_part(e, i)] += t->size_bytes;
+            if (t) b->part_bytes[e->init_parts[i]] += t->size_bytes;
         }
     }
 }
@@ -287,7 +289,7 @@ static void next_batch(const exec *e, batch *b)
     for (size_t i = 0; i < e->n_init_outputs; i++) {
         if (b->done[i]) continue;
         const value_id v = e->init_outputs[i];
-        const node_id part = find_part(e, g->values[v].producer);
+        const node_id part = e->init_parts[g->values[v].producer];
         if (!b->in_mask[part]) {
             if (b->n_outputs > 0 && bytes + b->part_bytes[part] > INIT_BYTES) continue;
             bytes += b->part_bytes[part];
@@ -297,7 +299,7 @@ static void next_batch(const exec *e, batch *b)
         b->outputs[b->n_outputs++] = v;
     }
     for (node_id i = 0; i < g->n_nodes; i++)
-        if (e->node_is_init[i] && b->in_mask[find_part(e, i)]) b->in_mask[i] = true;
+        if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
 }
 
 clg_status exec_run_init(exec *e)
@@ -326,13 +328,13 @@ clg_status exec_run_init(exec *e)
 clg_status exec_restore(exec *e, value_id v)
 {
     const graph *g = e->g;
-    const node_id part = find_part(e, g->values[v].producer);
+    const node_id part = e->init_parts[g->values[v].producer];
     bool *mask = memory_zalloc(g->n_nodes + 1, sizeof *mask);
     value_fact *weights = memory_zalloc(g->n_values + 1, sizeof *weights);
     clg_status status = mask && weights ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (value_id i = 0; status == CLG_OK && i < g->n_values; i++) weights[i] = e->weights[i];
     for (node_id i = 0; status == CLG_OK && i < g->n_nodes; i++) {
-        mask[i] = e->node_is_init[i] && find_part(e, i) == part;
+        mask[i] = e->node_is_init[i] && e->init_parts[i] == part;
         for (size_t k = 0; mask[i] && k < g->nodes[i].n_outputs; k++)
             if (g->nodes[i].outputs[k] != VALUE_NONE)
                 weights[g->nodes[i].outputs[k]] = (value_fact){0};

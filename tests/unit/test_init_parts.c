@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parts of the init plan: which nodes share values, found in time that grows with the graph alone.
+ */
+#include "support/unit.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "session/exec.h"
+
+#include <stdio.h>
+
+/* What exec_find_init reads and writes of an exec. */
+static void start(exec *e)
+{
+    *e = (exec){.refs = {0}};
+    assert_ok(graph_create("parts", &e->g));
+    assert_ok(graph_set_opset(e->g, "", 13));
+}
+
+/* The time that it takes, in ns. */
+static uint64_t find(exec *e)
+{
+    assert_ok(ops_resolve(e->g));
+    e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof *e->node_is_init);
+    e->n_readers = arena_alloc(&e->memory, e->g->n_values + 1, sizeof *e->n_readers);
+    assert_true(e->node_is_init && e->n_readers);
+    const uint64_t start_ns = time_now_ns();
+    assert_ok(exec_find_init(e));
+    return time_now_ns() - start_ns;
+}
+
+static void end(exec *e)
+{
+    arena_deinit(&e->memory);
+    graph_free(e->g);
+}
+
+static value_id constant(exec *e, const char *name, int64_t n)
+{
+    const shape dims = {.rank = 1, .dims = {n}};
+    tensor *t;
+    value_id v;
+    assert_ok(tensor_create(CLG_FLOAT32, &dims, &t));
+    assert_ok(graph_add_constant(e->g, name, t, &v));
+    tensor_free(t);
+    return v;
+}
+
+static value_id node_of(exec *e, const char *op, size_t n_inputs, const value_id *inputs)
+{
+    char name[32];
+    value_id v;
+    node_id n;
+    (void)snprintf(name, sizeof name, "n%zu", e->g->n_nodes);
+    assert_ok(graph_add_value(e->g, name, &v));
+    assert_ok(graph_add_node(e->g, "", op, name, n_inputs, inputs, 1, &v, &n));
+    return v;
+}
+
+static void parts__are_nodes_that_share_values(void **state)
+{
+    (void)state;
+    exec e;
+    start(&e);
+    const value_id small = constant(&e, "small", 3), large = constant(&e, "large", 20000);
+    const value_id a = node_of(&e, "Neg", 1, &small), b = node_of(&e, "Abs", 1, &small);
+    (void)node_of(&e, "Neg", 1, &large);
+    (void)node_of(&e, "Abs", 1, &large);
+    (void)node_of(&e, "Add", 2, (value_id[]){b, a});
+    (void)node_of(&e, "Exp", 1, &small);
+    (void)find(&e);
+    static const node_id expected[] = {0, 0, 2, 2, 0, 5};
+    for (node_id n = 0; n < e.g->n_nodes; n++) assert_int_equal(e.init_parts[n], expected[n]);
+    end(&e);
+}
+
+/* Each Add makes one part of a node and the one before it, the last ones first: the longest way to a first node. */
+static void parts__of_a_long_chain_are_found_at_once(void **state)
+{
+    (void)state;
+    enum { N = 60000 };
+    value_id *results = memory_alloc(N * sizeof *results);
+    exec e;
+    start(&e);
+    const value_id small = constant(&e, "small", 1);
+    for (size_t i = 0; i < N; i++) results[i] = node_of(&e, "Neg", 1, &small);
+    for (size_t i = N; --i > 0;)
+        (void)node_of(&e, "Add", 2, (value_id[]){results[i], results[i - 1]});
+    for (size_t i = 0; i < N; i++) (void)node_of(&e, "Abs", 1, &results[i]);
+    assert_true(find(&e) < 1000000000u);
+    for (node_id n = 0; n < e.g->n_nodes; n++) assert_int_equal(e.init_parts[n], 0);
+    memory_free(results);
+    end(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts__are_nodes_that_share_values),
+        cmocka_unit_test(parts__of_a_long_chain_are_found_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
