@@ -145,6 +145,12 @@ static clg_status emit_step(emission *e, const step *what)
     return state_add_step(e->s, what, refs, n, e->n, e->choice);
 }
 
+/* Whether the packed form of v is made once, for all plans. What the init plan packs is read by it alone. */
+static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
+{
+    return v->weight && v->offset_elems == 0 && v->dense && !s->context->is_init_plan;
+}
+
 /* Weights are packed by the owner, once; other values are packed into scratch before the candidate's steps. */
 static clg_status emit_packings(emission *e)
 {
@@ -155,7 +161,7 @@ static clg_status emit_packings(emission *e)
         if (v == VALUE_NONE)
             return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'",
                              e->choice->way->variant);
-        if (s->values[v].weight && s->values[v].offset_elems == 0 && s->values[v].dense) {
+        if (is_packed_by_owner(s, &s->values[v])) {
             uint32_t index;
             CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact,
                                            e->choice->way, p, &index));

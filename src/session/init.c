@@ -247,7 +247,6 @@ static clg_status run_part(exec *e, const bool *mask, const value_fact *weights,
     c.outputs = outputs;
     c.n_outputs = c.n_required = n_outputs;
     clg_status status = plan_create(&c, NULL, NULL, &p);
-    exec_release_staging(e);
     if (status == CLG_OK) status = frame_create(e, 0, n_outputs, false, &f);
     if (status == CLG_OK) status = run_segments(&c, f, p, &last);
     for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) status = keep_result(e, f, last, i);

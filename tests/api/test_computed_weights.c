@@ -11,6 +11,7 @@
 
 #include <clgraph/inspect.h>
 
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -95,6 +96,47 @@ static void computed_weights__are_held_as_constants_are(void **state)
     }
 }
 
+enum { M = 4, K = CHANNELS };
+
+/* x [M,K] times w [K,K] times half_w [K,K], the later product first. */
+static void expect_products(const float *y)
+{
+    static double later[K * K];
+    for (size_t i = 0; i < K * K; i++) {
+        later[i] = 0;
+        for (size_t k = 0; k < K; k++)
+            later[i] += (double)w[i / K * K + k] * (double)half_w[k * K + i % K];
+    }
+    for (size_t i = 0; i < M * K; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < K; k++) sum += (double)x[i / K * K + k] * later[k * K + i % K];
+        assert_true(fabs((double)y[i] - sum) < 1e-4);
+    }
+}
+
+/* A result of the init plan that is a product itself: what that packed goes with it. */
+static void computed_weights__are_all_that_the_init_plan_leaves(void **state)
+{
+    (void)state;
+    clg_session_options o = CLG_SESSION_OPTIONS_INIT;
+    clg_builder *g = start_graph();
+    float y[M * K];
+    o.kernels = CLG_KERNELS_WIDE;
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(M, K), NULL));
+    assert_ok(clg_builder_constant(g, "a", CLG_FLOAT32, 2, DIMS(K, K), w));
+    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(K, K), half_w));
+    assert_ok(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("a", "b"), 1, NAMES("w")));
+    assert_ok(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("x", "w"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    clg_session *s = build_session(context, g, &o);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(M, K), x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    expect_products(y);
+    assert_int_equal(weight_bytes(s), K * K * sizeof(float));
+    clg_session_free(s);
+}
+
 typedef struct worker {
     clg_session *s;
     size_t first;
@@ -144,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computed_weights__are_held_as_constants_are),
+        cmocka_unit_test(computed_weights__are_all_that_the_init_plan_leaves),
         cmocka_unit_test(computed_weights__come_back_for_several_threads),
     };
     fill_numbers();

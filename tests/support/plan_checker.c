@@ -296,7 +296,7 @@ static const candidate *find_variant(const lower_context *lc, const char *varian
 static bool packs_weight(const checker *k, const packing *p)
 {
     const checked_value *v = &k->values[k->n->inputs[p->input]];
-    return v->weight && checked_value_is_dense(v);
+    return v->weight && checked_value_is_dense(v) && !k->c->is_init_plan;
 }
 
 /* ---- inputs that lie in the output ------------------------------------------------------------------- */

@@ -279,6 +279,23 @@ static void planner__weights_are_packed_by_their_owner(void **state)
     plan_case_end(&k);
 }
 
+static void planner__the_init_plan_packs_in_its_own_memory(void **state)
+{
+    (void)state;
+    plan_case k;
+    plan_case_start(&k, CLG_KERNELS_WIDE);
+    value_id a = plan_case_floats(&k, 2, DIMS(40, 50)), b = plan_case_floats(&k, 2, DIMS(50, 60));
+    plan_case_output(&k, plan_case_node(&k, "MatMul", 2, VALUES(a, b)));
+    plan_case_ready(&k);
+    k.c.is_init_plan = k.node_is_init[plan_case_last(&k)] = true;
+    plan_case_plan(&k);
+    assert_true(k.p->root->n_steps > 1);
+    assert_true(k.p->root->n_slabs > 0);
+    assert_int_equal(k.n_packed, 0);
+    plan_case_check(&k, NULL, NULL);
+    plan_case_end(&k);
+}
+
 /* ---- contents that decide ------------------------------------------------------------------------------------- */
 
 static void planner__a_shape_input_is_asked_for(void **state)
@@ -455,6 +472,7 @@ int main(void)
         cmocka_unit_test(planner__nothing_runs_over_no_elements),
         cmocka_unit_test(planner__too_much_for_the_device_is_told),
         cmocka_unit_test(planner__weights_are_packed_by_their_owner),
+        cmocka_unit_test(planner__the_init_plan_packs_in_its_own_memory),
         cmocka_unit_test(planner__a_shape_input_is_asked_for),
         cmocka_unit_test(planner__segments_end_where_the_host_must_read),
         cmocka_unit_test(planner__continuations_are_found_again_and_do_not_pile_up),
