@@ -97,11 +97,12 @@ static clg_status set_constants(exec *e)
     e->weights = arena_alloc(&e->memory, n + 1, sizeof *e->weights);
     e->weight_buffers = arena_alloc(&e->memory, n + 1, sizeof(ocl_buffer *));
     e->weight_is_bound = arena_alloc(&e->memory, n + 1, sizeof(bool));
+    e->weight_may_go = arena_alloc(&e->memory, n + 1, sizeof(bool));
     e->n_readers = arena_alloc(&e->memory, n + 1, sizeof(uint8_t));
     e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof(bool));
     e->host_inputs = arena_alloc(&e->memory, e->g->n_inputs + 1, sizeof(bool));
-    if (!e->weights || !e->weight_buffers || !e->weight_is_bound || !e->n_readers ||
-        !e->node_is_init || !e->host_inputs)
+    if (!e->weights || !e->weight_buffers || !e->weight_is_bound || !e->weight_may_go ||
+        !e->n_readers || !e->node_is_init || !e->host_inputs)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < n; v++) {
         const tensor *t = e->g->values[v].constant;
@@ -358,7 +359,7 @@ clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
     plan *p = find_plan(e, inputs);
     if (!p) {
         status = make_plan(e, inputs, &p);
-        exec_release_staging(e);
+        exec_end_planning(e);
         if (p) {
             p->next = e->plans;
             e->plans = p;
@@ -377,7 +378,7 @@ clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents
 {
     mutex_lock(&e->plan_lock);
     clg_status status = plan_continue(&e->planning, segment, contents, out_child);
-    exec_release_staging(e);
+    exec_end_planning(e);
     mutex_unlock(&e->plan_lock);
     return status;
 }

@@ -55,6 +55,7 @@ typedef struct exec {
     mutex weights_lock;
     ocl_buffer **weight_buffers; /* by value_id; NULL until needed */
     bool *weight_is_bound; /* by value_id: a session's frame has the buffer, which stays then */
+    bool *weight_may_go;   /* by value_id: a result that was let go once when it had been packed */
     exec_packed *packed;
     size_t n_packed, packed_capacity;
     map packed_keys;
@@ -95,20 +96,23 @@ clg_status exec_init_buffer(exec *e, value_id v, ocl_buffer **out_buffer);
 void exec_drop_constants(exec *e);
 /* Takes a reference: the result v of the init plan. */
 void exec_keep_weight(exec *e, value_id v, ocl_buffer *b);
+/* Whether v is a result of the init plan that was let go. With plan_lock held. */
+bool exec_is_gone(exec *e, value_id v);
 clg_status exec_packed_buffer(exec *e, uint32_t index, ocl_buffer **out_buffer);
 clg_status exec_literals(exec *e, plan_segment *segment, ocl_buffer **out_buffer);
 /* plan_owner.pack */
 clg_status exec_pack(void *self, value_id weight, const value_fact *fact, const candidate *c,
                      const packing *p, uint32_t *out_index);
-/* At the end of planning. */
-void exec_release_staging(exec *e);
+/* Lets go of what only packing needed. With plan_lock held. */
+void exec_end_planning(exec *e);
 void exec_free_weights(exec *e);
 /* Bytes of weights on the device now, packed copies included. */
 uint64_t exec_weight_bytes(exec *e);
 /* init.c: finds the nodes that depend on constants only, plans and runs them, keeps the results as weights. */
 clg_status exec_find_init(exec *e);
 clg_status exec_run_init(exec *e);
-/* Computes the result v again. With plan_lock held. */
+/* Computes the result v again, and with it what else is gone of its part, since that is likely to be asked for next; if
+ * not, it goes at the end of planning. With plan_lock held. */
 clg_status exec_restore(exec *e, value_id v);
 
 #endif

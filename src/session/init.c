@@ -324,22 +324,44 @@ clg_status exec_run_init(exec *e)
     return status;
 }
 
-clg_status exec_restore(exec *e, value_id v)
+/* ---- once more ---------------------------------------------------------------------------------------------- */
+
+/* The nodes of a part; nothing that they give is there. */
+static void mask_part(const exec *e, node_id part, bool *mask, value_fact *weights)
 {
     const graph *g = e->g;
-    const node_id part = e->init_parts[g->values[v].producer];
-    bool *mask = memory_zalloc(g->n_nodes + 1, sizeof *mask);
-    value_fact *weights = memory_zalloc(g->n_values + 1, sizeof *weights);
-    clg_status status = mask && weights ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (value_id i = 0; status == CLG_OK && i < g->n_values; i++) weights[i] = e->weights[i];
-    for (node_id i = 0; status == CLG_OK && i < g->n_nodes; i++) {
+    for (value_id v = 0; v < g->n_values; v++) weights[v] = e->weights[v];
+    for (node_id i = 0; i < g->n_nodes; i++) {
         mask[i] = e->node_is_init[i] && e->init_parts[i] == part;
         for (size_t k = 0; mask[i] && k < g->nodes[i].n_outputs; k++)
             if (g->nodes[i].outputs[k] != VALUE_NONE)
                 weights[g->nodes[i].outputs[k]] = (value_fact){0};
     }
-    if (status == CLG_OK) status = run_part(e, mask, weights, &v, 1);
+}
+
+static size_t find_gone(exec *e, node_id part, value_id *outputs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_init_outputs; i++) {
+        const value_id v = e->init_outputs[i];
+        if (e->init_parts[e->g->values[v].producer] == part && exec_is_gone(e, v)) outputs[n++] = v;
+    }
+    return n;
+}
+
+clg_status exec_restore(exec *e, value_id v)
+{
+    const node_id part = e->init_parts[e->g->values[v].producer];
+    bool *mask = memory_zalloc(e->g->n_nodes + 1, sizeof *mask);
+    value_fact *weights = memory_zalloc(e->g->n_values + 1, sizeof *weights);
+    value_id *outputs = memory_zalloc(e->n_init_outputs + 1, sizeof *outputs);
+    clg_status status = mask && weights && outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) {
+        mask_part(e, part, mask, weights);
+        status = run_part(e, mask, weights, outputs, find_gone(e, part, outputs));
+    }
     memory_free(mask);
     memory_free(weights);
+    memory_free(outputs);
     return status;
 }

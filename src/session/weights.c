@@ -76,13 +76,18 @@ static bool is_computed(const exec *e, value_id v)
     return !e->weights[v].known && e->weights[v].dtype != CLG_DTYPE_NONE;
 }
 
-/* With plan_lock held. */
-static clg_status restore_if_gone(exec *e, value_id v)
+bool exec_is_gone(exec *e, value_id v)
 {
     mutex_lock(&e->weights_lock);
     const bool is_gone = !e->weight_buffers[v] && is_computed(e, v);
     mutex_unlock(&e->weights_lock);
-    return is_gone ? exec_restore(e, v) : CLG_OK;
+    return is_gone;
+}
+
+/* With plan_lock held. */
+static clg_status restore_if_gone(exec *e, value_id v)
+{
+    return exec_is_gone(e, v) ? exec_restore(e, v) : CLG_OK;
 }
 
 clg_status exec_init_buffer(exec *e, value_id v, ocl_buffer **out_buffer)
@@ -185,11 +190,21 @@ static clg_status reserve_staging(exec *e, size_t size_bytes)
     return ocl_buffer_create(e->context->ocl, size_bytes, OCL_BUFFER_DEVICE, &e->staging);
 }
 
-void exec_release_staging(exec *e)
+/* Results that came back together with one that was packed, for nothing. */
+static void drop_spare(exec *e)
+{
+    for (size_t i = 0; i < e->n_init_outputs; i++) {
+        const value_id v = e->init_outputs[i];
+        if (e->weight_may_go[v] && !e->weight_is_bound[v]) drop_weight(e, v);
+    }
+}
+
+void exec_end_planning(exec *e)
 {
     mutex_lock(&e->weights_lock);
     ocl_buffer_free(e->staging);
     e->staging = NULL;
+    drop_spare(e);
     mutex_unlock(&e->weights_lock);
 }
 
@@ -239,6 +254,14 @@ static clg_status run_packing(exec *e, pack_work *w)
     return status == CLG_OK ? finished : status;
 }
 
+/* A result that only the node reads for which it was packed. */
+static void let_go(exec *e, value_id v)
+{
+    if (!is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;
+    e->weight_may_go[v] = true;
+    drop_weight(e, v);
+}
+
 static clg_status add_packed(exec *e, const char *key, value_id weight, const candidate *c,
                              const packing *p)
 {
@@ -254,8 +277,7 @@ static clg_status add_packed(exec *e, const char *key, value_id weight, const ca
     e->packed[e->n_packed++].buffer = w.packed;
     e->weight_bytes += ocl_buffer_size(w.packed);
     atomic_fetch_add(&e->context->weights_packed, 1);
-    if (is_computed(e, weight) && e->n_readers[weight] == 1 && !e->weight_is_bound[weight])
-        drop_weight(e, weight);
+    let_go(e, weight);
     return CLG_OK;
 }
 

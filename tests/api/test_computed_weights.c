@@ -137,6 +137,73 @@ static void computed_weights__are_all_that_the_init_plan_leaves(void **state)
     clg_session_free(s);
 }
 
+/* ---- three weights that are pieces of one constant ------------------------------------------------------------ */
+
+enum { N_PIECES = 3, PIECE = 32, N_PIECE_WEIGHTS = PIECE * PIECE * 9 };
+
+/* Two 3x3 convolutions of [1,PIECE,S,S], and one of the mean of each channel, whose weights keep one form. */
+static clg_session *pieces_session(bool is_computed)
+{
+    static const float two = 2;
+    clg_session_options o = CLG_SESSION_OPTIONS_INIT;
+    clg_builder *g = start_graph();
+    o.kernels = CLG_KERNELS_WIDE;
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, PIECE, -1, -1), NULL));
+    for (size_t i = 0; i < N_PIECES && !is_computed; i++)
+        assert_ok(clg_builder_constant(g, NAMES("w0", "w1", "w2")[i], CLG_FLOAT32, 4,
+                                       DIMS(PIECE, PIECE, 3, 3), w + i * N_PIECE_WEIGHTS));
+    if (is_computed) {
+        assert_ok(clg_builder_constant(g, "c", CLG_FLOAT32, 4, DIMS(N_PIECES * PIECE, PIECE, 3, 3),
+                                       half_w));
+        assert_ok(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+        assert_ok(clg_builder_node(g, NULL, "Mul", NULL, 2, NAMES("c", "two"), 1, NAMES("all")));
+        assert_ok(clg_builder_node(g, NULL, "Split", NULL, 1, NAMES("all"), N_PIECES,
+                                   NAMES("w0", "w1", "w2")));
+        assert_ok(clg_builder_attribute_int(g, "axis", 0));
+    }
+    for (size_t i = 0; i < N_PIECES; i++) {
+        if (i == N_PIECES - 1)
+            assert_ok(clg_builder_node(g, NULL, "GlobalAveragePool", NULL, 1, NAMES("y1"), 1,
+                                       NAMES("mean")));
+        assert_ok(clg_builder_node(g, NULL, "Conv", NULL, 2,
+                                   NAMES(NAMES("x", "y0", "mean")[i], NAMES("w0", "w1", "w2")[i]),
+                                   1, NAMES(NAMES("y0", "y1", "y2")[i])));
+        assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    }
+    assert_ok(clg_builder_output(g, "y2"));
+    return build_session(context, g, &o);
+}
+
+/* Kernels that it launched. */
+static uint64_t run_pieces(clg_session *s, int64_t side, float *y)
+{
+    clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
+    assert_ok(clg_context_counters(context, &before));
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, DIMS(1, PIECE, side, side), x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y2", y, PIECE * sizeof *y));
+    assert_ok(clg_context_counters(context, &after));
+    return after.kernels_launched - before.kernels_launched;
+}
+
+static void computed_weights__of_one_part_come_back_together(void **state)
+{
+    (void)state;
+    float expected[PIECE], y[PIECE];
+    clg_session *plain = pieces_session(false), *computed = pieces_session(true);
+    for (size_t i = 0; i < 2; i++) {
+        const uint64_t usual = run_pieces(plain, sides[i], expected);
+        const uint64_t n = run_pieces(computed, sides[i], y);
+        if (i > 0) assert_int_equal(n, usual + 1); /* one Mul */
+        assert_memory_equal(y, expected, sizeof y);
+        assert_int_equal(weight_bytes(computed), weight_bytes(plain));
+    }
+    clg_session_free(computed);
+    clg_session_free(plain);
+}
+
+/* ---- several threads ------------------------------------------------------------------------------------------- */
+
 typedef struct worker {
     clg_session *s;
     size_t first;
@@ -187,6 +254,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(computed_weights__are_held_as_constants_are),
         cmocka_unit_test(computed_weights__are_all_that_the_init_plan_leaves),
+        cmocka_unit_test(computed_weights__of_one_part_come_back_together),
         cmocka_unit_test(computed_weights__come_back_for_several_threads),
     };
     fill_numbers();
