@@ -9,6 +9,15 @@
 #include <string.h>
 
 #define LITERAL_ALIGN 64
+#define NO_OUTPUT UINT32_MAX
+
+/* Of a value that is several outputs, the first counts. */
+static void number_outputs(plan_state *s)
+{
+    const plan_context *c = s->context;
+    for (size_t v = 0; v < c->g->n_values; v++) s->output_of[v] = NO_OUTPUT;
+    for (size_t i = c->n_outputs; i-- > 0;) s->output_of[c->outputs[i]] = (uint32_t)i;
+}
 
 clg_status state_create(const plan_context *c, plan_state **out_state)
 {
@@ -18,11 +27,13 @@ clg_status state_create(const plan_context *c, plan_state **out_state)
     s->context = c;
     s->n_values = s->values_capacity = c->g->n_values;
     s->values = memory_zalloc(s->n_values ? s->n_values : 1, sizeof *s->values);
+    s->output_of = memory_alloc((s->n_values + 1) * sizeof *s->output_of);
     s->scopes = memory_zalloc(PLAN_MAX_SCOPES, sizeof *s->scopes);
-    if (!s->values || !s->scopes) {
+    if (!s->values || !s->output_of || !s->scopes) {
         state_free(s);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
+    number_outputs(s);
     s->scopes[0] = (plan_scope){.g = c->g, .nodes = c->g->nodes, .n_nodes = c->g->n_nodes};
     s->n_scopes = 1;
     for (size_t v = 0; v < s->n_values; v++) {
@@ -58,10 +69,11 @@ clg_status state_copy(const plan_state *s, plan_state **out_copy)
     copy->staged_base = s->staged_base;
     copy->n_iterations = s->n_iterations;
     copy->values = copy_array(s->values, s->n_values, sizeof *s->values);
+    copy->output_of = copy_array(s->output_of, s->context->g->n_values, sizeof *s->output_of);
     copy->scopes = copy_array(s->scopes, PLAN_MAX_SCOPES, sizeof *s->scopes);
     copy->roots = copy_array(s->roots, s->n_roots, sizeof *s->roots);
     copy->slab_bytes = copy_array(s->slab_bytes, s->n_slabs, sizeof *s->slab_bytes);
-    if (!copy->values || !copy->scopes || !copy->roots || !copy->slab_bytes) {
+    if (!copy->values || !copy->output_of || !copy->scopes || !copy->roots || !copy->slab_bytes) {
         state_free(copy);
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
@@ -83,6 +95,7 @@ void state_free(plan_state *s)
     for (size_t i = 0; i < s->n_held; i++) tensor_free(s->held[i]);
     memory_free(s->held);
     memory_free(s->values);
+    memory_free(s->output_of);
     memory_free(s->scopes);
     memory_free(s->roots);
     memory_free(s->slab_bytes);
@@ -96,7 +109,8 @@ size_t state_size_bytes(const plan_state *s)
 {
     if (!s) return 0;
     return sizeof *s + s->values_capacity * sizeof *s->values +
-           s->roots_capacity * sizeof *s->roots + PLAN_MAX_SCOPES * sizeof *s->scopes;
+           s->context->g->n_values * sizeof *s->output_of + s->roots_capacity * sizeof *s->roots +
+           PLAN_MAX_SCOPES * sizeof *s->scopes;
 }
 
 clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t size_bytes,
@@ -163,11 +177,9 @@ clg_status state_check_fit(const plan_state *s, value_id v, size_t size_bytes)
                      (unsigned long long)largest);
 }
 
-size_t state_output_index(const plan_state *s, value_id v)
+static uint32_t output_index(const plan_state *s, value_id v)
 {
-    for (size_t i = 0; i < s->context->n_outputs; i++)
-        if (s->context->outputs[i] == v) return i;
-    return SIZE_MAX;
+    return v < s->context->g->n_values ? s->output_of[v] : NO_OUTPUT;
 }
 
 clg_status state_place_value(plan_state *s, value_id v)
@@ -176,12 +188,12 @@ clg_status state_place_value(plan_state *s, value_id v)
     size_t size_bytes;
     CLG_TRY(state_value_bytes(value, &size_bytes));
     CLG_TRY(state_check_fit(s, v, size_bytes));
-    size_t output = state_output_index(s, v);
+    const uint32_t output = output_index(s, v);
     value->offset_elems = 0;
     value->dense = true;
     shape_strides(&value->fact.dims, value->strides);
-    if (output != SIZE_MAX)
-        return state_add_root(s, PLACE_OUTPUT, (uint32_t)output, size_bytes, &value->root);
+    if (output != NO_OUTPUT)
+        return state_add_root(s, PLACE_OUTPUT, output, size_bytes, &value->root);
     return state_add_root(s, PLACE_SLAB, 0, size_bytes, &value->root);
 }
 

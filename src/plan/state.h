@@ -106,7 +106,8 @@ typedef struct plan_state {
     const plan_context *context;
     plan_value *values;
     size_t n_values, values_capacity;
-    plan_scope *scopes; /* the innermost last */
+    uint32_t *output_of; /* by value of the graph: where it is in the plan's outputs */
+    plan_scope *scopes;  /* the innermost last */
     size_t n_scopes;
     plan_root *roots;
     size_t n_roots, roots_capacity;
@@ -152,8 +153,6 @@ clg_status state_hold(plan_state *s, tensor *t);
 /* Appends a copy of a step whose buffers are roots; extends their lifetimes. */
 clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffers,
                           uint32_t n_buffers, const node *n, const plan_choice *choice);
-/* Index in the plan's outputs, or SIZE_MAX. */
-size_t state_output_index(const plan_state *s, value_id v);
 /* Bytes of a value whose fact is complete. */
 clg_status state_value_bytes(const plan_value *v, size_t *out_bytes);
 
