@@ -168,17 +168,6 @@ static bool is_left_out(const plan_state *s, const plan_value *v, size_t output)
 
 static clg_status write_items(plan_state *s, const plan_value *v, plan_port *port);
 
-/* A content that applications may see, through pointers of its type. */
-static clg_status write_known(plan_state *s, const tensor *known, const tensor **out_known)
-{
-    tensor *aligned;
-    *out_known = known;
-    if (!known) return CLG_OK;
-    CLG_TRY(tensor_align((tensor *)known, &aligned));
-    *out_known = aligned;
-    return state_hold(s, aligned);
-}
-
 static clg_status write_port(plan_state *s, const plan_value *v, plan_port *port)
 {
     port->kind = v->fact.kind;
@@ -186,7 +175,7 @@ static clg_status write_port(plan_state *s, const plan_value *v, plan_port *port
     port->dims = v->fact.dims;
     if (v->fact.kind != CLG_VALUE_TENSOR) return write_items(s, v, port);
     if (v->root == ROOT_NONE)
-        CLG_TRY(write_known(s, v->fact.known, &port->known));
+        port->known = v->fact.known;
     else
         port->place =
             place_of(s, (root_ref){v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)});

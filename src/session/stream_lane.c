@@ -334,6 +334,17 @@ static clg_status download_output(stream_lane *lane, slot_tensor *t, size_t size
                           false);
 }
 
+/* Whoever writes it reads it through a pointer of its type. */
+static clg_status align_known(slot_tensor *t)
+{
+    tensor *aligned;
+    if (!t->known) return CLG_OK;
+    CLG_TRY(tensor_align(t->known, &aligned));
+    tensor_free(t->known);
+    t->known = aligned;
+    return CLG_OK;
+}
+
 /* The outputs are checked, cut to the slot's own rows, and, staged, on their way. */
 static clg_status begin_download(stream_slot *slot)
 {
@@ -344,6 +355,7 @@ static clg_status begin_download(stream_slot *slot)
         slot_tensor *t = &slot->outputs[k];
         CLG_TRY(check_output(&stream->outputs[k], t, n_ran));
         CLG_TRY(find_row_bytes(t));
+        CLG_TRY(align_known(t));
         t->dims.dims[0] = (int64_t)slot->n_rows;
         if (lane->staged) CLG_TRY(download_output(lane, t, t->row_bytes * slot->n_rows));
     }

@@ -7,7 +7,9 @@
 
 #include "support/build_session.h"
 #include "support/literals.h"
+#include "support/onnx_writer.h"
 #include "support/pocl_context.h"
+#include "support/scratch.h"
 
 #include "session/stream.h"
 
@@ -341,6 +343,60 @@ static void stream__results_that_never_were_on_the_device(void **state)
     clg_session_free(s);
 }
 
+enum { N_CONSTANTS = 3 };
+
+static const float constant_rows[2 * N] = {1, 2, 3, 4, 5, 6};
+
+/* Outputs that are constants of a file. Their names differ in length, so that one of them at least lies there at an
+ * address that is none of a float. */
+static clg_session *constants_session(void)
+{
+    clg_model *m;
+    clg_session *s;
+    ow_model file_model = {.ir_version = 8, .opset = 13};
+    ow_input(&file_model, "x", CLG_FLOAT32, 2, DIMS(2, K), "N");
+    ow_simple_node(&file_model, "Neg", "minus", "x", "z");
+    ow_output(&file_model, "z", CLG_FLOAT32);
+    for (size_t i = 0; i < N_CONSTANTS; i++) {
+        const char *name = NAMES("c", "c2", "c33")[i];
+        ow_initializer(&file_model, ow_tensor_raw(name, CLG_FLOAT32, 2, DIMS(2, N), constant_rows,
+                                                  sizeof constant_rows));
+        ow_output(&file_model, name, CLG_FLOAT32);
+    }
+    ow_bytes file = ow_finish(&file_model);
+    assert_ok(clg_model_load_file(scratch_file("constants.onnx", file.data, file.n), NULL, &m));
+    ow_free(&file);
+    assert_ok(clg_session_create(context, m, NULL, &s));
+    clg_model_free(m);
+    return s;
+}
+
+static clg_status expect_constants(void *user, clg_stream_batch *batch)
+{
+    ten_rows *r = user;
+    if (batch->n_tensors != N_CONSTANTS + 1) return CLG_ERROR_INTERNAL;
+    for (size_t i = 1; i < batch->n_tensors; i++) {
+        const void *data = batch->tensors[i].data;
+        if ((uintptr_t)data % sizeof(float) != 0)
+            return error_set(CLG_ERROR_INTERNAL, "%s is misaligned", batch->tensors[i].name);
+        if (memcmp(data, constant_rows, sizeof constant_rows) != 0) return CLG_ERROR_INTERNAL;
+    }
+    r->n_seen += batch->n_rows;
+    return CLG_OK;
+}
+
+static void stream__constants_of_a_file_are_aligned(void **state)
+{
+    (void)state;
+    clg_session *s = constants_session();
+    clg_stream *stream = make_stream(&s, 1, 2, 2, STREAM_MEMORY_AUTO);
+    ten_rows r = {0};
+    assert_ok(clg_stream_run(stream, give_ten, expect_constants, &r));
+    assert_int_equal(r.n_seen, TEN);
+    clg_stream_free(stream);
+    clg_session_free(s);
+}
+
 /* ---- failing ------------------------------------------------------------------------------------------------------ */
 
 static void each_failure(stream_memory memory)
@@ -578,6 +634,7 @@ int main(void)
         cmocka_unit_test(stream__memory_does_not_grow_with_rows),
         cmocka_unit_test(stream__outputs_by_name),
         cmocka_unit_test(stream__results_that_never_were_on_the_device),
+        cmocka_unit_test(stream__constants_of_a_file_are_aligned),
         cmocka_unit_test(stream__failing_callbacks),
         cmocka_unit_test(stream__callbacks_that_break_the_rules),
         cmocka_unit_test(stream__a_run_that_fails),
