@@ -38,6 +38,44 @@ static void files__view_reads_what_cannot_be_mapped(void **state)
     assert_int_equal(close(ends[0]), 0);
 }
 
+/* Of the mapping that starts there, in KiB; -1 where the system does not tell. */
+static long resident_kib(const void *data)
+{
+    char line[512];
+    unsigned long start, end;
+    long kib = -1;
+    bool is_it = false;
+    FILE *f = fopen("/proc/self/smaps", "r");
+    while (f && kib < 0 && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%lx-%lx ", &start, &end) == 2) is_it = start == (uintptr_t)data;
+        if (is_it) (void)sscanf(line, "Rss: %ld", &kib);
+    }
+    if (f) (void)fclose(f);
+    return kib;
+}
+
+static void files__view_gives_its_memory_back(void **state)
+{
+    (void)state;
+    enum { N = 1 << 20, KIB = N / 1024 };
+    uint8_t *bytes = memory_zalloc(N, 1);
+    file_view view;
+    memset(bytes, 'v', N);
+    assert_ok(file_view_open(scratch_file("resident", bytes, N), &view));
+    assert_memory_equal(view.data, bytes, N);
+    const long all = resident_kib(view.data);
+    if (all >= 0) {
+        assert_int_equal(all, KIB);
+        file_view_unload(&view, view.data + N / 2, N / 2);
+        assert_int_equal(resident_kib(view.data), KIB / 2);
+        file_view_unload(&view, view.data, N);
+        assert_int_equal(resident_kib(view.data), 0);
+    }
+    file_view_close(&view);
+    memory_free(bytes);
+    if (all < 0) skip();
+}
+
 static void files__are_replaced_while_they_are_viewed(void **state)
 {
     (void)state;
@@ -149,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files__view_reads_what_cannot_be_mapped),
+        cmocka_unit_test(files__view_gives_its_memory_back),
         cmocka_unit_test(files__are_replaced_while_they_are_viewed),
         cmocka_unit_test(files__make_folders_is_private),
         cmocka_unit_test(files__list_skips_dead_links),
