@@ -101,14 +101,73 @@ static clg_status use_conv(clg_context *context, clg_session *s)
     return CLG_OK;
 }
 
-/* ---- a count that only the device knows ------------------------------------------------------------------- */
-
 static clg_status build(clg_builder *g, clg_status status, clg_model **out_model)
 {
     if (status == CLG_OK) status = clg_builder_build(g, out_model);
     clg_builder_free(g);
     return status;
 }
+
+/* ---- a weight that is computed, packed, let go, and computed again for a larger map ------------------------- */
+
+enum { N_MAPS = 32, SMALL_SIDE = 2, LARGE_SIDE = 3, LARGE_AREA = LARGE_SIDE * LARGE_SIDE };
+
+static float factor(int i) { return (float)(i % 5 - 2) * 0.25f; }
+
+/* The weights [to, from, 3x3] are 2 * factor(to) * factor(from + 1) * factor(tap + 2). */
+static clg_status add_scaled(clg_builder *g)
+{
+    static const float two = 2;
+    float w[N_MAPS * N_MAPS * 9];
+    for (int i = 0; i < N_MAPS * N_MAPS * 9; i++)
+        w[i] = factor(i / (N_MAPS * 9)) * factor(i / 9 % N_MAPS + 1) * factor(i % 9 + 2);
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, N_MAPS, -1, -1), NULL));
+    CLG_TRY(clg_builder_constant(g, "c", CLG_FLOAT32, 4, DIMS(N_MAPS, N_MAPS, 3, 3), w));
+    CLG_TRY(clg_builder_constant(g, "two", CLG_FLOAT32, 0, NULL, &two));
+    CLG_TRY(clg_builder_node(g, NULL, "Mul", "scale", 2, NAMES("c", "two"), 1, NAMES("w")));
+    CLG_TRY(clg_builder_node(g, NULL, "Conv", "conv", 2, NAMES("x", "w"), 1, NAMES("y")));
+    CLG_TRY(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    return clg_builder_output(g, "y");
+}
+
+static clg_status scaled_model(clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    return build(g, add_scaled(g), out_model);
+}
+
+static void expect_scaled(const float *x, const float *y, int side)
+{
+    double sums[LARGE_AREA] = {0}, wants[LARGE_AREA] = {0};
+    for (int i = 0; i < N_MAPS * side * side; i++)
+        sums[i % (side * side)] += (double)x[i] * (double)factor(i / (side * side) + 1);
+    for (int i = 0; i < side * side * 9; i++) {
+        const int row = i / 9 / side + i % 9 / 3 - 1, column = i / 9 % side + i % 3 - 1;
+        if (row >= 0 && row < side && column >= 0 && column < side)
+            wants[i / 9] += 2 * sums[row * side + column] * (double)factor(i % 9 + 2);
+    }
+    for (int i = 0; i < N_MAPS * side * side; i++) {
+        const double want = wants[i % (side * side)] * (double)factor(i / (side * side));
+        expect_near(&y[i], &want, 1);
+    }
+}
+
+static clg_status use_scaled(clg_context *context, clg_session *s)
+{
+    float x[N_MAPS * LARGE_AREA], y[N_MAPS * LARGE_AREA];
+    (void)context;
+    for (int i = 0; i < N_MAPS * LARGE_AREA; i++) x[i] = picture(i, 4);
+    for (int side = SMALL_SIDE; side <= LARGE_SIDE; side += LARGE_SIDE - SMALL_SIDE) {
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 4, DIMS(1, N_MAPS, side, side), x));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(N_MAPS * side * side) * sizeof *y));
+        expect_scaled(x, y, side);
+    }
+    return CLG_OK;
+}
+
+/* ---- a count that only the device knows ------------------------------------------------------------------- */
 
 static clg_status add_count(clg_builder *g)
 {
@@ -511,17 +570,18 @@ static clg_status use_map(clg_context *context, clg_session *s)
 /* ---- lives -------------------------------------------------------------------------------------------------------- */
 
 const session_life session_lives[] = {
-    {"packed weights, folded normalization, wide", CLG_KERNELS_WIDE, true, conv_model, use_conv},
-    {"folded normalization, simt", CLG_KERNELS_SIMT, true, conv_model, use_conv},
-    {"a count from the device", CLG_KERNELS_AUTO, true, count_model, use_count},
-    {"a product by CLBlast", CLG_KERNELS_SIMT, false, product_model, use_product},
-    {"linked state, asynchronously", CLG_KERNELS_AUTO, true, state_model, use_state},
-    {"a stream", CLG_KERNELS_WIDE, true, product_model, use_stream},
-    {"a stream through pinned memory", CLG_KERNELS_SIMT, true, product_model, use_staged_stream},
-    {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, sequence_model,
+    {"packed weights, folded normalization, wide", CLG_KERNELS_WIDE, true, 1, conv_model, use_conv},
+    {"a computed weight in two forms", CLG_KERNELS_WIDE, true, 2, scaled_model, use_scaled},
+    {"folded normalization, simt", CLG_KERNELS_SIMT, true, 0, conv_model, use_conv},
+    {"a count from the device", CLG_KERNELS_AUTO, true, 0, count_model, use_count},
+    {"a product by CLBlast", CLG_KERNELS_SIMT, false, 0, product_model, use_product},
+    {"linked state, asynchronously", CLG_KERNELS_AUTO, true, 0, state_model, use_state},
+    {"a stream", CLG_KERNELS_WIDE, true, 0, product_model, use_stream},
+    {"a stream through pinned memory", CLG_KERNELS_SIMT, true, 0, product_model, use_staged_stream},
+    {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, 0, sequence_model,
      use_sequence},
-    {"names of classes", CLG_KERNELS_AUTO, true, classes_model, use_classes},
-    {"a map as an input", CLG_KERNELS_AUTO, true, map_model, use_map},
+    {"names of classes", CLG_KERNELS_AUTO, true, 0, classes_model, use_classes},
+    {"a map as an input", CLG_KERNELS_AUTO, true, 0, map_model, use_map},
 };
 const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
 
@@ -539,11 +599,20 @@ clg_status session_life_open(const session_life *life, clg_context *context,
     return status;
 }
 
+static uint64_t count_packed(const clg_context *context)
+{
+    clg_counters counters = CLG_COUNTERS_INIT;
+    assert_ok(clg_context_counters(context, &counters));
+    return counters.weights_packed;
+}
+
 clg_status session_life_lead(const session_life *life, clg_context *context)
 {
+    const uint64_t before = count_packed(context);
     clg_session *s;
     CLG_TRY(session_life_open(life, context, &s));
     clg_status status = life->use(context, s);
     clg_session_free(s);
+    if (status == CLG_OK) assert_true(count_packed(context) >= before + life->n_packed);
     return status;
 }

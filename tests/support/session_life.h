@@ -12,6 +12,7 @@ typedef struct session_life {
     const char *name;
     clg_kernel_class kernels;
     bool no_blas;
+    uint64_t n_packed; /* forms of weights that a life makes, at least */
     clg_status (*make_model)(clg_model **out_model);
     /* Runs and checks; the session may have been used before, and may have failed. */
     clg_status (*use)(clg_context *context, clg_session *session);
