@@ -195,8 +195,8 @@ typedef struct clg_selftest_case {
     const char *failure; /* why it could not be run, "" otherwise */
 } clg_selftest_case;
 /* Computes small problems of awkward sizes on the device and compares each element with the host's answer: in every way
- * where a node has several, with `all` by every kernel that there is a reference for. Verdicts go to the store and count
- * from now on, see clg_selftest. kernels: which class, default the device's. progress may be NULL. Freed by
+ * where a node has several, with `all` by every kernel that there is a reference for. At the end verdicts go to the store and
+ * count from now on, see clg_selftest: a kernel that several problems use passes if it is right in all of them. kernels: which class, default the device's. progress may be NULL. Freed by
  * clg_selftest_free, which accepts NULL. A kernel that is wrong is no error. Errors: OUT_OF_DEVICE_MEMORY, DEVICE_LOST,
  * CANCELLED, INVALID_ARGUMENT. */
 CLG_API CLG_MUST_USE clg_status clg_context_selftest(clg_context *context, clg_kernel_class kernels,

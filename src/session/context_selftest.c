@@ -10,6 +10,7 @@ typedef struct report {
     clg_context *c;
     clg_selftest_case *items;
     size_t n, capacity;
+    verdict_table verdicts;
 } report;
 
 void selftest_free_report(clg_selftest_case *cases, size_t n)
@@ -64,7 +65,7 @@ static clg_status report_way(report *r, const selftest_problem *p, const candida
     clg_status status = selftest_run(r->c, p, way, &result);
     if (status == CLG_ERROR_KERNEL_BUILD) return note(r, p, way, has_choice, &result, error_text());
     CLG_TRY(status);
-    if (has_choice) CLG_TRY(context_keep_verdict(r->c, way, &result));
+    if (has_choice) CLG_TRY(context_gather_verdict(&r->verdicts, way, &result));
     return note(r, p, way, has_choice, &result, "");
 }
 
@@ -121,11 +122,12 @@ clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool 
     if (status == CLG_OK) status = report_all(&r, kernel_class, all, progress, user, p);
     memory_free(p);
     ocl_programs_store(c->ocl);
+    if (status == CLG_OK) status = context_replace_verdicts(c, &r.verdicts);
+    verdicts_deinit(&r.verdicts);
     if (status != CLG_OK) {
         selftest_free_report(r.items, r.n);
         return status;
     }
-    context_store_verdicts(c);
     *out_cases = r.items;
     *out_n = r.n;
     return CLG_OK;

@@ -169,7 +169,10 @@ clg_status context_judge(void *self, const lower_context *lc, const candidate *w
     return status;
 }
 
-clg_status context_keep_verdict(clg_context *c, const candidate *way, const selftest_result *result)
+/* ---- of a whole report ------------------------------------------------------------------------------ */
+
+clg_status context_gather_verdict(verdict_table *gathered, const candidate *way,
+                                  const selftest_result *result)
 {
     text variant;
     verdict v = {.passed = result->passed,
@@ -181,19 +184,21 @@ clg_status context_keep_verdict(clg_context *c, const candidate *way, const self
     selftest_variant(way, &variant);
     clg_status status = variant.status;
     if (status == CLG_OK) status = key_of(way, &variant, &v.key);
-    const hash128 short_key = hash128_bytes(text_data(&variant), variant.size_bytes);
     text_deinit(&variant);
     CLG_TRY(status);
-    mutex_lock(&c->verdict_lock);
-    status = verdicts_set(&c->verdicts, &v);
-    if (status == CLG_OK) status = map_set(&c->judged, &short_key, sizeof short_key, v.passed);
-    mutex_unlock(&c->verdict_lock);
-    return status;
+    const verdict *before = verdicts_find(gathered, v.key);
+    if (before && (!before->passed || (v.passed && v.worst <= before->worst))) return CLG_OK;
+    return verdicts_set(gathered, &v);
 }
 
-void context_store_verdicts(clg_context *c)
+clg_status context_replace_verdicts(clg_context *c, const verdict_table *gathered)
 {
+    clg_status status = CLG_OK;
     mutex_lock(&c->verdict_lock);
-    write_stored(c);
+    map_deinit(&c->judged); /* all is looked up anew */
+    for (size_t i = 0; i < gathered->n && status == CLG_OK; i++)
+        status = verdicts_set(&c->verdicts, &gathered->items[i]);
+    if (status == CLG_OK) write_stored(c);
     mutex_unlock(&c->verdict_lock);
+    return status;
 }

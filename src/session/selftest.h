@@ -76,10 +76,11 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
 selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selftest_pool,
     selftest_norm, selftest_concat, selftest_gather, selftest_products;
 
-/* A verdict that counts from now on (context_verdicts.c); what was kept goes to the store by the second. */
-clg_status context_keep_verdict(clg_context *c, const candidate *way,
-                                const selftest_result *result);
-void context_store_verdicts(clg_context *c);
+/* Verdicts of a report (context_verdicts.c): a variant of several cases passes if all of them do. Replaced ones count from
+ * now on, here and in the store. */
+clg_status context_gather_verdict(verdict_table *gathered, const candidate *way,
+                                  const selftest_result *result);
+clg_status context_replace_verdicts(clg_context *c, const verdict_table *gathered);
 
 /* Runs all cases, or those in which there is a choice; free with selftest_free_report. */
 clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool all,
