@@ -15,6 +15,7 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     clg_status status = c ? mutex_init(&c->utility_lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) goto no_lock;
     CLG_TRY_GOTO(mutex_init(&c->registry_lock), no_registry);
+    CLG_TRY_GOTO(mutex_init(&c->test_lock), no_tests);
     CLG_TRY_GOTO(mutex_init(&c->verdict_lock), no_verdicts);
     CLG_TRY_GOTO(ocl_queue_create_own(ocl, &c->utility), no_queue);
     refcount_init(&c->refs);
@@ -29,6 +30,8 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
 no_queue:
     mutex_deinit(&c->verdict_lock);
 no_verdicts:
+    mutex_deinit(&c->test_lock);
+no_tests:
     mutex_deinit(&c->registry_lock);
 no_registry:
     mutex_deinit(&c->utility_lock);
@@ -52,6 +55,7 @@ void context_free(clg_context *c)
     verdicts_deinit(&c->verdicts);
     map_deinit(&c->judged);
     mutex_deinit(&c->verdict_lock);
+    mutex_deinit(&c->test_lock);
     mutex_deinit(&c->registry_lock);
     mutex_deinit(&c->utility_lock);
     ocl_context_free(c->ocl);

@@ -23,12 +23,13 @@ struct clg_context {
     struct exec *execs;           /* not references: an exec leaves the list when it is freed */
     struct choice_table *choices; /* measured ones; under registry_lock, like the next */
     bool choices_loaded;
-    /* Of self-tests (context_verdicts.c); under verdict_lock, which may be taken under any lock of an exec. */
-    mutex verdict_lock;
+    /* Of self-tests (context_verdicts.c); under verdict_lock, which may be taken under any lock of an exec, and under
+     * test_lock, which is held while a kernel is tested. */
+    mutex test_lock, verdict_lock;
     bool trusting; /* without self-tests */
     bool verdicts_loaded;
     verdict_table verdicts;
-    map judged; /* variants asked about so far -> passed */
+    map judged; /* variants asked about so far -> what is known of them */
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 

@@ -82,14 +82,32 @@ static const candidate *way_named(const selftest_problem *p, const char *name)
 }
 
 /* Whether one of a problem's ways is the variant, to the letter. */
-static bool is_variant(const candidate *way, const text *variant)
+static clg_status compare_variant(const candidate *way, const text *variant, bool *out_same)
 {
     text own;
     text_init(&own, 0);
     selftest_variant(way, &own);
-    const bool same = own.status == CLG_OK && strcmp(text_data(&own), text_data(variant)) == 0;
+    const clg_status status = own.status;
+    *out_same = status == CLG_OK && strcmp(text_data(&own), text_data(variant)) == 0;
     text_deinit(&own);
-    return same;
+    return status;
+}
+
+/* Runs a small problem if that runs the variant. A size that the operator does not take is none. */
+static clg_status try_problem(clg_context *c, const lower_context *lc, const candidate *way,
+                              const text *variant, selftest_problem *p, selftest_result *out_result,
+                              bool *out_tested)
+{
+    bool same;
+    const clg_status status = selftest_lower(c, lc->kernel_class, p);
+    if (status != CLG_OK) return status == CLG_ERROR_OUT_OF_HOST_MEMORY ? status : CLG_OK;
+    const candidate *small = way_named(p, way->variant);
+    if (!small) return CLG_OK;
+    CLG_TRY(compare_variant(small, variant, &same));
+    if (!same) return CLG_OK;
+    CLG_TRY(selftest_run(c, p, small, out_result));
+    *out_tested = true;
+    return CLG_OK;
 }
 
 /* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
@@ -98,60 +116,110 @@ static clg_status test_variant(clg_context *c, const lower_context *lc, const ca
 {
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    bool made = true;
     *out_tested = false;
-    for (size_t i = 0; status == CLG_OK && !*out_tested && selftest_small(lc, i, p); i++) {
-        status = selftest_lower(c, lc->kernel_class, p);
-        const candidate *small = status == CLG_OK ? way_named(p, way->variant) : NULL;
-        if (small && is_variant(small, variant)) {
-            status = selftest_run(c, p, small, out_result);
-            *out_tested = status == CLG_OK;
-        }
+    for (size_t i = 0; status == CLG_OK && made && !*out_tested; i++) {
+        status = selftest_small(lc, way, i, p, &made);
+        if (status == CLG_OK && made)
+            status = try_problem(c, lc, way, variant, p, out_result, out_tested);
         selftest_deinit(p);
     }
     memory_free(p);
     return status;
 }
 
-static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *way,
-                           const text *variant, bool *out_passes)
-{
-    hash128 key;
-    selftest_result result;
-    bool tested;
-    *out_passes = true;
-    CLG_TRY(key_of(way, variant, &key));
-    const verdict *known = verdicts_find(&c->verdicts, key);
-    if (known) {
-        *out_passes = known->passed;
-        return CLG_OK;
-    }
-    CLG_TRY(test_variant(c, lc, way, variant, &result, &tested));
-    if (!tested) return CLG_OK;
-    const verdict v = {.key = key,
-                       .passed = result.passed,
-                       .worst = result.worst,
-                       .bound = result.bound,
-                       .way = way->variant,
-                       .kernel = selftest_kernel(way)};
-    CLG_TRY(verdicts_set(&c->verdicts, &v));
-    tell(c, lc->node->op_type, &v);
-    write_stored(c);
-    *out_passes = v.passed;
-    return CLG_OK;
-}
+/* ---- what is known ---------------------------------------------------------------------------------- */
 
-/* Under the lock. Texts of programs are long: what was asked before is found by the variant's names alone. */
-static clg_status judge(clg_context *c, const lower_context *lc, const candidate *way,
-                        const text *variant, bool *out_passes)
+/* Of a variant by its names alone, since texts of programs are long: values of clg_context.judged. */
+enum { FAILED, PASSED, UNTESTED };
+
+static size_t recall(clg_context *c, hash128 name)
 {
-    const hash128 short_key = hash128_bytes(text_data(variant), variant->size_bytes);
-    const size_t before = map_get(&c->judged, &short_key, sizeof short_key);
+    mutex_lock(&c->verdict_lock);
     if (!c->verdicts_loaded) read_stored(c);
     c->verdicts_loaded = true;
-    *out_passes = before == 1;
-    if (before != MAP_NONE) return CLG_OK;
-    CLG_TRY(find_out(c, lc, way, variant, out_passes));
-    return map_set(&c->judged, &short_key, sizeof short_key, *out_passes);
+    const size_t known = map_get(&c->judged, &name, sizeof name);
+    mutex_unlock(&c->verdict_lock);
+    return known;
+}
+
+static clg_status remember(clg_context *c, hash128 name, size_t known)
+{
+    mutex_lock(&c->verdict_lock);
+    const clg_status status = map_set(&c->judged, &name, sizeof name, known);
+    mutex_unlock(&c->verdict_lock);
+    return status;
+}
+
+/* A node that found no test says nothing about the next one, unless there is none for the operator at all. */
+static bool is_settled(size_t known, const lower_context *lc)
+{
+    return known == FAILED || known == PASSED ||
+           (known == UNTESTED && !selftest_product_reference(lc->node));
+}
+
+static bool find_verdict(clg_context *c, hash128 key, size_t *out_known)
+{
+    mutex_lock(&c->verdict_lock);
+    const verdict *v = verdicts_find(&c->verdicts, key);
+    if (v) *out_known = v->passed ? PASSED : FAILED;
+    mutex_unlock(&c->verdict_lock);
+    return v != NULL;
+}
+
+static clg_status keep_verdict(clg_context *c, const verdict *v)
+{
+    mutex_lock(&c->verdict_lock);
+    const clg_status status = verdicts_set(&c->verdicts, v);
+    if (status == CLG_OK) write_stored(c);
+    mutex_unlock(&c->verdict_lock);
+    return status;
+}
+
+/* ---- judging ---------------------------------------------------------------------------------------- */
+
+static clg_status name_verdict(const candidate *way, const text *variant, verdict *out)
+{
+    *out = (verdict){.way = way->variant, .kernel = selftest_kernel(way)};
+    return key_of(way, variant, &out->key);
+}
+
+static void set_result(verdict *v, const selftest_result *result)
+{
+    v->passed = result->passed;
+    v->worst = result->worst;
+    v->bound = result->bound;
+}
+
+static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *way,
+                           const text *variant, size_t *out_known)
+{
+    selftest_result result;
+    verdict v;
+    bool tested;
+    *out_known = UNTESTED;
+    CLG_TRY(name_verdict(way, variant, &v));
+    if (find_verdict(c, v.key, out_known)) return CLG_OK;
+    CLG_TRY(test_variant(c, lc, way, variant, &result, &tested));
+    if (!tested) return CLG_OK;
+    set_result(&v, &result);
+    *out_known = v.passed ? PASSED : FAILED;
+    tell(c, lc->node->op_type, &v);
+    return keep_verdict(c, &v);
+}
+
+/* One thread at a time, or several would test the same. */
+static clg_status judge(clg_context *c, const lower_context *lc, const candidate *way,
+                        const text *variant, hash128 name, size_t *out_known)
+{
+    const size_t before = recall(c, name);
+    *out_known = before;
+    if (is_settled(before, lc)) return CLG_OK;
+    CLG_TRY(find_out(c, lc, way, variant, out_known));
+    if (*out_known == UNTESTED && before != UNTESTED)
+        log_write(CLG_LOG_INFO, "'%s' (%s), a way to compute %s, is used without a self-test",
+                  way->variant, selftest_kernel(way), lc->node->op_type);
+    return remember(c, name, *out_known);
 }
 
 clg_status context_judge(void *self, const lower_context *lc, const candidate *way,
@@ -162,10 +230,15 @@ clg_status context_judge(void *self, const lower_context *lc, const candidate *w
     text_init(&variant, 0);
     selftest_variant(way, &variant);
     clg_status status = variant.status;
-    mutex_lock(&c->verdict_lock);
-    if (status == CLG_OK) status = judge(c, lc, way, &variant, out_passes);
-    mutex_unlock(&c->verdict_lock);
+    const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
+    size_t known = status == CLG_OK ? recall(c, name) : UNTESTED;
+    if (status == CLG_OK && !is_settled(known, lc)) {
+        mutex_lock(&c->test_lock);
+        status = judge(c, lc, way, &variant, name, &known);
+        mutex_unlock(&c->test_lock);
+    }
     text_deinit(&variant);
+    *out_passes = known != FAILED;
     return status;
 }
 
@@ -175,17 +248,14 @@ clg_status context_gather_verdict(verdict_table *gathered, const candidate *way,
                                   const selftest_result *result)
 {
     text variant;
-    verdict v = {.passed = result->passed,
-                 .worst = result->worst,
-                 .bound = result->bound,
-                 .way = way->variant,
-                 .kernel = selftest_kernel(way)};
+    verdict v;
     text_init(&variant, 0);
     selftest_variant(way, &variant);
     clg_status status = variant.status;
-    if (status == CLG_OK) status = key_of(way, &variant, &v.key);
+    if (status == CLG_OK) status = name_verdict(way, &variant, &v);
     text_deinit(&variant);
     CLG_TRY(status);
+    set_result(&v, result);
     const verdict *before = verdicts_find(gathered, v.key);
     if (before && (!before->passed || (v.passed && v.worst <= before->worst))) return CLG_OK;
     return verdicts_set(gathered, &v);
@@ -194,11 +264,13 @@ clg_status context_gather_verdict(verdict_table *gathered, const candidate *way,
 clg_status context_replace_verdicts(clg_context *c, const verdict_table *gathered)
 {
     clg_status status = CLG_OK;
+    mutex_lock(&c->test_lock);
     mutex_lock(&c->verdict_lock);
     map_deinit(&c->judged); /* all is looked up anew */
     for (size_t i = 0; i < gathered->n && status == CLG_OK; i++)
         status = verdicts_set(&c->verdicts, &gathered->items[i]);
     if (status == CLG_OK) write_stored(c);
     mutex_unlock(&c->verdict_lock);
+    mutex_unlock(&c->test_lock);
     return status;
 }

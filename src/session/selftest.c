@@ -16,12 +16,10 @@
 
 /* ---- variants ------------------------------------------------------------------------------------ */
 
-/* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
- * the first way, else the size in quarters of powers of two. */
-static int size_class(const gemm_problem *g)
+int selftest_size_class(const gemm_problem *g)
 {
     const double quarters = 4 * log2((double)g->m * (double)g->n * (double)g->k);
-    return quarters < 4 * 21 ? 0 : (int)quarters;
+    return quarters < 4 * 21 ? 0 : quarters < 4 * 33 ? (int)quarters : 4 * 33;
 }
 
 static void add_step(const step *s, text *out)
@@ -34,7 +32,7 @@ static void add_step(const step *s, text *out)
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
         text_printf(out, "CLBlast %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1,
-                    size_class(g));
+                    selftest_size_class(g));
     }
 }
 

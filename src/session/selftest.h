@@ -19,11 +19,12 @@
 typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
                                       double *scale);
 
-/* A node to be tested. Input i is value i; the one output is value SELFTEST_MAX_INPUTS. */
+/* A node to be tested, with one output. */
 typedef struct selftest_problem {
     arena memory;
     node n;
-    value_id values[SELFTEST_MAX_INPUTS + 1];
+    value_id values[SELFTEST_MAX_INPUTS +
+                    1]; /* of a node that is no model's: its inputs and the output */
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
     double low, high; /* of the inputs' elements */
     double tolerance; /* times the dtype's own */
@@ -44,9 +45,11 @@ clg_status selftest_run(clg_context *c, const selftest_problem *p, const candida
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
-/* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th: with the node's attributes and
- * dtypes, and sizes that are small. False when there is none, or no reference for the operator. */
-bool selftest_small(const lower_context *lc, size_t attempt, selftest_problem *out_problem);
+/* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th for one of its ways: with the node's
+ * attributes and dtypes, moderate numbers, and sizes that are small. *out_made is false when there is none, or no reference
+ * for the operator. Deinitialised by the caller whatever is returned. */
+clg_status selftest_small(const lower_context *lc, const candidate *way, size_t attempt,
+                          selftest_problem *out_problem, bool *out_made);
 
 /* References (selftest_products.c): of Conv, Gemm, MatMul and their fused forms; NULL for other operators. */
 selftest_reference *selftest_product_reference(const node *n);
@@ -90,6 +93,10 @@ void selftest_free_report(clg_selftest_case *cases, size_t n);
 
 /* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
 void selftest_variant(const candidate *way, struct text *out);
+/* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
+ * the first way, else the size in quarters of powers of two, up to one from which on all surely go the other way. */
+int selftest_size_class(const gemm_problem *g);
+#define SELFTEST_MOST_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a product in the last class */
 /* The kernel that does a way's work, for messages. */
 const char *selftest_kernel(const candidate *way);
 

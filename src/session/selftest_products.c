@@ -32,6 +32,13 @@ static double activate(const epilogue *e, double v)
     }
 }
 
+/* How much larger an error can become in an activation. */
+static double steepness(const epilogue *e)
+{
+    const bool has_slope = e->activation == 2 || e->activation == 6 || e->activation == 10;
+    return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
+}
+
 /* y = activation(alpha * y + beta * bias + residual). An activation adds rounding of about its own size, one. */
 static void finish(const lower_context *lc, const double *bias, const double *residual, double *y,
                    double *scale, int64_t n)
@@ -42,7 +49,7 @@ static void finish(const lower_context *lc, const double *bias, const double *re
     for (int64_t i = 0; i < n; i++) {
         const double plus = (bias ? bias[i] : 0) + (residual ? residual[i] : 0);
         y[i] = activate(&e, alpha * y[i] + plus);
-        scale[i] = fabs(alpha) * scale[i] + fabs(plus) + 1;
+        scale[i] = steepness(&e) * (fabs(alpha) * scale[i] + fabs(plus)) + 1;
     }
 }
 

@@ -1,38 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Small problems of the kind of a node being planned. Lowering chooses kernels and tiles by sizes, so several sizes are
- * offered, each with remainders in every direction where the node is larger; the one that is lowered to the node's own programs is the one to take.
+ * offered, each with remainders in every direction; the one that is lowered to the node's own programs is the one to take.
+ * The node's own sizes, which may be tiny and stand for all later ones, limit them only when nothing else is left.
  */
 #include "session/selftest.h"
 
 #include "ops/window.h"
 
+#include <math.h>
 #include <string.h>
 
-/* A product of m x k by k x n; a convolution has m and k channels and rows x columns of outputs. Nothing becomes larger
- * than it is. */
+/* A product of m x k by k x n; a convolution has m channels of rows x columns, each a sum of k terms. */
 typedef struct small_size {
     int64_t m, n, k, rows, columns;
+    int64_t repeats; /* batches, and planes of a volume */
+    bool within;     /* nothing becomes larger than it is */
 } small_size;
 
 static const small_size sizes[] = {
-    {37, 45, 23, 11, 19},       {5, 45, 23, 3, 5}, /* few rows, a small map */
-    {95, 13, 259, 7, 7},                           /* narrow; a convolution that is turned */
-    {95, 13, 259, 1, 1},                           /* a map of one pixel */
-    {37, 1029, 23, 33, 35},                        /* wide */
-    {1027, 1029, 19, 33, 35},                      /* large tiles */
-    {2053, 2053, 2053, 47, 47}, /* as it is, mostly: CLBlast's kernels for large products */
+    {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, a small map */
+    {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is turned */
+    {95, 13, 259, 1, 1, 2, false},        /* a map of one pixel */
+    {37, 1029, 23, 33, 35, 2, false},     /* wide */
+    {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
+    {2053, 2053, 2053, 47, 47, 2, false}, /* as it is, mostly: only within the node's own */
 };
+enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MOST_SIZES = 2 * N_SIZES + N_CUBES };
+
+/* CLBlast chooses by m n k: a cube has fewer elements than anything else that is as large. */
+static size_t list_cubes(const candidate *way, small_size *out)
+{
+    const step *s = way->steps;
+    while (s && s->kind != STEP_BLAS_GEMM) s = s->next;
+    if (!s || selftest_size_class(&s->gemm) == 0) return 0;
+    const double own = (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
+    const double volume = fmin(own, SELFTEST_MOST_VOLUME);
+    const int64_t side = (int64_t)cbrt(volume) | 1;
+    const int64_t k = (int64_t)(volume / (double)(side * side));
+    for (int i = 0; i < N_CUBES; i++)
+        out[i] = (small_size){side, side, k + i % 2, 1, side, 2 - i / 2, false};
+    return N_CUBES;
+}
+
+static size_t list_sizes(const candidate *way, small_size out[MOST_SIZES])
+{
+    size_t n = N_SIZES - 1;
+    memcpy(out, sizes, n * sizeof *out);
+    n += list_cubes(way, out + n);
+    for (size_t i = 0; i < N_SIZES; i++, n++) {
+        out[n] = sizes[i];
+        out[n].within = true;
+    }
+    return n;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------ */
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* A size that stands for `side` of the node in other operands, too. */
-static int64_t swapped(int64_t dim, int64_t side, int64_t small)
+static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
 {
-    return dim == side ? small : dim;
+    return to->within ? least(own, wanted) : wanted;
 }
 
-/* Gemm, MatMul: the last two dimensions of each operand; batches of two. */
+/* A size that stands for `side` of the node in an operand that broadcasts. */
+static int64_t swapped(int64_t dim, int64_t side, int64_t small)
+{
+    return dim == side && dim != 1 ? small : dim;
+}
+
+/* Gemm, MatMul: the last two dimensions of each operand. */
 static bool shrink_product(const lower_context *lc, const small_size *to, shape dims[])
 {
     const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *y = &lc->outputs[0].dims;
@@ -41,13 +79,14 @@ static bool shrink_product(const lower_context *lc, const small_size *to, shape 
                trans_b = node_int(lc->node, "transB", 0) != 0;
     const int64_t m = y->dims[y->rank - 2], n = y->dims[y->rank - 1];
     const int64_t k = a->dims[trans_a ? a->rank - 2 : a->rank - 1];
-    const int64_t small_m = least(m, to->m), small_n = least(n, to->n), small_k = least(k, to->k);
+    const int64_t small_m = side_of(to, m, to->m), small_n = side_of(to, n, to->n),
+                  small_k = side_of(to, k, to->k);
     for (size_t i = 0; i < lc->n_inputs; i++) {
         shape *s = &dims[i];
-        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = least(s->dims[d], 2);
+        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = least(s->dims[d], to->repeats);
         const bool trans = i == 0 ? trans_a : i == 1 && trans_b;
         const int64_t down = i == 1 ? small_k : small_m, across = i == 0 ? small_k : small_n;
-        if (i < 2) {
+        if (i != 2 && s->rank > 1) {
             s->dims[s->rank - 2] = trans ? across : down;
             s->dims[s->rank - 1] = trans ? down : across;
         } else {
@@ -58,25 +97,35 @@ static bool shrink_product(const lower_context *lc, const small_size *to, shape 
     return true;
 }
 
+/* Positions along an axis from which this many outputs come. */
+static int64_t length_for(const window_axis *a, int64_t outputs)
+{
+    const int64_t length =
+        (outputs - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->pad_begin - a->pad_end;
+    return length < 1 ? 1 : length;
+}
+
 static bool shrink_conv(const lower_context *lc, const small_size *to, shape dims[])
 {
-    const int64_t groups = node_int(lc->node, "group", 1);
+    const int64_t groups = node_int(lc->node, "group", 1), few = 5;
     window win;
+    int64_t n_taps = 1;
     if (window_read(lc->node, &dims[0], &dims[1], &win) != CLG_OK) return false;
-    const int64_t ic = least(dims[1].dims[1], groups > 8 ? 5 : to->k);
-    const int64_t oc = least(dims[1].dims[0] / groups, groups > 8 ? 5 : to->m);
-    dims[0].dims[0] = least(dims[0].dims[0], 2);
+    for (int i = 0; i < win.n_axes; i++) {
+        const int from_last = win.n_axes - 1 - i;
+        const int64_t outputs = from_last == 0   ? to->columns
+                                : from_last == 1 ? to->rows
+                                                 : to->repeats;
+        dims[0].dims[2 + i] = side_of(to, win.axes[i].in, length_for(&win.axes[i], outputs));
+        n_taps *= win.axes[i].kernel;
+    }
+    const int64_t ic =
+        side_of(to, dims[1].dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
+    const int64_t oc = side_of(to, dims[1].dims[0] / groups, groups > 4 ? few : to->m);
+    dims[0].dims[0] = least(dims[0].dims[0], to->repeats);
     dims[0].dims[1] = groups * ic;
     dims[1].dims[0] = groups * oc;
     dims[1].dims[1] = ic;
-    for (int i = 0; i < win.n_axes; i++) {
-        const window_axis *a = &win.axes[i];
-        const int from_last = win.n_axes - 1 - i;
-        const int64_t outputs = from_last == 0 ? to->columns : from_last == 1 ? to->rows : 2;
-        const int64_t wanted = (outputs - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 -
-                               a->pad_begin - a->pad_end;
-        dims[0].dims[2 + i] = least(a->in, wanted < 1 ? 1 : wanted);
-    }
     if (lower_has_input(lc, 2)) dims[2].dims[0] = groups * oc;
     if (lower_has_input(lc, 3)) {
         if (window_read(lc->node, &dims[0], &dims[1], &win) != CLG_OK) return false;
@@ -105,24 +154,65 @@ static void set_strides(const lower_operand *like, lower_operand *o)
     }
 }
 
-bool selftest_small(const lower_context *lc, size_t attempt, selftest_problem *out_problem)
+/* ---- numbers ----------------------------------------------------------------------------------------- */
+
+/* Kernels take these as arguments, so the variant is the same whatever they are, and any model may bring any number. */
+static const struct {
+    const char *name;
+    float value;
+} numbers[] = {{"alpha", 0.5f}, {"beta", 2}, {"activation_alpha", -0.5f}, {"activation_beta", 1}};
+static const float params[] = {-0.5f, 1};
+
+/* A coefficient of zero stays: without it there is no such term. */
+static void fix_number(attribute *a)
 {
-    selftest_reference *const reference = selftest_product_reference(lc->node);
-    if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
-        attempt >= sizeof sizes / sizeof *sizes)
-        return false;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(a->name, numbers[i].name) == 0 && a->type == ATTRIBUTE_FLOAT && a->as.f != 0)
+            a->as.f = numbers[i].value;
+    if (strcmp(a->name, "activation_params") == 0 && a->type == ATTRIBUTE_FLOATS) {
+        a->n = a->n < 2 ? a->n : 2;
+        a->as.floats = params;
+    }
+}
+
+static clg_status fix_numbers(selftest_problem *p)
+{
+    const size_t n = p->n.n_attributes;
+    attribute *own = arena_alloc(&p->memory, n + 1, sizeof *own);
+    if (!own) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        own[i] = p->n.attributes[i];
+        fix_number(&own[i]);
+    }
+    p->n.attributes = own;
+    return CLG_OK;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------ */
+
+clg_status selftest_small(const lower_context *lc, const candidate *way, size_t attempt,
+                          selftest_problem *out_problem, bool *out_made)
+{
+    small_size list[MOST_SIZES];
     selftest_problem *p = out_problem;
+    selftest_reference *const reference = selftest_product_reference(lc->node);
+    *p = (selftest_problem){0};
+    *out_made = false;
+    if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
+        attempt >= list_sizes(way, list))
+        return CLG_OK;
     *p = (selftest_problem){
         .n = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
     shape dims[SELFTEST_MAX_INPUTS] = {{0}};
     for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
     const bool is_conv = strstr(lc->node->op_type, "Conv") != NULL;
-    if (!(is_conv ? shrink_conv : shrink_product)(lc, &sizes[attempt], dims)) return false;
+    if (!(is_conv ? shrink_conv : shrink_product)(lc, &list[attempt], dims)) return CLG_OK;
     for (size_t i = 0; i < lc->n_inputs; i++) {
         p->inputs[i] = lc->inputs[i];
         p->inputs[i].dims = dims[i];
         p->inputs[i].known = NULL;
         if (lower_has_input(lc, i)) set_strides(&lc->inputs[i], &p->inputs[i]);
     }
-    return true;
+    *out_made = true;
+    return fix_numbers(p);
 }

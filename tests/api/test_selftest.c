@@ -43,6 +43,8 @@ static const fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
                                 "m[0] += sum_a + 1.001f * sum_b;"};
 /* All tiled kernels of the wide class give twice as much. */
 static const fault everywhere = {"finish_row", "v = alpha *", "v = 2 * alpha *"};
+/* Of a sum of more than 256 terms, the wide class's products keep the last block alone. */
+static const fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
 /* The last tile of the wide class's products is missing, of those with 37 rows. */
 static const fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_m - 1) / tile_m;",
                                  "const int tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
@@ -325,7 +327,7 @@ static void selftest__finds_clblast_wrong(void **state)
     clg_model_free(model);
 }
 
-enum { LARGE = 320, LARGE_FROM = 256 };
+enum { LARGE_FROM = 256, MOST_OF_LARGE = 4100 * 64 };
 
 /* CLBlast's parameters for CPUs put "large" where PoCL takes seconds for a product. */
 static void lower_clblast_s_threshold(clg_context *context)
@@ -346,30 +348,28 @@ static void lower_clblast_s_threshold(clg_context *context)
     assert_int_equal(dlclose(library), 0);
 }
 
-/* The largest error of y = x w, [320,320] by [320,320], with CLBlast where it is used. */
-static double run_large(clg_context *context, char way[64])
+/* The largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
+static double run_large(clg_context *context, int m, int k, int n, char way[64])
 {
-    static float a[LARGE * LARGE], b[LARGE * LARGE];
-    static double expected[LARGE * LARGE];
+    static float a[MOST_OF_LARGE], b[MOST_OF_LARGE];
+    static double expected[MOST_OF_LARGE];
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_session *session;
     clg_step_profile *steps;
     clg_builder *g;
     clg_model *model;
     clg_value *y;
-    size_t n;
+    size_t n_steps;
     double worst = 0;
-    for (int i = 0; i < LARGE * LARGE; i++) {
-        a[i] = (float)(i * 5 % 31 - 15) / 16;
-        b[i] = (float)(i * 7 % 23 - 11) / 64;
-        expected[i] = 0;
-    }
-    for (int i = 0; i < LARGE * LARGE; i++)
-        for (int k = 0; k < LARGE; k++)
-            expected[i / LARGE * LARGE + k] += (double)a[i] * (double)b[i % LARGE * LARGE + k];
+    for (int i = 0; i < m * k; i++) a[i] = (float)(i * 5 % 31 - 15) / 16;
+    for (int i = 0; i < k * n; i++) b[i] = (float)(i * 7 % 23 - 11) / 64;
+    memset(expected, 0, sizeof expected);
+    for (int i = 0; i < m * k; i++)
+        for (int j = 0; j < n; j++)
+            expected[i / k * n + j] += (double)a[i] * (double)b[i % k * n + j];
     assert_ok(clg_builder_create(13, &g));
-    assert_ok(clg_builder_input(g, "a", CLG_FLOAT32, 2, DIMS(LARGE, LARGE), NULL));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(LARGE, LARGE), b));
+    assert_ok(clg_builder_input(g, "a", CLG_FLOAT32, 2, DIMS(m, k), NULL));
+    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(k, n), b));
     assert_ok(clg_builder_node(g, NULL, "MatMul", "node", 2, NAMES("a", "b"), 1, NAMES("y")));
     assert_ok(clg_builder_output(g, "y"));
     assert_ok(clg_builder_build(g, &model));
@@ -378,15 +378,15 @@ static double run_large(clg_context *context, char way[64])
     options.preferred_ways = NAMES("blas");
     options.n_preferred_ways = 1;
     assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(clg_session_set_input_data(session, "a", CLG_FLOAT32, 2, DIMS(LARGE, LARGE), a));
+    assert_ok(clg_session_set_input_data(session, "a", CLG_FLOAT32, 2, DIMS(m, k), a));
     assert_ok(clg_session_run(session));
     assert_ok(clg_session_get_output(session, "y", &y));
-    for (int i = 0; i < LARGE * LARGE; i++)
+    for (int i = 0; i < m * n; i++)
         worst = fmax(worst, fabs((double)((float *)clg_value_data(y))[i] - expected[i]));
     clg_value_free(y);
-    assert_ok(clg_session_profile(session, &steps, &n));
-    (void)snprintf(way, 64, "%s", steps[n - 1].way);
-    clg_session_profile_free(steps, n);
+    assert_ok(clg_session_profile(session, &steps, &n_steps));
+    (void)snprintf(way, 64, "%s", steps[n_steps - 1].way);
+    clg_session_profile_free(steps, n_steps);
     clg_session_free(session);
     clg_model_free(model);
     return worst;
@@ -403,7 +403,8 @@ static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
     clg_model *model = product();
     clg_context *context = open_context("large", CLG_SELFTEST_OFF);
     lower_clblast_s_threshold(context);
-    if (!(run_large(context, way) > 0.5)) fail_msg("nothing is wrong without self-tests");
+    if (!(run_large(context, 320, 320, 320, way) > 0.5))
+        fail_msg("nothing is wrong without self-tests");
     assert_string_equal(way, "blas");
     clg_context_free(context);
     context = open_context("large", CLG_SELFTEST_ON);
@@ -412,10 +413,75 @@ static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
     assert_string_equal(a.way, "blas"); /* the other kernel is right */
     assert_true(a.worst < RIGHT);
     assert_int_equal(n_warnings, 0);
-    assert_true(run_large(context, way) < 0.01);
+    assert_true(run_large(context, 320, 320, 320, way) < 0.01);
     assert_string_equal(way, "gemm_simt");
     assert_int_equal(n_warnings, 1);
+    assert_true(run_large(context, 4100, 64, 64, way) < 0.01); /* long sides, a class of its own */
+    assert_string_equal(way, "gemm_simt");
+    assert_int_equal(n_warnings, 2);
     clg_model_free(model);
+    clg_context_free(context);
+}
+
+/* The way of y = alpha x w, [m,k] by [k,n], all ones; it is no matter what is in y. */
+static void expect_way(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
+                       const char *way)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_builder *g;
+    clg_model *model;
+    size_t n_steps;
+    float ones[64];
+    for (int i = 0; i < 64; i++) ones[i] = 1;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(m, k), NULL));
+    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(k, n), ones));
+    assert_ok(clg_builder_node(g, NULL, "Gemm", "node", 2, NAMES("x", "w"), 1, NAMES("y")));
+    assert_ok(clg_builder_attribute_float(g, "alpha", alpha));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &model));
+    clg_builder_free(g);
+    options.kernels = CLG_KERNELS_WIDE;
+    options.preferred_ways = NAMES("gemm_wide");
+    options.n_preferred_ways = 1;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, DIMS(m, k), ones));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_profile(session, &steps, &n_steps));
+    assert_string_equal(steps[n_steps - 1].way, way);
+    clg_session_profile_free(steps, n_steps);
+    clg_session_free(session);
+    clg_model_free(model);
+}
+
+static void selftest__a_node_s_numbers_do_not_count(void **state)
+{
+    (void)state;
+    static const float alphas[] = {3e38f, 1e-38f, NAN};
+    driver_is(&none, ".4");
+    n_warnings = 0;
+    for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
+        assert_ok(clg_cache_clear(scratch_path("numbers"), NULL));
+        clg_context *context = open_context("numbers", CLG_SELFTEST_ON);
+        expect_way(context, alphas[i], 7, 3, 5, "gemm_wide");
+        clg_context_free(context);
+    }
+    assert_int_equal(n_warnings, 0);
+}
+
+static void selftest__a_tiny_node_stands_for_large_ones(void **state)
+{
+    (void)state;
+    driver_is(&deep, NULL);
+    n_warnings = 0;
+    clg_context *context = open_context("tiny", CLG_SELFTEST_ON);
+    expect_way(context, 1, 1, 4, 1, "blas");
+    expect_way(context, 1, 2, 4, 8, "blas"); /* narrow enough to be the same kernel */
+    assert_int_equal(n_warnings, 1);
+    expect_way(context, 1, 1, 1, 64, "blas");
+    assert_int_equal(n_warnings, 2);
     clg_context_free(context);
 }
 
@@ -505,6 +571,8 @@ int main(void)
         cmocka_unit_test(selftest__no_way_left_is_an_error),
         cmocka_unit_test(selftest__finds_clblast_wrong),
         cmocka_unit_test(selftest__finds_clblast_wrong_where_it_is_large),
+        cmocka_unit_test(selftest__a_node_s_numbers_do_not_count),
+        cmocka_unit_test(selftest__a_tiny_node_stands_for_large_ones),
         cmocka_unit_test(selftest__a_report_trusts_what_is_right_in_all_cases),
         cmocka_unit_test(selftest__the_environment_decides_where_code_does_not),
     };
