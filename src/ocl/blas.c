@@ -129,12 +129,39 @@ bool ocl_blas_accepts(const gemm_problem *p)
            rows_fit(extent_of(false, p->m, p->n), p->ldc);
 }
 
+ocl_gemm ocl_gemm_of(const gemm_problem *p)
+{
+    return (ocl_gemm){.offset_a = p->a.offset_elems,
+                      .offset_b = p->b.offset_elems,
+                      .offset_c = p->c.offset_elems,
+                      .m = p->m,
+                      .n = p->n,
+                      .k = p->k,
+                      .lda = p->lda,
+                      .ldb = p->ldb,
+                      .ldc = p->ldc,
+                      .batch = p->batch,
+                      .stride_a = p->stride_a,
+                      .stride_b = p->stride_b,
+                      .stride_c = p->stride_c,
+                      .trans_a = p->trans_a,
+                      .trans_b = p->trans_b,
+                      .alpha = p->alpha,
+                      .beta = p->beta};
+}
+
 static bool fits_strided_batched(const ocl_gemm *g)
 {
-    return g->offset_a == 0 && g->offset_b == 0 && g->offset_c == 0 &&
+    return g->batch > 1 && g->offset_a == 0 && g->offset_b == 0 && g->offset_c == 0 &&
            is_dense(extent_of(g->trans_a, g->m, g->k), g->lda, g->stride_a) &&
            is_dense(extent_of(g->trans_b, g->k, g->n), g->ldb, g->stride_b) &&
            is_dense(extent_of(false, g->m, g->n), g->ldc, g->stride_c);
+}
+
+bool ocl_blas_batches(const gemm_problem *p)
+{
+    const ocl_gemm g = ocl_gemm_of(p);
+    return fits_strided_batched(&g);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------- */
@@ -236,7 +263,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
         error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
         return status;
     }
-    const bool batched = g->batch > 1 && fits_strided_batched(g);
+    const bool batched = fits_strided_batched(g);
     const int64_t n_calls = batched ? 1 : g->batch;
     clg_status status = CLG_OK;
     CLG_TRY(queue_enter(q, NULL, NULL));

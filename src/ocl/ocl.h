@@ -159,12 +159,17 @@ typedef struct ocl_gemm {
     float alpha, beta;
 } ocl_gemm;
 
+/* A problem as a call, but for its buffers: offsets count from the operands' own places. */
+ocl_gemm ocl_gemm_of(const gemm_problem *p);
+
 /* False when libclblast is not on this machine or is known to be wrong on this device. */
 bool ocl_blas_available(ocl_context *c);
 /* Whether CLBlast can be trusted with this problem: dense strides, offsets 0 for batched forms (FACTS: 1.5.3 gives wrong
  * results otherwise), sizes > 0. Batched problems that do not fit may still be run as a loop of plain Gemm calls: this
  * function is about what ocl_queue_gemm accepts at all. */
 bool ocl_blas_accepts(const gemm_problem *p);
+/* Whether a batch is one call of CLBlast where its operands begin their buffers; elsewhere it is a call for each product. */
+bool ocl_blas_batches(const gemm_problem *p);
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g);
 /* Tells one CLBlast from another, as far as the system can: its file's name and time. "" when it is not there. */
 const char *ocl_blas_identity(void);

@@ -66,27 +66,14 @@ clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number)
 
 static clg_status launch_gemm(ocl_queue *q, const gemm_problem *p, const bound_buffer *b)
 {
-    int64_t unit = (int64_t)sizeof(float);
-    ocl_gemm g = {.a = b[0].buffer,
-                  .b = b[1].buffer,
-                  .c = b[2].buffer,
-                  .offset_a = b[0].offset_bytes / unit,
-                  .offset_b = b[1].offset_bytes / unit,
-                  .offset_c = b[2].offset_bytes / unit,
-                  .m = p->m,
-                  .n = p->n,
-                  .k = p->k,
-                  .lda = p->lda,
-                  .ldb = p->ldb,
-                  .ldc = p->ldc,
-                  .batch = p->batch,
-                  .stride_a = p->stride_a,
-                  .stride_b = p->stride_b,
-                  .stride_c = p->stride_c,
-                  .trans_a = p->trans_a,
-                  .trans_b = p->trans_b,
-                  .alpha = p->alpha,
-                  .beta = p->beta};
+    const int64_t unit = (int64_t)sizeof(float);
+    ocl_gemm g = ocl_gemm_of(p);
+    g.a = b[0].buffer;
+    g.b = b[1].buffer;
+    g.c = b[2].buffer;
+    g.offset_a = b[0].offset_bytes / unit;
+    g.offset_b = b[1].offset_bytes / unit;
+    g.offset_c = b[2].offset_bytes / unit;
     return ocl_queue_gemm(q, &g);
 }
 

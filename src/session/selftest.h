@@ -40,7 +40,8 @@ typedef struct selftest_result {
 
 /* Inputs and node are set; infers the output and lowers. */
 clg_status selftest_lower(const clg_context *c, clg_kernel_class kernel_class, selftest_problem *p);
-/* Computes the problem in one of its ways and compares. An error is one of the device's or of memory, no verdict. */
+/* Computes the problem in one of its ways and compares; batches by CLBlast in both of the forms that memory's layout may ask
+ * for. An error is one of the device's or of memory, no verdict. */
 clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *way,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);

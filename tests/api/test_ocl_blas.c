@@ -204,12 +204,38 @@ static void blas__refuses_what_it_cannot_do(void **state)
     assert_true(ocl_blas_accepts(&p));
 }
 
+static void blas__batches_what_is_dense(void **state)
+{
+    (void)state;
+    const gemm_problem good = {.m = 4,
+                               .n = 5,
+                               .k = 6,
+                               .lda = 6,
+                               .ldb = 5,
+                               .ldc = 5,
+                               .batch = 2,
+                               .stride_a = 24,
+                               .stride_b = 30,
+                               .stride_c = 20};
+    assert_true(ocl_blas_batches(&good));
+    gemm_problem p = good;
+    p.batch = 1;
+    assert_false(ocl_blas_batches(&p));
+    p = good;
+    p.stride_b = 0;
+    assert_false(ocl_blas_batches(&p));
+    p = good;
+    p.a.offset_elems = 24;
+    assert_false(ocl_blas_batches(&p));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(blas__products_are_exact, ocl_platforms_leaks),
         cmocka_unit_test_teardown(blas__products_have_time_stamps, ocl_platforms_leaks),
         cmocka_unit_test_teardown(blas__refuses_what_it_cannot_do, ocl_platforms_leaks),
+        cmocka_unit_test(blas__batches_what_is_dense),
     };
     ocl_platforms_show_all();
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,6 +58,11 @@ static const fault clblast = {
     "      return;\n"
     "    }\n"};
 
+/* What CLBlast takes for dense batches in one call leaves the second product out. */
+static const fault clblast_batches = {
+    "XgemmDirectStridedBatchedNN", "const int c_offset_batch = c_offset + c_stride * batch;",
+    "const int c_offset_batch = c_offset + c_stride * batch; if (batch == 1) return;"};
+
 /* The kernel that CLBlast takes for large products alone is off in every sixteenth line. */
 static const fault clblast_large = {"XgemmDirect", "realM xval = c_value;",
                                     "realM xval = c_value + (realM)(idn % 16 == 3 ? 1.0f : 0.0f);"};
@@ -485,6 +490,51 @@ static void selftest__a_tiny_node_stands_for_large_ones(void **state)
     clg_context_free(context);
 }
 
+/* Whether y = a b is by CLBlast; shapes of a and b, of rank 3. */
+static bool is_by_clblast(clg_context *context, const int64_t *a_dims, const int64_t *b_dims)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_builder *g;
+    clg_model *model;
+    size_t n;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "a", CLG_FLOAT32, 3, a_dims, NULL));
+    assert_ok(clg_builder_input(g, "b", CLG_FLOAT32, 3, b_dims, NULL));
+    assert_ok(clg_builder_node(g, NULL, "MatMul", "node", 2, NAMES("a", "b"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &model));
+    clg_builder_free(g);
+    options.kernels = CLG_KERNELS_SIMT;
+    options.preferred_ways = NAMES("blas");
+    options.n_preferred_ways = 1;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    assert_ok(clg_session_set_input_data(session, "a", CLG_FLOAT32, 3, a_dims, x));
+    assert_ok(clg_session_set_input_data(session, "b", CLG_FLOAT32, 3, b_dims, x));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_profile(session, &steps, &n));
+    const bool is_blas = strcmp(steps[n - 1].way, "blas") == 0;
+    clg_session_profile_free(steps, n);
+    clg_session_free(session);
+    clg_model_free(model);
+    return is_blas;
+}
+
+static void selftest__tells_batches_in_one_call_from_a_call_for_each(void **state)
+{
+    (void)state;
+    driver_is(&clblast_batches, NULL);
+    n_warnings = 0;
+    clg_context *context = open_context("batches", CLG_SELFTEST_ON);
+    assert_true(is_by_clblast(context, DIMS(1, 7, 5), DIMS(3, 5, 9))); /* a repeats: call by call */
+    assert_int_equal(n_warnings, 0);
+    assert_false(is_by_clblast(context, DIMS(3, 7, 5), DIMS(3, 5, 9)));
+    assert_int_equal(n_warnings, 1);
+    assert_true(is_by_clblast(context, DIMS(1, 7, 5), DIMS(3, 5, 9)));
+    clg_context_free(context);
+}
+
 /* ---- reports --------------------------------------------------------------------------------------------------- */
 
 static clg_status report(clg_context *context, size_t *out_passed, size_t *out_failed)
@@ -573,6 +623,7 @@ int main(void)
         cmocka_unit_test(selftest__finds_clblast_wrong_where_it_is_large),
         cmocka_unit_test(selftest__a_node_s_numbers_do_not_count),
         cmocka_unit_test(selftest__a_tiny_node_stands_for_large_ones),
+        cmocka_unit_test(selftest__tells_batches_in_one_call_from_a_call_for_each),
         cmocka_unit_test(selftest__a_report_trusts_what_is_right_in_all_cases),
         cmocka_unit_test(selftest__the_environment_decides_where_code_does_not),
     };
