@@ -14,7 +14,6 @@ static const char *const southern_islands[] = {"tahiti", "pitcairn", "capeverde"
                                                "oland",  "hainan",   NULL};
 static const char *const ivy_bridge[] = {"ivybridge", NULL};
 static const char *const apple_m1[] = {"apple m1", NULL};
-static const char *const blas_ways[] = {"blas", "einsum_blas", "recurrent_blas", NULL};
 
 const quirk_row quirk_rows[] = {
     {.bit = QUIRK_FILL_BREAKS_AT_2GB,
@@ -64,7 +63,6 @@ const quirk_row quirk_rows[] = {
      .name = "no-blas",
      .family = PLATFORM_AMD,
      .device_parts = southern_islands,
-     .ways = blas_ways,
      .what = "CLBlast gives wrong results unless it was built with a workaround for these chips",
      .why = "use kernels of our own",
      .source = "https://github.com/CNugteren/CLBlast/issues/301"},
@@ -74,7 +72,6 @@ const quirk_row quirk_rows[] = {
      .device_parts = ivy_bridge,
      .platform_part = "gen ocl driver",
      .driver_from = "1.3",
-     .ways = blas_ways,
      .what = "CLBlast's own tests fail with the Beignet driver after 1.2.1",
      .why = "use kernels of our own",
      .source = "https://github.com/CNugteren/CLBlast/issues/231"},
@@ -82,7 +79,6 @@ const quirk_row quirk_rows[] = {
      .name = "no-blas",
      .family = PLATFORM_APPLE,
      .device_parts = apple_m1,
-     .ways = blas_ways,
      .what = "CLBlast before 1.6.3 gives wrong results for square products of 1152 and more",
      .why = "use kernels of our own: CLBlast does not tell its version",
      .source = "https://github.com/CNugteren/CLBlast/issues/542"},
@@ -136,17 +132,6 @@ uint32_t quirks_of(const device_record *record, const device_caps *caps)
     for (size_t i = 0; i < n_quirk_rows; i++)
         if (quirks_row_holds(&quirk_rows[i], record, caps)) bits |= (uint32_t)quirk_rows[i].bit;
     return bits;
-}
-
-bool quirks_bar(const device_caps *caps, const char *way)
-{
-    for (size_t i = 0; i < n_quirk_rows; i++) {
-        const quirk_row *row = &quirk_rows[i];
-        if (!row->ways || !(caps->quirks & (uint32_t)row->bit)) continue;
-        for (const char *const *name = row->ways; *name; name++)
-            if (strcmp(*name, way) == 0) return true;
-    }
-    return false;
 }
 
 char *quirks_names(uint32_t bits)

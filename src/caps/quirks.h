@@ -18,11 +18,10 @@ typedef struct quirk_row {
         *device_parts; /* one of them is part of the device's name; NULL: any; ends with NULL */
     const char *platform_part; /* part of the platform's name; NULL: any */
     const char *driver_from,
-        *driver_before;      /* versions "3.1", from <= driver < before; NULL: open */
-    const char *const *ways; /* to compute a node, that planning never takes here; NULL: none */
-    const char *what;        /* the driver does */
-    const char *why;         /* what the library does about it */
-    const char *source;      /* where it is known from */
+        *driver_before; /* versions "3.1", from <= driver < before; NULL: open */
+    const char *what;   /* the driver does */
+    const char *why;    /* what the library does about it */
+    const char *source; /* where it is known from */
 } quirk_row;
 
 extern const quirk_row quirk_rows[];
@@ -33,9 +32,6 @@ bool quirks_row_holds(const quirk_row *row, const device_record *record, const d
 
 /* Bits of enum quirk that hold for a device whose family, kind and is_software are set in caps. */
 uint32_t quirks_of(const device_record *record, const device_caps *caps);
-
-/* Whether a row about this device says that this way to compute a node gives wrong results. */
-bool quirks_bar(const device_caps *caps, const char *way);
 
 /* The names of the bits, comma-separated, "" for none. Freed by memory_free; NULL without memory.
  * */

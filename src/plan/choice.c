@@ -4,10 +4,9 @@
  * name, else the one that was measured to be fastest (choices.h), else the first, or the cheapest of those with an
  * estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
  *
- * A way that the table of quirks knows to be wrong here never runs. Where there are several, the chosen one must pass the
- * owner's judgement (plan_judge), else the choice is made anew among the rest.
+ * Where there are several, the chosen one must pass the owner's judgement (plan_judge), else the choice is made anew among
+ * the rest.
  */
-#include "caps/quirks.h"
 #include "plan/choices.h"
 #include "plan/plan.h"
 
@@ -21,7 +20,7 @@ static bool blas_may_run(const plan_context *c, const candidate *choice)
     return true;
 }
 
-static bool may_run(const plan_context *c, const candidate *way)
+bool plan_may_run(const plan_context *c, const candidate *way)
 {
     return !way->barred && (!way->uses_blas || blas_may_run(c, way));
 }
@@ -30,7 +29,7 @@ const candidate *plan_cheapest(const plan_context *c, const candidate *candidate
 {
     const candidate *best = NULL;
     for (const candidate *way = candidates; way; way = way->next) {
-        if (!may_run(c, way)) continue;
+        if (!plan_may_run(c, way)) continue;
         if (!best || (way->cost > 0 && way->cost < best->cost)) best = way;
         if (best->cost <= 0) break;
     }
@@ -41,14 +40,14 @@ const candidate *plan_cheapest(const plan_context *c, const candidate *candidate
 static const candidate *find(const plan_context *c, const candidate *candidates, const char *name)
 {
     for (const candidate *way = candidates; name && way; way = way->next)
-        if (strcmp(way->variant, name) == 0 && may_run(c, way)) return way;
+        if (strcmp(way->variant, name) == 0 && plan_may_run(c, way)) return way;
     return NULL;
 }
 
 static size_t count(const plan_context *c, const candidate *candidates)
 {
     size_t n = 0;
-    for (const candidate *way = candidates; way; way = way->next) n += may_run(c, way);
+    for (const candidate *way = candidates; way; way = way->next) n += plan_may_run(c, way);
     return n;
 }
 
@@ -58,7 +57,8 @@ static clg_status note(const plan_context *c, const candidate *candidates, const
     text ways;
     text_init(&ways, 0);
     for (const candidate *way = candidates; way; way = way->next)
-        if (may_run(c, way)) text_printf(&ways, "%s%s", ways.size_bytes ? " " : "", way->variant);
+        if (plan_may_run(c, way))
+            text_printf(&ways, "%s%s", ways.size_bytes ? " " : "", way->variant);
     out->problem = step_texts_keep(c->texts, problem);
     out->ways = step_texts_keep(c->texts, text_data(&ways));
     const clg_status status = ways.status;
@@ -104,8 +104,6 @@ static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
 
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
 {
-    for (candidate *way = lc->build.candidates; way && c->caps; way = way->next)
-        way->barred = quirks_bar(c->caps, way->variant);
     const bool judged = c->judge.passes && lc->node && count(c, lc->build.candidates) > 1;
     for (;;) {
         bool passes = true;

@@ -197,6 +197,8 @@ typedef struct plan_choice {
 } plan_choice;
 
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out);
+/* Whether a way runs with these options and was not found to be wrong. */
+bool plan_may_run(const plan_context *c, const candidate *way);
 /* By estimates alone; NULL when none may run here. */
 const candidate *plan_cheapest(const plan_context *c, const candidate *candidates);
 

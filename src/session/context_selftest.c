@@ -3,11 +3,12 @@
  * The self-test as a user asks for it: all cases of the table, in all ways, with what was found of each.
  */
 #include "base/text.h"
-#include "caps/quirks.h"
+#include "plan/plan.h"
 #include "session/selftest.h"
 
 typedef struct report {
     clg_context *c;
+    plan_context planning; /* what ways may run */
     clg_selftest_case *items;
     size_t n, capacity;
     verdict_table verdicts;
@@ -69,15 +70,6 @@ static clg_status report_way(report *r, const selftest_problem *p, const candida
     return note(r, p, way, has_choice, &result, "");
 }
 
-static bool may_run(const clg_context *c, const candidate *way)
-{
-    if (quirks_bar(ocl_context_caps(c->ocl), way->variant)) return false;
-    if (way->uses_blas && !ocl_blas_available(c->ocl)) return false;
-    for (const step *s = way->steps; s; s = s->next)
-        if (s->kind == STEP_BLAS_GEMM && !ocl_blas_accepts(&s->gemm)) return false;
-    return way->steps != NULL;
-}
-
 /* A case in one dtype; one that the device or the operator does not have is passed over. */
 static clg_status report_case(report *r, const selftest_case *row, clg_dtype dtype,
                               clg_kernel_class kernel_class, bool all, selftest_problem *p)
@@ -88,9 +80,10 @@ static clg_status report_case(report *r, const selftest_case *row, clg_dtype dty
     if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE) return CLG_OK;
     CLG_TRY(status);
     const candidate *ways = p->lc.build.candidates;
-    for (const candidate *way = ways; way; way = way->next) n_ways += may_run(r->c, way);
+    for (const candidate *way = ways; way; way = way->next)
+        n_ways += plan_may_run(&r->planning, way);
     for (const candidate *way = ways; way && (all || n_ways > 1); way = way->next)
-        if (may_run(r->c, way)) CLG_TRY(report_way(r, p, way, n_ways > 1));
+        if (plan_may_run(&r->planning, way)) CLG_TRY(report_way(r, p, way, n_ways > 1));
     return CLG_OK;
 }
 
@@ -116,7 +109,9 @@ clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool 
                             clg_progress_callback progress, void *user,
                             clg_selftest_case **out_cases, size_t *out_n)
 {
-    report r = {.c = c};
+    report r = {
+        .c = c,
+        .planning = {.allow_blas = ocl_blas_available(c->ocl), .blas_accepts = ocl_blas_accepts}};
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = report_all(&r, kernel_class, all, progress, user, p);

@@ -111,8 +111,6 @@ static clg_status set_constants(exec *e)
     return CLG_OK;
 }
 
-static bool blas_accepts(const gemm_problem *p) { return ocl_blas_accepts(p); }
-
 static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
 {
     if (progress && !progress(user, "optimising the graph", 0, 2))
@@ -126,7 +124,7 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
         .kernel_class = e->options.kernel_class,
         .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
         .strict = e->options.strict,
-        .blas_accepts = blas_accepts,
+        .blas_accepts = ocl_blas_accepts,
         .weights = e->weights,
         .node_is_init = e->node_is_init,
         .outputs = e->g->outputs,

@@ -134,7 +134,7 @@ typedef struct candidate {
     packing packings[CANDIDATE_MAX_PACKINGS];
     uint32_t n_packings;
     bool uses_blas;
-    bool barred; /* known or found to be wrong on this device: never taken */
+    bool barred; /* found to be wrong on this device: never taken */
     double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
     struct candidate *next;
 } candidate;

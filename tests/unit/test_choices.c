@@ -262,27 +262,6 @@ static void choices__ask_no_judge_where_there_is_no_choice(void **state)
     end(&f);
 }
 
-static void choices__never_take_what_a_quirk_bars(void **state)
-{
-    (void)state;
-    fixture f;
-    plan_choice out;
-    device_caps caps = {.quirks = 0};
-    const char *const preferred[] = {"blas"};
-    start(&f);
-    f.c.caps = &caps;
-    f.ways[0].variant = "blas";
-    f.c.preferred = preferred;
-    f.c.n_preferred = 1;
-    assert_string_equal(taken(&f, &out), "blas");
-    caps.quirks = QUIRK_NO_BLAS;
-    assert_string_equal(taken(&f, &out), "estimated");
-    f.ways[0].next = NULL; /* not even when it is the only one */
-    assert_ok(plan_choose(&f.c, &f.lc, &out));
-    assert_null(out.way);
-    end(&f);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,7 +273,6 @@ int main(void)
         cmocka_unit_test(choices__what_is_preferred_comes_first),
         cmocka_unit_test(choices__pass_over_what_is_wrong),
         cmocka_unit_test(choices__ask_no_judge_where_there_is_no_choice),
-        cmocka_unit_test(choices__never_take_what_a_quirk_bars),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,42 +64,6 @@ static void quirks__fit_the_recorded_devices(void **state)
     }
 }
 
-static void quirks__bar_ways_of_planning(void **state)
-{
-    (void)state;
-    static const struct {
-        const device_record *record;
-        const char *way;
-        bool barred;
-    } cases[] = {
-        {&recorded_tahiti, "blas", true},
-        {&recorded_tahiti, "einsum_blas", true},
-        {&recorded_tahiti, "recurrent_blas", true},
-        {&recorded_tahiti, "gemm_simt", false},
-        {&recorded_tahiti, "bla", false},
-        {&recorded_ivybridge, "blas", true},
-        {&recorded_apple_m1, "blas", true},
-        {&recorded_apple_m1, "gemm_simt", false},
-        {&recorded_a770, "blas", false},
-        {&recorded_ellesmere, "blas", false},
-        {&recorded_uhd620, "blas", false},
-        {&recorded_rtx3080, "blas", false},
-        {&recorded_pocl_ryzen, "winograd_4x4", false},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        device_caps *caps;
-        assert_ok(caps_derive(cases[i].record, 1, &caps));
-        if (quirks_bar(caps, cases[i].way) != cases[i].barred)
-            fail_msg("%s on %s", cases[i].way, cases[i].record->name);
-        device_caps_free(caps, 1);
-    }
-    /* Rows of one quirk bar the same ways: a device has the quirk, not the row. */
-    for (size_t i = 0; i < n_quirk_rows; i++)
-        for (size_t j = 0; j < i; j++)
-            if (quirk_rows[i].bit == quirk_rows[j].bit)
-                assert_ptr_equal(quirk_rows[i].ways, quirk_rows[j].ways);
-}
-
 static void quirks__orders_versions_by_number(void **state)
 {
     (void)state;
@@ -191,7 +155,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(quirks__rows_are_complete),
         cmocka_unit_test(quirks__fit_the_recorded_devices),
-        cmocka_unit_test(quirks__bar_ways_of_planning),
         cmocka_unit_test(quirks__orders_versions_by_number),
         cmocka_unit_test(quirks__keeps_to_a_row_s_conditions),
         cmocka_unit_test(quirks__keeps_to_a_range_of_drivers),
