@@ -59,13 +59,20 @@ static clg_status note(report *r, const selftest_problem *p, const candidate *wa
                : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+/* After which nothing more can be tested; other errors are the way's own. */
+static bool ends_report(clg_status status)
+{
+    return status == CLG_ERROR_DEVICE_LOST || status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
+           status == CLG_ERROR_OUT_OF_HOST_MEMORY || status == CLG_ERROR_CANCELLED;
+}
+
 static clg_status report_way(report *r, const selftest_problem *p, const candidate *way,
                              bool has_choice)
 {
     selftest_result result;
     clg_status status = selftest_run(r->c, p, way, &result);
-    if (status == CLG_ERROR_KERNEL_BUILD) return note(r, p, way, has_choice, &result, error_text());
-    CLG_TRY(status);
+    if (ends_report(status)) return status;
+    if (status != CLG_OK) return note(r, p, way, has_choice, &result, error_text());
     if (has_choice) CLG_TRY(context_gather_verdict(&r->verdicts, way, &result));
     return note(r, p, way, has_choice, &result, "");
 }

@@ -574,6 +574,35 @@ static void selftest__a_report_trusts_what_is_right_in_all_cases(void **state)
     clg_model_free(model);
 }
 
+static bool a_few(void *user, const char *what, size_t done, size_t total)
+{
+    (void)user;
+    assert_string_equal(what, "testing kernels");
+    assert_true(total > 10);
+    return done < 3;
+}
+
+static void selftest__reports_can_be_cancelled_and_refused(void **state)
+{
+    (void)state;
+    clg_selftest_case *cases;
+    size_t n;
+    driver_is(&none, NULL);
+    clg_context *context = open_context("cancelled", CLG_SELFTEST_ON);
+    assert_error(clg_context_selftest(context, CLG_KERNELS_WIDE, false, a_few, NULL, &cases, &n),
+                 CLG_ERROR_CANCELLED, "cancelled");
+    assert_null(cases);
+    assert_int_equal(n, 0);
+    assert_error(clg_context_selftest(context, (clg_kernel_class)7, false, NULL, NULL, &cases, &n),
+                 CLG_ERROR_INVALID_ARGUMENT, "no kernel class 7");
+    assert_error(clg_context_selftest(NULL, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, &n),
+                 CLG_ERROR_INVALID_ARGUMENT, "context");
+    assert_error(clg_context_selftest(context, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, NULL),
+                 CLG_ERROR_INVALID_ARGUMENT, "out_n_cases");
+    clg_selftest_free(NULL, 0);
+    clg_context_free(context);
+}
+
 static void selftest__the_environment_decides_where_code_does_not(void **state)
 {
     (void)state;
@@ -625,6 +654,7 @@ int main(void)
         cmocka_unit_test(selftest__a_tiny_node_stands_for_large_ones),
         cmocka_unit_test(selftest__tells_batches_in_one_call_from_a_call_for_each),
         cmocka_unit_test(selftest__a_report_trusts_what_is_right_in_all_cases),
+        cmocka_unit_test(selftest__reports_can_be_cancelled_and_refused),
         cmocka_unit_test(selftest__the_environment_decides_where_code_does_not),
     };
     return cmocka_run_group_tests(tests, begin, NULL);

@@ -37,7 +37,7 @@ failed() { report | grep -E '^FAILED|passed, ' | awk '{ $(NF - 1) = /^FAILED/ ? 
 show failed -- selftest -q
 digits digits.onnx
 for selftest in on off; do
-  ways=$(CLG_SELFTEST=$selftest "$CLTOOL" inspect digits.onnx --plan -q --prefer winograd_4x4 2>err |
+  ways=$(CLG_SELFTEST=$selftest "$CLTOOL" inspect digits.onnx --plan --prefer winograd_4x4 2>err |
     grep -c 'FusedConv *winograd_4x4')
   echo "self-tests $selftest: $ways nodes by winograd_4x4, $(grep -c 'gives wrong results' err) warnings"
 done

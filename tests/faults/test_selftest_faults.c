@@ -178,11 +178,76 @@ static void selftest_faults__every_allocation(void **state)
     assert_true(n > 100);
 }
 
+static bool one_case(void *user, const char *what, size_t done, size_t total)
+{
+    (void)user;
+    (void)what;
+    (void)total;
+    return done < 1;
+}
+
+/* The first case of a report, in all its ways. */
+static clg_status report(clg_context *context)
+{
+    clg_selftest_case *cases;
+    size_t n;
+    const clg_status status =
+        clg_context_selftest(context, CLG_KERNELS_WIDE, false, one_case, NULL, &cases, &n);
+    clg_selftest_free(cases, n);
+    return status;
+}
+
+static void selftest_faults__every_allocation_of_a_report(void **state)
+{
+    (void)state;
+    failing_alloc_install();
+    clg_context *context = open_context(CLG_SELFTEST_ON);
+    assert_int_equal(report(context), CLG_ERROR_CANCELLED); /* kernels are there from now on */
+    const size_t live = failing_alloc_n_live();
+    size_t n = 0;
+    for (bool failed = true; failed; n++) {
+        failing_alloc_arm(n);
+        const clg_status status = report(context);
+        failed = failing_alloc_has_failed();
+        failing_alloc_arm(SIZE_MAX);
+        assert_int_equal(status, failed ? CLG_ERROR_OUT_OF_HOST_MEMORY : CLG_ERROR_CANCELLED);
+        if (failing_alloc_n_live() != live) fail_msg("allocation %zu failing leaks", n);
+    }
+    clg_context_free(context);
+    failing_alloc_remove();
+    print_message("%zu allocations\n", n);
+    assert_true(n > 50);
+}
+
+/* A fault of one way's own is a line of the report, not its end. */
+static void selftest_faults__a_way_that_cannot_run_is_noted(void **state)
+{
+    (void)state;
+    clg_selftest_case *cases;
+    size_t n, n_noted = 0;
+    clg_context *context = open_context(CLG_SELFTEST_ON);
+    faults.arm(0, CL_INVALID_WORK_GROUP_SIZE);
+    assert_ok(clg_context_selftest(context, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, &n));
+    faults.arm(-1, 0);
+    for (size_t i = 0; i < n; i++) {
+        if (!cases[i].failure[0]) continue;
+        n_noted++;
+        assert_false(cases[i].passed);
+        assert_non_null(strstr(cases[i].failure, "CL_INVALID_WORK_GROUP_SIZE"));
+    }
+    assert_int_equal(n_noted, 1);
+    assert_true(n > 10);
+    clg_selftest_free(cases, n);
+    clg_context_free(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(selftest_faults__every_opencl_call),
         cmocka_unit_test(selftest_faults__every_allocation),
+        cmocka_unit_test(selftest_faults__every_allocation_of_a_report),
+        cmocka_unit_test(selftest_faults__a_way_that_cannot_run_is_noted),
     };
     ocl_platforms_show_pocl();
     if (!opencl_faults_open(&faults)) return 1;
