@@ -136,11 +136,15 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
     return status;
 }
 
-/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are. */
+/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are, or an index. */
 static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
-    if (!dtype_is_float(p->inputs[i].dtype)) return p->low + (double)(random % 3);
+    if (!dtype_is_float(p->inputs[i].dtype)) {
+        const shape *x = &p->inputs[0].dims;
+        const int64_t dim = x->dims[selftest_axis(&p->n, x, 0)];
+        return (double)((int64_t)(random % (uint64_t)(2 * dim)) - dim);
+    }
     return p->low + (p->high - p->low) * (double)(random % 65) / 64.0;
 }
 

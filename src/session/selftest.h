@@ -26,7 +26,8 @@ typedef struct selftest_problem {
     value_id values[SELFTEST_MAX_INPUTS +
                     1]; /* of a node that is no model's: its inputs and the output */
     lower_operand inputs[SELFTEST_MAX_INPUTS], output;
-    double low, high; /* of the inputs' elements */
+    double low,
+        high; /* of the inputs' elements; integers are indices into input 0, from either end */
     double tolerance; /* times the dtype's own */
     selftest_reference *reference;
     lower_context lc; /* after selftest_lower */
@@ -55,6 +56,9 @@ clg_status selftest_small(const lower_context *lc, const candidate *way, size_t 
 /* References (selftest_products.c): of Conv, Gemm, MatMul and their fused forms; NULL for other operators. */
 selftest_reference *selftest_product_reference(const node *n);
 
+int64_t selftest_count(const shape *s); /* elements */
+/* The node's axis in x, from 0 on. */
+int selftest_axis(const node *n, const shape *x, int64_t fallback);
 /* Spells out a broadcast input as large as the output, times a factor; NULL for one that is absent. */
 clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
                               double factor, double **out);

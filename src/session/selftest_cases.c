@@ -144,6 +144,7 @@ static clg_status read_attribute(arena *memory, const char **at, attribute *out)
     } else if (type == 's') {
         out->type = ATTRIBUTE_STRING;
         out->as.s = arena_strndup(memory, *at, n_word);
+        if (!out->as.s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
         out->n = n_word;
     } else {
         int64_t *ints = arena_alloc(memory, 2 * CLG_MAX_RANK, sizeof *ints);

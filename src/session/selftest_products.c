@@ -64,7 +64,7 @@ static void spread(double x, const double *w, int64_t step, int64_t n, double *y
 
 /* ---- Gemm and MatMul -------------------------------------------------------------------------------- */
 
-static int64_t count_of(const shape *s)
+int64_t selftest_count(const shape *s)
 {
     int64_t n = 1;
     for (int i = 0; i < s->rank; i++) n *= s->dims[i];
@@ -77,7 +77,7 @@ clg_status selftest_broadcast(const lower_context *lc, size_t input, const doubl
     *out = NULL;
     if (!lower_has_input(lc, input)) return CLG_OK;
     const shape *y = &lc->outputs[0].dims, *x = &lc->inputs[input].dims;
-    const int64_t n = count_of(y);
+    const int64_t n = selftest_count(y);
     *out = arena_alloc(lc->memory, (size_t)n + 1, sizeof **out);
     if (!*out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (int64_t i = 0; i < n; i++) {
@@ -155,7 +155,7 @@ static clg_status matrix_reference(const lower_context *lc, const double *const 
 {
     const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *over = &lc->outputs[0].dims;
     const product p = sides(lc->node, a, b);
-    const int64_t n = count_of(over), one = p.m * p.n;
+    const int64_t n = selftest_count(over), one = p.m * p.n;
     const int rank = over->rank - (a->rank > 1) - (b->rank > 1);
     double *bias, *residual;
     CLG_TRY(selftest_broadcast(lc, 2, in, (double)node_float(lc->node, "beta", 1), &bias));
@@ -228,7 +228,7 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
     for (int64_t i = 0; i < x->dims[0] * v.groups; i++)
         pass_over(scale + i * v.oc * v.n_out, v.oc, v.n_out, v.step);
     const int64_t n_in = v.axes[0].in * v.axes[1].in * v.axes[2].in;
-    const int64_t n = count_of(&lc->outputs[0].dims), channels = v.groups * v.oc;
+    const int64_t n = selftest_count(&lc->outputs[0].dims), channels = v.groups * v.oc;
     for (int64_t i = 0; i < x->dims[0] * v.groups * v.ic; i++) { /* image, group, channel */
         const int64_t c = i % v.ic, image_group = i / v.ic, g = image_group % v.groups;
         const int64_t to = image_group * v.oc * v.n_out;

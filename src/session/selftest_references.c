@@ -8,13 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t count_of(const shape *s)
-{
-    int64_t n = 1;
-    for (int i = 0; i < s->rank; i++) n *= s->dims[i];
-    return n;
-}
-
 /* Errors count against the answer's own size, and at least one. */
 static void scale_by_answer(const double *y, double *scale, int64_t n)
 {
@@ -36,10 +29,14 @@ static around around_axis(const shape *s, int axis)
     return a;
 }
 
+int selftest_axis(const node *n, const shape *x, int64_t fallback)
+{
+    return (int)((node_int(n, "axis", fallback) + x->rank) % x->rank);
+}
+
 static int axis_of(const lower_context *lc, int64_t fallback)
 {
-    const int rank = lc->inputs[0].dims.rank;
-    return (int)((node_int(lc->node, "axis", fallback) + rank) % rank);
+    return selftest_axis(lc->node, &lc->inputs[0].dims, fallback);
 }
 
 /* ---- element by element ------------------------------------------------------------------------------ */
@@ -71,7 +68,7 @@ clg_status selftest_pointwise(const lower_context *lc, const double *const *in, 
                 {"Erf", error_function}, {"Gelu", gelu},       {"Add", add},
                 {"Sub", subtract},       {"Mul", multiply},    {"Div", divide},
                 {"Pow", power},          {"Max", larger},      {"Min", smaller}};
-    const int64_t n = count_of(&lc->outputs[0].dims);
+    const int64_t n = selftest_count(&lc->outputs[0].dims);
     double *a, *b, (*f)(double, double) = NULL;
     CLG_TRY(selftest_broadcast(lc, 0, in, 1, &a));
     CLG_TRY(selftest_broadcast(lc, 1, in, 1, &b));
@@ -106,7 +103,7 @@ clg_status selftest_reduce(const lower_context *lc, const double *const *in, dou
 {
     const shape *x = &lc->inputs[0].dims, *to = &lc->outputs[0].dims;
     const char *op = lc->node->op_type;
-    const int64_t n = count_of(x), n_out = count_of(to), each = n / n_out;
+    const int64_t n = selftest_count(x), n_out = selftest_count(to), each = n / n_out;
     const bool mean = strstr(op, "Mean") || strstr(op, "Average"), square = strstr(op, "Square");
     const bool max = strstr(op, "Max"), min = strstr(op, "Min");
     const bool root_of = strcmp(op, "ReduceL2") == 0, log_of = strcmp(op, "ReduceLogSumExp") == 0;
@@ -145,7 +142,7 @@ clg_status selftest_pool(const lower_context *lc, const double *const *in, doubl
     window_fill(&win, a);
     const int64_t plane = a[1].out * a[2].out, n = x->dims[0] * x->dims[1] * plane;
     for (int64_t i = 0; i < n; i++) y[i] = max ? -HUGE_VAL : 0;
-    for (int64_t i = 0; i < count_of(x); i++) {
+    for (int64_t i = 0; i < selftest_count(x); i++) {
         const int64_t w = i % a[2].in, h = i / a[2].in % a[1].in, p = i / (a[1].in * a[2].in);
         for (int64_t r = 0; r < a[1].out; r++)
             for (int64_t q = 0; q < a[2].out; q++) {
@@ -221,7 +218,7 @@ clg_status selftest_concat(const lower_context *lc, const double *const *in, dou
         }
         behind += part.dim;
     }
-    scale_by_answer(y, scale, count_of(&lc->outputs[0].dims));
+    scale_by_answer(y, scale, selftest_count(&lc->outputs[0].dims));
     return CLG_OK;
 }
 
@@ -229,11 +226,13 @@ clg_status selftest_gather(const lower_context *lc, const double *const *in, dou
                            double *scale)
 {
     const around a = around_axis(&lc->inputs[0].dims, axis_of(lc, 0));
-    const int64_t n = count_of(&lc->inputs[1].dims);
+    const int64_t n = selftest_count(&lc->inputs[1].dims);
     for (int64_t o = 0; o < a.outer; o++)
-        for (int64_t k = 0; k < n; k++)
+        for (int64_t k = 0; k < n; k++) {
+            const int64_t index = ((int64_t)in[1][k] + a.dim) % a.dim;
             for (int64_t i = 0; i < a.inner; i++)
-                y[(o * n + k) * a.inner + i] = in[0][(o * a.dim + (int64_t)in[1][k]) * a.inner + i];
+                y[(o * n + k) * a.inner + i] = in[0][(o * a.dim + index) * a.inner + i];
+        }
     scale_by_answer(y, scale, a.outer * n * a.inner);
     return CLG_OK;
 }
