@@ -32,27 +32,27 @@
     }
 
 const selftest_case selftest_cases[] = {
-    /* products: few and many rows and columns, packed and not, transposed, with tails */
+    /* products: few and many rows and columns, sums of one block and of more, packed and not, transposed, with tails */
     PRODUCT("MatMul", "", "37,23 23,45"),
-    PRODUCT("MatMul", "", "37,23 23,45c"),
-    PRODUCT("MatMul", "", "5,23 23,45c"),
+    PRODUCT("MatMul", "", "37,277 277,45c"),
+    PRODUCT("MatMul", "", "5,277 277,45c"),
     PRODUCT("MatMul", "", "95,259 259,13"),
-    PRODUCT("MatMul", "", "3,37,23 3,23,45"),
+    PRODUCT("MatMul", "", "3,37,277 3,277,45"),
     PRODUCT("MatMul", "", "2,1,37,23 1,3,23,45"),
     PRODUCT("MatMul", "", "1027,19 19,1029"),
     PRODUCT("MatMul", "", "261,265 265,263"),
     {.op_type = "MatMul", .attributes = "", .dims = "521,517 517,523", .large = true},
-    PRODUCT("Gemm", "transB:i=1", "37,23 45,23c 45"),
-    PRODUCT("Gemm", "transA:i=1 alpha:f=0.5 beta:f=2", "23,37 23,45 37,45"),
-    PRODUCT("Gemm", "transA:i=1 transB:i=1", "23,37 45,23"),
-    FUSED("FusedGemm", "activation:s=Relu transB:i=1", "37,23 45,23c 45 37,45"),
-    FUSED("FusedMatMul", "activation:s=Gelu", "2,37,23 23,45c 45"),
+    PRODUCT("Gemm", "transB:i=1", "37,277 45,277c 45"),
+    PRODUCT("Gemm", "transA:i=1 alpha:f=0.5 beta:f=2", "277,37 277,45 37,45"),
+    PRODUCT("Gemm", "transA:i=1 transB:i=1", "277,37 45,277"),
+    FUSED("FusedGemm", "activation:s=Relu transB:i=1", "37,277 45,277c 45 37,45"),
+    FUSED("FusedMatMul", "activation:s=Gelu", "2,37,277 277,45c 45"),
     /* convolutions: tiles, Winograd, strides, dilations, groups, one pixel wide */
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1 activation:s=Relu", "2,21,13,19 37,21,3,3c 37"),
     FUSED("FusedConv", "pads:I=1,1,1,1 winograd:i=1", "1,37,9,11 19,37,3,3c - 1,19,9,11"),
     PRODUCT("Conv", "strides:I=2,2 pads:I=1,0,1,0", "2,21,13,19 37,21,3,3c 37"),
     PRODUCT("Conv", "dilations:I=2,3", "1,5,17,23 19,5,3,5"),
-    PRODUCT("Conv", "", "2,23,11,19 37,23,1,1c 37"),
+    PRODUCT("Conv", "", "2,277,11,19 37,277,1,1c 37"),
     PRODUCT("Conv", "", "1,259,7,7 95,259,1,1c"),
     PRODUCT("Conv", "", "1,259,1,1 95,259,1,1c"),
     PRODUCT("Conv", "group:i=19 pads:I=1,1,1,1", "2,19,13,21 19,1,3,3c 19"),

@@ -411,6 +411,8 @@ static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
     if (!(run_large(context, 320, 320, 320, way) > 0.5))
         fail_msg("nothing is wrong without self-tests");
     assert_string_equal(way, "blas");
+    if (!(run_large(context, 4100, 64, 64, way) > 0.5)) fail_msg("long sides are not large");
+    assert_string_equal(way, "blas");
     clg_context_free(context);
     context = open_context("large", CLG_SELFTEST_ON);
     lower_clblast_s_threshold(context);
@@ -544,7 +546,7 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
     *out_passed = *out_failed = 0;
     CLG_TRY(clg_context_selftest(context, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, &n));
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(cases[i].op_type, "MatMul") != 0 || !strstr(cases[i].problem, "[23,45]c"))
+        if (strcmp(cases[i].op_type, "MatMul") != 0 || !strstr(cases[i].problem, "[277,45]c"))
             continue;
         if (strcmp(cases[i].way, "gemm_wide") == 0) ++*(cases[i].passed ? out_passed : out_failed);
     }
