@@ -4,7 +4,7 @@
 #
 # Every kernel through one target of each GPU vendor's compiler (tools/portability.sh): no errors, no spills in kernels marked
 # hot, local memory within bounds. Vendors whose compiler is not installed are named and left out; without any, the test is
-# skipped (exit 77). What compiled before is not compiled again: build/portability-cache.
+# skipped (exit 77). What compiled before is not compiled again, for any build folder of the user's.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
@@ -21,5 +21,4 @@ if [ ${#chosen[@]} -eq 0 ]; then
   echo "no compiler of a GPU vendor is installed: kernels were not compiled"
   exit 77
 fi
-[ -z "${CLG_BUILD_DIR:-}" ] || chosen+=(--cache "$CLG_BUILD_DIR/portability-cache")
-tools/portability.sh "${chosen[@]}"
+tools/portability.sh "${chosen[@]}" --cache "${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/clgraph-portability"
