@@ -16,9 +16,9 @@
 char **host_start(char **argv);
 /* Whether a person sees what is written there, and colours show. */
 bool host_is_terminal(FILE *stream);
-/* From here on a thread calls interrupted(exit code) for each Ctrl-C and each request to end, instead of the program's end.
+/* From here on a thread calls interrupted for each Ctrl-C and each request to end, instead of the program's end.
  * Before any thread is started. */
-void host_watch_interrupts(void (*interrupted)(int code));
+void host_watch_interrupts(void (*interrupted)(void));
 /* Writes past all buffers, and ends the program at once. */
 _Noreturn void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code);
 

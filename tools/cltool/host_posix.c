@@ -22,19 +22,19 @@ bool host_is_terminal(FILE *stream) { return isatty(fileno(stream)) != 0; }
 
 /* ---- interrupts -------------------------------------------------------------------------------- */
 
-static void (*call_on_interrupt)(int code);
+static void (*call_on_interrupt)(void);
 
 static void *watch(void *argument)
 {
     const sigset_t *set = argument;
     for (;;) {
         int signal;
-        if (sigwait(set, &signal) == 0) call_on_interrupt(128 + signal);
+        if (sigwait(set, &signal) == 0) call_on_interrupt();
     }
     return NULL;
 }
 
-void host_watch_interrupts(void (*interrupted)(int code))
+void host_watch_interrupts(void (*interrupted)(void))
 {
     static sigset_t set;
     pthread_t thread;

@@ -19,8 +19,7 @@
 #include <shellapi.h>
 
 #define PATH_CHARS 4096
-#define CODE_TERMINATED 143 /* what POSIX shells give for SIGTERM */
-#define CLOSING_MS 4000     /* Windows ends a program 5 s after its window was closed */
+#define CLOSING_MS 4000 /* Windows ends a program 5 s after its window was closed */
 
 /* ---- text -------------------------------------------------------------------------------------- */
 
@@ -93,18 +92,18 @@ bool host_is_terminal(FILE *stream)
                           mode | ENABLE_PROCESSED_OUTPUT | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
 }
 
-static void (*call_on_interrupt)(int code);
+static void (*call_on_interrupt)(void);
 
 /* Windows makes a thread for it. */
 static BOOL WINAPI take_event(DWORD event)
 {
     const bool is_closing = event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT;
-    call_on_interrupt(is_closing ? CODE_TERMINATED : CODE_INTERRUPTED);
+    call_on_interrupt();
     if (is_closing) Sleep(CLOSING_MS); /* for what is at work; the program ends when this returns */
     return TRUE;
 }
 
-void host_watch_interrupts(void (*interrupted)(int code))
+void host_watch_interrupts(void (*interrupted)(void))
 {
     call_on_interrupt = interrupted;
     (void)SetConsoleCtrlHandler(take_event, TRUE);

@@ -4,6 +4,7 @@
  */
 #include "interrupt.h"
 
+#include "failure.h"
 #include "host.h"
 
 #include <pthread.h>
@@ -21,20 +22,22 @@ static size_t depth;
 static atomic_bool is_seen;
 static bool wants_json;
 
-static void leave_now(int code)
+/* Says what fail_status says of a run that was cancelled; a terminal shows "^C" before it. */
+static void leave_now(void)
 {
     static const char text[] = "\ncltool: error: interrupted\n";
-    static const char json[] = "{\"error\": {\"status\": \"CLG_ERROR_CANCELLED\", "
-                               "\"message\": \"interrupted\", \"hint\": \"\"}}\n";
-    if (wants_json) host_leave(true, json, sizeof json - 1, code);
-    host_leave(false, text, sizeof text - 1, code);
+    static const char json[] = "{\n  \"error\": {\n    \"status\": \"CLG_ERROR_CANCELLED\",\n"
+                               "    \"message\": \"interrupted\",\n    \"hint\": \"\"\n  }\n}\n";
+    const size_t first = host_is_terminal(stderr) ? 0 : 1;
+    if (wants_json) host_leave(true, json, sizeof json - 1, CODE_INTERRUPTED);
+    host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
 
 /* Runs on a thread of its own. */
-static void interrupted(int code)
+static void interrupted(void)
 {
     (void)pthread_mutex_lock(&lock);
-    if (depth == 0 || atomic_load(&is_seen)) leave_now(code);
+    if (depth == 0 || atomic_load(&is_seen)) leave_now();
     atomic_store(&is_seen, true);
     for (size_t i = 0; i < MAX_AT_WORK; i++) {
         if (at_work[i].object) at_work[i].cancel(at_work[i].object);
