@@ -46,10 +46,8 @@ tidy() {
     echo "no $build/compile_commands.json: configure the build first"
     return 1
   }
-  # gcc's flags that clang does not know are no news. The analyser takes a quarter of its usual steps in a function: a few
-  # functions would take most of the time. CLG_LINT_STEPS=225000 is its usual number.
+  # gcc's flags that clang does not know are no news.
   local tidy=(clang-tidy -quiet -p "$build" --extra-arg=-Wno-unknown-warning-option)
-  tidy+=(--extra-arg={-Xclang,-analyzer-config,-Xclang,max-nodes="${CLG_LINT_STEPS:-50000}"})
   local each=(xargs -d '\n' -r -P "$(nproc)" -n 4) status=0
   # The files that define what tidy_status.h replaces go without it.
   local plain=(src/base/error.c src/base/system_posix.c)

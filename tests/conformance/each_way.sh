@@ -5,15 +5,11 @@
 # Every way that there is to compute a node gives right results, whichever estimates or measuring would choose: ONNX's
 # cases of products and convolutions and the digits, with each way preferred where a node has it, in both classes of
 # kernels. CLG_TEST_SHARE=all takes the models that make_models.py generated as well.
+# shellcheck disable=SC2154 # variables of cases.bash
 set -u
-data=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if [ ! -d "$data" ]; then
-  echo "$data is not there: ONNX's test cases were not run"
-  exit 77
-fi
-mapfile -t cases < <(find "$data" -name model.onnx -printf '%h\n' | grep -E 'conv|gemm|matmul|einsum|linear' | sort)
+# shellcheck source=/dev/null
+source "$(dirname "$0")/cases.bash"
+mapfile -t cases < <(printf '%s\n' "${all[@]}" | grep -E 'conv|gemm|matmul|einsum|linear')
 digits=$CLG_SOURCE_DIR/examples/digits/digits.onnx
 models=$(dirname "$CLTOOL")/tests/models/generated # of the fixture generated_models
 folders=()

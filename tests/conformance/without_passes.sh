@@ -4,18 +4,11 @@
 #
 # Graph passes make models faster, not right: a sample of ONNX's cases, the digits and the models that were generated pass with
 # each pass off in turn. CLG_TEST_SHARE=all takes all of ONNX's cases.
+# shellcheck disable=SC2154 # variables of cases.bash
 set -u
-data=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-if [ ! -d "$data" ]; then
-  echo "$data is not there: ONNX's test cases were not run"
-  exit 77
-fi
-find "$data" -name model.onnx -printf '%h\n' | sort >"$work/all"
-every=1
-[ "${CLG_TEST_SHARE:-}" = all ] || every=$(($(wc -l <"$work/all") / 60))
-mapfile -t cases < <(awk -v every="$every" 'NR % every == 0' "$work/all")
+# shellcheck source=/dev/null
+source "$(dirname "$0")/cases.bash"
+take_every $((${#all[@]} / 60))
 
 # The message about a pass that is not there names those that are.
 digits=$CLG_SOURCE_DIR/examples/digits/digits.onnx

@@ -32,7 +32,6 @@ static size_t n_contexts;
 
 /* Of the cases, counted as they come: those with n_cases % share_of == share. */
 static unsigned n_cases, share, share_of = 1;
-static bool all_share; /* not slow devices alone */
 
 static void **blocks; /* numbers handed out */
 static size_t n_blocks;
@@ -65,9 +64,7 @@ static void read_share(void)
         share_of = 1;
     else if (given && (sscanf(given, "%u/%u", &share, &share_of) != 2 || share >= share_of))
         fail_msg("CLG_TEST_SHARE is '%s', neither all nor like 1/4", given);
-    all_share = getenv("CLG_TEST_SHARE_EVERYWHERE") != NULL;
-    if (share_of > 1)
-        printf("CLG_TEST_SHARE=%u/%u on %s devices\n", share, share_of, all_share ? "all" : "slow");
+    if (share_of > 1) printf("CLG_TEST_SHARE=%u/%u on slow devices\n", share, share_of);
 }
 
 int run_node_open(void **state)
@@ -432,13 +429,13 @@ static bool uses_float64(const run_node *r)
     return r->float64;
 }
 
-/* The first cases that a device can take are always its own. */
+/* The first cases that a slow device can take are always its own. */
 static bool takes_case(const place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;
     if (r->heavy && p->is_simulator) return false;
     if (r->blas_only && p->options.no_blas) return false;
-    if (!(p->is_slow || all_share) || n_cases % share_of == share) return true;
+    if (!p->is_slow || n_cases % share_of == share) return true;
     return clg_context_counters(p->context, &counters) != CLG_OK || counters.kernels_launched == 0;
 }
 

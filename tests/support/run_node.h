@@ -13,7 +13,7 @@
  * run_node_open and run_node_close are the fixtures of the group; the latter fails where no kernel ran.
  * CLG_TEST_PLACES=words runs only where the name of the place ("Portable Computing Language, simt") has the words.
  * CLG_TEST_SHARE=1/4 gives software rasterisers and simulators the second of each four cases, CLG_TEST_SHARE=all all; 0/4 is
- * what they get unless places are named. With CLG_TEST_SHARE_EVERYWHERE set, all devices take that share.
+ * what they get unless places are named.
  */
 #ifndef CLG_TESTS_RUN_NODE_H
 #define CLG_TESTS_RUN_NODE_H
