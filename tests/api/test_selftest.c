@@ -95,16 +95,22 @@ static void listen(void *user, clg_log_level level, const char *message)
 
 /* ---- the models -------------------------------------------------------------------------------------------- */
 
+/* w NULL: an input. alpha is for Gemm. */
 static clg_model *model_of(const char *op_type, size_t rank, const int64_t *x_dims,
-                           const int64_t *w_dims)
+                           const int64_t *w_dims, const float *w, float alpha)
 {
     clg_builder *g;
     clg_model *m;
     assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, rank, x_dims, NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, rank, w_dims, weights));
+    if (w)
+        assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, rank, w_dims, w));
+    else
+        assert_ok(clg_builder_input(g, "w", CLG_FLOAT32, rank, w_dims, NULL));
     assert_ok(clg_builder_node(g, NULL, op_type, "node", 2, NAMES("x", "w"), 1, NAMES("y")));
-    if (rank == 4) assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    if (strcmp(op_type, "Conv") == 0)
+        assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
+    if (strcmp(op_type, "Gemm") == 0) assert_ok(clg_builder_attribute_float(g, "alpha", alpha));
     assert_ok(clg_builder_output(g, "y"));
     assert_ok(clg_builder_build(g, &m));
     clg_builder_free(g);
@@ -114,13 +120,14 @@ static clg_model *model_of(const char *op_type, size_t rank, const int64_t *x_di
 /* y = Conv(x, w), 3x3 with padding. */
 static clg_model *convolution(void)
 {
-    return model_of("Conv", 4, DIMS(1, CHANNELS, SIDE, SIDE), DIMS(CHANNELS, CHANNELS, 3, 3));
+    return model_of("Conv", 4, DIMS(1, CHANNELS, SIDE, SIDE), DIMS(CHANNELS, CHANNELS, 3, 3),
+                    weights, 1);
 }
 
 /* y = x w: [529,21] by [21,21]. */
 static clg_model *product(void)
 {
-    return model_of("MatMul", 2, DIMS(PIXELS, CHANNELS), DIMS(CHANNELS, CHANNELS));
+    return model_of("MatMul", 2, DIMS(PIXELS, CHANNELS), DIMS(CHANNELS, CHANNELS), weights, 1);
 }
 
 static double tap(int channel, int row, int col, const float *w)
@@ -162,8 +169,55 @@ static clg_context *open_context(const char *store, clg_selftest selftest)
     return context;
 }
 
+typedef struct given {
+    const char *name;
+    size_t rank;
+    const int64_t *dims;
+    const float *data;
+} given;
+
+#define WAY_BYTES 64
+
+/* Runs the model by a way, if it is used, and tells which was; its first n_y numbers of "y". */
+static clg_status run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
+                         const char *preferred, const given *inputs, size_t n_inputs,
+                         char way[WAY_BYTES], float *y, size_t n_y)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_value *value;
+    size_t n;
+    options.kernels = kernels;
+    options.preferred_ways = &preferred;
+    options.n_preferred_ways = 1;
+    assert_ok(clg_session_create(context, model, &options, &session));
+    for (size_t i = 0; i < n_inputs; i++)
+        assert_ok(clg_session_set_input_data(session, inputs[i].name, CLG_FLOAT32, inputs[i].rank,
+                                             inputs[i].dims, inputs[i].data));
+    const clg_status status = clg_session_run(session);
+    if (status == CLG_OK) {
+        assert_ok(clg_session_get_output(session, "y", &value));
+        if (n_y) memcpy(y, clg_value_data(value), n_y * sizeof *y);
+        clg_value_free(value);
+        assert_ok(clg_session_profile(session, &steps, &n));
+        assert_true(n > 0);
+        (void)snprintf(way, WAY_BYTES, "%s", steps[n - 1].way);
+        clg_session_profile_free(steps, n);
+    }
+    clg_session_free(session);
+    return status;
+}
+
+static double worst_of(const float *y, const double *expected, size_t n)
+{
+    double worst = 0;
+    for (size_t i = 0; i < n; i++) worst = fmax(worst, fabs((double)y[i] - expected[i]));
+    return worst;
+}
+
 typedef struct answer {
-    char way[64];
+    char way[WAY_BYTES];
     double worst;
 } answer;
 
@@ -171,33 +225,13 @@ typedef struct answer {
 static clg_status run(clg_context *context, clg_model *model, clg_kernel_class kernels,
                       const char *preferred, const double *expected, answer *out)
 {
-    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
-    clg_session *session;
-    clg_step_profile *steps;
-    clg_value *y;
-    size_t n;
-    options.kernels = kernels;
-    options.preferred_ways = &preferred;
-    options.n_preferred_ways = 1;
-    assert_ok(clg_session_create(context, model, &options, &session));
-    const bool conv = expected == expected_conv;
-    assert_ok(clg_session_set_input_data(
-        session, "x", CLG_FLOAT32, conv ? 4 : 2,
-        conv ? DIMS(1, CHANNELS, SIDE, SIDE) : DIMS(PIXELS, CHANNELS), x));
-    const clg_status status = clg_session_run(session);
-    if (status == CLG_OK) {
-        assert_ok(clg_session_get_output(session, "y", &y));
-        out->worst = 0;
-        for (int i = 0; i < N; i++)
-            out->worst =
-                fmax(out->worst, fabs((double)((float *)clg_value_data(y))[i] - expected[i]));
-        clg_value_free(y);
-        assert_ok(clg_session_profile(session, &steps, &n));
-        assert_true(n > 0);
-        (void)snprintf(out->way, sizeof out->way, "%s", steps[n - 1].way);
-        clg_session_profile_free(steps, n);
-    }
-    clg_session_free(session);
+    static float y[N];
+    const given image = {"x", 4, DIMS(1, CHANNELS, SIDE, SIDE), x},
+                matrix = {"x", 2, DIMS(PIXELS, CHANNELS), x};
+    const clg_status status =
+        run_by(context, model, kernels, preferred, expected == expected_conv ? &image : &matrix, 1,
+               out->way, y, N);
+    if (status == CLG_OK) out->worst = worst_of(y, expected, N);
     return status;
 }
 
@@ -354,47 +388,21 @@ static void lower_clblast_s_threshold(clg_context *context)
 }
 
 /* The largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
-static double run_large(clg_context *context, int m, int k, int n, char way[64])
+static double run_large(clg_context *context, int m, int k, int n, char way[WAY_BYTES])
 {
-    static float a[MOST_OF_LARGE], b[MOST_OF_LARGE];
+    static float a[MOST_OF_LARGE], b[MOST_OF_LARGE], y[MOST_OF_LARGE];
     static double expected[MOST_OF_LARGE];
-    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
-    clg_session *session;
-    clg_step_profile *steps;
-    clg_builder *g;
-    clg_model *model;
-    clg_value *y;
-    size_t n_steps;
-    double worst = 0;
     for (int i = 0; i < m * k; i++) a[i] = (float)(i * 5 % 31 - 15) / 16;
     for (int i = 0; i < k * n; i++) b[i] = (float)(i * 7 % 23 - 11) / 64;
     memset(expected, 0, sizeof expected);
     for (int i = 0; i < m * k; i++)
         for (int j = 0; j < n; j++)
             expected[i / k * n + j] += (double)a[i] * (double)b[i % k * n + j];
-    assert_ok(clg_builder_create(13, &g));
-    assert_ok(clg_builder_input(g, "a", CLG_FLOAT32, 2, DIMS(m, k), NULL));
-    assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(k, n), b));
-    assert_ok(clg_builder_node(g, NULL, "MatMul", "node", 2, NAMES("a", "b"), 1, NAMES("y")));
-    assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &model));
-    clg_builder_free(g);
-    options.kernels = CLG_KERNELS_SIMT;
-    options.preferred_ways = NAMES("blas");
-    options.n_preferred_ways = 1;
-    assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(clg_session_set_input_data(session, "a", CLG_FLOAT32, 2, DIMS(m, k), a));
-    assert_ok(clg_session_run(session));
-    assert_ok(clg_session_get_output(session, "y", &y));
-    for (int i = 0; i < m * n; i++)
-        worst = fmax(worst, fabs((double)((float *)clg_value_data(y))[i] - expected[i]));
-    clg_value_free(y);
-    assert_ok(clg_session_profile(session, &steps, &n_steps));
-    (void)snprintf(way, 64, "%s", steps[n_steps - 1].way);
-    clg_session_profile_free(steps, n_steps);
-    clg_session_free(session);
+    clg_model *model = model_of("MatMul", 2, DIMS(m, k), DIMS(k, n), b, 1);
+    assert_ok(run_by(context, model, CLG_KERNELS_SIMT, "blas", &(given){"x", 2, DIMS(m, k), a}, 1,
+                     way, y, (size_t)(m * n)));
     clg_model_free(model);
-    return worst;
+    return worst_of(y, expected, (size_t)(m * n));
 }
 
 /* CLBlast has kernels of its own for large products, and from which size on it does not tell. */
@@ -402,7 +410,7 @@ static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
 {
     (void)state;
     answer a;
-    char way[64];
+    char way[WAY_BYTES];
     n_warnings = 0;
     driver_is(&clblast_large, NULL);
     clg_model *model = product();
@@ -432,34 +440,15 @@ static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
 
 /* The way of y = alpha x w, [m,k] by [k,n], all ones; it is no matter what is in y. */
 static void expect_way(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
-                       const char *way)
+                       const char *expected)
 {
-    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
-    clg_session *session;
-    clg_step_profile *steps;
-    clg_builder *g;
-    clg_model *model;
-    size_t n_steps;
     float ones[64];
+    char way[WAY_BYTES];
     for (int i = 0; i < 64; i++) ones[i] = 1;
-    assert_ok(clg_builder_create(13, &g));
-    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(m, k), NULL));
-    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(k, n), ones));
-    assert_ok(clg_builder_node(g, NULL, "Gemm", "node", 2, NAMES("x", "w"), 1, NAMES("y")));
-    assert_ok(clg_builder_attribute_float(g, "alpha", alpha));
-    assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &model));
-    clg_builder_free(g);
-    options.kernels = CLG_KERNELS_WIDE;
-    options.preferred_ways = NAMES("gemm_wide");
-    options.n_preferred_ways = 1;
-    assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(clg_session_set_input_data(session, "x", CLG_FLOAT32, 2, DIMS(m, k), ones));
-    assert_ok(clg_session_run(session));
-    assert_ok(clg_session_profile(session, &steps, &n_steps));
-    assert_string_equal(steps[n_steps - 1].way, way);
-    clg_session_profile_free(steps, n_steps);
-    clg_session_free(session);
+    clg_model *model = model_of("Gemm", 2, DIMS(m, k), DIMS(k, n), ones, alpha);
+    assert_ok(run_by(context, model, CLG_KERNELS_WIDE, "gemm_wide",
+                     &(given){"x", 2, DIMS(m, k), ones}, 1, way, NULL, 0));
+    assert_string_equal(way, expected);
     clg_model_free(model);
 }
 
@@ -492,35 +481,15 @@ static void selftest__a_tiny_node_stands_for_large_ones(void **state)
     clg_context_free(context);
 }
 
-/* Whether y = a b is by CLBlast; shapes of a and b, of rank 3. */
-static bool is_by_clblast(clg_context *context, const int64_t *a_dims, const int64_t *b_dims)
+/* Whether y = x w is by CLBlast; shapes of x and w, of rank 3, none of them a constant. */
+static bool is_by_clblast(clg_context *context, const int64_t *x_dims, const int64_t *w_dims)
 {
-    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
-    clg_session *session;
-    clg_step_profile *steps;
-    clg_builder *g;
-    clg_model *model;
-    size_t n;
-    assert_ok(clg_builder_create(13, &g));
-    assert_ok(clg_builder_input(g, "a", CLG_FLOAT32, 3, a_dims, NULL));
-    assert_ok(clg_builder_input(g, "b", CLG_FLOAT32, 3, b_dims, NULL));
-    assert_ok(clg_builder_node(g, NULL, "MatMul", "node", 2, NAMES("a", "b"), 1, NAMES("y")));
-    assert_ok(clg_builder_output(g, "y"));
-    assert_ok(clg_builder_build(g, &model));
-    clg_builder_free(g);
-    options.kernels = CLG_KERNELS_SIMT;
-    options.preferred_ways = NAMES("blas");
-    options.n_preferred_ways = 1;
-    assert_ok(clg_session_create(context, model, &options, &session));
-    assert_ok(clg_session_set_input_data(session, "a", CLG_FLOAT32, 3, a_dims, x));
-    assert_ok(clg_session_set_input_data(session, "b", CLG_FLOAT32, 3, b_dims, x));
-    assert_ok(clg_session_run(session));
-    assert_ok(clg_session_profile(session, &steps, &n));
-    const bool is_blas = strcmp(steps[n - 1].way, "blas") == 0;
-    clg_session_profile_free(steps, n);
-    clg_session_free(session);
+    const given both[] = {{"x", 3, x_dims, x}, {"w", 3, w_dims, x}};
+    char way[WAY_BYTES];
+    clg_model *model = model_of("MatMul", 3, x_dims, w_dims, NULL, 1);
+    assert_ok(run_by(context, model, CLG_KERNELS_SIMT, "blas", both, 2, way, NULL, 0));
     clg_model_free(model);
-    return is_blas;
+    return strcmp(way, "blas") == 0;
 }
 
 static void selftest__tells_batches_in_one_call_from_a_call_for_each(void **state)
