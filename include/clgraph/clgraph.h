@@ -492,7 +492,9 @@ CLG_API CLG_MUST_USE clg_status clg_session_set_input_shape(clg_session *session
                                                             size_t rank, const int64_t *dims);
 
 /* Gives an input by reference; host and device values alike, those of another context go through the host. It
- * stays set until it is set again; NULL unsets it. Host memory is read by each run.
+ * stays set until it is set again; NULL unsets it. Host memory is read by each run; devices that are the host's own
+ * processor read large tensors where they lie, without a copy, where data begins at a multiple of 128 bytes (as that of
+ * clg_value_create does).
  * A sequence or optional for an input that is one. Errors: NOT_FOUND (the inputs there are get listed), SHAPE,
  * UNSUPPORTED_DTYPE, INVALID_ARGUMENT (another kind of value), BUSY. */
 CLG_API CLG_MUST_USE clg_status clg_session_set_input(clg_session *session, const char *name,

@@ -18,8 +18,8 @@ void *memory_resize(void *memory, size_t size_bytes); /* keeps the old block on 
 void memory_free(void *memory);                       /* accepts NULL */
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t n_bytes);
-/* Zeroed memory aligned to MEMORY_ALIGNMENT bytes, a cache line; freed by memory_free_aligned alone. */
-#define MEMORY_ALIGNMENT 64
+/* Zeroed memory aligned to MEMORY_ALIGNMENT bytes, those of OpenCL's largest type; freed by memory_free_aligned alone. */
+#define MEMORY_ALIGNMENT 128
 void *memory_alloc_aligned(size_t size_bytes);
 void memory_free_aligned(void *memory); /* accepts NULL */
 /* Live blocks, for leak checks in tests. */

@@ -87,6 +87,25 @@ failed:
     return status;
 }
 
+clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
+                           ocl_buffer **out_buffer)
+{
+    *out_buffer = NULL;
+    ocl_buffer *b = allocate(c);
+    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    cl_int code;
+    b->size_bytes = size_bytes;
+    b->handle = cl.CreateBuffer(c->handle, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, size_bytes,
+                                (void *)(uintptr_t)data, &code);
+    const clg_status status = cl_check(code, "clCreateBuffer", context_record(c)->name);
+    if (status != CLG_OK) {
+        ocl_buffer_free(b);
+        return status;
+    }
+    *out_buffer = b;
+    return CLG_OK;
+}
+
 clg_status ocl_buffer_wrap(ocl_context *c, void *memory, ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;

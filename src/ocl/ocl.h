@@ -72,6 +72,10 @@ typedef enum ocl_buffer_flags {
 /* size 0 makes a buffer of a few bytes. OUT_OF_DEVICE_MEMORY says how much of what. */
 clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer);
+/* Over host memory that a device on the host reads where it lies, aligned to its buffer_align_bytes; the memory must stay
+ * as it is while the buffer is there. Not counted as the device's. */
+clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
+                           ocl_buffer **out_buffer);
 /* Around a cl_mem of the caller's, retained. */
 clg_status ocl_buffer_wrap(ocl_context *c, void *cl_mem, ocl_buffer **out_buffer);
 ocl_buffer *ocl_buffer_retain(ocl_buffer *b);

@@ -105,7 +105,7 @@ void frame_drop(frame *f, frame_memory *m)
 {
     ocl_buffer_free(m->buffer);
     m->buffer = NULL;
-    m->foreign = false;
+    m->foreign = m->lent = false;
     m->offset_bytes = 0;
     touch(f, m);
 }

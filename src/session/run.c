@@ -198,6 +198,7 @@ static clg_status run_all(run *r)
     clg_status status = enqueue_all(r);
     ocl_queue_set_tag(s->f->queue, UINT32_MAX);
     status = wait_for_all(s->f->queue, status);
+    run_return_inputs(r);
     if (status == CLG_OK) status = check_fault(r);
     s->f->fault_dirty = status != CLG_OK || r->fault[0] != 0;
     if (status == CLG_OK && s->e->context->profiling) status = keep_profile(s);

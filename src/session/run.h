@@ -27,6 +27,9 @@ typedef struct run {
 /* run_inputs.c: the facts of the inputs and the plan for them; then the inputs' memory, uploads enqueued. */
 clg_status run_find_plan(run *r);
 clg_status run_bind_inputs(run *r);
+/* After the wait, however the run ended: gives back what host values lent it, before an output may become the input's next
+ * memory. */
+void run_return_inputs(run *r);
 /* Behind the steps: maps the memory of the inputs that ask for it. */
 clg_status run_remap_inputs(run *r);
 

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inputs that a CPU device reads where they lie in the host's memory: large ones, aligned as OpenCL's buffers are. Others
+ * are copied; results are the same, and a value is the caller's again when the run has ended.
+ */
+#include "support/unit.h"
+
+#include "support/build_session.h"
+#include "support/literals.h"
+#include "support/pocl_context.h"
+
+#include <clgraph/inspect.h>
+
+#include <string.h>
+
+enum { ROWS = 300, COLUMNS = 77, N = ROWS * COLUMNS };
+
+static float number(int i, int seed) { return (float)((i * 7 + seed * 13) % 101 - 50); }
+
+/* y = -x, z = x in another shape */
+static clg_session *open_session(void)
+{
+    static const int64_t flat = N;
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, COLUMNS), NULL));
+    assert_ok(clg_builder_constant(g, "flat", CLG_INT64, 1, DIMS(1), &flat));
+    assert_ok(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("x"), 1, NAMES("y")));
+    assert_ok(clg_builder_node(g, NULL, "Reshape", "view", 2, NAMES("x", "flat"), 1, NAMES("z")));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_output(g, "z"));
+    return build_session(context, g, NULL);
+}
+
+static clg_value *filled(int seed)
+{
+    clg_value *v;
+    assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), &v));
+    float *x = clg_value_data(v);
+    for (int i = 0; i < N; i++) x[i] = number(i, seed);
+    return v;
+}
+
+static void expect(clg_session *s, int seed)
+{
+    static float y[N], z[N];
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    assert_ok(clg_session_get_output_data(s, "z", z, sizeof z));
+    for (int i = 0; i < N; i++)
+        if (y[i] != -number(i, seed) || z[i] != number(i, seed)) fail_msg("element %d", i);
+}
+
+static uint64_t device_bytes(void)
+{
+    clg_counters counters = CLG_COUNTERS_INIT;
+    assert_ok(clg_context_counters(context, &counters));
+    return counters.device_bytes;
+}
+
+static void lent__is_not_copied(void **state)
+{
+    (void)state;
+    clg_session *s = open_session();
+    clg_value *x = filled(1);
+    const uint64_t before = device_bytes();
+    assert_ok(clg_session_set_input(s, "x", x));
+    assert_ok(clg_session_run(s));
+    expect(s, 1);
+    /* y and z are the device's; x would be a third */
+    assert_in_range(device_bytes() - before, 2 * N * sizeof(float), 3 * N * sizeof(float) - 1);
+    clg_value_free(x);
+    clg_session_free(s);
+}
+
+static void lent__what_changes_between_runs_counts(void **state)
+{
+    (void)state;
+    clg_session *s = open_session();
+    clg_value *x = filled(1);
+    assert_ok(clg_session_set_input(s, "x", x));
+    assert_ok(clg_session_run(s));
+    float *data = clg_value_data(x);
+    for (int i = 0; i < N; i++) data[i] = number(i, 2);
+    expect(s, 1); /* results are their own */
+    assert_ok(clg_session_run(s));
+    expect(s, 2);
+    clg_value *other = filled(3);
+    assert_ok(clg_session_set_input(s, "x", other));
+    clg_value_free(other);
+    assert_ok(clg_session_run(s));
+    expect(s, 3);
+    assert_ok(clg_session_set_input(s, "x", x));
+    assert_ok(clg_session_run_async(s));
+    assert_ok(clg_session_wait(s));
+    expect(s, 2);
+    clg_value_free(x);
+    clg_session_free(s);
+}
+
+static int n_released;
+
+static void release(void *user)
+{
+    (void)user;
+    n_released++;
+}
+
+/* At every distance from where OpenCL's buffers would begin. */
+static void lent__memory_of_the_caller(void **state)
+{
+    (void)state;
+    static float memory[N + 64];
+    clg_session *s = open_session();
+    for (int at = 0; at < 64; at++) {
+        clg_value *x;
+        for (int i = 0; i < N; i++) memory[at + i] = number(i, at);
+        assert_ok(
+            clg_value_wrap(CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), memory + at, release, NULL, &x));
+        assert_ok(clg_session_set_input(s, "x", x));
+        clg_value_free(x);
+        assert_int_equal(n_released, at);
+        assert_ok(clg_session_run(s));
+        expect(s, at);
+    }
+    assert_ok(clg_session_set_input(s, "x", NULL));
+    assert_int_equal(n_released, 64); /* nothing of a run that has ended holds it */
+    clg_session_free(s);
+}
+
+static void lent__other_ways_of_giving_follow(void **state)
+{
+    (void)state;
+    clg_session *s = open_session();
+    clg_value *x = filled(4), *on_device;
+    void *mapped;
+    assert_ok(clg_session_set_input(s, "x", x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_map_input(s, "x", 2, DIMS(ROWS, COLUMNS), &mapped));
+    for (int i = 0; i < N; i++) ((float *)mapped)[i] = number(i, 5);
+    assert_ok(clg_session_run(s));
+    expect(s, 5);
+    assert_ok(clg_value_create_device(context, CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), &on_device));
+    assert_ok(clg_value_write(on_device, clg_value_data(x), N * sizeof(float)));
+    assert_ok(clg_session_set_input(s, "x", on_device));
+    assert_ok(clg_session_run(s));
+    expect(s, 4);
+    assert_ok(clg_session_set_input(s, "x", x));
+    assert_ok(clg_session_run(s));
+    expect(s, 4);
+    clg_value_free(on_device);
+    clg_value_free(x);
+    clg_session_free(s);
+}
+
+/* next = state + 1, where the first state is a value of the caller's. */
+static void lent__state_goes_on_in_other_memory(void **state)
+{
+    (void)state;
+    static const float one = 1;
+    static float y[N];
+    clg_builder *g = start_graph();
+    clg_value *x = filled(6);
+    assert_ok(clg_builder_input(g, "state", CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), NULL));
+    assert_ok(clg_builder_constant(g, "one", CLG_FLOAT32, 0, NULL, &one));
+    assert_ok(clg_builder_node(g, NULL, "Add", "add", 2, NAMES("state", "one"), 1, NAMES("next")));
+    assert_ok(clg_builder_output(g, "next"));
+    clg_session *s = build_session(context, g, NULL);
+    assert_ok(clg_session_set_input(s, "state", x));
+    assert_ok(clg_session_link(s, "next", "state"));
+    for (int round = 1; round <= 4; round++) {
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "next", y, sizeof y));
+        for (int i = 0; i < N; i++) assert_true(y[i] == number(i, 6) + (float)round);
+    }
+    const float *data = clg_value_data(x);
+    for (int i = 0; i < N; i++) assert_true(data[i] == number(i, 6));
+    clg_value_free(x);
+    clg_session_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lent__is_not_copied),
+        cmocka_unit_test(lent__what_changes_between_runs_counts),
+        cmocka_unit_test(lent__memory_of_the_caller),
+        cmocka_unit_test(lent__other_ways_of_giving_follow),
+        cmocka_unit_test(lent__state_goes_on_in_other_memory),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
