@@ -75,6 +75,7 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
 
 #else
 
+__attribute__((reqd_work_group_size(P_GROUP, 1, 1)))
 __kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
                   __global long *y, const long y_off)
 {

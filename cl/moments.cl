@@ -85,6 +85,9 @@ static inline sums sum_part(__global const elem *x, const int begin, const int e
 
 static inline int part_begin(const int n, const int part, const int n_parts) { return (int)((long)n * part / n_parts); }
 
+#if P_LOCAL > 1
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+#endif
 __kernel void moments_parts(__global const elem *x, const long x_off, __global num *parts, const long parts_off,
                             const int outer, const int channels, const int inner, const int n_parts)
 {

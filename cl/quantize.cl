@@ -228,6 +228,7 @@ __kernel void quantize(QUANTIZE_ARGS)
 #define WIDER(a, b) ((float2)(min((a).x, (b).x), max((a).y, (b).y)))
 GROUP_FOLD(group_range, float2, P_LOCAL, WIDER)
 
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
 __kernel void range_parts(const int n, __global const float *x, const long x_off, __global float *parts,
                           const long parts_off)
 {

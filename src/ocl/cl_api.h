@@ -42,6 +42,7 @@
     X(CreateKernel)                                                                                \
     X(ReleaseKernel)                                                                               \
     X(SetKernelArg)                                                                                \
+    X(GetKernelWorkGroupInfo)                                                                      \
     X(EnqueueNDRangeKernel)                                                                        \
     X(EnqueueReadBuffer)                                                                           \
     X(EnqueueWriteBuffer)                                                                          \

@@ -8,6 +8,19 @@
 
 #include <string.h>
 
+static clg_status group_info(const ocl_kernel *k, cl_kernel_work_group_info what, size_t n_bytes,
+                             void *out)
+{
+    CL_TRY(k->context, GetKernelWorkGroupInfo,
+           (k->handle, k->context->device, what, n_bytes, out, NULL));
+    return CLG_OK;
+}
+
+static clg_status read_limit(ocl_kernel *k)
+{
+    return group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->most_items, &k->most_items);
+}
+
 clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
 {
     program *p;
@@ -24,6 +37,7 @@ clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel *
     if (k->entry) {
         k->handle = cl.CreateKernel(p->handle, ref->entry, &code);
         status = cl_check(code, "clCreateKernel", context_record(c)->name);
+        if (status == CLG_OK) status = read_limit(k);
         if (status != CLG_OK)
             status = error_prefix(status, "kernel '%s' of '%s'", ref->entry, ref->source);
     }
@@ -106,4 +120,42 @@ bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form)
     k->known = *form;
     k->known_epoch = launch_guard_epoch();
     return true;
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------ */
+
+static size_t product(uint32_t n, const size_t *x)
+{
+    size_t p = 1;
+    for (uint32_t i = 0; i < n; i++) p *= x[i];
+    return p;
+}
+
+/* Halves the longest side that has a half; false when there is none. */
+static bool halve(uint32_t n_dims, size_t *local)
+{
+    size_t *longest = NULL;
+    for (uint32_t i = 0; i < n_dims; i++)
+        if (local[i] % 2 == 0 && (!longest || local[i] > *longest)) longest = &local[i];
+    if (longest) *longest /= 2;
+    return longest != NULL;
+}
+
+static clg_status minds(const ocl_kernel *k, bool *out_minds)
+{
+    size_t fixed[3] = {0};
+    cl_ulong local_bytes = 0;
+    CLG_TRY(group_info(k, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof fixed, fixed));
+    CLG_TRY(group_info(k, CL_KERNEL_LOCAL_MEM_SIZE, sizeof local_bytes, &local_bytes));
+    *out_minds = fixed[0] != 0 || local_bytes != 0;
+    return CLG_OK;
+}
+
+clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local)
+{
+    bool is_fixed;
+    if (k->most_items == 0 || product(n_dims, local) <= k->most_items) return CLG_OK;
+    CLG_TRY(minds(k, &is_fixed));
+    while (!is_fixed && product(n_dims, local) > k->most_items && halve(n_dims, local)) continue;
+    return CLG_OK;
 }

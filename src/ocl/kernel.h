@@ -14,6 +14,7 @@ struct ocl_kernel {
     cl_kernel handle;
     char *entry;
     uint64_t entry_hash;
+    size_t most_items; /* of a work-group, as it was compiled; 0: the driver does not tell */
     /* The form of the launch before, so that only a change costs more than a compare. */
     uint64_t last_form[5];
     /* A launch that was known to launch_guard.h in its epoch. */
@@ -26,6 +27,12 @@ launch_form kernel_launch_form(const ocl_kernel *k, uint32_t n_dims, const size_
                                const size_t *local);
 /* launch_guard_knows, mostly without its lock. */
 bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form);
+
+/* Makes groups as small as this kernel needs them on this device: registers may leave room for fewer work-items than the
+ * device has otherwise. Only where the kernel does not mind: it has no group size of its own and no local memory, so that
+ * its work-items know nothing of groups. Others are left as they are, for the driver to judge: rusticl of Mesa 22.3 takes more
+ * than it tells. */
+clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local);
 
 /* Tells the program of a launch form that is new to this kernel. */
 void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, const size_t *local);

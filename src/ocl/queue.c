@@ -238,6 +238,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
         global_size[i] = (size_t)global[i];
         local_size[i] = has_local ? (size_t)local[i] : 0;
     }
+    if (has_local) CLG_TRY(kernel_fit_group(k, n_dims, local_size));
     const launch_form form =
         kernel_launch_form(k, n_dims, global_size, has_local ? local_size : NULL);
     kernel_note_launch(k, n_dims, global_size, has_local ? local_size : NULL);

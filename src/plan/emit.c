@@ -297,7 +297,7 @@ static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_pl
             any_barred |= way->barred;
         return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
                          any_barred ? "%s: every way to compute it gives wrong results on this "
-                                      "device and driver"
+                                      "device and driver, or the driver refuses it"
                                     : "%s: no kernel of clgraph can run it on this device with "
                                       "these options",
                          node_text(n, text));

@@ -54,6 +54,15 @@ static void tell(const clg_context *c, const char *op_type, const verdict *v)
               v->way, op_type, c->info.name, c->info.driver, v->kernel, v->worst, v->bound);
 }
 
+/* What the driver does not take costs a compile in each process: a compiler that ran out of memory is no verdict to keep. */
+static void tell_refused(const clg_context *c, const char *op_type, const verdict *v)
+{
+    log_write(CLG_LOG_WARNING,
+              "'%s', a way to compute %s, is not used on '%s' with driver '%s', another way takes "
+              "its place: %s",
+              v->way, op_type, c->info.name, c->info.driver, error_text());
+}
+
 /* Everything that makes the variant what it is: names and parameters, and the texts that are compiled. */
 static clg_status key_of(const candidate *way, const text *variant, hash128 *out_key)
 {
@@ -128,6 +137,30 @@ static clg_status test_variant(clg_context *c, const lower_context *lc, const ca
     return status;
 }
 
+static clg_status build_step(clg_context *c, const step *s)
+{
+    ocl_kernel *k;
+    if (s->kind != STEP_KERNEL) return CLG_OK;
+    CLG_TRY(ocl_kernel_create(c->ocl, &s->kernel, &k));
+    ocl_kernel_free(k);
+    return CLG_OK;
+}
+
+/* Where nothing is tested: whether the driver takes the kernels at all. */
+static clg_status build_variant(clg_context *c, const candidate *way)
+{
+    for (uint32_t i = 0; i < way->n_packings; i++)
+        for (const step *s = way->packings[i].steps; s; s = s->next) CLG_TRY(build_step(c, s));
+    for (const step *s = way->steps; s; s = s->next) CLG_TRY(build_step(c, s));
+    return CLG_OK;
+}
+
+/* The driver's compiler gave up, or the device has no room for the kernel's groups. */
+static bool is_refusal(clg_status status)
+{
+    return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
+}
+
 /* ---- what is known ---------------------------------------------------------------------------------- */
 
 /* Of a variant by its names alone, since texts of programs are long: values of clg_context.judged. */
@@ -200,8 +233,14 @@ static clg_status find_out(clg_context *c, const lower_context *lc, const candid
     *out_known = UNTESTED;
     CLG_TRY(name_verdict(way, variant, &v));
     if (find_verdict(c, v.key, out_known)) return CLG_OK;
-    CLG_TRY(test_variant(c, lc, way, variant, &result, &tested));
-    if (!tested) return CLG_OK;
+    clg_status status = test_variant(c, lc, way, variant, &result, &tested);
+    if (status == CLG_OK && !tested) status = build_variant(c, way);
+    if (is_refusal(status)) {
+        tell_refused(c, lc->node->op_type, &v);
+        *out_known = FAILED;
+        return CLG_OK;
+    }
+    if (status != CLG_OK || !tested) return status;
     set_result(&v, &result);
     *out_known = v.passed ? PASSED : FAILED;
     tell(c, lc->node->op_type, &v);

@@ -95,7 +95,8 @@ static void check_errors(ocl_context *c, void *user)
     assert_ok(ocl_platforms_axpy(c, q, "errors", 1.0f, N, 1, y));
     const kernel_ref ref = {.source = "launch",
                             .entry = "f",
-                            .body = "__kernel void f(__global float *y) { y[0] = 1.0f; }",
+                            .body = "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                                    "__kernel void f(__global float *y) { y[0] = 1.0f; }",
                             .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"};
     ocl_kernel *k;
     assert_ok(ocl_kernel_create(c, &ref, &k));

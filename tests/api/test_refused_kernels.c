@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drivers that refuse kernels (support/wrong_driver.h): where the compiler gives up, or the device has no registers for a
+ * group's work-items, another way to compute the node serves; groups shrink where the kernel does not mind; and what is
+ * left without a way is told with the kernel's name. Refusals are not remembered: the next process asks again.
+ */
+/* ctest: timeout 900 */
+#include "support/unit.h"
+
+#include "support/build_session.h"
+#include "support/literals.h"
+#include "support/wrong_driver.h"
+
+#include <clgraph/inspect.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#define REFUSE "#error \"not with me\"\n__kernel"
+
+static const wd_fault winograd = {"#define P_M 4\n", "__kernel", REFUSE};
+static const wd_fault gemm_simt = {"void gemm_simt(", "__kernel", REFUSE};
+
+static int n_refusals;
+static char refusal[1024];
+
+static void listen(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    if (level > CLG_LOG_WARNING || !strstr(message, "is not used on")) return;
+    n_refusals++;
+    (void)snprintf(refusal, sizeof refusal, "%s", message);
+}
+
+static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
+{
+    wd_answer a;
+    assert_ok(wd_run(c, m, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a));
+    assert_true(a.worst <= WD_RIGHT);
+    assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
+}
+
+static void refused__another_way_serves(void **state)
+{
+    (void)state;
+    n_refusals = 0;
+    wd_driver_is(&winograd, NULL);
+    clg_model *m = wd_convolution();
+    for (int process = 1; process <= 2; process++) {
+        clg_context *c = wd_context("refused", CLG_SELFTEST_ON);
+        expect_conv(c, m, false);
+        expect_conv(c, m, false); /* asked once */
+        assert_int_equal(n_refusals, process);
+        assert_non_null(strstr(refusal, "'winograd_4x4'"));
+        assert_non_null(strstr(refusal, "not with me"));
+        clg_context_free(c);
+    }
+    wd_driver_is(&wd_no_fault, NULL); /* the same driver, in a better mood */
+    clg_context *c = wd_context("refused", CLG_SELFTEST_ON);
+    expect_conv(c, m, true);
+    assert_int_equal(n_refusals, 2);
+    clg_context_free(c);
+    clg_model_free(m);
+}
+
+/* y = Einsum("mk,kn->mn", x, w), which has no reference to be tested against. */
+static void refused__without_a_self_test_too(void **state)
+{
+    (void)state;
+    static const float x[6] = {1, 2, 3, 4, 5, 6}, w[12] = {1, 0, 2, 0, 0, 1, 0, 2, 1, 1, 1, 1};
+    static const float want[8] = {4, 5, 5, 7, 10, 11, 14, 16};
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    float y[8];
+    n_refusals = 0;
+    wd_driver_is(&gemm_simt, NULL);
+    clg_context *c = wd_context("einsum", CLG_SELFTEST_ON);
+    options.kernels = CLG_KERNELS_SIMT;
+    options.preferred_ways = NAMES("einsum");
+    options.n_preferred_ways = 1;
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(2, 3), NULL));
+    assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 4), w));
+    assert_ok(clg_builder_node(g, NULL, "Einsum", "sums", 2, NAMES("x", "w"), 1, NAMES("y")));
+    assert_ok(clg_builder_attribute_string(g, "equation", "mk,kn->mn"));
+    assert_ok(clg_builder_output(g, "y"));
+    clg_session *s = build_session(c, g, &options);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    for (int i = 0; i < 8; i++) assert_true(y[i] == want[i]);
+    assert_int_equal(n_refusals, 1);
+    assert_non_null(strstr(refusal, "'einsum'"));
+    clg_session_free(s);
+    clg_context_free(c);
+}
+
+/* ---- few registers ------------------------------------------------------------------------------------------ */
+
+static clg_session *unary(clg_context *c, const char *op_type)
+{
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_builder *g = start_graph();
+    options.kernels = CLG_KERNELS_SIMT;
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, -1), NULL));
+    assert_ok(clg_builder_node(g, NULL, op_type, "node", 1, NAMES("x"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    return build_session(c, g, &options);
+}
+
+static void refused__groups_shrink(void **state)
+{
+    (void)state;
+    static float x[700], y[700];
+    wd_driver_is(&wd_no_fault, NULL);
+    clg_context *c = wd_context("shrink", CLG_SELFTEST_ON);
+    clg_session *s = unary(c, "Neg");
+    for (int i = 0; i < 700; i++) x[i] = (float)i;
+    for (int most = 1; most <= 64; most *= 4) {
+        char number[8];
+        (void)snprintf(number, sizeof number, "%d", most);
+        wd_set_or_clear("CLG_WRONG_ITEMS", number);
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + most % 5), x));
+        assert_ok(clg_session_run(s));
+        assert_ok(clg_session_get_output_data(s, "y", y, (size_t)(7 * (96 + most % 5)) * 4));
+        for (int i = 0; i < 7 * (96 + most % 5); i++) assert_true(y[i] == -x[i]);
+    }
+    wd_set_or_clear("CLG_WRONG_ITEMS", NULL);
+    clg_session_free(s);
+    clg_context_free(c);
+}
+
+static void refused__groups_that_cannot_shrink(void **state)
+{
+    (void)state;
+    static const float x[256];
+    wd_answer a;
+    n_refusals = 0;
+    wd_driver_is(&wd_no_fault, NULL);
+    wd_set_or_clear("CLG_WRONG_ITEMS", "128");
+    clg_context *c = wd_context("registers", CLG_SELFTEST_ON);
+    clg_model *m = wd_product();
+    assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, "gemm_simt", wd_products, &a));
+    assert_string_equal(a.way, "blas"); /* CLBlast's groups have 64 work-items */
+    assert_true(a.worst <= WD_RIGHT);
+    assert_int_equal(n_refusals, 1);
+    assert_non_null(strstr(refusal, "in groups of 16 x 16 x 1"));
+    wd_set_or_clear("CLG_WRONG_ITEMS", "4");
+    clg_session *s = unary(c, "Softmax"); /* whose row is a group's */
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
+    assert_error(clg_session_run(s), CLG_ERROR_UNSUPPORTED_DEVICE, "CL_INVALID_WORK_GROUP_SIZE");
+    wd_set_or_clear("CLG_WRONG_ITEMS", NULL);
+    clg_session_free(s);
+    clg_model_free(m);
+    clg_context_free(c);
+}
+
+static int begin(void **state)
+{
+    const int result = wd_begin(state);
+    clg_set_log(listen, NULL, CLG_LOG_WARNING);
+    return result;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused__another_way_serves),
+        cmocka_unit_test(refused__without_a_self_test_too),
+        cmocka_unit_test(refused__groups_shrink),
+        cmocka_unit_test(refused__groups_that_cannot_shrink),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}
