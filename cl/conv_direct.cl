@@ -57,13 +57,8 @@ __kernel void conv_direct(const int batch, const int groups, const int ic, const
                 total += LOAD1(row + kx) * LOAD1(line + (long)kx * dw);
         }
         const long to = (long)plane * outputs + at;
-        total *= alpha;
-#if P_BIAS
-        total += beta * LOAD1(bias + bias_off + channel);
-#endif
-#if P_RESIDUAL
-        total += LOAD1(residual + residual_off + to);
-#endif
-        STORE1(epilogue_act(total, act_a, act_b), y + y_off + to);
+        STORE1(epilogue_finish(total, bias + bias_off + channel, residual + residual_off + to, alpha, beta,
+                               act_a, act_b),
+               y + y_off + to);
     }
 }

@@ -54,15 +54,8 @@ static inline void finish(const float acc, __global elem *y, const long at,
                           __global const elem *residual, const long residual_off,
                           const float alpha, const float beta, const float act_a, const float act_b)
 {
-    float v = alpha * acc;
-#if P_BIAS
-    v += beta * LOAD1(bias + channel);
-#endif
-#if P_RESIDUAL
-    v += LOAD1(residual + residual_off + at);
-#endif
-    v = epilogue_act(v, act_a, act_b);
-    STORE1(v, y + at);
+    STORE1(epilogue_finish(acc, bias + channel, residual + residual_off + at, alpha, beta, act_a, act_b),
+           y + at);
 }
 
 __attribute__((reqd_work_group_size(P_WG_N, P_WG_M, 1)))

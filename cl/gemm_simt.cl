@@ -142,22 +142,9 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
                 const int row = row0 + ly + i * P_WG_M, col = col0 + lx + j * P_WG_N;
                 if (row < m && col < n) {
                     const long at = z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
-                    float v = alpha * acc[i][j];
-#if P_BIAS
-                    __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
-#endif
-#if P_BIAS == 1
-                    v += beta * LOAD1(bias_z + col);
-#elif P_BIAS == 2
-                    v += beta * LOAD1(bias_z + row);
-#elif P_BIAS == 3
-                    v += beta * LOAD1(bias_z + (long)row * bias_rs + (long)col * bias_cs);
-#endif
-#if P_RESIDUAL
-                    v += LOAD1(residual + residual_off + at);
-#endif
-                    v = epilogue_act(v, act_a, act_b);
-                    STORE1(v, c + c_off + at);
+                    STORE1(epilogue_finish(acc[i][j], bias + BIAS_AT(z0, z1, row, col),
+                                           residual + residual_off + at, alpha, beta, act_a, act_b),
+                           c + c_off + at);
                 }
             }
         }

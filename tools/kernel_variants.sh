@@ -6,7 +6,10 @@
 # Writes the programs of kernel files into a folder, FOLDER/<stem>@<number>.cl: each line
 #   // @variant P_A=1 P_B=4
 # at a file's head is a legal row of parameters, given as the prelude that the library would generate. Prints
-# "<program>\t<kernel file>\t<row>" for each. Includes are relative to cl/. A file without such a line fails.
+# "<program>\t<kernel file>\t<row>\t<vendor>" for each; vendor is nvidia, amd or intel where a line
+#   // @only nvidia
+# stands above the row, for what one vendor's compiler alone can compile, else "-". Includes are relative to cl/. A file without
+# a row fails.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
 
@@ -22,7 +25,12 @@ for file in "$@"; do
   stem=${file##*/}
   stem=${stem%.cl}
   n=0
-  while IFS= read -r row; do
+  only=-
+  while read -r mark row; do
+    if [ "$mark" = only ]; then
+      only=$row
+      continue
+    fi
     n=$((n + 1))
     {
       for pair in $row; do
@@ -31,8 +39,9 @@ for file in "$@"; do
       echo "#line 1 \"$file\""
       cat "$file"
     } >"$folder/$stem@$n.cl"
-    printf '%s\t%s\t%s\n' "$stem@$n" "$file" "$row"
-  done < <(sed -nE 's#^//[[:space:]]*@variant[[:space:]]*(.*)$#\1#p' "$file")
+    printf '%s\t%s\t%s\t%s\n' "$stem@$n" "$file" "$row" "$only"
+    only=-
+  done < <(sed -nE 's#^//[[:space:]]*@(variant|only)[[:space:]]*(.*)$#\1 \2#p' "$file")
   if [ "$n" -eq 0 ]; then
     echo "$file: no '// @variant P_...=...' line" >&2
     status=1

@@ -9,8 +9,9 @@
 #
 # Programs are the rows at the heads of cl/*.cl (tools/kernel_variants.sh); with --texts, those in a folder that
 # tests/layers/opencl_texts.c filled. Marks at a file's head: `// @cpu`, its kernels are never given to a GPU and are left
-# out; `// @hot KERNEL... [P_A=1] [P_B!=1]`, kernels where a spill fails, in programs with such parameters; `// @probe`, not
-# compiling is an answer.
+# out; `// @hot KERNEL... [P_A=1] [P_B!=1]`, kernels where a spill fails, in programs with such parameters; `// @ptx WORD...
+# [P_A=1]`, words that NVIDIA's assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only VENDOR`
+# above a row (tools/kernel_variants.sh): for targets of nvidia, amd or intel alone.
 #
 # Writes a table, tab-separated: program, target, kernel, verdict, registers, spills, private bytes, local bytes, note.
 #   AMD      vector registers; spills of vector registers (those of scalar ones go to vector ones, see note)
@@ -165,7 +166,7 @@ nvidia_rows() { # PTX LOG-OF-PTXAS-OR-EMPTY
 }
 
 compile() { # TARGET PROGRAM FOLDER: leaves FOLDER/kernels; what the compiler says goes to FOLDER/log
-  local target=$1 source=$WORK/programs/$2.cl folder=$3 library libraries=() arch
+  local target=$1 source=$WORK/programs/$2.cl folder=$3 library libraries=() arch word
   local clang=(clang-15 -x cl -w "${options[@]}" -Icl -S -o "$folder/assembly")
   case $target in
     gfx1100)
@@ -185,6 +186,9 @@ compile() { # TARGET PROGRAM FOLDER: leaves FOLDER/kernels; what the compiler sa
       : >"$folder/ptxas"
       "${clang[@]}" -target nvptx64--nvidiacl -march="$target" -Xclang -mlink-builtin-bitcode -Xclang "$LIBCLC" \
         "$source" 2>"$folder/log" || return 1
+      for word in $(marked ptx "${2%@*}" "$source"); do
+        grep -qF "$word" "$folder/assembly" || { echo "error: no '$word' in the PTX" >>"$folder/log" && return 1; }
+      done
       if [ -n "$PTXAS_LOWEST" ]; then
         arch=$target
         [ "${target#sm_}" -ge "${PTXAS_LOWEST#sm_}" ] || arch=$PTXAS_LOWEST
@@ -220,24 +224,28 @@ lacks() { # TARGET PROGRAM-FILE
         echo "no half arithmetic in libclc"
         return
       fi
+      if [ "${1#sm_}" -lt 80 ] && grep -q '^#define P_UNIT 1$' "$2"; then
+        echo "no matrix unit of this kind before sm_80"
+        return
+      fi
       ;;
   esac
   return 1
 }
 
-# The kernels of a program that are hot.
-hot_kernels() { # STEM PROGRAM-FILE
-  local word words=() kernels=()
-  [ -e "$WORK/marks/$1.hot" ] || return 0
-  read -ra words <"$WORK/marks/$1.hot"
+# The words of a mark that hold for a program: the kernels that are hot, what the PTX must have.
+marked() { # MARK STEM PROGRAM-FILE
+  local word words=() held=()
+  [ -e "$WORK/marks/$2.$1" ] || return 0
+  read -ra words <"$WORK/marks/$2.$1"
   for word in "${words[@]}"; do
     case $word in
-      *!=*) ! grep -qx "#define ${word%!=*} ${word#*!=}" "$2" || return 0 ;;
-      *=*) grep -qx "#define ${word%=*} ${word#*=}" "$2" || return 0 ;;
-      *) kernels+=("$word") ;;
+      *!=*) ! grep -qx "#define ${word%!=*} ${word#*!=}" "$3" || return 0 ;;
+      *=*) grep -qx "#define ${word%=*} ${word#*=}" "$3" || return 0 ;;
+      *) held+=("$word") ;;
     esac
   done
-  echo "${kernels[*]}"
+  echo "${held[*]}"
 }
 
 # The rows of the table, into $WORK/rows.
@@ -259,7 +267,7 @@ compile_and_judge() { # TARGET PROGRAM
   stem=${program%@*}
   folder=$WORK/$target.$program
   case $target in sm_*) limit=49152 ;; esac
-  hot=" $(hot_kernels "$stem" "$WORK/programs/$program.cl") "
+  hot=" $(marked hot "$stem" "$WORK/programs/$program.cl") "
   mkdir "$folder"
   if compile "$target" "$program" "$folder" && [ -s "$folder/kernels" ]; then
     while IFS=$'\t' read -r kernel registers spills private local_bytes note; do
@@ -290,22 +298,29 @@ compile_and_judge() { # TARGET PROGRAM
   fi
   rm -rf "$folder"
 }
-export -f amd_rows intel_rows nvidia_rows compile lacks hot_kernels compile_and_judge judge
+export -f amd_rows intel_rows nvidia_rows compile lacks marked compile_and_judge judge
 
 # ---- all of them ---------------------------------------------------------------------------------------------------------
 
 for file in cl/*.cl; do
   stem=${file##*/}
   stem=${stem%.cl}
-  sed -nE 's#^// @hot ##p' "$file" >"$work/marks/$stem.hot"
-  [ -s "$work/marks/$stem.hot" ] || rm "$work/marks/$stem.hot"
+  for mark in hot ptx; do
+    sed -nE "s#^// @$mark ##p" "$file" >"$work/marks/$stem.$mark"
+    [ -s "$work/marks/$stem.$mark" ] || rm "$work/marks/$stem.$mark"
+  done
   if grep -q '^// @cpu' "$file"; then touch "$work/marks/$stem.cpu"; fi
 done
+declare -A only=()
 if [ -n "$texts" ]; then
   cp "$texts"/*.cl "$work/programs/"
 else
-  tools/kernel_variants.sh "$work/programs" "${files[@]}" >/dev/null
+  tools/kernel_variants.sh "$work/programs" "${files[@]}" >"$work/variants"
+  while IFS=$'\t' read -r program _ _ vendor; do only[$program]=$vendor; done <"$work/variants"
 fi
+vendor_of() { # TARGET
+  case $1 in gfx*) echo amd ;; sm_*) echo nvidia ;; *) echo intel ;; esac
+}
 
 export CACHE=$cache
 declare -A keys=()
@@ -321,7 +336,7 @@ if [ -n "$cache" ]; then
   while read -r hash path; do
     program=${path##*/}
     program=${program%.cl}
-    mark=$(cat "$work/marks/${program%@*}.hot" 2>/dev/null) || mark=
+    mark=$(cat "$work/marks/${program%@*}".{hot,ptx} 2>/dev/null) || true
     keys[$program]=$(sha256sum <<<"$program $hash $world $mark")
   done < <(sha256sum "$work/programs"/*.cl)
 fi
@@ -329,8 +344,11 @@ for path in "$work/programs"/*.cl; do
   program=${path##*/}
   program=${program%.cl}
   for target in "${targets[@]}"; do
-    if [ -e "$work/marks/${program%@*}.cpu" ]; then
-      printf '%s\t%s\t-\tleft-out\t-\t-\t-\t-\tfor CPUs\n' "$program" "$target" >"$work/rows/$target.$program"
+    reason=
+    [ "${only[$program]:--}" = - ] || [ "${only[$program]}" = "$(vendor_of "$target")" ] || reason="for ${only[$program]} alone"
+    if [ -e "$work/marks/${program%@*}.cpu" ]; then reason="for CPUs"; fi
+    if [ -n "$reason" ]; then
+      printf '%s\t%s\t-\tleft-out\t-\t-\t-\t-\t%s\n' "$program" "$target" "$reason" >"$work/rows/$target.$program"
     else
       key=${keys[$program]:-none}
       printf '%s\n%s\n%s\n' "$target" "$program" "${key%% *}"

@@ -108,7 +108,7 @@ clg_status clg_device_probe(clg_device_info *device)
     device->fp64 = caps->fp64;
     device->subgroups = caps->subgroups;
     device->int8_dot = caps->int8_dot;
-    device->matrix = caps->matrix;
+    device->matrix = caps_has_matrix(caps);
     ocl_context_free(context);
     return CLG_OK;
 }

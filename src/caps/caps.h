@@ -63,6 +63,13 @@ typedef enum quirk {
                                             another queue runs it, kills the process */
 } quirk;
 
+/* Instructions that multiply small matrices together: branches of cl/common/matrix_units.clh. */
+typedef enum matrix_unit {
+    MATRIX_UNIT_NONE,
+    MATRIX_UNIT_EMULATED, /* the same kernels in plain OpenCL C, for tests: see ocl_context_emulate_matrix */
+    MATRIX_UNIT_NVIDIA /* mma.sync */
+} matrix_unit;
+
 typedef struct device_caps {
     char *selector, *id, *quirk_names, *auto_reason; /* owned */
     clg_device_kind kind;
@@ -80,8 +87,15 @@ typedef struct device_caps {
     bool never_auto;  /* auto passes it by; auto_reason says why */
     bool is_default;
     bool probed; /* the flags below were proved; before that they are false */
-    bool fp16, fp64, subgroups, int8_dot, matrix;
+    bool fp16, fp64, subgroups, int8_dot;
+    matrix_unit matrix;
 } device_caps;
+
+/* Whether the device has one in hardware. */
+static inline bool caps_has_matrix(const device_caps *caps)
+{
+    return caps->matrix > MATRIX_UNIT_EMULATED;
+}
 
 /* Derives caps from records, marks duplicates of one physical GPU and the default. caps[i] belongs to
  * records[i]; device_caps_free releases. */

@@ -212,6 +212,12 @@ failed:
     return status;
 }
 
+void ocl_context_emulate_matrix(ocl_context *c)
+{
+    device_caps *caps = &c->machine.caps[c->index];
+    if (caps->matrix == MATRIX_UNIT_NONE) caps->matrix = MATRIX_UNIT_EMULATED;
+}
+
 /* ---- life ---------------------------------------------------------------------------------------------- */
 
 ocl_context *ocl_context_retain(ocl_context *c)

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define N_VALUES 16
+#define N_VALUES 32
 
 typedef enum proof {
     PROOF_FP16 = 1,
@@ -22,6 +22,7 @@ typedef enum proof {
     PROOF_SUBGROUPS,
     PROOF_DOT,
     PROOF_DOT_PTX,
+    PROOF_MATRIX_PTX,
     PROOF_END
 } proof;
 
@@ -37,6 +38,7 @@ static const proof_row proofs[PROOF_END] = {
     [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER},
     [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER},
     [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA},
+    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA},
 };
 
 /* Drivers that announce what they have. */
@@ -69,6 +71,19 @@ static bool is_worth_trying(const ocl_context *c, proof which)
 
 static float input_of(proof which, int i) { return which == PROOF_SUBGROUPS ? 3.0f : (float)i; }
 
+/* Work-item i's four sums of a product of 16x16 by 16x8, with weights 1, 10, 100, 1000; see cl/probe.cl. */
+static float expected_of_matrix(int i)
+{
+    static const int weights[4] = {1, 10, 100, 1000};
+    int all = i; /* x */
+    for (int e = 0; e < 4; e++) {
+        const int row = i / 4 + e / 2 * 8, col = i % 4 * 2 + e % 2;
+        for (int k = 0; k < 16; k++)
+            all += weights[e] * ((3 * row + 5 * k) % 7 - 3) * ((2 * col + 3 * k) % 5 - 2);
+    }
+    return (float)all;
+}
+
 static float expected_of(proof which, int i)
 {
     switch (which) {
@@ -79,6 +94,7 @@ static float expected_of(proof which, int i)
     case PROOF_SUBGROUPS: return 3.0f;
     case PROOF_DOT:
     case PROOF_DOT_PTX: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
+    case PROOF_MATRIX_PTX: return expected_of_matrix(i);
     default: return (float)i;
     }
 }
@@ -178,7 +194,7 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     caps->fp64 = proved[PROOF_FP64];
     caps->subgroups = proved[PROOF_SUBGROUPS];
     caps->int8_dot = proved[PROOF_DOT] || proved[PROOF_DOT_PTX];
-    caps->matrix = false;
+    caps->matrix = proved[PROOF_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;
     caps->probed = true;
     return CLG_OK;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/gemm.h"
 
+#include "ops/gemm_matrix.h"
+#include "ops/gemm_step.h"
 #include "ops/work.h"
 
 #include <math.h>
@@ -8,36 +10,6 @@
 #include <string.h>
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-static double job_flops(const gemm_job *j)
-{
-    return 2.0 * (double)j->batch * (double)j->m * (double)j->n * (double)j->k;
-}
-
-static double job_bytes(const gemm_job *j)
-{
-    const double elements =
-        (double)j->m * (double)j->k + (double)j->k * (double)j->n + (double)j->m * (double)j->n;
-    return (double)j->batch * elements * (double)clg_dtype_size(j->dtype);
-}
-
-static void matrix_args(step_builder *b, step *s, const gemm_matrix *x, clg_dtype dtype)
-{
-    step_arg_buffer(b, s, x->at, dtype);
-    step_arg_int(b, s, x->rs);
-    step_arg_int(b, s, x->cs);
-    step_arg_long(b, s, x->b0);
-    step_arg_long(b, s, x->b1);
-}
-
-static void size_args(step_builder *b, step *s, const gemm_job *j)
-{
-    step_arg_int(b, s, j->m);
-    step_arg_int(b, s, j->n);
-    step_arg_int(b, s, j->k);
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->batch_in);
-}
 
 /* ---- wide: cl/gemm_wide.cl ------------------------------------------------------------------------- */
 
@@ -136,7 +108,7 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
     step_arg_int(b, s, p->is_a ? length : k);
     step_arg_int(b, s, p->is_a ? k : length);
     step_arg_int(b, s, p->batches.inner);
-    matrix_args(b, s, &from, p->j->dtype);
+    gemm_step_matrix(b, s, &from, p->j->dtype);
     step_arg_buffer(b, s, to, p->j->dtype);
     step_arg_int(b, s, p->j->k);
     if (p->is_a) step_arg_int(b, s, p->tile_m);
@@ -222,16 +194,15 @@ static void wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool
     const gemm_matrix right = pack_b ? pack_matrix(c, way, j, &t, &j->b, false) : j->b;
     step *s = step_kernel(b, way, "gemm_wide", "gemm_wide",
                           wide_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
-    size_args(b, s, j);
-    matrix_args(b, s, &left, j->dtype);
-    matrix_args(b, s, &right, j->dtype);
-    matrix_args(b, s, &j->c, j->dtype);
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &left, j->dtype);
+    gemm_step_matrix(b, s, &right, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
     step_arg_int(b, s, t.tile_m);
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.group_panels);
     epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
-    s->flops = job_flops(j);
-    s->bytes = job_bytes(j);
+    gemm_step_work(s, j);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, ceil_div(t.panels, t.group_panels), 1),
                                work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
@@ -262,13 +233,12 @@ static void simt_steps(lower_context *c, candidate *way, const gemm_job *j)
         (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
         j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
     step *s = step_kernel(b, way, "gemm_simt", "gemm_simt", prelude);
-    size_args(b, s, j);
-    matrix_args(b, s, &j->a, j->dtype);
-    matrix_args(b, s, &j->b, j->dtype);
-    matrix_args(b, s, &j->c, j->dtype);
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &j->a, j->dtype);
+    gemm_step_matrix(b, s, &j->b, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
     epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
-    s->flops = job_flops(j);
-    s->bytes = job_bytes(j);
+    gemm_step_work(s, j);
     const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
     const uint64_t local[3] = {wg_n, wg_m, 1};
     const uint64_t range[3] = {work_items(c, ceil_div(j->n, t.tn), wg_n),
@@ -348,8 +318,7 @@ static void blas_steps(lower_context *c, candidate *way, const gemm_job *j)
     (void)blas_problem(j, &problem);
     step *s = step_blas_gemm(&c->build, way, &problem);
     s->label = "blas_gemm";
-    s->flops = job_flops(j);
-    s->bytes = job_bytes(j);
+    gemm_step_work(s, j);
     if (!epilogue_is_empty(&j->tail)) tail_step(c, way, j);
 }
 
@@ -386,17 +355,16 @@ static void plain_steps(lower_context *c, candidate *way, const gemm_job *j)
     const bool bias = e->bias != BIAS_NONE;
     step *s = step_kernel(b, way, "gemm_plain", "gemm_plain",
                           prelude_text(b, "P_BIAS=%d P_T=%d P_VEC=1", bias, (int)j->dtype));
-    size_args(b, s, j);
-    matrix_args(b, s, &j->a, j->dtype);
-    matrix_args(b, s, &j->b, j->dtype);
-    matrix_args(b, s, &j->c, j->dtype);
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &j->a, j->dtype);
+    gemm_step_matrix(b, s, &j->b, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
     const gemm_matrix addend = {
         bias ? e->bias_at : j->c.at, e->bias_rs, e->bias_cs, e->bias_b0, e->bias_b1, false};
-    matrix_args(b, s, &addend, j->dtype);
+    gemm_step_matrix(b, s, &addend, j->dtype);
     step_arg_float(b, s, e->alpha);
     step_arg_float(b, s, e->beta);
-    s->flops = job_flops(j);
-    s->bytes = job_bytes(j);
+    gemm_step_work(s, j);
     const uint64_t across = work_power_of_two(j->n, 64), local[3] = {across, 64 / across, 1};
     const uint64_t range[3] = {work_items(c, j->n, across), work_items(c, j->m, 64 / across),
                                work_items(c, j->batch, 1)};
@@ -433,7 +401,10 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
         else
             simt_steps(c, way, &jobs[i]);
     }
-    if (wide) blas_candidate(c, jobs, n_jobs);
+    if (wide)
+        blas_candidate(c, jobs, n_jobs);
+    else
+        gemm_matrix_candidate(c, jobs, n_jobs);
     return CLG_OK;
 }
 

@@ -87,7 +87,7 @@ void context_describe(const device_record *record, const device_caps *caps,
                                   .fp64 = caps->fp64,
                                   .subgroups = caps->subgroups,
                                   .int8_dot = caps->int8_dot,
-                                  .matrix = caps->matrix,
+                                  .matrix = caps_has_matrix(caps),
                                   .is_default = caps->is_default,
                                   .auto_reason = caps->auto_reason};
 }

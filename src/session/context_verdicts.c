@@ -256,8 +256,9 @@ static clg_status judge(clg_context *c, const lower_context *lc, const candidate
     if (is_settled(before, lc)) return CLG_OK;
     CLG_TRY(find_out(c, lc, way, variant, out_known));
     if (*out_known == UNTESTED && before != UNTESTED)
-        log_write(CLG_LOG_INFO, "'%s' (%s), a way to compute %s, is used without a self-test",
-                  way->variant, selftest_kernel(way), lc->node->op_type);
+        log_write(CLG_LOG_INFO, "'%s' (%s), a way to compute %s, %s without a self-test",
+                  way->variant, selftest_kernel(way), lc->node->op_type,
+                  way->needs_proof ? "is not used" : "is used");
     return remember(c, name, *out_known);
 }
 
@@ -277,7 +278,7 @@ clg_status context_judge(void *self, const lower_context *lc, const candidate *w
         mutex_unlock(&c->test_lock);
     }
     text_deinit(&variant);
-    *out_passes = known != FAILED;
+    *out_passes = known == PASSED || (known == UNTESTED && !way->needs_proof);
     return status;
 }
 

@@ -134,7 +134,8 @@ typedef struct candidate {
     packing packings[CANDIDATE_MAX_PACKINGS];
     uint32_t n_packings;
     bool uses_blas;
-    bool barred; /* found to be wrong on this device: never taken */
+    bool needs_proof; /* where kernels are tested before use, no use without a test either */
+    bool barred;      /* found to be wrong on this device: never taken */
     double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
     struct candidate *next;
 } candidate;

@@ -33,6 +33,8 @@ static size_t n_contexts;
 /* Of the cases, counted as they come: those with n_cases % share_of == share. */
 static unsigned n_cases, share, share_of = 1;
 
+static const char *the_way; /* of run_node_by, else NULL */
+
 static void **blocks; /* numbers handed out */
 static size_t n_blocks;
 static uint64_t seed;
@@ -383,8 +385,11 @@ static clg_status run(const place *p, const run_node *r, clg_session **out_sessi
 {
     clg_model *model = NULL;
     clg_session *session = NULL;
+    clg_session_options options = p->options;
+    options.preferred_ways = &the_way;
+    options.n_preferred_ways = the_way ? 1 : 0;
     clg_status status = build(r, &model);
-    if (status == CLG_OK) status = clg_session_create(p->context, model, &p->options, &session);
+    if (status == CLG_OK) status = clg_session_create(p->context, model, &options, &session);
     for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
         const run_node_tensor *t = &r->inputs[i];
         if (t->dtype == CLG_DTYPE_NONE || t->constant) continue;
@@ -433,10 +438,23 @@ static bool uses_float64(const run_node *r)
 static bool takes_case(const place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;
+    if (the_way && (p->options.kernels != CLG_KERNELS_SIMT || !p->options.no_blas)) return false;
     if (r->heavy && p->is_simulator) return false;
     if (r->blas_only && p->options.no_blas) return false;
     if (!p->is_slow || n_cases % share_of == share) return true;
     return clg_context_counters(p->context, &counters) != CLG_OK || counters.kernels_launched == 0;
+}
+
+void run_node_by(const char *way) { the_way = way; }
+
+static void check_way(const place *p, const run_node *r, clg_session *session)
+{
+    char *plan;
+    if (!the_way) return;
+    assert_ok(clg_session_plan_text(session, &plan));
+    if (!strstr(plan, the_way))
+        fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, the_way, plan);
+    clg_text_free(plan);
 }
 
 void run_node_check_scaled(const run_node *r, double tolerance, double scale)
@@ -452,6 +470,7 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale)
         }
         if (run(&places[i], r, &session) != CLG_OK)
             fail_msg("%s on %s: %s", r->links[0].op_type, places[i].name, clg_last_error());
+        check_way(&places[i], r, session);
         for (size_t k = 0; k < r->n_outputs; k++) {
             clg_value *value;
             if (r->outputs[k].dtype == CLG_DTYPE_NONE) continue;

@@ -77,6 +77,9 @@ typedef struct run_node {
 
 int run_node_open(void **state);
 int run_node_close(void **state);
+/* From now on cases run by this way to compute a node, on each device with the kernels for GPUs and without CLBlast; one whose
+ * plan is without it fails. */
+void run_node_by(const char *way);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
 /* Another node behind the last: its first input is the last one's output, more inputs and attributes follow. */
