@@ -53,8 +53,8 @@
 #include "common/types.clh"
 #include "common/conv.clh"
 #include "common/epilogue.clh"
+#include "common/patch_wide.clh"
 
-#define TAPS 64                    // taps whose offsets are at hand at a time
 #define STRIP 4                    // vectors a depthwise filter takes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
 
@@ -74,38 +74,6 @@
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_wide.clh"
 #include "common/finish_wide.clh"
-
-// One direction of the patch: input coordinate = origin + phase + stride * place, place < length.
-struct side {
-    int size, origin, stride, phases, length;
-};
-
-// The patch of a tile_h x tile_w tile, and of one channel in it.
-struct patch_shape {
-    int phases_h, phases_w, length_h, pitch, phase, slice;
-};
-
-static inline struct patch_shape patch_shape(const int kh, const int kw, const int sh, const int sw,
-                                             const int dh, const int dw, const int tile_h,
-                                             const int tile_w)
-{
-    struct patch_shape s;
-    s.phases_h = min(sh, (kh - 1) * dh + 1);
-    s.phases_w = min(sw, (kw - 1) * dw + 1);
-    s.length_h = tile_h + (kh - 1) * dh / sh;
-    s.pitch = tile_w + (kw - 1) * dw / sw;
-    s.phase = s.length_h * s.pitch;
-    s.slice = s.phases_h * s.phases_w * s.phase;
-    return s;
-}
-
-// Where in a slice tap (ky, kx) = (tap / kw, tap % kw) of the first pixel lies.
-static inline int tap_offset(const struct patch_shape *s, const int tap, const int kw, const int sh,
-                             const int sw, const int dh, const int dw)
-{
-    const int v = tap / kw * dh, u = tap % kw * dw;
-    return (v % sh * s->phases_w + u % sw) * s->phase + v / sh * s->pitch + u / sw;
-}
 
 static inline void put(float *p, const vec v)
 {

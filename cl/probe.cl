@@ -9,15 +9,19 @@
 //            4 integer dot product of cl_khr_integer_dot_product: y[i] = dot of bytes (i, -1, 2, 3) and (1, i, -3, 4)
 //            5 the same as NVIDIA's PTX
 //            6 NVIDIA's matrix unit: y[i] = the sums that work-item i has of a product of small integers, weighted, and x[i]
+//            7 dot products of four bytes in vectors of x86, as common/dot_wide.clh has them
+//            8 and of two shorts
+//   P_VEC    lanes of vectors of floats, as kernels of the wide class have them
 //
 // x, y: 32 floats. One work-group of 32 work-items.
-// Variants 3 and 4 call functions that only their drivers declare; the check of kernel files leaves them out.
+// Variants 3 and 4 call functions that only their drivers declare, 7 and 8 are for processors of one kind; the check of kernel
+// files leaves them out.
 //
 // @probe
-// @variant P_PROBE=1
-// @variant P_PROBE=2
+// @variant P_PROBE=1 P_VEC=16
+// @variant P_PROBE=2 P_VEC=16
 // @only nvidia
-// @variant P_PROBE=6
+// @variant P_PROBE=6 P_VEC=1
 
 #if P_PROBE == 1
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -39,6 +43,51 @@ static inline uint half_bits(const int x)
 #define PAIR(x, y) (half_bits(x) | half_bits(y) << 16)
 #define A_ELEMENT(row, k) ((3 * (row) + 5 * (k)) % 7 - 3)
 #define B_ELEMENT(col, k) ((2 * (col) + 3 * (k)) % 5 - 2)
+#elif P_PROBE == 7 || P_PROBE == 8
+#ifndef __x86_64__
+#error "instructions of x86"
+#endif
+#define P_UNIT (P_PROBE == 7 ? 4 : 2)
+#define P_DOT 1
+#define P_FMA 1
+#define P_FP64 0
+#define P_INDEX 32
+#include "common/elements.clh"
+#include "common/dot_wide.clh"
+
+static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vint u, const vint s)
+{
+    *sum = MAD(s, u, *sum);
+}
+
+#define CPUID(leaf, sub, a, b, c, d)                                                               \
+    __asm__ volatile("xchgq %%rbx, %q1\n\tcpuid\n\txchgq %%rbx, %q1"                               \
+                     : "=a"(a), "=&r"(b), "=c"(c), "=d"(d)                                         \
+                     : "0"(leaf), "2"(sub))
+
+// What an instruction is called that a processor has not ends the process: ask first. The driver's compiler knows of shorts.
+static inline int has_instruction(void)
+{
+#if P_PROBE == 8
+    return 1;
+#else
+    uint a, b, c, d;
+    CPUID(0, 0, a, b, c, d);
+    if (a < 7)
+        return 0;
+    CPUID(7, 0, a, b, c, d);
+#if P_VEC == 16
+    return c >> 11 & 1; // AVX512_VNNI
+#elif P_VEC == 8
+    if (a < 1)
+        return 0;
+    CPUID(7, 1, a, b, c, d);
+    return a >> 4 & 1; // AVX-VNNI
+#else
+    return 0;
+#endif
+#endif
+}
 #endif
 
 __kernel void probe(__global const float *x, __global float *y)
@@ -67,6 +116,15 @@ __kernel void probe(__global const float *x, __global float *y)
     }
     unit_multiply(c, a, b, i, 0);
     y[i] = c[0] + 10.0f * c[1] + 100.0f * c[2] + 1000.0f * c[3] + x[i];
+#elif P_PROBE == 7 || P_PROBE == 8
+    vint sum = (vint)5;
+    if (has_instruction())
+#if P_PROBE == 7
+        multiply(&sum, (vint)(i | 255 << 8 | 254 << 16 | 3 << 24), (vint)(0x80 | 127 << 8 | 255 << 16 | 2 << 24));
+#else
+        multiply(&sum, (vint)(i | 255 << 16), (vint)(0xff80 | 127 << 16));
+#endif
+    y[i] = (float)LANE(sum, const int, i % P_VEC);
 #else
     const int a = (i & 255) | 255 << 8 | 2 << 16 | 3 << 24;
     const int b = 1 | (i & 255) << 8 | 253 << 16 | 4 << 24;

@@ -89,6 +89,8 @@ typedef struct device_caps {
     bool probed; /* the flags below were proved; before that they are false */
     bool fp16, fp64, subgroups, int8_dot;
     matrix_unit matrix;
+    /* Of the wide class: instructions that multiply and add, in each lane of whole vectors, four bytes and two shorts. */
+    bool dot_bytes, dot_shorts;
 } device_caps;
 
 /* Whether the device has one in hardware. */

@@ -23,6 +23,8 @@ typedef enum proof {
     PROOF_DOT,
     PROOF_DOT_PTX,
     PROOF_MATRIX_PTX,
+    PROOF_DOT_BYTES,
+    PROOF_DOT_SHORTS,
     PROOF_END
 } proof;
 
@@ -39,6 +41,8 @@ static const proof_row proofs[PROOF_END] = {
     [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER},
     [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA},
     [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA},
+    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL},
+    [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL},
 };
 
 /* Drivers that announce what they have. */
@@ -95,6 +99,8 @@ static float expected_of(proof which, int i)
     case PROOF_DOT:
     case PROOF_DOT_PTX: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
     case PROOF_MATRIX_PTX: return expected_of_matrix(i);
+    case PROOF_DOT_BYTES: return (float)(5 + i * -128 + 255 * 127 + 254 * -1 + 3 * 2);
+    case PROOF_DOT_SHORTS: return (float)(5 + i * -128 + 255 * 127);
     default: return (float)i;
     }
 }
@@ -115,12 +121,20 @@ static void clear(stage *s)
     ocl_buffer_free(s->y);
 }
 
+/* Lanes of the wide class's products. */
+static int vector_lanes(const ocl_context *c)
+{
+    const uint32_t lanes = context_caps(c)->vector_width;
+    return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
+}
+
 static clg_status build(ocl_context *c, proof which, stage *s)
 {
-    char prelude[32];
+    char prelude[64];
     text source;
     cl_int code;
-    snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n", (int)which);
+    snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which,
+             vector_lanes(c));
     const kernel_ref ref = {.source = "probe", .entry = "probe", .prelude = prelude};
     CLG_TRY(program_text(&ref, &source));
     clg_status status =
@@ -169,14 +183,15 @@ static clg_status prove(ocl_context *c, proof which, bool *out_proved)
 
 /* ---- all of them ------------------------------------------------------------------------------------------- */
 
-#define VERDICTS "probes 1"
+#define VERDICTS "probes 2, vectors of %d"
 
 clg_status probe_device(ocl_context *c, device_caps *caps)
 {
     uint8_t proved[PROOF_END] = {0};
-    char *known;
+    char *known, verdicts[32];
     size_t n_bytes;
-    if (ocl_context_recall(c, VERDICTS, &known, &n_bytes)) {
+    snprintf(verdicts, sizeof verdicts, VERDICTS, vector_lanes(c));
+    if (ocl_context_recall(c, verdicts, &known, &n_bytes)) {
         if (n_bytes == sizeof proved) memcpy(proved, known, sizeof proved);
         memory_free(known);
     } else {
@@ -188,12 +203,14 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
             if (is_worth_trying(c, (proof)which)) CLG_TRY(prove(c, (proof)which, &yes));
             proved[which] = yes;
         }
-        ocl_context_remember(c, VERDICTS, "what the device can do", proved, sizeof proved);
+        ocl_context_remember(c, verdicts, "what the device can do", proved, sizeof proved);
     }
     caps->fp16 = proved[PROOF_FP16];
     caps->fp64 = proved[PROOF_FP64];
     caps->subgroups = proved[PROOF_SUBGROUPS];
-    caps->int8_dot = proved[PROOF_DOT] || proved[PROOF_DOT_PTX];
+    caps->int8_dot = proved[PROOF_DOT] || proved[PROOF_DOT_PTX] || proved[PROOF_DOT_BYTES];
+    caps->dot_bytes = proved[PROOF_DOT_BYTES];
+    caps->dot_shorts = proved[PROOF_DOT_SHORTS];
     caps->matrix = proved[PROOF_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;
     caps->probed = true;
     return CLG_OK;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ops/conv.h"
 
+#include "ops/conv_cut.h"
 #include "ops/gemm.h"
 #include "ops/winograd.h"
 #include "ops/work.h"
@@ -8,7 +9,6 @@
 #include <stdio.h>
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t count_in(const conv_job *j) { return j->axes[0].in * j->axes[1].in * j->axes[2].in; }
 static int64_t count_out(const conv_job *j)
 {
@@ -71,82 +71,25 @@ static const char *wide_prelude(lower_context *c, const conv_job *j, const char 
         work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_PATCH, WIDE_ACC, tail);
 }
 
-/* Floats that a tile of pixels takes in the patch of one channel, and of its lines. */
-typedef struct patch_size {
-    int64_t pitch, lines, slice;
-} patch_size;
-
-static patch_size measure_patch(const conv_job *j, int64_t tile_h, int64_t tile_w)
+static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
 {
-    const window_axis *h = &j->axes[1], *w = &j->axes[2];
-    const int64_t phases = least(h->stride, (h->kernel - 1) * h->dilation + 1) *
-                           least(w->stride, (w->kernel - 1) * w->dilation + 1);
-    patch_size p = {.pitch = tile_w + (w->kernel - 1) * w->dilation / w->stride};
-    p.lines = phases * (tile_h + (h->kernel - 1) * h->dilation / h->stride);
-    p.slice = p.lines * p.pitch;
-    return p;
-}
-
-/* Tiles of pixels that an image falls into. */
-static int64_t count_tiles(const conv_job *j, int64_t tile_h, int64_t tile_w)
-{
-    return j->axes[0].out * ceil_div(j->axes[1].out, tile_h) * ceil_div(j->axes[2].out, tile_w);
-}
-
-typedef struct wide_tile {
-    int vec;
-    int64_t tile_m, tiles, group_tiles, tile_h, tile_w;
-} wide_tile;
-
-/* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed. The constants are rough:
- * two multiply-adds of vectors a cycle, and what it costs to start a line or a tile. */
-static double wide_cost(const lower_context *c, const conv_job *j, const wide_tile *t)
-{
-    const int64_t nr = 2 * (int64_t)t->vec, slices = j->axes[0].kernel * j->ic;
-    const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
-    const patch_size p = measure_patch(j, t->tile_h, t->tile_w);
-    const int64_t panels = ceil_div((t->tile_h - 1) * p.pitch + t->tile_w, nr);
-    const bool fits = p.slice <= WIDE_PATCH && slices <= WIDE_PATCH / p.slice;
-    const int64_t rows = t->tile_m * (fits ? 1 : t->group_tiles);
-    if (p.slice > WIDE_PATCH || rows > WIDE_ACC / (panels * nr)) return -1;
-    const double fill = (double)slices * ((double)p.slice / t->vec * 2.0 + (double)p.lines * 12.0);
-    const double work =
-        (double)(t->group_tiles * panels) * ((double)(slices * taps * t->tile_m) + 30.0);
-    const double done = (double)(t->group_tiles * t->tile_m * t->tile_h) *
-                        ((double)t->tile_w / t->vec * 2.0 + 15.0);
-    const int64_t groups = count_tiles(j, t->tile_h, t->tile_w) *
-                           ceil_div(t->tiles, t->group_tiles) * j->batch * j->groups;
-    return (fill + work + done + 100.0) * (double)ceil_div(groups, work_units(c));
-}
-
-/* The cheapest cut among those that divide evenly. */
-static bool wide_plan(const lower_context *c, const conv_job *j, wide_tile *out, double *out_cost)
-{
-    const int64_t height = j->axes[1].out, width = j->axes[2].out;
-    wide_tile t = {.vec = work_wide_lanes(c)};
-    t.tile_m = ceil_div(j->oc, ceil_div(j->oc, work_wide_rows(c)));
-    t.tiles = ceil_div(j->oc, t.tile_m);
-    double best = 0;
-    bool found = false;
-    for (int64_t across = 1; across <= least(width, 64); across += across < 4 ? 1 : across) {
-        t.tile_w = ceil_div(width, across);
-        for (int64_t down = 1; down <= height; down += ceil_div(down, 8)) {
-            t.tile_h = ceil_div(height, down);
-            for (t.group_tiles = t.tiles; t.group_tiles > 0; t.group_tiles /= 2) {
-                const double cost = wide_cost(c, j, &t);
-                if (cost < 0 || (found && cost >= best)) continue;
-                best = cost;
-                found = true;
-                *out = t;
-            }
-        }
-    }
-    *out_cost = best;
-    return found;
+    return (conv_cut_job){.axes = j->axes,
+                          .oc = j->oc,
+                          .slices = j->axes[0].kernel * j->ic,
+                          .planes = j->batch * j->groups,
+                          .patch = WIDE_PATCH,
+                          .sums = WIDE_ACC,
+                          .lanes = work_wide_lanes(c),
+                          .rows = work_wide_rows(c),
+                          .step = 1,
+                          .fill_vector = 2,
+                          .fill_line = 12,
+                          .done_vector = 2,
+                          .done_line = 15};
 }
 
 /* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
-static operand wide_weights(lower_context *c, candidate *way, const conv_job *j, const wide_tile *t)
+static operand wide_weights(lower_context *c, candidate *way, const conv_job *j, const conv_cut *t)
 {
     step_builder *b = &c->build;
     const window_axis *a = j->axes;
@@ -177,11 +120,11 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
 static bool wide_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    wide_tile t = {.tile_h = 1, .tile_w = 1, .group_tiles = 1};
-    double cost;
-    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !wide_plan(c, j, &t, &cost)) return false;
+    const conv_cut_job cut = cut_job(c, j);
+    conv_cut t;
+    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return false;
     candidate *way = step_candidate(b, "conv_wide");
-    way->cost = j->winograd > 1 ? 0 : cost;
+    way->cost = j->winograd > 1 ? 0 : t.cost;
     const operand packed = wide_weights(c, way, j, &t);
     step *s =
         step_kernel(b, way, "conv_wide", "conv_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
@@ -198,52 +141,19 @@ static bool wide_candidate(lower_context *c, const conv_job *j)
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, count_tiles(j, t.tile_h, t.tile_w), 1),
+    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
                                work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
                                work_items(c, j->batch * j->groups, 1)};
     step_range(b, s, 3, range, ones);
     return true;
 }
 
-#define DEPTHWISE_PATCH 6144 /* floats of patches that stay in the nearest cache */
-
-/* How the kernel for ic = 1 is cut. */
-typedef struct depthwise_tile {
-    int64_t tile_h, tile_w, group_channels;
-} depthwise_tile;
-
-/* As many lines as the near cache holds, then as many channels; false when not even one pixel fits. */
-static bool depthwise_plan(const lower_context *c, const conv_job *j, depthwise_tile *out)
-{
-    const int64_t height = j->axes[1].out, width = j->axes[2].out,
-                  strip = 4 * (int64_t)work_wide_lanes(c);
-    int64_t across = 1, down = 1, patch, sums;
-    for (;;) {
-        *out = (depthwise_tile){ceil_div(height, down), ceil_div(width, across), 1};
-        const patch_size p = measure_patch(j, out->tile_h, out->tile_w);
-        patch = j->axes[0].kernel * p.slice;
-        sums = j->oc * ceil_div((out->tile_h - 1) * p.pitch + out->tile_w, strip) * strip;
-        if ((patch <= DEPTHWISE_PATCH && sums <= WIDE_ACC) ||
-            (out->tile_h == 1 && out->tile_w == 1))
-            break;
-        if (out->tile_h > 1)
-            down += ceil_div(down, 8);
-        else
-            across += ceil_div(across, 8);
-    }
-    if (patch > WIDE_PATCH || sums > WIDE_ACC) return false;
-    const int64_t room = least(DEPTHWISE_PATCH / patch, WIDE_ACC / sums);
-    const int64_t cuts = j->batch * count_tiles(j, out->tile_h, out->tile_w);
-    const int64_t share = ceil_div(j->groups, ceil_div(4 * work_units(c), cuts));
-    out->group_channels = room < 1 ? 1 : least(room, share);
-    return true;
-}
-
 static bool depthwise_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    depthwise_tile t = {1, 1, 1};
-    if (!depthwise_plan(c, j, &t)) return false;
+    const conv_cut_job cut = cut_job(c, j);
+    conv_cut t;
+    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return false;
     step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
                           "conv_depthwise_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
@@ -251,14 +161,14 @@ static bool depthwise_candidate(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->oc);
     size_args(b, s, j);
     image_args(b, s, j, operand_input(1));
-    step_arg_int(b, s, t.group_channels);
+    step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, count_tiles(j, t.tile_h, t.tile_w), 1),
-                               work_items(c, ceil_div(j->groups, t.group_channels), 1),
+    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
+                               work_items(c, ceil_div(j->groups, t.group_tiles), 1),
                                work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);
     return true;

@@ -279,7 +279,8 @@ static clg_status fused_lower(lower_context *c)
             &c->build, way, (size_t)(rows * columns) * dtype_size(c->outputs[0].dtype));
         if (made.index != projected.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
-        if (at->projection) CLG_TRY(qmatmul_append_float(c, way, at->projection, projected, &dims));
+        if (at->projection)
+            CLG_TRY(qmatmul_append_float(c, way, at->projection, dot_best(c), projected, &dims));
         fused_steps(c, way, &s, projected);
     }
     return CLG_OK;

@@ -4,17 +4,12 @@
  * cl/qconv.cl. That of com.microsoft may have its channels last: a pass makes it one with channels first
  * (passes/pass_quantized.c).
  */
-#include "ops/window.h"
+#include "ops/qconv.h"
 #include "ops/work.h"
 
 #include <inttypes.h>
 
 #define LINE 256 /* P_LINE */
-
-/* Where the inputs of the two operators stand; 0 for those that there are not. */
-typedef struct qconv_inputs {
-    uint32_t x, w, x_zero, w_zero, x_scale, w_scale, y_scale, y_zero, bias;
-} qconv_inputs;
 
 static const qconv_inputs integer_inputs = {.x = 0, .w = 1, .x_zero = 2, .w_zero = 3};
 static const qconv_inputs linear_inputs = {.x = 0,
@@ -107,7 +102,7 @@ static bool is_list(const lower_context *c, uint32_t input)
            shape_n_elements(&lower_input(c, input)->dims, &n) == CLG_OK && n != 1;
 }
 
-static void size_args(step_builder *b, step *s, const window_axis *a)
+void qconv_size_args(step_builder *b, step *s, const window_axis a[WINDOW_MAX_AXES])
 {
     for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
     for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
@@ -123,56 +118,92 @@ static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused
     step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);
 }
 
-static clg_status qconv_lower(lower_context *c)
+void qconv_zero_args(lower_context *c, step *s, const qconv_job *j)
 {
-    const qconv_inputs *at = c->row->param;
-    if (node_int(c->node, "channels_last", 0) != 0)
-        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
-    const lower_operand *x = lower_input(c, at->x), *w = lower_input(c, at->w);
-    const clg_dtype out = c->outputs[0].dtype;
-    const int64_t groups = node_int(c->node, "group", 1), batch = x->dims.dims[0],
-                  outputs = w->dims.dims[0];
-    const bool wide = lower_is_wide(c), bias = at->bias && lower_has_input(c, at->bias);
-    window win;
-    window_axis a[WINDOW_MAX_AXES];
-    CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
-    window_fill(&win, a);
+    input_arg(c, s, j->at->x_zero, j->at->x, j->x_dtype);
+    input_arg(c, s, j->at->w_zero, j->at->w, j->w_dtype);
+    step_arg_int(&c->build, s, is_list(c, j->at->w_zero));
+}
+
+void qconv_scale_args(lower_context *c, step *s, const qconv_job *j)
+{
+    step_builder *b = &c->build;
+    if (!j->at->y_zero) return;
+    step_arg_buffer(b, s, operand_input(j->at->x_scale), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_input(j->at->w_scale), CLG_FLOAT32);
+    step_arg_int(b, s, is_list(c, j->at->w_scale));
+    step_arg_buffer(b, s, operand_input(j->at->y_scale), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_input(j->at->y_zero), j->y_dtype);
+    input_arg(c, s, j->at->bias, j->at->x_scale, CLG_INT32);
+}
+
+static int64_t count_out(const qconv_job *j)
+{
+    return j->axes[0].out * j->axes[1].out * j->axes[2].out;
+}
+
+double qconv_flops(const qconv_job *j)
+{
+    const window_axis *a = j->axes;
+    return 2.0 * (double)(j->batch * j->groups * j->oc) * (double)count_out(j) *
+           (double)(j->ic * a[0].kernel * a[1].kernel * a[2].kernel);
+}
+
+/* ---- any device: cl/qconv.cl --------------------------------------------------------------------------------- */
+
+static void add_plain(lower_context *c, const qconv_job *j)
+{
+    const bool wide = lower_is_wide(c), bias = j->at->bias && lower_has_input(c, j->at->bias);
     step_builder *b = &c->build;
     step *s = step_kernel(
         b, step_candidate(b, "qconv"), "qconv", "qconv",
         prelude_text(b,
                      "P_A=%d P_B=%d P_Y=%d P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=%d P_ZERO_B=%d "
                      "P_BIAS=%d P_FORM=%d P_LINE=%d",
-                     (int)x->dtype, (int)w->dtype, (int)out, lower_has_input(c, at->x_zero),
-                     lower_has_input(c, at->w_zero), bias, !wide, wide ? LINE : 1));
-    step_arg_int(b, s, batch);
-    step_arg_int(b, s, groups);
-    step_arg_int(b, s, w->dims.dims[1]);
-    step_arg_int(b, s, outputs / groups);
-    size_args(b, s, a);
-    step_arg_buffer(b, s, operand_input(at->x), x->dtype);
-    step_arg_buffer(b, s, operand_input(at->w), w->dtype);
-    step_arg_buffer(b, s, operand_output(0), out);
-    input_arg(c, s, at->x_zero, at->x, x->dtype);
-    input_arg(c, s, at->w_zero, at->w, w->dtype);
-    step_arg_int(b, s, is_list(c, at->w_zero));
-    if (at->y_zero) {
-        step_arg_buffer(b, s, operand_input(at->x_scale), CLG_FLOAT32);
-        step_arg_buffer(b, s, operand_input(at->w_scale), CLG_FLOAT32);
-        step_arg_int(b, s, is_list(c, at->w_scale));
-        step_arg_buffer(b, s, operand_input(at->y_scale), CLG_FLOAT32);
-        step_arg_buffer(b, s, operand_input(at->y_zero), out);
-        input_arg(c, s, at->bias, at->x_scale, CLG_INT32);
-    }
-    const int64_t pixels = a[0].out * a[1].out * a[2].out, planes = batch * outputs;
-    s->flops = 2.0 * (double)planes * (double)pixels *
-               (double)(w->dims.dims[1] * a[0].kernel * a[1].kernel * a[2].kernel);
+                     (int)j->x_dtype, (int)j->w_dtype, (int)j->y_dtype,
+                     lower_has_input(c, j->at->x_zero), lower_has_input(c, j->at->w_zero), bias,
+                     !wide, wide ? LINE : 1));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    qconv_size_args(b, s, j->axes);
+    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
+    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
+    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    qconv_zero_args(c, s, j);
+    qconv_scale_args(c, s, j);
+    s->flops = qconv_flops(j);
+    const int64_t pixels = count_out(j), planes = j->batch * j->groups * j->oc;
     if (wide) {
-        work_range_2d(c, s, (a[2].out + LINE - 1) / LINE, 1, planes * a[0].out * a[1].out, 1);
+        work_range_2d(c, s, (j->axes[2].out + LINE - 1) / LINE, 1,
+                      planes * j->axes[0].out * j->axes[1].out, 1);
     } else {
         const uint64_t across = work_power_of_two(pixels, 64);
         work_range_2d(c, s, pixels, across, planes, 64 / across);
     }
+}
+
+static clg_status qconv_lower(lower_context *c)
+{
+    const qconv_inputs *at = c->row->param;
+    if (node_int(c->node, "channels_last", 0) != 0)
+        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
+    const lower_operand *x = lower_input(c, at->x), *w = lower_input(c, at->w);
+    qconv_job j = {.at = at,
+                   .x_dtype = x->dtype,
+                   .w_dtype = w->dtype,
+                   .y_dtype = c->outputs[0].dtype,
+                   .batch = x->dims.dims[0],
+                   .groups = node_int(c->node, "group", 1),
+                   .ic = w->dims.dims[1]};
+    window win;
+    j.oc = w->dims.dims[0] / j.groups;
+    CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
+    window_fill(&win, j.axes);
+    if (lower_is_wide(c)) qconv_wide_add(c, &j, true);
+    add_plain(c, &j);
+    if (lower_is_wide(c)) qconv_wide_add(c, &j, false);
     return CLG_OK;
 }
 

@@ -4,7 +4,6 @@
  * com.microsoft's MatMulIntegerToFloat, which scales the sums and adds a bias, and DynamicQuantizeMatMul, which quantises its
  * first operand before.
  */
-#include "ops/grid.h"
 #include "ops/pointwise.h"
 #include "ops/qmatmul.h"
 #include "ops/quantize.h"
@@ -111,12 +110,6 @@ static clg_status qmatmul_infer(op_context *c)
     return CLG_OK;
 }
 
-/* One number, or a list of them; or none. */
-typedef struct number_list {
-    bool given, many;
-    operand at;
-} number_list;
-
 static number_list list_of(const lower_context *c, uint32_t input)
 {
     if (!lower_has_input(c, input)) return (number_list){0};
@@ -130,13 +123,70 @@ static void list_args(lower_context *c, step *s, number_list list, clg_dtype dty
     step_arg_int(&c->build, s, list.many);
 }
 
-/* y = (a - a_zero) x (b - b_zero), as sums in int32; or, of 8 bits, times a_scale * b_scale / y_scale. */
-typedef struct qmatmul_job {
-    operand a, b, y, y_scale, y_zero;
-    clg_dtype a_dtype, b_dtype, y_dtype;
-    shape a_dims, b_dims;
-    number_list a_zero, b_zero, a_scale, b_scale;
-} qmatmul_job;
+void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z)
+{
+    const grid *g = z->batches;
+    step_arg_int(b, s, z->m);
+    step_arg_int(b, s, z->n);
+    step_arg_int(b, s, z->k);
+    step_arg_int(b, s, grid_n_elements(g));
+    for (int i = 0; i < g->rank; i++) {
+        step_arg_int(b, s, g->dims[i]);
+        step_arg_long(b, s, g->strides[0][i]);
+        step_arg_long(b, s, g->strides[1][i]);
+    }
+}
+
+void qmatmul_zero_args(lower_context *c, step *s, const qmatmul_job *j)
+{
+    list_args(c, s, j->a_zero, j->a_dtype, j->a);
+    list_args(c, s, j->b_zero, j->b_dtype, j->b);
+}
+
+void qmatmul_scale_args(lower_context *c, step *s, const qmatmul_job *j)
+{
+    if (j->y_dtype == CLG_INT32) return;
+    list_args(c, s, j->a_scale, CLG_FLOAT32, j->a);
+    list_args(c, s, j->b_scale, CLG_FLOAT32, j->a);
+    step_arg_buffer(&c->build, s, j->y_scale, CLG_FLOAT32);
+    step_arg_buffer(&c->build, s, j->y_zero, j->y_dtype);
+}
+
+void qmatmul_count_work(step *s, const qmatmul_size *z)
+{
+    const double m = (double)z->m, n = (double)z->n, k = (double)z->k,
+                 batch = (double)grid_n_elements(z->batches);
+    s->flops = 2.0 * batch * m * n * k;
+    s->bytes = batch * (m * k + k * n + m * n);
+}
+
+/* ---- any device: cl/qmatmul.cl ------------------------------------------------------------------------------- */
+
+static void plain_steps(lower_context *c, candidate *way, const qmatmul_job *j,
+                        const qmatmul_size *z)
+{
+    const bool wide = lower_is_wide(c);
+    const int lanes = wide ? work_lanes(c, z->n) : 1, rows = z->m >= 4 ? 4 : 1;
+    step_builder *b = &c->build;
+    step *s = step_kernel(b, way, "qmatmul", "qmatmul",
+                          prelude_text(b,
+                                       "P_A=%d P_B=%d P_Y=%d P_VEC=%d P_FP64=0 P_INDEX=32 "
+                                       "P_ZERO_A=%d P_ZERO_B=%d P_ROWS=%d P_RANK=%d",
+                                       (int)j->a_dtype, (int)j->b_dtype, (int)j->y_dtype, lanes,
+                                       j->a_zero.given, j->b_zero.given, rows, z->batches->rank));
+    qmatmul_size_args(b, s, z);
+    step_arg_buffer(b, s, j->a, j->a_dtype);
+    step_arg_buffer(b, s, j->b, j->b_dtype);
+    step_arg_buffer(b, s, j->y, j->y_dtype);
+    qmatmul_zero_args(c, s, j);
+    qmatmul_scale_args(c, s, j);
+    qmatmul_count_work(s, z);
+    const uint64_t across = wide ? 1 : work_power_of_two(z->n, 64),
+                   local[3] = {across, wide ? 1 : 64 / across, 1};
+    const int64_t pieces[3] = {(z->n + lanes - 1) / lanes, (z->m + rows - 1) / rows,
+                               grid_n_elements(z->batches)};
+    grid_range(c, s, 3, pieces, local);
+}
 
 /* Strides of a matrix' leading dimensions. */
 static lower_operand batches_of(const shape *x)
@@ -150,7 +200,7 @@ static lower_operand batches_of(const shape *x)
     return o;
 }
 
-static clg_status add_product(lower_context *c, candidate *way, const qmatmul_job *j)
+static clg_status add_product(lower_context *c, candidate *way, const qmatmul_job *j, dot_unit unit)
 {
     const shape a = as_matrix(&j->a_dims, true), b = as_matrix(&j->b_dims, false);
     const lower_operand batch_a = batches_of(&a), batch_b = batches_of(&b);
@@ -161,44 +211,12 @@ static clg_status add_product(lower_context *c, candidate *way, const qmatmul_jo
     grid_set_operand(g, 0, &batch_a);
     grid_set_operand(g, 1, &batch_b);
     grid_collapse(g);
-    const int64_t m = a.dims[a.rank - 2], n = b.dims[b.rank - 1], k = a.dims[a.rank - 1],
-                  batch = grid_n_elements(g);
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, n) : 1, rows = m >= 4 ? 4 : 1;
-    step_builder *to = &c->build;
-    step *s = step_kernel(to, way, "qmatmul", "qmatmul",
-                          prelude_text(to,
-                                       "P_A=%d P_B=%d P_Y=%d P_VEC=%d P_FP64=0 P_INDEX=32 "
-                                       "P_ZERO_A=%d P_ZERO_B=%d P_ROWS=%d P_RANK=%d",
-                                       (int)j->a_dtype, (int)j->b_dtype, (int)j->y_dtype, lanes,
-                                       j->a_zero.given, j->b_zero.given, rows, g->rank));
-    step_arg_int(to, s, m);
-    step_arg_int(to, s, n);
-    step_arg_int(to, s, k);
-    step_arg_int(to, s, batch);
-    for (int i = 0; i < g->rank; i++) {
-        step_arg_int(to, s, g->dims[i]);
-        step_arg_long(to, s, g->strides[0][i]);
-        step_arg_long(to, s, g->strides[1][i]);
-    }
-    step_arg_buffer(to, s, j->a, j->a_dtype);
-    step_arg_buffer(to, s, j->b, j->b_dtype);
-    step_arg_buffer(to, s, j->y, j->y_dtype);
-    list_args(c, s, j->a_zero, j->a_dtype, j->a);
-    list_args(c, s, j->b_zero, j->b_dtype, j->b);
-    if (j->y_dtype != CLG_INT32) {
-        list_args(c, s, j->a_scale, CLG_FLOAT32, j->a);
-        list_args(c, s, j->b_scale, CLG_FLOAT32, j->a);
-        step_arg_buffer(to, s, j->y_scale, CLG_FLOAT32);
-        step_arg_buffer(to, s, j->y_zero, j->y_dtype);
-    }
-    s->flops = 2.0 * (double)batch * (double)m * (double)n * (double)k;
-    s->bytes =
-        (double)batch * ((double)m * (double)k + (double)k * (double)n + (double)m * (double)n);
-    const uint64_t across = wide ? 1 : work_power_of_two(n, 64),
-                   local[3] = {across, wide ? 1 : 64 / across, 1};
-    const int64_t pieces[3] = {(n + lanes - 1) / lanes, (m + rows - 1) / rows, batch};
-    grid_range(c, s, 3, pieces, local);
+    const qmatmul_size z = {
+        .m = a.dims[a.rank - 2], .n = b.dims[b.rank - 1], .k = a.dims[a.rank - 1], .batches = g};
+    if (unit != DOT_NONE && qgemm_wide_fits(&z))
+        qgemm_wide_steps(c, way, j, &z, unit);
+    else
+        plain_steps(c, way, j, &z);
     return CLG_OK;
 }
 
@@ -215,6 +233,7 @@ static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
                          .y_dtype = c->outputs[0].dtype,
                          .a_dims = lower_input(c, at->a)->dims,
                          .b_dims = lower_input(c, at->b)->dims,
+                         .b_constant = lower_input(c, at->b)->constant,
                          .a_zero = list_of(c, at->a_zero),
                          .b_zero = list_of(c, at->b_zero),
                          .a_scale = list_of(c, at->a_scale),
@@ -244,17 +263,16 @@ static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, 
     return pointwise_lower(c, way, g, &from, &to);
 }
 
-static clg_status qmatmul_lower(lower_context *c)
+static clg_status append_bytes(lower_context *c, candidate *way, const qmatmul_inputs *at,
+                               dot_unit unit)
 {
-    const qmatmul_inputs *at = c->row->param;
     qmatmul_job j = job_of(c, at);
-    candidate *way = step_candidate(&c->build, "qmatmul");
     if (at->result == TO_BYTES) {
         CLG_TRY(widen_scale(c, way, at->a_scale, &j.a_scale.at));
         CLG_TRY(widen_scale(c, way, at->b_scale, &j.b_scale.at));
         CLG_TRY(widen_scale(c, way, at->y_scale, &j.y_scale));
     }
-    return add_product(c, way, &j);
+    return add_product(c, way, &j, unit);
 }
 
 /* ---- products that end in float32 -------------------------------------------------------------------------- */
@@ -297,7 +315,7 @@ static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job
 }
 
 clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                operand y, const shape *dims)
+                                dot_unit unit, operand y, const shape *dims)
 {
     qmatmul_job j = job_of(c, at);
     size_t size_bytes;
@@ -316,14 +334,40 @@ clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_
     }
     j.y = step_scratch(&c->build, way, size_bytes);
     j.y_dtype = CLG_INT32;
-    CLG_TRY(add_product(c, way, &j));
+    CLG_TRY(add_product(c, way, &j, unit));
     return scale_sums(c, way, &j, list_of(c, at->bias), y, dims);
 }
 
-static clg_status float_lower(lower_context *c)
+/* ---- all together -------------------------------------------------------------------------------------------- */
+
+static clg_status add_way(lower_context *c, const char *name, dot_unit unit)
 {
-    return qmatmul_append_float(c, step_candidate(&c->build, "qmatmul"), c->row->param,
-                                operand_output(0), &c->outputs[0].dims);
+    const qmatmul_inputs *at = c->row->param;
+    candidate *way = step_candidate(&c->build, name);
+    if (at->result != TO_FLOAT) return append_bytes(c, way, at, unit);
+    return qmatmul_append_float(c, way, at, unit, operand_output(0), &c->outputs[0].dims);
+}
+
+/* Those that are fast on this device, or the others, which are as right. */
+static clg_status add_wide_ways(lower_context *c, bool fast)
+{
+    static const struct {
+        dot_unit unit;
+        const char *name;
+    } ways[] = {{DOT_BYTE, "qgemm_wide_byte"},
+                {DOT_SHORT, "qgemm_wide_short"},
+                {DOT_FLOAT, "qgemm_wide_float"}};
+    if (!lower_is_wide(c)) return CLG_OK;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (dot_is_fast(c, ways[i].unit) == fast) CLG_TRY(add_way(c, ways[i].name, ways[i].unit));
+    return CLG_OK;
+}
+
+static clg_status qmatmul_lower(lower_context *c)
+{
+    CLG_TRY(add_wide_ways(c, true));
+    CLG_TRY(add_way(c, "qmatmul", DOT_NONE));
+    return add_wide_ways(c, false);
 }
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
@@ -369,7 +413,7 @@ const op_row op_rows_qmatmul[] = {
      OP_OUTPUTS(1, 1, "S"),
      .types = types,
      .infer = qmatmul_infer,
-     .lower = float_lower,
+     .lower = qmatmul_lower,
      .param = &float_inputs},
     {.name = "DynamicQuantizeMatMul",
      .domain = "com.microsoft",
@@ -378,7 +422,7 @@ const op_row op_rows_qmatmul[] = {
      OP_OUTPUTS(1, 1, "S"),
      .types = types,
      .infer = qmatmul_infer,
-     .lower = float_lower,
+     .lower = qmatmul_lower,
      .param = &dynamic_inputs},
 };
 const size_t n_op_rows_qmatmul = sizeof op_rows_qmatmul / sizeof *op_rows_qmatmul;

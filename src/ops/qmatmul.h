@@ -5,7 +5,8 @@
 #ifndef CLG_OPS_QMATMUL_H
 #define CLG_OPS_QMATMUL_H
 
-#include "ops/op.h"
+#include "ops/dot.h"
+#include "ops/grid.h"
 
 typedef enum qmatmul_result { TO_SUMS, TO_BYTES, TO_FLOAT } qmatmul_result;
 
@@ -18,8 +19,43 @@ typedef struct qmatmul_inputs {
 /* Scales and zero points of A [m, k] and B [k, n], and the bias, are one number or as many as there are rows or columns;
  * unknown dimensions fit. */
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n);
-/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32; y is dense, of these dims. */
+/* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32; y is dense, of these dims. By words of
+ * this kind, or DOT_NONE: by the kernel that all devices have. */
 clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                operand y, const shape *dims);
+                                dot_unit unit, operand y, const shape *dims);
+
+/* ---- what kernels share ---------------------------------------------------------------------------------------- */
+
+/* One number, or a list of them; or none. */
+typedef struct number_list {
+    bool given, many;
+    operand at;
+} number_list;
+
+/* y = (a - a_zero) x (b - b_zero), as sums in int32; or, of 8 bits, times a_scale * b_scale / y_scale. */
+typedef struct qmatmul_job {
+    operand a, b, y, y_scale, y_zero;
+    clg_dtype a_dtype, b_dtype, y_dtype;
+    shape a_dims, b_dims;
+    bool b_constant; /* an input that may be packed once */
+    number_list a_zero, b_zero, a_scale, b_scale;
+} qmatmul_job;
+
+/* Its sizes, and in batches how A and B (operands 0 and 1) walk them. */
+typedef struct qmatmul_size {
+    int64_t m, n, k;
+    const grid *batches;
+} qmatmul_size;
+
+/* Arguments: sizes and batches; zero points; scales, for results of 8 bits. */
+void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z);
+void qmatmul_zero_args(lower_context *c, step *s, const qmatmul_job *j);
+void qmatmul_scale_args(lower_context *c, step *s, const qmatmul_job *j);
+void qmatmul_count_work(step *s, const qmatmul_size *z);
+
+/* Whether cl/qgemm_wide.cl can do it, and its steps. */
+bool qgemm_wide_fits(const qmatmul_size *z);
+void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
+                      dot_unit unit);
 
 #endif

@@ -142,7 +142,7 @@ static int begin(void **state)
 {
     const int result = run_node_open(state);
     run_node_each(emulate, NULL);
-    run_node_by("gemm_matrix");
+    run_node_by(CLG_KERNELS_SIMT, "gemm_matrix");
     return result;
 }
 

@@ -13,11 +13,31 @@ typedef struct conv {
     bool x_signed, w_signed, w_lists, bias;
 } conv;
 
+/* How it is to be tested. */
+typedef struct manner {
+    const char *way; /* of kernels for CPUs; NULL: any device, any way */
+    bool extreme; /* all of x, and of w, is the number furthest from zero points at the other end */
+    bool w_computed; /* the weights are no constant */
+} manner;
+
 static double *bytes(int64_t n, bool is_signed)
 {
     double *x = run_node_random(n);
     for (int64_t i = 0; i < n; i++) x[i] = floor((x[i] + 1) * 127.9) - (is_signed ? 128 : 0);
     return x;
+}
+
+static double *fill(int64_t n, double value)
+{
+    double *x = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) x[i] = value;
+    return x;
+}
+
+/* Of one end of the range: 255 or 127, 0 or -128. */
+static double *ends(int64_t n, bool is_signed, bool high)
+{
+    return fill(n, high ? (is_signed ? 127 : 255) : (is_signed ? -128 : 0));
 }
 
 static int64_t outputs(int64_t n, int64_t k, int64_t s, int64_t d, int64_t p)
@@ -64,7 +84,7 @@ static void attributes(run_node *r, const conv *t)
     run_node_int(r, "group", t->groups);
 }
 
-static void check(conv t, bool linear)
+static void check_in(conv t, bool linear, manner how)
 {
     const int64_t channels = t.groups * t.oc, oh = outputs(t.h, t.kh, t.sh, t.dh, t.ph),
                   ow = outputs(t.w, t.kw, t.sw, t.dw, t.pw);
@@ -74,10 +94,12 @@ static void check(conv t, bool linear)
     spatial(t.rank, x_dims, t.h, t.w);
     spatial(t.rank, w_dims, t.kh, t.kw);
     spatial(t.rank, y_dims, oh, ow);
-    const double *x = bytes(t.batch * t.groups * t.ic * t.h * t.w, t.x_signed),
-                 *w = bytes(channels * t.ic * t.kh * t.kw, t.w_signed);
-    const double *xz = bytes(1, t.x_signed), *wz = bytes(channels, t.w_signed), sx = 0.5, sy = 512,
-                 zy = 100;
+    const int64_t n_x = t.batch * t.groups * t.ic * t.h * t.w, n_w = channels * t.ic * t.kh * t.kw;
+    const double *x = how.extreme ? ends(n_x, t.x_signed, true) : bytes(n_x, t.x_signed),
+                 *w = how.extreme ? ends(n_w, t.w_signed, false) : bytes(n_w, t.w_signed);
+    const double *xz = how.extreme ? ends(1, t.x_signed, false) : bytes(1, t.x_signed),
+                 *wz = how.extreme ? ends(channels, t.w_signed, true) : bytes(channels, t.w_signed);
+    const double sx = 0.5, sy = how.extreme ? ldexp(1, 20) : 512, zy = 100;
     double *y = run_node_zeros(t.batch * channels * oh * ow), *sw = run_node_zeros(channels),
            *bias = run_node_random(channels);
     for (int64_t i = 0; i < channels; i++) {
@@ -94,11 +116,13 @@ static void check(conv t, bool linear)
     }
     run_node r;
     run_node_start(&r, NULL, linear ? "QLinearConv" : "ConvInteger", 10);
+    r.way = how.way;
+    r.way_kernels = CLG_KERNELS_WIDE;
     attributes(&r, &t);
     run_node_input(&r, tx, 2 + t.rank, x_dims, x);
     if (linear) run_node_input(&r, CLG_FLOAT32, 0, NULL, &sx);
     if (linear) run_node_input(&r, tx, 0, NULL, xz);
-    run_node_constant(&r, tw, 2 + t.rank, w_dims, w);
+    (how.w_computed ? run_node_input : run_node_constant)(&r, tw, 2 + t.rank, w_dims, w);
     if (linear) run_node_input(&r, CLG_FLOAT32, t.w_lists, &channels, sw);
     if (!linear) run_node_input(&r, tx, 0, NULL, xz);
     run_node_input(&r, tw, t.w_lists, &channels, wz);
@@ -108,6 +132,8 @@ static void check(conv t, bool linear)
     run_node_expect(&r, linear ? CLG_UINT8 : CLG_INT32, 2 + t.rank, y_dims, y);
     run_node_check(&r, 0);
 }
+
+static void check(conv t, bool linear) { check_in(t, linear, (manner){NULL, false, false}); }
 
 static const conv cases[] = {
     {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, false, false, false, false},
@@ -129,6 +155,73 @@ static void qconv__linear(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) check(cases[i], true);
 }
 
+/* Each kind of words, with remainders of channels in and out, of words, of tiles of pixels and of blocks. */
+static const struct {
+    conv t;
+    bool extreme, w_computed;
+} wide[] = {
+    {{2, 2, 1, 5, 25, 9, 37, 3, 3, 1, 1, 1, 1, 1, 1, false, true, true, true}, false, false},
+    {{2, 1, 3, 6, 13, 11, 40, 3, 3, 2, 2, 1, 2, 1, 2, false, true, false, true}, false, false},
+    {{2, 1, 1, 130, 70, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, false, true, true, true}, false, false},
+    {{2, 2, 1, 66, 12, 30, 31, 1, 1, 2, 2, 1, 1, 0, 0, false, true, true, true}, false, false},
+    {{2, 1, 1, 2, 3, 20, 19, 9, 9, 1, 1, 1, 1, 4, 4, true, false, true, false}, false, true},
+    {{2, 1, 1, 70000, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, false, true, true, true}, false, false},
+    {{2, 1, 1, 270000, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, false, true, true, true}, false, false},
+    {{1, 1, 2, 261, 2, 1, 18, 1, 3, 1, 1, 1, 1, 0, 1, false, true, true, true}, true, false},
+    {{2, 1, 1, 259, 1, 3, 3, 3, 3, 1, 1, 1, 1, 0, 0, true, false, true, false}, true, false},
+};
+
+static void check_wide(const char *way)
+{
+    for (size_t i = 0; i < COUNT(wide); i++) {
+        const manner how = {way, wide[i].extreme, wide[i].w_computed};
+        check_in(wide[i].t, i % 2 == 0, how);
+        if (how.extreme) check_in(wide[i].t, i % 2 != 0, how);
+    }
+}
+
+static void qconv__wide_byte(void **state)
+{
+    (void)state;
+    check_wide("qconv_wide_byte");
+}
+
+static void qconv__wide_short(void **state)
+{
+    (void)state;
+    check_wide("qconv_wide_short");
+}
+
+static void qconv__wide_float(void **state)
+{
+    (void)state;
+    check_wide("qconv_wide_float");
+}
+
+/* One channel a group: 16 x 16 taps are the most whose sums floats have exactly. */
+static void qconv__depthwise(void **state)
+{
+    static const conv usual[] = {
+        {2, 2, 37, 1, 1, 9, 41, 3, 3, 1, 1, 1, 1, 1, 1, false, true, true, true},
+        {2, 1, 5, 1, 2, 14, 15, 5, 3, 2, 2, 1, 2, 2, 1, true, false, true, true},
+    };
+    static const conv extreme[] = {
+        {2, 1, 3, 1, 1, 20, 30, 16, 16, 1, 1, 1, 1, 3, 3, false, true, true, false},
+        {2, 1, 3, 1, 1, 20, 30, 16, 16, 1, 1, 1, 1, 0, 7, true, false, false, false},
+    };
+    const manner plainly = {"qconv_depthwise_wide", false, false},
+                 extremely = {"qconv_depthwise_wide", true, false};
+    (void)state;
+    for (size_t i = 0; i < COUNT(usual); i++) {
+        check_in(usual[i], true, plainly);
+        check_in(usual[i], false, plainly);
+        check_in(extreme[i], true, extremely);
+        check_in(extreme[i], false, extremely);
+    }
+    check_in((conv){2, 1, 2, 1, 1, 20, 18, 17, 16, 1, 1, 1, 1, 0, 0, false, true, true, true},
+             false, (manner){NULL, true, false});
+}
+
 static void qconv__refuses(void **state)
 {
     (void)state;
@@ -144,8 +237,9 @@ static void qconv__refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qconv__integer),
-        cmocka_unit_test(qconv__linear),
+        cmocka_unit_test(qconv__integer),    cmocka_unit_test(qconv__linear),
+        cmocka_unit_test(qconv__wide_byte),  cmocka_unit_test(qconv__wide_short),
+        cmocka_unit_test(qconv__wide_float), cmocka_unit_test(qconv__depthwise),
         cmocka_unit_test(qconv__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);

@@ -22,6 +22,21 @@ typedef struct product {
     bool shared_b;
 } product;
 
+/* How it is to be tested. */
+typedef struct manner {
+    const char *way; /* of kernels for CPUs; NULL: any device, any way */
+    bool extreme; /* all of A, and of B, is the number furthest from zero points at the other end */
+} manner;
+
+/* Numbers of a product: anything, or those of one end of the range. */
+static double *numbers(const manner *how, int64_t n, bool is_signed, bool high)
+{
+    if (!how->extreme) return bytes(n, is_signed);
+    double *x = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) x[i] = high ? (is_signed ? 127 : 255) : (is_signed ? -128 : 0);
+    return x;
+}
+
 static int64_t term(const product *p, const double *a, const double *b, const double *az,
                     const double *bz, int64_t z, int64_t i, int64_t j)
 {
@@ -35,17 +50,20 @@ static int64_t term(const product *p, const double *a, const double *b, const do
     return sum;
 }
 
-static void integer(product p)
+static void integer_in(product p, manner how)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
-    const double *a = bytes(p.batch * p.m * p.k, p.a_signed),
-                 *b = bytes(p.batch * p.k * p.n, p.b_signed);
-    const double *az = bytes(p.m, p.a_signed), *bz = bytes(p.n, p.b_signed);
+    const double *a = numbers(&how, p.batch * p.m * p.k, p.a_signed, true),
+                 *b = numbers(&how, p.batch * p.k * p.n, p.b_signed, false);
+    const double *az = numbers(&how, p.m, p.a_signed, false),
+                 *bz = numbers(&how, p.n, p.b_signed, true);
     double *y = run_node_zeros(p.batch * p.m * p.n);
     for (int64_t i = 0; i < p.batch * p.m * p.n; i++)
         y[i] = (double)term(&p, a, b, az, bz, i / p.n / p.m, i / p.n % p.m, i % p.n);
     run_node r;
     run_node_start(&r, NULL, "MatMulInteger", 10);
+    r.way = how.way;
+    r.way_kernels = CLG_KERNELS_WIDE;
     run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
     if (p.shared_b)
         run_node_constant(&r, tb, 2, (int64_t[]){p.k, p.n}, b);
@@ -57,12 +75,13 @@ static void integer(product p)
     run_node_check(&r, 0);
 }
 
-static void linear(product p, clg_dtype ty, clg_dtype ts, int fold)
+static void linear_in(product p, clg_dtype ty, clg_dtype ts, int fold, manner how)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
-    const double *a = bytes(p.batch * p.m * p.k, p.a_signed),
-                 *b = bytes(p.batch * p.k * p.n, p.b_signed);
-    const double *az = bytes(p.m, p.a_signed), *bz = bytes(p.n, p.b_signed);
+    const double *a = numbers(&how, p.batch * p.m * p.k, p.a_signed, true),
+                 *b = numbers(&how, p.batch * p.k * p.n, p.b_signed, false);
+    const double *az = numbers(&how, p.m, p.a_signed, false),
+                 *bz = numbers(&how, p.n, p.b_signed, true);
     double *y = run_node_zeros(p.batch * p.m * p.n), *sa = run_node_zeros(p.m + 1),
            *sb = run_node_zeros(p.n + 1);
     const double sy = ldexp(1, fold), zy = 7, low = ty == CLG_INT8 ? -128 : 0, high = low + 255;
@@ -76,16 +95,28 @@ static void linear(product p, clg_dtype ty, clg_dtype ts, int fold)
     }
     run_node r;
     run_node_start(&r, NULL, "QLinearMatMul", ts == CLG_FLOAT32 ? 10 : 21);
+    r.way = how.way;
+    r.way_kernels = CLG_KERNELS_WIDE;
     run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
     run_node_input(&r, ts, p.zeros == 2, &p.m, sa);
     run_node_input(&r, ta, p.zeros == 2, &p.m, az);
-    run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
+    if (p.shared_b)
+        run_node_constant(&r, tb, 2, (int64_t[]){p.k, p.n}, b);
+    else
+        run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
     run_node_input(&r, ts, p.zeros == 2, &p.n, sb);
     run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
     run_node_input(&r, ts, 0, NULL, &sy);
     run_node_input(&r, ty, 0, NULL, &zy);
     run_node_expect(&r, ty, 3, (int64_t[]){p.batch, p.m, p.n}, y);
     run_node_check(&r, 0);
+}
+
+static void integer(product p) { integer_in(p, (manner){NULL, false}); }
+
+static void linear(product p, clg_dtype ty, clg_dtype ts, int fold)
+{
+    linear_in(p, ty, ts, fold, (manner){NULL, false});
 }
 
 static void qmatmul__integer(void **state)
@@ -122,6 +153,40 @@ static void qmatmul__linear(void **state)
     linear((product){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, CLG_FLOAT16, 11);
     linear((product){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, CLG_FLOAT16, 12);
     linear((product){1, 5, 17, 31, true, true, 2, false}, CLG_INT8, CLG_BFLOAT16, 12);
+}
+
+/* Each kind of words, with remainders in every direction and sums longer than a block of words. */
+static void check_wide(const char *way)
+{
+    const manner usual = {way, false}, extreme = {way, true};
+    const clg_dtype f = CLG_FLOAT32;
+    integer_in((product){1, 25, 70, 1100, false, true, 2, true}, usual);
+    integer_in((product){2, 101, 37, 66, false, true, 1, false}, usual);
+    integer_in((product){1, 3, 1500, 5, false, true, 0, true}, usual);
+    integer_in((product){2, 13, 33, 2051, true, false, 2, true}, extreme);
+    integer_in((product){2, 7, 31, 1027, false, true, 1, false}, extreme);
+    integer_in((product){1, 1, 129, 39, true, false, 2, false}, usual);
+    linear_in((product){1, 97, 65, 131, false, true, 2, true}, CLG_UINT8, f, 12, usual);
+    linear_in((product){2, 5, 100, 259, true, true, 1, false}, CLG_INT8, f, 13, usual);
+    linear_in((product){1, 26, 15, 1030, false, false, 2, true}, CLG_INT8, f, 20, extreme);
+}
+
+static void qmatmul__wide_byte(void **state)
+{
+    (void)state;
+    check_wide("qgemm_wide_byte");
+}
+
+static void qmatmul__wide_short(void **state)
+{
+    (void)state;
+    check_wide("qgemm_wide_short");
+}
+
+static void qmatmul__wide_float(void **state)
+{
+    (void)state;
+    check_wide("qgemm_wide_float");
 }
 
 static void qmatmul__refuses(void **state)
@@ -229,9 +294,11 @@ static void qmatmul__dynamic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qmatmul__to_float), cmocka_unit_test(qmatmul__dynamic),
-        cmocka_unit_test(qmatmul__integer),  cmocka_unit_test(qmatmul__vectors),
-        cmocka_unit_test(qmatmul__linear),   cmocka_unit_test(qmatmul__refuses),
+        cmocka_unit_test(qmatmul__to_float),   cmocka_unit_test(qmatmul__dynamic),
+        cmocka_unit_test(qmatmul__integer),    cmocka_unit_test(qmatmul__vectors),
+        cmocka_unit_test(qmatmul__linear),     cmocka_unit_test(qmatmul__wide_byte),
+        cmocka_unit_test(qmatmul__wide_short), cmocka_unit_test(qmatmul__wide_float),
+        cmocka_unit_test(qmatmul__refuses),
     };
     return cmocka_run_group_tests(tests, run_node_open, run_node_close);
 }

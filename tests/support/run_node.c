@@ -34,6 +34,7 @@ static size_t n_contexts;
 static unsigned n_cases, share, share_of = 1;
 
 static const char *the_way; /* of run_node_by, else NULL */
+static clg_kernel_class the_kernels;
 
 static void **blocks; /* numbers handed out */
 static size_t n_blocks;
@@ -138,7 +139,8 @@ int64_t run_node_count(int rank, const int64_t *dims)
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
 {
-    *r = (run_node){.domain = domain, .opset = opset, .n_links = 1};
+    *r = (run_node){
+        .domain = domain, .opset = opset, .n_links = 1, .way = the_way, .way_kernels = the_kernels};
     r->links[0].op_type = op_type;
 }
 
@@ -386,8 +388,8 @@ static clg_status run(const place *p, const run_node *r, clg_session **out_sessi
     clg_model *model = NULL;
     clg_session *session = NULL;
     clg_session_options options = p->options;
-    options.preferred_ways = &the_way;
-    options.n_preferred_ways = the_way ? 1 : 0;
+    options.preferred_ways = &r->way;
+    options.n_preferred_ways = r->way != NULL;
     clg_status status = build(r, &model);
     if (status == CLG_OK) status = clg_session_create(p->context, model, &options, &session);
     for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
@@ -438,22 +440,27 @@ static bool uses_float64(const run_node *r)
 static bool takes_case(const place *p, const run_node *r)
 {
     clg_counters counters = CLG_COUNTERS_INIT;
-    if (the_way && (p->options.kernels != CLG_KERNELS_SIMT || !p->options.no_blas)) return false;
     if (r->heavy && p->is_simulator) return false;
     if (r->blas_only && p->options.no_blas) return false;
+    if (r->way && p->options.kernels != r->way_kernels) return false;
+    if (r->way && r->way_kernels == CLG_KERNELS_SIMT && !p->options.no_blas) return false;
     if (!p->is_slow || n_cases % share_of == share) return true;
     return clg_context_counters(p->context, &counters) != CLG_OK || counters.kernels_launched == 0;
 }
 
-void run_node_by(const char *way) { the_way = way; }
+void run_node_by(clg_kernel_class kernels, const char *way)
+{
+    the_way = way;
+    the_kernels = kernels;
+}
 
 static void check_way(const place *p, const run_node *r, clg_session *session)
 {
     char *plan;
-    if (!the_way) return;
+    if (!r->way || r->outputs[0].n == 0) return;
     assert_ok(clg_session_plan_text(session, &plan));
-    if (!strstr(plan, the_way))
-        fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, the_way, plan);
+    if (!strstr(plan, r->way))
+        fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, r->way, plan);
     clg_text_free(plan);
 }
 
