@@ -9,12 +9,13 @@
 //            4 integer dot product of cl_khr_integer_dot_product: y[i] = dot of bytes (i, -1, 2, 3) and (1, i, -3, 4)
 //            5 the same as NVIDIA's PTX
 //            6 NVIDIA's matrix unit: y[i] = the sums that work-item i has of a product of small integers, weighted, and x[i]
-//            7 dot products of four bytes in vectors of x86, as common/dot_wide.clh has them
-//            8 and of two shorts
+//            7 the same emulated, for tests
+//            8 dot products of four bytes in vectors of x86, as common/dot_wide.clh has them
+//            9 and of two shorts
 //   P_VEC    lanes of vectors of floats, as kernels of the wide class have them
 //
 // x, y: 32 floats. One work-group of 32 work-items.
-// Variants 3 and 4 call functions that only their drivers declare, 7 and 8 are for processors of one kind; the check of kernel
+// Variants 3 and 4 call functions that only their drivers declare, 8 and 9 are for processors of one kind; the check of kernel
 // files leaves them out.
 //
 // @probe
@@ -22,6 +23,7 @@
 // @variant P_PROBE=2 P_VEC=16
 // @only nvidia
 // @variant P_PROBE=6 P_VEC=1
+// @variant P_PROBE=7 P_VEC=1
 
 #if P_PROBE == 1
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -29,8 +31,8 @@
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #elif P_PROBE == 3
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
-#elif P_PROBE == 6
-#define P_UNIT 1
+#elif P_PROBE == 6 || P_PROBE == 7
+#define P_UNIT (P_PROBE == 6)
 #define P_T 10
 #include "common/matrix_units.clh"
 
@@ -43,11 +45,11 @@ static inline uint half_bits(const int x)
 #define PAIR(x, y) (half_bits(x) | half_bits(y) << 16)
 #define A_ELEMENT(row, k) ((3 * (row) + 5 * (k)) % 7 - 3)
 #define B_ELEMENT(col, k) ((2 * (col) + 3 * (k)) % 5 - 2)
-#elif P_PROBE == 7 || P_PROBE == 8
+#elif P_PROBE == 8 || P_PROBE == 9
 #ifndef __x86_64__
 #error "instructions of x86"
 #endif
-#define P_UNIT (P_PROBE == 7 ? 4 : 2)
+#define P_UNIT (P_PROBE == 8 ? 4 : 2)
 #define P_DOT 1
 #define P_FMA 1
 #define P_FP64 0
@@ -68,7 +70,7 @@ static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vin
 // What an instruction is called that a processor has not ends the process: ask first. The driver's compiler knows of shorts.
 static inline int has_instruction(void)
 {
-#if P_PROBE == 8
+#if P_PROBE == 9
     return 1;
 #else
     uint a, b, c, d;
@@ -103,7 +105,7 @@ __kernel void probe(__global const float *x, __global float *y)
     y[i] = (float)((one - 1.0) * 1099511627776.0);
 #elif P_PROBE == 3
     y[i] = sub_group_reduce_add(x[i]) / (float)get_sub_group_size();
-#elif P_PROBE == 6
+#elif P_PROBE == 6 || P_PROBE == 7
     float c[UNIT_C] = {0.0f, 0.0f, 0.0f, 0.0f};
     uint a[UNIT_A], b[UNIT_B];
     for (int w = 0; w < UNIT_A; ++w) {
@@ -114,12 +116,17 @@ __kernel void probe(__global const float *x, __global float *y)
         const int col = UNIT_B_COL(i, w), k = 2 * UNIT_B_PAIR(i, w);
         b[w] = PAIR(B_ELEMENT(col, k), B_ELEMENT(col, k + 1));
     }
-    unit_multiply(c, a, b, i, 0);
+#if UNIT_SHARED
+    __local uint shared[UNIT_SHARED];
+#else
+    __local uint *shared = 0;
+#endif
+    unit_multiply(c, a, b, i, shared);
     y[i] = c[0] + 10.0f * c[1] + 100.0f * c[2] + 1000.0f * c[3] + x[i];
-#elif P_PROBE == 7 || P_PROBE == 8
+#elif P_PROBE == 8 || P_PROBE == 9
     vint sum = (vint)5;
     if (has_instruction())
-#if P_PROBE == 7
+#if P_PROBE == 8
         multiply(&sum, (vint)(i | 255 << 8 | 254 << 16 | 3 << 24), (vint)(0x80 | 127 << 8 | 255 << 16 | 2 << 24));
 #else
         multiply(&sum, (vint)(i | 255 << 16), (vint)(0xff80 | 127 << 16));

@@ -212,10 +212,9 @@ failed:
     return status;
 }
 
-void ocl_context_emulate_matrix(ocl_context *c)
+clg_status ocl_context_emulate_matrix(ocl_context *c)
 {
-    device_caps *caps = &c->machine.caps[c->index];
-    if (caps->matrix == MATRIX_UNIT_NONE) caps->matrix = MATRIX_UNIT_EMULATED;
+    return probe_emulated_matrix(c, &c->machine.caps[c->index]);
 }
 
 /* ---- life ---------------------------------------------------------------------------------------------- */

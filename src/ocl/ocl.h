@@ -37,9 +37,9 @@ clg_status ocl_context_create(size_t device_index, const ocl_context_options *op
  * queue created), which are retained. */
 clg_status ocl_context_wrap(void *cl_context, void *cl_device_id, void *cl_command_queue,
                             const ocl_context_options *options, ocl_context **out_context);
-/* For tests, right after making the context: kernels for matrix units are offered here too, with the instructions emulated,
- * where the device has no such unit. They are slow. Nothing in the library calls this. */
-void ocl_context_emulate_matrix(ocl_context *c);
+/* For tests, right after making the context: kernels for matrix units are offered here too, with the instruction emulated,
+ * where the device has no such unit, once the emulation has passed the probe. They are slow. Nothing in the library calls this. */
+clg_status ocl_context_emulate_matrix(ocl_context *c);
 ocl_context *ocl_context_retain(ocl_context *c);
 void ocl_context_free(ocl_context *c);
 const device_caps *ocl_context_caps(const ocl_context *c);

@@ -23,6 +23,7 @@ typedef enum proof {
     PROOF_DOT,
     PROOF_DOT_PTX,
     PROOF_MATRIX_PTX,
+    PROOF_MATRIX_EMULATED,
     PROOF_DOT_BYTES,
     PROOF_DOT_SHORTS,
     PROOF_END
@@ -32,17 +33,19 @@ typedef struct proof_row {
     const char *name;
     const char *extension;   /* that announces it */
     platform_family only_on; /* PLATFORM_OTHER: anywhere */
+    bool for_tests;          /* only when asked for */
 } proof_row;
 
 static const proof_row proofs[PROOF_END] = {
-    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER},
-    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER},
-    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER},
-    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER},
-    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA},
-    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA},
-    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL},
-    [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL},
+    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false},
+    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false},
+    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false},
+    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false},
+    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false},
+    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false},
+    [PROOF_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true},
+    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false},
+    [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false},
 };
 
 /* Drivers that announce what they have. */
@@ -65,6 +68,7 @@ static bool is_worth_trying(const ocl_context *c, proof which)
 {
     const proof_row *row = &proofs[which];
     const platform_family family = context_caps(c)->family;
+    if (row->for_tests) return false;
     if (row->only_on != PLATFORM_OTHER) return row->only_on == family;
     const char *at = strstr(context_record(c)->extensions, row->extension);
     const char end = at ? at[strlen(row->extension)] : 'x';
@@ -98,7 +102,8 @@ static float expected_of(proof which, int i)
     case PROOF_SUBGROUPS: return 3.0f;
     case PROOF_DOT:
     case PROOF_DOT_PTX: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
-    case PROOF_MATRIX_PTX: return expected_of_matrix(i);
+    case PROOF_MATRIX_PTX:
+    case PROOF_MATRIX_EMULATED: return expected_of_matrix(i);
     case PROOF_DOT_BYTES: return (float)(5 + i * -128 + 255 * 127 + 254 * -1 + 3 * 2);
     case PROOF_DOT_SHORTS: return (float)(5 + i * -128 + 255 * 127);
     default: return (float)i;
@@ -213,5 +218,14 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     caps->dot_shorts = proved[PROOF_DOT_SHORTS];
     caps->matrix = proved[PROOF_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;
     caps->probed = true;
+    return CLG_OK;
+}
+
+clg_status probe_emulated_matrix(ocl_context *c, device_caps *caps)
+{
+    bool yes;
+    if (caps->matrix != MATRIX_UNIT_NONE) return CLG_OK;
+    CLG_TRY(prove(c, PROOF_MATRIX_EMULATED, &yes));
+    if (yes) caps->matrix = MATRIX_UNIT_EMULATED;
     return CLG_OK;
 }

@@ -11,5 +11,7 @@
  * for this device, driver and library. What cannot be proved is false; fails for want of memory or when the
  * device fails altogether. */
 clg_status probe_device(ocl_context *c, device_caps *caps);
+/* ocl_context_emulate_matrix */
+clg_status probe_emulated_matrix(ocl_context *c, device_caps *caps);
 
 #endif

@@ -82,7 +82,7 @@ static clg_context *open_context(clg_selftest selftest, bool with_unit)
     options.cache_dir = "";
     options.selftest = selftest;
     assert_ok(clg_context_create("pocl", &options, &context));
-    if (with_unit) ocl_context_emulate_matrix(context->ocl);
+    if (with_unit) assert_ok(ocl_context_emulate_matrix(context->ocl));
     n_passed = n_wrong = 0;
     return context;
 }

@@ -135,7 +135,8 @@ static void emulate(clg_context *context, const clg_session_options *options, co
     (void)options;
     (void)name;
     (void)user;
-    ocl_context_emulate_matrix(context->ocl);
+    assert_ok(ocl_context_emulate_matrix(context->ocl));
+    assert_int_not_equal(ocl_context_caps(context->ocl)->matrix, MATRIX_UNIT_NONE);
 }
 
 static int begin(void **state)

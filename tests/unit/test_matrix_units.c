@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a product is offered by matrix units: which devices, dtypes and sizes, in what place, and in which work-groups.
+ */
+#include "support/unit.h"
+
+#include "ops/gemm.h"
+
+#include <string.h>
+
+typedef struct offer {
+    clg_kernel_class kernels;
+    matrix_unit unit;
+    uint64_t group_size;
+    clg_dtype dtype;
+    int64_t m, n, k;
+    uint64_t items; /* of a work-group; 0: it is not offered */
+} offer;
+
+#define MOST (INT32_MAX - 1024)
+
+static const offer offers[] = {
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, 64, 128},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_BFLOAT16, 1, 1, 1, 128},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_EMULATED, 128, CLG_FLOAT16, 1023, 5000, 9, 128},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 256, CLG_FLOAT16, 1024, 1024, 64, 256},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, MOST, 128},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, MOST, 64, 64, 128},
+    /* no unit, other kernels, other dtypes */
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NONE, 1024, CLG_FLOAT16, 64, 64, 64, 0},
+    {CLG_KERNELS_WIDE, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, 64, 0},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT32, 64, 64, 64, 0},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_INT32, 64, 64, 64, 0},
+    /* work-groups that the device does not have */
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 64, CLG_FLOAT16, 64, 64, 64, 0},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 128, CLG_FLOAT16, 1024, 1024, 64, 0},
+    /* the end of the last tile is beyond 31 bits */
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, MOST + 1, 0},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, MOST + 1, 64, 64, 0},
+    {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, MOST + 1, 64, 0},
+};
+
+static const candidate *find(const candidate *way)
+{
+    while (way && strcmp(way->variant, "gemm_matrix") != 0) way = way->next;
+    return way;
+}
+
+static void check(const offer *o)
+{
+    arena memory = {0};
+    const device_caps caps = {.matrix = o->unit,
+                              .max_work_group_size = o->group_size,
+                              .max_work_item_sizes = {o->group_size, o->group_size, 64},
+                              .vector_width = 8,
+                              .compute_units = 4};
+    lower_context c = {.caps = &caps, .kernel_class = o->kernels, .memory = &memory};
+    step_builder_init(&c.build, &memory, NULL);
+    gemm_job j = {.dtype = o->dtype,
+                  .m = o->m,
+                  .n = o->n,
+                  .k = o->k,
+                  .batch = 1,
+                  .batch_in = 1,
+                  .tail = {.alpha = 1, .beta = 1}};
+    j.a = (gemm_matrix){operand_input(0), 1, 1, 0, 0, false};
+    j.b = (gemm_matrix){operand_input(1), 1, 1, 0, 0, false};
+    j.c = (gemm_matrix){operand_output(0), 1, 1, 0, 0, false};
+    assert_ok(gemm_lower(&c, &j, 1));
+    const candidate *way = find(c.build.candidates);
+    assert_int_equal(way != NULL, o->items > 0);
+    if (way) {
+        assert_true(way != c.build.candidates);
+        assert_null(way->next); /* the last: nobody gets it unasked */
+        assert_true(way->needs_proof);
+        assert_int_equal(way->steps->local[0], o->items);
+        assert_int_equal(way->steps->local[1] * way->steps->local[2], 1);
+        assert_true(way->steps->global[0] % o->items == 0);
+    }
+    arena_deinit(&memory);
+}
+
+static void matrix_units__are_offered_where_they_fit(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof offers / sizeof *offers; i++) {
+        print_message("    offer %zu\n", i);
+        check(&offers[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matrix_units__are_offered_where_they_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
