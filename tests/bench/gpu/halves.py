@@ -5,8 +5,8 @@
     halves.py CLTOOL SELECTOR FOLDER [RESULTS.json [M,N,K...]]
 
 Exports products into FOLDER and runs them with --precision fp16: by gemm_matrix, which nobody gets unasked
-(docs/decisions/0029), and by gemm_simt, each beside torch.matmul of halves. In turn, ROUNDS times; times are those of the product on
-the device, medians of a round's runs, and what counts is the median over rounds of the ratios within a round. CLBlast is not
+(docs/decisions/0029), and by gemm_simt, each beside torch.matmul of halves. In turn, ROUNDS times; times are those of the product
+on the device, medians of a round's runs, and what counts is the median over rounds of the ratios within a round. CLBlast is not
 among them: clgraph calls it for float32 alone. A device without a unit, or one whose self-test fails, has '-' in that column.
 Results are held against float64. Without CUDA PyTorch computes in float32 on the CPU, which tries this script out.
 """
@@ -26,7 +26,7 @@ WAYS = ('gemm_simt', 'gemm_matrix')
 ROUNDS, RUNS = 5, 20
 DEVICE = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
 DTYPE = torch.float16 if torch.cuda.is_available() else torch.float32
-# Cubes; a transformer's layers at 128 and 1024 tokens; long and short sums; sides of no multiple of 8, which load element by element.
+# Cubes; a transformer's layers at 128 and 1024 tokens; short and long sums; odd sides, which load element by element.
 SIZES = ('1024,1024,1024', '2048,2048,2048', '4096,4096,4096', '8192,8192,8192', '128,768,768', '128,3072,768', '128,768,3072',
          '1024,4096,4096', '4096,4096,64', '256,256,16384', '1021,1023,1019')
 
