@@ -136,11 +136,22 @@ static clg_status make_buffer(test_run *r, size_t size_bytes, ocl_buffer **out_b
     return status;
 }
 
-/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are, or an index. */
+/* Any number of 8 bits; zero points, which are lists, from the middle, so that sums are seldom saturated. */
+static double byte_element(const lower_operand *o, uint64_t random)
+{
+    const double middle = o->dtype == CLG_UINT8 ? 128 : 0;
+    return middle + (o->dims.rank < 2 ? (double)(random % 33) - 16 : (double)(random % 256) - 128);
+}
+
+/* Element `at` of input `i`: one of 65 numbers, which float16 and bfloat16 hold as they are; a quantised operator's integers; or
+ * an index. */
 static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
-    if (!dtype_is_float(p->inputs[i].dtype)) {
+    const clg_dtype dtype = p->inputs[i].dtype;
+    if (dtype == CLG_UINT8 || dtype == CLG_INT8) return byte_element(&p->inputs[i], random);
+    if (dtype == CLG_INT32) return (double)(random % 65536) - 32768;
+    if (!dtype_is_float(dtype)) {
         const shape *x = &p->inputs[0].dims;
         const int64_t dim = x->dims[selftest_axis(&p->n, x, 0)];
         return (double)((int64_t)(random % (uint64_t)(2 * dim)) - dim);

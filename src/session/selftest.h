@@ -12,7 +12,7 @@
 
 #include <clgraph/inspect.h>
 
-#define SELFTEST_MAX_INPUTS 8
+#define SELFTEST_MAX_INPUTS 9
 
 /* What a node should give: element for element, row-major, the right answer y, and the size of the terms that it is made
  * of, against which its error counts. lc: the node as lowered; in: its inputs' contents, row-major, NULL where absent. */
@@ -53,8 +53,31 @@ void selftest_deinit(selftest_problem *p);
 clg_status selftest_small(const lower_context *lc, const candidate *way, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
 
-/* References (selftest_products.c): of Conv, Gemm, MatMul and their fused forms; NULL for other operators. */
+/* References (selftest_products.c): of Conv, Gemm, MatMul, their fused and their quantised forms; NULL for other
+ * operators. */
 selftest_reference *selftest_product_reference(const node *n);
+/* Adds what is a sum of products of both, and to `scale` their sizes. */
+typedef struct selftest_factor {
+    const shape *dims;
+    const double *numbers;
+} selftest_factor;
+void selftest_multiply(const lower_context *lc, const selftest_factor *left,
+                       const selftest_factor *right, double *y, double *scale);
+clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
+                             const selftest_factor *right, double *y, double *scale);
+
+/* Which inputs of a quantised product or convolution are what (selftest_quantized.c); SELFTEST_NONE: there is none. */
+enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
+typedef struct selftest_roles {
+    const char *op_type;
+    bool is_conv, is_scaled; /* a number of 8 bits comes out, with all of the second line */
+    uint8_t x, w, x_zero, w_zero;
+    uint8_t x_scale, w_scale, y_scale, y_zero, bias;
+} selftest_roles;
+/* All scales: a power of two, so that results are exact, and small enough that they are seldom saturated. */
+#define SELFTEST_SCALE (1.0 / 512)
+const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: the operator is none */
+selftest_reference selftest_quantized;
 
 int64_t selftest_count(const shape *s); /* elements */
 /* The node's axis in x, from 0 on. */

@@ -150,20 +150,28 @@ static int64_t batch_of(const shape *x, const shape *over, int over_rank, int64_
     return place;
 }
 
-static clg_status matrix_reference(const lower_context *lc, const double *const *in, double *y,
-                                   double *scale)
+void selftest_multiply(const lower_context *lc, const selftest_factor *left,
+                       const selftest_factor *right, double *y, double *scale)
 {
-    const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *over = &lc->outputs[0].dims;
+    const shape *a = left->dims, *b = right->dims, *over = &lc->outputs[0].dims;
     const product p = sides(lc->node, a, b);
     const int64_t n = selftest_count(over), one = p.m * p.n;
     const int rank = over->rank - (a->rank > 1) - (b->rank > 1);
+    for (int64_t z = 0; one > 0 && z < n / one; z++)
+        multiply(&p, left->numbers + batch_of(a, over, rank, z) * p.m * p.k,
+                 right->numbers + batch_of(b, over, rank, z) * p.k * p.n, y + z * one,
+                 scale + z * one);
+}
+
+static clg_status matrix_reference(const lower_context *lc, const double *const *in, double *y,
+                                   double *scale)
+{
+    const selftest_factor a = {&lc->inputs[0].dims, in[0]}, b = {&lc->inputs[1].dims, in[1]};
     double *bias, *residual;
     CLG_TRY(selftest_broadcast(lc, 2, in, (double)node_float(lc->node, "beta", 1), &bias));
     CLG_TRY(selftest_broadcast(lc, 3, in, 1, &residual));
-    for (int64_t z = 0; one > 0 && z < n / one; z++)
-        multiply(&p, in[0] + batch_of(a, over, rank, z) * p.m * p.k,
-                 in[1] + batch_of(b, over, rank, z) * p.k * p.n, y + z * one, scale + z * one);
-    finish(lc, bias, residual, y, scale, n);
+    selftest_multiply(lc, &a, &b, y, scale);
+    finish(lc, bias, residual, y, scale, selftest_count(&lc->outputs[0].dims));
     return CLG_OK;
 }
 
@@ -213,10 +221,10 @@ static void scatter_plane(const convolution *v, const double *x, const double *w
             for (at[2] = 0; at[2] < v->axes[2].in; at[2]++) scatter(v, at, *x++, w, y, scale);
 }
 
-static clg_status conv_reference(const lower_context *lc, const double *const *in, double *y,
-                                 double *scale)
+clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
+                             const selftest_factor *right, double *y, double *scale)
 {
-    const shape *x = &lc->inputs[0].dims, *w = &lc->inputs[1].dims;
+    const shape *x = left->dims, *w = right->dims;
     window win;
     CLG_TRY(window_read(lc->node, x, w, &win));
     convolution v = {.groups = node_int(lc->node, "group", 1), .ic = w->dims[1]};
@@ -228,18 +236,28 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
     for (int64_t i = 0; i < x->dims[0] * v.groups; i++)
         pass_over(scale + i * v.oc * v.n_out, v.oc, v.n_out, v.step);
     const int64_t n_in = v.axes[0].in * v.axes[1].in * v.axes[2].in;
-    const int64_t n = selftest_count(&lc->outputs[0].dims), channels = v.groups * v.oc;
     for (int64_t i = 0; i < x->dims[0] * v.groups * v.ic; i++) { /* image, group, channel */
         const int64_t c = i % v.ic, image_group = i / v.ic, g = image_group % v.groups;
         const int64_t to = image_group * v.oc * v.n_out;
-        scatter_plane(&v, in[0] + i * n_in, in[1] + (g * v.oc * v.ic + c) * v.n_taps, y + to,
-                      scale + to);
+        scatter_plane(&v, left->numbers + i * n_in,
+                      right->numbers + (g * v.oc * v.ic + c) * v.n_taps, y + to, scale + to);
     }
+    return CLG_OK;
+}
+
+static clg_status conv_reference(const lower_context *lc, const double *const *in, double *y,
+                                 double *scale)
+{
+    const selftest_factor x = {&lc->inputs[0].dims, in[0]}, w = {&lc->inputs[1].dims, in[1]};
+    const shape *over = &lc->outputs[0].dims;
+    const int64_t n = selftest_count(over), channels = w.dims->dims[0];
     double *bias = NULL;
+    CLG_TRY(selftest_convolve(lc, &x, &w, y, scale));
     if (lower_has_input(lc, 2)) {
+        const int64_t n_out = n > 0 ? n / over->dims[0] / channels : 1;
         bias = arena_alloc(lc->memory, (size_t)n + 1, sizeof *bias);
         if (!bias) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        for (int64_t i = 0; i < n; i++) bias[i] = in[2][i / v.n_out % channels];
+        for (int64_t i = 0; i < n; i++) bias[i] = in[2][i / n_out % channels];
     }
     finish(lc, bias, in[3], y, scale, n);
     return CLG_OK;
@@ -255,7 +273,7 @@ selftest_reference *selftest_product_reference(const node *n)
                 {"Gemm", matrix_reference},   {"FusedGemm", matrix_reference}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].op_type, n->op_type) == 0) return rows[i].reference;
-    return NULL;
+    return selftest_quantized_roles(n) ? selftest_quantized : NULL;
 }
 
 clg_status selftest_products(const lower_context *lc, const double *const *in, double *y,

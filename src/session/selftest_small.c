@@ -105,33 +105,77 @@ static int64_t length_for(const window_axis *a, int64_t outputs)
     return length < 1 ? 1 : length;
 }
 
-static bool shrink_conv(const lower_context *lc, const small_size *to, shape dims[])
+/* x and w of a convolution. */
+static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x, shape *w)
 {
     const int64_t groups = node_int(lc->node, "group", 1), few = 5;
     window win;
     int64_t n_taps = 1;
-    if (window_read(lc->node, &dims[0], &dims[1], &win) != CLG_OK) return false;
+    if (window_read(lc->node, x, w, &win) != CLG_OK) return false;
     for (int i = 0; i < win.n_axes; i++) {
         const int from_last = win.n_axes - 1 - i;
         const int64_t outputs = from_last == 0   ? to->columns
                                 : from_last == 1 ? to->rows
                                                  : to->repeats;
-        dims[0].dims[2 + i] = side_of(to, win.axes[i].in, length_for(&win.axes[i], outputs));
+        x->dims[2 + i] = side_of(to, win.axes[i].in, length_for(&win.axes[i], outputs));
         n_taps *= win.axes[i].kernel;
     }
-    const int64_t ic =
-        side_of(to, dims[1].dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
-    const int64_t oc = side_of(to, dims[1].dims[0] / groups, groups > 4 ? few : to->m);
-    dims[0].dims[0] = least(dims[0].dims[0], to->repeats);
-    dims[0].dims[1] = groups * ic;
-    dims[1].dims[0] = groups * oc;
-    dims[1].dims[1] = ic;
-    if (lower_has_input(lc, 2)) dims[2].dims[0] = groups * oc;
+    const int64_t ic = side_of(to, w->dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
+    const int64_t oc = side_of(to, w->dims[0] / groups, groups > 4 ? few : to->m);
+    x->dims[0] = least(x->dims[0], to->repeats);
+    x->dims[1] = groups * ic;
+    w->dims[0] = groups * oc;
+    w->dims[1] = ic;
+    return true;
+}
+
+static bool shrink_conv(const lower_context *lc, const small_size *to, shape dims[])
+{
+    window win;
+    if (!shrink_sides(lc, to, &dims[0], &dims[1])) return false;
+    const int64_t channels = dims[1].dims[0];
+    if (lower_has_input(lc, 2)) dims[2].dims[0] = channels;
     if (lower_has_input(lc, 3)) {
         if (window_read(lc->node, &dims[0], &dims[1], &win) != CLG_OK) return false;
-        window_shape(&win, dims[0].dims[0], groups * oc, &dims[3]);
+        window_shape(&win, dims[0].dims[0], channels, &dims[3]);
     }
     return true;
+}
+
+/* An input that is one number, or one for each of `from` rows, columns or channels, of which there are `to` now. False where it
+ * is a list in another form. */
+static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int64_t from,
+                        int64_t to)
+{
+    if (!lower_has_input(lc, input) || selftest_count(&dims[input]) == 1) return true;
+    if (dims[input].rank != 1 || dims[input].dims[0] != from) return false;
+    dims[input].dims[0] = to;
+    return true;
+}
+
+static bool shrink_quantized(const lower_context *lc, const small_size *to, shape dims[])
+{
+    const selftest_roles *r = selftest_quantized_roles(lc->node);
+    shape *x = &dims[r->x], *w = &dims[r->w];
+    if (x->rank < 2 || w->rank < 2) return false;
+    const int64_t rows = x->dims[x->rank - 2], columns = w->dims[r->is_conv ? 0 : w->rank - 1];
+    if (r->is_conv) {
+        if (!shrink_sides(lc, to, x, w)) return false;
+    } else {
+        for (int d = 0; d < x->rank - 2; d++) x->dims[d] = least(x->dims[d], to->repeats);
+        for (int d = 0; d < w->rank - 2; d++) w->dims[d] = least(w->dims[d], to->repeats);
+        w->dims[w->rank - 2] = side_of(to, x->dims[x->rank - 1], to->k);
+        x->dims[x->rank - 1] = w->dims[w->rank - 2];
+        x->dims[x->rank - 2] = side_of(to, rows, to->m);
+        w->dims[w->rank - 1] = side_of(to, columns, to->n);
+        if (!shrink_list(lc, dims, r->x_zero, rows, x->dims[x->rank - 2]) ||
+            !shrink_list(lc, dims, r->x_scale, rows, x->dims[x->rank - 2]))
+            return false;
+    }
+    const int64_t now = w->dims[r->is_conv ? 0 : w->rank - 1];
+    if (lower_has_input(lc, r->bias)) dims[r->bias].dims[0] = now;
+    return shrink_list(lc, dims, r->w_zero, columns, now) &&
+           shrink_list(lc, dims, r->w_scale, columns, now);
 }
 
 /* Strides in the order of those of `like`, without gaps: a transposed operand stays one. */
@@ -205,8 +249,13 @@ clg_status selftest_small(const lower_context *lc, const candidate *way, size_t 
         .n = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
     shape dims[SELFTEST_MAX_INPUTS] = {{0}};
     for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
-    const bool is_conv = strstr(lc->node->op_type, "Conv") != NULL;
-    if (!(is_conv ? shrink_conv : shrink_product)(lc, &list[attempt], dims)) return CLG_OK;
+    const bool is_conv = strstr(lc->node->op_type, "Conv") != NULL,
+               is_quantized = selftest_quantized_roles(lc->node) != NULL;
+    if (is_quantized) p->low = p->high = SELFTEST_SCALE;
+    if (!(is_quantized ? shrink_quantized
+          : is_conv    ? shrink_conv
+                       : shrink_product)(lc, &list[attempt], dims))
+        return CLG_OK;
     for (size_t i = 0; i < lc->n_inputs; i++) {
         p->inputs[i] = lc->inputs[i];
         p->inputs[i].dims = dims[i];
