@@ -29,7 +29,7 @@
 
 #if P_ZERO == 2 && P_Z == 10
 typedef half zero_elem;
-#define LOAD_ZERO(p) vload_half(0, p)
+#define LOAD_ZERO(p) HALF_LOAD(p)
 #elif P_ZERO == 2
 typedef float zero_elem;
 #define LOAD_ZERO(p) (*(p))

@@ -37,7 +37,7 @@ typedef double grid_elem;
 #define LOAD_GRID(p) (*(p))
 #elif P_G == 10
 typedef half grid_elem;
-#define LOAD_GRID(p) vload_half(0, p)
+#define LOAD_GRID(p) HALF_LOAD(p)
 #else
 typedef float grid_elem;
 #define LOAD_GRID(p) (*(p))

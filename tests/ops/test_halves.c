@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * float16 in memory: every half as a float, and floats rounded to halves at and around every tie, by kernels that take
+ * vectors and by those that take one element. The test puts halves together from their fields, and knows where a float
+ * lies between two of them by having put it there; nothing may be off by a bit, so there is no tolerance.
+ */
+/* ctest: timeout 900 */
+#include "support/run_node.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { HALVES = 1 << 16, INFINITE = 0x7c00, SIGN = 0x8000 };
+
+/* The number of a half's bits; that of INFINITE is what a fifth bit of exponent more would make of it, 65536. */
+static double half_value(int bits)
+{
+    const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    const double size =
+        exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25);
+    return bits & SIGN ? -size : size;
+}
+
+static bool is_number(int bits) { return (bits & INFINITE) != INFINITE; }
+
+/* Bits as integers of this many say them. */
+static double as_signed(int64_t bits, int width)
+{
+    return (double)(bits >= INT64_C(1) << (width - 1) ? bits - (INT64_C(1) << width) : bits);
+}
+
+static int64_t float_bits(double number)
+{
+    const float f = (float)number;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+/* `x` through a Cast, then bit for bit. */
+static void check_bits(clg_dtype from, clg_dtype to, int64_t n, const double *x, const double *bits,
+                       bool heavy)
+{
+    run_node r;
+    run_node_start(&r, NULL, "Cast", 26);
+    run_node_int(&r, "to", to);
+    run_node_input(&r, from, DIMS(n), x);
+    run_node_then(&r, "BitCast");
+    run_node_int(&r, "to", to == CLG_FLOAT16 ? CLG_INT16 : CLG_INT32);
+    run_node_expect(&r, to == CLG_FLOAT16 ? CLG_INT16 : CLG_INT32, DIMS(n), bits);
+    r.heavy = heavy;
+    run_node_check(&r, 0);
+}
+
+static void check_to_floats(int every)
+{
+    double *x = run_node_zeros(HALVES), *bits = run_node_zeros(HALVES);
+    int64_t n = 0;
+    for (int h = 0; h < HALVES; h += every) {
+        const double number = is_number(h)              ? half_value(h)
+                              : (h & ~SIGN) == INFINITE ? (h & SIGN ? -INFINITY : INFINITY)
+                                                        : NAN;
+        if (isnan(number)) continue;
+        x[n] = number;
+        bits[n++] = as_signed(float_bits(number), 32);
+    }
+    check_bits(CLG_FLOAT16, CLG_FLOAT32, n, x, bits, every == 1);
+}
+
+static void halves__are_floats(void **state)
+{
+    (void)state;
+    check_to_floats(1);
+    check_to_floats(61);
+}
+
+/* Each half, the middle between it and the next one, and the floats on both sides of that: the two halves, or the even one. */
+static void check_to_halves(int every)
+{
+    double *x = run_node_zeros(4 * HALVES), *bits = run_node_zeros(4 * HALVES);
+    int64_t n = 0;
+    for (int h = 0; h < HALVES; h += every) {
+        if (!is_number(h)) continue;
+        const float here = (float)half_value(h), next = (float)half_value(h + 1);
+        const float middle = (here + next) / 2;
+        const int even = h & 1 ? h + 1 : h;
+        const struct {
+            float x;
+            int to;
+        } points[] = {{here, h},
+                      {middle, even},
+                      {nextafterf(middle, here), h},
+                      {nextafterf(middle, next), h + 1}};
+        for (size_t i = 0; i < COUNT(points); i++) {
+            x[n] = points[i].x;
+            bits[n++] = as_signed(points[i].to, 16);
+        }
+    }
+    check_bits(CLG_FLOAT32, CLG_FLOAT16, n, x, bits, every == 1);
+}
+
+static void floats__round_to_the_nearest_half(void **state)
+{
+    (void)state;
+    check_to_halves(1);
+    check_to_halves(61);
+}
+
+/* Of all sizes: what no half is near to. */
+static const double outliers[] = {INFINITY, -INFINITY, 65520, -65520, 1e5,   -3e38, 0.0,   -0.0,
+                                  1e-8,     -1e-8,     1e-30, -1e-30, 1e-37, 2e-8,  -2e-8, 65519};
+static const int outlier_bits[] = {INFINITE, INFINITE | SIGN,
+                                   INFINITE, INFINITE | SIGN,
+                                   INFINITE, INFINITE | SIGN,
+                                   0,        SIGN,
+                                   0,        SIGN,
+                                   0,        SIGN,
+                                   0,        0,
+                                   SIGN,     INFINITE - 1};
+
+static void floats__far_from_halves(void **state)
+{
+    (void)state;
+    double bits[COUNT(outliers)];
+    for (size_t i = 0; i < COUNT(outliers); i++) bits[i] = as_signed(outlier_bits[i], 16);
+    check_bits(CLG_FLOAT32, CLG_FLOAT16, (int64_t)COUNT(outliers), outliers, bits, false);
+    check_bits(CLG_FLOAT32, CLG_FLOAT16, 1, outliers + 15, bits + 15, false);
+    check_bits(CLG_FLOAT32, CLG_FLOAT16, 13, outliers + 1, bits + 1, false);
+}
+
+static void nan__stays_one(void **state)
+{
+    (void)state;
+    enum { N = 37 };
+    double x[N];
+    for (int i = 0; i < N; i++) x[i] = i % 3 ? NAN : i;
+    for (int to_half = 0; to_half < 2; to_half++) {
+        const clg_dtype half = CLG_FLOAT16, whole = CLG_FLOAT32;
+        run_node r;
+        run_node_start(&r, NULL, "Cast", 26);
+        run_node_int(&r, "to", to_half ? half : whole);
+        run_node_input(&r, to_half ? whole : half, DIMS(N), x);
+        run_node_expect(&r, to_half ? half : whole, DIMS(N), x);
+        run_node_check(&r, 0);
+    }
+}
+
+/* A half, half of the distance to the next one, and a quarter of that up, down or not at all, which float16 has all and whose
+ * sum float32 has. Other halves are added to nothing. */
+typedef struct sum_case {
+    double terms[3];
+    double sum;
+} sum_case;
+
+static sum_case sum_at(int h, int direction)
+{
+    const double here = half_value(h), middle = (half_value(h + 1) - here) / 2;
+    if (fabs(here) < 0x1p-11) return (sum_case){{here, 0, 0}, here};
+    const int to = direction < 0 ? h : direction > 0 || h & 1 ? h + 1 : h;
+    const double sum = is_number(to) ? half_value(to) : h & SIGN ? -INFINITY : INFINITY;
+    return (sum_case){{here, middle, direction * middle / 4}, sum};
+}
+
+static int64_t list_sums(int every, sum_case **out)
+{
+    int64_t n = 0;
+    *out = (sum_case *)(void *)run_node_zeros(4 * HALVES);
+    for (int h = 0; h < HALVES; h += every)
+        if (is_number(h)) (*out)[n++] = sum_at(h, h / 2 % 3 - 1);
+    return n;
+}
+
+/* Rows of one product are stored as vectors, what is left of them one by one. */
+static void check_products(int every)
+{
+    enum { N = 17 };
+    sum_case *sums;
+    const int64_t n = list_sums(every, &sums);
+    double *x = run_node_zeros(n * 3), *w = run_node_zeros((int64_t)3 * N),
+           *y = run_node_zeros(n * N);
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++) x[i * 3 + k] = sums[i].terms[k];
+        for (int k = 0; k < N; k++) y[i * N + k] = sums[i].sum;
+    }
+    for (int k = 0; k < 3 * N; k++) w[k] = 1;
+    run_node r;
+    run_node_start(&r, NULL, "MatMul", 13);
+    run_node_input(&r, CLG_FLOAT16, DIMS(n, 3), x);
+    run_node_constant(&r, CLG_FLOAT16, DIMS(3, N), w);
+    run_node_expect(&r, CLG_FLOAT16, DIMS(n, N), y);
+    r.heavy = every == 1;
+    run_node_check(&r, 0);
+}
+
+static void products__are_rounded_once(void **state)
+{
+    (void)state;
+    check_products(1);
+    check_products(61);
+}
+
+/* Element by element: what three summands come to is the third of their running sums. */
+static void check_sums(int every)
+{
+    sum_case *sums;
+    const int64_t n = list_sums(every, &sums);
+    const double axis = 1, from = 2, to = 3;
+    double *x = run_node_zeros(n * 3), *y = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) {
+        for (int k = 0; k < 3; k++) x[i * 3 + k] = sums[i].terms[k];
+        y[i] = sums[i].sum;
+    }
+    run_node r;
+    run_node_start(&r, NULL, "CumSum", 14);
+    run_node_input(&r, CLG_FLOAT16, DIMS(n, 3), x);
+    run_node_constant(&r, CLG_INT32, 0, NULL, &axis);
+    run_node_then(&r, "Slice");
+    run_node_constant(&r, CLG_INT64, DIMS(1), &from);
+    run_node_constant(&r, CLG_INT64, DIMS(1), &to);
+    run_node_constant(&r, CLG_INT64, DIMS(1), &axis);
+    run_node_expect(&r, CLG_FLOAT16, DIMS(n, 1), y);
+    r.heavy = every == 1;
+    run_node_check(&r, 0);
+}
+
+static void running_sums__are_rounded_once(void **state)
+{
+    (void)state;
+    check_sums(1);
+    check_sums(61);
+}
+
+/* Between two operators of one kernel nothing is stored, but the number is that of a half. */
+static void floats__round_within_a_kernel(void **state)
+{
+    (void)state;
+    enum { N = 8191 };
+    double *x = run_node_zeros(N), *y = run_node_zeros(N);
+    for (int i = 0; i < N; i++) {
+        const int h = i * 8 + i % 7;
+        const sum_case s = sum_at(h, i % 3 - 1);
+        x[i] = s.terms[0] + s.terms[1] + s.terms[2];
+        y[i] = s.sum;
+        if (!is_number(h)) x[i] = y[i] = NAN;
+    }
+    run_node r;
+    run_node_start(&r, NULL, "Cast", 19);
+    run_node_int(&r, "to", CLG_FLOAT16);
+    run_node_input(&r, CLG_FLOAT32, DIMS(N), x);
+    run_node_then(&r, "Cast");
+    run_node_int(&r, "to", CLG_FLOAT32);
+    run_node_expect(&r, CLG_FLOAT32, DIMS(N), y);
+    run_node_check(&r, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(halves__are_floats),
+        cmocka_unit_test(floats__round_to_the_nearest_half),
+        cmocka_unit_test(floats__far_from_halves),
+        cmocka_unit_test(nan__stays_one),
+        cmocka_unit_test(products__are_rounded_once),
+        cmocka_unit_test(running_sums__are_rounded_once),
+        cmocka_unit_test(floats__round_within_a_kernel),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}
