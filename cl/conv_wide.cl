@@ -15,6 +15,7 @@
 //   P_MR, P_NRV  as in gemm_wide.cl
 //   P_PATCH      floats of the patch: 65536
 //   P_ACC        floats of the sums that wait in private memory: 32768
+// 16-bit weights are converted piece by piece, for all pixels of a group at once.
 //
 // Arguments of conv_wide. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
 //   batch, groups, ic, oc        ic and oc of one group
@@ -33,7 +34,7 @@
 //
 // NDRange: one work-item a group. Dimension 0 covers od * ceil(oh/tile_h) * ceil(ow/tile_w), 1 ceil(oc/tile_m) /
 // group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over the rest), best below 65536.
-// Local memory: none. Private memory: P_PATCH + P_ACC floats.
+// Local memory: none. Private memory: P_PATCH + P_ACC floats, and 16384 more of 16-bit weights.
 //
 // conv_depthwise_wide takes group_channels channels of groups and all of their oc (the channel multiplier) at a time. It
 // has conv_wide's arguments, but no ic; w, w_off as ONNX has them, [groups*oc][1][kd][kh][kw]; and group_channels, tile_h,
@@ -53,22 +54,28 @@
 #include "common/types.clh"
 #include "common/conv.clh"
 #include "common/epilogue.clh"
+#include "common/floats_wide.clh"
 #include "common/patch_wide.clh"
 
+#if FLOATS_COPIED
+#define WEIGHTS 16384              // weights of a register tile that are at hand at a time
+#else
+#define WEIGHTS INT_MAX            // all of them, where they lie
+#endif
 #define STRIP 4                    // vectors a depthwise filter takes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
 
 #define MICRO_PARAMS                                                                               \
-    const int taps, const int slices, __global const elem *w, const long w_tap, const int w_slice, \
+    const int taps, const int slices, float_ptr w, const long w_tap, const int w_slice,            \
         const float *patch, const int *offsets, const int patch_slice, const int t_row
 #define MICRO_ARGS taps, slices, w, w_tap, w_slice, patch, offsets, patch_slice, t_row
 #define MICRO_WALK                                                                                 \
     for (int tap = 0; tap < taps; ++tap, w += w_tap) {                                             \
-        __global const elem *a = w;                                                                \
+        float_ptr a = w;                                                                           \
         const float *b = patch + offsets[tap];                                                     \
         for (int s = 0; s < slices; ++s, a += w_slice, b += patch_slice)
 #define MICRO_WALK_END }
-#define MICRO_A(i) LOAD1(a + i)
+#define MICRO_A(i) a[i]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, b + j * P_VEC)
 #define MICRO_T_ROW t_row
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
@@ -161,6 +168,9 @@ __kernel void conv_wide(const int batch, const int groups, const int ic, const i
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + 1];
     int offsets[TAPS];
+#if FLOATS_COPIED
+    __attribute__((aligned(64))) float weights[WEIGHTS + P_VEC];
+#endif
     const long plane = (long)ih * iw, volume = plane * id, out_volume = (long)od * oh * ow;
     const int tiles = (oc + tile_m - 1) / tile_m, taps = kh * kw, slices = kd * ic;
     const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
@@ -197,17 +207,34 @@ __kernel void conv_wide(const int batch, const int groups, const int ic, const i
             for (int tile = tile0; tile < tile1; ++tile) {
                 const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
                 vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
-                int tap0 = 0;
+                // Some taps of all slices, or one tap of some.
+                const int part = clamp(WEIGHTS / tile_m, 1, max(sc, 1));
+                const int part_taps = clamp(WEIGHTS / (part * tile_m), 1, TAPS);
+                int tap0 = 0, at = 0;
                 do {
-                    const int tc = min(TAPS, taps - tap0);
+                    const int tc = min(part_taps, taps - tap0), n = min(part, sc - at);
                     for (int i = 0; i < tc; ++i)
                         offsets[i] = tap_offset(&s, tap0 + i, kw, sh, sw, dh, dw);
-                    __global const elem *w_t =
-                        w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices + (long)s0 * tile_m;
+                    __global const elem *w_t = w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices +
+                                               (long)(s0 + at) * tile_m;
+#if FLOATS_COPIED
+                    const int runs = n == slices ? 1 : tc, run = (n == slices ? tc : 1) * n * tile_m;
+                    for (int i = 0; i < runs; ++i)
+                        (void)to_floats(weights + i * run, w_t + (long)i * slices * tile_m, run);
+                    const float *w = weights;
+                    const long w_tap = (long)n * tile_m;
+#else
+                    float_ptr w = w_t;
+                    const long w_tap = (long)slices * tile_m;
+#endif
                     for (int px = 0; px < panels; ++px)
-                        micro(rows, tc, sc, w_t, (long)slices * tile_m, tile_m, patch + px * NR,
-                              offsets, s.slice, t_row, t + px * P_NRV, s0 == 0 && tap0 == 0);
-                    tap0 += tc;
+                        micro(rows, tc, n, w, w_tap, tile_m, patch + at * s.slice + px * NR, offsets, s.slice,
+                              t_row, t + px * P_NRV, s0 == 0 && tap0 == 0 && at == 0);
+                    at += n;
+                    if (at == sc) {
+                        at = 0;
+                        tap0 += tc;
+                    }
                 } while (tap0 < taps);
                 if (s0 + sc == slices)
                     finish(t, t_row, rows, height, width, s.pitch,
@@ -222,15 +249,14 @@ __kernel void conv_wide(const int batch, const int groups, const int ic, const i
 }
 
 // t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]
-static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps,
-                                             __global const elem *w, const float *patch,
-                                             const int *offsets, const int first)
+static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps, float_ptr w,
+                                             const float *patch, const int *offsets, const int first)
 {
     for (int i = 0; i < lanes; i += STRIP * P_VEC, t += STRIP) {
         vec a0 = first ? (vec)0.0f : t[0], a1 = first ? (vec)0.0f : t[1];
         vec a2 = first ? (vec)0.0f : t[2], a3 = first ? (vec)0.0f : t[3];
         for (int tap = 0; tap < taps; ++tap) {
-            const vec v = (vec)LOAD1(w + tap);
+            const vec v = (vec)w[tap];
             const float *p = patch + offsets[tap] + i;
             a0 = MAD(v, CAT(vload, P_VEC)(0, p), a0);
             a1 = MAD(v, CAT(vload, P_VEC)(0, p + P_VEC), a1);
@@ -255,6 +281,9 @@ __kernel void conv_depthwise_wide(const int batch, const int groups, const int o
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + STRIP];
     int offsets[TAPS];
+#if FLOATS_COPIED
+    float weights[TAPS + P_VEC];
+#endif
     const long plane = (long)ih * iw, volume = plane * id, out_volume = (long)od * oh * ow;
     const int taps = kd * kh * kw;
     const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
@@ -289,7 +318,8 @@ __kernel void conv_depthwise_wide(const int batch, const int groups, const int o
                 offsets[i] = (tap0 + i) / (kh * kw) * s.slice +
                              tap_offset(&s, (tap0 + i) % (kh * kw), kw, sh, sw, dh, dw);
             for (int o = 0; o < (g1 - g0) * oc; ++o)
-                filter(acc + o * lanes_up, lanes, tc, w + w_off + (long)(g0 * oc + o) * taps + tap0,
+                filter(acc + o * lanes_up, lanes, tc,
+                       AS_FLOATS(weights, w + w_off + (long)(g0 * oc + o) * taps + tap0, tc),
                        patch + o / oc * kd * s.slice, offsets, tap0 == 0);
             tap0 += tc;
         } while (tap0 < taps);

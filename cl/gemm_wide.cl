@@ -14,6 +14,7 @@
 //   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
 //   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
 //               gemm_pack_b, b_rs and b_cs unused
+// Of 16-bit floats a block of a tile of A and one of a panel of B are converted before their products are summed.
 //
 // Arguments of gemm_wide. All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k
@@ -29,7 +30,7 @@
 //
 // NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles, 2 batch;
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_MC * NR floats, and P_KC * NR more with P_B_PACKED = 0.
+// Private memory: P_MC * NR floats, P_KC * NR more with P_B_PACKED = 0 or 16-bit floats, and 16 * P_KC more with these.
 //
 // gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one work-item a group,
 //   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2). depth: k of the whole panels, of which
@@ -49,8 +50,10 @@
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
+#include "common/floats_wide.clh"
 
-#if P_B_PACKED
+#define B_COPIED (!P_B_PACKED || FLOATS_COPIED)
+#if !B_COPIED
 typedef __global const elem *panel_ptr;
 #define MICRO_B(j) VLOAD(b + j * P_VEC)
 #define B_STEP (P_NRV * P_VEC)
@@ -60,18 +63,17 @@ typedef const vec *panel_ptr;
 #define B_STEP P_NRV
 #endif
 #if P_A_PACKED
-#define MICRO_A(i) LOAD1(a + i)
-#define MICRO_PARAMS const int k, __global const elem *a, const int a_cs, panel_ptr b
+#define MICRO_A(i) a[i]
+#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b
 #define MICRO_ARGS k, a, a_cs, b
 #define MICRO_WALK for (int p = 0; p < k; ++p, a += a_cs, b += B_STEP)
 #else
 // A pointer for every third row, each an argument: compilers that know how they hang together step from row to row,
 // and that chain of twelve additions takes longer than the products.
-#define MICRO_A(i)                                                                                 \
-    LOAD1(((i) < 3 ? a : (i) < 6 ? a3 : (i) < 9 ? a6 : a9) + (long)((i) % 3) * a_rs)
+#define MICRO_A(i) (((i) < 3 ? a : (i) < 6 ? a3 : (i) < 9 ? a6 : a9)[(long)((i) % 3) * a_rs])
 #define MICRO_PARAMS                                                                               \
-    const int k, __global const elem *a, __global const elem *a3, __global const elem *a6,         \
-        __global const elem *a9, const int a_rs, const int a_cs, panel_ptr b
+    const int k, float_ptr a, float_ptr a3, float_ptr a6, float_ptr a9, const int a_rs,            \
+        const int a_cs, panel_ptr b
 #define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b
 #define MICRO_WALK                                                                                 \
     for (int p = 0; p < k; ++p, a += a_cs, a3 += a_cs, a6 += a_cs, a9 += a_cs, b += B_STEP)
@@ -131,6 +133,32 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
             row[j] = LOAD1(b + (long)p * b_rs + (long)j * b_cs);
         for (int j = cols; j < NR; ++j)
             row[j] = 0.0f;
+    }
+}
+#endif
+
+#if FLOATS_COPIED && !P_A_PACKED
+// Copies kc columns of the rows at a into lines along k of P_KC floats, or, where rows are neighbours, into lines of A_LINE
+// floats down the rows. What rows past `rows` hold is never used; the matrix has k_left columns and m_left rows from a on.
+#define A_LINE ((P_MR + P_VEC - 1) / P_VEC * P_VEC)
+
+static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *a, const int a_rs, const int a_cs,
+                                                 const int rows, const int kc, const int m_left, const int k_left)
+{
+    if (a_rs == 1 && a_cs != 1) {
+        const long end = (long)(k_left - 1) * a_cs + m_left;
+        for (int p = 0; p < kc; ++p) {
+            const long at = (long)p * a_cs;
+            (void)to_floats(t + p * A_LINE, a + at, at + A_LINE <= end ? A_LINE : rows);
+        }
+        return;
+    }
+    for (int i = 0; i < rows; ++i) {
+        if (a_cs == 1)
+            (void)to_floats(t + i * P_KC, a + (long)i * a_rs, kc);
+        else
+            for (int p = 0; p < kc; ++p)
+                t[i * P_KC + p] = LOAD1(a + (long)i * a_rs + (long)p * a_cs);
     }
 }
 #endif
@@ -222,8 +250,11 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
                         EPILOGUE_ARGS)
 {
     vec acc[(P_MC + P_VEC) * P_NRV]; // a tile is read in whole vectors of rows
-#if !P_B_PACKED
+#if B_COPIED
     vec panel[P_KC * P_NRV];
+#endif
+#if FLOATS_COPIED
+    __attribute__((aligned(64))) float a_copy[16 * P_KC];
 #endif
     const int panels = (n + NR - 1) / NR;
     const int tiles = (m + tile_m - 1) / tile_m;
@@ -245,8 +276,11 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
             int k0 = 0;
             do {
                 const int kc = min(k - k0, P_KC);
-#if P_B_PACKED
+#if !B_COPIED
                 panel_ptr b_block = b_z + ((long)px * k + k0) * NR;
+#elif P_B_PACKED
+                panel_ptr b_block = panel;
+                (void)to_floats((float *)panel, b_z + ((long)px * k + k0) * NR, kc * NR);
 #else
                 panel_ptr b_block = panel;
                 fetch_panel(panel, b_z + (long)k0 * b_rs + (long)col0 * b_cs, b_rs, b_cs, kc, cols,
@@ -260,12 +294,19 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
                     vec *t = acc + (k > P_KC ? (tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED
-                    micro(rows, kc, a_z + (long)row0 * k + (long)k0 * tile_m, tile_m, b_block, t,
-                          k0 == 0);
+                    micro(rows, kc, AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m, kc * tile_m),
+                          tile_m, b_block, t, k0 == 0);
 #else
                     __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
+#if FLOATS_COPIED
+                    fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
+                    const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC, t_cs = turned ? A_LINE : 1;
+                    micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs, a_copy + 9 * t_rs, t_rs, t_cs,
+                          b_block, t, k0 == 0);
+#else
                     micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
                           a_tile + 9L * a_rs, a_rs, a_cs, b_block, t, k0 == 0);
+#endif
 #endif
                     if (k0 + kc == k)
                         finish(t, rows, cols, c + c_off + at, c_rs, c_cs,

@@ -5,7 +5,7 @@
 //
 //   winograd_wide    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual)
 //   winograd_pack_w  w [oc][ic][3][3] -> G w G^T as [ceil(oc/NR)][A*A][ic up][NR], zeros at the ends; A = m + 2,
-//                    NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC
+//                    NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC; float16: w itself, as [ceil(oc/NR)][ic up][9][NR]
 //
 //   Y = A^T [ (G w G^T) . (B^T x B) ] A     for each tile of m x m outputs, summed over c in the transformed domain
 //
@@ -16,8 +16,9 @@
 // are turned into [row][column][channel], so transforms are additions of whole vectors. The transformed
 // tiles of a group wait in private memory for all input channels, [A*A][ic/P_VEC][tile][P_VEC]; for each panel of NR output
 // channels, A*A products follow, the transform back and the epilogue, so that no sum leaves the group's cache.
+// Weights in float16 are transformed by each group, in float: rounded after it they would lose digits, and they are more then.
 //
-// Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1; P_BIAS is 0 or 1: per output channel)
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0 or 1: per output channel)
 //   P_M          2 or 4
 //   P_MR, P_NRV  as in gemm_wide.cl
 //   P_STRIP      tiles of a row that are turned at a time: 32
@@ -39,7 +40,7 @@
 //
 // NDRange: one work-item a group. Dimension 0 covers tiles / block_tiles, 1 panels / group_panels; each may be any number
 // >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the turned pixels.
+// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the turned pixels; with float16 A * 256 * NR floats more.
 //
 // winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split of ic.
 //
@@ -48,6 +49,8 @@
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 // @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
 // @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/epilogue.clh"
@@ -56,14 +59,22 @@
 #define RING 8                              // lines of turned pixels, a power of two >= A
 #define LINE (P_STRIP * P_M + 2 + P_VEC)    // vectors of a line; the last P_VEC may be written in vain
 
-#define MICRO_PARAMS const int slices, const float *v, const int v_slice, __global const elem *w
+#define U_IS_PACKED (P_T == 1)
+#if U_IS_PACKED
+typedef __global const float *weight_ptr;
+#else
+typedef const float *weight_ptr;
+#endif
+#define U_SLICES (256 / P_VEC) // of which transformed float16 weights are at hand
+
+#define MICRO_PARAMS const int slices, const float *v, const int v_slice, weight_ptr w
 #define MICRO_ARGS slices, v, v_slice, w
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
         _Pragma("unroll 4") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC)
 #define MICRO_WALK_END }
 #define MICRO_A(i) v[i * P_VEC + p]
-#define MICRO_B(j) VLOAD(w + j * P_VEC)
+#define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_wide.clh"
@@ -113,16 +124,23 @@ static inline void output_1d(vec m[A])
 #endif
 }
 
+// Weights are divided once when they are packed, but multiplied where each group transforms them.
+#if U_IS_PACKED
+#define OVER(x, number) ((x) / (number))
+#else
+#define OVER(x, number) ((x) * (1.0f / (number)))
+#endif
+
 // G g, from g[0..2] to o[A]
 static inline void weight_1d(const vec g0, const vec g1, const vec g2, vec o[A])
 {
 #if P_M == 4
     const vec even_a = MAD((vec)QAA, g2, g0), even_b = MAD((vec)QBB, g2, g0);
-    o[0] = g0 / (QAA * QBB);
-    o[1] = MAD((vec)QA, g1, even_a) / (2 * QAA * (QAA - QBB));
-    o[2] = MAD((vec)-QA, g1, even_a) / (2 * QAA * (QAA - QBB));
-    o[3] = MAD((vec)QB, g1, even_b) / (2 * QBB * (QBB - QAA));
-    o[4] = MAD((vec)-QB, g1, even_b) / (2 * QBB * (QBB - QAA));
+    o[0] = OVER(g0, QAA * QBB);
+    o[1] = OVER(MAD((vec)QA, g1, even_a), 2 * QAA * (QAA - QBB));
+    o[2] = OVER(MAD((vec)-QA, g1, even_a), 2 * QAA * (QAA - QBB));
+    o[3] = OVER(MAD((vec)QB, g1, even_b), 2 * QBB * (QBB - QAA));
+    o[4] = OVER(MAD((vec)-QB, g1, even_b), 2 * QBB * (QBB - QAA));
     o[5] = g2;
 #else
     o[0] = g0;
@@ -131,6 +149,45 @@ static inline void weight_1d(const vec g0, const vec g1, const vec g2, vec o[A])
     o[3] = g2;
 #endif
 }
+
+#if !U_IS_PACKED
+// Row i of G.
+static inline void weight_row(const int i, float g[3])
+{
+#if P_M == 4
+    const float p = i < 3 ? QA : QB, scale = 1.0f / (i < 3 ? 2 * QAA * (QAA - QBB) : 2 * QBB * (QBB - QAA));
+    g[0] = i == 0 ? 1.0f / (QAA * QBB) : i == 5 ? 0.0f : scale;
+    g[1] = i == 0 || i == 5 ? 0.0f : i % 2 ? scale * p : -scale * p;
+    g[2] = i == 0 ? 0.0f : i == 5 ? 1.0f : scale * p * p;
+#else
+    g[0] = i == 0 ? 1.0f : i == 3 ? 0.0f : 0.5f;
+    g[1] = i == 1 ? 0.5f : i == 2 ? -0.5f : 0.0f;
+    g[2] = i == 3 ? 1.0f : i == 0 ? 0.0f : 0.5f;
+#endif
+}
+
+// Row i of G w G^T of `channels` input channels and NR output channels: element j of channel c goes to
+// u[(j * channels + c) * P_NRV].
+static __attribute__((noinline)) void transform_weights(vec *u, __global const elem *w, const int channels,
+                                                        const int i)
+{
+    float g[3];
+    weight_row(i, g);
+    for (int c = 0; c < channels; ++c, w += 9 * NR)
+        for (int v = 0; v < P_NRV; ++v) {
+            __global const elem *from = w + v * P_VEC;
+            vec r[3], o[A];
+#pragma unroll
+            for (int t = 0; t < 3; ++t)
+                r[t] = MAD((vec)g[2], VLOAD(from + (6 + t) * NR),
+                           MAD((vec)g[1], VLOAD(from + (3 + t) * NR), g[0] * VLOAD(from + t * NR)));
+            weight_1d(r[0], r[1], r[2], o);
+#pragma unroll
+            for (int j = 0; j < A; ++j)
+                u[(j * channels + c) * P_NRV + v] = o[j];
+        }
+}
+#endif
 
 // ---- runs of tiles --------------------------------------------------------------------------------------
 
@@ -267,6 +324,9 @@ __kernel void winograd_wide(const int batch, const int ic, const int oc, const i
     vec v[P_V / P_VEC];
     vec m[A * A * P_TILES * P_NRV];
     vec ring[RING * LINE];
+#if !U_IS_PACKED
+    vec u[A * U_SLICES * P_VEC * P_NRV];
+#endif
     const long plane = (long)ih * iw, out_plane = (long)oh * ow, x_all = (long)batch * ic * plane;
     const int slices = (ic + P_VEC - 1) / P_VEC, panels = (oc + NR - 1) / NR;
     const int rows = (oh + P_M - 1) / P_M, strips = ((ow + P_M - 1) / P_M + strip - 1) / strip;
@@ -297,13 +357,28 @@ __kernel void winograd_wide(const int batch, const int ic, const int oc, const i
         }
         const int panel1 = min((by + 1) * group_panels, panels);
         for (int px = by * group_panels; px < panel1; ++px) {
-            __global const elem *w = packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
             const int parts = (count + P_MR - 1) / P_MR, part = (count + parts - 1) / parts;
+#if U_IS_PACKED
+            __global const elem *w = packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
             for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
                 for (int i = 0; i < count; i += part)
                     micro(min(part, count - i), slices, (const float *)(v + (long)k * slices * count + i),
                           count * P_VEC, w, m + (k * count + i) * P_NRV, 1);
             }
+#else
+            for (int row = 0; row < A; ++row)
+            for (int s0 = 0; s0 < slices; s0 += U_SLICES) {
+                const int n = min(slices - s0, U_SLICES);
+                transform_weights(u, packed_w + packed_w_off + ((long)px * slices + s0) * P_VEC * 9 * NR, n * P_VEC, row);
+                for (int j = 0; j < A; ++j)
+                    for (int i = 0; i < count; i += part) {
+                        const int k = row * A + j;
+                        micro(min(part, count - i), n, (const float *)(v + ((long)k * slices + s0) * count + i),
+                              count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV),
+                              m + (k * count + i) * P_NRV, s0 == 0);
+                    }
+            }
+#endif
             for (int j = 0; j < P_NRV && px * NR + j * P_VEC < oc; ++j) {
                 const int o0 = px * NR + j * P_VEC;
                 struct run r;
@@ -332,12 +407,17 @@ __kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w
     for (int c = get_group_id(1); c < all; c += get_num_groups(1))
     for (int j = 0; j < P_NRV; ++j) {
         const int o0 = px * NR + j * P_VEC;
-        vec g[9], u[3 * A];
+        vec g[9];
         for (int tap = 0; tap < 9; ++tap) {
             float *lanes = (float *)(g + tap);
             for (int i = 0; i < P_VEC; ++i)
                 lanes[i] = c < ic && o0 + i < oc ? LOAD1(w + w_off + ((long)(o0 + i) * ic + c) * 9 + tap) : 0.0f;
         }
+#if !U_IS_PACKED
+        for (int tap = 0; tap < 9; ++tap)
+            VSTORE(g[tap], packed + packed_off + (((long)px * all + c) * 9 + tap) * NR + j * P_VEC);
+#else
+        vec u[3 * A];
         for (int i = 0; i < 3; ++i)
             weight_1d(g[i * 3], g[i * 3 + 1], g[i * 3 + 2], u + i * A);
         __global elem *to = packed + packed_off + ((long)px * A * A * all + c) * NR + j * P_VEC;
@@ -347,5 +427,6 @@ __kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w
             for (int i = 0; i < A; ++i)
                 VSTORE(o[i], to + (long)(i * A + k) * all * NR);
         }
+#endif
     }
 }

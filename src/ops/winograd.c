@@ -20,9 +20,17 @@ typedef struct wide_cut {
     double cost;
 } wide_cut;
 
+/* Estimated cycles for P_VEC weights: transformed ones from where they lie, or float16 from there and transforming. */
+static double weight_cost(const lower_context *c, const wide_cut *w, clg_dtype dtype)
+{
+    const double bytes_per_cycle = 8.0, vec = work_wide_lanes(c), area = (double)w->area;
+    if (dtype == CLG_FLOAT32) return area * vec * 4.0 / bytes_per_cycle;
+    return 9.0 * vec * 2.0 / bytes_per_cycle + (double)(w->side + 2) * 15.0;
+}
+
 /* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its pixels takes, products, and
- * weights from where they lie. Measured on one processor with vectors of 16 lanes. */
-static double group_cost(const lower_context *c, const wide_cut *w)
+ * weights. Measured on one processor with vectors of 16 lanes. */
+static double group_cost(const lower_context *c, const wide_cut *w, clg_dtype dtype)
 {
     const double vec = work_wide_lanes(c), tiles = (double)w->block_tiles;
     const double inner = (double)w->slices * vec, turned = (double)(w->side * w->side);
@@ -32,7 +40,7 @@ static double group_cost(const lower_context *c, const wide_cut *w)
     const double parts = (double)ceil_div(w->block_tiles, work_wide_rows(c));
     const double products =
         (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * WIDE_NRV / 2.0 + parts * 40.0);
-    const double weights = (double)(w->group_panels * w->area) * inner * vec * WIDE_NRV * 4.0 / 8.0;
+    const double weights = (double)(w->group_panels * WIDE_NRV) * inner * weight_cost(c, w, dtype);
     return input + output + products + weights + 200.0;
 }
 
@@ -55,7 +63,7 @@ static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
             w.group_panels = ceil_div(w.panels, cuts);
             const int64_t all =
                 ceil_div(w.tiles, w.block_tiles) * ceil_div(w.panels, w.group_panels);
-            w.cost = group_cost(c, &w) * (double)ceil_div(all, units);
+            w.cost = group_cost(c, &w, j->dtype) * (double)ceil_div(all, units);
             if (best.cost < 0 || w.cost < best.cost) best = w;
         }
         if (w.block_tiles <= work_wide_rows(c)) break;
@@ -64,30 +72,33 @@ static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
     return best;
 }
 
-static const char *wide_prelude(lower_context *c, const wide_cut *w, const char *tail)
+static const char *wide_prelude(lower_context *c, const conv_job *j, const wide_cut *w,
+                                const char *tail)
 {
     return prelude_text(&c->build,
                         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_STRIP=%d P_V=%d "
                         "P_TILES=%d %s",
-                        (int)CLG_FLOAT32, work_fma(c), work_wide_lanes(c), work_wide_rows(c),
-                        WIDE_NRV, (int)w->side, WIDE_STRIP, WIDE_V, WIDE_TILES, tail);
+                        (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_NRV,
+                        (int)w->side, WIDE_STRIP, WIDE_V, WIDE_TILES, tail);
 }
 
 static operand pack_weights(lower_context *c, candidate *way, const conv_job *j, const wide_cut *w)
 {
     step_builder *b = &c->build;
+    const bool transformed = j->dtype == CLG_FLOAT32;
     const int64_t lanes = work_wide_lanes(c), nr = lanes * WIDE_NRV;
-    const int64_t inner = w->slices * lanes, n = w->panels * w->area * inner * nr;
+    const int64_t inner = w->slices * lanes;
+    const int64_t n = w->panels * (transformed ? w->area : 9) * inner * nr;
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "winograd_wide side=%d nr=%d oc=%lld ic=%lld",
-                   (int)w->side, (int)nr, (long long)j->oc, (long long)j->ic);
-    const operand to = step_packing(b, way, 1, recipe, (size_t)n * sizeof(float));
+                   transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
+    const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
     step *s = step_pack_kernel(b, way, to, "winograd_wide", "winograd_pack_w",
-                               wide_prelude(c, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+                               wide_prelude(c, j, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
-    step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
-    step_arg_buffer(b, s, to, CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_input(1), j->dtype);
+    step_arg_buffer(b, s, to, j->dtype);
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, w->panels, 1), work_items(c, ceil_div(inner, 16), 1)};
     step_range(b, s, 2, range, ones);
@@ -103,20 +114,20 @@ static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
     way->cost = w.cost;
     const operand packed = pack_weights(c, way, j, &w);
     step *s = step_kernel(b, way, "winograd_wide", "winograd_wide",
-                          wide_prelude(c, &w, conv_tail_prelude(c, j)));
+                          wide_prelude(c, j, &w, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
     for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].in);
     for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].out);
     for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].pad_begin);
-    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
-    step_arg_buffer(b, s, packed, CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_input(0), j->dtype);
+    step_arg_buffer(b, s, packed, j->dtype);
+    step_arg_buffer(b, s, operand_output(0), j->dtype);
     step_arg_int(b, s, w.strip);
     step_arg_int(b, s, w.block_tiles);
     step_arg_int(b, s, w.group_panels);
-    epilogue_args(c, s, &j->tail, CLG_FLOAT32, operand_output(0));
+    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, ceil_div(w.tiles, w.block_tiles), 1),
@@ -127,8 +138,9 @@ static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
 void winograd_add(lower_context *c, const conv_job *j)
 {
     const window_axis *depth = &j->axes[0];
-    if (j->winograd == 0 || j->dtype != CLG_FLOAT32 || j->groups != 1 || !j->weight_constant ||
-        j->batch == 0 || j->ic == 0 || depth->in != 1 || depth->out != 1 || depth->kernel != 1)
+    if (j->winograd == 0 || (j->dtype != CLG_FLOAT32 && j->dtype != CLG_FLOAT16) ||
+        j->groups != 1 || !j->weight_constant || j->batch == 0 || j->ic == 0 || depth->in != 1 ||
+        depth->out != 1 || depth->kernel != 1)
         return;
     for (int i = 1; i < 3; i++) {
         const window_axis *a = &j->axes[i];

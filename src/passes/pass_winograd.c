@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lets 3x3 convolutions with constant weights be computed by Winograd's minimal filtering where that is faster: float32
- * throughout, with the wider error bound of docs/numerics.md. Without this pass every convolution is summed by its formula.
+ * Lets 3x3 convolutions with constant weights be computed by Winograd's minimal filtering where that is faster: in float32
+ * throughout, also of float16, with the wider error bound of docs/numerics.md. Without this pass every convolution is summed
+ * by its formula.
  */
 #include "passes/rewrite.h"
 
@@ -26,9 +27,10 @@ static bool may_filter(const survey *s, const node *n)
 {
     if (!is_conv(n) || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE) return false;
     const value_fact *w = &s->facts[n->inputs[1]];
-    return s->constant[n->inputs[1]] && w->dtype == CLG_FLOAT32 && w->dims.rank == 4 &&
-           w->dims.dims[2] == 3 && w->dims.dims[3] == 3 && node_int(n, "group", 1) == 1 &&
-           !node_attribute(n, "winograd") && all_ones(n, "strides") && all_ones(n, "dilations");
+    return s->constant[n->inputs[1]] && (w->dtype == CLG_FLOAT32 || w->dtype == CLG_FLOAT16) &&
+           w->dims.rank == 4 && w->dims.dims[2] == 3 && w->dims.dims[3] == 3 &&
+           node_int(n, "group", 1) == 1 && !node_attribute(n, "winograd") &&
+           all_ones(n, "strides") && all_ones(n, "dilations");
 }
 
 clg_status pass_winograd(graph *g, const pass_options *options)

@@ -359,6 +359,23 @@ static void conv__dtypes(void **state)
 {
     (void)state;
     static const conv_case cases[] = {
+        /* Weights at hand are some taps of all channels, or one tap of some. */
+        {.axes = 2,
+         .n = 1,
+         .c = 400,
+         .m = 13,
+         .in = {5, 6},
+         .kernel = {3, 2},
+         .begin = {1, 1},
+         .bias = true,
+         .dtype = CLG_FLOAT16},
+        {.axes = 2,
+         .n = 1,
+         .c = 2500,
+         .m = 13,
+         .in = {4, 3},
+         .kernel = {2, 2},
+         .dtype = CLG_FLOAT16},
         {.axes = 2,
          .n = 1,
          .c = 3,

@@ -30,6 +30,10 @@ static void gemm__matmul_dtypes(void **state)
     (void)state;
     gemm_check_matmul(CLG_FLOAT16, 13, 33, 70, false, false);
     gemm_check_matmul(CLG_FLOAT16, 13, 33, 70, true, false);
+    gemm_check_matmul(CLG_FLOAT16, 1, 100, 70, true, false); /* one row: every width of a store */
+    gemm_check_matmul(CLG_FLOAT16, 29, 47, 530, true, false);
+    gemm_check_matmul(CLG_FLOAT16, 29, 47, 530, false, false);
+    gemm_check_matmul(CLG_FLOAT16, 29, 47, 66, false, true);
     gemm_check_matmul(CLG_FLOAT16, 3, 5, 0, false, false);
     gemm_check_matmul(CLG_FLOAT64, 13, 33, 70, false, false);
     gemm_check_matmul(CLG_BFLOAT16, 13, 33, 70, false, false);
@@ -201,6 +205,7 @@ static void gemm__bias_shapes(void **state)
                               .c_dims = {13, 37},
                               .constant = true};
     gemm_check(CLG_BFLOAT16, &turned, true);
+    gemm_check(CLG_FLOAT16, &turned, true);
 }
 
 /* beta 0 leaves C out, whatever it holds. */

@@ -257,6 +257,27 @@ static void passes__only_plain_3x3_convolutions_may_be_filtered(void **state)
     }
 }
 
+static value_id as_half(pass_case *m, value_id x, const char *out)
+{
+    const value_id y = pass_case_node(m, "Cast", 1, &x, out);
+    assert_ok(node_set_int(m->g, pass_case_last(m), "to", CLG_FLOAT16));
+    return y;
+}
+
+static void passes__convolutions_of_float16_may_be_filtered(void **state)
+{
+    (void)state;
+    pass_case m = pass_case_start();
+    const value_id x = pass_case_input(&m, "x", 4, (int64_t[]){2, 4, 8, 8}),
+                   w = pass_case_constant(&m, "w", 4, (int64_t[]){6, 4, 3, 3}),
+                   in[] = {as_half(&m, x, "x16"), as_half(&m, w, "w16")};
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "Conv", 2, in, "conv"), "winograd");
+    const node *filtered = pass_case_find(g, "FusedConv");
+    assert_non_null(filtered);
+    assert_int_equal(node_int(filtered, "winograd", 0), 1);
+    graph_free(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -274,6 +295,7 @@ int main(void)
         cmocka_unit_test(passes__a_residual_that_broadcasts_stays),
         cmocka_unit_test(passes__clip_bounds_come_from_constants_only),
         cmocka_unit_test(passes__only_plain_3x3_convolutions_may_be_filtered),
+        cmocka_unit_test(passes__convolutions_of_float16_may_be_filtered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
