@@ -80,7 +80,7 @@ static clg_status quantize(qlinear *q, pointwise_register x, uint32_t at)
     pointwise_register scale, zero;
     CLG_TRY(add_number(q, at, &scale));
     CLG_TRY(combine(q, "Div", x, scale, &x));
-    CLG_TRY(pointwise_add(&q->g, "Round", &x, NULL, &x));
+    CLG_TRY(pointwise_add(&q->g, "RoundNear", &x, NULL, &x));
     if (lower_has_input(q->c, at + 1)) {
         CLG_TRY(add_number(q, at + 1, &zero));
         CLG_TRY(combine(q, "Add", x, zero, &x));
