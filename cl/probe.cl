@@ -12,18 +12,29 @@
 //            7 the same emulated, for tests
 //            8 dot products of four bytes in vectors of x86, as common/dot_wide.clh has them
 //            9 and of two shorts
+//            10 the dot product of 4 by AMD's v_dot4_i32_i8
+//            11 and by v_dot4_i32_iu8
 //   P_VEC    lanes of vectors of floats, as kernels of the wide class have them
 //
 // x, y: 32 floats. One work-group of 32 work-items.
-// Variants 3 and 4 call functions that only their drivers declare, 8 and 9 are for processors of one kind; the check of kernel
-// files leaves them out.
+// 4, 5, 10 and 11 prove dot4() of common/dot4.clh. Variant 3 calls functions that only its drivers declare, 8 and 9 are for
+// processors of one kind; the check of kernel files leaves them out.
 //
 // @probe
+// @ptx dp4a.s32.s32 P_PROBE=5
 // @variant P_PROBE=1 P_VEC=16
 // @variant P_PROBE=2 P_VEC=16
+// @only tgllp dg2 pvc
+// @variant P_PROBE=4 P_VEC=1
+// @only nvidia
+// @variant P_PROBE=5 P_VEC=1
 // @only nvidia
 // @variant P_PROBE=6 P_VEC=1
 // @variant P_PROBE=7 P_VEC=1
+// @only gfx906 gfx90a gfx1030
+// @variant P_PROBE=10 P_VEC=1
+// @only gfx1100
+// @variant P_PROBE=11 P_VEC=1
 
 #if P_PROBE == 1
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -90,6 +101,9 @@ static inline int has_instruction(void)
 #endif
 #endif
 }
+#elif P_PROBE >= 4
+#define P_DOT (P_PROBE >= 10 ? P_PROBE - 7 : P_PROBE - 3)
+#include "common/dot4.clh"
 #endif
 
 __kernel void probe(__global const float *x, __global float *y)
@@ -135,12 +149,6 @@ __kernel void probe(__global const float *x, __global float *y)
 #else
     const int a = (i & 255) | 255 << 8 | 2 << 16 | 3 << 24;
     const int b = 1 | (i & 255) << 8 | 253 << 16 | 4 << 24;
-    int sum = 0;
-#if P_PROBE == 4
-    sum = dot_4x8packed_ss_int((uint)a, (uint)b);
-#else
-    __asm__ volatile("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(sum) : "r"(a), "r"(b) : "memory");
-#endif
-    y[i] = (float)sum + x[i];
+    y[i] = (float)dot4(a, b, 0) + x[i];
 #endif
 }

@@ -10,8 +10,8 @@
 # Programs are the rows at the heads of cl/*.cl (tools/kernel_variants.sh); with --texts, those in a folder that
 # tests/layers/opencl_texts.c filled. Marks at a file's head: `// @cpu`, its kernels are never given to a GPU and are left
 # out; `// @hot KERNEL... [P_A=1] [P_B!=1]`, kernels where a spill fails, in programs with such parameters; `// @ptx WORD...
-# [P_A=1]`, words that NVIDIA's assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only VENDOR`
-# above a row (tools/kernel_variants.sh): for targets of nvidia, amd or intel alone.
+# [P_A=1]`, words that NVIDIA's assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only
+# WORD...` above a row (tools/kernel_variants.sh): for these targets alone, or those of nvidia, amd or intel.
 #
 # Writes a table, tab-separated: program, target, kernel, verdict, registers, spills, private bytes, local bytes, note.
 #   AMD      vector registers; spills of vector registers (those of scalar ones go to vector ones, see note)
@@ -318,8 +318,10 @@ else
   tools/kernel_variants.sh "$work/programs" "${files[@]}" >"$work/variants"
   while IFS=$'\t' read -r program _ _ vendor; do only[$program]=$vendor; done <"$work/variants"
 fi
-vendor_of() { # TARGET
-  case $1 in gfx*) echo amd ;; sm_*) echo nvidia ;; *) echo intel ;; esac
+is_for() { # TARGET WORDS
+  local vendor=intel
+  case $1 in gfx*) vendor=amd ;; sm_*) vendor=nvidia ;; esac
+  [[ " $2 " == *" - "* || " $2 " == *" $1 "* || " $2 " == *" $vendor "* ]]
 }
 
 export CACHE=$cache
@@ -345,7 +347,7 @@ for path in "$work/programs"/*.cl; do
   program=${program%.cl}
   for target in "${targets[@]}"; do
     reason=
-    [ "${only[$program]:--}" = - ] || [ "${only[$program]}" = "$(vendor_of "$target")" ] || reason="for ${only[$program]} alone"
+    is_for "$target" "${only[$program]:--}" || reason="for ${only[$program]} alone"
     if [ -e "$work/marks/${program%@*}.cpu" ]; then reason="for CPUs"; fi
     if [ -n "$reason" ]; then
       printf '%s\t%s\t-\tleft-out\t-\t-\t-\t-\t%s\n' "$program" "$target" "$reason" >"$work/rows/$target.$program"

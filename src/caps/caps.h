@@ -70,6 +70,15 @@ typedef enum matrix_unit {
     MATRIX_UNIT_NVIDIA /* mma.sync */
 } matrix_unit;
 
+/* What computes a dot product of four bytes on the device, as proved: rows of P_DOT in cl/common/dot4.clh. */
+typedef enum int8_dot {
+    INT8_DOT_NONE,
+    INT8_DOT_KHR,      /* cl_khr_integer_dot_product */
+    INT8_DOT_PTX,      /* NVIDIA's dp4a */
+    INT8_DOT_AMD,      /* v_dot4_i32_i8 */
+    INT8_DOT_AMD_MIXED /* v_dot4_i32_iu8 */
+} int8_dot;
+
 typedef struct device_caps {
     char *selector, *id, *quirk_names, *auto_reason; /* owned */
     clg_device_kind kind;
@@ -91,6 +100,7 @@ typedef struct device_caps {
     matrix_unit matrix;
     /* Of the wide class: instructions that multiply and add, in each lane of whole vectors, four bytes and two shorts. */
     bool dot_bytes, dot_shorts;
+    int8_dot int8_dot_kind; /* of the other class */
 } device_caps;
 
 /* Whether the device has one in hardware. */

@@ -30,6 +30,8 @@ typedef enum proof {
     PROOF_MATRIX_EMULATED,
     PROOF_DOT_BYTES,
     PROOF_DOT_SHORTS,
+    PROOF_DOT_AMD,
+    PROOF_DOT_AMD_MIXED,
     PROOF_END
 } proof;
 
@@ -38,18 +40,24 @@ typedef struct proof_row {
     const char *extension;   /* that announces it */
     platform_family only_on; /* PLATFORM_OTHER: anywhere */
     bool for_tests;          /* only when asked for */
+    bool if_announced;       /* its kernel declares what other drivers might fail to link */
 } proof_row;
 
 static const proof_row proofs[PROOF_END] = {
-    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false},
-    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false},
-    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false},
-    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false},
-    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false},
-    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false},
-    [PROOF_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true},
-    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false},
-    [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false},
+    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false, false},
+    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false, false},
+    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false, false},
+    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false,
+                   true},
+    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false, false},
+    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false, false},
+    [PROOF_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true, false},
+    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false,
+                         false},
+    [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false,
+                          false},
+    [PROOF_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false},
+    [PROOF_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false},
 };
 
 /* Drivers that announce what they have. */
@@ -76,7 +84,7 @@ static bool is_worth_trying(const ocl_context *c, proof which)
     if (row->only_on != PLATFORM_OTHER) return row->only_on == family;
     const char *at = strstr(context_record(c)->extensions, row->extension);
     const char end = at ? at[strlen(row->extension)] : 'x';
-    return end == ' ' || end == '\0' || !announces_all(family);
+    return end == ' ' || end == '\0' || !(row->if_announced || announces_all(family));
 }
 
 /* ---- one proof --------------------------------------------------------------------------------------------- */
@@ -105,7 +113,9 @@ static float expected_of(proof which, int i)
     }
     case PROOF_SUBGROUPS: return 3.0f;
     case PROOF_DOT:
-    case PROOF_DOT_PTX: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
+    case PROOF_DOT_PTX:
+    case PROOF_DOT_AMD:
+    case PROOF_DOT_AMD_MIXED: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
     case PROOF_MATRIX_PTX:
     case PROOF_MATRIX_EMULATED: return expected_of_matrix(i);
     case PROOF_DOT_BYTES: return (float)(5 + i * -128 + 255 * 127 + 254 * -1 + 3 * 2);
@@ -205,7 +215,22 @@ static uint32_t processor_bits(void)
     return bits;
 }
 
-#define VERDICTS "probes 3, vectors of %d, processor %08x"
+#define VERDICTS "probes 4, vectors of %d, processor %08x"
+
+/* The first of them that was proved; an extension that is there before what a vendor has. */
+static int8_dot choose_dot(const uint8_t proved[PROOF_END])
+{
+    static const struct {
+        proof which;
+        int8_dot kind;
+    } rows[] = {{PROOF_DOT, INT8_DOT_KHR},
+                {PROOF_DOT_PTX, INT8_DOT_PTX},
+                {PROOF_DOT_AMD, INT8_DOT_AMD},
+                {PROOF_DOT_AMD_MIXED, INT8_DOT_AMD_MIXED}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (proved[rows[i].which]) return rows[i].kind;
+    return INT8_DOT_NONE;
+}
 
 clg_status probe_device(ocl_context *c, device_caps *caps)
 {
@@ -230,7 +255,8 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
     caps->fp16 = proved[PROOF_FP16];
     caps->fp64 = proved[PROOF_FP64];
     caps->subgroups = proved[PROOF_SUBGROUPS];
-    caps->int8_dot = proved[PROOF_DOT] || proved[PROOF_DOT_PTX] || proved[PROOF_DOT_BYTES];
+    caps->int8_dot_kind = choose_dot(proved);
+    caps->int8_dot = caps->int8_dot_kind != INT8_DOT_NONE || proved[PROOF_DOT_BYTES];
     caps->dot_bytes = proved[PROOF_DOT_BYTES];
     caps->dot_shorts = proved[PROOF_DOT_SHORTS];
     caps->matrix = proved[PROOF_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;

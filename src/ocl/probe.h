@@ -7,7 +7,7 @@
 
 #include "ocl/context.h"
 
-/* Sets probed, fp16, fp64, subgroups, int8_dot and matrix. The verdicts are kept in the store, where they hold
+/* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind and matrix. The verdicts are kept in the store, where they hold
  * for this device, driver and library. What cannot be proved is false; fails for want of memory or when the
  * device fails altogether. */
 clg_status probe_device(ocl_context *c, device_caps *caps);
