@@ -5,15 +5,13 @@
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see common/requantize.clh; A is x, B is w; P_VEC 1, P_FP64 0, P_INDEX 32
-//   P_ZERO_A, P_ZERO_B    1: there is a zero point
-//   P_BIAS    1: an int32 for each channel is added to the sum (P_Y 2 or 3)
+//   P_ZERO_A, P_ZERO_B, P_BIAS  see common/qconv.clh
 //   P_FORM    0 lines: one work-item for P_LINE pixels of a row, tap by tap. NDRange: parts of rows, planes * od * oh
 //             1 pixels: one work-item a pixel. NDRange: pixels, planes
 //   P_LINE    pixels that a work-item adds up in private memory (form 0); else 1
 // Arguments, in elements
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
-//   x, w, y; x_zero: one number; w_zero, wz: step from channel to channel, 0 or 1
-//   with P_Y 2 or 3: x_scale, y_scale, y_zero: one number; w_scale, ws as w_zero; bias
+//   x, w, y; QCONV_NUMBERS, see common/qconv.clh
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @hot qconv P_FORM=1
@@ -23,38 +21,17 @@
 // @variant P_A=2 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=0 P_BIAS=0 P_FORM=1 P_LINE=1
 #include "common/conv.clh"
 #include "common/requantize.clh"
+#include "common/qconv.clh"
 
 #define QCONV_ARGS                                                                                 \
     const int batch, const int groups, const int ic, const int oc, CONV_SIZES,               \
         __global const a_elem *x, const long x_off, __global const b_elem *weights,                \
-        const long weights_off, __global y_elem *y, const long y_off,                              \
-        __global const a_elem *x_zero, const long x_zero_off, __global const b_elem *w_zero,       \
-        const long w_zero_off, const int wz
-
-#if P_Y != 6
-#define SCALE_ARGS                                                                                 \
-    , __global const float *x_scale, const long x_scale_off, __global const float *w_scale, const long w_scale_off, \
-        const int ws, __global const float *y_scale, const long y_scale_off, __global const y_elem *y_zero,      \
-        const long y_zero_off, __global const int *bias, const long bias_off
-#define FACTOR(channel) (x_scale[x_scale_off] * w_scale[w_scale_off + (channel)*ws] / y_scale[y_scale_off])
-#define FINISHED(sum, factor) TO_VY(requantize(sum, factor, (float)y_zero[y_zero_off]))
-#else
-#define SCALE_ARGS
-#define FACTOR(channel) 0.0f
-#define FINISHED(sum, factor) (sum)
-#endif
-#if P_BIAS
-#define START(channel) bias[bias_off + (channel)]
-#else
-#define START(channel) 0
-#endif
-#define X_ZERO (P_ZERO_A ? (int)x_zero[x_zero_off] : 0)
-#define W_ZERO(channel) (P_ZERO_B ? (int)w_zero[w_zero_off + (channel)*wz] : 0)
+        const long weights_off, __global y_elem *y, const long y_off, QCONV_NUMBERS
 
 #if P_FORM == 0
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void qconv(QCONV_ARGS SCALE_ARGS)
+__kernel void qconv(QCONV_ARGS)
 {
     const int channels = groups * oc;
     for (int row = get_group_id(1); row < batch * channels * od * oh; row += get_num_groups(1)) {
@@ -92,7 +69,7 @@ __kernel void qconv(QCONV_ARGS SCALE_ARGS)
 
 #else
 
-__kernel void qconv(QCONV_ARGS SCALE_ARGS)
+__kernel void qconv(QCONV_ARGS)
 {
     const int channels = groups * oc, pixels = od * oh * ow;
     for (int plane = get_global_id(1); plane < batch * channels; plane += get_global_size(1))

@@ -4,14 +4,13 @@
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see common/requantize.clh; P_FP64 0, P_INDEX 32
-//   P_ZERO_A, P_ZERO_B    1: there is a zero point
+//   P_ZERO_A, P_ZERO_B    see common/qmatmul.clh
 //   P_ROWS    rows of C that a work-item has at a time
 //   P_RANK    batch dimensions, 0..6
 // Arguments, lengths and strides in elements
 //   m, n, k, batch; for each batch dimension d<i> (length), sa<i>, sb<i> (strides in A and B)
 //   a [m,k], b [k,n], c [m,n] of each batch, dense
-//   a_zero, az: step from row to row, 0 or 1; b_zero, bz: from column to column
-//   with P_Y 2 or 3: a_scale, as, b_scale, bs alike; y_scale, y_zero: one number
+//   QMATMUL_NUMBERS, see common/qmatmul.clh
 // NDRange: n / P_VEC, m / P_ROWS, batch; each dimension may be smaller.
 //
 // @hot qmatmul P_VEC=1
@@ -21,6 +20,7 @@
 // @variant P_A=3 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_ROWS=4 P_RANK=0
 #include "common/ranks.clh"
 #include "common/requantize.clh"
+#include "common/qmatmul.clh"
 
 #define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
 #define BATCH_PLACE(i)                                                                             \
@@ -35,14 +35,7 @@ static inline vint splat_or_load_zero(__global const b_elem *p, const int step, 
 
 __kernel void qmatmul(const int m, const int n, const int k, const int batch, RANK_UP(BATCH_ARGS)
                       __global const a_elem *a, const long a_off, __global const b_elem *b, const long b_off,
-                      __global y_elem *c, const long c_off, __global const a_elem *a_zero, const long a_zero_off,
-                      const int az, __global const b_elem *b_zero, const long b_zero_off, const int bz
-#if P_Y != 6
-                      , __global const float *a_scale, const long a_scale_off, const int as, __global const float *b_scale,
-                      const long b_scale_off, const int bs, __global const float *y_scale, const long y_scale_off,
-                      __global const y_elem *y_zero, const long y_zero_off
-#endif
-)
+                      __global y_elem *c, const long c_off, QMATMUL_NUMBERS)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
     for (int first = (int)get_global_id(1) * P_ROWS; first < m; first += (int)get_global_size(1) * P_ROWS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How many 8-bit numbers the words hold that kernels of the wide class multiply: P_UNIT and P_DOT of
- * cl/common/dot_wide.clh.
+ * Dot products of 8-bit numbers as the device has them. How many numbers the words hold that kernels of the wide class
+ * multiply: P_UNIT and P_DOT of cl/common/dot_wide.clh. And P_DOT of cl/common/dot4.clh, for those of GPUs.
  */
 #ifndef CLG_OPS_DOT_H
 #define CLG_OPS_DOT_H
@@ -22,11 +22,16 @@ static inline bool dot_is_fast(const lower_context *c, dot_unit unit)
     return unit == DOT_FLOAT || dot_is_proved(c, unit);
 }
 
-/* The fastest; DOT_NONE in the other class. */
-static inline dot_unit dot_best(const lower_context *c)
+/* The instruction that kernels for GPUs may use; 0: none but plain OpenCL C. */
+static inline int dot4_best(const lower_context *c)
 {
-    if (!lower_is_wide(c)) return DOT_NONE;
-    return c->caps->dot_bytes ? DOT_BYTE : c->caps->dot_shorts ? DOT_SHORT : DOT_FLOAT;
+    switch (c->caps->int8_dot_kind) {
+    case INT8_DOT_KHR: return 1;
+    case INT8_DOT_PTX: return 2;
+    case INT8_DOT_AMD: return 3;
+    case INT8_DOT_AMD_MIXED: return 4;
+    default: return 0;
+    }
 }
 
 /* "P_UNIT=4 P_DOT=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2": the register tile of these words. */

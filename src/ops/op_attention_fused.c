@@ -270,6 +270,8 @@ static clg_status fused_lower(lower_context *c)
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
     const int64_t columns = w->dims.dims[1], rows = s.batch * s.q_len;
     const shape dims = {.rank = 3, .dims = {s.batch, s.q_len, columns}};
+    qmatmul_way ways[QMATMUL_MOST_WAYS];
+    (void)qmatmul_ways(c, ways);
     if (at->projection)
         (void)step_candidate(&c->build, "quantized_attention");
     else
@@ -280,7 +282,7 @@ static clg_status fused_lower(lower_context *c)
         if (made.index != projected.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
         if (at->projection)
-            CLG_TRY(qmatmul_append_float(c, way, at->projection, dot_best(c), projected, &dims));
+            CLG_TRY(qmatmul_append_float(c, way, at->projection, &ways[0], projected, &dims));
         fused_steps(c, way, &s, projected);
     }
     return CLG_OK;

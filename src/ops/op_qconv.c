@@ -201,7 +201,10 @@ static clg_status qconv_lower(lower_context *c)
     j.oc = w->dims.dims[0] / j.groups;
     CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
     window_fill(&win, j.axes);
-    if (lower_is_wide(c)) qconv_wide_add(c, &j, true);
+    if (lower_is_wide(c))
+        qconv_wide_add(c, &j, true);
+    else
+        qconv_simt_add(c, &j);
     add_plain(c, &j);
     if (lower_is_wide(c)) qconv_wide_add(c, &j, false);
     return CLG_OK;

@@ -200,7 +200,8 @@ static lower_operand batches_of(const shape *x)
     return o;
 }
 
-static clg_status add_product(lower_context *c, candidate *way, const qmatmul_job *j, dot_unit unit)
+static clg_status add_product(lower_context *c, candidate *way, const qmatmul_job *j,
+                              const qmatmul_way *by)
 {
     const shape a = as_matrix(&j->a_dims, true), b = as_matrix(&j->b_dims, false);
     const lower_operand batch_a = batches_of(&a), batch_b = batches_of(&b);
@@ -213,8 +214,10 @@ static clg_status add_product(lower_context *c, candidate *way, const qmatmul_jo
     grid_collapse(g);
     const qmatmul_size z = {
         .m = a.dims[a.rank - 2], .n = b.dims[b.rank - 1], .k = a.dims[a.rank - 1], .batches = g};
-    if (unit != DOT_NONE && qgemm_wide_fits(&z))
-        qgemm_wide_steps(c, way, j, &z, unit);
+    if (by->words != DOT_NONE && qgemm_wide_fits(&z))
+        qgemm_wide_steps(c, way, j, &z, by->words);
+    else if (by->tiled && qgemm_simt_fits(j, &z))
+        qgemm_simt_steps(c, way, j, &z, by->dot4);
     else
         plain_steps(c, way, j, &z);
     return CLG_OK;
@@ -264,7 +267,7 @@ static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, 
 }
 
 static clg_status append_bytes(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                               dot_unit unit)
+                               const qmatmul_way *by)
 {
     qmatmul_job j = job_of(c, at);
     if (at->result == TO_BYTES) {
@@ -272,7 +275,7 @@ static clg_status append_bytes(lower_context *c, candidate *way, const qmatmul_i
         CLG_TRY(widen_scale(c, way, at->b_scale, &j.b_scale.at));
         CLG_TRY(widen_scale(c, way, at->y_scale, &j.y_scale));
     }
-    return add_product(c, way, &j, unit);
+    return add_product(c, way, &j, by);
 }
 
 /* ---- products that end in float32 -------------------------------------------------------------------------- */
@@ -315,7 +318,7 @@ static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job
 }
 
 clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                dot_unit unit, operand y, const shape *dims)
+                                const qmatmul_way *by, operand y, const shape *dims)
 {
     qmatmul_job j = job_of(c, at);
     size_t size_bytes;
@@ -334,40 +337,48 @@ clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_
     }
     j.y = step_scratch(&c->build, way, size_bytes);
     j.y_dtype = CLG_INT32;
-    CLG_TRY(add_product(c, way, &j, unit));
+    CLG_TRY(add_product(c, way, &j, by));
     return scale_sums(c, way, &j, list_of(c, at->bias), y, dims);
 }
 
 /* ---- all together -------------------------------------------------------------------------------------------- */
 
-static clg_status add_way(lower_context *c, const char *name, dot_unit unit)
+static void list_words(const lower_context *c, bool fast, qmatmul_way *out, size_t *n)
 {
-    const qmatmul_inputs *at = c->row->param;
-    candidate *way = step_candidate(&c->build, name);
-    if (at->result != TO_FLOAT) return append_bytes(c, way, at, unit);
-    return qmatmul_append_float(c, way, at, unit, operand_output(0), &c->outputs[0].dims);
+    static const qmatmul_way words[] = {{"qgemm_wide_byte", DOT_BYTE, false, 0},
+                                        {"qgemm_wide_short", DOT_SHORT, false, 0},
+                                        {"qgemm_wide_float", DOT_FLOAT, false, 0}};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (dot_is_fast(c, words[i].words) == fast) out[(*n)++] = words[i];
 }
 
-/* Those that are fast on this device, or the others, which are as right. */
-static clg_status add_wide_ways(lower_context *c, bool fast)
+size_t qmatmul_ways(const lower_context *c, qmatmul_way out_ways[QMATMUL_MOST_WAYS])
 {
-    static const struct {
-        dot_unit unit;
-        const char *name;
-    } ways[] = {{DOT_BYTE, "qgemm_wide_byte"},
-                {DOT_SHORT, "qgemm_wide_short"},
-                {DOT_FLOAT, "qgemm_wide_float"}};
-    if (!lower_is_wide(c)) return CLG_OK;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (dot_is_fast(c, ways[i].unit) == fast) CLG_TRY(add_way(c, ways[i].name, ways[i].unit));
-    return CLG_OK;
+    const bool wide = lower_is_wide(c);
+    const int dot4 = dot4_best(c);
+    size_t n = 0;
+    if (wide) list_words(c, true, out_ways, &n);
+    if (!wide && dot4 != 0) out_ways[n++] = (qmatmul_way){"qgemm_dot", DOT_NONE, true, dot4};
+    if (!wide) out_ways[n++] = (qmatmul_way){"qgemm_simt", DOT_NONE, true, 0};
+    out_ways[n++] = (qmatmul_way){.name = "qmatmul"};
+    if (wide) list_words(c, false, out_ways, &n);
+    return n;
+}
+
+static clg_status add_way(lower_context *c, const qmatmul_way *by)
+{
+    const qmatmul_inputs *at = c->row->param;
+    candidate *way = step_candidate(&c->build, by->name);
+    if (at->result != TO_FLOAT) return append_bytes(c, way, at, by);
+    return qmatmul_append_float(c, way, at, by, operand_output(0), &c->outputs[0].dims);
 }
 
 static clg_status qmatmul_lower(lower_context *c)
 {
-    CLG_TRY(add_wide_ways(c, true));
-    CLG_TRY(add_way(c, "qmatmul", DOT_NONE));
-    return add_wide_ways(c, false);
+    qmatmul_way ways[QMATMUL_MOST_WAYS];
+    const size_t n = qmatmul_ways(c, ways);
+    for (size_t i = 0; i < n; i++) CLG_TRY(add_way(c, &ways[i]));
+    return CLG_OK;
 }
 
 #define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))

@@ -28,5 +28,7 @@ double qconv_flops(const qconv_job *j);
 
 /* Candidates of the wide class (cl/qconv_wide.cl): those that are fast on this device, or the others, which are as right. */
 void qconv_wide_add(lower_context *c, const qconv_job *j, bool fast);
+/* And of the other class (cl/qconv_simt.cl). */
+void qconv_simt_add(lower_context *c, const qconv_job *j);
 
 #endif

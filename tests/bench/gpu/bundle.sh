@@ -38,7 +38,7 @@ cp -P "$build"/libclgraph.so* "$folder/lib/"
 cp "$build/cltool" "$folder/bin/"
 cp "$build"/tests/ops/test_* "$build"/tests/api/test_* "$folder/tests/"
 strip "$folder"/tests/test_* "$folder/bin/cltool"
-cp "$here/run.sh" "$here/compare.py" "$here/halves.py" "$here/../../models/make_models.py" "$folder/"
+cp "$here"/{run.sh,compare.py,halves.py,quantized.py} "$here/../../models/make_models.py" "$folder/"
 
 # Many test programs hold the same library: together they are small.
 tar -C "$folder" -cf - tests | xz -T0 -9 --lzma2=dict=64MiB >"$folder/tests.tar.xz"

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-tests of products and convolutions of 8-bit numbers, behind a driver that miscompiles the tiled kernels
+ * (layers/opencl_wrong.c): the wrong way is told of and not used, the plain one gives the right answer. Without self-tests the
+ * answer is wrong.
+ */
+/* ctest: timeout 900 */
+#include "support/unit.h"
+
+#include "support/ocl_platforms.h"
+#include "support/scratch.h"
+
+#include <clgraph/inspect.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAMES(...) ((const char *const[]){__VA_ARGS__})
+#define DIMS(...) ((const int64_t[]){__VA_ARGS__})
+
+/* x: [M,K] by w: [K,N], or an image of K channels of 1 x M pixels by a kernel of three, [N,K,1,3], as sums. */
+enum { M = 19, K = 21, N = 17, TAPS = 3 };
+
+static uint8_t x_bytes[M * K], zero = 113;
+static int8_t weights[K * N * TAPS];
+
+typedef struct wrong_kernel {
+    const char *op_type, *way;
+    const char *in, *from, *to; /* of the text of a program */
+} wrong_kernel;
+
+static const wrong_kernel kernels[] = {
+    /* zero points of single columns do not count */
+    {"MatMulInteger", "qgemm_simt", "TILE_M", "(uint)right_zero * (uint)left_sum", "0"},
+    /* borders hold a zero where they should hold the zero point */
+    {"ConvInteger", "qconv_simt", "TILE_M", ": border;", ": 0;"},
+};
+
+static void set_or_clear(const char *name, const char *value)
+{
+    assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+static int n_warnings;
+
+static void listen(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    n_warnings += level <= CLG_LOG_WARNING && strstr(message, "gives wrong results") != NULL;
+}
+
+static clg_model *model_of(const wrong_kernel *f)
+{
+    const bool conv = strcmp(f->op_type, "ConvInteger") == 0;
+    clg_builder *g;
+    clg_model *m;
+    assert_ok(clg_builder_create(13, &g));
+    assert_ok(clg_builder_input(g, "x", CLG_UINT8, conv ? 4 : 2,
+                                conv ? DIMS(1, K, 1, M) : DIMS(M, K), NULL));
+    assert_ok(clg_builder_constant(g, "w", CLG_INT8, conv ? 4 : 2,
+                                   conv ? DIMS(N, K, 1, TAPS) : DIMS(K, N), weights));
+    assert_ok(clg_builder_constant(g, "x_zero", CLG_UINT8, 0, NULL, &zero));
+    assert_ok(clg_builder_constant(g, "w_zero", CLG_INT8, 1, DIMS(N), weights));
+    assert_ok(clg_builder_node(g, NULL, f->op_type, "node", 4, NAMES("x", "w", "x_zero", "w_zero"),
+                               1, NAMES("y")));
+    if (conv) assert_ok(clg_builder_attribute_ints(g, "pads", 4, DIMS(0, 1, 0, 1)));
+    assert_ok(clg_builder_output(g, "y"));
+    assert_ok(clg_builder_build(g, &m));
+    clg_builder_free(g);
+    return m;
+}
+
+/* y [M,N] or [N,M]. */
+static int64_t expected(bool conv, int row, int column)
+{
+    int64_t sum = 0;
+    for (int k = 0; k < K; k++) {
+        for (int t = 0; t < (conv ? TAPS : 1); t++) {
+            const int at = row + t - 1;
+            if (conv && (at < 0 || at >= M)) continue;
+            const int x = conv ? x_bytes[k * M + at] : x_bytes[row * K + k];
+            const int w = conv ? weights[(column * K + k) * TAPS + t] : weights[k * N + column];
+            sum += (int64_t)(x - zero) * (w - weights[column]);
+        }
+    }
+    return sum;
+}
+
+/* Runs the model; which way was taken, and whether the answer is right. */
+static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store, char way[64])
+{
+    const bool conv = strcmp(f->op_type, "ConvInteger") == 0;
+    clg_context_options how = CLG_CONTEXT_OPTIONS_INIT;
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    clg_context *context;
+    clg_session *session;
+    clg_step_profile *steps;
+    clg_value *y;
+    size_t n;
+    bool right = true;
+    how.profiling = true;
+    how.cache_dir = scratch_path(store);
+    how.selftest = selftest;
+    options.kernels = CLG_KERNELS_SIMT;
+    assert_ok(clg_context_create("pocl", &how, &context));
+    clg_model *model = model_of(f);
+    assert_ok(clg_session_create(context, model, &options, &session));
+    assert_ok(clg_session_set_input_data(session, "x", CLG_UINT8, conv ? 4 : 2,
+                                         conv ? DIMS(1, K, 1, M) : DIMS(M, K), x_bytes));
+    assert_ok(clg_session_run(session));
+    assert_ok(clg_session_get_output(session, "y", &y));
+    for (int i = 0; i < M * N; i++) {
+        const int row = conv ? i % M : i / N, column = conv ? i / M : i % N;
+        right = right && ((const int32_t *)clg_value_data(y))[i] == expected(conv, row, column);
+    }
+    clg_value_free(y);
+    assert_ok(clg_session_profile(session, &steps, &n));
+    assert_true(n > 0);
+    (void)snprintf(way, 64, "%s", steps[n - 1].way);
+    clg_session_profile_free(steps, n);
+    clg_session_free(session);
+    clg_model_free(model);
+    clg_context_free(context);
+    return right;
+}
+
+static void check(const wrong_kernel *f)
+{
+    char way[64];
+    n_warnings = 0;
+    assert_true(run(f, CLG_SELFTEST_ON, "sound", way));
+    assert_string_equal(way, f->way);
+    assert_int_equal(n_warnings, 0);
+    set_or_clear("CLG_WRONG_IN", f->in);
+    set_or_clear("CLG_WRONG_FROM", f->from);
+    set_or_clear("CLG_WRONG_TO", f->to);
+    assert_true(run(f, CLG_SELFTEST_ON, f->way, way));
+    assert_string_not_equal(way, f->way);
+    assert_int_equal(n_warnings, 1);
+    assert_false(run(f, CLG_SELFTEST_OFF, f->way, way));
+    assert_string_equal(way, f->way);
+    set_or_clear("CLG_WRONG_IN", NULL);
+}
+
+static void selftest_quantized__finds_products_wrong(void **state)
+{
+    (void)state;
+    check(&kernels[0]);
+}
+
+static void selftest_quantized__finds_convolutions_wrong(void **state)
+{
+    (void)state;
+    check(&kernels[1]);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    unsetenv("CLG_SELFTEST");
+    assert_int_equal(setenv("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_wrong.so", 1),
+                     0);
+    ocl_platforms_show_pocl();
+    clg_set_log(listen, NULL, CLG_LOG_WARNING);
+    for (int i = 0; i < M * K; i++) x_bytes[i] = (uint8_t)(i * 37 % 251);
+    for (int i = 0; i < K * N * TAPS; i++) weights[i] = (int8_t)(i * 29 % 253 - 126);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(selftest_quantized__finds_products_wrong),
+        cmocka_unit_test(selftest_quantized__finds_convolutions_wrong),
+    };
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

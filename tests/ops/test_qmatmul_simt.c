@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MatMulInteger and QLinearMatMul in the tiled way for GPUs and in the plain one: sizes that leave remainders of tiles, of words
+ * of four and of tiles' depth (16 words), with all four signs of operands.
+ */
+/* ctest: timeout 1800 */
+#include "support/quantized_case.h"
+
+#define TILED .way = "qgemm_simt", .way_kernels = CLG_KERNELS_SIMT
+
+/* Both operators; one that has its weights as a constant is MatMulInteger alone. */
+static void both(qproduct_case p, quantized_how how)
+{
+    qproduct_check_integer(p, how);
+    if (!p.shared_b && p.zeros) qproduct_check_linear(p, CLG_UINT8, CLG_FLOAT32, 12, how);
+}
+
+static const quantized_how tiled = {TILED};
+
+static void qmatmul_simt__signs(void **state)
+{
+    (void)state;
+    for (int signs = 0; signs < 4; signs++) {
+        const qproduct_case p = {1, 70, 69, 67, signs & 1, signs & 2, 2, false};
+        both(p, tiled);
+        both(p, (quantized_how){.range = ENDS, TILED});
+    }
+    both((qproduct_case){1, 70, 69, 67, false, false, 0, false}, tiled);
+}
+
+static void qmatmul_simt__sizes(void **state)
+{
+    (void)state;
+    both((qproduct_case){1, 1, 1, 1, false, true, 1, false}, tiled);
+    both((qproduct_case){1, 1, 200, 130, false, true, 1, false}, tiled); /* few rows */
+    both((qproduct_case){1, 8, 65, 64, false, true, 2, false}, tiled);
+    both((qproduct_case){1, 9, 64, 68, false, true, 2, false}, tiled); /* rows aligned to words */
+    both((qproduct_case){1, 64, 64, 64, false, true, 1, false}, tiled);
+    both((qproduct_case){1, 65, 63, 66, false, true, 1, false}, tiled);
+}
+
+static void qmatmul_simt__batches(void **state)
+{
+    (void)state;
+    both((qproduct_case){3, 5, 17, 7, false, true, 2, false}, tiled);
+    both((qproduct_case){2, 13, 37, 41, false, true, 1, true}, tiled);
+    both((qproduct_case){0, 3, 5, 2, true, false, 1, false}, tiled);
+}
+
+/* A [2,1,m,k] by B [3,k,n], and by a B that is a constant. */
+static void check_broadcast(bool constant)
+{
+    enum { M = 11, K = 18, N = 13 };
+    const double *a = quantized_bytes(2 * M * K, false), *b = quantized_bytes(3 * K * N, true);
+    double *y = run_node_zeros(6 * M * N);
+    const qproduct_case p = {.m = M, .n = N, .k = K};
+    for (int64_t i = 0; i < 6 * M * N; i++) {
+        const int64_t z = i / N / M;
+        y[i] = (double)qproduct_sum(&p, a + z / 3 * M * K, b + z % 3 * K * N, NULL, NULL, 0,
+                                    i / N % M, i % N);
+    }
+    run_node r;
+    run_node_start(&r, NULL, "MatMulInteger", 10);
+    r.way = "qgemm_simt";
+    r.way_kernels = CLG_KERNELS_SIMT;
+    run_node_input(&r, CLG_UINT8, DIMS(2, 1, M, K), a);
+    (constant ? run_node_constant : run_node_input)(&r, CLG_INT8, DIMS(3, K, N), b);
+    run_node_expect(&r, CLG_INT32, DIMS(2, 3, M, N), y);
+    run_node_check(&r, 0);
+}
+
+static void qmatmul_simt__broadcast(void **state)
+{
+    (void)state;
+    check_broadcast(false);
+    check_broadcast(true);
+}
+
+static void qmatmul_simt__large(void **state)
+{
+    (void)state;
+    both((qproduct_case){1, 1027, 1029, 9, false, true, 2, false}, tiled);
+}
+
+static void qmatmul_simt__plain(void **state)
+{
+    (void)state;
+    both((qproduct_case){1, 70, 69, 67, false, true, 2, false},
+         (quantized_how){.way = "qmatmul", .way_kernels = CLG_KERNELS_SIMT});
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(qmatmul_simt__signs),   cmocka_unit_test(qmatmul_simt__sizes),
+        cmocka_unit_test(qmatmul_simt__batches), cmocka_unit_test(qmatmul_simt__broadcast),
+        cmocka_unit_test(qmatmul_simt__large),   cmocka_unit_test(qmatmul_simt__plain),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}
