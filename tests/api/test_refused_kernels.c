@@ -116,7 +116,7 @@ static void refused__groups_shrink(void **state)
     clg_session *s = unary(c, "Neg");
     for (int i = 0; i < 700; i++) x[i] = (float)i;
     for (int most = 1; most <= 64; most *= 4) {
-        char number[8];
+        char number[16];
         (void)snprintf(number, sizeof number, "%d", most);
         wd_set_or_clear("CLG_WRONG_ITEMS", number);
         assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + most % 5), x));
