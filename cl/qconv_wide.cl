@@ -18,16 +18,14 @@
 //   P_MR, P_NRV         as in gemm_wide.cl
 //   P_PATCH             words of the patch: 65536
 //   P_ACC               sums that wait in private memory: 32768
-//   P_ZERO_A, P_ZERO_B  1: there is a zero point
-//   P_BIAS              1: an int32 for each channel is added to the sum (P_Y 2 or 3)
+//   P_ZERO_A, P_ZERO_B, P_BIAS  see common/qconv.clh
 //
 // Arguments of qconv_wide, lengths in elements. No length is 0.
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
 //   x, w from qconv_pack_w, y
-//   x_zero: one number; w_zero, wz: step from channel to channel, 0 or 1
 //   tile_m, group_tiles, tile_h, tile_w   as in conv_wide.cl, where also is what the caller keeps; its slices are
 //       kd * ceil(ic/P_UNIT), and P_ACC is for one row more
-//   with P_Y 2 or 3: x_scale, y_scale, y_zero: one number; w_scale, ws as w_zero; bias
+//   QCONV_NUMBERS, see common/qconv.clh
 // qconv_depthwise_wide has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place of tile_m .. tile_w.
 // NDRange: as in conv_wide.cl. Private memory: P_PATCH + P_ACC words.
 // qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 groups,
@@ -40,6 +38,7 @@
 // @variant P_UNIT=1 P_DOT=0 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_A=3 P_B=3 P_Y=6 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=0
 #include "common/conv.clh"
 #include "common/requantize.clh"
+#include "common/qconv.clh"
 #include "common/dot_wide.clh"
 #include "common/patch_wide.clh"
 
@@ -65,28 +64,11 @@
 #define MICRO_T_ROW t_row
 #include "common/micro_wide.clh"
 
-#define TAIL_ARGS                                                                                  \
-    __global const a_elem *x_zero, const long x_zero_off, __global const b_elem *w_zero, const long w_zero_off, \
-        const int wz
 #if P_Y != 6
-#define SCALE_ARGS                                                                                 \
-    , __global const float *x_scale, const long x_scale_off, __global const float *w_scale, const long w_scale_off, \
-        const int ws, __global const float *y_scale, const long y_scale_off, __global const y_elem *y_zero,      \
-        const long y_zero_off, __global const int *bias, const long bias_off
-#define FACTOR(channel) (x_scale[x_scale_off] * w_scale[w_scale_off + (channel)*ws] / y_scale[y_scale_off])
 #define Y_ZERO (float)y_zero[y_zero_off]
 #else
-#define SCALE_ARGS
-#define FACTOR(channel) 0.0f
 #define Y_ZERO 0.0f
 #endif
-#if P_BIAS
-#define START(channel) bias[bias_off + (channel)]
-#else
-#define START(channel) 0
-#endif
-#define X_ZERO (P_ZERO_A ? (int)x_zero[x_zero_off] : 0)
-#define W_ZERO(channel) (P_ZERO_B ? (int)w_zero[w_zero_off + (channel)*wz] : 0)
 
 // ---- the patch -----------------------------------------------------------------------------------------------------
 
@@ -185,7 +167,7 @@ __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void qconv_wide(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                          __global const a_elem *x, const long x_off,
                          __global const int *packed_w, const long packed_w_off, __global y_elem *y, const long y_off,
-                         TAIL_ARGS, const int tile_m, const int group_tiles, const int tile_h, const int tile_w SCALE_ARGS)
+                         const int tile_m, const int group_tiles, const int tile_h, const int tile_w, QCONV_NUMBERS)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + 1];
@@ -314,7 +296,7 @@ __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void qconv_depthwise_wide(const int batch, const int groups, const int oc, CONV_SIZES,
                                    __global const a_elem *x, const long x_off,
                                    __global const b_elem *w, const long w_off, __global y_elem *y, const long y_off,
-                                   TAIL_ARGS, const int group_channels, const int tile_h, const int tile_w SCALE_ARGS)
+                                   const int group_channels, const int tile_h, const int tile_w, QCONV_NUMBERS)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + STRIP];

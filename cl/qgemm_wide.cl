@@ -17,7 +17,7 @@
 //   P_B_PACKED    0: each group packs its panels of B; 1: panels from qgemm_pack_b, of one B for all batches
 //   P_ZERO_A, P_ZERO_B, P_RANK   as in qmatmul.cl
 //
-// Arguments: those of qmatmul.cl, and in front of the scales
+// Arguments: those of qmatmul.cl, and in front of QMATMUL_NUMBERS
 //   tile_m         height of a register tile, 1..P_MR
 //   group_tiles    tiles a group takes; group_tiles * tile_m <= P_MC
 //   group_panels   panels a group takes; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
@@ -33,6 +33,7 @@
 // @variant P_UNIT=1 P_DOT=0 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=1 P_A=3 P_B=3 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_RANK=0
 #include "common/ranks.clh"
 #include "common/requantize.clh"
+#include "common/qmatmul.clh"
 #include "common/dot_wide.clh"
 
 #define U_DTYPE P_B
@@ -198,16 +199,8 @@ __kernel void qgemm_wide(const int m, const int n, const int k, const int batch,
 #else
                          __global const b_elem *b, const long b_off,
 #endif
-                         __global y_elem *c, const long c_off, __global const a_elem *a_zero, const long a_zero_off,
-                         const int az, __global const b_elem *b_zero, const long b_zero_off, const int bz,
-                         const int tile_m, const int group_tiles, const int group_panels
-#if P_Y != 6
-                         , __global const float *a_scale, const long a_scale_off, const int as,
-                         __global const float *b_scale, const long b_scale_off, const int bs,
-                         __global const float *y_scale, const long y_scale_off, __global const y_elem *y_zero,
-                         const long y_zero_off
-#endif
-)
+                         __global y_elem *c, const long c_off, const int tile_m, const int group_tiles,
+                         const int group_panels, QMATMUL_NUMBERS)
 {
     int rows_of_a[P_MC * A_ROW];
     int row_sums[P_MC];

@@ -8,7 +8,6 @@
 
 #include <stdio.h>
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t count_in(const conv_job *j) { return j->axes[0].in * j->axes[1].in * j->axes[2].in; }
 static int64_t count_out(const conv_job *j)
 {
@@ -111,7 +110,7 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
     step_arg_buffer(b, s, to, j->dtype);
     step_arg_int(b, s, t->tile_m);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, ceil_div(k, 16), 1),
+    const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, work_ceil_div(k, 16), 1),
                                (uint64_t)j->groups};
     step_range(b, s, 3, range, ones);
     return to;
@@ -142,7 +141,7 @@ static bool wide_candidate(lower_context *c, const conv_job *j)
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
-                               work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
+                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
                                work_items(c, j->batch * j->groups, 1)};
     step_range(b, s, 3, range, ones);
     return true;
@@ -168,7 +167,7 @@ static bool depthwise_candidate(lower_context *c, const conv_job *j)
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
-                               work_items(c, ceil_div(j->groups, t.group_tiles), 1),
+                               work_items(c, work_ceil_div(j->groups, t.group_tiles), 1),
                                work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);
     return true;
@@ -199,8 +198,8 @@ static bool simt_candidate(lower_context *c, const conv_job *j)
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
     const uint64_t local[3] = {(uint64_t)wg_n, (uint64_t)wg_m, 1};
-    uint64_t range[3] = {work_items(c, ceil_div(pixels, each), local[0]),
-                         work_items(c, ceil_div(j->oc, each), local[1]),
+    uint64_t range[3] = {work_items(c, work_ceil_div(pixels, each), local[0]),
+                         work_items(c, work_ceil_div(j->oc, each), local[1]),
                          work_items(c, j->groups, 1)};
     if (depthwise) {
         range[0] = work_items(c, count_out(j), local[0]);
@@ -263,9 +262,9 @@ static void turn_product(gemm_job *g)
 /* The part of the multiplications in tiles of the wide class that count. */
 static double used_part(const lower_context *c, int64_t m, int64_t n)
 {
-    const int64_t tiles = ceil_div(m, work_wide_rows(c)), nr = 2 * (int64_t)work_wide_lanes(c);
-    return (double)m / (double)(tiles * ceil_div(m, tiles)) * (double)n /
-           (double)(ceil_div(n, nr) * nr);
+    const int64_t tiles = work_ceil_div(m, work_wide_rows(c)), nr = 2 * (int64_t)work_wide_lanes(c);
+    return (double)m / (double)(tiles * work_ceil_div(m, tiles)) * (double)n /
+           (double)(work_ceil_div(n, nr) * nr);
 }
 
 /* Results that are turned on their way out take about as long as 40 steps of the sum. Large maps lie too far apart. */

@@ -3,7 +3,6 @@
 
 #include "ops/work.h"
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* Elements that a tile of pixels takes in the patch of one slice, and of its lines. */
@@ -24,7 +23,7 @@ static patch_size measure_patch(const window_axis *axes, int64_t tile_h, int64_t
 
 int64_t conv_cut_tiles(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_h, int64_t tile_w)
 {
-    return axes[0].out * ceil_div(axes[1].out, tile_h) * ceil_div(axes[2].out, tile_w);
+    return axes[0].out * work_ceil_div(axes[1].out, tile_h) * work_ceil_div(axes[2].out, tile_w);
 }
 
 /* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed. The constants are rough. */
@@ -33,7 +32,7 @@ static double cost_of(const lower_context *c, const conv_cut_job *j, const conv_
     const int64_t nr = 2 * (int64_t)j->lanes, slices = j->slices;
     const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
     const patch_size p = measure_patch(j->axes, t->tile_h, t->tile_w);
-    const int64_t panels = ceil_div((t->tile_h - 1) * p.pitch + t->tile_w, nr);
+    const int64_t panels = work_ceil_div((t->tile_h - 1) * p.pitch + t->tile_w, nr);
     const bool fits = p.slice <= j->patch && slices <= j->patch / p.slice;
     const int64_t rows = t->tile_m * (fits ? 1 : t->group_tiles) + j->spare_rows;
     if (p.slice > j->patch || rows > j->sums / (panels * nr)) return -1;
@@ -44,8 +43,8 @@ static double cost_of(const lower_context *c, const conv_cut_job *j, const conv_
     const double done = (double)(t->group_tiles * t->tile_m * t->tile_h) *
                         ((double)t->tile_w / j->lanes * j->done_vector + j->done_line);
     const int64_t groups = conv_cut_tiles(j->axes, t->tile_h, t->tile_w) *
-                           ceil_div(t->tiles, t->group_tiles) * j->planes;
-    return (fill + work + done + 100.0) * (double)ceil_div(groups, work_units(c));
+                           work_ceil_div(t->tiles, t->group_tiles) * j->planes;
+    return (fill + work + done + 100.0) * (double)work_ceil_div(groups, work_units(c));
 }
 
 #define MOST_ACROSS 64
@@ -56,13 +55,13 @@ bool conv_cut_find(const lower_context *c, const conv_cut_job *j, conv_cut *out)
     const int64_t height = j->axes[1].out, width = j->axes[2].out;
     const int64_t most =
         width / WIDE_ENOUGH > MOST_ACROSS ? width / WIDE_ENOUGH : least(width, MOST_ACROSS);
-    conv_cut t = {.tile_m = ceil_div(j->oc, ceil_div(j->oc, j->rows))};
+    conv_cut t = {.tile_m = work_ceil_div(j->oc, work_ceil_div(j->oc, j->rows))};
     bool found = false;
-    t.tiles = ceil_div(j->oc, t.tile_m);
+    t.tiles = work_ceil_div(j->oc, t.tile_m);
     for (int64_t across = 1; across <= most; across += across < 4 ? 1 : across) {
-        t.tile_w = ceil_div(width, across);
-        for (int64_t down = 1; down <= height; down += ceil_div(down, 8)) {
-            t.tile_h = ceil_div(height, down);
+        t.tile_w = work_ceil_div(width, across);
+        for (int64_t down = 1; down <= height; down += work_ceil_div(down, 8)) {
+            t.tile_h = work_ceil_div(height, down);
             for (t.group_tiles = t.tiles; t.group_tiles > 0; t.group_tiles /= 2) {
                 t.cost = cost_of(c, j, &t);
                 if (t.cost < 0 || (found && t.cost >= out->cost)) continue;
@@ -82,22 +81,23 @@ bool conv_cut_depthwise(const lower_context *c, const conv_cut_job *j, int64_t n
     const int64_t height = j->axes[1].out, width = j->axes[2].out, strip = 4 * (int64_t)j->lanes;
     int64_t across = 1, down = 1, patch, sums;
     for (;;) {
-        *out = (conv_cut){.tile_h = ceil_div(height, down), .tile_w = ceil_div(width, across)};
+        *out = (conv_cut){.tile_h = work_ceil_div(height, down),
+                          .tile_w = work_ceil_div(width, across)};
         const patch_size p = measure_patch(j->axes, out->tile_h, out->tile_w);
         patch = j->axes[0].kernel * p.slice;
-        sums = j->oc * ceil_div((out->tile_h - 1) * p.pitch + out->tile_w, strip) * strip;
+        sums = j->oc * work_ceil_div((out->tile_h - 1) * p.pitch + out->tile_w, strip) * strip;
         if ((patch <= DEPTHWISE_PATCH && sums <= j->sums) || (out->tile_h == 1 && out->tile_w == 1))
             break;
         if (out->tile_h > 1)
-            down += ceil_div(down, 8);
+            down += work_ceil_div(down, 8);
         else
-            across += ceil_div(across, 8);
+            across += work_ceil_div(across, 8);
     }
     if (patch > j->patch || sums > j->sums) return false;
     const int64_t room = least(DEPTHWISE_PATCH / patch, j->sums / sums);
     const int64_t images = j->planes / n_channels;
     const int64_t cuts = images * conv_cut_tiles(j->axes, out->tile_h, out->tile_w);
-    const int64_t share = ceil_div(n_channels, ceil_div(4 * work_units(c), cuts));
+    const int64_t share = work_ceil_div(n_channels, work_ceil_div(4 * work_units(c), cuts));
     out->group_tiles = room < 1 ? 1 : least(room, share);
     return true;
 }

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* ---- wide: cl/gemm_wide.cl ------------------------------------------------------------------------- */
 
 #define WIDE_KC 256
@@ -27,20 +25,20 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     wide_tile t = {.vec = work_wide_lanes(c), .mr = work_wide_rows(c)};
     t.nrv = j->n <= t.vec ? 1 : 2;
     t.nr = (int64_t)t.nrv * t.vec;
-    t.tile_m = ceil_div(j->m, ceil_div(j->m, t.mr));
-    t.tiles = ceil_div(j->m, t.tile_m);
-    t.panels = ceil_div(j->n, t.nr);
+    t.tile_m = work_ceil_div(j->m, work_ceil_div(j->m, t.mr));
+    t.tiles = work_ceil_div(j->m, t.tile_m);
+    t.panels = work_ceil_div(j->n, t.nr);
     /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
     const int64_t wanted = 4 * work_units(c);
     const int64_t most = WIDE_MC / t.tile_m, across = t.panels * j->batch;
-    const int64_t splits = across >= wanted ? 1 : ceil_div(wanted, across);
-    int64_t rows = ceil_div(t.tiles, splits);
+    const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
+    int64_t rows = work_ceil_div(t.tiles, splits);
     rows = rows < most ? rows : most;
-    t.group_tiles = ceil_div(t.tiles, ceil_div(t.tiles, rows));
+    t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
     /* A group that is over in no time costs more than its work. */
     const int64_t work = 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1;
-    const int64_t spare = across * ceil_div(t.tiles, t.group_tiles) / wanted;
-    t.group_panels = ceil_div(100000, work);
+    const int64_t spare = across * work_ceil_div(t.tiles, t.group_tiles) / wanted;
+    t.group_panels = work_ceil_div(100000, work);
     t.group_panels = t.group_panels < spare ? t.group_panels : spare;
     t.group_panels = t.group_panels < 1 ? 1 : t.group_panels > t.panels ? t.panels : t.group_panels;
     return t;
@@ -113,8 +111,8 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
     step_arg_int(b, s, p->j->k);
     if (p->is_a) step_arg_int(b, s, p->tile_m);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, ceil_div(length, p->line), 1),
-                               work_items(c, ceil_div(k, 16), 1),
+    const uint64_t range[3] = {work_items(c, work_ceil_div(length, p->line), 1),
+                               work_items(c, work_ceil_div(k, 16), 1),
                                (uint64_t)(p->batches.outer * p->batches.inner)};
     step_range(b, s, 3, range, ones);
     const size_t size = clg_dtype_size(p->j->dtype);
@@ -136,7 +134,7 @@ static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
             pack_piece(c, way, p, at, p->length - at < most ? p->length - at : most, 0, k);
     } else if (one && p->length > 2 * piece / k && p->line_stride == 1 &&
                p->k_stride >= p->length) {
-        const int64_t most = ceil_div(piece, p->k_stride);
+        const int64_t most = work_ceil_div(piece, p->k_stride);
         for (int64_t k0 = 0; k0 < k; k0 += most)
             pack_piece(c, way, p, 0, p->length, k0, k - k0 < most ? k - k0 : most);
     } else {
@@ -204,8 +202,8 @@ static void wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool
     epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
     gemm_step_work(s, j);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, ceil_div(t.panels, t.group_panels), 1),
-                               work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
+    const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),
+                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
                                work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);
 }
@@ -241,8 +239,8 @@ static void simt_steps(lower_context *c, candidate *way, const gemm_job *j)
     gemm_step_work(s, j);
     const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
     const uint64_t local[3] = {wg_n, wg_m, 1};
-    const uint64_t range[3] = {work_items(c, ceil_div(j->n, t.tn), wg_n),
-                               work_items(c, ceil_div(j->m, t.tm), wg_m),
+    const uint64_t range[3] = {work_items(c, work_ceil_div(j->n, t.tn), wg_n),
+                               work_items(c, work_ceil_div(j->m, t.tm), wg_m),
                                work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, local);
 }
@@ -305,9 +303,9 @@ static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
     step_arg_long(b, s, j->c.b1);
     epilogue_args(c, s, &tail, j->dtype, j->c.at);
     s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)clg_dtype_size(j->dtype);
-    const uint64_t across = work_power_of_two(ceil_div(j->n, lanes), 64);
+    const uint64_t across = work_power_of_two(work_ceil_div(j->n, lanes), 64);
     const uint64_t local[3] = {across, 64 / across, 1};
-    const uint64_t range[3] = {work_items(c, ceil_div(j->n, lanes), across),
+    const uint64_t range[3] = {work_items(c, work_ceil_div(j->n, lanes), across),
                                work_items(c, j->m, 64 / across), work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, local);
 }

@@ -102,8 +102,9 @@ static bool is_list(const lower_context *c, uint32_t input)
            shape_n_elements(&lower_input(c, input)->dims, &n) == CLG_OK && n != 1;
 }
 
-void qconv_size_args(step_builder *b, step *s, const window_axis a[WINDOW_MAX_AXES])
+void qconv_axis_args(step_builder *b, step *s, const qconv_job *j)
 {
+    const window_axis *a = j->axes;
     for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
     for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
     for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].kernel);
@@ -112,22 +113,27 @@ void qconv_size_args(step_builder *b, step *s, const window_axis a[WINDOW_MAX_AX
     for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].pad_begin);
 }
 
+void qconv_size_args(step_builder *b, step *s, const qconv_job *j)
+{
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    qconv_axis_args(b, s, j);
+}
+
 /* `unused` stands in for an input that is left out. */
 static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused, clg_dtype dtype)
 {
     step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);
 }
 
-void qconv_zero_args(lower_context *c, step *s, const qconv_job *j)
-{
-    input_arg(c, s, j->at->x_zero, j->at->x, j->x_dtype);
-    input_arg(c, s, j->at->w_zero, j->at->w, j->w_dtype);
-    step_arg_int(&c->build, s, is_list(c, j->at->w_zero));
-}
-
-void qconv_scale_args(lower_context *c, step *s, const qconv_job *j)
+void qconv_number_args(lower_context *c, step *s, const qconv_job *j)
 {
     step_builder *b = &c->build;
+    input_arg(c, s, j->at->x_zero, j->at->x, j->x_dtype);
+    input_arg(c, s, j->at->w_zero, j->at->w, j->w_dtype);
+    step_arg_int(b, s, is_list(c, j->at->w_zero));
     if (!j->at->y_zero) return;
     step_arg_buffer(b, s, operand_input(j->at->x_scale), CLG_FLOAT32);
     step_arg_buffer(b, s, operand_input(j->at->w_scale), CLG_FLOAT32);
@@ -163,16 +169,11 @@ static void add_plain(lower_context *c, const qconv_job *j)
                      (int)j->x_dtype, (int)j->w_dtype, (int)j->y_dtype,
                      lower_has_input(c, j->at->x_zero), lower_has_input(c, j->at->w_zero), bias,
                      !wide, wide ? LINE : 1));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
-    qconv_size_args(b, s, j->axes);
+    qconv_size_args(b, s, j);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    qconv_zero_args(c, s, j);
-    qconv_scale_args(c, s, j);
+    qconv_number_args(c, s, j);
     s->flops = qconv_flops(j);
     const int64_t pixels = count_out(j), planes = j->batch * j->groups * j->oc;
     if (wide) {

@@ -137,14 +137,10 @@ void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z)
     }
 }
 
-void qmatmul_zero_args(lower_context *c, step *s, const qmatmul_job *j)
+void qmatmul_number_args(lower_context *c, step *s, const qmatmul_job *j)
 {
     list_args(c, s, j->a_zero, j->a_dtype, j->a);
     list_args(c, s, j->b_zero, j->b_dtype, j->b);
-}
-
-void qmatmul_scale_args(lower_context *c, step *s, const qmatmul_job *j)
-{
     if (j->y_dtype == CLG_INT32) return;
     list_args(c, s, j->a_scale, CLG_FLOAT32, j->a);
     list_args(c, s, j->b_scale, CLG_FLOAT32, j->a);
@@ -178,8 +174,7 @@ static void plain_steps(lower_context *c, candidate *way, const qmatmul_job *j,
     step_arg_buffer(b, s, j->a, j->a_dtype);
     step_arg_buffer(b, s, j->b, j->b_dtype);
     step_arg_buffer(b, s, j->y, j->y_dtype);
-    qmatmul_zero_args(c, s, j);
-    qmatmul_scale_args(c, s, j);
+    qmatmul_number_args(c, s, j);
     qmatmul_count_work(s, z);
     const uint64_t across = wide ? 1 : work_power_of_two(z->n, 64),
                    local[3] = {across, wide ? 1 : 64 / across, 1};

@@ -19,10 +19,11 @@ typedef struct qconv_job {
     window_axis axes[WINDOW_MAX_AXES];
 } qconv_job;
 
-/* Arguments that all kernels take: sizes; zero points; with y_zero, scales and the bias. */
-void qconv_size_args(step_builder *b, step *s, const window_axis axes[WINDOW_MAX_AXES]);
-void qconv_zero_args(lower_context *c, step *s, const qconv_job *j);
-void qconv_scale_args(lower_context *c, step *s, const qconv_job *j);
+/* Arguments that all kernels take: batch, groups, ic, oc and the sizes of the axes (depthwise ones have no ic, so they take the
+ * axes alone); and, at the end, QCONV_NUMBERS of cl/common/qconv.clh. */
+void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
+void qconv_axis_args(step_builder *b, step *s, const qconv_job *j);
+void qconv_number_args(lower_context *c, step *s, const qconv_job *j);
 /* Operations of the formula. */
 double qconv_flops(const qconv_job *j);
 

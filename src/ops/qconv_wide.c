@@ -12,8 +12,6 @@
 #define SUMS 32768    /* P_ACC */
 #define MOST_TAPS 256 /* DOT_DEPTH: of a depthwise convolution */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 static int64_t count_taps(const qconv_job *j)
 {
     return j->axes[0].kernel * j->axes[1].kernel * j->axes[2].kernel;
@@ -56,7 +54,7 @@ static conv_cut_job cut_job(const lower_context *c, const qconv_job *j, dot_unit
 {
     return (conv_cut_job){.axes = j->axes,
                           .oc = j->oc,
-                          .slices = j->axes[0].kernel * ceil_div(j->ic, unit),
+                          .slices = j->axes[0].kernel * work_ceil_div(j->ic, unit),
                           .planes = j->batch * j->groups,
                           .patch = PATCH,
                           .sums = SUMS,
@@ -86,7 +84,7 @@ static const char *prelude(lower_context *c, const qconv_job *j, dot_unit unit, 
 static bool count_bytes(const qconv_job *j, const conv_cut *t, dot_unit unit, size_t *out)
 {
     const window_axis *a = j->axes;
-    const int64_t words = a[0].kernel * ceil_div(j->ic, unit) * a[1].kernel * a[2].kernel + 1;
+    const int64_t words = a[0].kernel * work_ceil_div(j->ic, unit) * a[1].kernel * a[2].kernel + 1;
     const int64_t rows = j->groups * t->tiles * t->tile_m;
     return rows <= INT32_MAX && dtype_bytes(CLG_INT32, rows * words, out);
 }
@@ -138,21 +136,16 @@ static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const
     candidate *way = step_candidate(b, name);
     const operand packed = pack_weights(c, way, j, &t, unit, size_bytes);
     step *s = step_kernel(b, way, "qconv_wide", "qconv_wide", prelude(c, j, unit, false));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
-    qconv_size_args(b, s, j->axes);
+    qconv_size_args(b, s, j);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, packed, CLG_INT32);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    qconv_zero_args(c, s, j);
     step_arg_int(b, s, t.tile_m);
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    qconv_scale_args(c, s, j);
-    set_range(c, s, j, &t, ceil_div(t.tiles, t.group_tiles), j->batch * j->groups);
+    qconv_number_args(c, s, j);
+    set_range(c, s, j, &t, work_ceil_div(t.tiles, t.group_tiles), j->batch * j->groups);
 }
 
 static void add_depthwise(lower_context *c, const qconv_job *j)
@@ -166,16 +159,15 @@ static void add_depthwise(lower_context *c, const qconv_job *j)
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
-    qconv_size_args(b, s, j->axes);
+    qconv_axis_args(b, s, j);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    qconv_zero_args(c, s, j);
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    qconv_scale_args(c, s, j);
-    set_range(c, s, j, &t, ceil_div(j->groups, t.group_tiles), j->batch);
+    qconv_number_args(c, s, j);
+    set_range(c, s, j, &t, work_ceil_div(j->groups, t.group_tiles), j->batch);
 }
 
 void qconv_wide_add(lower_context *c, const qconv_job *j, bool fast)

@@ -10,7 +10,6 @@
 #define ROWS 96    /* P_MC */
 #define SUMS 32768 /* P_ACC */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 typedef struct tile_plan {
@@ -22,14 +21,14 @@ static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
 {
     const int64_t wanted = 4 * work_units(c), batch = grid_n_elements(z->batches);
     tile_plan t = {.nr = 2 * (int64_t)work_wide_lanes(c)};
-    t.tile_m = ceil_div(z->m, ceil_div(z->m, work_wide_rows(c)));
-    t.tiles = ceil_div(z->m, t.tile_m);
-    t.panels = ceil_div(z->n, t.nr);
-    const int64_t splits = ceil_div(wanted, least(wanted, t.panels * batch));
-    const int64_t most = least(ceil_div(t.tiles, splits), ROWS / t.tile_m);
-    t.group_tiles = ceil_div(t.tiles, ceil_div(t.tiles, most));
+    t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_wide_rows(c)));
+    t.tiles = work_ceil_div(z->m, t.tile_m);
+    t.panels = work_ceil_div(z->n, t.nr);
+    const int64_t splits = work_ceil_div(wanted, least(wanted, t.panels * batch));
+    const int64_t most = least(work_ceil_div(t.tiles, splits), ROWS / t.tile_m);
+    t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, most));
     const int64_t room = SUMS / ((t.group_tiles * t.tile_m + 1) * t.nr);
-    const int64_t spare = t.panels * batch * ceil_div(t.tiles, t.group_tiles) / wanted;
+    const int64_t spare = t.panels * batch * work_ceil_div(t.tiles, t.group_tiles) / wanted;
     t.group_panels = least(room, least(spare < 1 ? 1 : spare, t.panels));
     return t;
 }
@@ -89,7 +88,7 @@ void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
     size_t size_bytes;
     const bool packed =
         j->b_constant && is_one_matrix(z) &&
-        dtype_bytes(CLG_INT32, t.panels * t.nr * (ceil_div(z->k, unit) + 1), &size_bytes);
+        dtype_bytes(CLG_INT32, t.panels * t.nr * (work_ceil_div(z->k, unit) + 1), &size_bytes);
     const operand right = packed ? pack_right(c, way, j, z, &t, unit, size_bytes) : j->b;
     step *s = step_kernel(b, way, "qgemm_wide", "qgemm_wide",
                           prelude(c, j, unit, packed, z->batches->rank));
@@ -97,15 +96,14 @@ void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
     step_arg_buffer(b, s, j->a, j->a_dtype);
     step_arg_buffer(b, s, right, packed ? CLG_INT32 : j->b_dtype);
     step_arg_buffer(b, s, j->y, j->y_dtype);
-    qmatmul_zero_args(c, s, j);
     step_arg_int(b, s, t.tile_m);
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.group_panels);
-    qmatmul_scale_args(c, s, j);
+    qmatmul_number_args(c, s, j);
     qmatmul_count_work(s, z);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, ceil_div(t.panels, t.group_panels), 1),
-                               work_items(c, ceil_div(t.tiles, t.group_tiles), 1),
+    const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),
+                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
                                work_items(c, grid_n_elements(z->batches), 1)};
     step_range(b, s, 3, range, ones);
 }

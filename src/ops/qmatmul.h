@@ -59,10 +59,9 @@ typedef struct qmatmul_size {
     const grid *batches;
 } qmatmul_size;
 
-/* Arguments: sizes and batches; zero points; scales, for results of 8 bits. */
+/* Arguments: sizes and batches; and, at the end, QMATMUL_NUMBERS of cl/common/qmatmul.clh. */
 void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z);
-void qmatmul_zero_args(lower_context *c, step *s, const qmatmul_job *j);
-void qmatmul_scale_args(lower_context *c, step *s, const qmatmul_job *j);
+void qmatmul_number_args(lower_context *c, step *s, const qmatmul_job *j);
 void qmatmul_count_work(step *s, const qmatmul_size *z);
 
 /* Whether cl/qgemm_wide.cl can do it, and its steps. */

@@ -12,8 +12,6 @@
 
 #define WORD_BYTES 4 /* four numbers, neighbours along k */
 
-static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
 /* The product of the factors, none negative, where it is at most `most`. */
 static bool fits(size_t n, const int64_t *factors, int64_t most, int64_t *out)
 {
@@ -67,8 +65,9 @@ static void tiled_range(lower_context *c, step *s, const tile *t, int64_t m, int
                         int64_t deep)
 {
     const uint64_t local[3] = {(uint64_t)t->wg_n, (uint64_t)t->wg_m, 1};
-    const uint64_t range[3] = {work_items(c, ceil_div(n, t->tn), local[0]),
-                               work_items(c, ceil_div(m, t->tm), local[1]), work_items(c, deep, 1)};
+    const uint64_t range[3] = {work_items(c, work_ceil_div(n, t->tn), local[0]),
+                               work_items(c, work_ceil_div(m, t->tm), local[1]),
+                               work_items(c, deep, 1)};
     step_range(&c->build, s, 3, range, local);
 }
 
@@ -95,14 +94,14 @@ bool qgemm_simt_fits(const qmatmul_job *j, const qmatmul_size *z)
     return z->m > 0 && z->n > 0 && z->k > 0 && batch > 0 && z->m <= MOST_COUNT &&
            z->n <= MOST_COUNT && z->k <= MOST_COUNT && batch <= MOST_COUNT &&
            j->b.space == OPERAND_INPUT && count_matrices(j, &n_matrices) &&
-           FITS(INT64_MAX, &n_bytes, n_matrices, z->n, ceil_div(z->k, 4), WORD_BYTES);
+           FITS(INT64_MAX, &n_bytes, n_matrices, z->n, work_ceil_div(z->k, 4), WORD_BYTES);
 }
 
 static operand pack_matrices(lower_context *c, candidate *way, const qmatmul_job *j,
                              const qmatmul_size *z)
 {
     step_builder *b = &c->build;
-    const int64_t words = ceil_div(z->k, 4);
+    const int64_t words = work_ceil_div(z->k, 4);
     const dtypes d = {j->b_dtype, j->b_dtype, CLG_INT32, false, false};
     int64_t n_matrices = 0;
     char recipe[128];
@@ -130,7 +129,7 @@ void qgemm_simt_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
     const grid *over = z->batches;
     const tile t = choose_tile(c, z->m, z->n);
     const dtypes d = {j->a_dtype, j->b_dtype, j->y_dtype, j->a_zero.given, j->b_zero.given};
-    const int64_t words = ceil_div(z->k, 4), batch = grid_n_elements(over);
+    const int64_t words = work_ceil_div(z->k, 4), batch = grid_n_elements(over);
     const operand packed = pack_matrices(c, way, j, z);
     step *s = step_kernel(b, way, "qgemm_simt", "qgemm_simt",
                           tiled_prelude(b, &d, &t, dot4, "P_RANK", over->rank));
@@ -147,8 +146,7 @@ void qgemm_simt_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
     step_arg_buffer(b, s, j->a, j->a_dtype);
     step_arg_buffer(b, s, packed, CLG_INT32);
     step_arg_buffer(b, s, j->y, j->y_dtype);
-    qmatmul_zero_args(c, s, j);
-    qmatmul_scale_args(c, s, j);
+    qmatmul_number_args(c, s, j);
     qmatmul_count_work(s, z);
     tiled_range(c, s, &t, z->m, z->n, batch);
 }
@@ -166,7 +164,7 @@ static bool measure_words(const qconv_job *j, conv_words *out)
 {
     const window_axis *a = j->axes;
     int64_t unused;
-    out->depth = ceil_div(j->ic, 4);
+    out->depth = work_ceil_div(j->ic, 4);
     return j->batch > 0 && j->oc > 0 && j->ic > 0 && !(j->ic == 1 && j->groups > 1) &&
            FITS(MOST_COUNT, &out->taps, a[0].kernel, a[1].kernel, a[2].kernel) &&
            FITS(MOST_COUNT, &unused, out->taps, out->depth) &&
@@ -237,16 +235,11 @@ static void add_tiled(lower_context *c, const char *name, const qconv_job *j, co
     const operand weights = pack_weights(c, way, j, z), x = pack_x(c, way, j, z);
     step *s = step_kernel(b, way, "qconv_simt", "qconv_simt",
                           tiled_prelude(b, &d, &t, dot4, "P_BIAS", bias));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
-    qconv_size_args(b, s, j->axes);
+    qconv_size_args(b, s, j);
     step_arg_buffer(b, s, x, CLG_INT32);
     step_arg_buffer(b, s, weights, CLG_INT32);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    qconv_zero_args(c, s, j);
-    qconv_scale_args(c, s, j);
+    qconv_number_args(c, s, j);
     s->flops = qconv_flops(j);
     tiled_range(c, s, &t, j->oc, z->pixels, j->groups);
 }

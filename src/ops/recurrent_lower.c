@@ -50,8 +50,6 @@ typedef struct recurrent_plan {
     bool state_is_global;
 } recurrent_plan;
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 /* ---- sizes ----------------------------------------------------------------------------------------------------- */
 
 /* Both directions then run the same kernel. */
@@ -95,11 +93,11 @@ static void size_wide(const lower_context *c, recurrent_plan *p)
     p->tile_vectors = vectors[p->r.cell];
     /* 24 accumulators of 32 registers, 8 of 16. */
     p->tile_rows_max = (p->lanes == 16 ? 24 : 8) / p->tile_vectors;
-    p->slice_rows = ceil_div(p->batch, p->batch < units ? p->batch : units);
-    p->padded = ceil_div(p->hidden, p->lanes) * p->lanes;
-    const int64_t panels = p->r.cell == CELL_RNN ? ceil_div(p->padded / p->lanes, 2)
+    p->slice_rows = work_ceil_div(p->batch, p->batch < units ? p->batch : units);
+    p->padded = work_ceil_div(p->hidden, p->lanes) * p->lanes;
+    const int64_t panels = p->r.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
                            : p->r.cell == CELL_GRU
-                               ? p->padded / p->lanes + ceil_div(p->padded / p->lanes, 2)
+                               ? p->padded / p->lanes + work_ceil_div(p->padded / p->lanes, 2)
                                : p->padded / p->lanes;
     p->weights_dir = panels * p->hidden * p->tile_vectors * p->lanes;
 }
@@ -111,11 +109,11 @@ static void size_simt(const lower_context *c, recurrent_plan *p)
                              ? (int64_t)c->caps->local_mem_bytes
                              : MAX_LOCAL_BYTES;
     p->local = p->hidden <= 64 || c->caps->max_work_group_size < 256 ? 64 : 256;
-    p->padded = ceil_div(p->hidden, 4) * 4;
+    p->padded = work_ceil_div(p->hidden, 4) * 4;
     p->weights_dir = p->padded * p->width;
     const int64_t row_bytes = 2 * p->padded * (int64_t)dtype_size(p->state_dtype);
     p->slice_rows = 1;
-    while (p->slice_rows < 4 && ceil_div(p->batch, p->slice_rows) * dirs > work_units(c) &&
+    while (p->slice_rows < 4 && work_ceil_div(p->batch, p->slice_rows) * dirs > work_units(c) &&
            2 * p->slice_rows * row_bytes <= room)
         p->slice_rows *= 2;
     p->state_is_global = row_bytes > room;
@@ -139,7 +137,7 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
 static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, int gate0, int gates)
 {
     const int units = p->tile_vectors / gates;
-    const int64_t panels = ceil_div(p->padded / p->lanes, units);
+    const int64_t panels = work_ceil_div(p->padded / p->lanes, units);
     operand to = p->weights;
     to.offset_elems = at;
     step_builder *b = &c->build;
@@ -182,7 +180,8 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
     step_arg_int(b, s, p->r.n_gates);
     const uint64_t local[3] = {work_power_of_two(p->hidden, p->local), 1, 1};
     const uint64_t range[3] = {work_items(c, p->hidden, local[0]),
-                               work_items(c, ceil_div(p->hidden, 4), 1), (uint64_t)p->r.n_gates};
+                               work_items(c, work_ceil_div(p->hidden, 4), 1),
+                               (uint64_t)p->r.n_gates};
     step_range(b, s, 3, range, local);
 }
 
@@ -334,8 +333,9 @@ static void wide_step(lower_context *c, const recurrent_plan *p, const launch *l
                                        p->lanes, tile_rows[i], p->tile_vectors));
     buffer_args(c, s, p, l);
     number_args(c, s, p, l);
-    step_arg_int(b, s, ceil_div(p->slice_rows, ceil_div(p->slice_rows, p->tile_rows_max)));
-    const int64_t slices = ceil_div(p->batch, p->slice_rows);
+    step_arg_int(b, s,
+                 work_ceil_div(p->slice_rows, work_ceil_div(p->slice_rows, p->tile_rows_max)));
+    const int64_t slices = work_ceil_div(p->batch, p->slice_rows);
     const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
     s->flops = 2 * walks * (double)p->batch;
     s->bytes = walks * (double)slices * (double)dtype_size(p->dtype);
@@ -353,7 +353,7 @@ static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l
     number_args(c, s, p, l);
     if (!p->state_is_global)
         step_arg_local(b, s, (size_t)(2 * p->slice_rows * p->padded) * dtype_size(p->state_dtype));
-    const int64_t slices = ceil_div(p->batch, p->slice_rows);
+    const int64_t slices = work_ceil_div(p->batch, p->slice_rows);
     const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
     s->flops = 2 * walks * (double)p->batch;
     s->bytes = walks * (double)slices * (double)dtype_size(p->dtype);

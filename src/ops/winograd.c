@@ -10,7 +10,6 @@
 #define WIDE_TILES 64
 #define WIDE_NRV 2
 
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* How the work is cut. side: of a tile's outputs; area: of its inputs, squared. */
@@ -37,7 +36,7 @@ static double group_cost(const lower_context *c, const wide_cut *w, clg_dtype dt
     const double input = tiles * (double)w->slices * (5.0 * (double)w->area + 9.0 * turned);
     const double output =
         tiles * (double)(w->group_panels * WIDE_NRV) * (3.0 * (double)w->area + 12.0 * turned);
-    const double parts = (double)ceil_div(w->block_tiles, work_wide_rows(c));
+    const double parts = (double)work_ceil_div(w->block_tiles, work_wide_rows(c));
     const double products =
         (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * WIDE_NRV / 2.0 + parts * 40.0);
     const double weights = (double)(w->group_panels * WIDE_NRV) * inner * weight_cost(c, w, dtype);
@@ -49,25 +48,26 @@ static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
 {
     const int64_t lanes = work_wide_lanes(c), units = work_units(c);
     wide_cut w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
-    const int64_t rows = ceil_div(j->axes[1].out, side), across = ceil_div(j->axes[2].out, side);
-    const int64_t strips = ceil_div(across, WIDE_STRIP);
-    w.strip = ceil_div(across, strips);
+    const int64_t rows = work_ceil_div(j->axes[1].out, side),
+                  across = work_ceil_div(j->axes[2].out, side);
+    const int64_t strips = work_ceil_div(across, WIDE_STRIP);
+    w.strip = work_ceil_div(across, strips);
     w.tiles = j->batch * rows * strips * w.strip;
-    w.slices = ceil_div(j->ic, lanes);
-    w.panels = ceil_div(j->oc, lanes * WIDE_NRV);
+    w.slices = work_ceil_div(j->ic, lanes);
+    w.panels = work_ceil_div(j->oc, lanes * WIDE_NRV);
     const int64_t most = least(WIDE_TILES, WIDE_V / (w.area * w.slices * lanes));
     wide_cut best = w;
-    for (int64_t groups = ceil_div(w.tiles, most > 0 ? most : 1); most > 0;) {
-        w.block_tiles = ceil_div(w.tiles, groups);
+    for (int64_t groups = work_ceil_div(w.tiles, most > 0 ? most : 1); most > 0;) {
+        w.block_tiles = work_ceil_div(w.tiles, groups);
         for (int64_t cuts = 1; cuts <= w.panels; cuts *= 2) {
-            w.group_panels = ceil_div(w.panels, cuts);
+            w.group_panels = work_ceil_div(w.panels, cuts);
             const int64_t all =
-                ceil_div(w.tiles, w.block_tiles) * ceil_div(w.panels, w.group_panels);
-            w.cost = group_cost(c, &w, j->dtype) * (double)ceil_div(all, units);
+                work_ceil_div(w.tiles, w.block_tiles) * work_ceil_div(w.panels, w.group_panels);
+            w.cost = group_cost(c, &w, j->dtype) * (double)work_ceil_div(all, units);
             if (best.cost < 0 || w.cost < best.cost) best = w;
         }
         if (w.block_tiles <= work_wide_rows(c)) break;
-        groups = ceil_div(w.tiles, w.block_tiles - 1);
+        groups = work_ceil_div(w.tiles, w.block_tiles - 1);
     }
     return best;
 }
@@ -100,7 +100,8 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     step_arg_buffer(b, s, operand_input(1), j->dtype);
     step_arg_buffer(b, s, to, j->dtype);
     const uint64_t ones[2] = {1, 1};
-    const uint64_t range[2] = {work_items(c, w->panels, 1), work_items(c, ceil_div(inner, 16), 1)};
+    const uint64_t range[2] = {work_items(c, w->panels, 1),
+                               work_items(c, work_ceil_div(inner, 16), 1)};
     step_range(b, s, 2, range, ones);
     return to;
 }
@@ -130,8 +131,8 @@ static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
     const uint64_t ones[2] = {1, 1};
-    const uint64_t range[2] = {work_items(c, ceil_div(w.tiles, w.block_tiles), 1),
-                               work_items(c, ceil_div(w.panels, w.group_panels), 1)};
+    const uint64_t range[2] = {work_items(c, work_ceil_div(w.tiles, w.block_tiles), 1),
+                               work_items(c, work_ceil_div(w.panels, w.group_panels), 1)};
     step_range(b, s, 2, range, ones);
 }
 

@@ -24,15 +24,7 @@ static clg_value *tensor_of(clg_dtype dtype, int64_t n)
 /* ValueInfoProto of a map. */
 static ow_bytes map_info(const char *name, int64_t keys, int64_t values)
 {
-    ow_bytes tensor = {0}, type = {0}, map = {0}, outer = {0}, info = {0};
-    ow_put_int(&tensor, 1, values);
-    ow_put_message(&type, 1, tensor);
-    ow_put_int(&map, 1, keys);
-    ow_put_message(&map, 2, type);
-    ow_put_message(&outer, 5, map);
-    ow_put_string(&info, 1, name);
-    ow_put_message(&info, 2, outer);
-    return info;
+    return ow_info(name, ow_type_map(keys, ow_type_tensor(values)));
 }
 
 /* `node` reads the map x and gives y; z is -y where y is numbers, same is x. Takes the node over. */

@@ -316,17 +316,7 @@ static void zipmap__is_no_input_of_readers(void **state)
 /* ValueInfoProto of a sequence of maps to floats. */
 static ow_bytes maps_info(const char *name, int64_t keys)
 {
-    ow_bytes tensor = {0}, type = {0}, map = {0}, item = {0}, list = {0}, outer = {0}, info = {0};
-    ow_put_int(&tensor, 1, CLG_FLOAT32);
-    ow_put_message(&type, 1, tensor);
-    ow_put_int(&map, 1, keys);
-    ow_put_message(&map, 2, type);
-    ow_put_message(&item, 5, map);
-    ow_put_message(&list, 1, item);
-    ow_put_message(&outer, 4, list);
-    ow_put_string(&info, 1, name);
-    ow_put_message(&info, 2, outer);
-    return info;
+    return ow_info(name, ow_type_list(OW_SEQUENCE, ow_type_map(keys, ow_type_tensor(CLG_FLOAT32))));
 }
 
 static clg_status load_declared(int64_t keys, clg_model **out_model)

@@ -88,19 +88,10 @@ static void values__nest_only_so_deep(void **state)
 
 /* ---- models ---------------------------------------------------------------------------------------------- */
 
-enum { SEQUENCE = 4, OPTIONAL = 9 };
-
 /* ValueInfoProto of a sequence or optional of float tensors. */
 static ow_bytes kind_info(const char *name, unsigned kind)
 {
-    ow_bytes tensor = {0}, type = {0}, list = {0}, outer = {0}, info = {0};
-    ow_put_int(&tensor, 1, CLG_FLOAT32);
-    ow_put_message(&type, 1, tensor);
-    ow_put_message(&list, 1, type);
-    ow_put_message(&outer, kind, list);
-    ow_put_string(&info, 1, name);
-    ow_put_message(&info, 2, outer);
-    return info;
+    return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_FLOAT32)));
 }
 
 static clg_session *open_model(ow_model *m)
@@ -119,14 +110,14 @@ static clg_session *open_model(ow_model *m)
 static clg_session *sequence_session(void)
 {
     ow_model m = {.ir_version = 8, .opset = 16};
-    ow_put_message(&m.graph, 11, kind_info("x", SEQUENCE));
+    ow_put_message(&m.graph, 11, kind_info("x", OW_SEQUENCE));
     ow_input(&m, "t", CLG_FLOAT32, 1, DIMS(-1), "N");
     ow_simple_node(&m, "Identity", "", "x", "same");
     ow_simple_node(&m, "Neg", "", "t", "less");
     ow_simple_node(&m, "SequenceInsert", "", "x,less", "longer");
     ow_simple_node(&m, "SequenceLength", "", "longer", "n");
-    ow_put_message(&m.graph, 12, kind_info("same", SEQUENCE));
-    ow_put_message(&m.graph, 12, kind_info("longer", SEQUENCE));
+    ow_put_message(&m.graph, 12, kind_info("same", OW_SEQUENCE));
+    ow_put_message(&m.graph, 12, kind_info("longer", OW_SEQUENCE));
     ow_output(&m, "n", CLG_INT64);
     return open_model(&m);
 }
@@ -246,8 +237,8 @@ static void session__gives_what_planning_knows(void **state)
     ow_simple_node(&m, "Add", "", "n,n", "twice");
     ow_simple_node(&m, "SequenceConstruct", "", "n,twice,n", "shapes");
     ow_simple_node(&m, "Optional", "", "", "nothing");
-    ow_put_message(&m.graph, 12, kind_info("shapes", SEQUENCE));
-    ow_put_message(&m.graph, 12, kind_info("nothing", OPTIONAL));
+    ow_put_message(&m.graph, 12, kind_info("shapes", OW_SEQUENCE));
+    ow_put_message(&m.graph, 12, kind_info("nothing", OW_OPTIONAL));
     clg_session *s = open_model(&m);
     assert_ok(clg_session_set_input(s, "x", x));
     for (int round = 0; round < 2; round++) {
@@ -282,13 +273,13 @@ static clg_session *optional_session(void)
     ow_output(&else_, "nothing", CLG_FLOAT32);
     ow_attribute_graph(&branch, "then_branch", then_.graph);
     ow_attribute_graph(&branch, "else_branch", else_.graph);
-    ow_put_message(&m.graph, 11, kind_info("o", OPTIONAL));
+    ow_put_message(&m.graph, 11, kind_info("o", OW_OPTIONAL));
     ow_simple_node(&m, "OptionalHasElement", "", "o", "has");
     ow_add_node(&m, branch);
     ow_simple_node(&m, "Optional", "", "got", "wrapped");
     ow_output(&m, "has", CLG_BOOL);
     ow_output(&m, "got", CLG_FLOAT32);
-    ow_put_message(&m.graph, 12, kind_info("wrapped", OPTIONAL));
+    ow_put_message(&m.graph, 12, kind_info("wrapped", OW_OPTIONAL));
     return open_model(&m);
 }
 

@@ -13,7 +13,7 @@
 
 /* ---- values ------------------------------------------------------------------------------------------------ */
 
-enum { TENSOR, SEQUENCE = 4, OPTIONAL = 9, MOST = 8 };
+enum { TENSOR, SEQUENCE = OW_SEQUENCE, OPTIONAL = OW_OPTIONAL, MOST = 8 };
 
 typedef struct word_list {
     const char *words[MOST];
@@ -80,14 +80,7 @@ static void say(const clg_value *v, char *text, size_t size)
 /* ValueInfoProto of strings: a tensor, a sequence or an optional of tensors. */
 static ow_bytes info_of(const char *name, unsigned kind)
 {
-    ow_bytes tensor = {0}, type = {0}, list = {0}, outer = {0}, info = {0};
-    ow_put_int(&tensor, 1, CLG_STRING);
-    ow_put_message(&type, 1, tensor);
-    ow_put_message(&list, 1, type);
-    ow_put_message(&outer, kind, list);
-    ow_put_string(&info, 1, name);
-    ow_put_message(&info, 2, outer);
-    return info;
+    return ow_info(name, ow_type_list(kind, ow_type_tensor(CLG_STRING)));
 }
 
 static void add_input(ow_model *m, const char *name, unsigned kind)

@@ -216,19 +216,17 @@ static void winograd__blocks_cross_rows_images_and_strips(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) filter(&cases[i]);
 }
 
+#define FULL_TAIL                                                                                  \
+    {                                                                                              \
+        .n = 2, .c = 9, .m = 19, .h = 10, .w = 11, .pads = {1, 1, 1, 1}, .bias = true,             \
+        .residual = true, .activation = "Relu"                                                     \
+    }
+
 static void winograd__residual_and_activation(void **state)
 {
     (void)state;
     static const filter_case cases[] = {
-        {.n = 2,
-         .c = 9,
-         .m = 19,
-         .h = 10,
-         .w = 11,
-         .pads = {1, 1, 1, 1},
-         .bias = true,
-         .residual = true,
-         .activation = "Relu"},
+        FULL_TAIL,
         {.n = 1, .c = 3, .m = 5, .h = 8, .w = 21, .pads = {1, 1, 1, 1}, .residual = true},
         {.n = 1, .c = 3, .m = 5, .h = 5, .w = 5, .pads = {1, 1, 0, 0}, .activation = "Relu"},
     };
@@ -244,15 +242,7 @@ static void winograd__float16(void **state)
         {.n = 2, .c = 17, .m = 33, .h = 7, .w = 9, .pads = {1, 1, 1, 1}, .bias = true},
         {.n = 1, .c = 560, .m = 40, .h = 13, .w = 13, .pads = {1, 1, 1, 1}, .bias = true},
         {.n = 1, .c = 257, .m = 31, .h = 5, .w = 6, .pads = {0, 1, 2, 0}},
-        {.n = 2,
-         .c = 9,
-         .m = 19,
-         .h = 10,
-         .w = 11,
-         .pads = {1, 1, 1, 1},
-         .bias = true,
-         .residual = true,
-         .activation = "Relu"},
+        FULL_TAIL,
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         filter_case t = cases[i];

@@ -142,6 +142,39 @@ ow_bytes ow_value_info(const char *name, int dtype, size_t rank, const int64_t *
     return info;
 }
 
+ow_bytes ow_type_tensor(int64_t dtype)
+{
+    ow_bytes tensor = {0}, type = {0};
+    ow_put_int(&tensor, 1, dtype);
+    ow_put_message(&type, 1, tensor);
+    return type;
+}
+
+ow_bytes ow_type_list(unsigned kind, ow_bytes item)
+{
+    ow_bytes list = {0}, type = {0};
+    ow_put_message(&list, 1, item);
+    ow_put_message(&type, kind, list);
+    return type;
+}
+
+ow_bytes ow_type_map(int64_t keys, ow_bytes values)
+{
+    ow_bytes map = {0}, type = {0};
+    ow_put_int(&map, 1, keys);
+    ow_put_message(&map, 2, values);
+    ow_put_message(&type, 5, map);
+    return type;
+}
+
+ow_bytes ow_info(const char *name, ow_bytes type)
+{
+    ow_bytes info = {0};
+    ow_put_string(&info, 1, name);
+    ow_put_message(&info, 2, type);
+    return info;
+}
+
 /* ---- NodeProto ------------------------------------------------------------------------------------------------ */
 
 static void put_names(ow_bytes *node, unsigned field, const char *names)

@@ -42,6 +42,13 @@ ow_bytes ow_tensor_external(const char *name, int dtype, size_t rank, const int6
  * spaces), or left out when there is none. */
 ow_bytes ow_value_info(const char *name, int dtype, size_t rank, const int64_t *dims,
                        const char *symbols);
+/* TypeProto: tensors of any shape; sequences or optionals (OW_SEQUENCE, OW_OPTIONAL) of a type; maps of keys to one. They take
+ * over what they are made of. ow_info: a ValueInfoProto. */
+enum { OW_SEQUENCE = 4, OW_OPTIONAL = 9 };
+ow_bytes ow_type_tensor(int64_t dtype);
+ow_bytes ow_type_list(unsigned kind, ow_bytes item);
+ow_bytes ow_type_map(int64_t keys, ow_bytes values);
+ow_bytes ow_info(const char *name, ow_bytes type);
 
 /* NodeProto. Names separated by commas; "a,,b" leaves the second out; NULL for none. */
 ow_bytes ow_node(const char *op_type, const char *name, const char *inputs, const char *outputs);

@@ -30,17 +30,9 @@ static void add_function(ow_model *m)
     ow_opset(m, "my", 1);
 }
 
-/* ValueInfoProto of a sequence of float tensors. */
 static ow_bytes sequence_info(const char *name)
 {
-    ow_bytes tensor = {0}, type = {0}, list = {0}, outer = {0}, info = {0};
-    ow_put_int(&tensor, 1, CLG_FLOAT32);
-    ow_put_message(&type, 1, tensor);
-    ow_put_message(&list, 1, type);
-    ow_put_message(&outer, 4, list);
-    ow_put_string(&info, 1, name);
-    ow_put_message(&info, 2, outer);
-    return info;
+    return ow_info(name, ow_type_list(OW_SEQUENCE, ow_type_tensor(CLG_FLOAT32)));
 }
 
 clg_status session_life_sequence_model(clg_model **out_model)
@@ -143,16 +135,9 @@ clg_status session_life_map_model(clg_model **out_model)
 {
     static const float w[9] = {-1, 0, 0, 0, -1, 0, 0, 0, -1};
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_bytes tensor = {0}, type = {0}, map = {0}, outer = {0}, info = {0};
     ow_bytes n = ow_node("DictVectorizer", "dict", "x", "v");
-    ow_put_int(&tensor, 1, CLG_FLOAT32);
-    ow_put_message(&type, 1, tensor);
-    ow_put_int(&map, 1, CLG_STRING);
-    ow_put_message(&map, 2, type);
-    ow_put_message(&outer, 5, map);
-    ow_put_string(&info, 1, "x");
-    ow_put_message(&info, 2, outer);
-    ow_put_message(&m.graph, 11, info);
+    ow_put_message(&m.graph, 11,
+                   ow_info("x", ow_type_map(CLG_STRING, ow_type_tensor(CLG_FLOAT32))));
     ow_opset(&m, "ai.onnx.ml", 1);
     ow_put_string(&n, 7, "ai.onnx.ml");
     ow_attribute_strings(&n, "string_vocabulary", 3, NAMES("a", "b", "c"));

@@ -279,14 +279,8 @@ static void import__declared_types(void **state)
 {
     (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
-    ow_bytes element = {0}, tensor = {0}, sequence = {0}, type = {0}, info = {0};
-    ow_put_int(&tensor, 1, CLG_INT64);
-    ow_put_message(&element, 1, tensor);
-    ow_put_message(&sequence, 1, element);
-    ow_put_message(&type, 4, sequence);
-    ow_put_string(&info, 1, "s");
-    ow_put_message(&info, 2, type);
-    ow_put_message(&m.graph, 11, info);
+    ow_put_message(&m.graph, 11,
+                   ow_info("s", ow_type_list(OW_SEQUENCE, ow_type_tensor(CLG_INT64))));
     ow_input(&m, "any", CLG_FLOAT32, SIZE_MAX, NULL, NULL);
     ow_simple_node(&m, "A", "", "any", "mid");
     ow_simple_node(&m, "A", "", "mid,s", "y");
