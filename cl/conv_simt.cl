@@ -11,7 +11,7 @@
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0 or 1: per
 // output channel)
 //   P_WG_M, P_WG_N  work-items of a group along channels and pixels: 16, 16; depthwise 1, 64
-//   P_TM, P_TN      results a work-item keeps: 4, 4; depthwise 1, 1
+//   P_TM, P_TN      results a work-item keeps: 4, 4; depthwise 1, 1. Other rows are those of src/ops/simt_tile.c
 //   P_TK            depth of the tiles in local memory: 16; depthwise 1
 //
 // Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
@@ -30,6 +30,9 @@
 // @hot conv_simt conv_depthwise_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=2 P_TN=2 P_TK=8 P_BIAS=0 P_RESIDUAL=1 P_ACT=7
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=64 P_TM=1 P_TN=1 P_TK=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=3
 // @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_BIAS=1 P_RESIDUAL=1 P_ACT=8
 

@@ -6,7 +6,7 @@
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh)
 //   P_WG_M, P_WG_N  work-items of a group along m and n: 16, 16
-//   P_TM, P_TN      results a work-item keeps: 4, 4 (large sizes 8, 8 with P_TK 8; few rows P_WG_M=4 P_WG_N=64 P_TM=1)
+//   P_TM, P_TN      results a work-item keeps: 4, 4. Rows of parameters are those of src/ops/simt_tile.c
 //   P_TK            depth of the tiles in local memory: 16
 //   P_TA            0: A is nearly contiguous along k, 1: along m. Decides which neighbours load together, not
 //   P_TB            0: B along n, 1: along k.                       what is computed: strides are arguments
@@ -25,6 +25,7 @@
 // @hot gemm_simt
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_TA=0 P_TB=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
 // @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_TA=1 P_TB=1 P_BIAS=3 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=1 P_WG_M=1 P_WG_N=1 P_TM=1 P_TN=1 P_TK=8 P_TA=0 P_TB=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
 // @variant P_T=1 P_FMA=0 P_VEC=1 P_WG_M=4 P_WG_N=64 P_TM=1 P_TN=1 P_TK=32 P_TA=0 P_TB=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 // @variant P_T=10 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=8
 // @variant P_T=16 P_FMA=1 P_VEC=1 P_WG_M=8 P_WG_N=8 P_TM=4 P_TN=4 P_TK=8 P_TA=0 P_TB=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=8

@@ -169,6 +169,16 @@ set(soak_models silero_vad_v5 voicevox_intonation gpt2_past_toy cifar10_cnn vesp
 list(TRANSFORM soak_models PREPEND "${CLG_TEST_MODELS}/")
 clg_add_soak(models wide ${soak_models})
 
+# Every kernel and the programs that models ask for through all targets of GPU vendors' compilers, in an hour:
+# ctest -C portability -L portability, and not otherwise.
+add_test(NAME portability.rows CONFIGURATIONS portability COMMAND
+  bash "${PROJECT_SOURCE_DIR}/tools/portability.sh" --all --out "${PROJECT_BINARY_DIR}/portability-rows.tsv")
+add_test(NAME portability.models CONFIGURATIONS portability COMMAND
+  bash "${PROJECT_SOURCE_DIR}/tools/portability_models.sh" "${PROJECT_BINARY_DIR}" --all
+    --out "${PROJECT_BINARY_DIR}/portability-models.tsv")
+set_tests_properties(portability.rows portability.models PROPERTIES LABELS portability TIMEOUT 14400 RUN_SERIAL ON
+  ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77)
+
 # Library, cltool and unit tests for Windows, under Wine, in minutes: ctest -C windows -L windows, and not otherwise.
 add_test(NAME windows.wine COMMAND bash "${PROJECT_SOURCE_DIR}/tools/windows.sh"
   CONFIGURATIONS windows)

@@ -59,8 +59,9 @@ typedef enum quirk {
     QUIRK_NO_BINARIES = 1u << 3, /* program binaries are refused or wrong: compile each time */
     QUIRK_SLOW_LAUNCH = 1u << 4, /* software rasterisers: tens of ms a launch */
     QUIRK_NO_BLAS = 1u << 5,     /* CLBlast is known to fail here */
-    QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6 /* PoCL: a kernel that starts wider than ever, while
-                                            another queue runs it, kills the process */
+    QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6, /* PoCL: a kernel that starts wider than ever, while
+                                             another queue runs it, kills the process */
+    QUIRK_SMALL_ARRAYS = 1u << 7          /* Intel's GPUs: arrays beyond 32 numbers lie in memory */
 } quirk;
 
 /* Instructions that multiply small matrices together: branches of cl/common/matrix_units.clh. */

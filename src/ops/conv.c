@@ -3,6 +3,7 @@
 
 #include "ops/conv_cut.h"
 #include "ops/gemm.h"
+#include "ops/simt_tile.h"
 #include "ops/winograd.h"
 #include "ops/work.h"
 
@@ -116,12 +117,12 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
     return to;
 }
 
-static bool wide_candidate(lower_context *c, const conv_job *j)
+static void wide_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const conv_cut_job cut = cut_job(c, j);
     conv_cut t;
-    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return false;
+    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return;
     candidate *way = step_candidate(b, "conv_wide");
     way->cost = j->winograd > 1 ? 0 : t.cost;
     const operand packed = wide_weights(c, way, j, &t);
@@ -144,15 +145,14 @@ static bool wide_candidate(lower_context *c, const conv_job *j)
                                work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
                                work_items(c, j->batch * j->groups, 1)};
     step_range(b, s, 3, range, ones);
-    return true;
 }
 
-static bool depthwise_candidate(lower_context *c, const conv_job *j)
+static void depthwise_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const conv_cut_job cut = cut_job(c, j);
     conv_cut t;
-    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return false;
+    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
     step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
                           "conv_depthwise_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
@@ -170,24 +170,24 @@ static bool depthwise_candidate(lower_context *c, const conv_job *j)
                                work_items(c, work_ceil_div(j->groups, t.group_tiles), 1),
                                work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);
-    return true;
 }
 
 /* ---- simt: cl/conv_simt.cl ----------------------------------------------------------------------------------- */
 
-static bool simt_candidate(lower_context *c, const conv_job *j)
+static void simt_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const int64_t pixels = j->batch * count_out(j);
-    const bool depthwise = is_depthwise(j), small = c->caps->max_work_group_size < 256;
-    if (pixels > INT32_MAX || j->ic == 0) return false;
+    const bool depthwise = is_depthwise(j);
+    if (pixels > INT32_MAX || j->ic == 0) return;
     const char *entry = depthwise ? "conv_depthwise_simt" : "conv_simt";
-    const int wg_m = depthwise ? 1 : small ? 8 : 16, wg_n = depthwise ? 64 : small ? 8 : 16;
-    const int each = depthwise ? 1 : 4, depth = depthwise ? 1 : small ? 8 : 16;
+    const simt_tile t =
+        depthwise ? (simt_tile){1, 64, 1, 1, 1} : simt_tile_choose(c, j->oc, pixels);
+    if ((uint64_t)(t.wg_m * t.wg_n) > c->caps->max_work_group_size) return;
     step *s = step_kernel(
         b, step_candidate(b, entry), "conv_simt", entry,
         prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
-                     (int)j->dtype, work_fma(c), wg_m, wg_n, each, each, depth,
+                     (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk,
                      conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
@@ -197,9 +197,9 @@ static bool simt_candidate(lower_context *c, const conv_job *j)
     image_args(b, s, j, operand_input(1));
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
-    const uint64_t local[3] = {(uint64_t)wg_n, (uint64_t)wg_m, 1};
-    uint64_t range[3] = {work_items(c, work_ceil_div(pixels, each), local[0]),
-                         work_items(c, work_ceil_div(j->oc, each), local[1]),
+    const uint64_t local[3] = {(uint64_t)t.wg_n, (uint64_t)t.wg_m, 1};
+    uint64_t range[3] = {work_items(c, work_ceil_div(pixels, t.tn), local[0]),
+                         work_items(c, work_ceil_div(j->oc, t.tm), local[1]),
                          work_items(c, j->groups, 1)};
     if (depthwise) {
         range[0] = work_items(c, count_out(j), local[0]);
@@ -207,7 +207,6 @@ static bool simt_candidate(lower_context *c, const conv_job *j)
         range[2] = work_items(c, j->batch, 1);
     }
     step_range(b, s, 3, range, local);
-    return true;
 }
 
 /* ---- any dtype: cl/conv_direct.cl ------------------------------------------------------------------------------ */
@@ -305,13 +304,14 @@ clg_status conv_add(lower_context *c, const conv_job *j)
         return CLG_OK;
     }
     const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
-    bool done = false;
     if (tiled && is_product(j) && !is_depthwise(j)) return product_candidates(c, j);
     if (lower_is_wide(c)) winograd_add(c, j);
-    if (tiled && lower_is_wide(c))
-        done = is_depthwise(j) ? depthwise_candidate(c, j) : wide_candidate(c, j);
+    if (tiled && !lower_is_wide(c))
+        simt_candidate(c, j);
+    else if (tiled && is_depthwise(j))
+        depthwise_candidate(c, j);
     else if (tiled)
-        done = simt_candidate(c, j);
-    if (!done) direct_candidate(c, j);
+        wide_candidate(c, j);
+    direct_candidate(c, j);
     return CLG_OK;
 }

@@ -3,6 +3,7 @@
 
 #include "ops/gemm_matrix.h"
 #include "ops/gemm_step.h"
+#include "ops/simt_tile.h"
 #include "ops/work.h"
 
 #include <math.h>
@@ -210,22 +211,9 @@ static void wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool
 
 /* ---- simt: cl/gemm_simt.cl --------------------------------------------------------------------------- */
 
-typedef struct simt_tile {
-    int wg_m, wg_n, tm, tn, tk;
-} simt_tile;
-
-static simt_tile simt_plan(const lower_context *c, const gemm_job *j)
-{
-    if (c->caps->max_work_group_size < 256) return (simt_tile){8, 8, 4, 4, 8};
-    if (j->m <= 8) return (simt_tile){4, 64, 1, 1, 32};
-    if (j->m >= 1024 && j->n >= 1024) return (simt_tile){16, 16, 8, 8, 8};
-    return (simt_tile){16, 16, 4, 4, 16};
-}
-
-static void simt_steps(lower_context *c, candidate *way, const gemm_job *j)
+static void simt_steps(lower_context *c, candidate *way, const gemm_job *j, simt_tile t)
 {
     step_builder *b = &c->build;
-    const simt_tile t = simt_plan(c, j);
     const char *prelude = prelude_text(
         b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_TA=%d P_TB=%d %s",
         (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
@@ -377,6 +365,21 @@ static bool is_tiled(clg_dtype dtype)
     return dtype == CLG_FLOAT32 || dtype == CLG_FLOAT16 || dtype == CLG_BFLOAT16;
 }
 
+static void simt_candidates(lower_context *c, const gemm_job *jobs, size_t n_jobs)
+{
+    step_builder *b = &c->build;
+    simt_tile t;
+    blas_candidate(c, jobs, n_jobs);
+    candidate *way = step_candidate(b, "gemm_simt");
+    for (size_t i = 0; i < n_jobs; i++)
+        simt_steps(c, way, &jobs[i], simt_tile_choose(c, jobs[i].m, jobs[i].n));
+    for (size_t k = 0; simt_tile_smaller(c, k, &t); k++) {
+        way = step_candidate(b, t.wg_m > 1 ? "gemm_simt_small" : "gemm_simt_alone");
+        for (size_t i = 0; i < n_jobs; i++) simt_steps(c, way, &jobs[i], t);
+    }
+    gemm_matrix_candidate(c, jobs, n_jobs);
+}
+
 clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
 {
     step_builder *b = &c->build;
@@ -390,19 +393,13 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
         for (size_t i = 0; i < n_jobs; i++) plain_steps(c, way, &jobs[i]);
         return CLG_OK;
     }
-    const bool wide = lower_is_wide(c);
-    if (!wide) blas_candidate(c, jobs, n_jobs);
-    candidate *way = step_candidate(b, wide ? "gemm_wide" : "gemm_simt");
-    for (size_t i = 0; i < n_jobs; i++) {
-        if (wide)
-            wide_steps(c, way, &jobs[i], n_jobs == 1);
-        else
-            simt_steps(c, way, &jobs[i]);
-    }
-    if (wide)
+    if (lower_is_wide(c)) {
+        candidate *way = step_candidate(b, "gemm_wide");
+        for (size_t i = 0; i < n_jobs; i++) wide_steps(c, way, &jobs[i], n_jobs == 1);
         blas_candidate(c, jobs, n_jobs);
-    else
-        gemm_matrix_candidate(c, jobs, n_jobs);
+    } else {
+        simt_candidates(c, jobs, n_jobs);
+    }
     return CLG_OK;
 }
 
@@ -417,7 +414,7 @@ clg_status gemm_append(lower_context *c, candidate *way, const gemm_job *j, bool
     } else if (lower_is_wide(c)) {
         wide_steps(c, way, j, true);
     } else {
-        simt_steps(c, way, j);
+        simt_steps(c, way, j, simt_tile_choose(c, j->m, j->n));
     }
     return CLG_OK;
 }

@@ -7,6 +7,7 @@
 #include "ops/pointwise.h"
 #include "ops/qmatmul.h"
 #include "ops/quantize.h"
+#include "ops/simt_tile.h"
 #include "ops/work.h"
 
 #include <inttypes.h>
@@ -349,12 +350,12 @@ static void list_words(const lower_context *c, bool fast, qmatmul_way *out, size
 
 size_t qmatmul_ways(const lower_context *c, qmatmul_way out_ways[QMATMUL_MOST_WAYS])
 {
-    const bool wide = lower_is_wide(c);
+    const bool wide = lower_is_wide(c), tiled = !wide && simt_tile_has_groups(c);
     const int dot4 = dot4_best(c);
     size_t n = 0;
     if (wide) list_words(c, true, out_ways, &n);
-    if (!wide && dot4 != 0) out_ways[n++] = (qmatmul_way){"qgemm_dot", DOT_NONE, true, dot4};
-    if (!wide) out_ways[n++] = (qmatmul_way){"qgemm_simt", DOT_NONE, true, 0};
+    if (tiled && dot4 != 0) out_ways[n++] = (qmatmul_way){"qgemm_dot", DOT_NONE, true, dot4};
+    if (tiled) out_ways[n++] = (qmatmul_way){"qgemm_simt", DOT_NONE, true, 0};
     out_ways[n++] = (qmatmul_way){.name = "qmatmul"};
     if (wide) list_words(c, false, out_ways, &n);
     return n;

@@ -7,6 +7,7 @@
 #include "ops/dot.h"
 #include "ops/qconv.h"
 #include "ops/qmatmul.h"
+#include "ops/simt_tile.h"
 
 #include <stdio.h>
 
@@ -30,27 +31,15 @@ static bool fits(size_t n, const int64_t *factors, int64_t most, int64_t *out)
 
 /* ---- tiles ----------------------------------------------------------------------------------------------- */
 
-typedef struct tile {
-    int wg_m, wg_n, tm, tn, tk;
-} tile;
-
-static tile choose_tile(const lower_context *c, int64_t m, int64_t n)
-{
-    if (c->caps->max_work_group_size < 256) return (tile){8, 8, 4, 4, 8};
-    if (m <= 8) return (tile){4, 64, 1, 1, 16};
-    if (m >= 1024 && n >= 1024) return (tile){16, 16, 8, 8, 8};
-    return (tile){16, 16, 4, 4, 16};
-}
-
 /* Packing is the same for all tiles: one program. */
-static const tile packing_tile = {8, 8, 4, 4, 8};
+static const simt_tile packing_tile = {8, 8, 4, 4, 8};
 
 typedef struct dtypes {
     clg_dtype a, b, y;
     bool a_zero, b_zero;
 } dtypes;
 
-static const char *tiled_prelude(step_builder *b, const dtypes *d, const tile *t, int dot,
+static const char *tiled_prelude(step_builder *b, const dtypes *d, const simt_tile *t, int dot,
                                  const char *name, int value)
 {
     return prelude_text(b,
@@ -61,7 +50,7 @@ static const char *tiled_prelude(step_builder *b, const dtypes *d, const tile *t
 }
 
 /* Groups of a tile each over lines of both operands. */
-static void tiled_range(lower_context *c, step *s, const tile *t, int64_t m, int64_t n,
+static void tiled_range(lower_context *c, step *s, const simt_tile *t, int64_t m, int64_t n,
                         int64_t deep)
 {
     const uint64_t local[3] = {(uint64_t)t->wg_n, (uint64_t)t->wg_m, 1};
@@ -127,7 +116,7 @@ void qgemm_simt_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
 {
     step_builder *b = &c->build;
     const grid *over = z->batches;
-    const tile t = choose_tile(c, z->m, z->n);
+    const simt_tile t = simt_tile_choose(c, z->m, z->n);
     const dtypes d = {j->a_dtype, j->b_dtype, j->y_dtype, j->a_zero.given, j->b_zero.given};
     const int64_t words = work_ceil_div(z->k, 4), batch = grid_n_elements(over);
     const operand packed = pack_matrices(c, way, j, z);
@@ -228,7 +217,7 @@ static void add_tiled(lower_context *c, const char *name, const qconv_job *j, co
 {
     step_builder *b = &c->build;
     candidate *way = step_candidate(b, name);
-    const tile t = choose_tile(c, j->oc, z->pixels);
+    const simt_tile t = simt_tile_choose(c, j->oc, z->pixels);
     const dtypes d = {j->x_dtype, j->w_dtype, j->y_dtype, lower_has_input(c, j->at->x_zero),
                       lower_has_input(c, j->at->w_zero)};
     const bool bias = j->at->bias && lower_has_input(c, j->at->bias);
@@ -247,7 +236,7 @@ static void add_tiled(lower_context *c, const char *name, const qconv_job *j, co
 void qconv_simt_add(lower_context *c, const qconv_job *j)
 {
     conv_words z = {0};
-    if (!measure_words(j, &z)) return;
+    if (!simt_tile_has_groups(c) || !measure_words(j, &z)) return;
     if (dot4_best(c) != 0) add_tiled(c, "qconv_dot", j, &z, dot4_best(c));
     add_tiled(c, "qconv_simt", j, &z, 0);
 }

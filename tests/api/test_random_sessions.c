@@ -3,7 +3,7 @@
  * Random graphs on the device, twice each: as they are planned, where values share memory, lie in each other and are
  * fused; and with every value kept as an output of its own. Both must give the same numbers. The tolerance is for
  * products that a fused kernel rounds once and two kernels round twice, over chains of some twenty nodes.
- * CLG_TEST_SEEDS=FIRST:COUNT takes these seeds instead.
+ * CLG_TEST_SEEDS=FIRST:COUNT takes these seeds instead; an argument, a pattern of names, takes these tests alone.
  */
 /* ctest: label slow timeout 600 */
 #include "support/unit.h"
@@ -126,8 +126,9 @@ static void random__data_dependent(void **state)
     check_seeds(CLG_KERNELS_WIDE, 51, 8, true);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random__wide),
         cmocka_unit_test(random__simt),

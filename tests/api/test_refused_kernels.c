@@ -154,6 +154,33 @@ static void refused__groups_that_cannot_shrink(void **state)
     clg_context_free(c);
 }
 
+/* Products with smaller groups than usual, down to one work-item. */
+static void refused__smaller_groups_serve(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *store, *items, *preferred, *way;
+        int refusals;
+    } cases[] = {{"groups", NULL, "gemm_simt_small", "gemm_simt_small", 0},
+                 {"groups", NULL, "gemm_simt_alone", "gemm_simt_alone", 0},
+                 {"few", "32", "blas", "gemm_simt_alone", 3}}; /* CLBlast, 16 x 16 and 8 x 8 */
+    wd_answer a;
+    wd_driver_is(&wd_no_fault, NULL);
+    clg_model *m = wd_product();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        n_refusals = 0;
+        wd_set_or_clear("CLG_WRONG_ITEMS", cases[i].items);
+        clg_context *c = wd_context(cases[i].store, CLG_SELFTEST_ON);
+        assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_products, &a));
+        assert_string_equal(a.way, cases[i].way);
+        assert_true(a.worst <= WD_RIGHT);
+        assert_int_equal(n_refusals, cases[i].refusals);
+        clg_context_free(c);
+    }
+    wd_set_or_clear("CLG_WRONG_ITEMS", NULL);
+    clg_model_free(m);
+}
+
 static int begin(void **state)
 {
     const int result = wd_begin(state);
@@ -168,6 +195,7 @@ int main(void)
         cmocka_unit_test(refused__without_a_self_test_too),
         cmocka_unit_test(refused__groups_shrink),
         cmocka_unit_test(refused__groups_that_cannot_shrink),
+        cmocka_unit_test(refused__smaller_groups_serve),
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

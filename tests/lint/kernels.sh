@@ -3,7 +3,8 @@
 #
 # Checks every cl/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of parameters at its head
 # (tools/kernel_variants.sh), for NVIDIA where a row is for that vendor only; rows for some of AMD's targets are left to
-# portability.sh. A kernel file without a row fails. Without clang the test is skipped (exit 77).
+# portability.sh. A kernel file without a row fails, and so does a kernel that is in none of its file's programs. Without clang
+# the test is skipped (exit 77).
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
@@ -29,6 +30,9 @@ if grep -nE '__kernel' cl/*.cl | grep -vE '^[^:]+:[0-9]+:(__kernel void [a-z_0-9
   status=1
 fi
 tools/kernel_variants.sh "$work" >"$work/variants" || status=1
+kernels_in() { # the names of kernels in a text
+  sed -nE 's/^__kernel void ([a-z_0-9]+)\(.*/\1/p'
+}
 # clang 14 has vload_half for NVIDIA only together with half arithmetic.
 while IFS=$'\t' read -r program file row only; do
   case $only in
@@ -42,6 +46,11 @@ while IFS=$'\t' read -r program file row only; do
     echo "$file: failed with $row"
     status=1
   fi
+  "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -E -P -Icl "$work/$program.cl" 2>/dev/null | kernels_in >>"$work/seen"
 done <"$work/variants"
+while read -r kernel; do
+  echo "the kernel $kernel is in no program of a row"
+  status=1
+done < <(cat cl/*.cl | kernels_in | sort -u | comm -23 - <(sort -u "$work/seen"))
 echo "$n kernel variants checked"
 exit $status
