@@ -29,7 +29,7 @@ collect() { # NAME COMMAND...: each with a store of its own, since what is kept 
     exit 1
   }
   n=$(find "$work/texts" -name '*.cl' | wc -l)
-  echo "$name: $((n - n_before)) programs that were not there before"
+  echo "$name: $((n - n_before)) programs that were not there before; $(grep -v '^$' "$work/log" | tail -n 1)"
   [ "$n" -gt "$n_before" ] || exit 1
   n_before=$n
 }
