@@ -118,13 +118,13 @@ static void refused__groups_shrink(void **state)
     for (int most = 1; most <= 64; most *= 4) {
         char number[16];
         (void)snprintf(number, sizeof number, "%d", most);
-        wd_set_or_clear("CLG_WRONG_ITEMS", number);
+        wd_set_or_clear("CLG_KERNEL_ITEMS", number);
         assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + most % 5), x));
         assert_ok(clg_session_run(s));
         assert_ok(clg_session_get_output_data(s, "y", y, (size_t)(7 * (96 + most % 5)) * 4));
         for (int i = 0; i < 7 * (96 + most % 5); i++) assert_true(y[i] == -x[i]);
     }
-    wd_set_or_clear("CLG_WRONG_ITEMS", NULL);
+    wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_session_free(s);
     clg_context_free(c);
 }
@@ -136,7 +136,7 @@ static void refused__groups_that_cannot_shrink(void **state)
     wd_answer a;
     n_refusals = 0;
     wd_driver_is(&wd_no_fault, NULL);
-    wd_set_or_clear("CLG_WRONG_ITEMS", "128");
+    wd_set_or_clear("CLG_KERNEL_ITEMS", "128");
     clg_context *c = wd_context("registers", CLG_SELFTEST_ON);
     clg_model *m = wd_product();
     assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, "gemm_simt", wd_products, &a));
@@ -144,11 +144,11 @@ static void refused__groups_that_cannot_shrink(void **state)
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(n_refusals, 1);
     assert_non_null(strstr(refusal, "in groups of 16 x 16 x 1"));
-    wd_set_or_clear("CLG_WRONG_ITEMS", "4");
+    wd_set_or_clear("CLG_KERNEL_ITEMS", "4");
     clg_session *s = unary(c, "Softmax"); /* whose row is a group's */
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 256), x));
     assert_error(clg_session_run(s), CLG_ERROR_UNSUPPORTED_DEVICE, "CL_INVALID_WORK_GROUP_SIZE");
-    wd_set_or_clear("CLG_WRONG_ITEMS", NULL);
+    wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_session_free(s);
     clg_model_free(m);
     clg_context_free(c);
@@ -169,7 +169,7 @@ static void refused__smaller_groups_serve(void **state)
     clg_model *m = wd_product();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         n_refusals = 0;
-        wd_set_or_clear("CLG_WRONG_ITEMS", cases[i].items);
+        wd_set_or_clear("CLG_KERNEL_ITEMS", cases[i].items);
         clg_context *c = wd_context(cases[i].store, CLG_SELFTEST_ON);
         assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_products, &a));
         assert_string_equal(a.way, cases[i].way);
@@ -177,7 +177,7 @@ static void refused__smaller_groups_serve(void **state)
         assert_int_equal(n_refusals, cases[i].refusals);
         clg_context_free(c);
     }
-    wd_set_or_clear("CLG_WRONG_ITEMS", NULL);
+    wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_model_free(m);
 }
 

@@ -95,7 +95,7 @@ under_valgrind() { (
   mkdir -p pocl
   cp /etc/OpenCL/vendors/*pocl* pocl/
   export OCL_ICD_VENDORS=$WORK/pocl CLG_CACHE_DIR=$WORK/valgrind-cache
-  export POCL_KERNELLIB_NAME=avx2 OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_avx2.so
+  export POCL_KERNELLIB_NAME=avx2 CLG_DEVICE_FLOATS=8 OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_device.so
   each env >/dev/null
   each checked
   exit $failed

@@ -2,13 +2,11 @@
  *
  * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that stands for a driver which miscompiles: in the text of each program that
  * has CLG_WRONG_IN in it, all of CLG_WRONG_FROM becomes CLG_WRONG_TO before the driver sees it; CLBlast's programs too.
- * CLG_WRONG_DRIVER is appended to the driver's version. And for a device of few registers: with CLG_WRONG_ITEMS, no
- * kernel takes groups of more work-items than that. Read at each call, so a test may change them.
+ * CLG_WRONG_DRIVER is appended to the driver's version. Read at each call, so a test may change them.
  */
 #define LAYER_NAME "clgraph's wrong kernels"
 #include "opencl_layer.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,44 +66,8 @@ static cl_int CL_API_CALL wrap_clGetDeviceInfo(cl_device_id device, cl_device_in
     return answer(all, strlen(all) + 1, size, value, out_size);
 }
 
-/* ---- few registers ------------------------------------------------------------------------------------------- */
-
-static size_t most_items(void)
-{
-    const char *number = getenv("CLG_WRONG_ITEMS");
-    return number ? strtoul(number, NULL, 10) : SIZE_MAX;
-}
-
-static cl_int CL_API_CALL wrap_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
-                                                        cl_kernel_work_group_info what, size_t size,
-                                                        void *value, size_t *out_size)
-{
-    size_t items;
-    const cl_int code = next->clGetKernelWorkGroupInfo(kernel, device, what, size, value, out_size);
-    if (code != CL_SUCCESS || what != CL_KERNEL_WORK_GROUP_SIZE || !value) return code;
-    memcpy(&items, value, sizeof items);
-    if (items > most_items()) items = most_items();
-    memcpy(value, &items, sizeof items);
-    return CL_SUCCESS;
-}
-
-static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
-                                                      cl_uint n_dims, const size_t *offset,
-                                                      const size_t *global, const size_t *local,
-                                                      cl_uint n_events, const cl_event *events,
-                                                      cl_event *event)
-{
-    size_t items = 1;
-    for (cl_uint i = 0; local && i < n_dims; i++) items *= local[i];
-    if (items > most_items()) return CL_INVALID_WORK_GROUP_SIZE;
-    return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_events,
-                                        events, event);
-}
-
 static void fill(void)
 {
-    table.clGetKernelWorkGroupInfo = wrap_clGetKernelWorkGroupInfo;
-    table.clEnqueueNDRangeKernel = wrap_clEnqueueNDRangeKernel;
     table.clCreateProgramWithSource = wrap_clCreateProgramWithSource;
     table.clGetDeviceInfo = wrap_clGetDeviceInfo;
 }

@@ -180,7 +180,10 @@ int wd_begin(void **state)
 {
     (void)state;
     unsetenv("CLG_SELFTEST");
-    assert_int_equal(setenv("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_wrong.so", 1),
+    assert_int_equal(setenv("OPENCL_LAYERS",
+                            CLG_TEST_BUILD_DIR "/tests/layers/opencl_wrong.so:" CLG_TEST_BUILD_DIR
+                                               "/tests/layers/opencl_device.so",
+                            1),
                      0);
     ocl_platforms_show_pocl();
     clg_set_log(listen, NULL, CLG_LOG_WARNING);
