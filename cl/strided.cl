@@ -7,7 +7,7 @@
 //   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
 //   P_SRC    rows: along the last dimension the source is 0 strided, 1 dense, 2 one element
 //   P_DST    rows: the same of the destination, 0 or 1
-//   P_TILE   tiles: edge of a tile in local memory, 16 or 32; 0 without (wide): then EDGE, in registers
+//   P_TILE   tiles: edge of a tile in local memory, 4 to 32; 0 without (wide): then EDGE, in registers
 //
 // Arguments, lengths and strides in elements:
 //   n<i>, s<i>, d<i>   dimension i: length, stride in the source, in the destination
@@ -26,6 +26,7 @@
 // @variant P_SIZE=8 P_VEC=4 P_FP64=0 P_INDEX=64 P_RANK=15 P_SRC=2 P_DST=1 P_TILE=0
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_RANK=2 P_SRC=1 P_DST=0 P_TILE=32
 // @variant P_SIZE=8 P_VEC=1 P_FP64=0 P_INDEX=64 P_RANK=0 P_SRC=2 P_DST=1 P_TILE=16
+// @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32 P_RANK=1 P_SRC=1 P_DST=1 P_TILE=4
 #include "common/ranks.clh"
 #include "common/words.clh"
 

@@ -330,7 +330,8 @@ if [ -n "$cache" ]; then
   mkdir -p "$cache"
   find "$cache" -type f -mtime +30 -delete
   {
-    cat cl/common/*.clh tools/portability.sh
+    [ -n "$texts" ] || cat cl/common/*.clh # texts are whole
+    cat tools/portability.sh
     dpkg-query -W -f '${Package} ${Version}\n' clang-15 intel-opencl-icd libigc1 libclc-15 rocm-device-libs || true
     if command -v ptxas >/dev/null; then ptxas --version; fi
   } >"$work/world" 2>/dev/null

@@ -92,9 +92,13 @@ const char *blas_why_not(void)
     return why_not;
 }
 
+/* CLBlast asks for groups of so many work-items where nobody has tuned it for a device. */
+#define GROUP_ITEMS 64
+
 bool ocl_blas_available(ocl_context *c)
 {
-    return !context_has_quirk(c, QUIRK_NO_BLAS) && blas_why_not()[0] == '\0';
+    return !context_has_quirk(c, QUIRK_NO_BLAS) &&
+           context_record(c)->max_work_group_size >= GROUP_ITEMS && blas_why_not()[0] == '\0';
 }
 
 /* ---- what it may be given ------------------------------------------------------------------------------------ */
@@ -259,7 +263,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     if (!ocl_blas_available(q->context)) {
         clg_status status =
             error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
-                      blas_why_not()[0] ? why_not : "it is known to fail on this device");
+                      blas_why_not()[0] ? why_not : "it is known to fail on this device, or its groups are too large");
         error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
         return status;
     }

@@ -175,8 +175,9 @@ static clg_status run(ocl_context *c, proof which, stage *s, float *y)
     cl_mem x_handle = ocl_buffer_handle(s->x), y_handle = ocl_buffer_handle(s->y);
     CL_TRY(c, SetKernelArg, (s->kernel, 0, sizeof x_handle, &x_handle));
     CL_TRY(c, SetKernelArg, (s->kernel, 1, sizeof y_handle, &y_handle));
+    const size_t *local = context_record(c)->max_work_group_size >= n_items ? &n_items : NULL;
     CL_TRY(c, EnqueueNDRangeKernel,
-           (ocl_queue_handle(s->queue), s->kernel, 1, NULL, &n_items, &n_items, 0, NULL, NULL));
+           (ocl_queue_handle(s->queue), s->kernel, 1, NULL, &n_items, local, 0, NULL, NULL));
     return ocl_queue_read(s->queue, s->y, 0, y, n_bytes, true);
 }
 

@@ -190,9 +190,8 @@ static attention_form choose_form(const lower_context *c, const attention_job *j
     /* Local memory: rows * (d + local) floats. */
     f.entry = "attention_groups";
     f.rows = j->q_len >= 4 && j->d <= 512 ? 4 : 1;
-    f.local = j->kv_len > 64 ? 128 : 32;
+    f.local = (int)work_local(c, 128, j->kv_len > 64 ? 128 : 32);
     f.lanes = 1;
-    if ((int64_t)c->caps->max_work_group_size < f.local) f.local = 16;
     return f;
 }
 

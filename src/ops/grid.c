@@ -114,10 +114,7 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
 
 uint64_t grid_local(const lower_context *c)
 {
-    const uint64_t most = c->caps->max_work_group_size;
-    uint64_t local = lower_is_wide(c) ? 1 : 128;
-    while (local > 1 && most > 0 && local > most) local /= 2;
-    return local;
+    return lower_is_wide(c) ? 1 : work_local(c, 128, 128);
 }
 
 void grid_range_1d(lower_context *c, step *s, int64_t n)

@@ -268,7 +268,7 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
 {
     step_builder *b = &c->build;
     const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, n) : 1, local = wide ? 1 : 128;
+    const int lanes = wide ? work_lanes(c, n) : 1, local = wide ? 1 : (int)work_local(c, 128, 128);
     const int64_t most = wide ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
     const int64_t groups = pieces < 1 ? 1 : pieces < most ? pieces : most;
     const operand parts = step_scratch(b, way, (size_t)groups * 2 * sizeof(float));

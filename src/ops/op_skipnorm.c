@@ -31,7 +31,7 @@ static void norm_step(lower_context *c, candidate *way, const skip_norm *n)
 {
     step_builder *b = &c->build;
     const bool wide = lower_is_wide(c);
-    const uint64_t local = wide ? 1 : work_power_of_two(n->cols, 256);
+    const uint64_t local = wide ? 1 : work_local(c, n->cols, 256);
     int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
     if (!wide || n->cols < lanes || n->n_gamma != n->cols) lanes = 1;
     step *s = step_kernel(b, way, "skipnorm", "skip_norm",

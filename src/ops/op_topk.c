@@ -66,7 +66,7 @@ static clg_status topk_lower(lower_context *c)
     for (int i = 0; i < axis; i++) outer *= x->dims.dims[i];
     for (int i = axis + 1; i < x->dims.rank; i++) inner *= x->dims.dims[i];
     const int64_t n = x->dims.dims[axis], k = out->dims.dims[axis], rows = outer * inner;
-    const uint64_t local = wide ? 1 : work_power_of_two(n, 256);
+    const uint64_t local = wide ? 1 : work_local(c, n, 256);
     step_builder *b = &c->build;
     const char *entry = wide ? "topk_rows" : "topk_groups";
     candidate *way = step_candidate(b, entry);

@@ -108,7 +108,7 @@ static void size_simt(const lower_context *c, recurrent_plan *p)
     const int64_t room = (int64_t)c->caps->local_mem_bytes < MAX_LOCAL_BYTES
                              ? (int64_t)c->caps->local_mem_bytes
                              : MAX_LOCAL_BYTES;
-    p->local = p->hidden <= 64 || c->caps->max_work_group_size < 256 ? 64 : 256;
+    p->local = (int64_t)work_local(c, 256, p->hidden <= 64 ? 64 : 256);
     p->padded = work_ceil_div(p->hidden, 4) * 4;
     p->weights_dir = p->padded * p->width;
     const int64_t row_bytes = 2 * p->padded * (int64_t)dtype_size(p->state_dtype);

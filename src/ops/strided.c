@@ -98,12 +98,21 @@ static bool find_tiles(const grid *g, int *out_a, int *out_b)
     return g->dims[*out_a] >= 4 && g->dims[*out_b] >= 4 && g->strides[STRIDED_FROM][*out_b] != 0;
 }
 
+/* The edge of tiles that a group of a quarter as many work-items turns in local memory. */
+static int tile_edge(const lower_context *c, clg_dtype dtype)
+{
+    int edge = dtype_size(dtype) == 8 ? 16 : 32;
+    while (edge > 1 && (uint64_t)edge * (uint64_t)edge / 4 > c->caps->max_work_group_size)
+        edge /= 2;
+    return edge;
+}
+
 static void copy_tiles(lower_context *c, candidate *to, const grid *g, int a, int b,
                        const operand *ends, clg_dtype dtype)
 {
     const bool wide = lower_is_wide(c), wide_index = grid_needs_64_bits(g);
     const size_t size = dtype_size(dtype);
-    const int tile = wide ? 0 : size == 8 ? 16 : 32, edge = wide ? WIDE_EDGE : tile;
+    const int tile = wide ? 0 : tile_edge(c, dtype), edge = wide ? WIDE_EDGE : tile;
     grid outer = *g;
     int64_t strides[2][GRID_MAX_RANK];
     outer.strides = strides;
@@ -156,7 +165,7 @@ void strided_copy(lower_context *c, candidate *to, grid *g, operand source, oper
         source.offset_elems *= (int64_t)dtype_size(dtype);
         destination.offset_elems *= (int64_t)dtype_size(dtype);
         (void)step_copy(&c->build, to, source, destination, size_bytes);
-    } else if (find_tiles(g, &a, &b)) {
+    } else if (find_tiles(g, &a, &b) && (lower_is_wide(c) || tile_edge(c, dtype) >= 4)) {
         copy_tiles(c, to, g, a, b, ends, dtype);
     } else {
         copy_rows(c, to, g, ends, dtype);

@@ -45,14 +45,19 @@ static inline uint64_t work_power_of_two(int64_t n, uint64_t most)
     return p;
 }
 
+/* The same, and no more than the device takes: for kernels whose groups have the size that they are built with. */
+static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t most)
+{
+    const uint64_t limit = c->caps->max_work_group_size;
+    while (most > 1 && limit > 0 && most > limit) most /= 2;
+    return work_power_of_two(n, most);
+}
+
 /* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes. Fewer would be as slow, and
  * each size is a kernel of its own. */
 static inline uint64_t work_group_local(const lower_context *c, int64_t n)
 {
-    const uint64_t limit = c->caps->max_work_group_size;
-    uint64_t most = 256;
-    while (most > 1 && limit > 0 && most > limit) most /= 2;
-    return work_power_of_two(n > 32 ? n : 32, most);
+    return work_local(c, n > 32 ? n : 32, 256);
 }
 
 /* Kernels count their work in 32 bits. */

@@ -23,10 +23,10 @@ while read -r class floats units items; do
   device="$class, vectors of $floats, $units units, groups of $items"
   "$CLTOOL" run -q "$digits" --kernels "$class" --fill random:1 --expect "$name=${expected[0]}" --rtol 1e-3 >/dev/null ||
     { echo "$device: another result of the digits"; status=1; }
-  summary=$("$CLTOOL" verify -q --kernels "$class" "${cases[@]}" | tee "$work/out" | tail -n 1)
+  summary=$("$CLTOOL" verify -q --list-skipped --kernels "$class" "${cases[@]}" | tee "$work/out" | tail -n 1)
   echo "$device: $summary"
-  if ! grep -qE '^[1-9][0-9]* passed, 0 failed' <<<"$summary"; then
-    grep '^FAIL' "$work/out"
+  if ! grep -qE '^[1-9][0-9]* passed, 0 failed' <<<"$summary" || grep -q CL_INVALID_WORK "$work/out"; then
+    grep -E '^FAIL|CL_INVALID_WORK' "$work/out"
     status=1
   fi
 done <<'DEVICES'
