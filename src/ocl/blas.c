@@ -261,9 +261,10 @@ static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
 {
     if (!ocl_blas_available(q->context)) {
-        clg_status status =
-            error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
-                      blas_why_not()[0] ? why_not : "it is known to fail on this device, or its groups are too large");
+        clg_status status = error_set(
+            CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
+            blas_why_not()[0] ? why_not
+                              : "it is known to fail on this device, or its groups are too large");
         error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
         return status;
     }
