@@ -12,6 +12,7 @@ const pass passes[] = {
     {"transpose", "Transposes that undo each other, also around pointwise operators",
      pass_transpose},
     {"pad", "Pad of zeros into the Conv or AveragePool behind it", pass_pad},
+    {"qdq", "operators between DequantizeLinear and QuantizeLinear compute with bytes", pass_qdq},
     {"batchnorm", "BatchNormalization into the Conv or Gemm before it", pass_batchnorm},
     {"activation", "Gelu, Swish, HardSwish, Mish spelled in several nodes", pass_activation},
     {"norm", "LayerNormalization and RMSNormalization spelled in several nodes", pass_norm},

@@ -56,6 +56,7 @@ clg_status pass_identity(graph *g, const pass_options *options);
 clg_status pass_common(graph *g, const pass_options *options);
 clg_status pass_transpose(graph *g, const pass_options *options);
 clg_status pass_pad(graph *g, const pass_options *options);
+clg_status pass_qdq(graph *g, const pass_options *options);
 clg_status pass_batchnorm(graph *g, const pass_options *options);
 clg_status pass_activation(graph *g, const pass_options *options);
 clg_status pass_norm(graph *g, const pass_options *options);

@@ -508,3 +508,12 @@ void run_node_each(run_node_body body, void *user)
     for (size_t i = 0; i < n_places; i++)
         body(places[i].context, &places[i].options, places[i].name, user);
 }
+
+void run_node_each_case(run_node_body body, void *user)
+{
+    static const run_node any;
+    n_cases++;
+    for (size_t i = 0; i < n_places; i++)
+        if (takes_case(&places[i], &any))
+            body(places[i].context, &places[i].options, places[i].name, user);
+}

@@ -117,6 +117,8 @@ void run_node_refused(const run_node *r, clg_status status, const char *words);
 typedef void (*run_node_body)(clg_context *context, const clg_session_options *options,
                               const char *name, void *user);
 void run_node_each(run_node_body body, void *user);
+/* The same as a case of many: slow devices take their share. */
+void run_node_each_case(run_node_body body, void *user);
 
 /* n numbers between -1 and 1 that float16 holds too, from the seed that the group printed (CLG_TEST_SEED sets it);
  * freed when the group ends. */

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators between DequantizeLinear and QuantizeLinear become those that compute with bytes: QLinearConv, QLinearMatMul and
+ * com.microsoft's. Sums are exact there, and rounded once, where the model's float32 rounds on the way: results differ
+ * by one step at most, in rare ties. Scales and zero points must be constants, one for a tensor, or one for each output of
+ * weights. What else reads a DequantizeLinear goes on reading it. Softmax stays: QLinearSoftmax is these three nodes
+ * (pass_quantized.c).
+ */
+#include "passes/qdq.h"
+
+#include "base/checked.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MICROSOFT "com.microsoft"
+#define OPSET 13
+/* What rounding a bias to whole steps of the sum may move a result by, in steps of the result. */
+#define MOST_BIAS_ERROR (1.0 / 128)
+#define MOST_BIAS ((double)(1 << 30))
+#define MOST_LIST 4096
+#define MOST_PARTS 64
+
+/* A node, what its operands come from, and what quantises its result. */
+typedef struct sandwich {
+    const survey *s;
+    graph *g;
+    node_id id;
+    qdq_pair x[2]; /* all or the first two of its operands */
+    size_t n_x;
+    bool has_y;
+    qdq_pair y;
+} sandwich;
+
+/* ---- edits ------------------------------------------------------------------------------------------------- */
+
+static clg_status add(const sandwich *w, const char *domain, const char *op, size_t n,
+                      const value_id *inputs, value_id *out)
+{
+    return rewrite_part(w->g, w->id, domain, op, domain[0] ? 1 : OPSET, n, inputs, out);
+}
+
+/* The node becomes another operator and keeps its attributes. */
+static clg_status become(const sandwich *w, const char *domain, const char *op, size_t n,
+                         const value_id *inputs)
+{
+    CLG_TRY(rewrite_inputs(w->g, w->id, n, inputs));
+    node *what = &w->g->nodes[w->id];
+    what->domain = domain;
+    what->op_type = op;
+    what->opset = domain[0] ? 1 : OPSET;
+    what->op = NULL;
+    return CLG_OK;
+}
+
+/* ... and gives the bytes that QuantizeLinear gave. */
+static clg_status become_quantized(const sandwich *w, const char *domain, const char *op, size_t n,
+                                   const value_id *inputs)
+{
+    CLG_TRY(become(w, domain, op, n, inputs));
+    rewrite_take_output(w->g, w->id, w->y.node);
+    return CLG_OK;
+}
+
+/* Bytes, scale and zero point, as these operators' inputs have them. */
+static clg_status list_operand(const sandwich *w, const qdq_pair *p, value_id out[3])
+{
+    out[0] = p->bytes;
+    out[1] = p->scale;
+    return qdq_zero_value(w->g, p, &out[2]);
+}
+
+static clg_status list_result(const sandwich *w, value_id out[2])
+{
+    out[0] = w->y.scale;
+    return qdq_zero_value(w->g, &w->y, &out[1]);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------------------------- */
+
+/* How far numbers may be from their zero point. */
+static double reach(const qdq_pair *p)
+{
+    double most = 0;
+    for (int64_t i = 0; i < p->scales->n_elements; i++) {
+        const int64_t zero = qdq_zero(p, i);
+        most = fmax(most, (double)(zero - qdq_lowest(p->dtype)));
+        most = fmax(most, (double)(qdq_highest(p->dtype) - zero));
+    }
+    return most;
+}
+
+/* Whether int32 holds sums of k products, where float32 only rounds. */
+static bool fits_sums(const sandwich *w, int64_t k, double most_bias)
+{
+    return k != DIM_UNKNOWN &&
+           reach(&w->x[0]) * reach(&w->x[1]) * (double)k + most_bias <= (double)INT32_MAX;
+}
+
+static bool is_bytes(const qdq_pair *p) { return p->dtype == CLG_INT8 || p->dtype == CLG_UINT8; }
+
+static bool is_whole_or_along(const qdq_pair *p, int axis)
+{
+    return is_bytes(p) && (p->axis == QDQ_ONE || p->axis == axis);
+}
+
+/* ---- bias ------------------------------------------------------------------------------------------------------ */
+
+/* The numbers of a constant list of n, quantised or not. */
+typedef struct bias_list {
+    const tensor *numbers;
+    bool is_quantized;
+    qdq_pair pair;
+} bias_list;
+
+static bool find_bias(const sandwich *w, value_id v, int64_t n, bias_list *out)
+{
+    out->is_quantized = qdq_behind(w->s, v, &out->pair);
+    out->numbers = qdq_content(w->s, out->is_quantized ? out->pair.bytes : v);
+    return out->numbers && out->numbers->n_elements == n && out->numbers->dims.rank == 1 &&
+           (out->is_quantized || out->numbers->dtype == CLG_FLOAT32);
+}
+
+static double bias_real(const bias_list *b, int64_t i)
+{
+    if (!b->is_quantized) return tensor_get_float(b->numbers, i);
+    return (double)(tensor_get_int(b->numbers, i) - qdq_zero(&b->pair, i)) * qdq_scale(&b->pair, i);
+}
+
+/* The bias in steps of the sums, as int32; false where that would show in results. *out_most: the largest. */
+static bool count_steps(const sandwich *w, const bias_list *b, tensor *out, double *out_most)
+{
+    const double unit = qdq_scale(&w->y, 0);
+    *out_most = 0;
+    for (int64_t i = 0; i < out->n_elements; i++) {
+        const double step = qdq_scale(&w->x[0], 0) * qdq_scale(&w->x[1], i),
+                     steps = bias_real(b, i) / step, whole = nearbyint(steps);
+        if (!(fabs(whole) <= MOST_BIAS)) return false;
+        if (fabs(steps - whole) * step > MOST_BIAS_ERROR * unit) return false;
+        tensor_set_int(out, i, (int64_t)whole);
+        *out_most = fmax(*out_most, fabs(whole));
+    }
+    return true;
+}
+
+/* Input v, a bias, as int32 in steps of the sums: the model's own where that is what it holds. VALUE_NONE: it is left as it
+ * is. */
+static clg_status add_bias(const sandwich *w, value_id v, int64_t n, int64_t k, value_id *out)
+{
+    const shape dims = {.rank = 1, .dims = {n}};
+    bias_list b;
+    double most;
+    tensor *t;
+    *out = VALUE_NONE;
+    if (!find_bias(w, v, n, &b)) return CLG_OK;
+    CLG_TRY(tensor_create(CLG_INT32, &dims, &t));
+    clg_status status = CLG_OK;
+    if (count_steps(w, &b, t, &most) && fits_sums(w, k, most)) {
+        if (tensor_equal(t, b.numbers))
+            *out = b.pair.bytes;
+        else
+            status = graph_add_constant(w->g, "", t, out);
+    }
+    tensor_free(t);
+    return status;
+}
+
+/* ---- Conv -------------------------------------------------------------------------------------------------------- */
+
+/* sums * (x_scale * w_scale) + bias, in the model's float32, for a Conv whose result nothing quantises. */
+static clg_status scale_sums(const sandwich *w, value_id sums, value_id bias, int rank)
+{
+    value_id scale, dims, in[4] = {w->x[0].scale, w->x[1].scale};
+    int64_t along[CLG_MAX_RANK] = {0};
+    for (int i = 0; i < rank; i++) along[i] = i == 1 ? -1 : 1;
+    CLG_TRY(rewrite_ints(w->g, (size_t)rank, along, &dims));
+    CLG_TRY(add(w, "", "Mul", 2, in, &scale));
+    CLG_TRY(add(w, "", "Reshape", 2, (value_id[]){scale, dims}, &scale));
+    CLG_TRY(add(w, "", "Cast", 1, &sums, &in[0]));
+    CLG_TRY(node_set_int(w->g, w->g->values[in[0]].producer, "to", CLG_FLOAT32));
+    in[1] = scale;
+    if (bias == VALUE_NONE) return rewrite_become(w->g, w->id, "", "Mul", OPSET, 2, in);
+    CLG_TRY(add(w, "", "Mul", 2, in, &in[0]));
+    CLG_TRY(add(w, "", "Reshape", 2, (value_id[]){bias, dims}, &in[1]));
+    return rewrite_become(w->g, w->id, "", "Add", OPSET, 2, in);
+}
+
+static clg_status copy_attributes(graph *g, node_id from, node_id to)
+{
+    for (size_t i = 0; i < g->nodes[from].n_attributes; i++)
+        CLG_TRY(node_add_attribute(g, to, &g->nodes[from].attributes[i]));
+    return CLG_OK;
+}
+
+static clg_status take_unquantized_conv(const sandwich *w, value_id bias, int rank)
+{
+    value_id x[3], v[3], sums;
+    CLG_TRY(list_operand(w, &w->x[0], x));
+    CLG_TRY(list_operand(w, &w->x[1], v));
+    CLG_TRY(add(w, "", "ConvInteger", 4, (value_id[]){x[0], v[0], x[2], v[2]}, &sums));
+    CLG_TRY(copy_attributes(w->g, w->id, w->g->values[sums].producer));
+    return scale_sums(w, sums, bias, rank);
+}
+
+static clg_status take_conv(sandwich *w)
+{
+    const node *n = &w->g->nodes[w->id];
+    const shape *dims = &w->s->facts[w->x[1].reals].dims;
+    const value_id given = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
+    value_id in[9], bias = VALUE_NONE;
+    int64_t k = 1;
+    if (!qdq_is_plain(&w->x[0]) || !is_whole_or_along(&w->x[1], 0) || !shape_is_known(dims))
+        return CLG_OK;
+    for (int i = 1; i < dims->rank; i++)
+        if (!checked_mul_i64(k, dims->dims[i], &k)) return CLG_OK;
+    if (!fits_sums(w, k, 0)) return CLG_OK;
+    if (!w->has_y) return take_unquantized_conv(w, given, dims->rank);
+    if (given != VALUE_NONE) {
+        CLG_TRY(add_bias(w, given, dims->dims[0], k, &bias));
+        if (bias == VALUE_NONE) return CLG_OK;
+    }
+    CLG_TRY(list_operand(w, &w->x[0], in));
+    CLG_TRY(list_operand(w, &w->x[1], in + 3));
+    CLG_TRY(list_result(w, in + 6));
+    in[8] = bias;
+    return become_quantized(w, "", "QLinearConv", bias == VALUE_NONE ? 8 : 9, in);
+}
+
+/* ---- MatMul, Gemm ---------------------------------------------------------------------------------------------- */
+
+/* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised behind. Attributes of the node do not
+ * stay. */
+static clg_status take_product(const sandwich *w, const value_id a[3], const value_id b[3],
+                               value_id bias)
+{
+    value_id in[8] = {a[0], a[1], a[2], b[0], b[1], b[2]};
+    if (w->has_y && bias == VALUE_NONE) {
+        CLG_TRY(list_result(w, in + 6));
+        CLG_TRY(rewrite_become(w->g, w->id, "", "QLinearMatMul", OPSET, 8, in));
+        rewrite_take_output(w->g, w->id, w->y.node);
+        return CLG_OK;
+    }
+    return rewrite_become(w->g, w->id, MICROSOFT, "MatMulIntegerToFloat", 1,
+                          bias == VALUE_NONE ? 6 : 7,
+                          (value_id[]){a[0], b[0], a[1], b[1], a[2], b[2], bias});
+}
+
+static clg_status take_matmul(sandwich *w)
+{
+    const shape *a_dims = &w->s->facts[w->x[0].reals].dims,
+                *b_dims = &w->s->facts[w->x[1].reals].dims;
+    value_id a[3], b[3];
+    if (a_dims->rank < 2 || b_dims->rank < 2 || !qdq_is_plain(&w->x[0]) ||
+        !is_whole_or_along(&w->x[1], b_dims->rank - 1) ||
+        !fits_sums(w, b_dims->dims[b_dims->rank - 2], 0))
+        return CLG_OK;
+    CLG_TRY(list_operand(w, &w->x[0], a));
+    CLG_TRY(list_operand(w, &w->x[1], b));
+    return take_product(w, a, b, VALUE_NONE);
+}
+
+/* Whether a Gemm's C is a number, or one for each column. */
+static bool is_row(const sandwich *w, value_id v, int64_t n)
+{
+    const value_fact *f = &w->s->facts[v];
+    if (f->dims.rank == RANK_UNKNOWN || f->dtype != CLG_FLOAT32 || n == DIM_UNKNOWN) return false;
+    for (int i = 0; i < f->dims.rank; i++)
+        if (f->dims.dims[i] != 1 && (i < f->dims.rank - 1 || f->dims.dims[i] != n)) return false;
+    return true;
+}
+
+static clg_status take_gemm(sandwich *w)
+{
+    const node *n = &w->g->nodes[w->id];
+    const int turned = node_int(n, "transB", 0) != 0;
+    const shape *dims = &w->s->facts[w->x[1].reals].dims;
+    const value_id bias = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
+    value_id a[3], b[3];
+    if (dims->rank != 2 || node_int(n, "transA", 0) != 0 || node_float(n, "alpha", 1) != 1 ||
+        (bias != VALUE_NONE && node_float(n, "beta", 1) != 1) || !qdq_is_plain(&w->x[0]) ||
+        !is_whole_or_along(&w->x[1], 1 - turned) || !fits_sums(w, dims->dims[turned], 0) ||
+        (bias != VALUE_NONE && !is_row(w, bias, dims->dims[1 - turned])))
+        return CLG_OK;
+    CLG_TRY(list_operand(w, &w->x[0], a));
+    CLG_TRY(list_operand(w, &w->x[1], b));
+    if (turned) {
+        CLG_TRY(add(w, "", "Transpose", 1, &b[0], &b[0]));
+        CLG_TRY(node_set_ints(w->g, w->g->values[b[0]].producer, "perm", 2, (int64_t[]){1, 0}));
+    }
+    return take_product(w, a, b, bias);
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------------------ */
+
+/* A small constant of the other sign: the same reals with bytes and zero point 128 higher or lower. */
+static clg_status change_sign(const sandwich *w, qdq_pair *p)
+{
+    const tensor *from = qdq_content(w->s, p->bytes);
+    const clg_dtype to = p->dtype == CLG_INT8 ? CLG_UINT8 : CLG_INT8;
+    const int64_t shift = to == CLG_UINT8 ? 128 : -128;
+    tensor *t;
+    if (!from || from->n_elements > MOST_LIST) return CLG_OK;
+    CLG_TRY(tensor_create(to, &from->dims, &t));
+    for (int64_t i = 0; i < from->n_elements; i++)
+        tensor_set_int(t, i, tensor_get_int(from, i) + shift);
+    clg_status status = graph_add_constant(w->g, "", t, &p->bytes);
+    tensor_free(t);
+    if (status != CLG_OK) return status;
+    CLG_TRY(qdq_add_byte(w->g, to, qdq_zero(p, 0) + shift, &p->zero));
+    p->zeros = w->g->values[p->zero].constant;
+    p->dtype = to;
+    return CLG_OK;
+}
+
+/* All of one dtype, each with one scale: an operator of com.microsoft takes them one after the other. */
+static clg_status take_elements(sandwich *w, const char *op)
+{
+    value_id in[8];
+    if (!w->has_y) return CLG_OK;
+    for (size_t i = 0; i < w->n_x; i++) {
+        if (!qdq_is_plain(&w->x[i])) return CLG_OK;
+        if (w->x[i].dtype != w->y.dtype) CLG_TRY(change_sign(w, &w->x[i]));
+        if (w->x[i].dtype != w->y.dtype) return CLG_OK;
+        CLG_TRY(list_operand(w, &w->x[i], in + 3 * i));
+    }
+    CLG_TRY(list_result(w, in + 3 * w->n_x));
+    return become_quantized(w, MICROSOFT, op, 3 * w->n_x + 2, in);
+}
+
+static clg_status take_add(sandwich *w) { return take_elements(w, "QLinearAdd"); }
+static clg_status take_mul(sandwich *w) { return take_elements(w, "QLinearMul"); }
+static clg_status take_sigmoid(sandwich *w) { return take_elements(w, "QLinearSigmoid"); }
+static clg_status take_leaky_relu(sandwich *w) { return take_elements(w, "QLinearLeakyRelu"); }
+
+static clg_status take_global_pool(sandwich *w)
+{
+    return take_elements(w, "QLinearGlobalAveragePool");
+}
+
+static clg_status take_pool(sandwich *w)
+{
+    if (node_attribute(&w->g->nodes[w->id], "dilations")) return CLG_OK;
+    return take_elements(w, "QLinearAveragePool");
+}
+
+/* ---- Concat ------------------------------------------------------------------------------------------------------------ */
+
+static clg_status take_concat(sandwich *w)
+{
+    const node *n = &w->g->nodes[w->id];
+    const size_t n_parts = n->n_inputs;
+    value_id in[2 + 3 * MOST_PARTS];
+    qdq_pair part;
+    if (!w->has_y || n_parts > MOST_PARTS || !node_attribute(n, "axis")) return CLG_OK;
+    for (size_t i = 0; i < n_parts; i++) {
+        if (!qdq_behind(w->s, w->g->nodes[w->id].inputs[i], &part) || !qdq_is_plain(&part))
+            return CLG_OK;
+        CLG_TRY(list_operand(w, &part, in + 2 + 3 * i));
+    }
+    CLG_TRY(list_result(w, in));
+    return become_quantized(w, MICROSOFT, "QLinearConcat", 2 + 3 * n_parts, in);
+}
+
+/* ---- the pass ----------------------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *op_type;
+    size_t n_operands; /* that must be dequantised */
+    clg_status (*take)(sandwich *w);
+} takers[] = {
+    {"Conv", 2, take_conv},
+    {"MatMul", 2, take_matmul},
+    {"Gemm", 2, take_gemm},
+    {"Add", 2, take_add},
+    {"Mul", 2, take_mul},
+    {"Sigmoid", 1, take_sigmoid},
+    {"LeakyRelu", 1, take_leaky_relu},
+    {"GlobalAveragePool", 1, take_global_pool},
+    {"AveragePool", 1, take_pool},
+    {"Concat", 1, take_concat},
+};
+#define N_TAKERS (sizeof takers / sizeof *takers)
+
+bool qdq_is_computed(const node *n)
+{
+    for (size_t i = 0; i < N_TAKERS; i++)
+        if (node_is(n, takers[i].op_type)) return true;
+    return false;
+}
+
+static clg_status take(const survey *s, node_id id, size_t row)
+{
+    const node *n = &s->g->nodes[id];
+    sandwich w = {.s = s, .g = s->g, .id = id, .n_x = takers[row].n_operands};
+    if (n->n_inputs < w.n_x || n->outputs[0] == VALUE_NONE || s->constant[n->outputs[0]])
+        return CLG_OK;
+    for (size_t i = 0; i < w.n_x; i++)
+        if (!qdq_behind(s, n->inputs[i], &w.x[i])) return CLG_OK;
+    const node_id reader = survey_only_reader(s, id);
+    w.has_y = reader != NODE_NONE && qdq_read(s, reader, "QuantizeLinear", &w.y) &&
+              w.y.reals == n->outputs[0] && qdq_is_plain(&w.y);
+    return takers[row].take(&w);
+}
+
+static clg_status take_all(const survey *s)
+{
+    const size_t n_nodes = s->g->n_nodes;
+    for (node_id i = 0; i < n_nodes; i++)
+        for (size_t k = 0; k < N_TAKERS; k++)
+            if (node_is(&s->g->nodes[i], takers[k].op_type)) {
+                CLG_TRY(take(s, i, k));
+                break;
+            }
+    return CLG_OK;
+}
+
+static clg_status run(graph *g, clg_status (*edit)(const survey *s))
+{
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    clg_status status = edit(&s);
+    survey_deinit(&s);
+    if (status == CLG_OK) status = graph_compact(g);
+    return status == CLG_OK ? ops_resolve(g) : status;
+}
+
+static bool has_quantised(const graph *g)
+{
+    for (node_id i = 0; i < g->n_nodes; i++)
+        if (strcmp(g->nodes[i].op_type, "DequantizeLinear") == 0) return true;
+    return false;
+}
+
+clg_status pass_qdq(graph *g, const pass_options *options)
+{
+    if (!has_quantised(g)) return CLG_OK;
+    CLG_TRY(run(g, qdq_climb));
+    CLG_TRY(run(g, qdq_sink));
+    CLG_TRY(run(g, take_all));
+    return pass_dead(g, options); /* dequantised weights that nobody reads any more */
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators that only move numbers, or pick the largest, give the same whether they do it before or behind
+ * DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is exact. See qdq.h.
+ */
+#include "passes/qdq.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_PIECES 64
+
+typedef struct mover {
+    const char *op_type;
+    bool all;    /* all inputs are data; else the first */
+    bool climbs; /* gives as many numbers as it takes, or fewer, and reads all of them */
+} mover;
+
+static const mover movers[] = {
+    {"Concat", true, false},    {"DepthToSpace", false, true}, {"Expand", false, false},
+    {"Flatten", false, true},   {"Gather", false, false},      {"GatherElements", false, false},
+    {"GatherND", false, false}, {"Max", true, false},          {"MaxPool", false, true},
+    {"Min", true, false},       {"Pad", false, false},         {"ReduceMax", false, true},
+    {"ReduceMin", false, true}, {"Reshape", false, true},      {"Resize", false, false},
+    {"Slice", false, false},    {"SpaceToDepth", false, true}, {"Split", false, false},
+    {"Squeeze", false, true},   {"Tile", false, false},        {"Transpose", false, true},
+    {"Unsqueeze", false, true},
+};
+
+static bool takes(const node *n, clg_dtype dtype)
+{
+    const op_row *row = n->op;
+    return row && (op_row_types(row, row->input_types[0]) & DTYPE_BIT(dtype)) != 0;
+}
+
+/* Whether what the node reads beside data is fit for bytes too. */
+static bool is_fit(const node *n)
+{
+    if (node_is(n, "MaxPool")) return n->n_outputs == 1 || n->outputs[1] == VALUE_NONE;
+    if (node_is(n, "Pad")) return n->opset >= 11;
+    if (!node_is(n, "Resize")) return true;
+    return n->opset >= 11 && strcmp(node_string(n, "mode", "nearest"), "nearest") == 0 &&
+           strcmp(node_string(n, "coordinate_transformation_mode", ""), "tf_crop_and_resize") != 0;
+}
+
+static const mover *find_mover(const node *n)
+{
+    for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
+        if (node_is(n, movers[i].op_type)) return is_fit(n) ? &movers[i] : NULL;
+    return NULL;
+}
+
+static clg_status add_bytes(graph *g, clg_dtype dtype, value_id *out)
+{
+    CLG_TRY(graph_add_value(g, "", out));
+    g->values[*out].dtype = dtype;
+    return CLG_OK;
+}
+
+static void give(graph *g, node_id n, size_t output, value_id v)
+{
+    g->nodes[n].outputs[output] = v;
+    g->values[v].producer = n;
+}
+
+/* ---- QuantizeLinear up ------------------------------------------------------------------------------------- */
+
+/* The bounds of Relu and Clip, where they are known. */
+static bool find_bounds(const survey *s, const node *n, double out[2])
+{
+    static const char *const names[] = {"min", "max"};
+    out[0] = node_is(n, "Relu") ? 0 : -INFINITY;
+    out[1] = INFINITY;
+    if (node_is(n, "Relu")) return true;
+    if (!node_is(n, "Clip")) return false;
+    for (size_t i = 0; i < 2; i++) {
+        if (n->opset < 11 && node_attribute(n, names[i]))
+            out[i] = (double)node_float(n, names[i], 0);
+        else if (n->n_inputs > i + 1 && n->inputs[i + 1] != VALUE_NONE &&
+                 !survey_number(s, n->inputs[i + 1], &out[i]))
+            return false;
+    }
+    return out[0] <= out[1];
+}
+
+/* The node behind which QuantizeLinear stands and which it can pass; NODE_NONE. */
+static node_id find_passed(const survey *s, const qdq_pair *q, value_id v)
+{
+    double bounds[2];
+    const node_id id = v < s->n_values && s->uses[v] == 1 ? s->g->values[v].producer : NODE_NONE;
+    if (id == NODE_NONE) return NODE_NONE;
+    const node *n = &s->g->nodes[id];
+    const mover *m = find_mover(n);
+    if (n->inputs[0] == VALUE_NONE) return NODE_NONE;
+    if (m ? m->climbs && takes(n, q->dtype) : find_bounds(s, n, bounds)) return id;
+    return NODE_NONE;
+}
+
+/* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what comes out of such. */
+static bool leads_to_bytes(const survey *s, const qdq_pair *q, value_id v)
+{
+    qdq_pair p;
+    const node_id id = v < s->n_values ? s->g->values[v].producer : NODE_NONE;
+    if (id == NODE_NONE) return false;
+    if (qdq_behind(s, v, &p)) return qdq_is_same(&p, q);
+    const node *n = &s->g->nodes[id];
+    if (!qdq_is_computed(n)) return false;
+    for (size_t i = 0; i < n->n_inputs && i < 2; i++)
+        if (!qdq_behind(s, n->inputs[i], &p)) return false;
+    return true;
+}
+
+/* QuantizeLinear q reads what `passed` reads, and `passed` reads bytes and gives q's output. */
+static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
+{
+    value_id inner;
+    const value_id from = g->nodes[passed].inputs[0], y = g->nodes[q->node].outputs[0];
+    CLG_TRY(add_bytes(g, q->dtype, &inner));
+    g->values[g->nodes[passed].outputs[0]].producer = NODE_NONE;
+    g->nodes[q->node].inputs[0] = from;
+    give(g, q->node, 0, inner);
+    g->nodes[passed].inputs[0] = inner;
+    give(g, passed, 0, y);
+    return CLG_OK;
+}
+
+/* Quantising keeps order: bounds are quantised with what they bound, and are none at the ends of the range. */
+static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const double *bounds)
+{
+    const int64_t low = qdq_quantized(q, bounds[0]), high = qdq_quantized(q, bounds[1]);
+    value_id in[3];
+    if (low == qdq_lowest(q->dtype) && high == qdq_highest(q->dtype)) {
+        g->nodes[q->node].inputs[0] = g->nodes[passed].inputs[0];
+        graph_remove_node(g, passed);
+        return CLG_OK;
+    }
+    CLG_TRY(change_places(g, q, passed));
+    in[0] = g->nodes[passed].inputs[0];
+    CLG_TRY(qdq_add_byte(g, q->dtype, low, &in[1]));
+    CLG_TRY(qdq_add_byte(g, q->dtype, high, &in[2]));
+    return rewrite_become(g, passed, "", "Clip", 13, 3, in);
+}
+
+static clg_status climb(const survey *s, const qdq_pair *q)
+{
+    value_id top = q->reals;
+    node_id passed;
+    double bounds[2];
+    while ((passed = find_passed(s, q, top)) != NODE_NONE) top = s->g->nodes[passed].inputs[0];
+    if (!leads_to_bytes(s, q, top)) return CLG_OK;
+    for (value_id at = q->reals; at != top; at = s->g->nodes[q->node].inputs[0]) {
+        passed = s->g->values[at].producer;
+        const bool clips = find_bounds(s, &s->g->nodes[passed], bounds);
+        CLG_TRY(clips ? pass_bounds(s->g, q, passed, bounds) : change_places(s->g, q, passed));
+    }
+    return CLG_OK;
+}
+
+clg_status qdq_climb(const survey *s)
+{
+    qdq_pair q;
+    const size_t n_nodes = s->g->n_nodes;
+    for (node_id i = 0; i < n_nodes; i++)
+        if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q)) CLG_TRY(climb(s, &q));
+    return CLG_OK;
+}
+
+/* ---- DequantizeLinear down ----------------------------------------------------------------------------------- */
+
+/* Whether the node takes value v as bytes, once what it gives is wanted so. */
+static bool is_taker(const node *n, size_t input, const bool *wanted)
+{
+    const mover *m = find_mover(n);
+    if (strcmp(n->op_type, "QuantizeLinear") == 0) return input == 0;
+    if (!m) return qdq_is_computed(n);
+    if (input > 0 && !m->all) return false;
+    for (size_t i = 0; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE && !wanted[n->outputs[i]]) return false;
+    return true;
+}
+
+/* By value: whether all that read it may read bytes. From last to first. */
+static clg_status find_wanted(const survey *s, bool **out)
+{
+    const graph *g = s->g;
+    bool *wanted = memory_zalloc(s->n_values + 1, sizeof *wanted);
+    uint32_t *takers = memory_zalloc(s->n_values + 1, sizeof *takers);
+    *out = wanted;
+    if (!wanted || !takers) {
+        memory_free(takers);
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    for (size_t i = g->n_nodes; i-- > 0;) {
+        const node *n = &g->nodes[i];
+        for (size_t k = 0; k < n->n_outputs; k++) {
+            const value_id v = n->outputs[k];
+            if (v != VALUE_NONE) wanted[v] = takers[v] > 0 && takers[v] == s->uses[v];
+        }
+        for (size_t k = 0; k < n->n_inputs; k++)
+            if (n->inputs[k] != VALUE_NONE) takers[n->inputs[k]] += is_taker(n, k, wanted);
+    }
+    memory_free(takers);
+    return CLG_OK;
+}
+
+/* Whether all data of the node come out of DequantizeLinears of the same numbers. A list of scales goes through Transpose
+ * alone. */
+static bool find_sources(const survey *s, const node *n, const mover *m, qdq_pair *pairs)
+{
+    const size_t count = m->all ? n->n_inputs : 1;
+    if (count > MOST_PIECES) return false;
+    for (size_t i = 0; i < count; i++)
+        if (!qdq_behind(s, n->inputs[i], &pairs[i]) || (i > 0 && !qdq_is_same(pairs, &pairs[i])))
+            return false;
+    if (count == 0 || !takes(n, pairs[0].dtype)) return false;
+    return qdq_is_plain(&pairs[0]) ||
+           (node_is(n, "Transpose") && (pairs[0].dtype == CLG_INT8 || pairs[0].dtype == CLG_UINT8));
+}
+
+/* Where a Transpose puts an axis. */
+static int moved_axis(const survey *s, const node *n, int axis)
+{
+    const int rank = s->facts[n->inputs[0]].dims.rank;
+    size_t n_perm;
+    const int64_t *perm = node_ints(n, "perm", &n_perm);
+    if (axis == QDQ_ONE || !perm) return axis == QDQ_ONE ? QDQ_ONE : rank - 1 - axis;
+    for (int i = 0; i < (int)n_perm; i++)
+        if (perm[i] == axis || perm[i] + rank == axis) return i;
+    return axis;
+}
+
+/* What Pad puts around, as bytes; false where they do not have it exactly. */
+static bool find_padding(const survey *s, const node *n, const qdq_pair *p, int64_t *out)
+{
+    double real = 0;
+    if (n->n_inputs > 2 && n->inputs[2] != VALUE_NONE && !survey_number(s, n->inputs[2], &real))
+        return false;
+    if (isnan(real)) return false;
+    *out = qdq_quantized(p, real);
+    return (float)(*out - qdq_zero(p, 0)) * (float)qdq_scale(p, 0) == (float)real;
+}
+
+static clg_status add_dequantized(graph *g, const qdq_pair *p, value_id zero, int axis,
+                                  value_id bytes, value_id reals)
+{
+    node_id n;
+    g->values[reals].producer = NODE_NONE;
+    CLG_TRY(graph_add_node(g, "", "DequantizeLinear", "", 3, (value_id[]){bytes, p->scale, zero}, 1,
+                           &reals, &n));
+    g->nodes[n].opset = 13;
+    return axis == QDQ_ONE ? CLG_OK : node_set_int(g, n, "axis", axis);
+}
+
+static clg_status read_padding(graph *g, node_id id, const qdq_pair *p, int64_t padding)
+{
+    const size_t n = g->nodes[id].n_inputs > 3 ? g->nodes[id].n_inputs : 3;
+    value_id in[4] = {g->nodes[id].inputs[0], g->nodes[id].inputs[1], VALUE_NONE, VALUE_NONE};
+    if (n > 3) in[3] = g->nodes[id].inputs[3];
+    CLG_TRY(qdq_add_byte(g, p->dtype, padding, &in[2]));
+    return rewrite_inputs(g, id, n, in);
+}
+
+/* The node works on bytes, and each of its outputs is dequantised. */
+static clg_status sink(const survey *s, node_id id, const qdq_pair *pairs, size_t n_pairs)
+{
+    graph *g = s->g;
+    value_id zero, bytes;
+    const int axis = moved_axis(s, &g->nodes[id], pairs[0].axis);
+    int64_t padding;
+    if (node_is(&g->nodes[id], "Pad")) {
+        if (!find_padding(s, &g->nodes[id], &pairs[0], &padding)) return CLG_OK;
+        CLG_TRY(read_padding(g, id, &pairs[0], padding));
+    }
+    zero = pairs[0].zero;
+    if (zero == VALUE_NONE && pairs[0].axis == QDQ_ONE)
+        CLG_TRY(qdq_zero_value(g, &pairs[0], &zero));
+    for (size_t i = 0; i < n_pairs; i++) g->nodes[id].inputs[i] = pairs[i].bytes;
+    for (size_t i = 0; i < g->nodes[id].n_outputs; i++) {
+        const value_id reals = g->nodes[id].outputs[i];
+        if (reals == VALUE_NONE) continue;
+        CLG_TRY(add_bytes(g, pairs[0].dtype, &bytes));
+        CLG_TRY(add_dequantized(g, &pairs[0], zero, axis, bytes, reals));
+        give(g, id, i, bytes);
+    }
+    return CLG_OK;
+}
+
+static clg_status sink_node(const survey *s, node_id id, const bool *wanted)
+{
+    const node *n = &s->g->nodes[id];
+    const mover *m = find_mover(n);
+    qdq_pair pairs[MOST_PIECES];
+    if (!m || n->inputs[0] == VALUE_NONE || !find_sources(s, n, m, pairs)) return CLG_OK;
+    /* A table of constants is larger than what is looked up in it. */
+    bool gains = node_is(n, "Gather") && qdq_content(s, pairs[0].bytes);
+    for (size_t i = 0; i < n->n_outputs; i++)
+        gains |= n->outputs[i] != VALUE_NONE && wanted[n->outputs[i]];
+    return gains ? sink(s, id, pairs, m->all ? n->n_inputs : 1) : CLG_OK;
+}
+
+/* A QuantizeLinear that undoes a DequantizeLinear: its readers read the bytes. */
+static clg_status undo(const survey *s, const qdq_pair *q)
+{
+    qdq_pair p;
+    if (!qdq_behind(s, q->reals, &p) || !qdq_is_same(&p, q)) return CLG_OK;
+    if (s->g->values[q->bytes].is_output)
+        return rewrite_become(s->g, q->node, "", "Identity", 13, 1, &p.bytes);
+    graph_replace_uses(s->g, q->bytes, p.bytes);
+    graph_remove_node(s->g, q->node);
+    return CLG_OK;
+}
+
+clg_status qdq_sink(const survey *s)
+{
+    bool *wanted;
+    qdq_pair q;
+    const size_t n_nodes = s->g->n_nodes;
+    clg_status status = find_wanted(s, &wanted);
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
+        if (qdq_read(s, i, "QuantizeLinear", &q))
+            status = undo(s, &q);
+        else
+            status = sink_node(s, i, wanted);
+    }
+    memory_free(wanted);
+    return status;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operators between DequantizeLinear and QuantizeLinear, as quantisers write them: with the pass `qdq`, without it, and in
+ * double. Where the pass takes them, sums are exact and rounded once; in float32 they are rounded on the way, so that results
+ * may differ by one step, in rare ties: one in a hundred is allowed. What the pass only moves must be the same bytes.
+ */
+/* ctest: timeout 900 */
+#include "support/qdq_expression.h"
+#include "support/run_node.h"
+
+#include <clgraph/inspect.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define RARE 0.01 /* of all results */
+
+/* ---- running ------------------------------------------------------------------------------------------------- */
+
+typedef struct wanted {
+    const char *text, *words;
+    bool exact;
+    const qdq_expression *e;
+    clg_model *model;
+} wanted;
+
+/* The output; freed by the caller. */
+static clg_value *run(const wanted *w, clg_context *context, clg_session_options o, bool with_pass,
+                      char **out_plan)
+{
+    const char *const off[] = {"qdq"};
+    clg_session *s;
+    clg_value *y;
+    o.disabled_passes = off;
+    o.n_disabled_passes = with_pass ? 0 : 1;
+    assert_ok(clg_session_create(context, w->model, &o, &s));
+    qdq_set_inputs(w->e, s);
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output(s, w->e->output, &y));
+    assert_ok(clg_session_plan_text(s, out_plan));
+    clg_session_free(s);
+    return y;
+}
+
+static double number(const clg_value *v, int64_t i)
+{
+    const void *data = clg_value_data((clg_value *)v);
+    if (clg_value_dtype(v) == CLG_UINT8) return ((const uint8_t *)data)[i];
+    if (clg_value_dtype(v) == CLG_INT8) return ((const int8_t *)data)[i];
+    return (double)((const float *)data)[i];
+}
+
+/* Words that the plan must hold, and with '-' in front must not. */
+static void check_plan(const char *text, const char *plan, const char *words)
+{
+    char word[64];
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        const size_t n = strcspn(at, " ");
+        const bool absent = *at == '-';
+        (void)snprintf(word, sizeof word, "%.*s", (int)(n - absent), at + absent);
+        if ((strstr(plan, word) == NULL) != absent)
+            fail_msg("%s: %s %s in\n%s", text, word, absent ? "is" : "is not", plan);
+        at += n;
+    }
+}
+
+/* At most `most` apart, and in no more than `share` of the numbers apart at all; `b` or `reference`. */
+static void check_numbers(const wanted *w, const clg_value *a, const clg_value *b)
+{
+    const bool bytes = w->e->is_quantized;
+    const double most = bytes ? 1 : 1e-5 * w->e->largest;
+    const int64_t n = clg_value_n_elements(a);
+    int64_t n_apart = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double is = number(a, i), want = b ? number(b, i) : w->e->reference[i];
+        if (!(fabs(is - want) <= (w->exact ? 0 : most)))
+            fail_msg("%s: element %d is %g with the pass, %g %s", w->text, (int)i, is, want,
+                     b ? "without" : "in double");
+        n_apart += is != want;
+    }
+    if (bytes && (double)n_apart > ceil(RARE * (double)n))
+        fail_msg("%s: %d of %d are not the same %s", w->text, (int)n_apart, (int)n,
+                 b ? "without the pass" : "in double");
+}
+
+static void check_place(clg_context *context, const clg_session_options *options, const char *name,
+                        void *user)
+{
+    const wanted *w = user;
+    char *plan, *plain;
+    clg_value *with = run(w, context, *options, true, &plan),
+              *without = run(w, context, *options, false, &plain);
+    (void)name;
+    check_plan(w->text, plan, w->words);
+    check_plan(w->text, plain, "-QLinear -Integer");
+    assert_int_equal(clg_value_n_elements(with), clg_value_n_elements(without));
+    check_numbers(w, with, without);
+    if (w->e->reference && !w->exact) check_numbers(w, with, NULL);
+    clg_value_free(with);
+    clg_value_free(without);
+    clg_text_free(plan);
+    clg_text_free(plain);
+}
+
+static void check(const char *text, const char *words, bool exact)
+{
+    qdq_expression e;
+    wanted w = {text, words, exact, &e, qdq_write(&e, text)};
+    run_node_each_case(check_place, &w);
+    clg_model_free(w.model);
+}
+
+/* Computed with bytes, by these operators. */
+static void expect(const char *text, const char *words) { check(text, words, false); }
+/* Moved. */
+static void expect_exact(const char *text, const char *words) { check(text, words, true); }
+/* Not for this pass. */
+static void expect_none(const char *text) { check(text, "-QLinear -Integer -Clip", true); }
+
+/* ---- convolutions ----------------------------------------------------------------------------------------------- */
+
+#define CONV "QLinearConv -DequantizeLinear -QuantizeLinear"
+
+static void qdq__conv(void **state)
+{
+    (void)state;
+    expect("Q0(Conv(Da, Dw))", CONV);
+    expect("Q0(Conv[pads=1:1:1:1 strides=2:1](Da, Dw, Di))", CONV);
+    expect("Q0(Conv[pads=1:0:0:1](Da, Dc, Dj))", CONV); /* scales and bias by channel */
+    expect("Q0(Conv[dilations=2:2](Da, Dw, f))", CONV); /* a bias that nothing quantised */
+    expect("Q1(Conv(Ds, Dw))", CONV);                   /* signed to signed */
+    expect("Q0(Conv(Ds, Dv))", CONV);
+    expect("Q1(Conv(Da, Dv, f))", CONV);
+    expect("Q0(Conv[group=6 pads=1:1:1:1](Da, Dg))", CONV);
+}
+
+static void qdq__conv_and_what_bounds_it(void **state)
+{
+    (void)state;
+    expect("Q2(Relu(Conv(Da, Dw, Di)))", CONV " -Clip");
+    expect("Q3(Clip(Conv(Da, Dw, Di), 0, 6))", CONV " -Clip"); /* 6 is the end of the range */
+    expect("Q0(Relu(Conv(Da, Dw, Di)))", CONV " Clip");        /* zero is in the middle */
+    expect("Q1(Relu(Conv(Ds, Dw)))", CONV " Clip");
+    expect("Q0(Clip(Conv(Da, Dc, Dj), -1, 1.5))", CONV " Clip");
+    expect("Q0(MaxPool[kernel_shape=2:2](Relu(Conv(Da, Dw))))", CONV " Clip MaxPool");
+}
+
+static void qdq__conv_that_nothing_quantises(void **state)
+{
+    (void)state;
+    expect("Conv(Da, Dw)", "ConvInteger -DequantizeLinear");
+    expect("Conv[pads=1:1:1:1](Da, Dc, f)", "ConvInteger -DequantizeLinear");
+    expect("Relu(Conv(Da, Dw, Di))", "ConvInteger -DequantizeLinear");
+}
+
+static void qdq__conv_that_stays(void **state)
+{
+    (void)state;
+    expect_none("Q0(Conv(Da, h))");      /* float weights */
+    expect_none("Q0(Conv(Dl, Dw))");     /* int16 */
+    expect_none("Q4(Conv(Da, Dw, f))");  /* the bias would be rounded by what a result shows */
+    expect_none("Q0(Conv(Da, Dw, Dk))"); /* and here it is too large for int32 */
+}
+
+/* ---- products ---------------------------------------------------------------------------------------------------- */
+
+#define MATMUL "QLinearMatMul -DequantizeLinear -QuantizeLinear"
+#define GEMM "MatMulIntegerToFloat -DequantizeLinear"
+
+static void qdq__products(void **state)
+{
+    (void)state;
+    expect("Q0(MatMul(Dm, Dn))", MATMUL);
+    expect("Q1(MatMul(Dm, Transpose(Do)))", MATMUL); /* scales of rows, then of columns */
+    expect("Q0(Gemm(Dm, Dn))", MATMUL);
+    expect("Q0(Gemm[transB=1](Dm, Do))", MATMUL);
+    expect("Q0(Gemm[transB=1](Dm, Do, p))", GEMM);
+    expect("Gemm(Dm, Dn, p)", GEMM);
+    expect("MatMul(Dm, Dn)", GEMM);
+    expect("Q0(Add(MatMul(Dm, Dn), p))", GEMM);
+}
+
+static void qdq__products_that_stay(void **state)
+{
+    (void)state;
+    expect_none("MatMul(q, Dn)"); /* weights alone */
+    expect_none("Q0(Gemm[alpha=0.5](Dm, Dn))");
+    expect_none("Q0(Gemm[transA=1](Dr, Dn))");
+    expect_none("Q0(MatMul(Dm, Du))"); /* scales along the sums */
+    expect_none("Q4(MatMul(Dx, Dy))"); /* sums beyond int32 */
+}
+
+/* ---- elements ------------------------------------------------------------------------------------------------------- */
+
+#define ALONE " -DequantizeLinear -QuantizeLinear"
+
+static void qdq__elements(void **state)
+{
+    (void)state;
+    expect("Q0(Add(Da, De))", "QLinearAdd" ALONE);
+    expect("Q2(Relu(Add(Da, De)))", "QLinearAdd" ALONE);
+    expect("Q0(Mul(Da, De))", "QLinearMul" ALONE);
+    expect("Q0(Add(Da, Dt))", "QLinearAdd" ALONE); /* a constant of the other sign */
+    expect("Q0(Sigmoid(Da))", "QLinearSigmoid" ALONE);
+    expect("Q1(LeakyRelu[alpha=0.2](Ds))", "QLinearLeakyRelu" ALONE);
+    expect("Q0(GlobalAveragePool(Da))", "QLinearGlobalAveragePool" ALONE);
+    expect("Q0(AveragePool[kernel_shape=3:2 pads=1:0:1:1](Da))", "QLinearAveragePool" ALONE);
+    expect("Q0(Concat[axis=1](Da, De, Ds))", "QLinearConcat" ALONE);
+    expect_none("Q0(Add(Da, Ds))"); /* two dtypes */
+    expect_none("Q1(Sigmoid(Da))");
+}
+
+/* ---- what only moves ------------------------------------------------------------------------------------------------- */
+
+static void qdq__moves(void **state)
+{
+    (void)state;
+    expect_exact("Qa(MaxPool[kernel_shape=2:2 pads=1:1:0:0](Da))", "MaxPool" ALONE);
+    expect_exact("Qa(Transpose[perm=0:2:3:1](Da))", ALONE + 1);
+    expect_exact("Qa(Flatten(Da))", ALONE + 1);
+    expect_exact("Qa(Relu(Da))", "Clip" ALONE);
+    expect_exact("Qa(Concat[axis=2](Da, Transpose[perm=0:1:2:3](Da)))", "Concat" ALONE);
+    expect_exact("Qa(Transpose[perm=1:0](Flatten[axis=1](MaxPool[kernel_shape=3:3](Da))))",
+                 "MaxPool" ALONE);
+    expect_exact("Qa(Gather[axis=1](Da, #3:0:5))", ALONE + 1);
+    expect_exact("Qa(Slice(Da, #1:2, #5:8, #1:2))", ALONE + 1);
+    expect_exact("Qa(Pad(Da, #0:0:1:2:0:0:0:1))", ALONE + 1);
+    expect_exact("Qa(Pad[mode=reflect](Da, #0:0:1:2:0:0:0:1))", ALONE + 1);
+    expect_exact("Qa(Resize[mode=nearest](Da, , 1:1:2:2))", ALONE + 1);
+    expect_exact("Qa(Da)", ALONE + 1);
+    expect_exact("Q0(Conv(DQa(Da), Dw))", CONV);
+}
+
+static void qdq__moves_that_stay(void **state)
+{
+    (void)state;
+    expect_exact("Qa(Pad(Da, #0:0:1:2:0:0:0:1, 0.005))", "QuantizeLinear DequantizeLinear");
+    expect_exact("Qa(Resize[mode=linear](Da, , 1:1:2:2))", "QuantizeLinear DequantizeLinear");
+    expect_exact("Q0(Transpose(Da))", "QuantizeLinear DequantizeLinear"); /* other numbers */
+    expect_exact("Exp(DQ0(q))", "QuantizeLinear DequantizeLinear");       /* it rounds */
+    expect_exact("Exp(Reshape(Da, #42:9))", "DequantizeLinear");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(qdq__conv),
+        cmocka_unit_test(qdq__conv_and_what_bounds_it),
+        cmocka_unit_test(qdq__conv_that_nothing_quantises),
+        cmocka_unit_test(qdq__conv_that_stays),
+        cmocka_unit_test(qdq__products),
+        cmocka_unit_test(qdq__products_that_stay),
+        cmocka_unit_test(qdq__elements),
+        cmocka_unit_test(qdq__moves),
+        cmocka_unit_test(qdq__moves_that_stay),
+    };
+    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
+}
