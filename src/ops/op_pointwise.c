@@ -129,6 +129,26 @@ static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s
     return pointwise_add(g, op->def, out, NULL, out);
 }
 
+/* DequantizeLinear and QuantizeLinear of one known scale, from and to int8 or uint8. */
+static clg_status expand_dequantized(pointwise_group *g, const pointwise_source *s,
+                                     pointwise_register *out)
+{
+    const float numbers[2] = {node_float(s->node, "zero", 0), node_float(s->node, "scale", 1)};
+    CLG_TRY(pointwise_add_cast(g, s->registers[0], CLG_FLOAT32, out));
+    return pointwise_add(g, "Dequantize", out, numbers, out);
+}
+
+static clg_status expand_quantized(pointwise_group *g, const pointwise_source *s,
+                                   pointwise_register *out)
+{
+    const clg_dtype to = (clg_dtype)node_int(s->node, "to", CLG_UINT8);
+    const float numbers[2] = {node_float(s->node, "zero", 0), node_float(s->node, "scale", 1)},
+                low = to == CLG_INT8 ? -128.0f : 0.0f, range[2] = {low, low + 255};
+    CLG_TRY(pointwise_add(g, "Quantize", s->registers, numbers, out));
+    CLG_TRY(pointwise_add(g, "Clip", out, range, out));
+    return pointwise_add_cast(g, *out, to, out);
+}
+
 /* ---- checks at load ---------------------------------------------------------------------------------------------- */
 
 #define CASTABLE (DTYPES_ALL_FIXED | DTYPES_NARROW | DTYPE_BIT(CLG_STRING))
@@ -186,6 +206,8 @@ static const op_types integers[] = {{'T', DTYPES_INTEGER}, {0, 0}};
 static const op_types shifted[] = {{'T', DTYPES_UNSIGNED}, {0, 0}};
 static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0, 0}};
 static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
+static const op_types bytes[] = {{'T', DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {0, 0}};
+static const op_types singles[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0, 0}};
 static const op_types casts[] = {{'T', CASTABLE}, {'U', CASTABLE}, {0, 0}};
 
 #define END                                                                                        \
@@ -219,6 +241,8 @@ static const op_attribute cast_like_attributes[] = {
     INT_ATTRIBUTE("saturate"), {"round_mode", ATTRIBUTE_STRING, false}, END};
 static const op_attribute aligned_attributes[] = {INT_ATTRIBUTE("axis"), INT_ATTRIBUTE("broadcast"),
                                                   END};
+static const op_attribute quantized_attributes[] = {
+    FLOAT_ATTRIBUTE("zero"), {"scale", ATTRIBUTE_FLOAT, true}, {"to", ATTRIBUTE_INT, true}, END};
 static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true},
                                                 {"wiring", ATTRIBUTE_INTS, true},
                                                 {"scalars", ATTRIBUTE_FLOATS, false},
@@ -369,6 +393,10 @@ const op_row op_rows_pointwise[] = {
         OP(.def = "Swish", .scalars = {{"alpha", 1.702f}}), .attributes = alpha,
         .domain = "com.microsoft"),
 
+    ROW("Dequantized", 1, 0, 1, 1, "T", "?", bytes, OP(.expand = expand_dequantized, .to = true),
+        .attributes = quantized_attributes, .domain = "clgraph"),
+    ROW("Quantized", 1, 0, 1, 1, "T", "?", singles, OP(.expand = expand_quantized, .to = true),
+        .attributes = quantized_attributes, .domain = "clgraph"),
     {.name = "Pointwise",
      .domain = "clgraph",
      .since = 1,

@@ -169,6 +169,10 @@ const pointwise_def pointwise_defs[] = {
     /* Of float32: rint within 1024, beyond it some number that 8 bits have not either. On CPUs rint is 20 instructions. */
     {"RoundNear", 1, 0, 0,
      FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)")},
+    /* Of one zero point, $p, and scale, $q; what is quantised is not saturated yet. */
+    {"Dequantize", 1, 2, 0, FLOATS("($a - $p) * $q")},
+    {"Quantize", 1, 2, 0,
+     FLOATS("CLAMP_OF($a / $q, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0) + $p")},
     UNARY_FLOAT("Exp", "exp($a)", POINTWISE_HEAVY, BY_FLOAT(exp)),
     UNARY_FLOAT("Log", "log($a)", POINTWISE_HEAVY, BY_FLOAT(log)),
     UNARY_FLOAT("Erf", "erf_$T($a)", POINTWISE_HEAVY),

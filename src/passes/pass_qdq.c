@@ -18,7 +18,6 @@
 /* What rounding a bias to whole steps of the sum may move a result by, in steps of the result. */
 #define MOST_BIAS_ERROR (1.0 / 128)
 #define MOST_BIAS ((double)(1 << 30))
-#define MOST_LIST 4096
 #define MOST_PARTS 64
 
 /* A node, what its operands come from, and what quantises its result. */
@@ -292,45 +291,18 @@ static clg_status take_gemm(sandwich *w)
 
 /* ---- elements ------------------------------------------------------------------------------------------------------ */
 
-/* A small constant of the other sign: the same reals with bytes and zero point 128 higher or lower. */
-static clg_status change_sign(const sandwich *w, qdq_pair *p)
-{
-    const tensor *from = qdq_content(w->s, p->bytes);
-    const clg_dtype to = p->dtype == CLG_INT8 ? CLG_UINT8 : CLG_INT8;
-    const int64_t shift = to == CLG_UINT8 ? 128 : -128;
-    tensor *t;
-    if (!from || from->n_elements > MOST_LIST) return CLG_OK;
-    CLG_TRY(tensor_create(to, &from->dims, &t));
-    for (int64_t i = 0; i < from->n_elements; i++)
-        tensor_set_int(t, i, tensor_get_int(from, i) + shift);
-    clg_status status = graph_add_constant(w->g, "", t, &p->bytes);
-    tensor_free(t);
-    if (status != CLG_OK) return status;
-    CLG_TRY(qdq_add_byte(w->g, to, qdq_zero(p, 0) + shift, &p->zero));
-    p->zeros = w->g->values[p->zero].constant;
-    p->dtype = to;
-    return CLG_OK;
-}
-
 /* All of one dtype, each with one scale: an operator of com.microsoft takes them one after the other. */
 static clg_status take_elements(sandwich *w, const char *op)
 {
     value_id in[8];
     if (!w->has_y) return CLG_OK;
     for (size_t i = 0; i < w->n_x; i++) {
-        if (!qdq_is_plain(&w->x[i])) return CLG_OK;
-        if (w->x[i].dtype != w->y.dtype) CLG_TRY(change_sign(w, &w->x[i]));
-        if (w->x[i].dtype != w->y.dtype) return CLG_OK;
+        if (!qdq_is_plain(&w->x[i]) || w->x[i].dtype != w->y.dtype) return CLG_OK;
         CLG_TRY(list_operand(w, &w->x[i], in + 3 * i));
     }
     CLG_TRY(list_result(w, in + 3 * w->n_x));
     return become_quantized(w, MICROSOFT, op, 3 * w->n_x + 2, in);
 }
-
-static clg_status take_add(sandwich *w) { return take_elements(w, "QLinearAdd"); }
-static clg_status take_mul(sandwich *w) { return take_elements(w, "QLinearMul"); }
-static clg_status take_sigmoid(sandwich *w) { return take_elements(w, "QLinearSigmoid"); }
-static clg_status take_leaky_relu(sandwich *w) { return take_elements(w, "QLinearLeakyRelu"); }
 
 static clg_status take_global_pool(sandwich *w)
 {
@@ -368,16 +340,9 @@ static const struct {
     size_t n_operands; /* that must be dequantised */
     clg_status (*take)(sandwich *w);
 } takers[] = {
-    {"Conv", 2, take_conv},
-    {"MatMul", 2, take_matmul},
-    {"Gemm", 2, take_gemm},
-    {"Add", 2, take_add},
-    {"Mul", 2, take_mul},
-    {"Sigmoid", 1, take_sigmoid},
-    {"LeakyRelu", 1, take_leaky_relu},
-    {"GlobalAveragePool", 1, take_global_pool},
-    {"AveragePool", 1, take_pool},
-    {"Concat", 1, take_concat},
+    {"Conv", 2, take_conv},        {"MatMul", 2, take_matmul},
+    {"Gemm", 2, take_gemm},        {"GlobalAveragePool", 1, take_global_pool},
+    {"AveragePool", 1, take_pool}, {"Concat", 1, take_concat},
 };
 #define N_TAKERS (sizeof takers / sizeof *takers)
 

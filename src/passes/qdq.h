@@ -44,6 +44,8 @@ clg_status qdq_add_byte(graph *g, clg_dtype dtype, int64_t number, value_id *out
 clg_status qdq_zero_value(graph *g, const qdq_pair *p, value_id *out);
 /* Whether something computes with bytes in the node's place, given such operands (pass_qdq.c). */
 bool qdq_is_computed(const node *n);
+/* Whether the node is pointwise: what quantises and dequantises goes along with it. */
+bool qdq_is_pointwise(const node *n);
 
 /* QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those that move them, and away where
  * a QuantizeLinear undoes it. */

@@ -83,6 +83,13 @@ static bool find_bounds(const survey *s, const node *n, double out[2])
     return out[0] <= out[1];
 }
 
+/* Whether q saturates where the bounds are, or before. */
+static bool are_void(const qdq_pair *q, const double bounds[2])
+{
+    return qdq_quantized(q, bounds[0]) == qdq_lowest(q->dtype) &&
+           qdq_quantized(q, bounds[1]) == qdq_highest(q->dtype);
+}
+
 /* The node behind which QuantizeLinear stands and which it can pass; NODE_NONE. */
 static node_id find_passed(const survey *s, const qdq_pair *q, value_id v)
 {
@@ -92,8 +99,12 @@ static node_id find_passed(const survey *s, const qdq_pair *q, value_id v)
     const node *n = &s->g->nodes[id];
     const mover *m = find_mover(n);
     if (n->inputs[0] == VALUE_NONE) return NODE_NONE;
-    if (m ? m->climbs && takes(n, q->dtype) : find_bounds(s, n, bounds)) return id;
-    return NODE_NONE;
+    if (m) return m->climbs && takes(n, q->dtype) ? id : NODE_NONE;
+    if (!find_bounds(s, n, bounds)) return NODE_NONE;
+    const node_id from = s->g->values[n->inputs[0]].producer;
+    /* Bounds go along with a pointwise operator, unless there are none. */
+    const bool stays = from != NODE_NONE && qdq_is_pointwise(&s->g->nodes[from]);
+    return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
 /* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what comes out of such. */
@@ -104,6 +115,7 @@ static bool leads_to_bytes(const survey *s, const qdq_pair *q, value_id v)
     if (id == NODE_NONE) return false;
     if (qdq_behind(s, v, &p)) return qdq_is_same(&p, q);
     const node *n = &s->g->nodes[id];
+    if (qdq_is_pointwise(n)) return true;
     if (!qdq_is_computed(n)) return false;
     for (size_t i = 0; i < n->n_inputs && i < 2; i++)
         if (!qdq_behind(s, n->inputs[i], &p)) return false;
@@ -127,17 +139,16 @@ static clg_status change_places(graph *g, const qdq_pair *q, node_id passed)
 /* Quantising keeps order: bounds are quantised with what they bound, and are none at the ends of the range. */
 static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const double *bounds)
 {
-    const int64_t low = qdq_quantized(q, bounds[0]), high = qdq_quantized(q, bounds[1]);
     value_id in[3];
-    if (low == qdq_lowest(q->dtype) && high == qdq_highest(q->dtype)) {
+    if (are_void(q, bounds)) {
         g->nodes[q->node].inputs[0] = g->nodes[passed].inputs[0];
         graph_remove_node(g, passed);
         return CLG_OK;
     }
     CLG_TRY(change_places(g, q, passed));
     in[0] = g->nodes[passed].inputs[0];
-    CLG_TRY(qdq_add_byte(g, q->dtype, low, &in[1]));
-    CLG_TRY(qdq_add_byte(g, q->dtype, high, &in[2]));
+    CLG_TRY(qdq_add_byte(g, q->dtype, qdq_quantized(q, bounds[0]), &in[1]));
+    CLG_TRY(qdq_add_byte(g, q->dtype, qdq_quantized(q, bounds[1]), &in[2]));
     return rewrite_become(g, passed, "", "Clip", 13, 3, in);
 }
 
@@ -172,7 +183,7 @@ static bool is_taker(const node *n, size_t input, const bool *wanted)
 {
     const mover *m = find_mover(n);
     if (strcmp(n->op_type, "QuantizeLinear") == 0) return input == 0;
-    if (!m) return qdq_is_computed(n);
+    if (!m) return qdq_is_computed(n) || qdq_is_pointwise(n);
     if (input > 0 && !m->all) return false;
     for (size_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != VALUE_NONE && !wanted[n->outputs[i]]) return false;

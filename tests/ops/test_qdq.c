@@ -29,11 +29,11 @@ typedef struct wanted {
 static clg_value *run(const wanted *w, clg_context *context, clg_session_options o, bool with_pass,
                       char **out_plan)
 {
-    const char *const off[] = {"qdq"};
+    const char *const off[] = {"qdq", "qdq_chains"};
     clg_session *s;
     clg_value *y;
     o.disabled_passes = off;
-    o.n_disabled_passes = with_pass ? 0 : 1;
+    o.n_disabled_passes = with_pass ? 0 : COUNT(off);
     assert_ok(clg_session_create(context, w->model, &o, &s));
     qdq_set_inputs(w->e, s);
     assert_ok(clg_session_run(s));
@@ -93,7 +93,7 @@ static void check_place(clg_context *context, const clg_session_options *options
               *without = run(w, context, *options, false, &plain);
     (void)name;
     check_plan(w->text, plan, w->words);
-    check_plan(w->text, plain, "-QLinear -Integer");
+    check_plan(w->text, plain, "-QLinear -Integer -Quantized");
     assert_int_equal(clg_value_n_elements(with), clg_value_n_elements(without));
     check_numbers(w, with, without);
     if (w->e->reference && !w->exact) check_numbers(w, with, NULL);
@@ -120,7 +120,7 @@ static void expect_none(const char *text) { check(text, "-QLinear -Integer -Clip
 
 /* ---- convolutions ----------------------------------------------------------------------------------------------- */
 
-#define CONV "QLinearConv -DequantizeLinear -QuantizeLinear"
+#define CONV "QLinearConv -Dequantize -Quantize"
 
 static void qdq__conv(void **state)
 {
@@ -149,9 +149,9 @@ static void qdq__conv_and_what_bounds_it(void **state)
 static void qdq__conv_that_nothing_quantises(void **state)
 {
     (void)state;
-    expect("Conv(Da, Dw)", "ConvInteger -DequantizeLinear");
-    expect("Conv[pads=1:1:1:1](Da, Dc, f)", "ConvInteger -DequantizeLinear");
-    expect("Relu(Conv(Da, Dw, Di))", "ConvInteger -DequantizeLinear");
+    expect("Conv(Da, Dw)", "ConvInteger -Dequantize");
+    expect("Conv[pads=1:1:1:1](Da, Dc, f)", "ConvInteger -Dequantize");
+    expect("Relu(Conv(Da, Dw, Di))", "ConvInteger -Dequantize");
 }
 
 static void qdq__conv_that_stays(void **state)
@@ -165,8 +165,8 @@ static void qdq__conv_that_stays(void **state)
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
 
-#define MATMUL "QLinearMatMul -DequantizeLinear -QuantizeLinear"
-#define GEMM "MatMulIntegerToFloat -DequantizeLinear"
+#define MATMUL "QLinearMatMul -Dequantize -Quantize"
+#define GEMM "MatMulIntegerToFloat -Dequantize"
 
 static void qdq__products(void **state)
 {
@@ -193,22 +193,34 @@ static void qdq__products_that_stay(void **state)
 
 /* ---- elements ------------------------------------------------------------------------------------------------------- */
 
-#define ALONE " -DequantizeLinear -QuantizeLinear"
+#define ALONE " -Dequantize -Quantize"
+
+/* One kernel each. */
+#define CHAIN "Pointwise" ALONE " -Add -Mul -Sub -Clip -Relu -Sigmoid"
 
 static void qdq__elements(void **state)
 {
     (void)state;
-    expect("Q0(Add(Da, De))", "QLinearAdd" ALONE);
-    expect("Q2(Relu(Add(Da, De)))", "QLinearAdd" ALONE);
-    expect("Q0(Mul(Da, De))", "QLinearMul" ALONE);
-    expect("Q0(Add(Da, Dt))", "QLinearAdd" ALONE); /* a constant of the other sign */
-    expect("Q0(Sigmoid(Da))", "QLinearSigmoid" ALONE);
-    expect("Q1(LeakyRelu[alpha=0.2](Ds))", "QLinearLeakyRelu" ALONE);
+    expect("Q0(Add(Da, De))", CHAIN);
+    expect("Q2(Relu(Add(Da, De)))", CHAIN);
+    expect("Q1(Clip(Add(Da, De), -1, 2))", CHAIN);
+    expect("Q0(Mul(Da, Ds))", CHAIN);
+    expect("Q0(Add(Da, Dt))", CHAIN); /* a constant, dequantised once */
+    expect("Q1(Sigmoid(Da))", CHAIN);
+    expect("Q1(LeakyRelu[alpha=0.2](Ds))", "Pointwise" ALONE);
+    expect("Q0(Ds)", "Pointwise" ALONE); /* from one scale to another */
+    expect("Q0(Mul(DQ1(Add(Da, De)), Sigmoid(Da)))", CHAIN);
+    expect("Q1(Relu(Add(Conv[pads=1:1:1:1 group=6](Da, Dg), Da)))", "ConvInteger Pointwise" ALONE);
+    expect("Add(Sigmoid(Da), De)", "Pointwise" ALONE);
+}
+
+static void qdq__pools_and_concat(void **state)
+{
+    (void)state;
     expect("Q0(GlobalAveragePool(Da))", "QLinearGlobalAveragePool" ALONE);
     expect("Q0(AveragePool[kernel_shape=3:2 pads=1:0:1:1](Da))", "QLinearAveragePool" ALONE);
     expect("Q0(Concat[axis=1](Da, De, Ds))", "QLinearConcat" ALONE);
-    expect_none("Q0(Add(Da, Ds))"); /* two dtypes */
-    expect_none("Q1(Sigmoid(Da))");
+    expect_none("Q1(GlobalAveragePool(Da))"); /* two dtypes */
 }
 
 /* ---- what only moves ------------------------------------------------------------------------------------------------- */
@@ -229,17 +241,17 @@ static void qdq__moves(void **state)
     expect_exact("Qa(Pad[mode=reflect](Da, #0:0:1:2:0:0:0:1))", ALONE + 1);
     expect_exact("Qa(Resize[mode=nearest](Da, , 1:1:2:2))", ALONE + 1);
     expect_exact("Qa(Da)", ALONE + 1);
+    expect("Q0(Transpose(Da))", "Transpose Pointwise" ALONE); /* to another scale */
     expect_exact("Q0(Conv(DQa(Da), Dw))", CONV);
 }
 
 static void qdq__moves_that_stay(void **state)
 {
     (void)state;
-    expect_exact("Qa(Pad(Da, #0:0:1:2:0:0:0:1, 0.005))", "QuantizeLinear DequantizeLinear");
-    expect_exact("Qa(Resize[mode=linear](Da, , 1:1:2:2))", "QuantizeLinear DequantizeLinear");
-    expect_exact("Q0(Transpose(Da))", "QuantizeLinear DequantizeLinear"); /* other numbers */
-    expect_exact("Exp(DQ0(q))", "QuantizeLinear DequantizeLinear");       /* it rounds */
-    expect_exact("Exp(Reshape(Da, #42:9))", "DequantizeLinear");
+    expect_exact("Qa(Pad(Da, #0:0:1:2:0:0:0:1, 0.005))", "Quantized Dequantized");
+    expect_exact("Qa(Resize[mode=linear](Da, , 1:1:2:2))", "Quantized Dequantized");
+    expect_exact("Softmax(DQ0(q))", "Pointwise"); /* it rounds, as it did */
+    expect_exact("Softmax(Reshape(Da, #42:9))", "Dequantized");
 }
 
 int main(void)
@@ -252,6 +264,7 @@ int main(void)
         cmocka_unit_test(qdq__products),
         cmocka_unit_test(qdq__products_that_stay),
         cmocka_unit_test(qdq__elements),
+        cmocka_unit_test(qdq__pools_and_concat),
         cmocka_unit_test(qdq__moves),
         cmocka_unit_test(qdq__moves_that_stay),
     };

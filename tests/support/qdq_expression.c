@@ -52,7 +52,7 @@ static const operand_row operands[] = {
 
 /* By digit: dtype, scale, zero point. */
 static const operand_row results[] = {
-    {'0', CLG_UINT8, false, 0, {0}, 0.04713, 131, -1},   {'1', CLG_INT8, false, 0, {0}, 0.051, 5, -1},
+    {'0', CLG_UINT8, false, 0, {0}, 0.04713, 131, -1}, {'1', CLG_INT8, false, 0, {0}, 0.051, 5, -1},
     {'2', CLG_UINT8, false, 0, {0}, 0.049, 0, -1},     /* nothing below zero */
     {'3', CLG_UINT8, false, 0, {0}, 6.0 / 255, 0, -1}, /* 0 to 6 */
     {'4', CLG_UINT8, false, 0, {0}, 0.0001, 128, -1},  /* finer than sums */
@@ -113,6 +113,7 @@ typedef struct writing {
     size_t n_attributes;
     term terms[4];
     size_t n_terms;
+    term *dequantized; /* by letter: operands that are there already */
 } writing;
 
 static int64_t attribute_int(const writing *w, const char *name, size_t i, int64_t fallback)
@@ -410,6 +411,19 @@ static void write_quantized(writing *w, term *out)
     if (again) dequantize(w, o, out);
 }
 
+/* Once for all who read it. */
+static void write_dequantized(writing *w, char letter, term *out)
+{
+    term *kept = &w->dequantized[letter - 'a'];
+    if (kept->rank == 0) {
+        write_operand(w, find_row(letter), kept);
+        dequantize(w, find_row(letter), kept);
+    }
+    *out = *kept;
+    out->v = run_node_zeros(size_of(out));
+    memcpy(out->v, kept->v, (size_t)size_of(out) * sizeof *out->v);
+}
+
 static void write_term(writing *w, term *out)
 {
     memset(out, 0, sizeof *out);
@@ -419,8 +433,7 @@ static void write_term(writing *w, term *out)
         write_quantized(w, out);
     } else if (*at == 'D' && !isalpha((unsigned char)at[2])) {
         w->at += 2;
-        write_operand(w, find_row(at[1]), out);
-        dequantize(w, find_row(at[1]), out);
+        write_dequantized(w, at[1], out);
     } else if (isupper((unsigned char)*at)) {
         write_operator(w, out);
     } else if (isalpha((unsigned char)*at)) {
@@ -433,8 +446,8 @@ static void write_term(writing *w, term *out)
 
 clg_model *qdq_write(qdq_expression *e, const char *text)
 {
-    writing w = {.at = text, .e = e};
-    term y;
+    term y, dequantized[26] = {{.rank = 0}};
+    writing w = {.at = text, .e = e, .dequantized = dequantized};
     clg_model *m;
     *e = (qdq_expression){.text = text, .is_quantized = text[0] == 'Q', .largest = 1};
     assert_ok(clg_builder_create(13, &w.b));

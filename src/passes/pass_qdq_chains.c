@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * DequantizeLinear and QuantizeLinear of one scale as pointwise operators, which they are: with such in front or behind, a
+ * chain reads bytes and writes bytes in one kernel. Each pointwise reader gets a DequantizeLinear of its own. The arithmetic
+ * is the same, in float32. Constants stay: they are dequantised once. Late, since other passes know chains by values that are
+ * read twice.
+ */
+#include "ops/pointwise.h"
+#include "passes/qdq.h"
+
+bool qdq_is_pointwise(const node *n) { return !n->removed && pointwise_is(n); }
+
+static clg_status set_numbers(graph *g, node_id n, const qdq_pair *p, clg_dtype to)
+{
+    CLG_TRY(node_set_float(g, n, "zero", (float)qdq_zero(p, 0)));
+    CLG_TRY(node_set_float(g, n, "scale", (float)qdq_scale(p, 0)));
+    return node_set_int(g, n, "to", to);
+}
+
+/* What comes out of a DequantizeLinear, but for constants. */
+static bool is_source(const survey *s, value_id v, qdq_pair *out)
+{
+    return qdq_behind(s, v, out) && qdq_is_plain(out) && !s->constant[v];
+}
+
+static clg_status dequantize_inputs(const survey *s, node_id id)
+{
+    graph *g = s->g;
+    qdq_pair p;
+    value_id made;
+    for (size_t i = 0; i < g->nodes[id].n_inputs; i++) {
+        const value_id v = g->nodes[id].inputs[i];
+        if (!is_source(s, v, &p)) continue;
+        CLG_TRY(rewrite_part(g, id, DOMAIN_INTERNAL, "Dequantized", 1, 1, &p.bytes, &made));
+        CLG_TRY(set_numbers(g, g->values[made].producer, &p, CLG_FLOAT32));
+        for (size_t k = i; k < g->nodes[id].n_inputs; k++)
+            if (g->nodes[id].inputs[k] == v) g->nodes[id].inputs[k] = made;
+    }
+    return CLG_OK;
+}
+
+/* In messages it goes by the name of what it quantises, when that is pointwise. */
+static clg_status spell_quantize(const survey *s, const qdq_pair *q)
+{
+    graph *g = s->g;
+    const node_id from = g->values[q->reals].producer;
+    const bool joins = from != NODE_NONE && qdq_is_pointwise(&g->nodes[from]);
+    CLG_TRY(rewrite_become(g, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
+    if (joins) g->nodes[q->node].label = g->nodes[from].label;
+    CLG_TRY(set_numbers(g, q->node, q, q->dtype));
+    return dequantize_inputs(s, q->node);
+}
+
+/* Pointwise operators and QuantizeLinear first: they look for DequantizeLinear. */
+static clg_status spell_readers(const survey *s, size_t n_nodes)
+{
+    qdq_pair q;
+    for (node_id i = 0; i < n_nodes; i++) {
+        const node *n = &s->g->nodes[i];
+        if (qdq_is_pointwise(n) && !s->constant[n->outputs[0]])
+            CLG_TRY(dequantize_inputs(s, i));
+        else if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q) && !s->constant[q.reals])
+            CLG_TRY(spell_quantize(s, &q));
+    }
+    return CLG_OK;
+}
+
+static clg_status spell_all(const survey *s)
+{
+    qdq_pair p;
+    const size_t n_nodes = s->g->n_nodes;
+    CLG_TRY(spell_readers(s, n_nodes));
+    for (node_id i = 0; i < n_nodes; i++)
+        if (qdq_read(s, i, "DequantizeLinear", &p) && is_source(s, p.reals, &p)) {
+            CLG_TRY(rewrite_become(s->g, i, DOMAIN_INTERNAL, "Dequantized", 1, 1, &p.bytes));
+            CLG_TRY(set_numbers(s->g, i, &p, CLG_FLOAT32));
+        }
+    return CLG_OK;
+}
+
+clg_status pass_qdq_chains(graph *g, const pass_options *options)
+{
+    survey s;
+    CLG_TRY(survey_make(g, &s));
+    const clg_status status = spell_all(&s);
+    survey_deinit(&s);
+    return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
+}
