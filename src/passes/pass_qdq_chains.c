@@ -39,15 +39,10 @@ static clg_status dequantize_inputs(const survey *s, node_id id)
     return CLG_OK;
 }
 
-/* In messages it goes by the name of what it quantises, when that is pointwise. */
 static clg_status spell_quantize(const survey *s, const qdq_pair *q)
 {
-    graph *g = s->g;
-    const node_id from = g->values[q->reals].producer;
-    const bool joins = from != NODE_NONE && qdq_is_pointwise(&g->nodes[from]);
-    CLG_TRY(rewrite_become(g, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
-    if (joins) g->nodes[q->node].label = g->nodes[from].label;
-    CLG_TRY(set_numbers(g, q->node, q, q->dtype));
+    CLG_TRY(rewrite_become(s->g, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
+    CLG_TRY(set_numbers(s->g, q->node, q, q->dtype));
     return dequantize_inputs(s, q->node);
 }
 

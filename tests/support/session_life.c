@@ -216,6 +216,82 @@ static clg_status use_count(clg_context *context, clg_session *s)
     return status == CLG_ERROR_DATA ? CLG_OK : status;
 }
 
+/* ---- between DequantizeLinear and QuantizeLinear ------------------------------------------------------------- */
+
+enum { BYTES = 2 * 3 * 3 };
+
+static const int8_t pair_weights[4] = {3, -2, 5, 7};
+static const float pair_bias[2] = {0.25f, -1};
+
+/* y = (dequantised q)^2, q being the quantised MaxPool of Relu of Conv of x dequantised. */
+static clg_status add_pairs(clg_builder *g)
+{
+    static const float half = 0.5f, quarter = 0.25f;
+    static const uint8_t zero = 0, eight = 8;
+    static const int8_t none = 0;
+    CLG_TRY(clg_builder_input(g, "x", CLG_UINT8, 4, DIMS(-1, 2, 3, 3), NULL));
+    CLG_TRY(clg_builder_constant(g, "w", CLG_INT8, 4, DIMS(2, 2, 1, 1), pair_weights));
+    CLG_TRY(clg_builder_constant(g, "b", CLG_FLOAT32, 1, DIMS(2), pair_bias));
+    CLG_TRY(clg_builder_constant(g, "half", CLG_FLOAT32, 0, NULL, &half));
+    CLG_TRY(clg_builder_constant(g, "quarter", CLG_FLOAT32, 0, NULL, &quarter));
+    CLG_TRY(clg_builder_constant(g, "zero", CLG_UINT8, 0, NULL, &zero));
+    CLG_TRY(clg_builder_constant(g, "eight", CLG_UINT8, 0, NULL, &eight));
+    CLG_TRY(clg_builder_constant(g, "none", CLG_INT8, 0, NULL, &none));
+    CLG_TRY(clg_builder_node(g, NULL, "DequantizeLinear", "", 3, NAMES("x", "quarter", "eight"), 1,
+                             NAMES("xr")));
+    CLG_TRY(clg_builder_node(g, NULL, "DequantizeLinear", "", 3, NAMES("w", "quarter", "none"), 1,
+                             NAMES("wr")));
+    CLG_TRY(clg_builder_node(g, NULL, "Conv", "", 3, NAMES("xr", "wr", "b"), 1, NAMES("c")));
+    CLG_TRY(clg_builder_node(g, NULL, "Relu", "", 1, NAMES("c"), 1, NAMES("d")));
+    CLG_TRY(clg_builder_node(g, NULL, "MaxPool", "", 1, NAMES("d"), 1, NAMES("e")));
+    CLG_TRY(clg_builder_attribute_ints(g, "kernel_shape", 2, DIMS(1, 3)));
+    CLG_TRY(clg_builder_node(g, NULL, "QuantizeLinear", "", 3, NAMES("e", "half", "zero"), 1,
+                             NAMES("q")));
+    CLG_TRY(clg_builder_node(g, NULL, "DequantizeLinear", "", 3, NAMES("q", "half", "zero"), 1,
+                             NAMES("qr")));
+    CLG_TRY(clg_builder_node(g, NULL, "Mul", "", 2, NAMES("qr", "qr"), 1, NAMES("y")));
+    return clg_builder_output(g, "y");
+}
+
+static clg_status pairs_model(clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    return session_life_build(g, add_pairs(g), out_model);
+}
+
+/* Number i of y, of an image of its own for each six. */
+static double expected_of_pairs(const uint8_t *x, int i)
+{
+    const int to = i / 3 % 2, row = i % 3;
+    double most = 0;
+    for (int k = 0; k < 3; k++) {
+        double sum = (double)pair_bias[to];
+        for (int c = 0; c < 2; c++)
+            sum += (x[(i / 6 * 2 + c) * 9 + row * 3 + k] - 8) * 0.0625 * pair_weights[to * 2 + c];
+        most = fmax(most, nearbyint(sum / 0.5) * 0.5);
+    }
+    return most * most;
+}
+
+static clg_status use_pairs(clg_context *context, clg_session *s)
+{
+    uint8_t x[2 * BYTES];
+    float y[12];
+    (void)context;
+    for (int i = 0; i < 2 * BYTES; i++) x[i] = (uint8_t)(i * 5 % 31);
+    for (int n = 1; n <= 2; n++) {
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_UINT8, 4, DIMS(n, 2, 3, 3), x));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(6 * n) * sizeof *y));
+        for (int i = 0; i < 6 * n; i++) {
+            const double want = expected_of_pairs(x, i);
+            expect_near(&y[i], &want, 1);
+        }
+    }
+    return CLG_OK;
+}
+
 /* ---- a product, by CLBlast where the life says so ------------------------------------------------------------ */
 
 enum { M = 5, K = 4, N = 6 };
@@ -410,6 +486,7 @@ const session_life session_lives[] = {
     {"packed weights, folded normalization, wide", CLG_KERNELS_WIDE, true, 1, conv_model, use_conv},
     {"a computed weight in two forms", CLG_KERNELS_WIDE, true, 2, scaled_model, use_scaled},
     {"folded normalization, simt", CLG_KERNELS_SIMT, true, 0, conv_model, use_conv},
+    {"between quantised numbers", CLG_KERNELS_WIDE, true, 1, pairs_model, use_pairs},
     {"a count from the device", CLG_KERNELS_AUTO, true, 0, count_model, use_count},
     {"a product by CLBlast", CLG_KERNELS_SIMT, false, 0, product_model, use_product},
     {"an input where the host has it", CLG_KERNELS_WIDE, true, 1, product_model, use_large_product},
