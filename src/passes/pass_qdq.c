@@ -100,7 +100,7 @@ static bool is_bytes(const qdq_pair *p) { return p->dtype == CLG_INT8 || p->dtyp
 
 static bool is_whole_or_along(const qdq_pair *p, int axis)
 {
-    return is_bytes(p) && (p->axis == QDQ_ONE || p->axis == axis);
+    return is_bytes(p) && (p->axis == QDQ_ONE || p->axis == axis) && qdq_is_sound(p);
 }
 
 /* ---- bias ------------------------------------------------------------------------------------------------------ */

@@ -19,13 +19,13 @@ const tensor *qdq_content(const survey *s, value_id v)
     return v < s->n_values && s->constant[v] ? s->facts[v].known : NULL;
 }
 
-static bool scales_are_sound(const tensor *scales)
+bool qdq_is_sound(const qdq_pair *p)
 {
-    for (int64_t i = 0; i < scales->n_elements; i++) {
-        const double scale = tensor_get_float(scales, i);
+    for (int64_t i = 0; i < p->scales->n_elements; i++) {
+        const double scale = tensor_get_float(p->scales, i);
         if (!(scale >= LEAST_SCALE && scale <= MOST_SCALE)) return false;
     }
-    return scales->n_elements > 0;
+    return p->scales->n_elements > 0;
 }
 
 /* The attributes ask for what every version does by itself. */
@@ -68,7 +68,7 @@ bool qdq_read(const survey *s, node_id id, const char *op_type, qdq_pair *p)
     p->dtype = p->zeros                 ? p->zeros->dtype
                : p->bytes < s->n_values ? s->facts[p->bytes].dtype
                                         : s->g->values[p->bytes].dtype;
-    return scales_are_sound(p->scales) && read_axis(s, n, p);
+    return read_axis(s, n, p) && (p->axis != QDQ_ONE || qdq_is_sound(p));
 }
 
 bool qdq_behind(const survey *s, value_id v, qdq_pair *p)

@@ -25,6 +25,9 @@ const tensor *qdq_content(const survey *s, value_id v);
 /* Whether node n is that operator (of ONNX or com.microsoft) with constant scales of float32, neither in blocks nor in
  * another precision. */
 bool qdq_read(const survey *s, node_id n, const char *op_type, qdq_pair *out);
+/* Whether scales are such that products of two and quotients stay in float32's range: true of one scale that was read, to be
+ * asked of lists, which takes as long as they are. */
+bool qdq_is_sound(const qdq_pair *p);
 /* Whether v comes out of a DequantizeLinear. */
 bool qdq_behind(const survey *s, value_id v, qdq_pair *out);
 /* int8 or uint8 with one scale. */

@@ -173,6 +173,7 @@ static void qdq__products(void **state)
     (void)state;
     expect("Q0(MatMul(Dm, Dn))", MATMUL);
     expect("Q1(MatMul(Dm, Transpose(Do)))", MATMUL); /* scales of rows, then of columns */
+    expect("Q1(MatMul(Dm, Transpose[perm=1:0](Do)))", MATMUL);
     expect("Q0(Gemm(Dm, Dn))", MATMUL);
     expect("Q0(Gemm[transB=1](Dm, Do))", MATMUL);
     expect("Q0(Gemm[transB=1](Dm, Do, p))", GEMM);
