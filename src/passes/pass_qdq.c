@@ -18,7 +18,6 @@
 /* What rounding a bias to whole steps of the sum may move a result by, in steps of the result. */
 #define MOST_BIAS_ERROR (1.0 / 128)
 #define MOST_BIAS ((double)(1 << 30))
-#define MOST_PARTS 64
 
 /* A node, what its operands come from, and what quantises its result. */
 typedef struct sandwich {
@@ -315,24 +314,6 @@ static clg_status take_pool(sandwich *w)
     return take_elements(w, "QLinearAveragePool");
 }
 
-/* ---- Concat ------------------------------------------------------------------------------------------------------------ */
-
-static clg_status take_concat(sandwich *w)
-{
-    const node *n = &w->g->nodes[w->id];
-    const size_t n_parts = n->n_inputs;
-    value_id in[2 + 3 * MOST_PARTS];
-    qdq_pair part;
-    if (!w->has_y || n_parts > MOST_PARTS || !node_attribute(n, "axis")) return CLG_OK;
-    for (size_t i = 0; i < n_parts; i++) {
-        if (!qdq_behind(w->s, w->g->nodes[w->id].inputs[i], &part) || !qdq_is_plain(&part))
-            return CLG_OK;
-        CLG_TRY(list_operand(w, &part, in + 2 + 3 * i));
-    }
-    CLG_TRY(list_result(w, in));
-    return become_quantized(w, MICROSOFT, "QLinearConcat", 2 + 3 * n_parts, in);
-}
-
 /* ---- the pass ----------------------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -342,7 +323,7 @@ static const struct {
 } takers[] = {
     {"Conv", 2, take_conv},        {"MatMul", 2, take_matmul},
     {"Gemm", 2, take_gemm},        {"GlobalAveragePool", 1, take_global_pool},
-    {"AveragePool", 1, take_pool}, {"Concat", 1, take_concat},
+    {"AveragePool", 1, take_pool},
 };
 #define N_TAKERS (sizeof takers / sizeof *takers)
 

@@ -107,6 +107,24 @@ static node_id find_passed(const survey *s, const qdq_pair *q, value_id v)
     return stays && !are_void(q, bounds) ? NODE_NONE : id;
 }
 
+/* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising goes along with, read once. */
+static bool is_joined(const survey *s, value_id v)
+{
+    qdq_pair p;
+    const node_id id = v < s->n_values && s->uses[v] == 1 ? s->g->values[v].producer : NODE_NONE;
+    if (id == NODE_NONE || !node_is(&s->g->nodes[id], "Concat")) return false;
+    const node *n = &s->g->nodes[id];
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] >= s->n_values) return false; /* left out, or new */
+        const node_id from = s->g->values[n->inputs[i]].producer;
+        if (!qdq_behind(s, n->inputs[i], &p) &&
+            (from == NODE_NONE || s->uses[n->inputs[i]] != 1 ||
+             !(qdq_is_computed(&s->g->nodes[from]) || qdq_is_pointwise(&s->g->nodes[from]))))
+            return false;
+    }
+    return takes(n, CLG_INT8) && takes(n, CLG_UINT8);
+}
+
 /* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what comes out of such. */
 static bool leads_to_bytes(const survey *s, const qdq_pair *q, value_id v)
 {
@@ -115,7 +133,7 @@ static bool leads_to_bytes(const survey *s, const qdq_pair *q, value_id v)
     if (id == NODE_NONE) return false;
     if (qdq_behind(s, v, &p)) return qdq_is_same(&p, q);
     const node *n = &s->g->nodes[id];
-    if (qdq_is_pointwise(n)) return true;
+    if (qdq_is_pointwise(n) || is_joined(s, v)) return true;
     if (!qdq_is_computed(n)) return false;
     for (size_t i = 0; i < n->n_inputs && i < 2; i++)
         if (!qdq_behind(s, n->inputs[i], &p)) return false;
@@ -152,6 +170,23 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
     return rewrite_become(g, passed, "", "Clip", 13, 3, in);
 }
 
+/* QuantizeLinear q reads a Concat: each part gets one, and the Concat gives q's output. */
+static clg_status quantize_parts(const survey *s, const qdq_pair *q)
+{
+    graph *g = s->g;
+    const node_id joined = g->values[g->nodes[q->node].inputs[0]].producer;
+    value_id in[3] = {VALUE_NONE, q->scale}, part;
+    CLG_TRY(qdq_zero_value(g, q, &in[2]));
+    for (size_t i = 0; i < g->nodes[joined].n_inputs; i++) {
+        in[0] = g->nodes[joined].inputs[i];
+        CLG_TRY(rewrite_part(g, joined, "", "QuantizeLinear", 13, 3, in, &part));
+        g->values[part].dtype = q->dtype;
+        g->nodes[joined].inputs[i] = part;
+    }
+    rewrite_take_output(g, joined, q->node);
+    return CLG_OK;
+}
+
 static clg_status climb(const survey *s, const qdq_pair *q)
 {
     value_id top = q->reals;
@@ -164,14 +199,13 @@ static clg_status climb(const survey *s, const qdq_pair *q)
         const bool clips = find_bounds(s, &s->g->nodes[passed], bounds);
         CLG_TRY(clips ? pass_bounds(s->g, q, passed, bounds) : change_places(s->g, q, passed));
     }
-    return CLG_OK;
+    return is_joined(s, top) ? quantize_parts(s, q) : CLG_OK;
 }
 
 clg_status qdq_climb(const survey *s)
 {
     qdq_pair q;
-    const size_t n_nodes = s->g->n_nodes;
-    for (node_id i = 0; i < n_nodes; i++)
+    for (node_id i = 0; i < s->g->n_nodes; i++) /* those that parts of a Concat get, too */
         if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q)) CLG_TRY(climb(s, &q));
     return CLG_OK;
 }

@@ -220,7 +220,11 @@ static void qdq__pools_and_concat(void **state)
     (void)state;
     expect("Q0(GlobalAveragePool(Da))", "QLinearGlobalAveragePool" ALONE);
     expect("Q0(AveragePool[kernel_shape=3:2 pads=1:0:1:1](Da))", "QLinearAveragePool" ALONE);
-    expect("Q0(Concat[axis=1](Da, De, Ds))", "QLinearConcat" ALONE);
+    expect("Q0(Concat[axis=1](Da, De, Ds))",
+           "Pointwise -Concat" ALONE); /* in their places at once */
+    expect("Qa(Concat[axis=1](Da, Conv[pads=1:1:1:1](De, Dw)))", "QLinearConv" ALONE);
+    expect("Q2(Relu(Concat[axis=1](Conv[pads=1:1:1:1](De, Dw), Sigmoid(Da))))",
+           "QLinearConv Pointwise" ALONE " -Clip");
     expect_none("Q1(GlobalAveragePool(Da))"); /* two dtypes */
 }
 
