@@ -157,13 +157,18 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_wide(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                        __global const elem *x, const long x_off, const long x_b0,
-                        __global const elem *packed_w, const long packed_w_off,
-                        __global elem *y, const long y_off, const long y_b0,
-                        const int tile_m, const int group_tiles, const int tile_h, const int tile_w,
-                        EPILOGUE_ARGS)
+#define CONV_WIDE_PARAMS                                                                           \
+    const int batch, const int groups, const int ic, const int oc, CONV_SIZES,                     \
+    __global const elem *x, const long x_off, const long x_b0, __global const elem *packed_w,      \
+    const long packed_w_off, __global elem *y, const long y_off, const long y_b0,                  \
+    const int tile_m, const int group_tiles, const int tile_h, const int tile_w, EPILOGUE_ARGS
+#define CONV_WIDE_PASSED                                                                           \
+    batch, groups, ic, oc, CONV_SIZES_PASSED, x, x_off, x_b0, packed_w, packed_w_off, y, y_off, y_b0,     \
+    tile_m, group_tiles, tile_h, tile_w, EPILOGUE_PASSED
+
+// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with group0 and
+// goes on in steps of as many groups as there are.
+static __attribute__((noinline)) void convolve(const int3 group0, const int3 group_step, CONV_WIDE_PARAMS)
 {
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + 1];
@@ -180,9 +185,9 @@ __kernel void conv_wide(const int batch, const int groups, const int ic, const i
     const struct patch_shape s = patch_shape(kh, kw, sh, sw, dh, dw, tile_h, tile_w);
     const int fit = min(slices, P_PATCH / s.slice);
 
-    for (int z = get_group_id(2); z < batch * groups; z += get_num_groups(2))
-    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
-    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+    for (int z = group0.z; z < batch * groups; z += group_step.z)
+    for (int by = group0.y; by < blocks_y; by += group_step.y)
+    for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
         const int image = z / groups, g = z % groups;
         const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
         const int d0 = bx / tiles_w / tiles_h;
@@ -246,6 +251,13 @@ __kernel void conv_wide(const int batch, const int groups, const int ic, const i
             s0 += sc;
         } while (s0 < slices);
     }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_wide(CONV_WIDE_PARAMS)
+{
+    convolve((int3)(get_group_id(0), get_group_id(1), get_group_id(2)),
+             (int3)(get_num_groups(0), get_num_groups(1), get_num_groups(2)), CONV_WIDE_PASSED);
 }
 
 // t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]

@@ -238,16 +238,20 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
                    act_b);
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void gemm_wide(const int m, const int n, const int k, const int batch, const int batch_in,
-                        __global const elem *a, const long a_off, const int a_rs, const int a_cs,
-                        const long a_b0, const long a_b1,
-                        __global const elem *b, const long b_off, const int b_rs, const int b_cs,
-                        const long b_b0, const long b_b1,
-                        __global elem *c, const long c_off, const int c_rs, const int c_cs,
-                        const long c_b0, const long c_b1,
-                        const int tile_m, const int group_tiles, const int group_panels,
-                        EPILOGUE_ARGS)
+#define GEMM_PARAMS                                                                                \
+    const int m, const int n, const int k, const int batch, const int batch_in,                    \
+    __global const elem *a, const long a_off, const int a_rs, const int a_cs, const long a_b0,     \
+    const long a_b1, __global const elem *b, const long b_off, const int b_rs, const int b_cs,     \
+    const long b_b0, const long b_b1, __global elem *c, const long c_off, const int c_rs,          \
+    const int c_cs, const long c_b0, const long c_b1, const int tile_m, const int group_tiles,     \
+    const int group_panels, EPILOGUE_ARGS
+#define GEMM_PASSED                                                                                \
+    m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
+    c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
+
+// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with group0 and
+// goes on in steps of as many groups as there are.
+static __attribute__((noinline)) void multiply(const int3 group0, const int3 group_step, GEMM_PARAMS)
 {
     vec acc[(P_MC + P_VEC) * P_NRV]; // a tile is read in whole vectors of rows
 #if B_COPIED
@@ -261,9 +265,9 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
     const int blocks_x = (panels + group_panels - 1) / group_panels;
     const int blocks_y = (tiles + group_tiles - 1) / group_tiles;
 
-    for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
-    for (int y = get_group_id(1); y < blocks_y; y += get_num_groups(1))
-    for (int x = get_group_id(0); x < blocks_x; x += get_num_groups(0)) {
+    for (int z = group0.z; z < batch; z += group_step.z)
+    for (int y = group0.y; y < blocks_y; y += group_step.y)
+    for (int x = group0.x; x < blocks_x; x += group_step.x) {
         const int z0 = z / batch_in, z1 = z % batch_in;
         __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1;
         __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
@@ -317,6 +321,13 @@ __kernel void gemm_wide(const int m, const int n, const int k, const int batch, 
             } while (k0 < k);
         }
     }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void gemm_wide(GEMM_PARAMS)
+{
+    multiply((int3)(get_group_id(0), get_group_id(1), get_group_id(2)),
+             (int3)(get_num_groups(0), get_num_groups(1), get_num_groups(2)), GEMM_PASSED);
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))

@@ -111,6 +111,9 @@ static inline vec fold(const vec best, const vec v, const float p)
         const int oh, const int kh, const int sh, const int dh, const int ph, const int ph_end,    \
         const int w, const int ow, const int kw, const int sw, const int dw, const int pw,         \
         const int pw_end, const int column_major, const float p
+#define POOL_PASSED                                                                                \
+    x, x_off, y, y_off, indices, indices_off, planes, d, od, kd, sd, dd, pd, pd_end, h, oh, kh,    \
+        sh, dh, ph, ph_end, w, ow, kw, sw, dw, pw, pw_end, column_major, p
 
 #if P_FORM == 0
 
@@ -200,13 +203,14 @@ static inline vec count_columns(const int ox, const int w, const int kw, const i
     return v;
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void pool_rows(POOL_ARGS)
+// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with item0 and goes on
+// in steps of as many items as there are.
+static __attribute__((noinline)) void pool_lines(const int2 item0, const int2 item_step, POOL_ARGS)
 {
     num lines[LINE_ROOM];
     const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC;
-    for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1))
-    for (int row = get_global_id(0); row < od * oh; row += get_global_size(0)) {
+    for (int plane = item0.y; plane < planes; plane += item_step.y)
+    for (int row = item0.x; row < od * oh; row += item_step.x) {
         const int oz = row / oh, oy = row % oh;
         const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
         const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
@@ -235,6 +239,12 @@ __kernel void pool_rows(POOL_ARGS)
             VSTORE(best, to + at);
         }
     }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void pool_rows(POOL_ARGS)
+{
+    pool_lines((int2)(get_global_id(0), get_global_id(1)), (int2)(get_global_size(0), get_global_size(1)), POOL_PASSED);
 }
 
 #endif

@@ -71,7 +71,7 @@ typedef const float *weight_ptr;
 #define MICRO_ARGS slices, v, v_slice, w
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
-        _Pragma("unroll 4") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC)
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC)
 #define MICRO_WALK_END }
 #define MICRO_A(i) v[i * P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
@@ -313,13 +313,18 @@ static __attribute__((noinline)) void finish_line(const vec *line, const int wid
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void winograd_wide(const int batch, const int ic, const int oc, const int ih, const int iw,
-                            const int oh, const int ow, const int ph, const int pw,
-                            __global const elem *x, const long x_off,
-                            __global const elem *packed_w, const long packed_w_off,
-                            __global elem *y, const long y_off, const int strip,
-                            const int block_tiles, const int group_panels, EPILOGUE_ARGS)
+#define WINOGRAD_PARAMS                                                                            \
+    const int batch, const int ic, const int oc, const int ih, const int iw, const int oh,         \
+    const int ow, const int ph, const int pw, __global const elem *x, const long x_off,            \
+    __global const elem *packed_w, const long packed_w_off, __global elem *y, const long y_off,    \
+    const int strip, const int block_tiles, const int group_panels, EPILOGUE_ARGS
+#define WINOGRAD_PASSED                                                                            \
+    batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
+    block_tiles, group_panels, EPILOGUE_PASSED
+
+// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with group0 and
+// goes on in steps of as many groups as there are.
+static __attribute__((noinline)) void filter_tiles(const int3 group0, const int3 group_step, WINOGRAD_PARAMS)
 {
     vec v[P_V / P_VEC];
     vec m[A * A * P_TILES * P_NRV];
@@ -334,8 +339,8 @@ __kernel void winograd_wide(const int batch, const int ic, const int oc, const i
     const int blocks_x = (tiles + block_tiles - 1) / block_tiles;
     const int blocks_y = (panels + group_panels - 1) / group_panels;
 
-    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
-    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+    for (int by = group0.y; by < blocks_y; by += group_step.y)
+    for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
         const int t0 = bx * block_tiles, t1 = min(t0 + block_tiles, tiles), count = t1 - t0;
         for (int slice = 0; slice < slices; ++slice) {
             struct run last = {-1, 0, 0, 0, 0};
@@ -396,6 +401,13 @@ __kernel void winograd_wide(const int batch, const int ic, const int oc, const i
             }
         }
     }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void winograd_wide(WINOGRAD_PARAMS)
+{
+    filter_tiles((int3)(get_group_id(0), get_group_id(1), get_group_id(2)),
+                 (int3)(get_num_groups(0), get_num_groups(1), get_num_groups(2)), WINOGRAD_PASSED);
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
