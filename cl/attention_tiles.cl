@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Attention (see attention.cl) as products of tiles, for many queries on CPUs: keys and values are packed once into panels,
-// then each work-item takes a block of queries through all panels. A tile of scores stays in registers and the first cache.
+// then each work-item takes a block of queries through all panels, SPAN of them at a time: a tile's scores stay in the first
+// cache, and maximum, sum and rescaling of a row are there once for some 128 keys.
 //
 //   panel of KEYS = P_NRV * P_VEC keys: their transposed rows [P_D][KEYS], then their values [KEYS][DV_ALL], zeros where
 //   there is no key and behind P_DV; DV_ALL is P_DV rounded up to KEYS
@@ -24,6 +25,8 @@
 #include "common/types.clh"
 #include "common/attention.clh"
 #include "common/exp.clh"
+#include "common/lanes_wide.clh"
+#include "common/transpose_wide.clh"
 
 #define MICRO_PARAMS                                                                               \
     const int depth, const float *a, const int a_rs, __global const float *b, const int b_step, const int t_row
@@ -39,8 +42,39 @@
 #define DV_TILES ((P_DV + NR - 1) / NR)
 #define DV_ALL (DV_TILES * NR)
 #define PANEL ((long)KEYS * (P_D + DV_ALL))
+#define SPAN (128 / KEYS)
+#define SCORES_ROW (SPAN * P_NRV) // vectors
 
 EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
+
+static inline void put(__global float *to, const vec x) { ((__global CAT(loose, P_VEC) *)to)->v = x; }
+
+// One panel: `count` keys and values, whose rows are kj and vj apart.
+static __attribute__((noinline)) void pack_panel(__global float *keys, __global const elem *k, const long kj,
+                                                 __global const elem *v, const long vj, const int count)
+{
+    __global float *values = keys + P_D * KEYS;
+    for (int l = 0; l < KEYS; l += P_VEC) {
+        int d = 0;
+        for (; d + P_VEC <= P_D; d += P_VEC) {
+            vec r[P_VEC];
+#pragma unroll
+            for (int i = 0; i < P_VEC; ++i)
+                r[i] = l + i < count ? VLOAD(k + (l + i) * kj + d) : (vec)0.0f;
+            transpose(r);
+#pragma unroll
+            for (int i = 0; i < P_VEC; ++i)
+                put(keys + (d + i) * KEYS + l, r[i]);
+        }
+        for (; d < P_D; ++d)
+            for (int i = l; i < l + P_VEC; ++i)
+                keys[d * KEYS + i] = i < count ? LOAD1(k + i * kj + d) : 0.0f;
+    }
+    for (int l = 0; l < KEYS; ++l)
+        for (int d = 0; d < DV_ALL; d += P_VEC)
+            put(values + l * DV_ALL + d,
+                l < count && d < P_DV ? load_lanes(v + l * vj + d, 1, P_DV - d) : (vec)0.0f);
+}
 
 __kernel void attention_pack(const int batch, const int kv_heads, const int kv_len, __global const elem *k,
                              const long k_off, const long kb, const long kh, const long kj,
@@ -51,19 +85,10 @@ __kernel void attention_pack(const int batch, const int kv_heads, const int kv_l
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))
     for (int h = get_global_id(1); h < kv_heads; h += get_global_size(1))
     for (int p = get_global_id(0); p < n_panels; p += get_global_size(0)) {
-        const int first = p * KEYS, count = min(KEYS, kv_len - first);
-        __global float *keys = panels + panels_off + (((long)b * kv_heads + h) * n_panels + p) * PANEL;
-        __global float *values = keys + P_D * KEYS;
-        for (int l = 0; l < KEYS; ++l) {
-            __global const elem *key = k + k_off + b * kb + h * kh + (long)(first + l) * kj;
-            __global const elem *value = v + v_off + b * vb + h * vh + (long)(first + l) * vj;
-            for (int d = 0; d < P_D; ++d)
-                keys[d * KEYS + l] = l < count ? LOAD1(key + d) : 0.0f;
-            for (int d = 0; d < P_DV; ++d)
-                values[l * DV_ALL + d] = l < count ? LOAD1(value + d) : 0.0f;
-            for (int d = P_DV; d < DV_ALL; ++d)
-                values[l * DV_ALL + d] = 0.0f;
-        }
+        const int first = p * KEYS;
+        pack_panel(panels + panels_off + (((long)b * kv_heads + h) * n_panels + p) * PANEL,
+                   k + k_off + b * kb + h * kh + first * kj, kj, v + v_off + b * vb + h * vh + first * vj, vj,
+                   min(KEYS, kv_len - first));
     }
 }
 
@@ -102,27 +127,27 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
     return places(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
 }
 
-// Turns the scores of a row into weights; gives what the row's sum so far is to be multiplied by.
-static inline float weigh(const view *see, vec *scores, const int i, const int j, const int last, float *high,
-                          float *total)
+// Turns the scores of a row, n vectors, into weights; gives what the row's sum so far is to be multiplied by.
+static inline float weigh(const view *see, vec *scores, const int n, const int i, const int j, const int last,
+                          float *high, float *total)
 {
     vec top = (vec)(-INFINITY), sum = (vec)0.0f;
-    for (int v = 0; v < P_NRV; ++v) {
-        vec s = scores[v];
-        if (see->softcap > 0.0f)
-            s = see->softcap * tanh(s / see->softcap);
-        s += added_lanes(see, i, j + v * P_VEC, last);
+    if (see->softcap > 0.0f)
+        for (int v = 0; v < n; ++v)
+            scores[v] = see->softcap * tanh(scores[v] / see->softcap);
+    for (int v = 0; v < n; ++v) {
+        const vec s = scores[v] + added_lanes(see, i, j + v * P_VEC, last);
         scores[v] = s;
         top = LARGER(s, top);
     }
     const float highest = largest_lane(top), now = LARGER(highest, *high);
     if (now == -INFINITY) {
-        for (int v = 0; v < P_NRV; ++v)
+        for (int v = 0; v < n; ++v)
             scores[v] = (vec)0.0f;
         return 1.0f;
     }
-    const float shrink = exp(*high - now);
-    for (int v = 0; v < P_NRV; ++v) {
+    const float shrink = now == *high ? 1.0f : *high == -INFINITY ? 0.0f : exp(*high - now);
+    for (int v = 0; v < n; ++v) {
         scores[v] = exp_lanes(scores[v] - now);
         sum += scores[v];
     }
@@ -141,7 +166,7 @@ __kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, cons
         __global const float *panel = panels + panels_off + ((long)b * (heads / group) + h / group) * n_panels * PANEL;
         const int rows = min(P_ROWS, q_len - first);
         float query[P_ROWS * P_D], high[P_ROWS], total[P_ROWS];
-        vec sum[P_ROWS * DV_TILES * P_NRV], scores[P_MR * P_NRV];
+        vec sum[P_ROWS * DV_TILES * P_NRV], scores[P_MR * SCORES_ROW];
         VIEW(b, h);
         for (int r = 0; r < rows; ++r) {
             for (int d = 0; d < P_D; ++d)
@@ -154,21 +179,26 @@ __kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, cons
         const int last = last_key(&see, first + rows - 1, kv_len);
         const int skipped = min(first_key(&see, first), kv_len) / KEYS;
         panel += skipped * PANEL;
-        for (int j = skipped * KEYS; j < last; j += KEYS, panel += PANEL)
+        for (int j = skipped * KEYS; j < last; j += SPAN * KEYS, panel += SPAN * PANEL) {
+            const int span = min(SPAN, (last - j + KEYS - 1) / KEYS);
             for (int r = 0; r < rows; r += P_MR) {
                 const int n = min(P_MR, rows - r);
-                micro(n, P_D, query + r * P_D, P_D, panel, KEYS, P_NRV, scores, 1);
+                for (int s = 0; s < span; ++s)
+                    micro(n, P_D, query + r * P_D, P_D, panel + s * PANEL, KEYS, SCORES_ROW, scores + s * P_NRV, 1);
                 for (int i = 0; i < n; ++i) {
-                    const float shrink =
-                        weigh(&see, scores + i * P_NRV, first + r + i, j, last, &high[r + i], &total[r + i]);
+                    const float shrink = weigh(&see, scores + i * SCORES_ROW, span * P_NRV, first + r + i, j, last,
+                                               &high[r + i], &total[r + i]);
                     if (shrink != 1.0f)
                         for (int d = 0; d < DV_TILES * P_NRV; ++d)
                             sum[(r + i) * DV_TILES * P_NRV + d] *= shrink;
                 }
-                for (int d = 0; d < DV_TILES; ++d)
-                    micro(n, min(KEYS, last - j), (const float *)scores, KEYS, panel + P_D * KEYS + d * NR, DV_ALL,
-                          DV_TILES * P_NRV, sum + (r * DV_TILES + d) * P_NRV, 0);
+                for (int s = 0; s < span; ++s)
+                    for (int d = 0; d < DV_TILES; ++d)
+                        micro(n, min(KEYS, last - j - s * KEYS), (const float *)(scores + s * P_NRV), SPAN * KEYS,
+                              panel + s * PANEL + P_D * KEYS + d * NR, DV_ALL, DV_TILES * P_NRV,
+                              sum + (r * DV_TILES + d) * P_NRV, 0);
             }
+        }
         for (int r = 0; r < rows; ++r) {
             __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
             const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
