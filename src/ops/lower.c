@@ -32,6 +32,13 @@ static clg_status make_views(lower_context *c)
     return CLG_OK;
 }
 
+bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output)
+{
+    if (input->dense) return true;
+    return row->takes_strided ? row->takes_strided(i, input, output)
+                              : (row->flags & OP_STRIDED_INPUTS) != 0;
+}
+
 /* Puts the node in front of an error that a builder of steps told without it. */
 static clg_status with_node(const lower_context *c, clg_status status)
 {
@@ -48,11 +55,10 @@ clg_status ops_lower_node(lower_context *c)
             c, CLG_ERROR_UNSUPPORTED_OPERATOR,
             "its value must be known before the run, since it cannot be computed on a device");
     }
-    bool takes_strides = (c->row->flags & OP_STRIDED_INPUTS) != 0;
     for (size_t i = 0; i < c->n_inputs; i++) {
-        if (!takes_strides && c->inputs[i].dtype != CLG_DTYPE_NONE && !c->inputs[i].dense) {
+        if (c->inputs[i].dtype != CLG_DTYPE_NONE &&
+            !lower_takes(c->row, i, &c->inputs[i], &c->outputs[0].dims))
             return lower_error(c, CLG_ERROR_INTERNAL, "input %zu is not dense", i);
-        }
     }
     CLG_TRY(c->row->lower(c));
     clg_status status = step_builder_check(&c->build, c->n_inputs, c->n_outputs);

@@ -103,6 +103,8 @@ bool lower_has_input(const lower_context *c, size_t i);
 clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
 bool lower_is_wide(const lower_context *c);
+/* Whether the row lowers input i as it lies, dense or not. */
+bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output);
 
 /* ---- rows ----------------------------------------------------------------------------------------- */
 
@@ -185,6 +187,9 @@ struct op_row {
     /* Contents of outputs from known contents of inputs (each at most OP_MAX_KNOWN_ELEMENTS): out_tensors[i] is
      * owned by the caller. NULL: never. May decline by leaving NULL. c->inputs[i].known may be NULL for Shape and Size only. */
     clg_status (*eval)(op_context *c, tensor **out_tensors);
+    /* Whether lower takes input i as it lies where it is not dense; `output` is the shape of output 0. NULL: as
+     * OP_STRIDED_INPUTS says, of all. */
+    bool (*takes_strided)(size_t i, const lower_operand *input, const shape *output);
     /* Candidates or views. NULL: the operator exists only in shape arithmetic. */
     clg_status (*lower)(lower_context *c);
     /* In place of lower, where the size of an output depends on the device's data: two rows. The planner first plans

@@ -141,11 +141,21 @@ static clg_status attention_infer(op_context *c)
     return CLG_OK;
 }
 
-static attention_rows place(const attention_sizes *s, operand at, int64_t places, int64_t heads,
+/* Rows of heads may lie anywhere, as long as each lies together. */
+static bool attention_takes(size_t i, const lower_operand *input, const shape *output)
+{
+    (void)output;
+    const int last = input->dims.rank - 1;
+    return i <= V && last >= 0 && (input->strides[last] == 1 || input->dims.dims[last] == 1);
+}
+
+static attention_rows place(const lower_context *c, const attention_sizes *s, uint32_t input,
                             int64_t d)
 {
-    return s->by_place ? attention_by_place(at, places, heads, d)
-                       : attention_by_head(at, places, heads, d);
+    const int64_t *strides = lower_input(c, input)->strides;
+    const operand at = operand_input(input);
+    return s->by_place ? (attention_rows){at, strides[0], d, strides[1]}
+                       : (attention_rows){at, strides[0], strides[1], strides[2]};
 }
 
 static attention_rows grow(lower_context *c, candidate *way, const attention_sizes *s,
@@ -158,7 +168,7 @@ static attention_rows grow(lower_context *c, candidate *way, const attention_siz
                           .past_len = s->past_len,
                           .count = s->kv_len,
                           .d = d,
-                          .fresh = place(s, operand_input(input), s->kv_len, s->kv_heads, d)};
+                          .fresh = place(c, s, input, d)};
     return attention_grow(c, way, &a, past, present);
 }
 
@@ -196,8 +206,9 @@ static clg_status attention_lower(lower_context *c)
                        .d = s.d,
                        .dv = s.dv,
                        .masked = -INFINITY};
-    j.q = place(&s, operand_input(Q), s.q_len, s.heads, s.d);
-    j.y = place(&s, operand_output(Y), s.q_len, s.heads, s.dv);
+    j.q = place(c, &s, Q, s.d);
+    j.y = s.by_place ? attention_by_place(operand_output(Y), s.q_len, s.heads, s.dv)
+                     : attention_by_head(operand_output(Y), s.q_len, s.heads, s.dv);
     j.k = grow(c, way, &s, K, PAST_KEY, PRESENT_KEY, s.d);
     j.v = grow(c, way, &s, V, PAST_VALUE, PRESENT_VALUE, s.dv);
     if (lower_has_input(c, MASK)) {
@@ -369,6 +380,7 @@ const op_row op_rows_attention[] = {
      .attributes = attributes,
      .check = attention_check,
      .infer = attention_infer,
+     .takes_strided = attention_takes,
      .lower = attention_lower},
     {.name = "Attention",
      .since = 25,
@@ -378,6 +390,7 @@ const op_row op_rows_attention[] = {
      .attributes = attributes_25,
      .check = attention_check,
      .infer = attention_infer,
+     .takes_strided = attention_takes,
      .lower = attention_lower},
     {.name = "Attention",
      .since = 24,
@@ -388,6 +401,7 @@ const op_row op_rows_attention[] = {
      .attributes = attributes,
      .check = attention_check,
      .infer = attention_infer,
+     .takes_strided = attention_takes,
      .lower = attention_lower},
     {.name = "RotaryEmbedding",
      .since = 23,

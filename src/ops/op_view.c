@@ -24,9 +24,47 @@ static clg_status lower_same_axes(lower_context *c)
     return CLG_OK;
 }
 
-/* The preset: dense, from where input 0 starts. */
-static clg_status lower_dense(lower_context *c)
+/* The strides with which another shape walks the elements of `in` in the same order; false where there are none. The
+ * fewest axes that hold equally many elements on both sides are looked at in turn: those of `in` must lie as one. */
+static bool split_strides(const lower_operand *in, const shape *to, int64_t *strides)
 {
+    int64_t dims[CLG_MAX_RANK], at[CLG_MAX_RANK];
+    int n = 0, from = 0, first = 0;
+    for (int i = 0; i < in->dims.rank; i++) {
+        if (in->dims.dims[i] == 1) continue;
+        dims[n] = in->dims.dims[i];
+        at[n++] = in->strides[i];
+    }
+    for (int i = 0; i < to->rank; i++) strides[i] = 1;
+    while (from < n && first < to->rank) {
+        int64_t held = dims[from++], wanted = to->dims[first];
+        int last = first;
+        while (held != wanted) {
+            if (held < wanted && from < n && at[from - 1] == dims[from] * at[from])
+                held *= dims[from++];
+            else if (wanted < held && last + 1 < to->rank)
+                wanted *= to->dims[++last];
+            else
+                return false;
+        }
+        if (held == 0) return false;
+        strides[last] = at[from - 1];
+        for (int i = last; i > first; i--) strides[i - 1] = strides[i] * to->dims[i];
+        first = last + 1;
+    }
+    return from == n;
+}
+
+static bool reshape_takes(size_t i, const lower_operand *input, const shape *output)
+{
+    int64_t strides[CLG_MAX_RANK];
+    return i == 0 && split_strides(input, output, strides);
+}
+
+static clg_status reshape_lower(lower_context *c)
+{
+    if (!c->inputs[0].dense)
+        (void)split_strides(&c->inputs[0], &c->outputs[0].dims, c->views[0].strides);
     c->is_view = true;
     return CLG_OK;
 }
@@ -310,13 +348,14 @@ const op_row op_rows_view[] = {
         .flags = OP_STRIDED_INPUTS, .attributes = to_attribute, .check = bitcast_check,
         .infer = bitcast_infer, .eval = bitcast_eval, .lower = lower_same_axes),
     ROW("Reshape", 5, 13, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
-        .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped, .lower = lower_dense),
+        .flags = OP_MOVES, .infer = reshape_infer, .eval = eval_reshaped,
+        .takes_strided = reshape_takes, .lower = reshape_lower),
     ROW("Reshape", 14, 0, OP_INPUTS(2, 2, "TI"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = allowzero_attribute, .flags = OP_MOVES, .infer = reshape_infer,
-        .eval = eval_reshaped, .lower = lower_dense),
+        .eval = eval_reshaped, .takes_strided = reshape_takes, .lower = reshape_lower),
     ROW("Flatten", 1, 0, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axis_attribute, .flags = OP_MOVES, .infer = flatten_infer,
-        .eval = eval_reshaped, .lower = lower_dense),
+        .eval = eval_reshaped, .takes_strided = reshape_takes, .lower = reshape_lower),
     ROW("Squeeze", 1, 12, OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "T"), .types = viewed,
         .attributes = axes_attribute, .flags = OP_STRIDED_INPUTS | OP_MOVES, .infer = squeeze_infer,
         .eval = eval_reshaped, .lower = lower_same_axes),

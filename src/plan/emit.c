@@ -253,12 +253,6 @@ static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *
                                    lower_operand *outputs)
 {
     const op_row *row = n->op;
-    for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] == VALUE_NONE) continue;
-        if (!s->values[n->inputs[i]].dense && !(row->flags & OP_STRIDED_INPUTS))
-            CLG_TRY(make_dense(s, n->inputs[i], n));
-        set_operand(&s->values[n->inputs[i]], &inputs[i]);
-    }
     for (size_t i = 0; i < n->n_outputs; i++) {
         if (n->outputs[i] == VALUE_NONE) continue;
         plan_value *v = &s->values[n->outputs[i]];
@@ -266,6 +260,15 @@ static clg_status prepare_operands(plan_state *s, const node *n, lower_operand *
         shape_strides(&v->fact.dims, v->strides);
         set_operand(v, &outputs[i]);
     }
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE) continue;
+        set_operand(&s->values[n->inputs[i]], &inputs[i]);
+        if (!lower_takes(row, i, &inputs[i], &outputs[0].dims))
+            CLG_TRY(make_dense(s, n->inputs[i], n));
+    }
+    /* Again: what was made dense may stand in several places. */
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE) set_operand(&s->values[n->inputs[i]], &inputs[i]);
     return CLG_OK;
 }
 

@@ -407,14 +407,15 @@ static void check_lowered(checker *k)
     const node *n = k->n;
     const op_row *row = n->op;
     if (all_empty(k)) return;
-    for (size_t i = 0; i < n->n_inputs; i++) {
-        if (n->inputs[i] == VALUE_NONE) continue;
-        if (!checked_value_is_dense(&k->values[n->inputs[i]]) && !(row->flags & OP_STRIDED_INPUTS))
-            make_dense(k, n->inputs[i]);
-        inputs[i] = operand_of(&k->values[n->inputs[i]]);
-    }
     for (size_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != VALUE_NONE) outputs[i] = operand_of(&k->values[n->outputs[i]]);
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE) continue;
+        const lower_operand in = operand_of(&k->values[n->inputs[i]]);
+        if (!lower_takes(row, i, &in, &outputs[0].dims)) make_dense(k, n->inputs[i]);
+    }
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (n->inputs[i] != VALUE_NONE) inputs[i] = operand_of(&k->values[n->inputs[i]]);
     lower_context lc = {.node = n,
                         .row = row,
                         .inputs = inputs,

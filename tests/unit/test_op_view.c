@@ -273,6 +273,50 @@ static void views__keep_strides_of_axes(void **state)
     op_case_end(&k);
 }
 
+/* A tensor that is not dense in another shape; `wanted` NULL: not without a copy. */
+static void check_reshaped(int rank, const int64_t *dims, const int64_t *strides, int to_rank,
+                           const int64_t *to, const int64_t *wanted)
+{
+    op_case k;
+    arena memory = {0};
+    lower_context c;
+    op_case_start(&k, "Reshape", 13, 2, 1);
+    op_case_dims(&k, 0, CLG_FLOAT32, rank, dims);
+    op_case_content(&k, 1, CLG_INT64, to_rank, to);
+    assert_ok(op_case_infer(&k));
+    lower_operand inputs[2] = {op_case_operand(&k.inputs[0]), op_case_operand(&k.inputs[1])};
+    inputs[0].dense = false;
+    memcpy(inputs[0].strides, strides, (size_t)rank * sizeof *strides);
+    assert_int_equal(lower_takes(k.n->op, 0, &inputs[0], &k.outputs[0].dims), wanted != NULL);
+    if (wanted) {
+        op_case_lower(&k, inputs, &memory, &c);
+        assert_true(c.is_view);
+        assert_int_equal(c.views[0].offset_elems, 0);
+        for (int i = 0; i < to_rank; i++) assert_int_equal(c.views[0].strides[i], wanted[i]);
+        arena_deinit(&memory);
+    }
+    op_case_end(&k);
+}
+
+#define NUMBERS(...) ((const int64_t[]){__VA_ARGS__})
+
+static void reshape__is_a_view_where_strides_allow(void **state)
+{
+    (void)state;
+    const int64_t *const heads = NUMBERS(2304, 64, 1);
+    check_reshaped(LIST(197, 1, 768), NUMBERS(2304, 2304, 1), LIST(197, 12, 64), heads);
+    check_reshaped(LIST(197, 12, 64), heads, LIST(1, 197, 768), NUMBERS(453888, 2304, 1));
+    check_reshaped(LIST(197, 12, 64), heads, LIST(2364, 64), NULL);
+    check_reshaped(LIST(12, 197, 64), NUMBERS(64, 2304, 1), LIST(12, 12608), NULL);
+    check_reshaped(LIST(4, 6, 5), NUMBERS(60, 10, 2), LIST(8, 15), NUMBERS(30, 2));
+    check_reshaped(LIST(4, 6, 5), NUMBERS(60, 10, 2), LIST(120, 1), NUMBERS(2, 1));
+    check_reshaped(LIST(4, 6, 5), NUMBERS(61, 10, 2), LIST(12, 10), NULL);
+    check_reshaped(LIST(4, 6, 5), NUMBERS(61, 10, 2), LIST(2, 2, 30), NUMBERS(122, 61, 2));
+    check_reshaped(LIST(4, 6), NUMBERS(0, 1), LIST(2, 2, 3, 2), NUMBERS(0, 0, 2, 1));
+    check_reshaped(LIST(1, 1), NUMBERS(9, 5), LIST(1, 1, 1), NUMBERS(1, 1, 1));
+    check_reshaped(LIST(0, 6), NUMBERS(7, 1), LIST(0, 3), NULL);
+}
+
 static void dropout__lowers_with_its_mask(void **state)
 {
     (void)state;
@@ -313,6 +357,7 @@ int main(void)
         cmocka_unit_test(dropout__passes_on),
         cmocka_unit_test(dropout__trains),
         cmocka_unit_test(views__keep_strides_of_axes),
+        cmocka_unit_test(reshape__is_a_view_where_strides_allow),
         cmocka_unit_test(dropout__lowers_with_its_mask),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
