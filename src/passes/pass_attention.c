@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * softmax(scale * q k^T + mask) v over [batch, heads, places, d], which exporters spell in nodes, becomes Attention (ONNX
- * 23), which keeps no matrix of scores. It is given [batch, places, heads * d]: there the transposes that exporters put
- * around it cancel out, and nothing is copied.
+ * softmax(scale * q k^T + mask) v over [batch, heads, places, d], or [batch * heads, places, d], which exporters spell in
+ * nodes, becomes Attention (ONNX 23), which keeps no matrix of scores. It is given [batch, places, heads * d]: there the
+ * transposes that exporters put around it cancel out, and nothing is copied. Without a dimension of its own the batch
+ * counts as heads.
  */
 #include "passes/pattern.h"
 
@@ -26,6 +27,8 @@ static const attention_pattern patterns[] = {
     BOTH("Div(MatMul(q, t), #e)", SCALE_OVER_E),
     BOTH("Mul(MatMul(q, t), #e)", SCALE_E),
     BOTH("MatMul(Mul(q, #e), Mul(t, #f))", SCALE_E_F),
+    BOTH("MatMul(Div(q, #e), t)", SCALE_OVER_E),
+    BOTH("MatMul(Mul(q, #e), t)", SCALE_E),
     BOTH("MatMul(q, t)", SCALE_ONE),
 };
 
@@ -34,7 +37,8 @@ typedef struct attention_match {
     graph *g;
     pattern_match m;
     value_id q, t, v, mask;
-    int64_t heads;
+    int rank;
+    int64_t heads, dv;
 } attention_match;
 
 static const shape *dims_of(const attention_match *a, value_id v) { return &a->s->facts[v].dims; }
@@ -45,7 +49,7 @@ static bool softmax_is_over_keys(const attention_match *a)
         const node *n = &a->g->nodes[a->m.nodes[i]];
         if (!node_is(n, "Softmax")) continue;
         const int64_t axis = node_int(n, "axis", n->opset >= 13 ? -1 : 1);
-        return axis == -1 || axis == 3;
+        return axis == -1 || axis == a->rank - 1;
     }
     return false;
 }
@@ -56,25 +60,31 @@ static bool agree(int64_t a, int64_t b) { return a == b || a == DIM_UNKNOWN || b
 static bool shapes_fit(attention_match *a)
 {
     const shape *q = dims_of(a, a->q), *t = dims_of(a, a->t), *v = dims_of(a, a->v);
-    if (q->rank != 4 || t->rank != 4 || v->rank != 4) return false;
-    a->heads = q->dims[1];
-    if (a->heads < 1 || t->dims[1] != a->heads || v->dims[1] != a->heads) return false;
-    if (q->dims[3] < 1 || q->dims[3] > MAX_HEAD || t->dims[2] != q->dims[3]) return false;
-    if (v->dims[3] < 1 || v->dims[3] > MAX_HEAD) return false;
+    const int last = q->rank - 1, head = last - 2;
+    if ((q->rank != 3 && q->rank != 4) || t->rank != q->rank || v->rank != q->rank) return false;
+    a->rank = q->rank;
+    a->heads = q->dims[head];
+    a->dv = v->dims[last];
+    if (a->heads < 1 || a->heads > INT32_MAX) return false;
+    if (t->dims[head] != a->heads || v->dims[head] != a->heads) return false;
+    if (q->dims[last] < 1 || q->dims[last] > MAX_HEAD || t->dims[last - 1] != q->dims[last])
+        return false;
+    if (a->dv < 1 || a->dv > MAX_HEAD) return false;
     return agree(q->dims[0], t->dims[0]) && agree(q->dims[0], v->dims[0]) &&
-           agree(t->dims[3], v->dims[2]);
+           agree(t->dims[last], v->dims[last - 1]);
 }
 
 static bool mask_fits(const attention_match *a)
 {
     if (a->mask == VALUE_NONE) return true;
     const value_fact *m = &a->s->facts[a->mask];
-    const shape *q = dims_of(a, a->q), *t = dims_of(a, a->t);
-    const int64_t over[4] = {q->dims[0], a->heads, q->dims[2], t->dims[3]};
-    if (m->dtype != a->s->facts[a->q].dtype || m->dims.rank < 1 || m->dims.rank > 4) return false;
+    shape scores = *dims_of(a, a->q);
+    scores.dims[a->rank - 1] = dims_of(a, a->t)->dims[a->rank - 1];
+    if (m->dtype != a->s->facts[a->q].dtype || m->dims.rank < 1 || m->dims.rank > a->rank)
+        return false;
     for (int i = 0; i < m->dims.rank; i++) {
         const int64_t here = m->dims.dims[i];
-        if (here != 1 && !agree(here, over[4 - m->dims.rank + i])) return false;
+        if (here != 1 && !agree(here, scores.dims[a->rank - m->dims.rank + i])) return false;
     }
     return true;
 }
@@ -85,29 +95,29 @@ static bool fits(attention_match *a)
     a->t = pattern_value(&a->m, 't');
     a->v = pattern_value(&a->m, 'v');
     a->mask = pattern_value(&a->m, 'm');
-    return softmax_is_over_keys(a) && shapes_fit(a) && mask_fits(a);
+    return shapes_fit(a) && softmax_is_over_keys(a) && mask_fits(a);
 }
 
 /* ---- rewriting ----------------------------------------------------------------------------------------------- */
 
-/* The Transpose that gives x, when it is one of four dimensions. */
-static const node *transpose_of(const graph *g, value_id x, const int64_t **out_perm)
+/* The Transpose that gives x, when it is one of so many dimensions. */
+static const node *transpose_of(const graph *g, value_id x, int rank, const int64_t **out_perm)
 {
     size_t n = 0;
     const node_id id = g->values[x].producer;
     if (id == NODE_NONE || !node_is(&g->nodes[id], "Transpose")) return NULL;
     *out_perm = node_ints(&g->nodes[id], "perm", &n);
-    return n == 4 ? &g->nodes[id] : NULL;
+    return n == (size_t)rank ? &g->nodes[id] : NULL;
 }
 
 /* Two in a row are one, or none. */
-static clg_status transpose(graph *g, value_id x, const int64_t perm[4], value_id *out)
+static clg_status transpose(graph *g, value_id x, int rank, const int64_t *perm, value_id *out)
 {
     int64_t whole[4];
     const int64_t *first;
-    const node *before = transpose_of(g, x, &first);
+    const node *before = transpose_of(g, x, rank, &first);
     bool moves = false;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < rank; i++) {
         whole[i] = before ? first[perm[i]] : perm[i];
         moves = moves || whole[i] != i;
     }
@@ -115,7 +125,7 @@ static clg_status transpose(graph *g, value_id x, const int64_t perm[4], value_i
     *out = x;
     if (!moves) return CLG_OK;
     CLG_TRY(rewrite_add(g, "Transpose", 1, &x, out));
-    return node_set_ints(g, (node_id)g->n_nodes - 1, "perm", 4, whole);
+    return node_set_ints(g, (node_id)g->n_nodes - 1, "perm", (size_t)rank, whole);
 }
 
 static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, value_id *out)
@@ -126,11 +136,13 @@ static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, val
 }
 
 /* [batch, places, heads * d] of x, whose axes are permuted to [batch, places, heads, d] first. */
-static clg_status by_place(graph *g, value_id x, const int64_t perm[4], value_id *out)
+static clg_status by_place(const attention_match *a, value_id x, int64_t d, const int64_t *perm,
+                           value_id *out)
 {
     value_id turned;
-    CLG_TRY(transpose(g, x, perm, &turned));
-    return reshape(g, turned, 3, (int64_t[]){0, 0, -1}, out);
+    CLG_TRY(transpose(a->g, x, a->rank, perm, &turned));
+    return reshape(a->g, turned, 3,
+                   a->rank == 4 ? (int64_t[]){0, 0, -1} : (int64_t[]){1, -1, a->heads * d}, out);
 }
 
 static double scale_of(const attention_match *a, const attention_pattern *p)
@@ -147,21 +159,24 @@ static double scale_of(const attention_match *a, const attention_pattern *p)
 /* The last node becomes the transpose that gives its shape back. */
 static clg_status become(attention_match *a, node_id n, const attention_pattern *p)
 {
-    static const int64_t swap[] = {0, 2, 1, 3}, from_transposed[] = {0, 3, 1, 2};
+    static const int64_t swaps[][4] = {{1, 0, 2}, {0, 2, 1, 3}};
+    static const int64_t from_transposed[][4] = {{2, 0, 1}, {0, 3, 1, 2}};
+    const int64_t *swap = swaps[a->rank - 3], d = dims_of(a, a->q)->dims[a->rank - 1];
     graph *g = a->g;
     value_id inputs[4] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, a->mask}, y, split;
-    CLG_TRY(by_place(g, a->q, swap, &inputs[0]));
-    CLG_TRY(by_place(g, a->t, from_transposed, &inputs[1]));
-    CLG_TRY(by_place(g, a->v, swap, &inputs[2]));
+    CLG_TRY(by_place(a, a->q, d, swap, &inputs[0]));
+    CLG_TRY(by_place(a, a->t, d, from_transposed[a->rank - 3], &inputs[1]));
+    CLG_TRY(by_place(a, a->v, a->dv, swap, &inputs[2]));
     CLG_TRY(rewrite_add(g, "Attention", a->mask == VALUE_NONE ? 3 : 4, inputs, &y));
     const node_id attention = (node_id)g->n_nodes - 1;
     g->nodes[attention].opset = 23;
     CLG_TRY(node_set_int(g, attention, "q_num_heads", a->heads));
     CLG_TRY(node_set_int(g, attention, "kv_num_heads", a->heads));
     CLG_TRY(node_set_float(g, attention, "scale", (float)scale_of(a, p)));
-    CLG_TRY(reshape(g, y, 4, (int64_t[]){0, 0, a->heads, -1}, &split));
+    CLG_TRY(a->rank == 4 ? reshape(g, y, 4, (int64_t[]){0, 0, a->heads, -1}, &split)
+                         : reshape(g, y, 3, (int64_t[]){-1, a->heads, a->dv}, &split));
     CLG_TRY(rewrite_become(g, n, "", "Transpose", 13, 1, &split));
-    return node_set_ints(g, n, "perm", 4, swap);
+    return node_set_ints(g, n, "perm", (size_t)a->rank, swap);
 }
 
 static clg_status recognise(attention_match *a, node_id n)

@@ -272,6 +272,30 @@ static void patterns__attention(void **state)
            false);
 }
 
+/* Batch and heads as one dimension, as PyTorch's MultiheadAttention has it, places first; rows of heads are long enough for
+ * views. */
+#define SPLIT_3(of) "Reshape@3@4@20(Transpose@1@0@2(" of "))"
+#define QUERIES_3 "Transpose@1@0@2(" SPLIT_3("x") ")"
+#define KEYS_3 "Transpose@1@2@0(" SPLIT_3("y") ")"
+#define VALUES_3 "Transpose@1@0@2(" SPLIT_3("Neg(y)") ")"
+#define JOIN_3(of) "Reshape@3@2@40(Transpose@1@0@2(" of "))"
+#define MASK_3 "Reshape@1@1@3(ReduceMean@0@2(y))"
+
+static void patterns__attention_without_a_batch(void **state)
+{
+    (void)state;
+    expect(JOIN_3("MatMul(Softmax@-1(MatMul(Div(" QUERIES_3 ", 4.472136), " KEYS_3 ")), " VALUES_3
+                  ")"),
+           "attention_rows", true);
+    expect(JOIN_3("MatMul(Softmax@2(Add(MatMul(Mul(" QUERIES_3 ", 0.3), " KEYS_3 "), " MASK_3
+                  ")), " VALUES_3 ")"),
+           "attention_rows", true);
+    expect(JOIN_3("MatMul(Softmax@-1(MatMul(" QUERIES_3 ", " KEYS_3 ")), " VALUES_3 ")"),
+           "attention_rows", true);
+    expect(JOIN_3("MatMul(Softmax@1(MatMul(" QUERIES_3 ", " KEYS_3 ")), " VALUES_3 ")"),
+           "attention_rows", false);
+}
+
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
 
 static void patterns__chains(void **state)
@@ -294,6 +318,7 @@ int main(void)
         cmocka_unit_test(patterns__rms_normalization),
         cmocka_unit_test(patterns__what_only_looks_like_a_normalization),
         cmocka_unit_test(patterns__attention),
+        cmocka_unit_test(patterns__attention_without_a_batch),
         cmocka_unit_test(patterns__chains),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
