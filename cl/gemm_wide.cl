@@ -62,21 +62,34 @@ typedef const vec *panel_ptr;
 #define MICRO_B(j) b[j]
 #define B_STEP P_NRV
 #endif
+#define MIN_ASKING 4 // tiles
+
+#if P_B_PACKED
+// Packed panels come from far away, once: while sums are made, the lines that follow are asked for, next_step elements for
+// each k.
+#define NEXT_PARAMS , __global const elem *next, const int next_step
+#define NEXT_ARGS , next, next_step
+#define ASK_NEXT , next += next_step, expect_far(next)
+#else
+#define NEXT_PARAMS
+#define NEXT_ARGS
+#define ASK_NEXT
+#endif
 #if P_A_PACKED
 #define MICRO_A(i) a[i]
-#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b
-#define MICRO_ARGS k, a, a_cs, b
-#define MICRO_WALK for (int p = 0; p < k; ++p, a += a_cs, b += B_STEP)
+#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS
+#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS
+#define MICRO_WALK for (int p = 0; p < k; ++p, a += a_cs, b += B_STEP ASK_NEXT)
 #else
 // A pointer for every third row, each an argument: compilers that know how they hang together step from row to row,
 // and that chain of twelve additions takes longer than the products.
 #define MICRO_A(i) (((i) < 3 ? a : (i) < 6 ? a3 : (i) < 9 ? a6 : a9)[(long)((i) % 3) * a_rs])
 #define MICRO_PARAMS                                                                               \
     const int k, float_ptr a, float_ptr a3, float_ptr a6, float_ptr a9, const int a_rs,            \
-        const int a_cs, panel_ptr b
-#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b
+        const int a_cs, panel_ptr b NEXT_PARAMS
+#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS
 #define MICRO_WALK                                                                                 \
-    for (int p = 0; p < k; ++p, a += a_cs, a3 += a_cs, a6 += a_cs, a9 += a_cs, b += B_STEP)
+    for (int p = 0; p < k; ++p, a += a_cs, a3 += a_cs, a6 += a_cs, a9 += a_cs, b += B_STEP ASK_NEXT)
 #endif
 #define MICRO_WALK_END
 #define MICRO_T_ROW P_NRV
@@ -295,21 +308,27 @@ static __attribute__((noinline)) void multiply(const int3 group0, const int3 gro
                     const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
                     if (k0 + kc == k)
                         expect_tile(rows, cols, c + c_off + at, c_rs, c_cs, residual + residual_off + at);
+#if P_B_PACKED // each tile asks for its share of the next block; for a few tiles memory has no time left
+                    const int share = tile1 - tile0;
+                    const int next_step = share < MIN_ASKING ? 0 : (NR + share - 1) / share;
+                    __global const elem *next =
+                        b_z + ((long)px * k + k0 + kc) * NR + (long)(tile - tile0) * next_step * kc;
+#endif
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
                     vec *t = acc + (k > P_KC ? (tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED
                     micro(rows, kc, AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m, kc * tile_m),
-                          tile_m, b_block, t, k0 == 0);
+                          tile_m, b_block NEXT_ARGS, t, k0 == 0);
 #else
                     __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
 #if FLOATS_COPIED
                     fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
                     const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC, t_cs = turned ? A_LINE : 1;
                     micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs, a_copy + 9 * t_rs, t_rs, t_cs,
-                          b_block, t, k0 == 0);
+                          b_block NEXT_ARGS, t, k0 == 0);
 #else
                     micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
-                          a_tile + 9L * a_rs, a_rs, a_cs, b_block, t, k0 == 0);
+                          a_tile + 9L * a_rs, a_rs, a_cs, b_block NEXT_ARGS, t, k0 == 0);
 #endif
 #endif
                     if (k0 + kc == k)
