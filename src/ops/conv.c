@@ -215,8 +215,10 @@ static void direct_candidate(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const int64_t planes = j->batch * j->groups * j->oc;
+    candidate *way = step_candidate(b, "conv_direct");
+    way->last_resort = true;
     step *s =
-        step_kernel(b, step_candidate(b, "conv_direct"), "conv_direct", "conv_direct",
+        step_kernel(b, way, "conv_direct", "conv_direct",
                     prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);

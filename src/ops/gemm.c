@@ -375,6 +375,7 @@ static void simt_candidates(lower_context *c, const gemm_job *jobs, size_t n_job
         simt_steps(c, way, &jobs[i], simt_tile_choose(c, jobs[i].m, jobs[i].n));
     for (size_t k = 0; simt_tile_smaller(c, k, &t); k++) {
         way = step_candidate(b, t.wg_m > 1 ? "gemm_simt_small" : "gemm_simt_alone");
+        way->last_resort = true;
         for (size_t i = 0; i < n_jobs; i++) simt_steps(c, way, &jobs[i], t);
     }
     gemm_matrix_candidate(c, jobs, n_jobs);

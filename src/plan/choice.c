@@ -51,14 +51,26 @@ static size_t count(const plan_context *c, const candidate *candidates)
     return n;
 }
 
+/* Whether it may be the fastest. */
+static bool is_choice(const plan_context *c, const candidate *way)
+{
+    return plan_may_run(c, way) && !way->last_resort;
+}
+
+static size_t count_choices(const plan_context *c, const candidate *candidates)
+{
+    size_t n = 0;
+    for (const candidate *way = candidates; way; way = way->next) n += is_choice(c, way);
+    return n;
+}
+
 static clg_status note(const plan_context *c, const candidate *candidates, const char *problem,
                        plan_choice *out)
 {
     text ways;
     text_init(&ways, 0);
     for (const candidate *way = candidates; way; way = way->next)
-        if (plan_may_run(c, way))
-            text_printf(&ways, "%s%s", ways.size_bytes ? " " : "", way->variant);
+        if (is_choice(c, way)) text_printf(&ways, "%s%s", ways.size_bytes ? " " : "", way->variant);
     out->problem = step_texts_keep(c->texts, problem);
     out->ways = step_texts_keep(c->texts, text_data(&ways));
     const clg_status status = ways.status;
@@ -86,11 +98,10 @@ static clg_status choose(const plan_context *c, const lower_context *lc, plan_ch
 {
     const candidate *candidates = lc->build.candidates;
     *out = (plan_choice){0};
-    if (count(c, candidates) > 1) {
-        for (size_t i = 0; i < c->n_preferred && !out->way; i++)
-            out->way = find(c, candidates, c->preferred[i]);
-        if (lc->node && (c->choices || c->notes_choices)) CLG_TRY(by_problem(c, lc, out));
-    }
+    for (size_t i = 0; i < c->n_preferred && !out->way; i++)
+        out->way = find(c, candidates, c->preferred[i]);
+    if (count_choices(c, candidates) > 1 && lc->node && (c->choices || c->notes_choices))
+        CLG_TRY(by_problem(c, lc, out));
     if (!out->way) out->way = plan_cheapest(c, candidates);
     return CLG_OK;
 }
