@@ -183,7 +183,7 @@ static void simt_candidate(lower_context *c, const conv_job *j)
     const char *entry = depthwise ? "conv_depthwise_simt" : "conv_simt";
     const simt_tile t =
         depthwise ? (simt_tile){1, 64, 1, 1, 1} : simt_tile_choose(c, j->oc, pixels);
-    if ((uint64_t)(t.wg_m * t.wg_n) > c->caps->max_work_group_size) return;
+    if (!simt_tile_fits(c, &t)) return;
     step *s = step_kernel(
         b, step_candidate(b, entry), "conv_simt", entry,
         prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",

@@ -11,16 +11,16 @@ static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
 
 #define N_SMALLER (sizeof smaller / sizeof *smaller)
 
-static bool has_room(const lower_context *c, const simt_tile *t)
+bool simt_tile_fits(const lower_context *c, const simt_tile *t)
 {
-    return (uint64_t)(t->wg_m * t->wg_n) <= c->caps->max_work_group_size;
+    return (uint64_t)t->wg_m * (uint64_t)t->wg_n <= c->caps->max_work_group_size;
 }
 
-bool simt_tile_has_groups(const lower_context *c) { return has_room(c, &smaller[0]); }
+bool simt_tile_has_groups(const lower_context *c) { return simt_tile_fits(c, &smaller[0]); }
 
 simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n)
 {
-    if (!has_room(c, &usual)) return smaller[simt_tile_has_groups(c) ? 0 : 1];
+    if (!simt_tile_fits(c, &usual)) return smaller[simt_tile_has_groups(c) ? 0 : 1];
     if (m <= 8) return few_rows;
     const bool has_registers = (c->caps->quirks & QUIRK_SMALL_ARRAYS) == 0;
     return has_registers && m >= 1024 && n >= 1024 ? large : usual;
@@ -28,7 +28,7 @@ simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n)
 
 bool simt_tile_smaller(const lower_context *c, size_t i, simt_tile *out)
 {
-    const size_t first = has_room(c, &usual) ? 0 : simt_tile_has_groups(c) ? 1 : N_SMALLER;
+    const size_t first = simt_tile_fits(c, &usual) ? 0 : simt_tile_has_groups(c) ? 1 : N_SMALLER;
     if (first + i >= N_SMALLER) return false;
     *out = smaller[first + i];
     return true;

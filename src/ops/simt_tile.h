@@ -12,10 +12,13 @@ typedef struct simt_tile {
     int wg_m, wg_n, tm, tn, tk;
 } simt_tile;
 
+/* Whether the device takes groups of so many work-items. */
+bool simt_tile_fits(const lower_context *c, const simt_tile *t);
+
 /* The tile for m rows and n columns of results. */
 simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n);
 
-/* Whether the device takes groups of 64 work-items: without, that tile is one result of a group of one. */
+/* Whether it takes 64 of them: without, that tile is one result of a group of one. */
 bool simt_tile_has_groups(const lower_context *c);
 
 /* Tiles that ask for less than that one, in turn: for drivers that refuse it. The last has groups of one work-item.
