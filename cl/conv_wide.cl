@@ -52,6 +52,7 @@
 // @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_BIAS=1 P_RESIDUAL=1 P_ACT=3
 
 #include "common/types.clh"
+#include "common/body.clh"
 #include "common/conv.clh"
 #include "common/epilogue.clh"
 #include "common/floats_wide.clh"
@@ -166,9 +167,7 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
     batch, groups, ic, oc, CONV_SIZES_PASSED, x, x_off, x_b0, packed_w, packed_w_off, y, y_off, y_b0,     \
     tile_m, group_tiles, tile_h, tile_w, EPILOGUE_PASSED
 
-// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with group0 and
-// goes on in steps of as many groups as there are.
-static __attribute__((noinline)) void convolve(const int3 group0, const int3 group_step, CONV_WIDE_PARAMS)
+BODY void convolve(BODY_PARAMS, CONV_WIDE_PARAMS)
 {
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + 1];
@@ -256,8 +255,7 @@ static __attribute__((noinline)) void convolve(const int3 group0, const int3 gro
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void conv_wide(CONV_WIDE_PARAMS)
 {
-    convolve((int3)(get_group_id(0), get_group_id(1), get_group_id(2)),
-             (int3)(get_num_groups(0), get_num_groups(1), get_num_groups(2)), CONV_WIDE_PASSED);
+    convolve(BODY_GROUPS, CONV_WIDE_PASSED);
 }
 
 // t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]

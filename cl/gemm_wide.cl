@@ -49,6 +49,7 @@
 // @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
+#include "common/body.clh"
 #include "common/epilogue.clh"
 #include "common/floats_wide.clh"
 
@@ -262,9 +263,7 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
     m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
     c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
 
-// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with group0 and
-// goes on in steps of as many groups as there are.
-static __attribute__((noinline)) void multiply(const int3 group0, const int3 group_step, GEMM_PARAMS)
+BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 {
     vec acc[(P_MC + P_VEC) * P_NRV]; // a tile is read in whole vectors of rows
 #if B_COPIED
@@ -345,8 +344,7 @@ static __attribute__((noinline)) void multiply(const int3 group0, const int3 gro
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void gemm_wide(GEMM_PARAMS)
 {
-    multiply((int3)(get_group_id(0), get_group_id(1), get_group_id(2)),
-             (int3)(get_num_groups(0), get_num_groups(1), get_num_groups(2)), GEMM_PASSED);
+    multiply(BODY_GROUPS, GEMM_PASSED);
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))

@@ -32,6 +32,7 @@
 // @variant P_OP=3 P_P=1 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=10 P_VEC=1
 // @variant P_OP=3 P_P=2 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=11 P_VEC=1
 
+#include "common/body.clh"
 #include "common/number.clh"
 
 #if P_OP == 0
@@ -203,14 +204,12 @@ static inline vec count_columns(const int ox, const int w, const int kw, const i
     return v;
 }
 
-// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with item0 and goes on
-// in steps of as many items as there are.
-static __attribute__((noinline)) void pool_lines(const int2 item0, const int2 item_step, POOL_ARGS)
+BODY void pool_lines(BODY_PARAMS, POOL_ARGS)
 {
     num lines[LINE_ROOM];
     const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC;
-    for (int plane = item0.y; plane < planes; plane += item_step.y)
-    for (int row = item0.x; row < od * oh; row += item_step.x) {
+    for (int plane = group0.y; plane < planes; plane += group_step.y)
+    for (int row = group0.x; row < od * oh; row += group_step.x) {
         const int oz = row / oh, oy = row % oh;
         const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
         const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
@@ -244,7 +243,7 @@ static __attribute__((noinline)) void pool_lines(const int2 item0, const int2 it
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void pool_rows(POOL_ARGS)
 {
-    pool_lines((int2)(get_global_id(0), get_global_id(1)), (int2)(get_global_size(0), get_global_size(1)), POOL_PASSED);
+    pool_lines(BODY_GROUPS, POOL_PASSED);
 }
 
 #endif

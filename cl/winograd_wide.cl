@@ -53,6 +53,7 @@
 // @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
+#include "common/body.clh"
 #include "common/epilogue.clh"
 
 #define A (P_M + 2)
@@ -322,9 +323,7 @@ static __attribute__((noinline)) void finish_line(const vec *line, const int wid
     batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
     block_tiles, group_panels, EPILOGUE_PASSED
 
-// The kernel's body, a function for PoCL's sake, which compiles a kernel three times over. It begins with group0 and
-// goes on in steps of as many groups as there are.
-static __attribute__((noinline)) void filter_tiles(const int3 group0, const int3 group_step, WINOGRAD_PARAMS)
+BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 {
     vec v[P_V / P_VEC];
     vec m[A * A * P_TILES * P_NRV];
@@ -406,8 +405,7 @@ static __attribute__((noinline)) void filter_tiles(const int3 group0, const int3
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void winograd_wide(WINOGRAD_PARAMS)
 {
-    filter_tiles((int3)(get_group_id(0), get_group_id(1), get_group_id(2)),
-                 (int3)(get_num_groups(0), get_num_groups(1), get_num_groups(2)), WINOGRAD_PASSED);
+    filter_tiles(BODY_GROUPS, WINOGRAD_PASSED);
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))

@@ -95,11 +95,17 @@ const char *blas_why_not(void)
 /* CLBlast asks for groups of so many work-items where nobody has tuned it for a device. */
 #define GROUP_ITEMS 64
 
-bool ocl_blas_available(ocl_context *c)
+/* Why a device goes without, as the end of a sentence; "" when it does not. */
+static const char *why_not_here(ocl_context *c)
 {
-    return !context_has_quirk(c, QUIRK_NO_BLAS) &&
-           context_record(c)->max_work_group_size >= GROUP_ITEMS && blas_why_not()[0] == '\0';
+    if (blas_why_not()[0]) return blas_why_not();
+    if (context_has_quirk(c, QUIRK_NO_BLAS)) return "it is known to fail on this device";
+    if (context_record(c)->max_work_group_size < GROUP_ITEMS)
+        return "its groups are larger than the device takes";
+    return "";
 }
+
+bool ocl_blas_available(ocl_context *c) { return why_not_here(c)[0] == '\0'; }
 
 /* ---- what it may be given ------------------------------------------------------------------------------------ */
 
@@ -261,11 +267,9 @@ static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
 {
     if (!ocl_blas_available(q->context)) {
-        clg_status status = error_set(
-            CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
-            blas_why_not()[0] ? why_not
-                              : "it is known to fail on this device, or its groups are too large");
-        error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
+        clg_status status = error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "CLBlast cannot be used: %s",
+                                      why_not_here(q->context));
+        if (blas_why_not()[0]) error_hint("install CLBlast; on Debian and Ubuntu 'libclblast1'");
         return status;
     }
     const bool batched = fits_strided_batched(g);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by scripts of this folder: $work, a folder that goes with the script; all, the folders of ONNX's cases. Without those
-# the test is skipped (exit 77).
+# Sourced by scripts of this folder: $work, a folder that goes with the script; all, the folders of ONNX's cases; $status, what
+# to exit with. Without the cases the test is skipped (exit 77).
 # shellcheck shell=bash
 data=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
 work=$(mktemp -d)
@@ -18,4 +18,34 @@ take_every() { # N
   cases=()
   [ "${CLG_TEST_SHARE:-}" = all ] && every=1
   for ((i = every - 1; i < ${#all[@]}; i += every)); do cases+=("${all[i]}"); done
+}
+
+digits=$CLG_SOURCE_DIR/examples/digits/digits.onnx
+status=0
+
+# What the digits give on random numbers by default: what they must give in all other ways.
+keep_digits() {
+  "$CLTOOL" run -q "$digits" --fill random:1 -o "$work/expected" >/dev/null || exit 1
+}
+
+# The digits and `cases` with these options of cltool. Where anything is wrong, says so, and $status becomes 1.
+check_with() { # WHAT OPTION...
+  local what=$1 name
+  shift
+  name=$(basename "$work"/expected/*.npy .npy)
+  "$CLTOOL" run -q "$digits" --fill random:1 "$@" --expect "$name=$work/expected/$name.npy" --rtol 1e-3 >/dev/null ||
+    { echo "digits, $what: another result"; status=1; }
+  verify_with "$what" "$@" "${cases[@]}"
+}
+
+# `cltool verify`: $summary is what it says in the end; what it says before that is in $work/out.
+verify_with() { # WHAT OPTION-OR-FOLDER...
+  local what=$1
+  shift
+  summary=$("$CLTOOL" verify -q --list-skipped "$@" | tee "$work/out" | tail -n 1)
+  echo "$what: $summary"
+  if ! grep -qE '^[1-9][0-9]* passed, 0 failed' <<<"$summary"; then
+    grep '^FAIL' "$work/out"
+    status=1
+  fi
 }

@@ -102,13 +102,6 @@ static clg_status use_conv(clg_context *context, clg_session *s)
     return CLG_OK;
 }
 
-clg_status session_life_build(clg_builder *g, clg_status status, clg_model **out_model)
-{
-    if (status == CLG_OK) status = clg_builder_build(g, out_model);
-    clg_builder_free(g);
-    return status;
-}
-
 /* ---- a weight that is computed, packed, let go, and computed again for a larger map ------------------------- */
 
 enum { N_MAPS = 32, SMALL_SIDE = 2, LARGE_SIDE = 3, LARGE_AREA = LARGE_SIDE * LARGE_SIDE };
@@ -129,13 +122,6 @@ static clg_status add_scaled(clg_builder *g)
     CLG_TRY(clg_builder_node(g, NULL, "Conv", "conv", 2, NAMES("x", "w"), 1, NAMES("y")));
     CLG_TRY(clg_builder_attribute_ints(g, "pads", 4, DIMS(1, 1, 1, 1)));
     return clg_builder_output(g, "y");
-}
-
-static clg_status scaled_model(clg_model **out_model)
-{
-    clg_builder *g;
-    CLG_TRY(clg_builder_create(13, &g));
-    return session_life_build(g, add_scaled(g), out_model);
 }
 
 static void expect_scaled(const float *x, const float *y, int side)
@@ -185,13 +171,6 @@ static clg_status add_count(clg_builder *g)
         clg_builder_node(g, NULL, "Range", "range", 3, NAMES("zero", "n", "one"), 1, NAMES("r")));
     CLG_TRY(clg_builder_node(g, NULL, "Gather", "pick", 2, NAMES("e", "r"), 1, NAMES("y")));
     return clg_builder_output(g, "y");
-}
-
-static clg_status count_model(clg_model **out_model)
-{
-    clg_builder *g;
-    CLG_TRY(clg_builder_create(13, &g));
-    return session_life_build(g, add_count(g), out_model);
 }
 
 /* y = -x[0..largest of x) */
@@ -253,13 +232,6 @@ static clg_status add_pairs(clg_builder *g)
     return clg_builder_output(g, "y");
 }
 
-static clg_status pairs_model(clg_model **out_model)
-{
-    clg_builder *g;
-    CLG_TRY(clg_builder_create(13, &g));
-    return session_life_build(g, add_pairs(g), out_model);
-}
-
 /* Number i of y, of an image of its own for each six. */
 static double expected_of_pairs(const uint8_t *x, int i)
 {
@@ -305,13 +277,6 @@ static clg_status add_product(clg_builder *g)
     CLG_TRY(clg_builder_node(g, NULL, "MatMul", "product", 2, NAMES("x", "w"), 1, NAMES("p")));
     CLG_TRY(clg_builder_node(g, NULL, "Sigmoid", "bend", 1, NAMES("p"), 1, NAMES("y")));
     return clg_builder_output(g, "y");
-}
-
-static clg_status product_model(clg_model **out_model)
-{
-    clg_builder *g;
-    CLG_TRY(clg_builder_create(13, &g));
-    return session_life_build(g, add_product(g), out_model);
 }
 
 static void expect_product(const float *x, const float *y, int rows)
@@ -365,13 +330,6 @@ static clg_status add_state(clg_builder *g)
     CLG_TRY(clg_builder_node(g, NULL, "Neg", "minus", 1, NAMES("next"), 1, NAMES("y")));
     CLG_TRY(clg_builder_output(g, "next"));
     return clg_builder_output(g, "y");
-}
-
-static clg_status state_model(clg_model **out_model)
-{
-    clg_builder *g;
-    CLG_TRY(clg_builder_create(13, &g));
-    return session_life_build(g, add_state(g), out_model);
 }
 
 static clg_status run_in_worker(clg_session *s)
@@ -483,23 +441,37 @@ static clg_status use_staged_stream(clg_context *context, clg_session *s)
 /* ---- lives -------------------------------------------------------------------------------------------------------- */
 
 const session_life session_lives[] = {
-    {"packed weights, folded normalization, wide", CLG_KERNELS_WIDE, true, 1, conv_model, use_conv},
-    {"a computed weight in two forms", CLG_KERNELS_WIDE, true, 2, scaled_model, use_scaled},
-    {"folded normalization, simt", CLG_KERNELS_SIMT, true, 0, conv_model, use_conv},
-    {"between quantised numbers", CLG_KERNELS_WIDE, true, 1, pairs_model, use_pairs},
-    {"a count from the device", CLG_KERNELS_AUTO, true, 0, count_model, use_count},
-    {"a product by CLBlast", CLG_KERNELS_SIMT, false, 0, product_model, use_product},
-    {"an input where the host has it", CLG_KERNELS_WIDE, true, 1, product_model, use_large_product},
-    {"linked state, asynchronously", CLG_KERNELS_AUTO, true, 0, state_model, use_state},
-    {"a stream", CLG_KERNELS_WIDE, true, 0, product_model, use_stream},
-    {"a stream through pinned memory", CLG_KERNELS_SIMT, true, 0, product_model, use_staged_stream},
-    {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, 0,
+    {"packed weights, folded normalization, wide", CLG_KERNELS_WIDE, true, 1, NULL, conv_model,
+     use_conv},
+    {"a computed weight in two forms", CLG_KERNELS_WIDE, true, 2, add_scaled, NULL, use_scaled},
+    {"folded normalization, simt", CLG_KERNELS_SIMT, true, 0, NULL, conv_model, use_conv},
+    {"between quantised numbers", CLG_KERNELS_WIDE, true, 1, add_pairs, NULL, use_pairs},
+    {"a count from the device", CLG_KERNELS_AUTO, true, 0, add_count, NULL, use_count},
+    {"a product by CLBlast", CLG_KERNELS_SIMT, false, 0, add_product, NULL, use_product},
+    {"an input where the host has it", CLG_KERNELS_WIDE, true, 1, add_product, NULL,
+     use_large_product},
+    {"linked state, asynchronously", CLG_KERNELS_AUTO, true, 0, add_state, NULL, use_state},
+    {"a stream", CLG_KERNELS_WIDE, true, 0, add_product, NULL, use_stream},
+    {"a stream through pinned memory", CLG_KERNELS_SIMT, true, 0, add_product, NULL,
+     use_staged_stream},
+    {"a function, a measured size, sequences", CLG_KERNELS_AUTO, true, 0, NULL,
      session_life_sequence_model, session_life_use_sequence},
-    {"names of classes", CLG_KERNELS_AUTO, true, 0, session_life_classes_model,
+    {"names of classes", CLG_KERNELS_AUTO, true, 0, session_life_add_classes, NULL,
      session_life_use_classes},
-    {"a map as an input", CLG_KERNELS_AUTO, true, 0, session_life_map_model, session_life_use_map},
+    {"a map as an input", CLG_KERNELS_AUTO, true, 0, NULL, session_life_map_model,
+     session_life_use_map},
 };
 const size_t n_session_lives = sizeof session_lives / sizeof *session_lives;
+
+static clg_status build_model(const session_life *life, clg_model **out_model)
+{
+    clg_builder *g;
+    CLG_TRY(clg_builder_create(13, &g));
+    clg_status status = life->add_nodes(g);
+    if (status == CLG_OK) status = clg_builder_build(g, out_model);
+    clg_builder_free(g);
+    return status;
+}
 
 clg_status session_life_open(const session_life *life, clg_context *context,
                              clg_session **out_session)
@@ -509,7 +481,7 @@ clg_status session_life_open(const session_life *life, clg_context *context,
     options.kernels = life->kernels;
     options.no_blas = life->no_blas;
     *out_session = NULL;
-    CLG_TRY(life->make_model(&model));
+    CLG_TRY(life->add_nodes ? build_model(life, &model) : life->make_model(&model));
     clg_status status = clg_session_create(context, model, &options, out_session);
     clg_model_free(model);
     return status;

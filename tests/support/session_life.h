@@ -13,6 +13,8 @@ typedef struct session_life {
     clg_kernel_class kernels;
     bool no_blas;
     uint64_t n_packed; /* forms of weights that a life makes, at least */
+    /* One of them: what a builder of opset 13 is given, or a model from elsewhere. */
+    clg_status (*add_nodes)(clg_builder *g);
     clg_status (*make_model)(clg_model **out_model);
     /* Runs and checks; the session may have been used before, and may have failed. */
     clg_status (*use)(clg_context *context, clg_session *session);

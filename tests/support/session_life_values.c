@@ -87,7 +87,7 @@ clg_status session_life_use_sequence(clg_context *context, clg_session *s)
 
 /* ---- names of classes ---------------------------------------------------------------------------------------------- */
 
-static clg_status add_classes(clg_builder *g)
+clg_status session_life_add_classes(clg_builder *g)
 {
     static const float coefficients[] = {1, 0, 0, 1, -1, -1};
     CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, 2), NULL));
@@ -100,13 +100,6 @@ static clg_status add_classes(clg_builder *g)
     CLG_TRY(clg_builder_attribute_strings(g, "classlabels_strings", 3, NAMES("a", "b", "c")));
     CLG_TRY(clg_builder_output(g, "label"));
     return clg_builder_output(g, "maps");
-}
-
-clg_status session_life_classes_model(clg_model **out_model)
-{
-    clg_builder *g;
-    CLG_TRY(clg_builder_create(13, &g));
-    return session_life_build(g, add_classes(g), out_model);
 }
 
 clg_status session_life_use_classes(clg_context *context, clg_session *s)

@@ -11,13 +11,10 @@
 clg_status session_life_sequence_model(clg_model **out_model);
 clg_status session_life_use_sequence(clg_context *context, clg_session *s);
 
-clg_status session_life_classes_model(clg_model **out_model);
+clg_status session_life_add_classes(clg_builder *g);
 clg_status session_life_use_classes(clg_context *context, clg_session *s);
 
 clg_status session_life_map_model(clg_model **out_model);
 clg_status session_life_use_map(clg_context *context, clg_session *s);
-
-/* The model, where what was added to the builder is sound; the builder is freed. */
-clg_status session_life_build(clg_builder *g, clg_status status, clg_model **out_model);
 
 #endif
