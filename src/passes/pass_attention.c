@@ -170,6 +170,8 @@ static clg_status become(attention_match *a, node_id n, const attention_pattern 
     CLG_TRY(rewrite_add(g, "Attention", a->mask == VALUE_NONE ? 3 : 4, inputs, &y));
     const node_id attention = (node_id)g->n_nodes - 1;
     g->nodes[attention].opset = 23;
+    g->nodes[attention].name = g->nodes[n].name;
+    g->nodes[attention].label = g->nodes[n].label;
     CLG_TRY(node_set_int(g, attention, "q_num_heads", a->heads));
     CLG_TRY(node_set_int(g, attention, "kv_num_heads", a->heads));
     CLG_TRY(node_set_float(g, attention, "scale", (float)scale_of(a, p)));

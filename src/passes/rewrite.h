@@ -62,6 +62,7 @@ clg_status pass_activation(graph *g, const pass_options *options);
 clg_status pass_norm(graph *g, const pass_options *options);
 clg_status pass_attention(graph *g, const pass_options *options);
 clg_status pass_epilogue(graph *g, const pass_options *options);
+clg_status pass_projections(graph *g, const pass_options *options);
 clg_status pass_halves(graph *g, const pass_options *options);
 clg_status pass_winograd(graph *g, const pass_options *options);
 clg_status pass_concat(graph *g, const pass_options *options);

@@ -22,7 +22,7 @@
 
 /* ---- expressions as models ---------------------------------------------------------------------------------- */
 
-/* x and y: inputs [2,3,40]; w, b: constants [40]; numbers: scalars; an operator's name may end in @ and numbers: axes
+/* x and y: inputs [2,3,40]; w, b: constants [40]; p, q, r: constants [40,40]; numbers: scalars; an operator's name may end in @ and numbers: axes
  * of a reduction, @0@2@1@3 a permutation, the dimensions that Reshape gives. Each expression and number is written down where it stands: nothing is shared but letters and what is
  * in braces, {d=Sub(x,y)}, which later is d. */
 typedef struct writing {
@@ -104,9 +104,9 @@ static clg_model *make_model(const char *expression)
 {
     writing w = {.at = expression};
     char name[16];
-    float numbers[2][COLUMNS];
+    float numbers[2][COLUMNS], weights[COLUMNS * COLUMNS];
     clg_model *m;
-    const int64_t dims[] = {2, ROWS / 2, COLUMNS}, columns = COLUMNS;
+    const int64_t dims[] = {2, ROWS / 2, COLUMNS}, columns = COLUMNS, square[] = {COLUMNS, COLUMNS};
     for (int i = 0; i < COLUMNS; i++) {
         numbers[0][i] = 0.5f + 0.03125f * (float)i;
         numbers[1][i] = 0.25f - 0.0625f * (float)(i % 7);
@@ -116,6 +116,12 @@ static clg_model *make_model(const char *expression)
     assert_ok(clg_builder_input(w.b, "y", CLG_FLOAT32, 3, dims, NULL));
     assert_ok(clg_builder_constant(w.b, "w", CLG_FLOAT32, 1, &columns, numbers[0]));
     assert_ok(clg_builder_constant(w.b, "b", CLG_FLOAT32, 1, &columns, numbers[1]));
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < COLUMNS * COLUMNS; i++)
+            weights[i] = 0.03125f * sinf((float)(i * (k + 2)));
+        assert_ok(clg_builder_constant(w.b, (const char *[]){"p", "q", "r"}[k], CLG_FLOAT32, 2,
+                                       square, weights));
+    }
     write_expression(&w, name, sizeof name);
     assert_ok(clg_builder_output(w.b, name));
     assert_ok(clg_builder_build(w.b, &m));
@@ -125,8 +131,9 @@ static clg_model *make_model(const char *expression)
 
 /* ---- running ------------------------------------------------------------------------------------------------------ */
 
-static const char *const all_passes[] = {"identity",  "batchnorm", "activation", "norm",
-                                         "attention", "epilogue",  "concat",     "pointwise"};
+static const char *const all_passes[] = {"identity", "batchnorm",   "activation",
+                                         "norm",     "attention",   "epilogue",
+                                         "concat",   "projections", "pointwise"};
 
 static char *run(const clg_model *m, bool with_passes, float *out)
 {
@@ -152,13 +159,16 @@ static char *run(const clg_model *m, bool with_passes, float *out)
     return plan;
 }
 
-static void expect(const char *expression, const char *op, bool recognised)
+/* `op` stands n times in the plan; n = -1: at least once. */
+static void expect_times(const char *expression, const char *op, int n)
 {
     float with[N], without[N];
     clg_model *m = make_model(expression);
     char *plan = run(m, true, with), *plain = run(m, false, without);
-    if ((strstr(plan, op) != NULL) != recognised)
-        fail_msg("%s: %s %s in\n%s", expression, op, recognised ? "is not" : "is", plan);
+    int times = 0;
+    for (const char *at = plan; (at = strstr(at, op)) != NULL; at += strlen(op)) times++;
+    if (n < 0 ? times == 0 : times != n)
+        fail_msg("%s: %s stands %d times in\n%s", expression, op, times, plan);
     for (int i = 0; i < N; i++)
         if (!(fabsf(with[i] - without[i]) <= TOLERANCE * (1 + fabsf(without[i]))))
             fail_msg("%s: element %d is %g with passes, %g without", expression, i, (double)with[i],
@@ -166,6 +176,11 @@ static void expect(const char *expression, const char *op, bool recognised)
     clg_text_free(plan);
     clg_text_free(plain);
     clg_model_free(m);
+}
+
+static void expect(const char *expression, const char *op, bool recognised)
+{
+    expect_times(expression, op, recognised ? -1 : 0);
 }
 
 /* ---- activations -------------------------------------------------------------------------------------------------- */
@@ -296,6 +311,21 @@ static void patterns__attention_without_a_batch(void **state)
            "attention_rows", false);
 }
 
+/* In front of attention; products are steps that begin with their operator. */
+static void patterns__projections(void **state)
+{
+    (void)state;
+#define HEADS(perm, of) "Transpose" perm "(" SPLIT(of) ")"
+#define ATTEND(q, k, v)                                                                            \
+    JOIN("MatMul(Softmax@-1(Mul(MatMul(" HEADS("@0@2@1@3", q) ", " HEADS(                          \
+        "@0@2@3@1", k) "), 0.3)), " HEADS("@0@2@1@3", v) ")")
+    expect_times(ATTEND("MatMul(x, p)", "MatMul(x, q)", "MatMul(x, r)"), " MatMul ", 1);
+    expect_times(ATTEND("Add(MatMul(x, p), b)", "Add(MatMul(x, q), w)", "Add(b, MatMul(x, r))"),
+                 " FusedMatMul ", 1);
+    expect_times(ATTEND("MatMul(x, p)", "MatMul(y, q)", "MatMul(y, r)"), " MatMul ", 2);
+    expect_times(ATTEND("MatMul(x, p)", "MatMul(y, q)", "Abs(MatMul(y, r))"), " MatMul ", 3);
+}
+
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
 
 static void patterns__chains(void **state)
@@ -319,6 +349,7 @@ int main(void)
         cmocka_unit_test(patterns__what_only_looks_like_a_normalization),
         cmocka_unit_test(patterns__attention),
         cmocka_unit_test(patterns__attention_without_a_batch),
+        cmocka_unit_test(patterns__projections),
         cmocka_unit_test(patterns__chains),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);

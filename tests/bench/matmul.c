@@ -4,10 +4,12 @@
  * beside oneDNN where the build found libdnnl-dev. They are measured in turn, several times; the ratios within a round count,
  * so that a machine that is slow for a while does not decide.
  *
- *     matmul [M N K [ROUNDS [left]]]     default 1024 1024 1024, 9 rounds
+ *     matmul [M N K [ROUNDS [left|right [IN_A_ROW]]]]     default 1024 1024 1024, 9 rounds, right, 1
  *
  * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a 1x1 convolution. oneDNN's
- * matmul primitive gets the same: the constant matrix once in the layout it likes best, and all cores.
+ * matmul primitive gets the same: the constant matrix once in the layout it likes best, and all cores. IN_A_ROW: the model has
+ * so many products of as many inputs, as the layers of a network come one after the other, and oneDNN's runs as often: what it
+ * takes to start and to wait is shared among them.
  */
 #include "peer/onednn.h"
 
@@ -21,10 +23,12 @@
 #include <time.h>
 
 #define MOST_ROUNDS 99
+#define MOST_IN_A_ROW 64
 
 typedef struct product {
     int64_t m, n, k;
     bool constant_a;
+    int in_a_row;
     float *a, *b, *c, *peer_c;
     clg_session *session;
     onednn_product *peer;
@@ -53,36 +57,54 @@ static bool make_matrices(product *p)
     return true;
 }
 
+/* The name of the i-th input or output. */
+static const char *numbered(char buffer[16], char letter, int i)
+{
+    (void)snprintf(buffer, 16, "%c%d", letter, i);
+    return buffer;
+}
+
+static clg_status add_product(const product *p, clg_builder *b, int i)
+{
+    char x[16], y[16];
+    const int64_t dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k};
+    numbered(x, 'x', i);
+    numbered(y, 'y', i);
+    clg_status s = clg_builder_input(b, x, CLG_FLOAT32, 2, dims, NULL);
+    if (s == CLG_OK)
+        s = clg_builder_node(
+            b, NULL, "MatMul", y, 2,
+            (const char *const[]){p->constant_a ? "w" : x, p->constant_a ? x : "w"}, 1,
+            (const char *const[]){y});
+    return s == CLG_OK ? clg_builder_output(b, y) : s;
+}
+
 static clg_status build(const product *p, clg_model **out_model)
 {
-    const char *const in = p->constant_a ? "b" : "a", *const constant = p->constant_a ? "a" : "b";
-    const int64_t a_dims[] = {p->m, p->k}, b_dims[] = {p->k, p->n};
+    const int64_t dims[] = {p->constant_a ? p->m : p->k, p->constant_a ? p->k : p->n};
     clg_builder *b;
     clg_status s = clg_builder_create(13, &b);
     if (s == CLG_OK)
-        s = clg_builder_input(b, in, CLG_FLOAT32, 2, p->constant_a ? b_dims : a_dims, NULL);
-    if (s == CLG_OK)
-        s = clg_builder_constant(b, constant, CLG_FLOAT32, 2, p->constant_a ? a_dims : b_dims,
-                                 p->constant_a ? p->a : p->b);
-    if (s == CLG_OK)
-        s = clg_builder_node(b, NULL, "MatMul", "product", 2, (const char *const[]){"a", "b"}, 1,
-                             (const char *const[]){"c"});
-    if (s == CLG_OK) s = clg_builder_output(b, "c");
+        s = clg_builder_constant(b, "w", CLG_FLOAT32, 2, dims, p->constant_a ? p->a : p->b);
+    for (int i = 0; i < p->in_a_row && s == CLG_OK; i++) s = add_product(p, b, i);
     if (s == CLG_OK) s = clg_builder_build(b, out_model);
     clg_builder_free(b);
     return s;
 }
 
-/* One product by clgraph, or by oneDNN. */
+/* The products by clgraph, or by oneDNN. */
 static bool run_once(product *p, bool peer)
 {
-    return peer ? onednn_run(p->peer, p->peer_c) : clg_session_run(p->session) == CLG_OK;
+    if (!peer) return clg_session_run(p->session) == CLG_OK;
+    for (int i = 0; i < p->in_a_row; i++)
+        if (!onednn_run(p->peer, p->peer_c)) return false;
+    return true;
 }
 
 /* The best of runs that together take 0.1 s or more: GFLOP/s; 0 when one fails. */
 static double time_product(product *p, bool peer)
 {
-    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k;
+    const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * p->in_a_row;
     double best = 1e30, begin = seconds();
     settle();
     for (int i = 0; i < 8 || seconds() - begin < 0.15; i++) {
@@ -126,8 +148,8 @@ static clg_status measure(clg_context *context, product *p, int rounds)
         }
         putchar('\n');
     }
-    printf("%lld x %lld x %lld: median %.1f %% of the peak", (long long)p->m, (long long)p->n,
-           (long long)p->k, 100 * median(of_peak, rounds));
+    printf("%lld x %lld x %lld, %d in a row: median %.1f %% of the peak", (long long)p->m,
+           (long long)p->n, (long long)p->k, p->in_a_row, 100 * median(of_peak, rounds));
     if (p->peer) printf(", %.1f %% of oneDNN", 100 * median(of_peer, rounds));
     printf(" on %s\n", clg_context_device(context)->name);
     return CLG_OK;
@@ -146,28 +168,39 @@ static void compare_results(const product *p)
            most > 0 ? off / most : off);
 }
 
+/* All products get one input; each has an output of its own. */
+static clg_status bind(clg_context *context, product *p, clg_value **out_x, clg_value **out_y)
+{
+    const int64_t x_dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k},
+                  y_dims[] = {p->m, p->n};
+    char name[16];
+    clg_status s = clg_value_create_device(context, CLG_FLOAT32, 2, x_dims, out_x);
+    if (s == CLG_OK)
+        s = clg_value_write(*out_x, p->constant_a ? p->b : p->a,
+                            (size_t)(x_dims[0] * x_dims[1]) * sizeof(float));
+    for (int i = 0; i < p->in_a_row && s == CLG_OK; i++) {
+        s = clg_value_create_device(context, CLG_FLOAT32, 2, y_dims, &out_y[i]);
+        if (s == CLG_OK) s = clg_session_set_input(p->session, numbered(name, 'x', i), *out_x);
+        if (s == CLG_OK) s = clg_session_bind_output(p->session, numbered(name, 'y', i), out_y[i]);
+    }
+    return s;
+}
+
 static clg_status bench(clg_context *context, product *p, int rounds)
 {
-    const int64_t in_dims[] = {p->constant_a ? p->k : p->m, p->constant_a ? p->n : p->k},
-                  c_dims[] = {p->m, p->n};
-    const float *in = p->constant_a ? p->b : p->a;
-    const size_t in_size = (size_t)(in_dims[0] * in_dims[1]) * sizeof(float);
     clg_model *model = NULL;
-    clg_value *x = NULL, *c = NULL;
+    clg_value *x = NULL, *y[MOST_IN_A_ROW] = {NULL};
     clg_status s = build(p, &model);
     if (s == CLG_OK) s = clg_session_create(context, model, NULL, &p->session);
-    if (s == CLG_OK) s = clg_value_create_device(context, CLG_FLOAT32, 2, in_dims, &x);
-    if (s == CLG_OK) s = clg_value_write(x, in, in_size);
-    if (s == CLG_OK) s = clg_value_create_device(context, CLG_FLOAT32, 2, c_dims, &c);
-    if (s == CLG_OK) s = clg_session_set_input(p->session, p->constant_a ? "b" : "a", x);
-    if (s == CLG_OK) s = clg_session_bind_output(p->session, "c", c);
+    if (s == CLG_OK) s = bind(context, p, &x, y);
     if (s == CLG_OK) s = clg_session_run(p->session);
-    if (s == CLG_OK) s = clg_value_read(c, p->c, (size_t)(p->m * p->n) * sizeof(float));
+    if (s == CLG_OK)
+        s = clg_value_read(y[p->in_a_row - 1], p->c, (size_t)(p->m * p->n) * sizeof(float));
     p->peer = onednn_create(p->m, p->n, p->k, p->a, p->b, p->constant_a);
     if (s == CLG_OK && p->peer && run_once(p, true)) compare_results(p);
     if (s == CLG_OK) s = measure(context, p, rounds);
     onednn_free(p->peer);
-    clg_value_free(c);
+    for (int i = 0; i < p->in_a_row; i++) clg_value_free(y[i]);
     clg_value_free(x);
     clg_session_free(p->session);
     clg_model_free(model);
@@ -181,9 +214,11 @@ int main(int argc, char **argv)
     product p = {.m = argc > 3 ? number(argv[1]) : 1024,
                  .n = argc > 3 ? number(argv[2]) : 1024,
                  .k = argc > 3 ? number(argv[3]) : 1024,
-                 .constant_a = argc > 5 && strcmp(argv[5], "left") == 0};
+                 .constant_a = argc > 5 && strcmp(argv[5], "left") == 0,
+                 .in_a_row = argc > 6 ? (int)number(argv[6]) : 1};
     const int rounds = argc > 4 ? (int)number(argv[4]) : 9;
     if (p.m < 1 || p.n < 1 || p.k < 1 || rounds < 1 || rounds > MOST_ROUNDS) return 2;
+    if (p.in_a_row < 1 || p.in_a_row > MOST_IN_A_ROW) return 2;
     clg_context *context = NULL;
     clg_status s = make_matrices(&p) ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (s == CLG_OK) s = clg_context_create(NULL, NULL, &context);

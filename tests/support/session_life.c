@@ -320,6 +320,81 @@ static clg_status use_large_product(clg_context *context, clg_session *s)
     return CLG_OK;
 }
 
+/* ---- attention spelled in nodes, behind three projections of one input ----------------------------------------- */
+
+enum { WIDTH = 8, HEAD = 4, MOST_PLACES = 5 };
+
+static float projection(int which, int i) { return (float)((i * (7 + which)) % 13 - 6) * 0.0625f; }
+
+/* Batch, places, heads, d of x times weights `w`, turned as `perm` says. */
+static clg_status add_heads(clg_builder *g, int which, const int64_t *perm)
+{
+    const char *const w = NAMES("wq", "wk", "wv")[which], *const p = NAMES("pq", "pk", "pv")[which],
+                      *const h = NAMES("hq", "hk", "hv")[which],
+                      *const out = NAMES("q", "k", "v")[which];
+    float weights[WIDTH * WIDTH];
+    for (int i = 0; i < WIDTH * WIDTH; i++) weights[i] = projection(which, i);
+    CLG_TRY(clg_builder_constant(g, w, CLG_FLOAT32, 2, DIMS(WIDTH, WIDTH), weights));
+    CLG_TRY(clg_builder_node(g, NULL, "MatMul", p, 2, NAMES("x", w), 1, &p));
+    CLG_TRY(clg_builder_node(g, NULL, "Reshape", h, 2, NAMES(p, "split"), 1, &h));
+    CLG_TRY(clg_builder_node(g, NULL, "Transpose", out, 1, &h, 1, &out));
+    return clg_builder_attribute_ints(g, "perm", 4, perm);
+}
+
+static clg_status add_attention(clg_builder *g)
+{
+    const int64_t split[] = {0, 0, WIDTH / HEAD, HEAD};
+    static const float scale = 0.5f;
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 3, DIMS(1, -1, WIDTH), NULL));
+    CLG_TRY(clg_builder_constant(g, "split", CLG_INT64, 1, DIMS(4), split));
+    CLG_TRY(clg_builder_constant(g, "scale", CLG_FLOAT32, 0, NULL, &scale));
+    CLG_TRY(add_heads(g, 0, DIMS(0, 2, 1, 3)));
+    CLG_TRY(add_heads(g, 1, DIMS(0, 2, 3, 1)));
+    CLG_TRY(add_heads(g, 2, DIMS(0, 2, 1, 3)));
+    CLG_TRY(clg_builder_node(g, NULL, "MatMul", "qk", 2, NAMES("q", "k"), 1, NAMES("s")));
+    CLG_TRY(clg_builder_node(g, NULL, "Mul", "scaled", 2, NAMES("s", "scale"), 1, NAMES("t")));
+    CLG_TRY(clg_builder_node(g, NULL, "Softmax", "softmax", 1, NAMES("t"), 1, NAMES("p")));
+    CLG_TRY(clg_builder_attribute_int(g, "axis", -1));
+    CLG_TRY(clg_builder_node(g, NULL, "MatMul", "sum", 2, NAMES("p", "v"), 1, NAMES("y")));
+    return clg_builder_output(g, "y");
+}
+
+/* y is [heads, places, d]. */
+static double attended(const float *x, int n, int head, int place, int d)
+{
+    double rows[3][MOST_PLACES][HEAD] = {{{0}}}, sum = 0, y = 0;
+    for (int w = 0; w < 3; w++)
+        for (int i = 0; i < n * HEAD; i++)
+            for (int k = 0; k < WIDTH; k++)
+                rows[w][i / HEAD][i % HEAD] +=
+                    (double)x[i / HEAD * WIDTH + k] *
+                    (double)projection(w, k * WIDTH + head * HEAD + i % HEAD);
+    for (int j = 0; j < n; j++) {
+        double score = 0;
+        for (int k = 0; k < HEAD; k++) score += rows[0][place][k] * rows[1][j][k];
+        sum += exp(score / 2);
+        y += exp(score / 2) * rows[2][j][d];
+    }
+    return y / sum;
+}
+
+static clg_status use_attention(clg_context *context, clg_session *s)
+{
+    float x[MOST_PLACES * WIDTH], y[MOST_PLACES * WIDTH];
+    (void)context;
+    for (int i = 0; i < MOST_PLACES * WIDTH; i++) x[i] = picture(i, 6);
+    for (int n = MOST_PLACES; n > 0; n -= 3) {
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 3, DIMS(1, n, WIDTH), x));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(n * WIDTH) * sizeof *y));
+        for (int i = 0; i < n * WIDTH; i++) {
+            const double want = attended(x, n, i / HEAD / n, i / HEAD % n, i % HEAD);
+            expect_near(&y[i], &want, 1);
+        }
+    }
+    return CLG_OK;
+}
+
 /* ---- state on the device, asynchronously ---------------------------------------------------------------------- */
 
 static clg_status add_state(clg_builder *g)
@@ -448,6 +523,7 @@ const session_life session_lives[] = {
     {"between quantised numbers", CLG_KERNELS_WIDE, true, 1, add_pairs, NULL, use_pairs},
     {"a count from the device", CLG_KERNELS_AUTO, true, 0, add_count, NULL, use_count},
     {"a product by CLBlast", CLG_KERNELS_SIMT, false, 0, add_product, NULL, use_product},
+    {"projections and attention", CLG_KERNELS_WIDE, true, 1, add_attention, NULL, use_attention},
     {"an input where the host has it", CLG_KERNELS_WIDE, true, 1, add_product, NULL,
      use_large_product},
     {"linked state, asynchronously", CLG_KERNELS_AUTO, true, 0, add_state, NULL, use_state},
