@@ -10,15 +10,16 @@
 //   P_P        p of Lp where it is 1 or 2, 0: the argument p; 0 otherwise
 //   P_INDICES  P_OP 0: 1 also writes indices, positions in x (the first largest, as ONNX); else 0
 //   P_FORM     0 items: one work-item an output. NDRange: OD*OH*OW, planes
-//              1 rows: one work-item a row of OW, P_VEC outputs at once; local size 1. The KD * KH lines that a row
-//                sees, (OW-1) * stride + (KW-1) * dilation + 1 + P_VEC elements each, must fit in P_LINE.
-//                NDRange: OD*OH, planes
-//   P_LINE     P_FORM 1: see common/line.clh; else 0
+//              1 rows: one work-item `rows` rows of OW, P_VEC outputs at once; local size 1. The KD * KH lines that a row
+//                sees are folded to one, (OW-1) * stride + (KW-1) * dilation + 1 elements and P_VEC more, of which
+//                `rows` must fit in P_LINE. NDRange: ceil(OD*OH / rows), planes
+//   P_LINE     P_FORM 1: elements of private memory for lines: 4096; else 0
 //   P_T, P_VEC see common/number.clh; integers for max only; P_VEC is 1 in P_FORM 0 and at most OW in P_FORM 1
 // Arguments
 //   x, y elements; indices int64 (NULL without P_INDICES); then for each of D, H, W: size, output size, kernel,
 //   stride, dilation, padding at the beginning, padding at the end
 //   column_major: 1 counts indices within a plane with D fastest (storage_order of MaxPool)
+//   p: of Lp; rows: of P_FORM 1, at least 1
 // Every dimension of the NDRange may be smaller than its work.
 //
 // @variant P_OP=0 P_P=0 P_INDICES=0 P_FORM=0 P_LINE=0 P_T=1 P_VEC=1
@@ -52,17 +53,23 @@ typedef struct {
     int start, first, last, counted;
 } window_axis;
 
+// n / dilation, rounded up.
+static inline int steps(const int n, const int dilation)
+{
+    return dilation == 1 ? n : (n + dilation - 1) / dilation;
+}
+
 static inline window_axis axis_at(const int at, const int size, const int kernel_size, const int stride,
                                   const int dilation, const int pad, const int pad_end)
 {
     window_axis a;
     a.start = at * stride - pad;
     // The smallest tap with start + tap * dilation >= 0, and the smallest with it >= size.
-    a.first = a.start < 0 ? (-a.start + dilation - 1) / dilation : 0;
-    a.last = a.start < size ? min(kernel_size, (size - a.start + dilation - 1) / dilation) : 0;
+    a.first = a.start < 0 ? steps(-a.start, dilation) : 0;
+    a.last = a.start < size ? min(kernel_size, steps(size - a.start, dilation)) : 0;
     a.first = min(a.first, a.last);
 #if P_OP == 2
-    a.counted = min(kernel_size, (size + pad_end - a.start + dilation - 1) / dilation);
+    a.counted = min(kernel_size, steps(size + pad_end - a.start, dilation));
 #else
     a.counted = a.last - a.first;
 #endif
@@ -96,13 +103,18 @@ static inline vec root(const vec v, const float p)
 #endif
 }
 
-static inline vec fold(const vec best, const vec v, const float p)
+static inline vec join(const vec best, const vec v)
 {
 #if P_OP == 0
     return TAKES(v, best) ? v : best;
 #else
-    return best + power(v, p);
+    return best + v;
 #endif
+}
+
+static inline vec fold(const vec best, const vec v, const float p)
+{
+    return join(best, power(v, p));
 }
 
 #define POOL_ARGS                                                                                  \
@@ -111,10 +123,10 @@ static inline vec fold(const vec best, const vec v, const float p)
         const int kd, const int sd, const int dd, const int pd, const int pd_end, const int h,     \
         const int oh, const int kh, const int sh, const int dh, const int ph, const int ph_end,    \
         const int w, const int ow, const int kw, const int sw, const int dw, const int pw,         \
-        const int pw_end, const int column_major, const float p
+        const int pw_end, const int column_major, const float p, const int rows
 #define POOL_PASSED                                                                                \
     x, x_off, y, y_off, indices, indices_off, planes, d, od, kd, sd, dd, pd, pd_end, h, oh, kh,    \
-        sh, dh, ph, ph_end, w, ow, kw, sw, dw, pw, pw_end, column_major, p
+        sh, dh, ph, ph_end, w, ow, kw, sw, dw, pw, pw_end, column_major, p, rows
 
 #if P_FORM == 0
 
@@ -173,13 +185,63 @@ __kernel void pool_items(POOL_ARGS)
 
 #else
 
-#include "common/line.clh"
+#define LINE_ROOM (P_LINE + 2 * P_VEC) // whole vectors may reach beyond the end
 
-#if P_OP == 0
-#define OUTSIDE NUM_LOWEST
-#else
-#define OUTSIDE 0
+typedef struct __attribute__((packed)) {
+    vec v;
+} line_vec;
+
+// Elements that a line has fewer of than a vector.
+static inline vec load_few(__global const elem *x, const int n)
+{
+    vec v = START;
+    num *t = (num *)&v;
+    for (int i = 0; i < n; ++i)
+        t[i] = LOAD1(x + i);
+    return v;
+}
+
+// The taps along D and H of all columns: line[i] is those of column i - pad, where x has that, else START; i < length.
+static inline void fold_lines(num *line, __global const elem *x, const window_axis az, const window_axis ay,
+                              const int dd, const int dh, const int h, const int w, const int pad,
+                              const int length, const float p)
+{
+    const int there = clamp(length - pad, 0, w), last = max(there - P_VEC, 0);
+    for (int i = 0; i < pad && i < length; i += P_VEC)
+        ((line_vec *)(line + i))->v = START;
+    for (int i = 0; i < there; i += P_VEC) {
+        const int at = min(i, last); // the last vector moves back to end with the line
+        vec best = START;
+        for (int kz = az.first; kz < az.last; ++kz)
+        for (int ky = ay.first; ky < ay.last; ++ky) {
+            __global const elem *from = x + ((long)(az.start + kz * dd) * h + ay.start + ky * dh) * w + at;
+            best = fold(best, there < P_VEC ? load_few(from, there) : VLOAD(from), p);
+        }
+        ((line_vec *)(line + pad + at))->v = best;
+    }
+    for (int i = pad + there; i < length; i += P_VEC)
+        ((line_vec *)(line + i))->v = START;
+}
+
+// P_VEC elements `stride` apart.
+static inline vec line_columns(const num *line, const int stride)
+{
+    if (stride == 1)
+        return ((const line_vec *)line)->v;
+    vec v;
+#if P_VEC > 1
+    if (stride == 2) {
+        const vec low = ((const line_vec *)line)->v, high = ((const line_vec *)(line + P_VEC))->v;
+        v.lo = low.even;
+        v.hi = high.even;
+        return v;
+    }
 #endif
+    num *t = (num *)&v;
+    for (int i = 0; i < P_VEC; ++i)
+        t[i] = line[i * stride];
+    return v;
+}
 
 // The elements that each of P_VEC outputs from ox on counts along W.
 static inline vec count_columns(const int ox, const int w, const int kw, const int sw, const int dw, const int pw,
@@ -204,38 +266,46 @@ static inline vec count_columns(const int ox, const int w, const int kw, const i
     return v;
 }
 
+// What a line becomes: OW outputs at y. `counted`: elements that count along D and H.
+static inline void store_outputs(const num *line, __global elem *y, const num counted, const int w, const int ow,
+                                 const int kw, const int sw, const int dw, const int pw, const int pw_end,
+                                 const float p)
+{
+    for (int ox = 0; ox < ow; ox += P_VEC) {
+        // The last vector moves back to end with the row: some outputs are computed twice, alike.
+        const int at = min(ox, ow - P_VEC);
+        vec best = START;
+        for (int kx = 0; kx < kw; ++kx)
+            best = join(best, line_columns(line + at * sw + kx * dw, sw));
+#if P_OP == 1 || P_OP == 2
+        best /= (vec)counted * count_columns(at, w, kw, sw, dw, pw, pw_end);
+#elif P_OP == 3
+        best = root(best, p);
+#endif
+        VSTORE(best, y + at);
+    }
+}
+
+// All lines before the first of them is read: what was just stored in other pieces is slow to load.
 BODY void pool_lines(BODY_PARAMS, POOL_ARGS)
 {
     num lines[LINE_ROOM];
-    const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC;
+    const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC, all = od * oh;
     for (int plane = group0.y; plane < planes; plane += group_step.y)
-    for (int row = group0.x; row < od * oh; row += group_step.x) {
-        const int oz = row / oh, oy = row % oh;
-        const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
-        const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
+    for (long first = (long)group0.x * rows; first < all; first += (long)group_step.x * rows) {
+        const int row0 = (int)first, n = min(rows, all - row0);
         __global const elem *from = x + x_off + (long)plane * d * h * w;
-        __global elem *to = y + y_off + ((long)plane * od * oh + row) * ow;
-        const int n_lines = (az.last - az.first) * (ay.last - ay.first);
-        num *line = lines;
-        for (int kz = az.first; kz < az.last; ++kz)
-        for (int ky = ay.first; ky < ay.last; ++ky, line += pitch) {
-            const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
-            line_fill(line, from + ((long)iz * h + iy) * w, w, pw, length, OUTSIDE);
-        }
-        for (int ox = 0; ox < ow; ox += P_VEC) {
-            // The last vector moves back to end with the row: some outputs are computed twice, alike.
-            const int at = min(ox, ow - P_VEC);
-            vec best = START;
-            for (int i = 0; i < n_lines; ++i) {
-                for (int kx = 0; kx < kw; ++kx)
-                    best = fold(best, line_columns(lines + i * pitch + at * sw + kx * dw, sw), p);
-            }
+        __global elem *to = y + y_off + ((long)plane * all + row0) * ow;
+        for (int i = 0; i < n; ++i)
+            fold_lines(lines + i * pitch, from, axis_at((row0 + i) / oh, d, kd, sd, dd, pd, pd_end),
+                       axis_at((row0 + i) % oh, h, kh, sh, dh, ph, ph_end), dd, dh, h, w, pw, length, p);
+        for (int i = 0; i < n; ++i) {
+            num counted = 1;
 #if P_OP == 1 || P_OP == 2
-            best /= (vec)((num)az.counted * (num)ay.counted) * count_columns(at, w, kw, sw, dw, pw, pw_end);
-#elif P_OP == 3
-            best = root(best, p);
+            counted = (num)axis_at((row0 + i) / oh, d, kd, sd, dd, pd, pd_end).counted *
+                      (num)axis_at((row0 + i) % oh, h, kh, sh, dh, ph, ph_end).counted;
 #endif
-            VSTORE(best, to + at);
+            store_outputs(lines + i * pitch, to + (long)i * ow, counted, w, ow, kw, sw, dw, pw, pw_end, p);
         }
     }
 }

@@ -54,6 +54,16 @@ typedef struct pool_job {
     bool indices;
 } pool_job;
 
+#define LINE_ROOM 4096 /* P_LINE of the kernel */
+
+/* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough groups are left for all units. */
+static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
+{
+    const int64_t length = (w->out - 1) * w->stride + (w->kernel - 1) * w->dilation + 1 + lanes;
+    const int64_t most = LINE_ROOM / length, share = work_ceil_div(n_rows, 8 * work_units(c));
+    return share < most && share > 0 ? share : most;
+}
+
 /* way: NULL makes a candidate. */
 static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
 {
@@ -68,8 +78,11 @@ static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
     pool_op op = j->op;
     if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
         op = POOL_AVERAGE_PADDED;
-    const bool in_rows = lower_is_wide(c) && !j->indices && axes[2].out >= 4 &&
-                         window_fits_lines(axes, work_lanes(c, axes[2].out));
+    const int64_t at_once =
+        lower_is_wide(c) && !j->indices && axes[2].out >= 4
+            ? rows_at_once(c, &axes[2], work_lanes(c, axes[2].out), planes * rows)
+            : 0;
+    const bool in_rows = at_once > 0;
     const int lanes = in_rows ? work_lanes(c, axes[2].out) : 1;
 
     step_builder *b = &c->build;
@@ -79,7 +92,7 @@ static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
                                        "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_LINE=%d P_T=%d "
                                        "P_VEC=%d",
                                        (int)op, power_form(op, p), j->indices, in_rows,
-                                       in_rows ? WINDOW_LINE : 0, (int)j->dtype, lanes));
+                                       in_rows ? LINE_ROOM : 0, (int)j->dtype, lanes));
     k->label = labels[op];
     step_arg_buffer(b, k, j->x, j->dtype);
     step_arg_buffer(b, k, j->y, j->dtype);
@@ -88,12 +101,13 @@ static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
     add_sizes(b, k, axes);
     step_arg_int(b, k, node_int(c->node, "storage_order", 0) != 0);
     step_arg_float(b, k, (double)p);
+    step_arg_int(b, k, at_once);
     k->flops =
         (double)(planes * outputs) * (double)(axes[0].kernel * axes[1].kernel * axes[2].kernel);
     k->bytes = (double)(planes * (outputs + axes[0].in * axes[1].in * axes[2].in)) *
                (double)dtype_size(j->dtype);
     if (in_rows) {
-        work_range_2d(c, k, rows, 1, planes, 1);
+        work_range_2d(c, k, work_ceil_div(rows, at_once), 1, planes, 1);
     } else {
         const uint64_t across = work_power_of_two(outputs, 64);
         work_range_2d(c, k, outputs, across, planes, 64 / across);

@@ -179,11 +179,3 @@ void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES])
     for (int i = 0; i < missing; i++) out_axes[i] = (window_axis){1, 1, 1, 1, 1, 0, 0};
     for (int i = 0; i < w->n_axes; i++) out_axes[missing + i] = w->axes[i];
 }
-
-bool window_fits_lines(const window_axis axes[WINDOW_MAX_AXES], int lanes)
-{
-    const window_axis *w = &axes[WINDOW_MAX_AXES - 1];
-    const int64_t length = (w->out - 1) * w->stride + extent(w) + lanes;
-    return length <= WINDOW_LINE && axes[0].kernel <= WINDOW_LINE &&
-           axes[1].kernel <= WINDOW_LINE && axes[0].kernel * axes[1].kernel * length <= WINDOW_LINE;
-}

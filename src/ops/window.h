@@ -31,10 +31,6 @@ void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_s
 /* The dims of a tensor of channels last as [N, C, axes...], and back. */
 shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);
-/* Whether the lines that a row of outputs sees, in vectors of `lanes`, fit in P_LINE = WINDOW_LINE of
- * cl/common/line.clh. axes as from window_fill. */
-#define WINDOW_LINE 4096
-bool window_fits_lines(const window_axis axes[WINDOW_MAX_AXES], int lanes);
 /* The axes as three, W last, with ones in front. Only for known sizes. */
 void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES]);
 
