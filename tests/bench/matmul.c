@@ -50,7 +50,7 @@ static bool make_matrices(product *p)
     p->a = malloc(na * sizeof(float));
     p->b = malloc(nb * sizeof(float));
     p->c = malloc(nc * sizeof(float));
-    p->peer_c = malloc(nc * sizeof(float));
+    p->peer_c = malloc((size_t)p->in_a_row * nc * sizeof(float));
     if (!p->a || !p->b || !p->c || !p->peer_c) return false;
     for (size_t i = 0; i < na; i++) p->a[i] = (float)((i * 7907) % 103) * 0.01f - 0.5f;
     for (size_t i = 0; i < nb; i++) p->b[i] = (float)((i * 7919) % 101) * 0.01f - 0.5f;
@@ -97,7 +97,7 @@ static bool run_once(product *p, bool peer)
 {
     if (!peer) return clg_session_run(p->session) == CLG_OK;
     for (int i = 0; i < p->in_a_row; i++)
-        if (!onednn_run(p->peer, p->peer_c)) return false;
+        if (!onednn_run(p->peer, p->peer_c + (size_t)i * (size_t)(p->m * p->n))) return false;
     return true;
 }
 
