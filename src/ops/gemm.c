@@ -31,9 +31,12 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     t.panels = work_ceil_div(j->n, t.nr);
     /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
     const int64_t wanted = 4 * work_units(c);
-    const int64_t most = WIDE_MC / t.tile_m, across = t.panels * j->batch;
+    const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
-    int64_t rows = work_ceil_div(t.tiles, splits);
+    int64_t most = WIDE_MC / t.tile_m, rows = work_ceil_div(t.tiles, splits);
+    /* One block deep the sums do not wait. */
+    const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
+    if (j->k <= WIDE_KC && most < evened) most = evened;
     rows = rows < most ? rows : most;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
     /* A group that is over in no time costs more than its work. */
