@@ -24,6 +24,7 @@
 //   P_STRIP      tiles of a row that are turned at a time: 32
 //   P_V          floats of the transformed tiles: 262144
 //   P_TILES      most tiles of a group: 64
+//   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl
 //
 // Arguments of winograd_wide. Lengths in elements, all >= 1.
 //   batch, ic, oc
@@ -45,18 +46,21 @@
 // winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split of ic.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
+#include "common/lanes_wide.clh"
 
 #define A (P_M + 2)
+#define MIN_ASKING 2 // parts; for fewer, memory has no time left
 #define RING 8                              // lines of turned pixels, a power of two >= A
 #define LINE (P_STRIP * P_M + 2 + P_VEC)    // vectors of a line; the last P_VEC may be written in vain
 
@@ -68,19 +72,32 @@ typedef const float *weight_ptr;
 #endif
 #define U_SLICES (256 / P_VEC) // of which transformed float16 weights are at hand
 
-#define MICRO_PARAMS const int slices, const float *v, const int v_slice, weight_ptr w
-#define MICRO_ARGS slices, v, v_slice, w
+#if U_IS_PACKED
+// Weights come from far away, once: the next element's are asked for while sums are made, by each part its share.
+#define ASK_NEXT , next += next_step, expect_far(next)
+#else
+#define ASK_NEXT
+#endif
+#define MICRO_PARAMS                                                                               \
+    const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next, const int next_step
+#define MICRO_ARGS slices, v, v_slice, w, next, next_step
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
-        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC)
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC ASK_NEXT)
 #define MICRO_WALK_END }
 #define MICRO_A(i) v[i * P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_wide.clh"
+#if P_BLOCKED
+#include "common/finish_blocked.clh"
+#define PIXEL P_VEC // elements from one pixel of a line to the next
+#else
 #include "common/finish_wide.clh"
 #include "common/transpose_wide.clh"
+#define PIXEL 1
+#endif
 
 // ---- one-dimensional transforms, in place -----------------------------------------------------------------
 
@@ -219,6 +236,20 @@ static inline int continues(const struct run *a, const struct run *b)
 
 // One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`, `plane` apart) to
 // p[column][channel]; x is the plane's line, NULL outside the image; `left` elements may be read from x on. Zeros outside.
+#if P_BLOCKED
+static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left, const int x0,
+                                                const int width, const int iw, const int channels,
+                                                const long plane)
+{
+    const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
+    for (int i = 0; i < low; ++i)
+        p[i] = (vec)0.0f;
+    for (int i = low; i < high; ++i)
+        p[i] = VLOAD(x + (long)(x0 + i) * P_VEC);
+    for (int i = high; i < width; ++i)
+        p[i] = (vec)0.0f;
+}
+#else
 static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left, const int x0,
                                                 const int width, const int iw, const int channels,
                                                 const long plane)
@@ -249,6 +280,7 @@ static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, 
     for (int i = high; i < width; ++i)
         p[i] = (vec)0.0f;
 }
+#endif
 
 // A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n that TO(i, j) are left.
 #define TRANSFORM(transform_1d, n, FROM, TO)                                                       \
@@ -299,6 +331,9 @@ static __attribute__((noinline)) void finish_line(const vec *line, const int wid
                                                   const float beta, const float act_a,
                                                   const float act_b)
 {
+#if P_BLOCKED
+    finish_pixels(line, 1, width, y, bias, channels, residual, alpha, beta, act_a, act_b);
+#else
     for (int i = 0; i < width; i += P_VEC) {
         vec r[P_VEC], s[P_VEC];
 #pragma unroll
@@ -312,6 +347,7 @@ static __attribute__((noinline)) void finish_line(const vec *line, const int wid
             finish_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1, bias + c, 0,
                        residual + c * plane + i, alpha, beta, act_a, act_b);
     }
+#endif
 }
 
 #define WINOGRAD_PARAMS                                                                            \
@@ -333,6 +369,11 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 #endif
     const long plane = (long)ih * iw, out_plane = (long)oh * ow, x_all = (long)batch * ic * plane;
     const int slices = (ic + P_VEC - 1) / P_VEC, panels = (oc + NR - 1) / NR;
+#if P_BLOCKED // channels of whole blocks
+    const int x_channels = slices * P_VEC, y_channels = (oc + P_VEC - 1) / P_VEC * P_VEC;
+#else
+    const int x_channels = ic, y_channels = oc;
+#endif
     const int rows = (oh + P_M - 1) / P_M, strips = ((ow + P_M - 1) / P_M + strip - 1) / strip;
     const int tiles = batch * strips * rows * strip;
     const int blocks_x = (tiles + block_tiles - 1) / block_tiles;
@@ -349,7 +390,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                 const int c0 = slice * P_VEC, x0 = r.col0 * P_M - pw + shift;
                 for (int i = continues(&last, &r) ? A - P_M : 0; i < A; ++i) {
                     const int at_y = first - ph + i;
-                    const long at = ((long)r.image * ic + c0) * plane + (long)at_y * iw;
+                    const long at = ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
                     turn_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
                               at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
                               r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
@@ -365,9 +406,11 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 #if U_IS_PACKED
             __global const elem *w = packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
             for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
-                for (int i = 0; i < count; i += part)
+                const int next_step = parts < MIN_ASKING ? 0 : (NR + parts - 1) / parts;
+                __global const float *next = w + (long)slices * P_VEC * NR;
+                for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
                     micro(min(part, count - i), slices, (const float *)(v + (long)k * slices * count + i),
-                          count * P_VEC, w, m + (k * count + i) * P_NRV, 1);
+                          count * P_VEC, w, next, next_step, m + (k * count + i) * P_NRV, 1);
             }
 #else
             for (int row = 0; row < A; ++row)
@@ -378,7 +421,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                     for (int i = 0; i < count; i += part) {
                         const int k = row * A + j;
                         micro(min(part, count - i), n, (const float *)(v + ((long)k * slices + s0) * count + i),
-                              count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV),
+                              count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV), 0, 0,
                               m + (k * count + i) * P_NRV, s0 == 0);
                     }
             }
@@ -391,7 +434,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                     const int col = (r.col0 + r.tile) * P_M;
                     transform_output(m + (t - t0) * P_NRV + j, count * P_NRV, r.count, ring);
                     for (int i = 0; i < P_M && r.row * P_M + i < oh; ++i) {
-                        const long at = ((long)r.image * oc + o0) * out_plane + (long)(r.row * P_M + i) * ow + col;
+                        const long at = ((long)r.image * y_channels + o0) * out_plane + ((long)(r.row * P_M + i) * ow + col) * PIXEL;
                         finish_line(ring + i * LINE, min(r.count * P_M, ow - col), min(oc - o0, P_VEC),
                                     y + y_off + at, out_plane, bias + bias_off + o0,
                                     residual + residual_off + at, alpha, beta, act_a, act_b);

@@ -110,6 +110,12 @@ static inline bool caps_has_matrix(const device_caps *caps)
     return caps->matrix > MATRIX_UNIT_EMULATED;
 }
 
+/* Lanes of the wide class's register tile. */
+static inline int caps_wide_lanes(const device_caps *caps)
+{
+    return caps->vector_width >= 16 ? 16 : caps->vector_width >= 8 ? 8 : 4;
+}
+
 /* Derives caps from records, marks duplicates of one physical GPU and the default. caps[i] belongs to
  * records[i]; device_caps_free releases. */
 clg_status caps_derive(const device_record *records, size_t n, device_caps **out_caps);

@@ -164,6 +164,8 @@ const char *operator_text(const char *domain, const char *op_type, char buffer[N
 /* Editing, for passes. */
 /* Inputs of nodes, captures of their subgraphs; outputs of the graph stay. */
 void graph_replace_uses(graph *g, value_id from, value_id to);
+/* Value `to`, which has no name, takes over that of `from`. */
+clg_status graph_move_name(graph *g, value_id from, value_id to);
 void graph_remove_node(graph *g, node_id n); /* marks; its outputs lose their producer */
 /* Adds what a subgraph of g holds to g itself, its inputs being these values; gives its outputs. The subgraph stays. */
 clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs);

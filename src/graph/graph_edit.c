@@ -22,6 +22,15 @@ void graph_replace_uses(graph *g, value_id from, value_id to)
     }
 }
 
+clg_status graph_move_name(graph *g, value_id from, value_id to)
+{
+    const char *name = g->values[from].name;
+    if (name[0]) CLG_TRY(map_set_string(&g->names, name, to));
+    g->values[to].name = name;
+    g->values[from].name = "";
+    return CLG_OK;
+}
+
 void graph_remove_node(graph *g, node_id id)
 {
     node *n = &g->nodes[id];

@@ -14,6 +14,7 @@ typedef struct conv_job {
     int64_t batch, groups, ic, oc; /* ic and oc of one group */
     window_axis axes[WINDOW_MAX_AXES];
     bool weight_constant;
+    bool blocked;     /* x, y and the residual are in blocks of channels (BlockedConv) */
     int64_t winograd; /* 0: not; 1: where it is estimated to be faster; 2, 4: tiles of that side */
     epilogue tail;    /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
 } conv_job;

@@ -124,6 +124,7 @@ typedef enum pointwise_access {
     POINTWISE_SCALAR, /* one element for all */
     POINTWISE_NEXT,   /* rows: neighbours */
     POINTWISE_SAME,   /* rows: one element for a whole row */
+    POINTWISE_LANES,  /* rows: one vector again and again */
     POINTWISE_STRIDED /* rows: a stride from element to element; single: any strides */
 } pointwise_access;
 

@@ -247,6 +247,7 @@ static void emit_loads(const pointwise_group *g, const pointwise_layout *l, text
         case POINTWISE_NEXT:
             text_printf(out, "load_%s(x%zu + (o%zu + i), count);\n", name, i, p);
             break;
+        case POINTWISE_LANES: text_printf(out, "load_%s(x%zu + o%zu, count);\n", name, i, p); break;
         case POINTWISE_SAME: text_printf(out, "splat_%s(x%zu + o%zu);\n", name, i, p); break;
         case POINTWISE_STRIDED:
             if (l->mode == POINTWISE_SINGLE)

@@ -17,6 +17,7 @@ typedef struct launch {
     grid *g; /* operand p: pattern p */
     int vec;
     bool wide_index;
+    bool lanes[POINTWISE_MAX_INPUTS + 1]; /* by pattern: one vector for a whole row */
     int64_t chunk, block;
 } launch;
 
@@ -67,6 +68,7 @@ static bool is_scalar(const grid *g, size_t pattern)
 static pointwise_access classify(const launch *l, size_t pattern)
 {
     const int64_t inner = l->g->strides[pattern][l->g->rank - 1];
+    if (l->lanes[pattern]) return POINTWISE_LANES;
     if (is_scalar(l->g, pattern)) return POINTWISE_SCALAR;
     if (grid_is_dense(l->g, pattern)) return POINTWISE_DENSE;
     if (l->layout.mode == POINTWISE_SINGLE) return POINTWISE_STRIDED;
@@ -84,11 +86,31 @@ static bool is_heavy(const pointwise_group *g)
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
+/* Rows of just one vector, as blocks of channels have them, become one row with the dimension in front of them, where all
+ * operands either go on from one to the next, or begin again. */
+static void join_vectors(launch *l)
+{
+    grid *g = l->g;
+    const int last = g->rank - 1;
+    if (last < 1 || g->dims[last] != l->vec) return;
+    for (size_t p = 0; p < g->n_operands; p++) {
+        const int64_t inner = g->strides[p][last], outer = g->strides[p][last - 1];
+        if (outer != inner * l->vec && (inner != 1 || outer != 0)) return;
+    }
+    g->dims[last - 1] *= l->vec;
+    for (size_t p = 0; p < g->n_operands; p++) {
+        l->lanes[p] = g->strides[p][last] == 1 && g->strides[p][last - 1] == 0;
+        g->strides[p][last - 1] = l->lanes[p] ? 0 : g->strides[p][last];
+    }
+    g->rank--;
+}
+
 static void plan_walk(const lower_context *c, const pointwise_group *g, launch *l)
 {
     const bool wide = lower_is_wide(c);
-    const int64_t inner = l->g->dims[l->g->rank - 1];
     l->vec = wide ? (c->caps->vector_width ? (int)c->caps->vector_width : 4) : 1;
+    if (wide) join_vectors(l);
+    const int64_t inner = l->g->dims[l->g->rank - 1];
     l->layout.rank = l->g->rank;
     l->layout.mode =
         l->g->rank == 1 || inner >= (wide ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;

@@ -77,9 +77,9 @@ static const char *wide_prelude(lower_context *c, const conv_job *j, const wide_
 {
     return prelude_text(&c->build,
                         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_STRIP=%d P_V=%d "
-                        "P_TILES=%d %s",
+                        "P_TILES=%d P_BLOCKED=%d %s",
                         (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_NRV,
-                        (int)w->side, WIDE_STRIP, WIDE_V, WIDE_TILES, tail);
+                        (int)w->side, WIDE_STRIP, WIDE_V, WIDE_TILES, j->blocked, tail);
 }
 
 static operand pack_weights(lower_context *c, candidate *way, const conv_job *j, const wide_cut *w)

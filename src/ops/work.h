@@ -106,10 +106,7 @@ static inline int64_t work_units(const lower_context *c)
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
 /* The register tile of the wide class's products: lanes of its vectors, and rows; it is two vectors across. */
-static inline int work_wide_lanes(const lower_context *c)
-{
-    return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
-}
+static inline int work_wide_lanes(const lower_context *c) { return caps_wide_lanes(c->caps); }
 static inline int work_wide_rows(const lower_context *c)
 {
     return work_wide_lanes(c) == 16 ? 12 : 6;

@@ -11,6 +11,7 @@
 typedef struct fusion {
     survey *s;
     graph *g;
+    const value_id *batch; /* survey_batches */
     node_id target;
     value_id inputs[4]; /* as the fused operator has them: x, w, bias, residual */
     const char *fused_type;
@@ -65,11 +66,19 @@ static clg_status take_bias(fusion *f, node_id add, value_id bias)
 
 /* ---- residual ------------------------------------------------------------------------------------------------ */
 
-static bool residual_fits(const fusion *f, value_id other, const value_fact *product)
+/* The first dimension may be any that both have. */
+static bool residual_fits(const fusion *f, value_id other, value_id product)
 {
-    const value_fact *r = &f->s->facts[other];
-    return !f->s->constant[other] && r->dtype == product->dtype && shape_is_known(&r->dims) &&
-           shape_equal(&r->dims, &product->dims);
+    const value_fact *r = &f->s->facts[other], *p = &f->s->facts[product];
+    if (f->s->constant[other] || r->dtype != p->dtype || r->dims.rank < 1 ||
+        r->dims.rank != p->dims.rank)
+        return false;
+    for (int i = 0; i < r->dims.rank; i++) {
+        const int64_t a = r->dims.dims[i], b = p->dims.dims[i];
+        const bool is_same = i == 0 && f->batch[other] == f->batch[product];
+        if (!is_same && (a != b || a == DIM_UNKNOWN)) return false;
+    }
+    return true;
 }
 
 /* Follows one Add; *out_taken tells whether it was merged. */
@@ -87,7 +96,7 @@ static clg_status follow_add(fusion *f, bool *out_taken)
         *out_taken = true;
         return take_bias(f, add, other);
     }
-    if (f->inputs[3] == VALUE_NONE && residual_fits(f, other, fact)) {
+    if (f->inputs[3] == VALUE_NONE && residual_fits(f, other, product)) {
         *out_taken = true;
         f->inputs[3] = other;
         f->changed = true;
@@ -158,11 +167,11 @@ static clg_status write_fused(fusion *f)
     return CLG_OK;
 }
 
-static clg_status fuse(survey *s, node_id target)
+static clg_status fuse(survey *s, const value_id *batch, node_id target)
 {
     graph *g = s->g;
     const node *n = &g->nodes[target];
-    fusion f = {.s = s, .g = g, .target = target, .fused_type = fused_name(n)};
+    fusion f = {.s = s, .g = g, .batch = batch, .target = target, .fused_type = fused_name(n)};
     if (!f.fused_type || n->n_inputs < 2 || n->n_inputs > 3) return CLG_OK;
     clg_dtype dtype = s->facts[n->outputs[0]].dtype;
     if (dtype != CLG_FLOAT32 && dtype != CLG_FLOAT16 && dtype != CLG_BFLOAT16) return CLG_OK;
@@ -177,9 +186,11 @@ clg_status pass_epilogue(graph *g, const pass_options *options)
     (void)options;
     survey s;
     CLG_TRY(survey_make(g, &s));
-    clg_status status = CLG_OK;
+    value_id *batch;
+    clg_status status = survey_batches(&s, &batch);
     size_t n_nodes = g->n_nodes;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, i);
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, batch, i);
+    memory_free(batch);
     survey_deinit(&s);
     return status;
 }

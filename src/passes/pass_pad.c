@@ -19,7 +19,7 @@ static bool constant_pads(const survey *s, const node *pad, int rank, int64_t ou
         memcpy(out, given, n * sizeof *given);
         return true;
     }
-    const tensor *pads = s->g->values[pad->inputs[1]].constant;
+    const tensor *pads = survey_constant(s, pad->inputs[1]);
     const bool has_axes = pad->n_inputs > 3 && pad->inputs[3] != VALUE_NONE;
     if (!pads || pads->n_elements != 2 * rank || has_axes) return false;
     if (pad->n_inputs > 2 && pad->inputs[2] != VALUE_NONE &&

@@ -74,10 +74,15 @@ node_id survey_only_reader(const survey *s, node_id n)
     return reader == NODE_NONE || s->g->nodes[reader].removed ? NODE_NONE : reader;
 }
 
+const tensor *survey_constant(const survey *s, value_id v)
+{
+    if (v >= s->n_values || !s->constant[v]) return NULL;
+    return s->g->values[v].constant ? s->g->values[v].constant : s->facts[v].known;
+}
+
 bool survey_number(const survey *s, value_id v, double *out)
 {
-    if (v >= s->n_values || !s->constant[v]) return false;
-    const tensor *t = s->g->values[v].constant ? s->g->values[v].constant : s->facts[v].known;
+    const tensor *t = survey_constant(s, v);
     if (!t || t->n_elements != 1 || !dtype_is_float(t->dtype)) return false;
     *out = tensor_get_float(t, 0);
     return true;

@@ -24,6 +24,11 @@ void survey_deinit(survey *s);
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
 /* The only reader of node n's first output, when that output is read once and is no output of the graph. */
 node_id survey_only_reader(const survey *s, node_id n);
+/* By value: another one that has the same first dimension, the same for all of which that is known to be so. Freed by the caller
+ * with memory_free, also on failure. */
+clg_status survey_batches(const survey *s, value_id **out_batch);
+/* The content of a constant, as far as it is known; NULL. */
+const tensor *survey_constant(const survey *s, value_id v);
 /* The number in a constant float tensor of one element. */
 bool survey_number(const survey *s, value_id v, double *out_number);
 /* The other input of a two-input node. */
@@ -66,6 +71,7 @@ clg_status pass_projections(graph *g, const pass_options *options);
 clg_status pass_halves(graph *g, const pass_options *options);
 clg_status pass_winograd(graph *g, const pass_options *options);
 clg_status pass_concat(graph *g, const pass_options *options);
+clg_status pass_blocked(graph *g, const pass_options *options);
 clg_status pass_qdq_chains(graph *g, const pass_options *options);
 clg_status pass_pointwise(graph *g, const pass_options *options);
 clg_status pass_dead(graph *g, const pass_options *options);

@@ -84,7 +84,9 @@ static clg_status report_case(report *r, const selftest_case *row, clg_dtype dty
     size_t n_ways = 0;
     clg_status status = selftest_from_case(row, dtype, p);
     if (status == CLG_OK) status = selftest_lower(r->c, kernel_class, p);
-    if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE) return CLG_OK;
+    if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE ||
+        status == CLG_ERROR_UNSUPPORTED_DEVICE)
+        return CLG_OK;
     CLG_TRY(status);
     const candidate *ways = p->lc.build.candidates;
     for (const candidate *way = ways; way; way = way->next)

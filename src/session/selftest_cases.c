@@ -16,6 +16,21 @@
     {                                                                                              \
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
     }
+/* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding and a residual, a last block
+ * with zeros, strides, a picture, channels on their own. */
+#define BLOCKED(l, c2, c3, c5, odd)                                                                \
+    FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
+        FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
+              "2,2,13,19," l " " c3 "," c2 ",3,3c - 2,3,13,19," l),                                \
+        FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1",                          \
+              "2,3,7,9," l " " odd "," odd ",3,3c " odd),                                          \
+        FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2 pads:I=0,1,0,1",                         \
+              "1,2,13,19," l " " c3 "," c2 ",3,3c"),                                               \
+        FUSED("BlockedConv", "lanes:i=" l " strides:I=2,2", "1,3,31,37 " c5 ",3,7,7c " c5),        \
+        FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " pads:I=1,1,1,1 activation:s=Relu",     \
+              "2,3,13,19," l " " odd ",1,3,3c " odd " 2,3,13,19," l),                              \
+        FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2",         \
+              "1,3,13,29," l " " odd ",1,5,3c")
 #define CASE(op, attrs, sizes, ref)                                                                \
     {                                                                                              \
         .op_type = (op), .attributes = (attrs), .dims = (sizes), .reference = (ref)                \
@@ -59,6 +74,10 @@ const selftest_case selftest_cases[] = {
     PRODUCT("Conv", "group:i=3", "1,15,11,13 21,5,1,3c"),
     PRODUCT("Conv", "pads:I=1,1", "2,7,53 11,7,3c"),
     PRODUCT("Conv", "", "1,5,4,7,9 7,5,2,3,3c"),
+    /* maps in blocks of channels, of as many as the device's vectors have */
+    BLOCKED("4", "8", "12", "20", "11"),
+    BLOCKED("8", "16", "24", "40", "21"),
+    BLOCKED("16", "32", "48", "80", "43"),
     /* everything else */
     BETWEEN("Relu", "3,37,19", -2, 2, 1),
     BETWEEN("Sigmoid", "3,37,19", -8, 8, 1),

@@ -3,6 +3,7 @@
  * What products and convolutions should give. In double, and by other sums than the kernels': each element of an input is
  * spread over the results that it is a part of, where kernels gather.
  */
+#include "ops/conv_blocked.h"
 #include "ops/epilogue.h"
 #include "ops/window.h"
 #include "session/selftest.h"
@@ -263,14 +264,76 @@ static clg_status conv_reference(const lower_context *lc, const double *const *i
     return CLG_OK;
 }
 
+/* ---- BlockedConv ---------------------------------------------------------------------------------------- */
+
+/* Numbers of a map in blocks of channels, of which `channels` count, as they lie in NCHW order (`back`: the other way). */
+static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
+                    bool back)
+{
+    const int64_t *d = in_blocks->dims, plane = d[2] * d[3], lanes = d[4];
+    for (int64_t i = 0; i < d[0] * channels * plane; i++) { /* i: place in NCHW order */
+        const int64_t channel = i / plane % channels, image = i / plane / channels;
+        const int64_t block = image * d[1] + channel / lanes;
+        const int64_t at = (block * plane + i % plane) * lanes + channel % lanes;
+        to[back ? at : i] = from[back ? i : at];
+    }
+}
+
+static clg_status in_order(const lower_context *lc, size_t input, int64_t channels,
+                           const double *const *in, const double **out)
+{
+    *out = in[input];
+    if (!lower_has_input(lc, input) || lc->inputs[input].dims.rank != 5) return CLG_OK;
+    const shape *dims = &lc->inputs[input].dims;
+    double *made = arena_alloc(lc->memory, (size_t)selftest_count(dims) + 1, sizeof *made);
+    if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    reorder(dims, channels, in[input], made, false);
+    *out = made;
+    return CLG_OK;
+}
+
+/* What Conv gives of the same map in NCHW order. Of lanes behind the last channel nothing but NaNs counts. */
+static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
+                                    double *scale)
+{
+    const shape *over = &lc->outputs[0].dims, *w = &lc->inputs[1].dims;
+    const int64_t all = selftest_count(over), n_out = over->dims[2] * over->dims[3];
+    const int64_t channels = w->dims[0], n = over->dims[0] * channels * n_out;
+    const int64_t in_channels = w->dims[1] * node_int(lc->node, "group", 1);
+    shape flat = conv_blocked_flat(&lc->inputs[0].dims);
+    double *sums = arena_alloc(lc->memory, (size_t)n + 1, sizeof *sums);
+    double *sizes = arena_alloc(lc->memory, (size_t)n + 1, sizeof *sizes);
+    double *bias = NULL;
+    const double *x, *residual;
+    if (!sums || !sizes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    CLG_TRY(in_order(lc, 0, in_channels, in, &x));
+    CLG_TRY(in_order(lc, 3, channels, in, &residual));
+    memset(sums, 0, (size_t)n * sizeof *sums);
+    memset(sizes, 0, (size_t)n * sizeof *sizes);
+    flat.dims[1] = in_channels;
+    const selftest_factor left = {&flat, x}, right = {w, in[1]};
+    CLG_TRY(selftest_convolve(lc, &left, &right, sums, sizes));
+    if (lower_has_input(lc, 2)) {
+        bias = arena_alloc(lc->memory, (size_t)n + 1, sizeof *bias);
+        if (!bias) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        for (int64_t i = 0; i < n; i++) bias[i] = in[2][i / n_out % channels];
+    }
+    finish(lc, bias, residual, sums, sizes, n);
+    for (int64_t i = 0; i < all; i++) scale[i] = HUGE_VAL;
+    reorder(over, channels, sums, y, true);
+    reorder(over, channels, sizes, scale, true);
+    return CLG_OK;
+}
+
 selftest_reference *selftest_product_reference(const node *n)
 {
     static const struct {
         const char *op_type;
         selftest_reference *reference;
-    } rows[] = {{"Conv", conv_reference},     {"FusedConv", conv_reference},
-                {"MatMul", matrix_reference}, {"FusedMatMul", matrix_reference},
-                {"Gemm", matrix_reference},   {"FusedGemm", matrix_reference}};
+    } rows[] = {{"BlockedConv", blocked_reference}, {"Conv", conv_reference},
+                {"FusedConv", conv_reference},      {"MatMul", matrix_reference},
+                {"FusedMatMul", matrix_reference},  {"Gemm", matrix_reference},
+                {"FusedGemm", matrix_reference}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strcmp(rows[i].op_type, n->op_type) == 0) return rows[i].reference;
     return selftest_quantized_roles(n) ? selftest_quantized : NULL;

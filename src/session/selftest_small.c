@@ -6,7 +6,7 @@
  */
 #include "session/selftest.h"
 
-#include "ops/window.h"
+#include "ops/conv_blocked.h"
 
 #include <math.h>
 #include <string.h>
@@ -142,6 +142,46 @@ static bool shrink_conv(const lower_context *lc, const small_size *to, shape dim
     return true;
 }
 
+/* A map of `channels`, in blocks as `like` is. */
+static void put_in_blocks(shape *flat, const shape *like)
+{
+    if (like->rank != 5) return;
+    flat->rank = 5;
+    flat->dims[4] = like->dims[4];
+    flat->dims[1] = (flat->dims[1] + like->dims[4] - 1) / like->dims[4];
+}
+
+static int64_t whole_blocks(int64_t channels, int64_t lanes)
+{
+    return (channels + lanes - 1) / lanes * lanes;
+}
+
+static bool shrink_blocked(const lower_context *lc, const small_size *to, shape dims[])
+{
+    window win;
+    const shape x = dims[0], y = lc->outputs[0].dims;
+    const int64_t groups = node_int(lc->node, "group", 1);
+    shape *w = &dims[1];
+    dims[0] = conv_blocked_flat(&x);
+    if (!shrink_sides(lc, to, &dims[0], w)) return false;
+    if (groups > 1) { /* a channel of its own for each */
+        w->dims[0] = dims[0].dims[1] = groups;
+        w->dims[1] = 1;
+    } else {
+        w->dims[0] = whole_blocks(w->dims[0], y.dims[4]);
+    }
+    if (x.rank == 5 && groups == 1)
+        dims[0].dims[1] = w->dims[1] = whole_blocks(w->dims[1], y.dims[4]);
+    if (lower_has_input(lc, 2)) dims[2].dims[0] = w->dims[0];
+    if (lower_has_input(lc, 3)) {
+        if (window_read(lc->node, &dims[0], w, &win) != CLG_OK) return false;
+        window_shape(&win, dims[0].dims[0], w->dims[0], &dims[3]);
+        put_in_blocks(&dims[3], &y);
+    }
+    put_in_blocks(&dims[0], &x);
+    return true;
+}
+
 /* An input that is one number, or one for each of `from` rows, columns or channels, of which there are `to` now. False where it
  * is a list in another form. */
 static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int64_t from,
@@ -249,10 +289,12 @@ clg_status selftest_small(const lower_context *lc, const candidate *way, size_t 
         .n = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
     shape dims[SELFTEST_MAX_INPUTS] = {{0}};
     for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
+    const bool is_blocked = strcmp(lc->node->op_type, "BlockedConv") == 0;
     const bool is_conv = strstr(lc->node->op_type, "Conv") != NULL,
                is_quantized = selftest_quantized_roles(lc->node) != NULL;
     if (is_quantized) p->low = p->high = SELFTEST_SCALE;
     if (!(is_quantized ? shrink_quantized
+          : is_blocked ? shrink_blocked
           : is_conv    ? shrink_conv
                        : shrink_product)(lc, &list[attempt], dims))
         return CLG_OK;

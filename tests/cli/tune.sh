@@ -17,8 +17,8 @@ echo "lines that are a way, a tab and a problem: $(grep -cP '^\w+\t\w+ wide floa
 echo "entries of the store: $("$CLTOOL" cache list | grep -c 'measured choices of kernels')"
 
 echo "== ways that are preferred"
-ways() { "$CLTOOL" inspect digits.onnx --plan -q "$@" | sed -nE 's/^ +[0-9]+ +FusedConv +([a-z0-9_]+) .*/\1/p'; }
-ways --prefer conv_wide | sort | uniq -c | sed -E 's/^ +//'
+ways() { "$CLTOOL" inspect digits.onnx --plan -q "$@" | sed -nE 's/^ +[0-9]+ +(Fused|Blocked)Conv +([a-z0-9_]+) .*/\2/p'; }
+ways --prefer conv_blocked | sort | uniq -c | sed -E 's/^ +//'
 show json_keys -- tune digits.onnx --time 0.1 -q --json
 
 show tune digits.onnx --time 0.1 --export choices.txt -q

@@ -54,9 +54,15 @@ static void pointwise__broadcasts(void **state)
     check_broadcast(0, NULL, 0, NULL);
     check_broadcast(DIMS(1), DIMS(1));
     check_broadcast(DIMS(131), DIMS(131));
-    check_broadcast(DIMS(7, 19), 0, NULL);                           /* a scalar */
-    check_broadcast(0, NULL, DIMS(40001));                           /* more than one turn */
-    check_broadcast(DIMS(5, 33), DIMS(33));                          /* a row */
+    check_broadcast(DIMS(7, 19), 0, NULL);             /* a scalar */
+    check_broadcast(0, NULL, DIMS(40001));             /* more than one turn */
+    check_broadcast(DIMS(5, 33), DIMS(33));            /* a row */
+    for (int64_t lanes = 4; lanes <= 16; lanes *= 2) { /* maps in blocks of channels */
+        check_broadcast(DIMS(2, 3, 5, 7, lanes), DIMS(3, 1, 1, lanes));
+        check_broadcast(DIMS(2, 3, 1, 1, lanes), DIMS(2, 3, 5, 7, lanes));
+        check_broadcast(DIMS(1, 1200, lanes), DIMS(lanes));
+        check_broadcast(DIMS(3, 5, lanes), DIMS(3, 5, 1)); /* one element for a vector */
+    }
     check_broadcast(DIMS(37, 1), DIMS(37, 70));                      /* a column */
     check_broadcast(DIMS(2, 3, 5, 7), DIMS(3, 1, 1));                /* channels, short rows */
     check_broadcast(DIMS(2, 3, 9, 11), DIMS(3, 1, 1));               /* channels, long rows */

@@ -111,6 +111,15 @@ graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
         &(pass_options){.kernel_class = CLG_KERNELS_WIDE, .disabled = passes_but(only, off)});
 }
 
+graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes)
+{
+    const char *off[MOST_PASSES];
+    return run(m, output,
+               &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
+                               .lanes = lanes,
+                               .disabled = passes_but("blocked", off)});
+}
+
 graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32)
 {
     const char *off[MOST_PASSES];

@@ -35,6 +35,8 @@ node_id pass_case_last(const pass_case *m);
 graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled, size_t n_disabled);
 /* Runs `only` and `dead` alone. */
 graph *pass_case_run_only(pass_case *m, value_id output, const char *only);
+/* Runs `blocked` and `dead` alone, for blocks of that many channels. */
+graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes);
 /* Runs `halves` and `dead` alone, with precision fp16 but for nodes of this name (NULL: none). */
 graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32);
 

@@ -219,6 +219,32 @@ static void passes__a_residual_that_broadcasts_stays(void **state)
     graph_free(g);
 }
 
+/* Of any batch: a residual that follows from the same input has the same, one from elsewhere may be broadcast. */
+static void passes__a_residual_of_any_batch(void **state)
+{
+    (void)state;
+    for (int same = 0; same < 2; same++) {
+        pass_case m = pass_case_start();
+        const int64_t dims[] = {-1, 6, 8, 8};
+        const value_id x = pass_case_input(&m, "x", 4, dims), z = pass_case_input(&m, "z", 4, dims),
+                       w = pass_case_constant(&m, "w", 4, (int64_t[]){6, 6, 1, 1}),
+                       by_channel = pass_case_constant(&m, "c", 3, (int64_t[]){6, 1, 1});
+        const value_id conv = pass_case_node(&m, "Conv", 2, (value_id[]){x, w}, "conv");
+        const value_id from = same ? x : z;
+        const value_id relu = pass_case_node(&m, "Relu", 1, &from, "relu");
+        const value_id scaled = pass_case_node(&m, "Mul", 2, (value_id[]){relu, by_channel}, "s");
+        const value_id both = pass_case_node(&m, "Concat", 2, (value_id[]){scaled, scaled}, "both");
+        assert_ok(node_set_int(m.g, pass_case_last(&m), "axis", 1));
+        const value_id v = pass_case_constant(&m, "v", 4, (int64_t[]){6, 12, 1, 1});
+        const value_id other = pass_case_node(&m, "Conv", 2, (value_id[]){both, v}, "other");
+        const value_id add = pass_case_node(&m, "Add", 2, (value_id[]){conv, other}, "add");
+        graph *g = pass_case_run_only(&m, add, "epilogue");
+        assert_int_equal(pass_case_count(g, "Add"), !same);
+        assert_int_equal(pass_case_count(g, "FusedConv"), same);
+        graph_free(g);
+    }
+}
+
 static void passes__clip_bounds_come_from_constants_only(void **state)
 {
     (void)state;
@@ -293,6 +319,7 @@ int main(void)
         cmocka_unit_test(passes__a_bias_of_another_shape_is_no_bias),
         cmocka_unit_test(passes__conv_takes_a_channel_bias_residual_and_relu),
         cmocka_unit_test(passes__a_residual_that_broadcasts_stays),
+        cmocka_unit_test(passes__a_residual_of_any_batch),
         cmocka_unit_test(passes__clip_bounds_come_from_constants_only),
         cmocka_unit_test(passes__only_plain_3x3_convolutions_may_be_filtered),
         cmocka_unit_test(passes__convolutions_of_float16_may_be_filtered),

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which nodes go along in blocks of channels: first those that can, then connected stretches of them, of which those remain that
+ * save more than their borders cost.
+ */
+#include "ops/conv_blocked.h"
+#include "ops/pointwise.h"
+#include "passes/blocked.h"
+
+#include <string.h>
+
+#define MOST_PLANES 4 /* input channels that a convolution reads in NCHW order: pictures */
+/* A turned element costs as much as is saved in this many operations of convolutions. */
+#define OPERATIONS_OF_ELEMENT 1200.0
+
+/* ---- what can go along -------------------------------------------------------------------------------- */
+
+#define MOST_PIXELS ((int64_t)1 << 24) /* kernels count elements of a plane of blocks in 32 bits */
+
+static bool is_known(const shape *x)
+{
+    return x->dims[1] > 0 && x->dims[2] > 0 && x->dims[3] > 0 &&
+           x->dims[2] <= MOST_PIXELS / x->dims[3];
+}
+
+static bool is_float_map(const blocking *b, value_id v)
+{
+    if (v == VALUE_NONE || b->s.constant[v]) return false;
+    const value_fact *f = &b->s.facts[v];
+    return f->dtype == CLG_FLOAT32 && f->dims.rank == 4 && is_known(&f->dims);
+}
+
+static bool fills_blocks(const blocking *b, value_id v)
+{
+    return b->s.facts[v].dims.dims[1] % b->lanes == 0;
+}
+
+int64_t blocked_count(const blocking *b, value_id v)
+{
+    return (b->s.facts[v].dims.dims[1] + b->lanes - 1) / b->lanes;
+}
+
+bool blocked_goes_along(const blocking *b, node_id n)
+{
+    return n != NODE_NONE && b->roles[n] != ROLE_NONE;
+}
+
+/* A map of pixels that may lie in blocks, whoever makes it. */
+static bool is_map(const blocking *b, value_id v)
+{
+    return is_float_map(b, v) && fills_blocks(b, v);
+}
+
+/* A map that convolutions read in blocks: one that a convolution has made may have zeros behind its last channel. */
+static bool is_map_of_conv(const blocking *b, value_id v)
+{
+    if (!is_float_map(b, v)) return false;
+    if (fills_blocks(b, v) || b->in_blocks[v] != VALUE_NONE) return true;
+    const node_id from = b->g->values[v].producer;
+    return from != NODE_NONE && b->roles[from] == ROLE_CONV;
+}
+
+/* Not more than half as much again, or of one pixel. */
+static bool is_worth_filling(const blocking *b, value_id v)
+{
+    const int64_t *d = b->s.facts[v].dims.dims;
+    return d[2] * d[3] == 1 || 2 * blocked_count(b, v) * b->lanes <= 3 * d[1];
+}
+
+static int64_t window_at(const node *n, const char *name, size_t i)
+{
+    size_t count;
+    const int64_t *values = node_ints(n, name, &count);
+    return i < count ? values[i] : 1;
+}
+
+static bool is_internal(const node *n, const char *op_type)
+{
+    return !n->removed && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
+           strcmp(n->op_type, op_type) == 0;
+}
+
+static bool is_picture(const blocking *b, value_id v)
+{
+    const value_fact *f = &b->s.facts[v];
+    return f->dtype == CLG_FLOAT32 && f->dims.rank == 4 && is_known(&f->dims) &&
+           f->dims.dims[1] <= MOST_PLANES;
+}
+
+/* One group, or one for each channel with one output. */
+static bool groups_can(const blocking *b, const node *n, const shape *w)
+{
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups == 1) return is_map_of_conv(b, n->inputs[0]) || is_picture(b, n->inputs[0]);
+    return w->dims[1] == 1 && w->dims[0] == groups && is_map_of_conv(b, n->inputs[0]);
+}
+
+static bool conv_can(const blocking *b, const node *n)
+{
+    if ((!node_is(n, "Conv") && !is_internal(n, "FusedConv")) || n->inputs[1] == VALUE_NONE ||
+        !is_worth_filling(b, n->outputs[0]))
+        return false;
+    const value_fact *w = &b->s.facts[n->inputs[1]];
+    if (!b->s.constant[n->inputs[1]] || w->dtype != CLG_FLOAT32 || w->dims.rank != 4 ||
+        !groups_can(b, n, &w->dims))
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        const int64_t side = (w->dims.dims[2 + i] - 1) * window_at(n, "dilations", i) + 1;
+        if (side < 1 || side > BLOCKED_MOST_SIDE ||
+            window_at(n, "strides", i) > BLOCKED_MOST_STRIDE)
+            return false;
+    }
+    return n->n_inputs < 4 || n->inputs[3] == VALUE_NONE || is_map_of_conv(b, n->inputs[3]);
+}
+
+static bool pool_can(const node *n)
+{
+    return node_is(n, "AveragePool") || (node_is(n, "MaxPool") && n->n_outputs == 1);
+}
+
+/* Means and maxima over all pixels. */
+static bool reduce_can(const node *n)
+{
+    if (node_is(n, "GlobalAveragePool") || node_is(n, "GlobalMaxPool")) return true;
+    size_t count;
+    const int64_t *axes = node_ints(n, "axes", &count);
+    return (node_is(n, "ReduceMean") || node_is(n, "ReduceMax")) && n->n_inputs == 1 &&
+           count == 2 && node_int(n, "keepdims", 1) != 0 &&
+           ((axes[0] == 2 && axes[1] == 3) || (axes[0] == -2 && axes[1] == -1));
+}
+
+/* A constant that is one number, or one a channel. */
+static bool is_by_channel(const blocking *b, value_id v)
+{
+    const shape *x = &b->s.facts[v].dims;
+    if (!b->s.constant[v] || x->rank < 0 || x->rank > 4) return false;
+    for (int i = 0; i < x->rank; i++)
+        if (x->dims[i] != 1 && (i != x->rank - 3 || x->dims[i] % b->lanes != 0)) return false;
+    return true;
+}
+
+/* A map, or with more than one input also what is constant by channel or one number a map (an excitation). */
+static bool pointwise_can(const blocking *b, const node *n)
+{
+    if (!pointwise_is(n) || n->n_outputs != 1 || !is_map(b, n->outputs[0])) return false;
+    const shape *y = &b->s.facts[n->outputs[0]].dims;
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        if (n->inputs[i] == VALUE_NONE || is_by_channel(b, n->inputs[i])) continue;
+        if (!is_map(b, n->inputs[i])) return false;
+        const shape *x = &b->s.facts[n->inputs[i]].dims;
+        if (x->dims[1] != y->dims[1]) return false;
+    }
+    return true;
+}
+
+static bool batchnorm_can(const blocking *b, const node *n)
+{
+    if (!node_is(n, "BatchNormalization") || n->n_outputs != 1 || n->n_inputs != 5) return false;
+    for (size_t i = 1; i < 5; i++)
+        if (n->inputs[i] == VALUE_NONE || !b->s.constant[n->inputs[i]] ||
+            b->s.facts[n->inputs[i]].dims.rank != 1 ||
+            b->s.facts[n->inputs[i]].dtype != CLG_FLOAT32)
+            return false;
+    return true;
+}
+
+static bool concat_can(const blocking *b, const node *n)
+{
+    const int64_t axis = node_int(n, "axis", 1);
+    if (!node_is(n, "Concat") || (axis != 1 && axis != -3)) return false;
+    for (size_t i = 0; i < n->n_inputs; i++)
+        if (!is_map(b, n->inputs[i])) return false;
+    return true;
+}
+
+static blocked_role role_of(const blocking *b, const node *n)
+{
+    if (n->removed || n->n_inputs == 0 || n->inputs[0] == VALUE_NONE || n->n_outputs < 1 ||
+        n->outputs[0] == VALUE_NONE || !is_float_map(b, n->outputs[0]))
+        return ROLE_NONE;
+    if (conv_can(b, n)) return ROLE_CONV;
+    if (!fills_blocks(b, n->outputs[0])) return ROLE_NONE;
+    if (pointwise_can(b, n)) return ROLE_POINTWISE;
+    if (!is_map(b, n->inputs[0])) return ROLE_NONE;
+    if (pool_can(n)) return ROLE_POOL;
+    if (reduce_can(n)) return ROLE_REDUCE;
+    if (batchnorm_can(b, n)) return ROLE_BATCHNORM;
+    return concat_can(b, n) ? ROLE_CONCAT : ROLE_NONE;
+}
+
+bool blocked_reads(const blocking *b, node_id id, size_t i)
+{
+    const value_id v = b->g->nodes[id].inputs[i];
+    if (v == VALUE_NONE) return false;
+    return b->roles[id] == ROLE_CONV ? (i == 0 || i == 3) && is_map_of_conv(b, v) : is_map(b, v);
+}
+
+/* All but convolutions only follow: what they read is in blocks already. */
+static void find_roles(blocking *b)
+{
+    for (node_id i = 0; i < b->g->n_nodes; i++) {
+        const node *n = &b->g->nodes[i];
+        b->roles[i] = role_of(b, n);
+        for (size_t k = 0; b->roles[i] > ROLE_CONV && k < n->n_inputs; k++) {
+            if (!blocked_reads(b, i, k)) continue;
+            const node_id from = b->g->values[n->inputs[k]].producer;
+            if (from == NODE_NONE || b->roles[from] == ROLE_NONE) b->roles[i] = ROLE_NONE;
+        }
+    }
+}
+
+/* ---- stretches -------------------------------------------------------------------------------------- */
+
+static node_id stretch_of(blocking *b, node_id n)
+{
+    while (b->stretch[n] != n) {
+        b->stretch[n] = b->stretch[b->stretch[n]];
+        n = b->stretch[n];
+    }
+    return n;
+}
+
+/* How often nodes that go along read v in blocks. */
+static uint32_t *count_readings(const blocking *b)
+{
+    uint32_t *count = memory_zalloc(b->s.n_values + 1, sizeof *count);
+    for (node_id i = 0; count && i < b->g->n_nodes; i++)
+        for (size_t k = 0; blocked_goes_along(b, i) && k < b->g->nodes[i].n_inputs; k++)
+            if (blocked_reads(b, i, k)) count[b->g->nodes[i].inputs[k]]++;
+    return count;
+}
+
+/* Elements of an image that turning v takes; a map of one pixel is the same in both forms. */
+static double turned_elements(const blocking *b, value_id v)
+{
+    const int64_t *d = b->s.facts[v].dims.dims;
+    return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
+}
+
+/* Depthwise ones are bound by memory, and save about half of what turning a map takes. */
+static double conv_operations(const blocking *b, const node *n)
+{
+    if (node_int(n, "group", 1) > 1)
+        return OPERATIONS_OF_ELEMENT / 2 * turned_elements(b, n->outputs[0]);
+    const int64_t *w = b->s.facts[n->inputs[1]].dims.dims, *y = b->s.facts[n->outputs[0]].dims.dims;
+    return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
+}
+
+/* Stretches of fewer operations than their borders are worth stay as they are. */
+static clg_status weigh(blocking *b)
+{
+    uint32_t *readings = count_readings(b);
+    if (!readings) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (node_id i = 0; i < b->g->n_nodes; i++) b->stretch[i] = i;
+    for (node_id i = 0; i < b->g->n_nodes; i++)
+        for (size_t k = 0; blocked_goes_along(b, i) && k < b->g->nodes[i].n_inputs; k++) {
+            const node *n = &b->g->nodes[i];
+            if (!blocked_reads(b, i, k)) continue;
+            const node_id from = b->g->values[n->inputs[k]].producer;
+            if (blocked_goes_along(b, from)) b->stretch[stretch_of(b, i)] = stretch_of(b, from);
+        }
+    for (node_id i = 0; i < b->g->n_nodes; i++) {
+        if (!blocked_goes_along(b, i)) continue;
+        const node *n = &b->g->nodes[i];
+        double *saved = &b->saved[stretch_of(b, i)];
+        if (b->roles[i] == ROLE_CONV) *saved += conv_operations(b, n);
+        if (readings[n->outputs[0]] < b->s.uses[n->outputs[0]])
+            *saved -= OPERATIONS_OF_ELEMENT * turned_elements(b, n->outputs[0]);
+        for (size_t k = 0; k < n->n_inputs; k++) {
+            if (!blocked_reads(b, i, k)) continue;
+            const value_id v = n->inputs[k];
+            if (!blocked_goes_along(b, b->g->values[v].producer))
+                *saved -= OPERATIONS_OF_ELEMENT * turned_elements(b, v) / (double)readings[v];
+        }
+    }
+    memory_free(readings);
+    for (node_id i = 0; i < b->g->n_nodes; i++)
+        if (blocked_goes_along(b, i) && b->saved[stretch_of(b, i)] <= 0) b->roles[i] = ROLE_NONE;
+    return CLG_OK;
+}
+
+clg_status blocked_choose(blocking *b)
+{
+    find_roles(b);
+    return weigh(b);
+}
