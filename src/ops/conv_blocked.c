@@ -122,8 +122,9 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
                    (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
     const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    blocked_cut any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
     step *s = step_pack_kernel(b, way, to, "conv_blocked", "conv_blocked_pack",
-                               prelude(c, j, t, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+                               prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, t->slices);
     step_arg_int(b, s, j->ic);
@@ -182,10 +183,11 @@ void conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked
 
 /* ---- depthwise -------------------------------------------------------------------------------------------- */
 
-static const char *depthwise_prelude(lower_context *c, const conv_job *j, const char *tail)
+static const char *depthwise_prelude(lower_context *c, const conv_job *j, int64_t stride,
+                                     const char *tail)
 {
     return prelude_text(&c->build, "P_T=%d P_FMA=%d P_VEC=%d P_STRIDE=%d %s", (int)j->dtype,
-                        work_fma(c), work_wide_lanes(c), (int)j->axes[2].stride, tail);
+                        work_fma(c), work_wide_lanes(c), (int)stride, tail);
 }
 
 static operand pack_depthwise(lower_context *c, candidate *way, const conv_job *j, int64_t taps)
@@ -198,7 +200,7 @@ static operand pack_depthwise(lower_context *c, candidate *way, const conv_job *
     const operand to =
         step_packing(b, way, 1, recipe, (size_t)(blocks * taps * lanes) * clg_dtype_size(j->dtype));
     step *s = step_pack_kernel(b, way, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
-                               depthwise_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+                               depthwise_prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, taps);
     step_arg_buffer(b, s, operand_input(1), j->dtype);
@@ -221,7 +223,7 @@ void conv_blocked_add_depthwise(lower_context *c, const conv_job *j)
     candidate *way = step_candidate(b, "conv_depthwise_blocked");
     const operand packed = pack_depthwise(c, way, j, h->kernel * w->kernel);
     step *s = step_kernel(b, way, "conv_depthwise_blocked", "conv_depthwise_blocked",
-                          depthwise_prelude(c, j, conv_tail_prelude(c, j)));
+                          depthwise_prelude(c, j, w->stride, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, h->in);

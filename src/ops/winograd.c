@@ -93,8 +93,10 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     (void)snprintf(recipe, sizeof recipe, "winograd_wide side=%d nr=%d oc=%lld ic=%lld",
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
     const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    conv_job any = *j;
+    any.blocked = false; /* one program for both */
     step *s = step_pack_kernel(b, way, to, "winograd_wide", "winograd_pack_w",
-                               wide_prelude(c, j, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+                               wide_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
     step_arg_buffer(b, s, operand_input(1), j->dtype);
