@@ -6,6 +6,7 @@
 
 #include "support/literals.h"
 #include "support/ocl_platforms.h"
+#include "support/platform.h"
 #include "support/scratch.h"
 #include "support/unit.h"
 
@@ -13,7 +14,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Ragged in every direction for tiles of 16 channels and 4x4 pixels. */
@@ -29,7 +29,7 @@ const wd_fault wd_no_fault = {NULL, NULL, NULL};
 
 void wd_set_or_clear(const char *name, const char *value)
 {
-    assert_int_equal(value ? setenv(name, value, 1) : unsetenv(name), 0);
+    assert_true(platform_set_env(name, value));
 }
 
 void wd_driver_is(const wd_fault *f, const char *version)
@@ -179,12 +179,10 @@ clg_status wd_run(clg_context *context, clg_model *model, clg_kernel_class kerne
 int wd_begin(void **state)
 {
     (void)state;
-    unsetenv("CLG_SELFTEST");
-    assert_int_equal(setenv("OPENCL_LAYERS",
-                            CLG_TEST_BUILD_DIR "/tests/layers/opencl_wrong.so:" CLG_TEST_BUILD_DIR
-                                               "/tests/layers/opencl_device.so",
-                            1),
-                     0);
+    wd_set_or_clear("CLG_SELFTEST", NULL);
+    wd_set_or_clear("OPENCL_LAYERS",
+                    CLG_TEST_BUILD_DIR "/tests/layers/opencl_wrong.so:" CLG_TEST_BUILD_DIR
+                                       "/tests/layers/opencl_device.so");
     ocl_platforms_show_pocl();
     clg_set_log(listen, NULL, CLG_LOG_WARNING);
     expect();
