@@ -57,7 +57,7 @@
 #include "common/finish_blocked.clh"
 
 #define MOST_TAPS 256
-#define MIN_ASKING 4 // tiles; for fewer, memory has no time left
+#define MIN_ASKING 4 // tiles
 #define STEP (P_STRIDE * P_IN) // from the pixels of one output to those of the next
 
 #if P_PATCH
@@ -164,7 +164,7 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 #endif
                 __global const float *w = packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
                 // Weights come from far away, once: the next ones are asked for while sums are made, by each tile its share.
-                const int share = height * parts, next_step = share < MIN_ASKING ? 0 : (NR + share - 1) / share;
+                const int next_step = asking_share(NR, height * parts, MIN_ASKING);
                 __global const float *next = w + (long)n * taps * P_IN * NR;
                 for (int r = 0; r < height; ++r)
                 for (int i = 0; i < width; i += part, next += (long)n * taps * P_IN * next_step) {

@@ -309,7 +309,7 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                         expect_tile(rows, cols, c + c_off + at, c_rs, c_cs, residual + residual_off + at);
 #if P_B_PACKED // each tile asks for its share of the next block; for a few tiles memory has no time left
                     const int share = tile1 - tile0;
-                    const int next_step = share < MIN_ASKING ? 0 : (NR + share - 1) / share;
+                    const int next_step = asking_share(NR, share, MIN_ASKING);
                     __global const elem *next =
                         b_z + ((long)px * k + k0 + kc) * NR + (long)(tile - tile0) * next_step * kc;
 #endif

@@ -60,7 +60,7 @@
 #include "common/lanes_wide.clh"
 
 #define A (P_M + 2)
-#define MIN_ASKING 2 // parts; for fewer, memory has no time left
+#define MIN_ASKING 2 // parts
 #define RING 8                              // lines of turned pixels, a power of two >= A
 #define LINE (P_STRIP * P_M + 2 + P_VEC)    // vectors of a line; the last P_VEC may be written in vain
 
@@ -236,7 +236,6 @@ static inline int continues(const struct run *a, const struct run *b)
 
 // One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`, `plane` apart) to
 // p[column][channel]; x is the plane's line, NULL outside the image; `left` elements may be read from x on. Zeros outside.
-#if P_BLOCKED
 static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left, const int x0,
                                                 const int width, const int iw, const int channels,
                                                 const long plane)
@@ -244,19 +243,10 @@ static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, 
     const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
     for (int i = 0; i < low; ++i)
         p[i] = (vec)0.0f;
+#if P_BLOCKED
     for (int i = low; i < high; ++i)
         p[i] = VLOAD(x + (long)(x0 + i) * P_VEC);
-    for (int i = high; i < width; ++i)
-        p[i] = (vec)0.0f;
-}
 #else
-static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left, const int x0,
-                                                const int width, const int iw, const int channels,
-                                                const long plane)
-{
-    const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
-    for (int i = 0; i < low; ++i)
-        p[i] = (vec)0.0f;
     for (int i = low; i < high; i += P_VEC) {
         const long at = x0 + i;
         vec r[P_VEC];
@@ -277,10 +267,10 @@ static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, 
         for (int c = 0; c < P_VEC; ++c)
             p[i + c] = r[c];
     }
+#endif
     for (int i = high; i < width; ++i)
         p[i] = (vec)0.0f;
 }
-#endif
 
 // A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n that TO(i, j) are left.
 #define TRANSFORM(transform_1d, n, FROM, TO)                                                       \
@@ -406,7 +396,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 #if U_IS_PACKED
             __global const elem *w = packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
             for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
-                const int next_step = parts < MIN_ASKING ? 0 : (NR + parts - 1) / parts;
+                const int next_step = asking_share(NR, parts, MIN_ASKING);
                 __global const float *next = w + (long)slices * P_VEC * NR;
                 for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
                     micro(min(part, count - i), slices, (const float *)(v + (long)k * slices * count + i),

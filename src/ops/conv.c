@@ -9,6 +9,29 @@
 
 #include <stdio.h>
 
+clg_status conv_read(lower_context *c, const shape *x, conv_job *out)
+{
+    const lower_operand *w = lower_input(c, 1);
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    *out = (conv_job){.dtype = lower_input(c, 0)->dtype,
+                      .batch = x->dims[0],
+                      .groups = groups,
+                      .ic = w->dims.dims[1],
+                      .oc = w->dims.dims[0] / groups,
+                      .weight_constant = w->constant,
+                      .winograd = node_int(c->node, "winograd", 0)};
+    CLG_TRY(window_read(c->node, x, &w->dims, &win));
+    window_fill(&win, out->axes);
+    epilogue_read(c, &out->tail);
+    if (lower_has_input(c, 2)) {
+        out->tail.bias = BIAS_ROW;
+        out->tail.bias_at = operand_input(2);
+        out->tail.bias_b1 = out->oc;
+    }
+    return CLG_OK;
+}
+
 static int64_t count_in(const conv_job *j) { return j->axes[0].in * j->axes[1].in * j->axes[2].in; }
 static int64_t count_out(const conv_job *j)
 {

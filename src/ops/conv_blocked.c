@@ -10,6 +10,26 @@
 #define ACC 65536
 #define CHUNK 8192 /* floats of weights that stay in the nearest cache */
 
+/* Sizes and buffers, as both kernels have them. */
+static void map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
+                     const window_axis *w, operand weights)
+{
+    step_arg_int(b, s, h->in);
+    step_arg_int(b, s, w->in);
+    step_arg_int(b, s, h->out);
+    step_arg_int(b, s, w->out);
+    step_arg_int(b, s, h->kernel);
+    step_arg_int(b, s, w->kernel);
+    step_arg_int(b, s, h->dilation);
+    step_arg_int(b, s, w->dilation);
+    step_arg_int(b, s, h->stride);
+    step_arg_int(b, s, h->pad_begin);
+    step_arg_int(b, s, w->pad_begin);
+    step_arg_buffer(b, s, operand_input(0), j->dtype);
+    step_arg_buffer(b, s, weights, j->dtype);
+    step_arg_buffer(b, s, operand_output(0), j->dtype);
+}
+
 /* The job as the kernel sees it, and how the work is cut. */
 typedef struct blocked_cut {
     window_axis h, w;
@@ -19,7 +39,23 @@ typedef struct blocked_cut {
     double cost; /* estimated cycles; negative: not allowed */
 } blocked_cut;
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+shape conv_blocked_flat(const shape *x)
+{
+    shape flat = *x;
+    if (x->rank != 5) return flat;
+    flat.rank = 4;
+    flat.dims[1] = x->dims[1] == DIM_UNKNOWN || x->dims[4] == DIM_UNKNOWN ? DIM_UNKNOWN
+                                                                          : x->dims[1] * x->dims[4];
+    return flat;
+}
+
+shape conv_blocked_shape(const shape *flat, int64_t lanes)
+{
+    shape x = *flat;
+    if (x.dims[1] != DIM_UNKNOWN) x.dims[1] = work_ceil_div(x.dims[1], lanes);
+    x.dims[x.rank++] = lanes;
+    return x;
+}
 
 /* Input pixels that `n` outputs see. */
 static int64_t seen(const window_axis *a, int64_t n)
@@ -58,10 +94,10 @@ static int64_t chunk_of(const blocked_cut *t, int64_t nr)
     const int64_t slice = t->in * seen(&t->h, t->tile_h) * seen(&t->w, t->tile_w);
     int64_t chunk = CHUNK / (t->taps * t->in * nr);
     if (t->copied)
-        chunk = least(chunk > 1 ? chunk : 1, PATCH / slice);
+        chunk = work_least(chunk > 1 ? chunk : 1, PATCH / slice);
     else if (chunk < 1)
         chunk = 1;
-    return least(chunk, t->slices);
+    return work_least(chunk, t->slices);
 }
 
 static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
@@ -138,16 +174,13 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     return to;
 }
 
-void conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked)
+clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked)
 {
     step_builder *b = &c->build;
     const blocked_cut t = find_cut(c, j, describe(c, j, input_is_blocked));
+    if (t.cost < 0 || t.h.in * t.w.in > INT32_MAX / t.in)
+        return lower_error(c, CLG_ERROR_SHAPE, "the maps are too large for blocks of channels");
     candidate *way = step_candidate(b, "conv_blocked");
-    if (t.cost < 0 || t.w.in > INT32_MAX / t.in / t.h.in) {
-        b->status =
-            lower_error(c, CLG_ERROR_SHAPE, "the maps are too large for blocks of channels");
-        return;
-    }
     way->cost = j->winograd > 1 ? 0 : t.cost;
     const operand packed = pack_weights(c, way, j, &t);
     step *s = step_kernel(b, way, "conv_blocked", "conv_blocked",
@@ -155,20 +188,7 @@ void conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, t.slices);
     step_arg_int(b, s, j->oc);
-    step_arg_int(b, s, t.h.in);
-    step_arg_int(b, s, t.w.in);
-    step_arg_int(b, s, t.h.out);
-    step_arg_int(b, s, t.w.out);
-    step_arg_int(b, s, t.h.kernel);
-    step_arg_int(b, s, t.w.kernel);
-    step_arg_int(b, s, t.h.dilation);
-    step_arg_int(b, s, t.w.dilation);
-    step_arg_int(b, s, t.h.stride);
-    step_arg_int(b, s, t.h.pad_begin);
-    step_arg_int(b, s, t.w.pad_begin);
-    step_arg_buffer(b, s, operand_input(0), j->dtype);
-    step_arg_buffer(b, s, packed, j->dtype);
-    step_arg_buffer(b, s, operand_output(0), j->dtype);
+    map_args(b, s, j, &t.h, &t.w, packed);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
     step_arg_int(b, s, t.group_panels);
@@ -180,6 +200,7 @@ void conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked
         work_items(c, work_ceil_div(t.h.out, t.tile_h) * work_ceil_div(t.w.out, t.tile_w), 1),
         work_items(c, work_ceil_div(t.panels, t.group_panels), 1), work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);
+    return CLG_OK;
 }
 
 /* ---- depthwise -------------------------------------------------------------------------------------------- */
@@ -213,34 +234,21 @@ static operand pack_depthwise(lower_context *c, candidate *way, const conv_job *
 
 #define DEPTHWISE_PIXELS 256 /* of a group: enough that it is worth handing out */
 
-void conv_blocked_add_depthwise(lower_context *c, const conv_job *j)
+clg_status conv_blocked_add_depthwise(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const window_axis *h = &j->axes[1], *w = &j->axes[2];
     const int64_t blocks = work_ceil_div(j->groups, work_wide_lanes(c));
     const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
     const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
-    const int64_t tile_h = least(share > fewest ? share : fewest, h->out);
+    const int64_t tile_h = work_least(share > fewest ? share : fewest, h->out);
     candidate *way = step_candidate(b, "conv_depthwise_blocked");
     const operand packed = pack_depthwise(c, way, j, h->kernel * w->kernel);
     step *s = step_kernel(b, way, "conv_depthwise_blocked", "conv_depthwise_blocked",
                           depthwise_prelude(c, j, w->stride, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, h->in);
-    step_arg_int(b, s, w->in);
-    step_arg_int(b, s, h->out);
-    step_arg_int(b, s, w->out);
-    step_arg_int(b, s, h->kernel);
-    step_arg_int(b, s, w->kernel);
-    step_arg_int(b, s, h->dilation);
-    step_arg_int(b, s, w->dilation);
-    step_arg_int(b, s, h->stride);
-    step_arg_int(b, s, h->pad_begin);
-    step_arg_int(b, s, w->pad_begin);
-    step_arg_buffer(b, s, operand_input(0), j->dtype);
-    step_arg_buffer(b, s, packed, j->dtype);
-    step_arg_buffer(b, s, operand_output(0), j->dtype);
+    map_args(b, s, j, h, w, packed);
     step_arg_int(b, s, tile_h);
     epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
     conv_count_work(j, s);
@@ -248,4 +256,5 @@ void conv_blocked_add_depthwise(lower_context *c, const conv_job *j)
     const uint64_t range[3] = {work_items(c, work_ceil_div(h->out, tile_h), 1),
                                work_items(c, blocks, 1), work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);
+    return CLG_OK;
 }

@@ -3,8 +3,6 @@
 
 #include "ops/work.h"
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Elements that a tile of pixels takes in the patch of one slice, and of its lines. */
 typedef struct patch_size {
     int64_t pitch, lines, slice;
@@ -13,8 +11,8 @@ typedef struct patch_size {
 static patch_size measure_patch(const window_axis *axes, int64_t tile_h, int64_t tile_w)
 {
     const window_axis *h = &axes[1], *w = &axes[2];
-    const int64_t phases = least(h->stride, (h->kernel - 1) * h->dilation + 1) *
-                           least(w->stride, (w->kernel - 1) * w->dilation + 1);
+    const int64_t phases = work_least(h->stride, (h->kernel - 1) * h->dilation + 1) *
+                           work_least(w->stride, (w->kernel - 1) * w->dilation + 1);
     patch_size p = {.pitch = tile_w + (w->kernel - 1) * w->dilation / w->stride};
     p.lines = phases * (tile_h + (h->kernel - 1) * h->dilation / h->stride);
     p.slice = p.lines * p.pitch;
@@ -54,7 +52,7 @@ bool conv_cut_find(const lower_context *c, const conv_cut_job *j, conv_cut *out)
 {
     const int64_t height = j->axes[1].out, width = j->axes[2].out;
     const int64_t most =
-        width / WIDE_ENOUGH > MOST_ACROSS ? width / WIDE_ENOUGH : least(width, MOST_ACROSS);
+        width / WIDE_ENOUGH > MOST_ACROSS ? width / WIDE_ENOUGH : work_least(width, MOST_ACROSS);
     conv_cut t = {.tile_m = work_ceil_div(j->oc, work_ceil_div(j->oc, j->rows))};
     bool found = false;
     t.tiles = work_ceil_div(j->oc, t.tile_m);
@@ -94,10 +92,10 @@ bool conv_cut_depthwise(const lower_context *c, const conv_cut_job *j, int64_t n
             across += work_ceil_div(across, 8);
     }
     if (patch > j->patch || sums > j->sums) return false;
-    const int64_t room = least(DEPTHWISE_PATCH / patch, j->sums / sums);
+    const int64_t room = work_least(DEPTHWISE_PATCH / patch, j->sums / sums);
     const int64_t images = j->planes / n_channels;
     const int64_t cuts = images * conv_cut_tiles(j->axes, out->tile_h, out->tile_w);
     const int64_t share = work_ceil_div(n_channels, work_ceil_div(4 * work_units(c), cuts));
-    out->group_tiles = room < 1 ? 1 : least(room, share);
+    out->group_tiles = room < 1 ? 1 : work_least(room, share);
     return true;
 }

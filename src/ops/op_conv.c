@@ -62,23 +62,10 @@ static clg_status conv_infer(op_context *c)
 
 static clg_status conv_lower(lower_context *c)
 {
-    const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
-    const int64_t groups = node_int(c->node, "group", 1);
-    window win;
-    conv_job j = {.dtype = x->dtype, .batch = x->dims.dims[0], .groups = groups};
+    const lower_operand *x = lower_input(c, 0);
+    conv_job j;
     CLG_TRY(work_check_dtype(c, x->dtype));
-    CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
-    window_fill(&win, j.axes);
-    j.ic = w->dims.dims[1];
-    j.oc = w->dims.dims[0] / groups;
-    j.weight_constant = w->constant;
-    j.winograd = node_int(c->node, "winograd", 0);
-    epilogue_read(c, &j.tail);
-    if (lower_has_input(c, 2)) {
-        j.tail.bias = BIAS_ROW;
-        j.tail.bias_at = operand_input(2);
-        j.tail.bias_b1 = j.oc;
-    }
+    CLG_TRY(conv_read(c, &x->dims, &j));
     return conv_add(c, &j);
 }
 
@@ -86,10 +73,6 @@ static clg_status conv_lower(lower_context *c)
 static const op_types types[] = {{'T', TILED | DTYPE_BIT(CLG_FLOAT64)}, {0}};
 static const op_types fused_types[] = {{'T', TILED}, {0}};
 
-#define CONV_ATTRIBUTES                                                                            \
-    {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
-        {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
-        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
 static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute fused_attributes[] = {
     CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false}, {0}};

@@ -28,16 +28,6 @@ static bool holds(int64_t channels, int64_t lanes, int64_t wanted)
            channels == work_ceil_div(wanted, lanes) * lanes;
 }
 
-shape conv_blocked_flat(const shape *x)
-{
-    shape flat = *x;
-    if (x->rank != 5) return flat;
-    flat.rank = 4;
-    flat.dims[1] = x->dims[1] == DIM_UNKNOWN || x->dims[4] == DIM_UNKNOWN ? DIM_UNKNOWN
-                                                                          : x->dims[1] * x->dims[4];
-    return flat;
-}
-
 static clg_status blocked_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
@@ -56,32 +46,24 @@ static clg_status blocked_infer(op_context *c)
                         " and %" PRId64 ", and %" PRId64 " groups",
                         flat.dims[1], w->dims[0], w->dims[1], groups);
     shape y;
-    window_shape(&win, flat.dims[0], work_ceil_div(w->dims[0], lanes), &y);
-    y.dims[y.rank++] = lanes;
+    window_shape(&win, flat.dims[0], w->dims[0], &y);
+    y = conv_blocked_shape(&y, lanes);
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }
 
 static clg_status blocked_lower(lower_context *c)
 {
-    const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
+    const shape *x = &lower_input(c, 0)->dims;
     const int64_t lanes = node_int(c->node, "lanes", 1);
-    const bool is_blocked = x->dims.rank == 5;
-    const shape flat = conv_blocked_flat(&x->dims);
-    window win;
-    conv_job j = {.dtype = x->dtype,
-                  .batch = flat.dims[0],
-                  .groups = node_int(c->node, "group", 1),
-                  .ic = w->dims.dims[1],
-                  .oc = w->dims.dims[0] / node_int(c->node, "group", 1),
-                  .weight_constant = w->constant,
-                  .blocked = true};
-    if (!lower_is_wide(c) || lanes != work_wide_lanes(c) ||
-        (is_blocked && x->dims.dims[4] != lanes))
+    const bool is_blocked = x->rank == 5;
+    const shape flat = conv_blocked_flat(x);
+    conv_job j;
+    if (!lower_is_wide(c) || lanes != work_wide_lanes(c) || (is_blocked && x->dims[4] != lanes))
         return lower_error(c, CLG_ERROR_UNSUPPORTED_DEVICE,
                            "blocks of %" PRId64 " channels are not those of the device", lanes);
-    CLG_TRY(window_read(c->node, &flat, &w->dims, &win));
-    window_fill(&win, j.axes);
+    CLG_TRY(conv_read(c, &flat, &j));
+    j.blocked = true;
     for (int i = 1; i < 3; i++)
         if ((j.axes[i].kernel - 1) * j.axes[i].dilation >= BLOCKED_MOST_SIDE ||
             j.axes[i].stride > BLOCKED_MOST_STRIDE)
@@ -89,36 +71,20 @@ static clg_status blocked_lower(lower_context *c)
                                "windows of more than %d pixels and strides of more than %d are not "
                                "for blocks of channels",
                                BLOCKED_MOST_SIDE, BLOCKED_MOST_STRIDE);
-    epilogue_read(c, &j.tail);
-    if (lower_has_input(c, 2)) {
-        j.tail.bias = BIAS_ROW;
-        j.tail.bias_at = operand_input(2);
-        j.tail.bias_b1 = j.oc;
-    }
     if (j.batch == 0 || j.axes[1].out == 0 || j.axes[2].out == 0) {
         (void)step_candidate(&c->build, "nothing");
         return CLG_OK;
     }
-    if (j.groups > 1) {
-        conv_blocked_add_depthwise(c, &j);
-        return CLG_OK;
-    }
-    j.winograd = is_blocked ? node_int(c->node, "winograd", 0) : 0;
-    winograd_add(c, &j);
-    conv_blocked_add(c, &j, is_blocked);
-    return CLG_OK;
+    if (j.groups > 1) return conv_blocked_add_depthwise(c, &j);
+    if (is_blocked) winograd_add(c, &j);
+    return conv_blocked_add(c, &j, is_blocked);
 }
 
 static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
-static const op_attribute attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
-                                          {"dilations", ATTRIBUTE_INTS, false},
-                                          {"group", ATTRIBUTE_INT, false},
-                                          {"kernel_shape", ATTRIBUTE_INTS, false},
-                                          {"pads", ATTRIBUTE_INTS, false},
-                                          {"strides", ATTRIBUTE_INTS, false},
-                                          EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false},
-                                          {"lanes", ATTRIBUTE_INT, true},
-                                          {0}};
+static const op_attribute attributes[] = {
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false},
+    {"lanes", ATTRIBUTE_INT, true},
+    {0}};
 
 const op_row op_rows_conv_blocked[] = {
     {.name = "BlockedConv",

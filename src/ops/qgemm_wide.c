@@ -10,8 +10,6 @@
 #define ROWS 96    /* P_MC */
 #define SUMS 32768 /* P_ACC */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 typedef struct tile_plan {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } tile_plan;
@@ -24,12 +22,12 @@ static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
     t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_wide_rows(c)));
     t.tiles = work_ceil_div(z->m, t.tile_m);
     t.panels = work_ceil_div(z->n, t.nr);
-    const int64_t splits = work_ceil_div(wanted, least(wanted, t.panels * batch));
-    const int64_t most = least(work_ceil_div(t.tiles, splits), ROWS / t.tile_m);
+    const int64_t splits = work_ceil_div(wanted, work_least(wanted, t.panels * batch));
+    const int64_t most = work_least(work_ceil_div(t.tiles, splits), ROWS / t.tile_m);
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, most));
     const int64_t room = SUMS / ((t.group_tiles * t.tile_m + 1) * t.nr);
     const int64_t spare = t.panels * batch * work_ceil_div(t.tiles, t.group_tiles) / wanted;
-    t.group_panels = least(room, least(spare < 1 ? 1 : spare, t.panels));
+    t.group_panels = work_least(room, work_least(spare < 1 ? 1 : spare, t.panels));
     return t;
 }
 

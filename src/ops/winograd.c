@@ -10,8 +10,6 @@
 #define WIDE_TILES 64
 #define WIDE_NRV 2
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* How the work is cut. side: of a tile's outputs; area: of its inputs, squared. */
 typedef struct wide_cut {
     int64_t side, area, strip, tiles, slices, panels; /* of the job */
@@ -55,7 +53,7 @@ static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
     w.tiles = j->batch * rows * strips * w.strip;
     w.slices = work_ceil_div(j->ic, lanes);
     w.panels = work_ceil_div(j->oc, lanes * WIDE_NRV);
-    const int64_t most = least(WIDE_TILES, WIDE_V / (w.area * w.slices * lanes));
+    const int64_t most = work_least(WIDE_TILES, WIDE_V / (w.area * w.slices * lanes));
     wide_cut best = w;
     for (int64_t groups = work_ceil_div(w.tiles, most > 0 ? most : 1); most > 0;) {
         w.block_tiles = work_ceil_div(w.tiles, groups);

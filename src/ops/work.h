@@ -34,6 +34,8 @@ static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t lo
     return (groups < most ? groups : most) * local;
 }
 
+static inline int64_t work_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* a / b rounded up, of numbers >= 0; never overflows. */
 static inline int64_t work_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 

@@ -74,7 +74,7 @@ static value_id batch_of(const survey *s, const node *n, const value_id *batch)
 
 clg_status survey_batches(const survey *s, value_id **out_batch)
 {
-    value_id *batch = memory_alloc((s->n_values + 1) * sizeof *batch);
+    value_id *batch = memory_zalloc(s->n_values + 1, sizeof *batch);
     *out_batch = batch;
     if (!batch) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < s->n_values; v++) batch[v] = (value_id)v;

@@ -7,19 +7,19 @@
 #include "ops/pointwise.h"
 #include "passes/blocked.h"
 
-#include <string.h>
-
 #define MOST_PLANES 4 /* input channels that a convolution reads in NCHW order: pictures */
-/* A turned element costs as much as is saved in this many operations of convolutions. */
+/* A turned element is estimated to cost what blocks save in this many operations of convolutions. */
 #define OPERATIONS_OF_ELEMENT 1200.0
 
 /* ---- what can go along -------------------------------------------------------------------------------- */
 
-#define MOST_PIXELS ((int64_t)1 << 24) /* kernels count elements of a plane of blocks in 32 bits */
+/* Kernels count channels, and elements of a plane of blocks, in 32 bits. */
+#define MOST_CHANNELS ((int64_t)1 << 30)
+#define MOST_PIXELS ((int64_t)1 << 24)
 
 static bool is_known(const shape *x)
 {
-    return x->dims[1] > 0 && x->dims[2] > 0 && x->dims[3] > 0 &&
+    return x->dims[1] > 0 && x->dims[1] <= MOST_CHANNELS && x->dims[2] > 0 && x->dims[3] > 0 &&
            x->dims[2] <= MOST_PIXELS / x->dims[3];
 }
 
@@ -74,12 +74,6 @@ static int64_t window_at(const node *n, const char *name, size_t i)
     return i < count ? values[i] : 1;
 }
 
-static bool is_internal(const node *n, const char *op_type)
-{
-    return !n->removed && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
-           strcmp(n->op_type, op_type) == 0;
-}
-
 static bool is_picture(const blocking *b, value_id v)
 {
     const value_fact *f = &b->s.facts[v];
@@ -97,16 +91,16 @@ static bool groups_can(const blocking *b, const node *n, const shape *w)
 
 static bool conv_can(const blocking *b, const node *n)
 {
-    if ((!node_is(n, "Conv") && !is_internal(n, "FusedConv")) || n->inputs[1] == VALUE_NONE ||
-        !is_worth_filling(b, n->outputs[0]))
+    if (!node_is_conv(n) || n->inputs[1] == VALUE_NONE || !is_worth_filling(b, n->outputs[0]))
         return false;
     const value_fact *w = &b->s.facts[n->inputs[1]];
     if (!b->s.constant[n->inputs[1]] || w->dtype != CLG_FLOAT32 || w->dims.rank != 4 ||
         !groups_can(b, n, &w->dims))
         return false;
     for (size_t i = 0; i < 2; i++) {
-        const int64_t side = (w->dims.dims[2 + i] - 1) * window_at(n, "dilations", i) + 1;
+        const int64_t side = w->dims.dims[2 + i];
         if (side < 1 || side > BLOCKED_MOST_SIDE ||
+            (side - 1) * window_at(n, "dilations", i) >= BLOCKED_MOST_SIDE ||
             window_at(n, "strides", i) > BLOCKED_MOST_STRIDE)
             return false;
     }
@@ -237,7 +231,7 @@ static double turned_elements(const blocking *b, value_id v)
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
 }
 
-/* Depthwise ones are bound by memory, and save about half of what turning a map takes. */
+/* Depthwise ones are estimated to save half of what turning a map takes: memory binds them more than arithmetic. */
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)

@@ -6,8 +6,6 @@
  */
 #include "passes/rewrite.h"
 
-#include <string.h>
-
 static bool all_ones(const node *n, const char *name)
 {
     size_t count;
@@ -17,15 +15,9 @@ static bool all_ones(const node *n, const char *name)
     return true;
 }
 
-static bool is_conv(const node *n)
-{
-    return node_is(n, "Conv") || (!n->removed && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
-                                  strcmp(n->op_type, "FusedConv") == 0);
-}
-
 static bool may_filter(const survey *s, const node *n)
 {
-    if (!is_conv(n) || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE) return false;
+    if (!node_is_conv(n) || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE) return false;
     const value_fact *w = &s->facts[n->inputs[1]];
     return s->constant[n->inputs[1]] && (w->dtype == CLG_FLOAT32 || w->dtype == CLG_FLOAT16) &&
            w->dims.rank == 4 && w->dims.dims[2] == 3 && w->dims.dims[3] == 3 &&

@@ -65,6 +65,12 @@ bool node_is(const node *n, const char *op_type)
     return !n->removed && n->domain[0] == '\0' && strcmp(n->op_type, op_type) == 0;
 }
 
+bool node_is_conv(const node *n)
+{
+    return node_is(n, "Conv") || (!n->removed && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
+                                  strcmp(n->op_type, "FusedConv") == 0);
+}
+
 node_id survey_only_reader(const survey *s, node_id n)
 {
     value_id v = s->g->nodes[n].outputs[0];

@@ -22,6 +22,7 @@ clg_status survey_make(graph *g, survey *out_survey);
 void survey_deinit(survey *s);
 
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
+bool node_is_conv(const node *n); /* Conv, or FusedConv that a pass has made of it */
 /* The only reader of node n's first output, when that output is read once and is no output of the graph. */
 node_id survey_only_reader(const survey *s, node_id n);
 /* By value: another one that has the same first dimension, the same for all of which that is known to be so. Freed by the caller

@@ -7,6 +7,7 @@
 #include "session/selftest.h"
 
 #include "ops/conv_blocked.h"
+#include "ops/work.h"
 
 #include <math.h>
 #include <string.h>
@@ -57,11 +58,9 @@ static size_t list_sizes(const candidate *way, small_size out[MOST_SIZES])
 
 /* ---- shapes ------------------------------------------------------------------------------------------ */
 
-static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
 {
-    return to->within ? least(own, wanted) : wanted;
+    return to->within ? work_least(own, wanted) : wanted;
 }
 
 /* A size that stands for `side` of the node in an operand that broadcasts. */
@@ -83,7 +82,7 @@ static bool shrink_product(const lower_context *lc, const small_size *to, shape 
                   small_k = side_of(to, k, to->k);
     for (size_t i = 0; i < lc->n_inputs; i++) {
         shape *s = &dims[i];
-        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = least(s->dims[d], to->repeats);
+        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = work_least(s->dims[d], to->repeats);
         const bool trans = i == 0 ? trans_a : i == 1 && trans_b;
         const int64_t down = i == 1 ? small_k : small_m, across = i == 0 ? small_k : small_n;
         if (i != 2 && s->rank > 1) {
@@ -122,7 +121,7 @@ static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x
     }
     const int64_t ic = side_of(to, w->dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
     const int64_t oc = side_of(to, w->dims[0] / groups, groups > 4 ? few : to->m);
-    x->dims[0] = least(x->dims[0], to->repeats);
+    x->dims[0] = work_least(x->dims[0], to->repeats);
     x->dims[1] = groups * ic;
     w->dims[0] = groups * oc;
     w->dims[1] = ic;
@@ -142,24 +141,11 @@ static bool shrink_conv(const lower_context *lc, const small_size *to, shape dim
     return true;
 }
 
-/* A map of `channels`, in blocks as `like` is. */
-static void put_in_blocks(shape *flat, const shape *like)
-{
-    if (like->rank != 5) return;
-    flat->rank = 5;
-    flat->dims[4] = like->dims[4];
-    flat->dims[1] = (flat->dims[1] + like->dims[4] - 1) / like->dims[4];
-}
-
-static int64_t whole_blocks(int64_t channels, int64_t lanes)
-{
-    return (channels + lanes - 1) / lanes * lanes;
-}
-
 static bool shrink_blocked(const lower_context *lc, const small_size *to, shape dims[])
 {
     window win;
-    const shape x = dims[0], y = lc->outputs[0].dims;
+    const shape x = dims[0];
+    const int64_t lanes = lc->outputs[0].dims.dims[4];
     const int64_t groups = node_int(lc->node, "group", 1);
     shape *w = &dims[1];
     dims[0] = conv_blocked_flat(&x);
@@ -168,17 +154,17 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
         w->dims[0] = dims[0].dims[1] = groups;
         w->dims[1] = 1;
     } else {
-        w->dims[0] = whole_blocks(w->dims[0], y.dims[4]);
+        w->dims[0] = work_ceil_div(w->dims[0], lanes) * lanes;
     }
     if (x.rank == 5 && groups == 1)
-        dims[0].dims[1] = w->dims[1] = whole_blocks(w->dims[1], y.dims[4]);
+        dims[0].dims[1] = w->dims[1] = work_ceil_div(w->dims[1], lanes) * lanes;
     if (lower_has_input(lc, 2)) dims[2].dims[0] = w->dims[0];
     if (lower_has_input(lc, 3)) {
         if (window_read(lc->node, &dims[0], w, &win) != CLG_OK) return false;
         window_shape(&win, dims[0].dims[0], w->dims[0], &dims[3]);
-        put_in_blocks(&dims[3], &y);
+        dims[3] = conv_blocked_shape(&dims[3], lanes);
     }
-    put_in_blocks(&dims[0], &x);
+    if (x.rank == 5) dims[0] = conv_blocked_shape(&dims[0], lanes);
     return true;
 }
 
@@ -202,8 +188,8 @@ static bool shrink_quantized(const lower_context *lc, const small_size *to, shap
     if (r->is_conv) {
         if (!shrink_sides(lc, to, x, w)) return false;
     } else {
-        for (int d = 0; d < x->rank - 2; d++) x->dims[d] = least(x->dims[d], to->repeats);
-        for (int d = 0; d < w->rank - 2; d++) w->dims[d] = least(w->dims[d], to->repeats);
+        for (int d = 0; d < x->rank - 2; d++) x->dims[d] = work_least(x->dims[d], to->repeats);
+        for (int d = 0; d < w->rank - 2; d++) w->dims[d] = work_least(w->dims[d], to->repeats);
         w->dims[w->rank - 2] = side_of(to, x->dims[x->rank - 1], to->k);
         x->dims[x->rank - 1] = w->dims[w->rank - 2];
         x->dims[x->rank - 2] = side_of(to, rows, to->m);
