@@ -8,6 +8,7 @@
 #include "base/error.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 typedef pthread_mutex_t mutex;
@@ -27,6 +28,8 @@ static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c
 typedef pthread_t thread;
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
 static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
+/* Others that are ready to run go first. */
+static inline void thread_yield(void) { (void)sched_yield(); }
 
 /* A reference count; starts at one. release tells whether it was the last. */
 typedef struct refcount {

@@ -55,6 +55,7 @@
     X(Flush)                                                                                       \
     X(WaitForEvents)                                                                               \
     X(Finish)                                                                                      \
+    X(GetEventInfo)                                                                                \
     X(GetEventProfilingInfo)                                                                       \
     X(CreateUserEvent)                                                                             \
     X(SetUserEventStatus)                                                                          \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In-order queues: transfers, launches, waiting. Without profiling no command makes an event.
+ * In-order queues: transfers, launches, time stamps. Without profiling the only commands with an event are those that
+ * bring content to the host, and only where somebody waits for them awake (queue_wait.c).
  */
 #include "ocl/queue.h"
 
@@ -25,7 +26,9 @@ static cl_command_queue take_callers_queue(ocl_context *c)
 static ocl_queue *allocate(ocl_context *c)
 {
     ocl_queue *q = memory_zalloc(1, sizeof *q);
-    if (q) q->context = ocl_context_retain(c);
+    if (!q) return NULL;
+    q->context = ocl_context_retain(c);
+    q->stays_awake = queue_may_stay_awake(c);
     return q;
 }
 
@@ -79,13 +82,6 @@ clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
     return CLG_OK;
 }
 
-/* Nothing is under way: other queues may launch what they like. */
-static void leave(ocl_queue *q, bool finished)
-{
-    launch_guard_leave(q->place, finished);
-    q->place = GUARD_OUTSIDE;
-}
-
 static void release_events(ocl_queue *q)
 {
     for (size_t i = 0; i < q->n_events; i++) {
@@ -99,10 +95,11 @@ void ocl_queue_free(ocl_queue *q)
 {
     if (!q) return;
     if (q->handle) {
-        leave(q, cl.Finish(q->handle) == CL_SUCCESS);
+        queue_leave(q, cl.Finish(q->handle) == CL_SUCCESS);
         (void)cl.ReleaseCommandQueue(q->handle);
     }
     release_events(q);
+    queue_unwatch(q);
     memory_free(q->events);
     ocl_context_free(q->context);
     memory_free(q);
@@ -129,13 +126,27 @@ void queue_event_keep(ocl_queue *q)
     if (q->profiling) q->n_events++;
 }
 
+/* Where a command that brings content to the host puts its event. */
+static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
+{
+    if (q->profiling || blocking || !q->stays_awake) return queue_event_slot(q, out_slot);
+    queue_unwatch(q);
+    *out_slot = &q->watched;
+    return CLG_OK;
+}
+
 /* Enqueues a command whose last argument is the event, checks it and keeps the event. */
+#define ENQUEUE_INTO(q, slot, name, ...)                                                           \
+    do {                                                                                           \
+        CL_TRY((q)->context, name, ((q)->handle, __VA_ARGS__, 0, NULL, slot));                     \
+        queue_event_keep(q);                                                                       \
+    } while (0)
+
 #define ENQUEUE(q, name, ...)                                                                      \
     do {                                                                                           \
         cl_event *event_;                                                                          \
         CLG_TRY(queue_event_slot((q), &event_));                                                   \
-        CL_TRY((q)->context, name, ((q)->handle, __VA_ARGS__, 0, NULL, event_));                   \
-        queue_event_keep(q);                                                                       \
+        ENQUEUE_INTO(q, event_, name, __VA_ARGS__);                                                \
     } while (0)
 
 clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data,
@@ -151,9 +162,11 @@ clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void
                           size_t size_bytes, bool blocking)
 {
     if (size_bytes == 0) return blocking ? ocl_queue_finish(q) : CLG_OK;
-    ENQUEUE(q, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE, offset_bytes,
-            size_bytes, data);
-    if (blocking) leave(q, true);
+    cl_event *event;
+    CLG_TRY(fetch_slot(q, blocking, &event));
+    ENQUEUE_INTO(q, event, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
+                 offset_bytes, size_bytes, data);
+    if (blocking) queue_leave(q, true);
     return CLG_OK;
 }
 
@@ -187,14 +200,14 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
     cl_int code;
     cl_event *event;
     *out_data = NULL;
-    CLG_TRY(queue_event_slot(q, &event));
+    CLG_TRY(fetch_slot(q, blocking, &event));
     void *data = cl.EnqueueMapBuffer(
         q->handle, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
         write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, offset_bytes,
         size_bytes > 0 ? size_bytes : 1, 0, NULL, event, &code);
     CLG_TRY(cl_check(code, "clEnqueueMapBuffer", context_record(q->context)->name));
     queue_event_keep(q);
-    if (blocking) leave(q, true);
+    if (blocking) queue_leave(q, true);
     *out_data = data;
     return CLG_OK;
 }
@@ -229,6 +242,16 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     return CLG_OK;
 }
 
+/* Groups that may run at once; without a size of its own the driver cuts a launch as it likes. */
+static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const size_t *local)
+{
+    const size_t units = context_caps(q->context)->compute_units;
+    size_t groups = 1;
+    for (int i = 0; i < 3 && local && groups < units; i++)
+        groups *= global[i] / (local[i] ? local[i] : 1);
+    return !local || groups >= units;
+}
+
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local)
 {
@@ -251,72 +274,8 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
     count(&q->context->n_launched, 1);
+    q->wants_all = q->wants_all || has_work_for_all(q, global_size, has_local ? local_size : NULL);
     return CLG_OK;
-}
-
-/* ---- waiting --------------------------------------------------------------------------------------------- */
-
-clg_status ocl_queue_flush(ocl_queue *q)
-{
-    CL_TRY(q->context, Flush, (q->handle));
-    return CLG_OK;
-}
-
-clg_status ocl_queue_finish(ocl_queue *q)
-{
-    clg_status status = CL_DO(context_record(q->context)->name, Finish, (q->handle));
-    leave(q, status == CLG_OK);
-    return status;
-}
-
-clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events)
-{
-    if (n_events == 0) return CLG_OK;
-    cl_event *events = memory_zalloc(n_events, sizeof *events);
-    if (!events) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t i = 0; i < n_events; i++) events[i] = cl_events[i];
-    clg_status status = CL_DO(context_record(q->context)->name, EnqueueBarrierWithWaitList,
-                              (q->handle, (cl_uint)n_events, events, NULL));
-    memory_free(events);
-    q->waits_for_others = true;
-    return status;
-}
-
-clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
-{
-    cl_event event = NULL;
-    *out_cl_event = NULL;
-    CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &event));
-    *out_cl_event = event;
-    return CLG_OK;
-}
-
-clg_status ocl_event_create(ocl_context *c, void **out_cl_event)
-{
-    cl_int code;
-    *out_cl_event = cl.CreateUserEvent(c->handle, &code);
-    return cl_check(code, "clCreateUserEvent", context_record(c)->name);
-}
-
-clg_status ocl_event_retain(ocl_context *c, void *event)
-{
-    CL_TRY(c, RetainEvent, (event));
-    return CLG_OK;
-}
-
-void ocl_event_complete(void *event, bool failed)
-{
-    (void)cl.SetUserEventStatus(event, failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
-                                              : CL_COMPLETE);
-    (void)cl.ReleaseEvent(event);
-}
-
-clg_status ocl_event_wait(ocl_context *c, void *event)
-{
-    cl_event waited = event;
-    clg_status status = CL_DO(context_record(c)->name, WaitForEvents, (1, &waited));
-    (void)cl.ReleaseEvent(waited);
-    return status;
 }
 
 /* ---- time stamps ----------------------------------------------------------------------------------------- */

@@ -24,12 +24,23 @@ struct ocl_queue {
     uint32_t tag;
     queue_event *events; /* with profiling alone */
     size_t n_events, capacity;
+    bool stays_awake; /* for as long as waiting is short: queue_wait.c */
+    cl_event watched; /* of the last command that brings content to the host, or NULL */
+    bool wants_all;   /* a launch since the last wait has work for all units */
+    uint64_t last_wait_ns;
 };
 
 /* Before a launch: waits until the driver can take it, and for what is under way where that must end first. form NULL:
  * launches that only another library knows, k NULL then too. Until the next finish. */
 struct ocl_kernel;
 clg_status queue_enter(ocl_queue *q, struct ocl_kernel *k, const launch_form *form);
+
+/* Nothing is under way (unless finished is false): other queues may launch what they like. */
+void queue_leave(ocl_queue *q, bool finished);
+/* Whether threads may wait awake for this device. */
+bool queue_may_stay_awake(const ocl_context *c);
+/* Forgets the event of `watched`. */
+void queue_unwatch(ocl_queue *q);
 
 /* Where a command puts its event: NULL without profiling. Reserves room first, so that keeping cannot fail. */
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot);

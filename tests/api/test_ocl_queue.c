@@ -7,6 +7,7 @@
 #include "support/ocl_platforms.h"
 
 #include "base/memory.h"
+#include "ocl/queue.h"
 
 #include <clgraph/opencl.h>
 
@@ -72,6 +73,84 @@ static void queue__moves_data(void **state)
 {
     (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_transfers, NULL);
+}
+
+/* ---- waiting ----------------------------------------------------------------------------------------------- */
+
+/* Content that is asked for arrives whether the thread stays awake for it or sleeps in the driver. */
+static void check_short_waits(ocl_context *c, void *user)
+{
+    size_t *n_awake = user;
+    const device_caps *caps = ocl_context_caps(c);
+    const bool awake = caps->kind == CLG_DEVICE_CPU && !caps->is_software;
+    float x[N], y[N];
+    void *mapped;
+    ocl_queue *q;
+    ocl_buffer *b;
+    fill_ramp(x);
+    assert_ok(ocl_queue_create(c, &q));
+    assert_int_equal(q->stays_awake, awake);
+    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    for (int round = 0; round < 30; round++) {
+        x[round] = -1.0f;
+        q->last_wait_ns = round % 2 ? UINT64_MAX : 0;
+        assert_ok(ocl_queue_write(q, b, 0, x, sizeof x, false));
+        assert_ok(ocl_queue_read(q, b, 0, y, sizeof y, false));
+        assert_int_equal(q->watched != NULL, awake);
+        assert_ok(ocl_queue_map(q, b, 0, sizeof x, false, false, &mapped));
+        assert_int_equal(q->watched != NULL, awake);
+        assert_ok(ocl_queue_finish(q));
+        assert_null(q->watched);
+        assert_true(q->last_wait_ns > 0 && q->last_wait_ns < UINT64_MAX);
+        assert_memory_equal(x, y, sizeof x);
+        assert_memory_equal(x, mapped, sizeof x);
+        assert_ok(ocl_queue_unmap(q, b, mapped));
+        *n_awake += awake;
+    }
+    assert_ok(ocl_queue_read(q, b, 0, y, sizeof y,
+                             false)); /* freed with an event that nobody waits for */
+    ocl_queue_free(q);
+    assert_memory_equal(x, y, sizeof x);
+    ocl_buffer_free(b);
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_platforms_axpy(c, q, "waits", 1.0f, N, 8, y));
+    ocl_queue_free(q);
+}
+
+static void queue__waits_awake_or_asleep(void **state)
+{
+    (void)state;
+    size_t n_awake = 0;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_short_waits,
+                             &n_awake);
+    assert_true(n_awake > 0);
+}
+
+/* The caller's processor is given up for launches that have work for it. */
+static void check_widths(ocl_context *c, void *user)
+{
+    (void)user;
+    const size_t units = ocl_context_caps(c)->compute_units;
+    float *y = memory_zalloc(units + 1, sizeof *y);
+    ocl_queue *q;
+    assert_non_null(y);
+    assert_ok(ocl_queue_create(c, &q));
+    for (size_t n = 1; n <= units + 1; n++) {
+        assert_false(q->wants_all);
+        assert_ok(ocl_platforms_axpy(c, q, "widths", 1.0f, n, 1, y));
+        assert_int_equal(q->wants_all, n >= units);
+        assert_ok(ocl_queue_finish(q));
+    }
+    assert_ok(ocl_platforms_axpy(c, q, "widths", 1.0f, units, units, y)); /* one group of all */
+    assert_int_equal(q->wants_all, units == 1);
+    ocl_queue_free(q);
+    memory_free(y);
+}
+
+static void queue__tells_launches_for_all_units(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_widths, NULL);
 }
 
 /* ---- errors ------------------------------------------------------------------------------------------------ */
@@ -278,6 +357,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(queue__moves_data, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(queue__waits_awake_or_asleep, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(queue__tells_launches_for_all_units, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__samples_carry_tags, ocl_platforms_leaks),
         cmocka_unit_test_teardown(context__wraps_the_callers, ocl_platforms_leaks),
