@@ -51,13 +51,14 @@ static bool is_map(const blocking *b, value_id v)
     return is_float_map(b, v) && fills_blocks(b, v);
 }
 
-/* A map that convolutions read in blocks: one that a convolution has made may have zeros behind its last channel. */
-static bool is_map_of_conv(const blocking *b, value_id v)
+/* The same, but for zeros behind the last channel. Convolutions write them, and of zeros, means and maxima are zeros too. */
+static bool is_filled_map(const blocking *b, value_id v)
 {
     if (!is_float_map(b, v)) return false;
     if (fills_blocks(b, v) || b->in_blocks[v] != VALUE_NONE) return true;
     const node_id from = b->g->values[v].producer;
-    return from != NODE_NONE && b->roles[from] == ROLE_CONV;
+    return from != NODE_NONE && (b->roles[from] == ROLE_CONV || b->roles[from] == ROLE_POOL ||
+                                 b->roles[from] == ROLE_REDUCE);
 }
 
 /* Not more than half as much again, or of one pixel. */
@@ -85,8 +86,8 @@ static bool is_picture(const blocking *b, value_id v)
 static bool groups_can(const blocking *b, const node *n, const shape *w)
 {
     const int64_t groups = node_int(n, "group", 1);
-    if (groups == 1) return is_map_of_conv(b, n->inputs[0]) || is_picture(b, n->inputs[0]);
-    return w->dims[1] == 1 && w->dims[0] == groups && is_map_of_conv(b, n->inputs[0]);
+    if (groups == 1) return is_filled_map(b, n->inputs[0]) || is_picture(b, n->inputs[0]);
+    return w->dims[1] == 1 && w->dims[0] == groups && is_filled_map(b, n->inputs[0]);
 }
 
 static bool conv_can(const blocking *b, const node *n)
@@ -104,12 +105,24 @@ static bool conv_can(const blocking *b, const node *n)
             window_at(n, "strides", i) > BLOCKED_MOST_STRIDE)
             return false;
     }
-    return n->n_inputs < 4 || n->inputs[3] == VALUE_NONE || is_map_of_conv(b, n->inputs[3]);
+    return n->n_inputs < 4 || n->inputs[3] == VALUE_NONE || is_filled_map(b, n->inputs[3]);
 }
 
-static bool pool_can(const node *n)
+/* Whether each window of a maximum has pixels: of none it is the lowest number, also of zeros behind the last channel. */
+static bool windows_have_pixels(const node *n)
 {
-    return node_is(n, "AveragePool") || (node_is(n, "MaxPool") && n->n_outputs == 1);
+    size_t n_pads;
+    const int64_t *pads = node_ints(n, "pads", &n_pads);
+    for (size_t i = 0; i < n_pads; i++)
+        if (pads[i] >= window_at(n, "kernel_shape", i % 2)) return false;
+    return window_at(n, "dilations", 0) == 1 && window_at(n, "dilations", 1) == 1;
+}
+
+static bool pool_can(const blocking *b, const node *n)
+{
+    return node_is(n, "AveragePool") ||
+           (node_is(n, "MaxPool") && n->n_outputs == 1 &&
+            (fills_blocks(b, n->outputs[0]) || windows_have_pixels(n)));
 }
 
 /* Means and maxima over all pixels. */
@@ -173,11 +186,11 @@ static blocked_role role_of(const blocking *b, const node *n)
         n->outputs[0] == VALUE_NONE || !is_float_map(b, n->outputs[0]))
         return ROLE_NONE;
     if (conv_can(b, n)) return ROLE_CONV;
-    if (!fills_blocks(b, n->outputs[0])) return ROLE_NONE;
     if (pointwise_can(b, n)) return ROLE_POINTWISE;
-    if (!is_map(b, n->inputs[0])) return ROLE_NONE;
-    if (pool_can(n)) return ROLE_POOL;
+    if (!is_filled_map(b, n->inputs[0])) return ROLE_NONE;
+    if (pool_can(b, n)) return ROLE_POOL;
     if (reduce_can(n)) return ROLE_REDUCE;
+    if (!fills_blocks(b, n->outputs[0])) return ROLE_NONE;
     if (batchnorm_can(b, n)) return ROLE_BATCHNORM;
     return concat_can(b, n) ? ROLE_CONCAT : ROLE_NONE;
 }
@@ -186,7 +199,12 @@ bool blocked_reads(const blocking *b, node_id id, size_t i)
 {
     const value_id v = b->g->nodes[id].inputs[i];
     if (v == VALUE_NONE) return false;
-    return b->roles[id] == ROLE_CONV ? (i == 0 || i == 3) && is_map_of_conv(b, v) : is_map(b, v);
+    switch (b->roles[id]) {
+    case ROLE_CONV: return (i == 0 || i == 3) && is_filled_map(b, v);
+    case ROLE_POOL:
+    case ROLE_REDUCE: return is_filled_map(b, v);
+    default: return is_map(b, v);
+    }
 }
 
 /* All but convolutions only follow: what they read is in blocks already. */

@@ -145,6 +145,43 @@ static void blocked__blocks_that_are_not_full(void **state)
     }
 }
 
+/* Of zeros, means and maxima are zeros. A maximum over no pixel is none of them. */
+static void blocked__zeros_stay_in_pools(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *op;
+        int64_t pad, dilation;
+        bool goes_along;
+    } cases[] = {{"MaxPool", 1, 1, true},
+                 {"MaxPool", 2, 1, false},
+                 {"MaxPool", 1, 2, false},
+                 {"AveragePool", 1, 1, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pass_case m = pass_case_start();
+        value_id x = conv(&m, map_of(&m, "x", 3), 3, 6, 3, "a");
+        x = pass_case_node(&m, cases[i].op, 1, &x, "pool");
+        const node_id n = pass_case_last(&m);
+        const int64_t pad = cases[i].pad, dilation = cases[i].dilation;
+        assert_ok(node_set_ints(m.g, n, "kernel_shape", 2, (int64_t[]){2, 2}));
+        assert_ok(node_set_ints(m.g, n, "pads", 4, (int64_t[]){0, pad, 0, 0}));
+        assert_ok(node_set_ints(m.g, n, "dilations", 2, (int64_t[]){1, dilation}));
+        x = conv(&m, x, 6, 256, 3, "b");
+        x = conv(&m, x, 256, 6, 1, "c");
+        graph *g = pass_case_run_blocked(&m, mean(&m, x, "y"), LANES);
+        assert_int_equal(pass_case_count(g, "BlockedConv"), cases[i].goes_along ? 3 : 0);
+        assert_int_equal(pass_case_count(g, "GlobalAveragePool"), !cases[i].goes_along);
+        if (cases[i].goes_along) {
+            size_t n_kernel;
+            (void)node_ints(pass_case_find(g, cases[i].op), "kernel_shape", &n_kernel);
+            assert_int_equal(n_kernel, 3);
+            assert_int_equal(pass_case_count(g, "Transpose"), 0);
+            assert_int_equal(pass_case_count(g, "Slice"), 1); /* six means of eight */
+        }
+        graph_free(g);
+    }
+}
+
 /* What is built on a convolution that would go along, and whether it does. */
 typedef struct alone {
     int64_t in, out, groups, kernel, stride;
@@ -199,6 +236,7 @@ int main(void)
         cmocka_unit_test(blocked__borders_are_turned),
         cmocka_unit_test(blocked__constants_by_channel_and_excitations),
         cmocka_unit_test(blocked__blocks_that_are_not_full),
+        cmocka_unit_test(blocked__zeros_stay_in_pools),
         cmocka_unit_test(blocked__what_stays_as_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
