@@ -10,7 +10,7 @@
 //   P_MR        largest register tile height: 4, 6, 8 or 12
 //   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32 registers, else 6 x 2
 //   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 256
-//   P_MC        rows a group may take when k > P_KC: 256
+//   P_ACC       floats of the sums that wait in private memory when k > P_KC: 65536
 //   P_A_PACKED  0: A by a_rs, a_cs; 1: tiles from gemm_pack_a, a_rs and a_cs unused
 //   P_B_PACKED  0: B by b_rs, b_cs, each group copies its panels to private memory; 1: panels from
 //               gemm_pack_b, b_rs and b_cs unused
@@ -23,14 +23,15 @@
 //   b, b_off, b_rs, b_cs, b_b0, b_b1
 //   c, c_off, c_rs, c_cs, c_b0, c_b1   c_cs = 1 or c_rs = 1 are the fast cases; C overlaps neither A nor B
 //   tile_m            height of a register tile, 1..P_MR; ceil(m / ceil(m / P_MR)) balances the tiles
-//   group_tiles       tiles a group takes; group_tiles * tile_m <= P_MC if k > P_KC
-//   group_panels      panels of NR columns a group takes
+//   group_tiles       tiles a group takes
+//   group_panels      panels of NR columns a group takes; group_panels * group_tiles * tile_m * NR <= P_ACC if k > P_KC
 //   EPILOGUE_ARGS     the residual has the strides of c and may be c
-// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives the same bits.
+// Sums run over k in order, in blocks that do not depend on m, n or the groups: the same row gives the same bits. A group takes
+// its panels and tiles one block of k after the other, so that this block of A stays in the cache for all of its panels.
 //
 // NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles, 2 batch;
 // each may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
-// Private memory: P_MC * NR floats, P_KC * NR more with P_B_PACKED = 0 or 16-bit floats, and 16 * P_KC more with these.
+// Private memory: P_ACC floats, P_KC * NR more with P_B_PACKED = 0 or 16-bit floats, and 16 * P_KC more with these.
 //
 // gemm_pack_b(k, n, batch_in, b, b_off, b_rs, b_cs, b_b0, b_b1, packed, packed_off, depth): one work-item a group,
 //   dimension 0 panels, 1 any split of k, 2 batch, which must be get_num_groups(2). depth: k of the whole panels, of which
@@ -39,14 +40,14 @@
 //   dimension 0 tiles, 1 any split of k, 2 batch.
 //
 // @cpu
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
-// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
-// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10
-// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
-// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
-// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=7
-// @variant P_T=16 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
-// @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=256 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=0 P_ACT=9
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=0 P_ACT=10
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=8 P_NRV=3 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=10 P_FMA=1 P_VEC=4 P_MR=4 P_NRV=1 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=3 P_RESIDUAL=1 P_ACT=7
+// @variant P_T=16 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=0 P_B_PACKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=4
+// @variant P_T=16 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_ACC=65536 P_A_PACKED=1 P_B_PACKED=0 P_BIAS=2 P_RESIDUAL=0 P_ACT=0
 
 #include "common/types.clh"
 #include "common/body.clh"
@@ -265,7 +266,7 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
 
 BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 {
-    vec acc[(P_MC + P_VEC) * P_NRV]; // a tile is read in whole vectors of rows
+    vec acc[P_ACC / P_VEC + P_VEC * P_NRV]; // a tile is read in whole vectors of rows
 #if B_COPIED
     vec panel[P_KC * P_NRV];
 #endif
@@ -286,12 +287,12 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
         __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
         const long at_z = z0 * c_b0 + z1 * c_b1;
         const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
-        const int panel1 = min((x + 1) * group_panels, panels);
-        for (int px = x * group_panels; px < panel1; ++px) {
-            const int col0 = px * NR, cols = min(n - col0, NR);
-            int k0 = 0;
-            do {
-                const int kc = min(k - k0, P_KC);
+        const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
+        int k0 = 0;
+        do {
+            const int kc = min(k - k0, P_KC);
+            for (int px = panel0; px < panel1; ++px) {
+                const int col0 = px * NR, cols = min(n - col0, NR);
 #if !B_COPIED
                 panel_ptr b_block = b_z + ((long)px * k + k0) * NR;
 #elif P_B_PACKED
@@ -302,6 +303,13 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                 fetch_panel(panel, b_z + (long)k0 * b_rs + (long)col0 * b_cs, b_rs, b_cs, kc, cols,
                             k - k0);
 #endif
+#if P_B_PACKED
+                const int more = px + 1 < panel1; // else from the first panel on, k0 + kc rows down, or those of the next group
+                __global const elem *next_block =
+                    b_z + (more              ? (long)(px + 1) * k + k0
+                           : k0 + kc < k     ? (long)panel0 * k + k0 + kc
+                                             : (long)panel1 * k) * NR;
+#endif
                 for (int tile = tile0; tile < tile1; ++tile) {
                     const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
                     const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
@@ -310,11 +318,10 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 #if P_B_PACKED // each tile asks for its share of the next block; for a few tiles memory has no time left
                     const int share = tile1 - tile0;
                     const int next_step = asking_share(NR, share, MIN_ASKING);
-                    __global const elem *next =
-                        b_z + ((long)px * k + k0 + kc) * NR + (long)(tile - tile0) * next_step * kc;
+                    __global const elem *next = next_block + (long)(tile - tile0) * next_step * kc;
 #endif
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
-                    vec *t = acc + (k > P_KC ? (tile - tile0) * tile_m * P_NRV : 0);
+                    vec *t = acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED
                     micro(rows, kc, AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m, kc * tile_m),
                           tile_m, b_block NEXT_ARGS, t, k0 == 0);
@@ -335,9 +342,9 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                                bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS, BIAS_RS,
                                BIAS_CS, residual + residual_off + at, alpha, beta, act_a, act_b);
                 }
-                k0 += kc;
-            } while (k0 < k);
-        }
+            }
+            k0 += kc;
+        } while (k0 < k);
     }
 }
 

@@ -14,6 +14,7 @@
 
 #define WIDE_KC 256
 #define WIDE_MC 256
+#define WIDE_ACC 65536
 
 /* The register tile for this device, and how the work is cut. */
 typedef struct wide_tile {
@@ -48,12 +49,18 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     if (j->k <= WIDE_KC && most < evened) most = evened;
     rows = rows < most ? rows : most;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
-    /* A group that is over in no time costs more than its work. */
-    const int64_t work = 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1;
-    const int64_t spare = across * work_ceil_div(t.tiles, t.group_tiles) / wanted;
-    t.group_panels = at_once ? spare : work_ceil_div(100000, work);
-    t.group_panels = t.group_panels < spare ? t.group_panels : spare;
-    t.group_panels = t.group_panels < 1 ? 1 : t.group_panels > t.panels ? t.panels : t.group_panels;
+    /* A group that is over in no time costs more than its work; where k has several blocks, one of A serves all panels of a group
+     * while it is near. Groups beyond some 64 for each core are given out as cores come to take them: that evens out more. */
+    const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
+    const int64_t spare = groups / wanted, many = groups / (64 * work_units(c));
+    const int64_t fit = j->k > WIDE_KC ? WIDE_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
+    int64_t together = spare;
+    if (!at_once && j->k > WIDE_KC && many > 0) together = many;
+    if (!at_once && j->k <= WIDE_KC)
+        together = work_least(
+            spare, work_ceil_div(100000, 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
+    together = work_least(work_least(together, fit), t.panels);
+    t.group_panels = together < 1 ? 1 : together;
     return t;
 }
 
@@ -62,8 +69,8 @@ static const char *wide_prelude(lower_context *c, const gemm_job *j, const wide_
 {
     return prelude_text(
         &c->build,
-        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_MC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
-        (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, WIDE_KC, WIDE_MC, a_packed, b_packed,
+        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_ACC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
+        (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, WIDE_KC, WIDE_ACC, a_packed, b_packed,
         tail);
 }
 

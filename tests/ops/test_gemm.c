@@ -14,9 +14,11 @@ static void gemm__matmul_sizes(void **state)
     (void)state;
     /* Around the tiles: 12 rows and 32 columns wide, 64 simt, blocks of 256 deep; primes; ones; nothing. */
     static const int64_t sizes[][3] = {
-        {1, 1, 1},     {1, 17, 31},   {2, 1, 512},  {11, 31, 255}, {12, 32, 256},   {12, 32, 257},
-        {11, 31, 511}, {12, 32, 513}, {13, 33, 64}, {7, 65, 129},  {64, 64, 16},    {65, 63, 17},
-        {0, 5, 3},     {5, 0, 3},     {5, 3, 0},    {128, 16, 8},  {37, 101, 1031},
+        {1, 1, 1},     {1, 17, 31},     {2, 1, 512},    {11, 31, 255}, {12, 32, 256},
+        {12, 32, 257}, {11, 31, 511},   {12, 32, 513},  {13, 33, 64},  {7, 65, 129},
+        {64, 64, 16},  {65, 63, 17},    {0, 5, 3},      {5, 0, 3},     {5, 3, 0},
+        {128, 16, 8},  {37, 101, 1031}, {13, 777, 523}, /* several panels of a group, and blocks of k: three by three, one left */
+        {3, 450, 300}, /* over at once: all panels are one group's */
     };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         gemm_check_matmul(CLG_FLOAT32, sizes[i][0], sizes[i][1], sizes[i][2], false, false);
