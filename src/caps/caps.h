@@ -61,7 +61,9 @@ typedef enum quirk {
     QUIRK_NO_BLAS = 1u << 5,     /* CLBlast is known to fail here */
     QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6, /* PoCL: a kernel that starts wider than ever, while
                                              another queue runs it, kills the process */
-    QUIRK_SMALL_ARRAYS = 1u << 7          /* Intel's GPUs: arrays beyond 32 numbers lie in memory */
+    QUIRK_SMALL_ARRAYS = 1u << 7,         /* Intel's GPUs: arrays beyond 32 numbers lie in memory */
+    QUIRK_SLOW_DECLARATIONS =
+        1u << 8 /* PoCL: what declares built-in functions takes 0.15 s to read */
 } quirk;
 
 /* Instructions that multiply small matrices together: branches of cl/common/matrix_units.clh. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "ocl/launch_guard.h"
+#include "step/kernel_source.h"
 
 #include <string.h>
 
@@ -58,9 +59,10 @@ static clg_status refused(const ocl_context *c, cl_program handle, const char *n
     return status;
 }
 
-static clg_status build(const ocl_context *c, cl_program handle, const char *name, bool quiet)
+static clg_status build(const ocl_context *c, cl_program handle, const char *name,
+                        const char *options, bool quiet)
 {
-    cl_int code = cl.BuildProgram(handle, 1, &c->device, PROGRAM_OPTIONS, NULL, NULL);
+    cl_int code = cl.BuildProgram(handle, 1, &c->device, options, NULL, NULL);
     if (code != CL_SUCCESS) return refused(c, handle, name, code, quiet);
     if (log_wants(CLG_LOG_DEBUG)) {
         char *log = read_build_log(c, handle);
@@ -74,20 +76,41 @@ static clg_status build(const ocl_context *c, cl_program handle, const char *nam
 
 /* ---- in ------------------------------------------------------------------------------------------------ */
 
-clg_status program_compile(ocl_context *c, const char *name, const char *source,
-                           size_t source_bytes, bool quiet, cl_program *out_program)
+static clg_status compile(ocl_context *c, const char *name, cl_uint n_texts, const char **texts,
+                          const size_t *sizes, const char *options, bool quiet,
+                          cl_program *out_program)
 {
     cl_int code;
-    *out_program = NULL;
-    cl_program handle = cl.CreateProgramWithSource(c->handle, 1, &source, &source_bytes, &code);
+    cl_program handle = cl.CreateProgramWithSource(c->handle, n_texts, texts, sizes, &code);
     CLG_TRY(cl_check(code, "clCreateProgramWithSource", context_record(c)->name));
-    clg_status status = build(c, handle, name, quiet);
+    clg_status status = build(c, handle, name, options, quiet);
     if (status != CLG_OK) {
         (void)cl.ReleaseProgram(handle);
         return status;
     }
     *out_program = handle;
     return CLG_OK;
+}
+
+/* The guard of clang's opencl-c.h: its 18,000 lines of declarations are left out, and ours are there. Vector types and macros come
+ * from another file, which stays. */
+#define NO_DECLARATIONS " -D_OPENCL_H_"
+
+clg_status program_compile(ocl_context *c, const char *name, const char *source,
+                           size_t source_bytes, bool quiet, cl_program *out_program)
+{
+    *out_program = NULL;
+    const kernel_source *builtins = kernel_source_common("builtins");
+    if (builtins && context_has_quirk(c, QUIRK_SLOW_DECLARATIONS)) {
+        const char *texts[] = {builtins->text, source};
+        const size_t sizes[] = {builtins->text_bytes, source_bytes};
+        clg_status status =
+            compile(c, name, 2, texts, sizes, PROGRAM_OPTIONS NO_DECLARATIONS, true, out_program);
+        if (status != CLG_ERROR_KERNEL_BUILD) return status;
+        log_write(CLG_LOG_INFO, "kernel '%s' does not compile with " PROGRAM_OWN_DECLARATIONS,
+                  name);
+    }
+    return compile(c, name, 1, &source, &source_bytes, PROGRAM_OPTIONS, quiet, out_program);
 }
 
 clg_status program_from_binary(ocl_context *c, const char *name, const char *entry,
@@ -100,7 +123,7 @@ clg_status program_from_binary(ocl_context *c, const char *name, const char *ent
                                                    &device_code, &code);
     if (code == CL_SUCCESS && device_code != CL_SUCCESS) code = device_code;
     clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(c)->name);
-    if (status == CLG_OK) status = build(c, handle, name, true);
+    if (status == CLG_OK) status = build(c, handle, name, PROGRAM_OPTIONS, true);
     if (status == CLG_OK) {
         /* Some drivers look into a binary only now. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);

@@ -11,6 +11,9 @@
 /* The options of every build. Nothing that lets the compiler forget NaN, infinities or signs of zero. */
 #define PROGRAM_OPTIONS "-cl-std=CL1.2 -cl-mad-enable"
 
+/* What the log says of a kernel that cl/common/builtins.clh lacks something for (QUIRK_SLOW_DECLARATIONS). */
+#define PROGRAM_OWN_DECLARATIONS "our declarations alone; with the driver's"
+
 /* A refusal by the compiler is KERNEL_BUILD with the first KiB of its output; all of it goes to the log, at
  * debug level when quiet. */
 clg_status program_compile(ocl_context *c, const char *name, const char *source,

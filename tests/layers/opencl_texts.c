@@ -53,12 +53,12 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* The library gives one string. */
-    if (n == 1 && strings && strings[0]) {
-        const size_t size = lengths && lengths[0] ? lengths[0] : strlen(strings[0]);
+    /* The library gives its kernel last: declarations of ours in front of it are not for other compilers. */
+    if (n > 0 && strings && strings[n - 1]) {
+        const size_t size = lengths && lengths[n - 1] ? lengths[n - 1] : strlen(strings[n - 1]);
         char *text = malloc(size + 1);
         if (text) {
-            memcpy(text, strings[0], size);
+            memcpy(text, strings[n - 1], size);
             text[size] = '\0';
             write_text(text, size);
             free(text);

@@ -36,18 +36,24 @@ static cl_program CL_API_CALL wrap_clCreateProgramWithSource(cl_context context,
                                                              const char **strings,
                                                              const size_t *lengths, cl_int *error)
 {
-    /* The library and CLBlast give one string. */
-    if (n != 1 || !strings || !strings[0])
+    /* CLBlast gives one string, the library its kernel behind declarations. */
+    if (n < 1 || n > 2 || !strings || !strings[n - 1])
         return next->clCreateProgramWithSource(context, n, strings, lengths, error);
-    const size_t size = lengths && lengths[0] ? lengths[0] : strlen(strings[0]);
+    const cl_uint last = n - 1;
+    const size_t size = lengths && lengths[last] ? lengths[last] : strlen(strings[last]);
     char *text = malloc(size + 1), *wrong = NULL;
     if (text) {
-        memcpy(text, strings[0], size);
+        memcpy(text, strings[last], size);
         text[size] = '\0';
         wrong = altered(text);
     }
-    const char *given = wrong;
-    cl_program p = wrong ? next->clCreateProgramWithSource(context, 1, &given, NULL, error)
+    const char *given[] = {strings[0], wrong};
+    size_t sizes[] = {lengths ? lengths[0] : 0, 0};
+    if (n == 1) {
+        given[0] = wrong;
+        sizes[0] = 0;
+    }
+    cl_program p = wrong ? next->clCreateProgramWithSource(context, n, given, sizes, error)
                          : next->clCreateProgramWithSource(context, n, strings, lengths, error);
     free(wrong);
     free(text);

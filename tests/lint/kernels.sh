@@ -3,8 +3,9 @@
 #
 # Checks every cl/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of parameters at its head
 # (tools/kernel_variants.sh), for NVIDIA where a row is for that vendor only; rows for some of AMD's targets are left to
-# portability.sh. A kernel file without a row fails, and so does a kernel that is in none of its file's programs. Without clang
-# the test is skipped (exit 77).
+# portability.sh. A kernel file without a row fails, and so does a kernel that is in none of its file's programs. The same
+# once more with the declarations of cl/common/builtins.clh in place of the compiler's, as for drivers whose own take long
+# (src/ocl/program_build.c); probes and rows of one vendor are for others. Without clang the test is skipped (exit 77).
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
@@ -44,6 +45,12 @@ while IFS=$'\t' read -r program file row only; do
   if ! "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -fsyntax-only -Wall -Wextra \
     -Wundef -Werror -Wno-unused -Wno-unused-parameter -Icl "$work/$program.cl"; then
     echo "$file: failed with $row"
+    status=1
+  fi
+  if [[ $only != nvidia && $file != cl/probe.cl ]] &&
+    ! cat cl/common/builtins.clh "$work/$program.cl" | "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -cl-no-stdinc \
+      -include opencl-c-base.h -fsyntax-only -Werror -Wno-unused-value -Icl -; then
+    echo "$file: failed with the declarations of cl/common/builtins.clh and $row"
     status=1
   fi
   "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -E -P -Icl "$work/$program.cl" 2>/dev/null | kernels_in >>"$work/seen"

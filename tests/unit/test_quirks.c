@@ -37,8 +37,10 @@ static void quirks__fit_the_recorded_devices(void **state)
     } cases[] = {
         {&recorded_rtx3080, "fill-breaks-at-2gb"},
         {&recorded_h100, "fill-breaks-at-2gb"},
-        {&recorded_pocl_xeon, "binaries-crash,global-size-recompiles,wider-launch-crashes"},
-        {&recorded_pocl_ryzen, "binaries-crash,global-size-recompiles,wider-launch-crashes"},
+        {&recorded_pocl_xeon,
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations"},
+        {&recorded_pocl_ryzen,
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations"},
         {&recorded_pocl_5900x, "binaries-crash,global-size-recompiles"},
         {&recorded_pocl_cuda, "binaries-crash"},
         {&recorded_llvmpipe, "binaries-crash,slow-launch"},
