@@ -261,6 +261,7 @@ static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
         queue_event_keep(q);
     }
     count(&q->context->n_blas_calls, 1);
+    q->wants_all = true;
     return CLG_OK;
 }
 

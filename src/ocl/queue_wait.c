@@ -25,6 +25,7 @@ void queue_leave(ocl_queue *q, bool finished)
 {
     launch_guard_leave(q->place, finished);
     q->place = GUARD_OUTSIDE;
+    q->wants_all = false;
 }
 
 void queue_unwatch(ocl_queue *q)
@@ -60,7 +61,6 @@ clg_status ocl_queue_finish(ocl_queue *q)
     queue_unwatch(q);
     clg_status status = CL_DO(context_record(q->context)->name, Finish, (q->handle));
     q->last_wait_ns = time_now_ns() - since_ns;
-    q->wants_all = false;
     queue_leave(q, status == CLG_OK);
     return status;
 }

@@ -126,25 +126,35 @@ static void queue__waits_awake_or_asleep(void **state)
     assert_true(n_awake > 0);
 }
 
-/* The caller's processor is given up for launches that have work for it. */
+/* The caller's processor is given up for launches that have work for it, until there is nothing under way. */
 static void check_widths(ocl_context *c, void *user)
 {
     (void)user;
-    const size_t units = ocl_context_caps(c)->compute_units;
-    float *y = memory_zalloc(units + 1, sizeof *y);
+    const uint64_t units = ocl_context_caps(c)->compute_units, ones = 1;
+    const kernel_ref ref = {.source = "widths",
+                            .entry = "f",
+                            .body = "__kernel void f(__global float *y) { y[0] = 1.0f; }",
+                            .prelude = "#define P_T 1\n#define P_VEC 1\n#define P_FMA 0\n"};
     ocl_queue *q;
-    assert_non_null(y);
+    ocl_kernel *k;
+    ocl_buffer *b;
     assert_ok(ocl_queue_create(c, &q));
-    for (size_t n = 1; n <= units + 1; n++) {
-        assert_false(q->wants_all);
-        assert_ok(ocl_platforms_axpy(c, q, "widths", 1.0f, n, 1, y));
+    assert_ok(ocl_kernel_create(c, &ref, &k));
+    assert_ok(ocl_buffer_create(c, 64, OCL_BUFFER_DEVICE, &b));
+    assert_ok(ocl_kernel_set_buffer(k, 0, b));
+    for (uint64_t n = 1; n <= units + 1; n++) {
+        assert_ok(ocl_queue_launch(q, k, 1, &n, &ones));
+        assert_int_equal(q->wants_all, n >= units);
+        assert_ok(ocl_queue_launch(q, k, 1, &ones, &ones)); /* one small launch changes nothing */
         assert_int_equal(q->wants_all, n >= units);
         assert_ok(ocl_queue_finish(q));
+        assert_false(q->wants_all);
     }
-    assert_ok(ocl_platforms_axpy(c, q, "widths", 1.0f, units, units, y)); /* one group of all */
+    assert_ok(ocl_queue_launch(q, k, 1, &units, &units)); /* one group of all */
     assert_int_equal(q->wants_all, units == 1);
+    ocl_kernel_free(k);
+    ocl_buffer_free(b);
     ocl_queue_free(q);
-    memory_free(y);
 }
 
 static void queue__tells_launches_for_all_units(void **state)
