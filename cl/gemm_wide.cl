@@ -52,6 +52,7 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
+#include "common/lanes_wide.clh"
 #include "common/floats_wide.clh"
 
 #define B_COPIED (!P_B_PACKED || FLOATS_COPIED)
@@ -66,9 +67,22 @@ typedef const vec *panel_ptr;
 #endif
 #define MIN_ASKING 4 // tiles
 
-#if P_B_PACKED
+// The last sums are made in chunks of k. In front of each, `asked` rows of the tile (columns, where these are dense) are asked
+// for in C and the residual, since finish() will touch them: all at once would keep the operands waiting.
+#if P_RESIDUAL
+#define OUT_PARAMS                                                                                 \
+    , __global const elem *out, __global const elem *also, const int out_step,                     \
+        const int out_length, const int asked, const int chunk
+#define OUT_ARGS , out, also, out_step, out_length, asked, chunk
+#define ASK_OUT expect_row(out, out_length), expect_row(also, out_length), out += out_step, also += out_step
+#else
+#define OUT_PARAMS , __global const elem *out, const int out_step, const int out_length, const int asked, const int chunk
+#define OUT_ARGS , out, out_step, out_length, asked, chunk
+#define ASK_OUT expect_row(out, out_length), out += out_step
+#endif
 // Packed panels come from far away, once: while sums are made, the lines that follow are asked for, next_step elements for
 // each k.
+#if P_B_PACKED
 #define NEXT_PARAMS , __global const elem *next, const int next_step
 #define NEXT_ARGS , next, next_step
 #define ASK_NEXT , next += next_step, expect_far(next)
@@ -77,23 +91,34 @@ typedef const vec *panel_ptr;
 #define NEXT_ARGS
 #define ASK_NEXT
 #endif
+#define MICRO_WALK                                                                                 \
+    for (int left = k; left > 0; left -= chunk) {                                                  \
+        for (int i = 0; i < asked; ++i)                                                            \
+            ASK_OUT;                                                                               \
+        for (int p = min(left, chunk); p > 0; --p, STEP_A, b += B_STEP ASK_NEXT)
+#define MICRO_WALK_END }
 #if P_A_PACKED
 #define MICRO_A(i) a[i]
-#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS
-#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS
-#define MICRO_WALK for (int p = 0; p < k; ++p, a += a_cs, b += B_STEP ASK_NEXT)
+#define STEP_A a += a_cs
+#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS
+#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS
 #else
-// A pointer for every third row, each an argument: compilers that know how they hang together step from row to row,
-// and that chain of twelve additions takes longer than the products.
+// A pointer for every third row, and compilers must not know how they hang together: they would step from row to row, a chain of
+// twelve additions that takes longer than the products, or keep twelve pointers, most of them in memory.
+static inline __attribute__((always_inline)) void step_on(float_ptr *p, const int step)
+{
+    *p += step;
+#if defined(__x86_64__) || defined(__aarch64__)
+    __asm__("" : "+r"(*p));
+#endif
+}
 #define MICRO_A(i) (((i) < 3 ? a : (i) < 6 ? a3 : (i) < 9 ? a6 : a9)[(long)((i) % 3) * a_rs])
+#define STEP_A step_on(&a, a_cs), step_on(&a3, a_cs), step_on(&a6, a_cs), step_on(&a9, a_cs)
 #define MICRO_PARAMS                                                                               \
     const int k, float_ptr a, float_ptr a3, float_ptr a6, float_ptr a9, const int a_rs,            \
-        const int a_cs, panel_ptr b NEXT_PARAMS
-#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS
-#define MICRO_WALK                                                                                 \
-    for (int p = 0; p < k; ++p, a += a_cs, a3 += a_cs, a6 += a_cs, a9 += a_cs, b += B_STEP ASK_NEXT)
+        const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS
+#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS
 #endif
-#define MICRO_WALK_END
 #define MICRO_T_ROW P_NRV
 #if P_BIAS == 1
 #define BIAS_RS 0
@@ -106,9 +131,17 @@ typedef const vec *panel_ptr;
 #define BIAS_CS bias_cs
 #endif
 #define MICRO_BIAS P_BIAS
+// Asks for a row of the tile, `length` <= NR elements at p.
+static inline void expect_row(__global const elem *p, const int length)
+{
+#pragma unroll
+    for (int j = 0; j < P_NRV; ++j)
+        expect_soon(p + j * P_VEC);
+    expect_soon(p + length - 1);
+}
+
 #include "common/micro_wide.clh"
 #include "common/finish_wide.clh"
-
 #include "common/transpose_wide.clh"
 
 #define LEAD 8 // rows of B that are on their way while one is copied
@@ -177,30 +210,6 @@ static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *
     }
 }
 #endif
-
-// Has the memory that finish() will touch on its way while the sums are made.
-static __attribute__((noinline)) void expect_tile(const int rows, const int cols, __global const elem *c,
-                                                  const int c_rs, const int c_cs,
-                                                  __global const elem *residual)
-{
-    const int lines = c_cs == 1 ? rows : c_rs == 1 ? cols : 0;
-    const int length = c_cs == 1 ? cols : rows, step = c_cs == 1 ? c_rs : c_cs;
-    if (length == NR) { // a length that the compiler knows: no loop within the loop
-        for (int i = 0; i < lines; ++i, c += step, residual += step) {
-            expect_lines(c, NR);
-#if P_RESIDUAL
-            expect_lines(residual, NR);
-#endif
-        }
-        return;
-    }
-    for (int i = 0; i < lines; ++i, c += step, residual += step) {
-        expect_lines(c, length);
-#if P_RESIDUAL
-        expect_lines(residual, length);
-#endif
-    }
-}
 
 // finish() where columns of C are dense: c_rs is 1.
 static inline void finish_turned(const vec *t, const int rows, const int cols, __global elem *c,
@@ -277,6 +286,7 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
     const int tiles = (m + tile_m - 1) / tile_m;
     const int blocks_x = (panels + group_panels - 1) / group_panels;
     const int blocks_y = (tiles + group_tiles - 1) / group_tiles;
+    const int out_step = c_cs == 1 ? c_rs : c_cs, out_lines = c_cs == 1 ? tile_m : c_rs == 1 ? NR : 0;
 
     for (int z = group0.z; z < batch; z += group_step.z)
     for (int y = group0.y; y < blocks_y; y += group_step.y)
@@ -291,6 +301,11 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
         int k0 = 0;
         do {
             const int kc = min(k - k0, P_KC);
+            const int last = k0 + kc == k, chunk = last ? max(kc / 8, 16) : P_KC;
+            const int asked = last ? min((out_lines * chunk + kc) / max(kc, 1), out_lines) : 0;
+#if P_B_PACKED // each tile asks for its share of the next block
+            const int next_step = asking_share(NR, tile1 - tile0, MIN_ASKING);
+#endif
             for (int px = panel0; px < panel1; ++px) {
                 const int col0 = px * NR, cols = min(n - col0, NR);
 #if !B_COPIED
@@ -313,31 +328,32 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                 for (int tile = tile0; tile < tile1; ++tile) {
                     const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
                     const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
-                    if (k0 + kc == k)
-                        expect_tile(rows, cols, c + c_off + at, c_rs, c_cs, residual + residual_off + at);
-#if P_B_PACKED // each tile asks for its share of the next block; for a few tiles memory has no time left
-                    const int share = tile1 - tile0;
-                    const int next_step = asking_share(NR, share, MIN_ASKING);
+                    __global const elem *out = c + c_off + at;
+#if P_RESIDUAL
+                    __global const elem *also = residual + residual_off + at;
+#endif
+                    const int out_length = c_cs == 1 ? cols : rows;
+#if P_B_PACKED
                     __global const elem *next = next_block + (long)(tile - tile0) * next_step * kc;
 #endif
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
                     vec *t = acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED
                     micro(rows, kc, AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m, kc * tile_m),
-                          tile_m, b_block NEXT_ARGS, t, k0 == 0);
+                          tile_m, b_block NEXT_ARGS OUT_ARGS, t, k0 == 0);
 #else
                     __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
 #if FLOATS_COPIED
                     fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
                     const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC, t_cs = turned ? A_LINE : 1;
                     micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs, a_copy + 9 * t_rs, t_rs, t_cs,
-                          b_block NEXT_ARGS, t, k0 == 0);
+                          b_block NEXT_ARGS OUT_ARGS, t, k0 == 0);
 #else
                     micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
-                          a_tile + 9L * a_rs, a_rs, a_cs, b_block NEXT_ARGS, t, k0 == 0);
+                          a_tile + 9L * a_rs, a_rs, a_cs, b_block NEXT_ARGS OUT_ARGS, t, k0 == 0);
 #endif
 #endif
-                    if (k0 + kc == k)
+                    if (last)
                         finish(t, rows, cols, c + c_off + at, c_rs, c_cs,
                                bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS, BIAS_RS,
                                BIAS_CS, residual + residual_off + at, alpha, beta, act_a, act_b);

@@ -13,8 +13,8 @@
 /* ---- wide: cl/gemm_wide.cl ------------------------------------------------------------------------- */
 
 #define WIDE_KC 256
-#define WIDE_MC 256
 #define WIDE_ACC 65536
+#define WIDE_MOST_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
 
 /* The register tile for this device, and how the work is cut. */
 typedef struct wide_tile {
@@ -22,12 +22,17 @@ typedef struct wide_tile {
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
 } wide_tile;
 
-/* Done by one thread before a second one has woken up: in 12 microseconds, at 100 operations and 50 bytes of B a
- * nanosecond. */
-static bool is_over_at_once(const gemm_job *j)
+/* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B from afar. */
+#define OPERATIONS_PER_LANE_NS 6.0
+#define BYTES_PER_NS 50.0
+#define WAKING_NS 12000.0
+
+/* Done by one thread before a second one has woken up. */
+static bool is_over_at_once(const gemm_job *j, int lanes)
 {
     const double b = (double)j->batch * (double)j->n * (double)j->k;
-    return b * 4 / 50 < 12000 && b * 2 * (double)j->m / 100 < 12000;
+    return b * (double)clg_dtype_size(j->dtype) / BYTES_PER_NS < WAKING_NS &&
+           b * 2 * (double)j->m / (OPERATIONS_PER_LANE_NS * lanes) < WAKING_NS;
 }
 
 static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
@@ -39,11 +44,11 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     t.tiles = work_ceil_div(j->m, t.tile_m);
     t.panels = work_ceil_div(j->n, t.nr);
     /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
-    const bool at_once = is_over_at_once(j);
+    const bool at_once = is_over_at_once(j, t.vec);
     const int64_t wanted = at_once ? 1 : 4 * work_units(c);
     const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
-    int64_t most = WIDE_MC / t.tile_m, rows = work_ceil_div(t.tiles, splits);
+    int64_t most = WIDE_MOST_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
     /* One block deep the sums do not wait. */
     const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
     if (j->k <= WIDE_KC && most < evened) most = evened;
