@@ -242,14 +242,16 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     return CLG_OK;
 }
 
-/* Groups that may run at once; without a size of its own the driver cuts a launch as it likes. */
-static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const size_t *local)
+/* Whether a launch has as many groups as there are units; without local sizes the driver cuts it as it likes. */
+static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const size_t local[3])
 {
     const size_t units = context_caps(q->context)->compute_units;
     size_t groups = 1;
-    for (int i = 0; i < 3 && local && groups < units; i++)
-        groups *= global[i] / (local[i] ? local[i] : 1);
-    return !local || groups >= units;
+    for (int i = 0; i < 3; i++) {
+        if (local[i] == 0) return true;
+        groups *= global[i] / local[i];
+    }
+    return groups >= units;
 }
 
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
@@ -274,7 +276,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
     count(&q->context->n_launched, 1);
-    q->wants_all = q->wants_all || has_work_for_all(q, global_size, has_local ? local_size : NULL);
+    q->wants_all = q->wants_all || has_work_for_all(q, global_size, local_size);
     return CLG_OK;
 }
 

@@ -126,6 +126,107 @@ static void queue__waits_awake_or_asleep(void **state)
     assert_true(n_awake > 0);
 }
 
+/* What is asked before clFinish may fail; clFinish waits for the content, and the status is its own. */
+static size_t n_refused, n_finished;
+
+static cl_int CL_API_CALL refuse_flush(cl_command_queue queue)
+{
+    (void)queue;
+    n_refused++;
+    return CL_OUT_OF_HOST_MEMORY;
+}
+
+static cl_int CL_API_CALL refuse_state(cl_event event, cl_event_info name, size_t size, void *value,
+                                       size_t *out_size)
+{
+    (void)event, (void)name, (void)size, (void)value, (void)out_size;
+    n_refused++;
+    return CL_OUT_OF_HOST_MEMORY;
+}
+
+static cl_int CL_API_CALL finish_well(cl_command_queue queue)
+{
+    n_finished++;
+    return clFinish(queue);
+}
+
+/* Waits, so that nothing is under way afterwards. */
+static cl_int CL_API_CALL finish_and_fail(cl_command_queue queue)
+{
+    n_finished++;
+    (void)clFinish(queue);
+    return CL_OUT_OF_RESOURCES;
+}
+
+/* Waits by these functions. The drivers' own are back in their places before anything is checked. */
+static clg_status finish_by(ocl_queue *q, const cl_api *functions)
+{
+    const cl_api drivers = cl;
+    cl = *functions;
+    clg_status status = ocl_queue_finish(q);
+    cl = drivers;
+    return status;
+}
+
+enum { N_FETCHES = 20 };
+
+/* N_FETCHES times, each time other content, every second time with a clFinish that fails. */
+static void fetch_by(ocl_queue *q, ocl_buffer *b, cl_api functions)
+{
+    float x[N], y[N];
+    void *mapped;
+    fill_ramp(x);
+    n_refused = n_finished = 0;
+    for (int i = 0; i < N_FETCHES; i++) {
+        x[i] = -2.0f;
+        q->last_wait_ns = 0;
+        assert_ok(ocl_queue_write(q, b, 0, x, sizeof x, false));
+        assert_ok(ocl_queue_read(q, b, 0, y, sizeof y, false));
+        assert_ok(ocl_queue_map(q, b, 0, sizeof x, false, false, &mapped));
+        assert_int_equal(q->watched != NULL, q->stays_awake);
+        functions.Finish = i % 2 ? finish_and_fail : finish_well;
+        if (i % 2)
+            assert_error(finish_by(q, &functions), CLG_ERROR_DEVICE_LOST, "clFinish failed");
+        else
+            assert_ok(finish_by(q, &functions));
+        assert_null(q->watched);
+        assert_int_equal(n_finished, i + 1);
+        assert_memory_equal(x, y, sizeof x);
+        assert_memory_equal(x, mapped, sizeof x);
+        assert_ok(ocl_queue_unmap(q, b, mapped));
+        assert_ok(ocl_queue_finish(q));
+    }
+}
+
+static void check_refusals(ocl_context *c, void *user)
+{
+    (void)user;
+    float y[N];
+    ocl_queue *q;
+    ocl_buffer *b;
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_buffer_create(c, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b));
+    cl_api functions = cl;
+    functions.Flush = refuse_flush;
+    fetch_by(q, b, functions);
+    assert_int_equal(n_refused, q->stays_awake ? N_FETCHES : 0);
+    functions = cl;
+    functions.GetEventInfo = refuse_state;
+    fetch_by(q, b, functions);
+    /* Once a wait; a wait that was interrupted for long does not ask at all. */
+    assert_in_range(n_refused, q->stays_awake ? 1 : 0, q->stays_awake ? N_FETCHES : 0);
+    fill_ramp(y);
+    assert_ok(ocl_platforms_axpy(c, q, "refusals", 1.0f, N, 8, y));
+    ocl_buffer_free(b);
+    ocl_queue_free(q);
+}
+
+static void queue__loses_nothing_where_asking_fails(void **state)
+{
+    (void)state;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_refusals, NULL);
+}
+
 /* The caller's processor is given up for launches that have work for it, until there is nothing under way. */
 static void check_widths(ocl_context *c, void *user)
 {
@@ -368,6 +469,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(queue__moves_data, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__waits_awake_or_asleep, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(queue__loses_nothing_where_asking_fails, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__tells_launches_for_all_units, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__samples_carry_tags, ocl_platforms_leaks),
