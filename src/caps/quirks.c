@@ -61,6 +61,17 @@ const quirk_row quirk_rows[] = {
      .what = "reading the declarations of all built-in functions takes 0.15 s for each program",
      .why = "declare those that kernels call, and leave out the driver's",
      .source = "measured with PoCL 3.1 on LLVM 15; _clang_opencl.h among PoCL's files"},
+#ifdef __x86_64__ /* how structures are passed was seen nowhere else */
+    {.bit = QUIRK_COSTLY_ARGUMENTS,
+     .name = "costly-arguments",
+     .family = PLATFORM_POCL,
+     .cpu_only = true,
+     .driver_from = "3",
+     .what = "a launch copies each argument to memory of its own, which another thread gives back: "
+             "0.1 us for each",
+     .why = "hand over all numbers in one structure",
+     .source = "measured with PoCL 3.1; pocl_kernel_copy_args in PoCL's sources"},
+#endif
     {.bit = QUIRK_SLOW_LAUNCH,
      .name = "slow-launch",
      .any_family = true,

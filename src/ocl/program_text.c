@@ -84,7 +84,11 @@ static const char *next_line(const char *line)
 /* The first line of the kernel that begins here, which is its attribute's where it has one; NULL when none does. */
 static const char *kernel_line(const char *line)
 {
-    if (begins(line, "__attribute__((")) line = next_line(line);
+    if (begins(line, "__attribute__((")) {
+        const char *end = strchr(line, '\n');
+        if (!end) return NULL;
+        line = end + 1;
+    }
     return begins(line, "__kernel void ") ? line : NULL;
 }
 
@@ -119,6 +123,75 @@ static void keep_one_kernel(text *t, const char *name)
     t->size_bytes = (size_t)(to - t->data);
 }
 
+/* ---- numbers in one structure ---------------------------------------------------------------------------------- */
+
+static void append_parameters(text *t, const char *joined)
+{
+    size_t n_buffers = 0;
+    for (const char *at = joined; *at; at++)
+        if (*at == 'b') text_printf(t, "__global void *b%zu, ", n_buffers++);
+    text_append(t, "const joined_numbers numbers");
+}
+
+static void append_arguments(text *t, const char *joined)
+{
+    size_t n_buffers = 0, n_numbers = 0;
+    for (const char *at = joined; *at; at++) {
+        if (at > joined) text_append(t, ", ");
+        switch (*at) {
+        case 'b': text_printf(t, "b%zu", n_buffers++); break;
+        case 'i': text_printf(t, "(int)numbers.n[%zu]", n_numbers++); break;
+        case 'f': text_printf(t, "as_float((int)numbers.n[%zu])", n_numbers++); break;
+        default: text_printf(t, "numbers.n[%zu]", n_numbers++); break;
+        }
+    }
+}
+
+static size_t count_numbers(const char *joined)
+{
+    size_t n = 0;
+    for (; *joined; joined++) n += *joined != 'b';
+    return n;
+}
+
+/* The text `from` with its kernel made a function, and behind it a kernel of the same name and attribute that calls it. */
+static clg_status join_numbers(text *t, const char *from, const kernel_ref *ref)
+{
+    const char *line = from, *kernel = NULL;
+    while (*line && !kernel) {
+        const char *found = kernel_line(line);
+        if (found && is_named(found, ref->entry))
+            kernel = found;
+        else
+            line = next_line(line);
+    }
+    if (!kernel)
+        return error_set(CLG_ERROR_INTERNAL, "'%s' has no kernel '%s'", ref->source, ref->entry);
+    const int n_attribute = (int)(kernel - line);
+    text_append_bytes(t, from, (size_t)(line - from));
+    text_printf(t, "%sstatic inline __attribute__((always_inline)) void called_%s",
+                n_attribute > 0 ? "\n" : "", kernel + strlen("__kernel void "));
+    text_printf(t, "typedef struct joined_numbers { long n[%zu]; } joined_numbers;\n%.*s",
+                count_numbers(ref->joined), n_attribute, line);
+    text_printf(t, "__kernel void %s(", ref->entry);
+    append_parameters(t, ref->joined);
+    text_printf(t, ")\n{\n    called_%s(", ref->entry);
+    append_arguments(t, ref->joined);
+    text_append(t, ");\n}\n");
+    return CLG_OK;
+}
+
+/* Puts the joined form in place of the text. */
+static clg_status replace_by_joined(text *t, const kernel_ref *ref)
+{
+    text plain = *t;
+    text_init(t, 0);
+    clg_status status = plain.status;
+    if (status == CLG_OK && plain.data) status = join_numbers(t, plain.data, ref);
+    text_deinit(&plain);
+    return status;
+}
+
 clg_status program_text(const kernel_ref *ref, text *t)
 {
     text_init(t, 0);
@@ -136,6 +209,7 @@ clg_status program_text(const kernel_ref *ref, text *t)
         status = append_source(t, ref->source);
         if (status == CLG_OK && t->status == CLG_OK) keep_one_kernel(t, ref->entry);
     }
+    if (status == CLG_OK && ref->joined) status = replace_by_joined(t, ref);
     if (status == CLG_OK) status = t->status;
     if (status != CLG_OK) text_deinit(t);
     return status;

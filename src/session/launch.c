@@ -6,48 +6,91 @@
 
 #include "base/hash.h"
 
-static clg_status set_scalar(ocl_kernel *k, uint32_t index, const step_arg *a)
+#include <string.h>
+
+/* Where a step's arguments go: to the kernel one by one or, where it takes its numbers in one structure (kernel_ref.joined),
+ * to `numbers` and then to the kernel, as soon as one of them is new. */
+typedef struct passing {
+    ocl_kernel *kernel;
+    bool joined, is_any_new;
+    uint32_t index, n;
+    int64_t numbers[2 * STEP_MAX_ARGS];
+} passing;
+
+static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
 {
-    switch (a->kind) {
-    case ARG_INT: return ocl_kernel_set_bytes(k, index, sizeof a->as.i, &a->as.i);
-    case ARG_LONG: return ocl_kernel_set_bytes(k, index, sizeof a->as.l, &a->as.l);
-    case ARG_FLOAT: return ocl_kernel_set_bytes(k, index, sizeof a->as.f, &a->as.f);
-    default: return ocl_kernel_set_bytes(k, index, a->as.bytes, NULL);
-    }
+    const uint32_t index = p->index++;
+    return is_new ? ocl_kernel_set_buffer(p->kernel, index, b) : CLG_OK;
 }
 
-static clg_status set_buffer(ocl_kernel *k, uint32_t index, const step_arg *a,
-                             const bound_buffer *b)
+/* A number as the kernel declares it, and in 64 bits. */
+static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const void *data,
+                              int64_t wide)
 {
-    int64_t offset_elems = b->offset_bytes / (int64_t)dtype_size(a->dtype);
-    CLG_TRY(ocl_kernel_set_buffer(k, index, b->buffer));
-    return ocl_kernel_set_bytes(k, index + 1, sizeof offset_elems, &offset_elems);
+    if (p->joined) {
+        p->numbers[p->n++] = wide;
+        p->is_any_new = p->is_any_new || is_new;
+        return CLG_OK;
+    }
+    const uint32_t index = p->index++;
+    return is_new ? ocl_kernel_set_bytes(p->kernel, index, size_bytes, data) : CLG_OK;
+}
+
+static clg_status pass_int(passing *p, bool is_new, int32_t value)
+{
+    return pass_number(p, is_new, sizeof value, &value, value);
+}
+
+static clg_status pass_long(passing *p, bool is_new, int64_t value)
+{
+    return pass_number(p, is_new, sizeof value, &value, value);
+}
+
+static clg_status pass_float(passing *p, bool is_new, float value)
+{
+    int32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return pass_number(p, is_new, sizeof value, &value, bits);
+}
+
+static clg_status pass_last(passing *p)
+{
+    if (!p->joined || !p->is_any_new) return CLG_OK;
+    return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->numbers, p->numbers);
 }
 
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
                            const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node)
 {
-    uint32_t index = 0, n_buffers = 0;
+    passing p = {.kernel = k, .joined = s->kernel.joined != NULL};
+    const bool first = !previous;
+    uint32_t n_buffers = 0;
     for (uint32_t i = 0; i < s->n_args; i++) {
         const step_arg *a = &s->args[i];
-        if (a->kind == ARG_BUFFER) {
-            if (!previous || previous[n_buffers].stamp != buffers[n_buffers].stamp)
-                CLG_TRY(set_buffer(k, index, a, &buffers[n_buffers]));
+        switch (a->kind) {
+        case ARG_BUFFER: {
+            const bound_buffer *b = &buffers[n_buffers];
+            const bool is_new = first || previous[n_buffers].stamp != b->stamp;
+            CLG_TRY(pass_buffer(&p, is_new, b->buffer));
+            CLG_TRY(pass_long(&p, is_new, b->offset_bytes / (int64_t)dtype_size(a->dtype)));
             n_buffers++;
-            index += 2;
-        } else if (a->kind == ARG_FAULT) {
-            if (!previous) {
-                int32_t code = FAULT_CODE(fault_node, a->as.i);
-                CLG_TRY(ocl_kernel_set_buffer(k, index, fault));
-                CLG_TRY(ocl_kernel_set_bytes(k, index + 1, sizeof code, &code));
-            }
-            index += 2;
-        } else {
-            if (!previous && a->kind != ARG_KEY) CLG_TRY(set_scalar(k, index, a));
-            index++;
+            break;
+        }
+        case ARG_FAULT:
+            CLG_TRY(pass_buffer(&p, first, fault));
+            CLG_TRY(pass_int(&p, first, FAULT_CODE(fault_node, a->as.i)));
+            break;
+        case ARG_INT: CLG_TRY(pass_int(&p, first, a->as.i)); break;
+        case ARG_LONG: CLG_TRY(pass_long(&p, first, a->as.l)); break;
+        case ARG_FLOAT: CLG_TRY(pass_float(&p, first, a->as.f)); break;
+        case ARG_LOCAL: /* never joined */
+            if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
+            p.index++;
+            break;
+        case ARG_KEY: p.index++; break; /* launch_set_key; never joined */
         }
     }
-    return CLG_OK;
+    return pass_last(&p);
 }
 
 clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number)

@@ -25,10 +25,11 @@ int selftest_size_class(const gemm_problem *g)
 static void add_step(const step *s, text *out)
 {
     if (s->kind == STEP_KERNEL) {
-        text_printf(out, "%s %s %u %llu %llu %llu\n%s%s\n", s->kernel.source, s->kernel.entry,
+        text_printf(out, "%s %s %u %llu %llu %llu %s\n%s%s\n", s->kernel.source, s->kernel.entry,
                     (unsigned)s->n_dims, (unsigned long long)s->local[0],
                     (unsigned long long)s->local[1], (unsigned long long)s->local[2],
-                    s->kernel.prelude, s->kernel.body ? s->kernel.body : "");
+                    s->kernel.joined ? s->kernel.joined : "", s->kernel.prelude,
+                    s->kernel.body ? s->kernel.body : "");
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
         text_printf(out, "CLBlast %d %d %d %d %d\n", g->trans_a, g->trans_b, g->batch > 1,

@@ -35,6 +35,10 @@ typedef struct kernel_ref {
     const char *entry;
     const char *prelude; /* "#define P_ACT 1\n..." */
     const char *body;    /* NULL, or generated OpenCL C in place of the embedded source */
+    /* NULL, or the kernel takes its numbers in one structure, and here are the parameters that it is written with, a letter
+     * each: buffer, int, long, float. Then a launch has its buffers, in this order, and an array of longs with all numbers,
+     * in this order, floats as their bits. */
+    const char *joined;
 } kernel_ref;
 
 typedef enum arg_kind {
@@ -216,6 +220,10 @@ clg_status step_builder_check(const step_builder *b, size_t n_inputs, size_t n_o
 
 static inline operand operand_input(uint32_t i) { return (operand){OPERAND_INPUT, i, 0}; }
 static inline operand operand_output(uint32_t i) { return (operand){OPERAND_OUTPUT, i, 0}; }
+
+/* Has the steps hand their kernels numbers in one structure wherever these could be plain functions of work-groups of one
+ * work-item: for drivers that take their time for each argument of a launch (QUIRK_COSTLY_ARGUMENTS). */
+clg_status step_builder_join_numbers(step_builder *b);
 
 /* A prelude: "#define NAME value" lines, in the order given, from words NAME=value: "P_ACT=%d P_T=float". A value
  * may be empty and holds no space. */

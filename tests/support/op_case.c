@@ -82,12 +82,14 @@ lower_operand op_case_operand(const value_fact *f)
 void op_case_lower(op_case *k, const lower_operand *inputs, arena *memory, lower_context *out)
 {
     for (size_t i = 0; i < k->n->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
+    static const device_caps plain = {.max_work_group_size = 256, .compute_units = 4};
     *out = (lower_context){.node = k->n,
                            .row = k->n->op,
                            .inputs = inputs,
                            .outputs = k->lowered,
                            .n_inputs = k->n->n_inputs,
                            .n_outputs = k->n->n_outputs,
+                           .caps = &plain,
                            .kernel_class = CLG_KERNELS_SIMT,
                            .memory = memory};
     assert_ok(ops_lower_node(out));

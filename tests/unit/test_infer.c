@@ -455,12 +455,14 @@ static void lower__checks_what_rows_do(void **state)
                         .strides = {3, 1},
                         .dense = true};
     lower_operand out = in;
+    static const device_caps caps = {.compute_units = 2};
     lower_context c = {.node = f.n,
                        .row = &row,
                        .inputs = &in,
                        .outputs = &out,
                        .n_inputs = 1,
                        .n_outputs = 1,
+                       .caps = &caps,
                        .kernel_class = CLG_KERNELS_WIDE,
                        .memory = &memory};
     assert_error(ops_lower_node(&c), CLG_ERROR_UNSUPPORTED_OPERATOR,

@@ -85,11 +85,40 @@ static void program_text__of_generated_kernels_is_whole(void **state)
     text_deinit(&t);
 }
 
+static void program_text__joins_numbers(void **state)
+{
+    (void)state;
+    text t;
+    kernel_ref ref = {.source = "chain",
+                      .entry = "one",
+                      .prelude = "",
+                      .joined = "iblf",
+                      .body = "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                              "__kernel void one(int a, __global float *x, long x_off, float f)\n"
+                              "{\n}\n"};
+    assert_ok(program_text(&ref, &t));
+    assert_int_equal(count(text_data(&t), "__kernel void "), 1);
+    assert_int_equal(count(text_data(&t), "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                                          "__kernel void one(__global void *b0, "
+                                          "const joined_numbers numbers)\n"),
+                     1);
+    assert_int_equal(count(text_data(&t), "void called_one(int a, __global float *x, "), 1);
+    assert_int_equal(count(text_data(&t), "{ long n[3]; }"), 1);
+    assert_int_equal(count(text_data(&t), "called_one((int)numbers.n[0], b0, numbers.n[1], "
+                                          "as_float((int)numbers.n[2]));"),
+                     1);
+    assert_int_equal(count(text_data(&t), "reqd_work_group_size"), 1);
+    text_deinit(&t);
+    ref.entry = "two";
+    assert_int_equal(program_text(&ref, &t), CLG_ERROR_INTERNAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(program_text__has_one_kernel_of_a_file),
         cmocka_unit_test(program_text__of_generated_kernels_is_whole),
+        cmocka_unit_test(program_text__joins_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

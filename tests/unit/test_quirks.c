@@ -28,6 +28,12 @@ static void quirks__rows_are_complete(void **state)
     }
 }
 
+#ifdef __x86_64__
+#define ON_X86 ",costly-arguments"
+#else
+#define ON_X86 ""
+#endif
+
 static void quirks__fit_the_recorded_devices(void **state)
 {
     (void)state;
@@ -38,10 +44,10 @@ static void quirks__fit_the_recorded_devices(void **state)
         {&recorded_rtx3080, "fill-breaks-at-2gb"},
         {&recorded_h100, "fill-breaks-at-2gb"},
         {&recorded_pocl_xeon,
-         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations"},
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations" ON_X86},
         {&recorded_pocl_ryzen,
-         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations"},
-        {&recorded_pocl_5900x, "binaries-crash,global-size-recompiles"},
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations" ON_X86},
+        {&recorded_pocl_5900x, "binaries-crash,global-size-recompiles" ON_X86},
         {&recorded_pocl_cuda, "binaries-crash"},
         {&recorded_llvmpipe, "binaries-crash,slow-launch"},
         {&recorded_oclgrind, "slow-launch"},

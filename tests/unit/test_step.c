@@ -292,6 +292,77 @@ static void step__clones_outlive_what_they_were_made_of(void **state)
     step_texts_deinit(&texts);
 }
 
+/* A step of the generated kernel `body` over groups of `items`, with a buffer, four numbers and a fault. */
+static step *numbers_step(step_builder *b, const char *body, uint64_t items)
+{
+    const uint64_t global[1] = {8};
+    step *s = step_kernel_generated(b, step_candidate(b, "c"), "chain", "k", "", body);
+    step_arg_int(b, s, 1);
+    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
+    step_arg_long(b, s, 2);
+    step_arg_float(b, s, 0.5);
+    step_arg_fault(b, s, 1);
+    step_range(b, s, 1, global, &items);
+    return s;
+}
+
+static void step__numbers_are_joined_where_groups_have_one_item(void **state)
+{
+    step_builder *b = &((fixture *)*state)->b;
+    step_texts texts = {0};
+    const uint64_t one = 1;
+    const char *plain = "__kernel void k(int a)\n{\n}\n// not a kernel's: __local\n";
+    const char *shared = "__kernel void k(int a)\n{\n    __local float x[4];\n}\n";
+    b->texts = &texts;
+    const step *alone = numbers_step(b, plain, 1), *again = numbers_step(b, plain, 1);
+    const step *grouped = numbers_step(b, plain, 2), *sharing = numbers_step(b, shared, 1);
+    const step *other = numbers_step(b, "__kernel void other(int a)\n{\n}\n", 1);
+    step *drawing = numbers_step(b, plain, 1), *local = numbers_step(b, plain, 1);
+    step_arg_key(b, drawing, 1);
+    step_arg_local(b, local, 16);
+    candidate *c = step_candidate(b, "packs");
+    step *few = step_kernel_generated(b, c, "chain", "k", "", plain);
+    step_arg_int(b, few, 1);
+    step_range(b, few, 1, &one, &one);
+    step *packs =
+        step_pack_kernel(b, c, step_packing(b, c, 0, "recipe", 16), "gemm_wide", "gemm_pack_b", "");
+    for (int i = 0; i < 5; i++) step_arg_int(b, packs, i);
+    step_range(b, packs, 1, &one, &one);
+    assert_ok(b->status);
+    assert_ok(step_builder_join_numbers(b));
+    assert_string_equal(alone->kernel.joined, "ibllfbi");
+    assert_ptr_equal(alone->kernel.joined, again->kernel.joined);
+    assert_string_equal(packs->kernel.joined, "iiiii");
+    assert_null(grouped->kernel.joined);
+    assert_null(sharing->kernel.joined);
+    assert_null(other->kernel.joined);
+    assert_null(drawing->kernel.joined);
+    assert_null(local->kernel.joined);
+    assert_null(few->kernel.joined);
+    step_texts_deinit(&texts);
+}
+
+static clg_status join_alone(void *unused)
+{
+    (void)unused;
+    arena memory = {0};
+    step_texts texts = {0};
+    step_builder b;
+    step_builder_init(&b, &memory, &texts);
+    (void)numbers_step(&b, "__kernel void k(int a)\n{\n}\n", 1);
+    clg_status status = b.status;
+    if (status == CLG_OK) status = step_builder_join_numbers(&b);
+    arena_deinit(&memory);
+    step_texts_deinit(&texts);
+    return status;
+}
+
+static void step__joining_survives_every_failed_allocation(void **state)
+{
+    (void)state;
+    assert_true(fault_loop_alone(join_alone, NULL) > 5);
+}
+
 static void step__survives_every_failed_allocation(void **state)
 {
     (void)state;
@@ -315,6 +386,8 @@ int main(void)
         TEST(step__preludes),
         cmocka_unit_test(step__texts_are_kept_once),
         TEST(step__clones_outlive_what_they_were_made_of),
+        TEST(step__numbers_are_joined_where_groups_have_one_item),
+        cmocka_unit_test(step__joining_survives_every_failed_allocation),
         cmocka_unit_test(step__survives_every_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which steps hand their kernel its numbers in one structure, and how such a kernel is told (struct kernel_ref).
+ */
+#include "step/kernel_source.h"
+#include "step/step.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Below it a launch does not gain what it takes to say so. */
+#define LEAST_NUMBERS 4
+
+/* One letter for each parameter of the kernel; false where a number is not known before the launch. */
+static bool spell(const step *s, char *out, uint32_t *out_numbers)
+{
+    static const char *const letters[] = {[ARG_BUFFER] = "bl",
+                                          [ARG_INT] = "i",
+                                          [ARG_LONG] = "l",
+                                          [ARG_FLOAT] = "f",
+                                          [ARG_FAULT] = "bi"};
+    *out_numbers = 0;
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const arg_kind kind = s->args[i].kind;
+        if (kind == ARG_LOCAL || kind == ARG_KEY) return false;
+        for (const char *at = letters[kind]; *at; at++) {
+            *out++ = *at;
+            *out_numbers += *at != 'b';
+        }
+    }
+    *out = '\0';
+    return true;
+}
+
+static bool has_groups_of_one(const step *s)
+{
+    for (uint32_t i = 0; i < s->n_dims; i++)
+        if (s->local[i] != 1) return false;
+    return s->n_dims > 0;
+}
+
+/* Whether the kernel could be a plain function: one that has local memory must not. */
+static bool may_be_called(const char *text, const char *entry)
+{
+    char head[128];
+    (void)snprintf(head, sizeof head, "__kernel void %s(", entry);
+    const char *begin = text ? strstr(text, head) : NULL;
+    const char *end = begin ? strstr(begin, "\n}\n") : NULL;
+    const char *local = begin ? strstr(begin, "__local") : NULL;
+    return end && !(local && local < end);
+}
+
+/* The verdict on a kernel, which is kept with its texts; false without memory. */
+static bool judge(step_builder *b, const kernel_ref *k, bool *out_callable)
+{
+    const void *key[] = {k->source, k->entry, k->body};
+    const char *known = b->texts ? step_texts_find(b->texts, key, sizeof key) : NULL;
+    if (!known) {
+        const kernel_source *file = k->body ? NULL : kernel_source_find(k->source);
+        known = may_be_called(k->body ? k->body : file ? file->text : NULL, k->entry) ? "y" : "n";
+        if (b->texts) known = step_texts_keep_as(b->texts, key, sizeof key, known);
+    }
+    *out_callable = known && *known == 'y';
+    return known != NULL;
+}
+
+static bool join(step_builder *b, step *s)
+{
+    char letters[2 * STEP_MAX_ARGS + 1];
+    uint32_t n;
+    bool callable;
+    if (s->kind != STEP_KERNEL || !has_groups_of_one(s) || !spell(s, letters, &n) ||
+        n < LEAST_NUMBERS)
+        return true;
+    if (!judge(b, &s->kernel, &callable)) return false;
+    if (!callable) return true;
+    s->kernel.joined =
+        b->texts ? step_texts_keep(b->texts, letters) : arena_strdup(b->memory, letters);
+    return s->kernel.joined != NULL;
+}
+
+clg_status step_builder_join_numbers(step_builder *b)
+{
+    bool fine = true;
+    for (candidate *c = b->candidates; c && fine; c = c->next) {
+        for (step *s = c->steps; s && fine; s = s->next) fine = join(b, s);
+        for (uint32_t i = 0; i < c->n_packings && fine; i++)
+            for (step *s = c->packings[i].steps; s && fine; s = s->next) fine = join(b, s);
+    }
+    return fine ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
