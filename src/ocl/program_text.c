@@ -154,26 +154,32 @@ static size_t count_numbers(const char *joined)
     return n;
 }
 
-/* The text `from` with its kernel made a function, and behind it a kernel of the same name and attribute that calls it. */
+/* The text `from` with its kernel made a function, wherever an #if has a form of it, and behind it a kernel of the same name and
+ * attribute that calls it. */
 static clg_status join_numbers(text *t, const char *from, const kernel_ref *ref)
 {
-    const char *line = from, *kernel = NULL;
-    while (*line && !kernel) {
-        const char *found = kernel_line(line);
-        if (found && is_named(found, ref->entry))
-            kernel = found;
-        else
-            line = next_line(line);
+    static const char head[] = "__kernel void ";
+    const char *attribute = "", *next;
+    int n_attribute = 0, n_found = 0;
+    for (const char *line = from; *line; line = next) {
+        const char *kernel = kernel_line(line);
+        if (kernel && is_named(kernel, ref->entry)) {
+            if (kernel > line) {
+                attribute = line;
+                n_attribute = (int)(kernel - line);
+                text_append(t, "\n");
+            }
+            text_append(t, "static inline __attribute__((always_inline)) void called_");
+            line = kernel + strlen(head);
+            n_found++;
+        }
+        next = next_line(line);
+        text_append_bytes(t, line, (size_t)(next - line));
     }
-    if (!kernel)
+    if (n_found == 0)
         return error_set(CLG_ERROR_INTERNAL, "'%s' has no kernel '%s'", ref->source, ref->entry);
-    const int n_attribute = (int)(kernel - line);
-    text_append_bytes(t, from, (size_t)(line - from));
-    text_printf(t, "%sstatic inline __attribute__((always_inline)) void called_%s",
-                n_attribute > 0 ? "\n" : "", kernel + strlen("__kernel void "));
-    text_printf(t, "typedef struct joined_numbers { long n[%zu]; } joined_numbers;\n%.*s",
-                count_numbers(ref->joined), n_attribute, line);
-    text_printf(t, "__kernel void %s(", ref->entry);
+    text_printf(t, "typedef struct joined_numbers { long n[%zu]; } joined_numbers;\n%.*s%s%s(",
+                count_numbers(ref->joined), n_attribute, attribute, head, ref->entry);
     append_parameters(t, ref->joined);
     text_printf(t, ")\n{\n    called_%s(", ref->entry);
     append_arguments(t, ref->joined);

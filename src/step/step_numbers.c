@@ -39,15 +39,18 @@ static bool has_groups_of_one(const step *s)
     return s->n_dims > 0;
 }
 
-/* Whether the kernel could be a plain function: one that has local memory must not. */
+/* Whether the kernel, in each form that an #if has of it, could be a plain function: one that has local memory must not. */
 static bool may_be_called(const char *text, const char *entry)
 {
     char head[128];
     (void)snprintf(head, sizeof head, "__kernel void %s(", entry);
-    const char *begin = text ? strstr(text, head) : NULL;
-    const char *end = begin ? strstr(begin, "\n}\n") : NULL;
-    const char *local = begin ? strstr(begin, "__local") : NULL;
-    return end && !(local && local < end);
+    const char *form = text ? strstr(text, head) : NULL;
+    bool fine = form != NULL;
+    for (; form && fine; form = strstr(form + 1, head)) {
+        const char *end = strstr(form, "\n}\n"), *local = strstr(form, "__local");
+        fine = end && !(local && local < end);
+    }
+    return fine;
 }
 
 /* The verdict on a kernel, which is kept with its texts; false without memory. */

@@ -111,6 +111,15 @@ static void program_text__joins_numbers(void **state)
     text_deinit(&t);
     ref.entry = "two";
     assert_int_equal(program_text(&ref, &t), CLG_ERROR_INTERNAL);
+    ref.body =
+        "#if A\n__kernel void two(int a)\n{\n}\n#else\n__kernel void two(const int b)\n{\n}\n"
+        "#endif\n";
+    ref.joined = "i";
+    assert_ok(program_text(&ref, &t));
+    assert_int_equal(count(text_data(&t), "void called_two("), 2);
+    assert_int_equal(count(text_data(&t), "__kernel void "), 1);
+    assert_int_equal(count(text_data(&t), "#endif\ntypedef struct joined_numbers "), 1);
+    text_deinit(&t);
 }
 
 int main(void)

@@ -316,6 +316,10 @@ static void step__numbers_are_joined_where_groups_have_one_item(void **state)
     b->texts = &texts;
     const step *alone = numbers_step(b, plain, 1), *again = numbers_step(b, plain, 1);
     const step *grouped = numbers_step(b, plain, 2), *sharing = numbers_step(b, shared, 1);
+    const step *mixed = numbers_step(b,
+                                     "#if A\n__kernel void k(int a)\n{\n}\n#else\n"
+                                     "__kernel void k(int a)\n{\n__local int x;\n}\n#endif\n",
+                                     1);
     const step *other = numbers_step(b, "__kernel void other(int a)\n{\n}\n", 1);
     step *drawing = numbers_step(b, plain, 1), *local = numbers_step(b, plain, 1);
     step_arg_key(b, drawing, 1);
@@ -335,6 +339,7 @@ static void step__numbers_are_joined_where_groups_have_one_item(void **state)
     assert_string_equal(packs->kernel.joined, "iiiii");
     assert_null(grouped->kernel.joined);
     assert_null(sharing->kernel.joined);
+    assert_null(mixed->kernel.joined);
     assert_null(other->kernel.joined);
     assert_null(drawing->kernel.joined);
     assert_null(local->kernel.joined);
