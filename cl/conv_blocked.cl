@@ -66,42 +66,20 @@ typedef const float *pixel_ptr;
 typedef __global const float *pixel_ptr;
 #endif
 
-// The pixels of y and of the residual that finish_pixels() will touch, `share` with each slice: all of them at once would keep
-// the operands waiting. What goes beyond the tile is the next one's.
-#if P_RESIDUAL
-#define OUT_PARAMS __global const elem *out, __global const elem *also, const long out_block, const int share
-#define OUT_ARGS out, also, out_block, share
-#define ASK_OUT expect_pixel(out, out_block), expect_pixel(also, out_block), out += P_VEC, also += P_VEC
-#else
-#define OUT_PARAMS __global const elem *out, const long out_block, const int share
-#define OUT_ARGS out, out_block, share
-#define ASK_OUT expect_pixel(out, out_block), out += P_VEC
-#endif
 #define MICRO_PARAMS                                                                               \
     const int slices, const int taps, const int *offsets, pixel_ptr x, const int x_slice,          \
-        __global const float *w, __global const float *next, const int next_step, OUT_PARAMS
-#define MICRO_ARGS slices, taps, offsets, x, x_slice, w, next, next_step, OUT_ARGS
+        __global const float *w, __global const float *next, const int next_step
+#define MICRO_ARGS slices, taps, offsets, x, x_slice, w, next, next_step
 #define MICRO_WALK                                                                                 \
-    for (int s = 0; s < slices; ++s, x += x_slice) {                                               \
-        for (int i = 0; i < share; ++i)                                                            \
-            ASK_OUT;                                                                               \
+    for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
         for (int tap = 0; tap < taps; ++tap) {                                                     \
             pixel_ptr a = x + offsets[tap];                                                        \
             _Pragma("unroll 2") for (int p = 0; p < P_IN;                                          \
                                      ++p, w += NR, next += next_step, expect_far(next))
-#define MICRO_WALK_END } }
+#define MICRO_WALK_END }
 #define MICRO_A(i) a[(i) * STEP + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
-
-// Asks for a pixel in each of the tile's blocks of channels, `block` elements apart.
-static inline void expect_pixel(__global const elem *p, const long block)
-{
-#pragma unroll
-    for (int j = 0; j < P_NRV; ++j)
-        expect_soon(p + j * block);
-}
-
 #include "common/micro_wide.clh"
 
 #if P_PATCH
@@ -193,14 +171,15 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
                     const int rows = min(part, width - i);
                     vec *t = acc + (chunk < slices ? (r * parts + i / part) * P_MR * P_NRV : 0);
                     const long at = ((long)image * blocks + block0) * plane + (long)(h0 + r) * ow + w0 + i;
-                    __global const elem *out = y + y_off + at * P_VEC;
+                    if (last)
+                        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j) {
+                            expect_lines(y + y_off + (at + j * plane) * P_VEC, rows * P_VEC);
 #if P_RESIDUAL
-                    __global const elem *also = residual + residual_off + at * P_VEC;
+                            expect_lines(residual + residual_off + (at + j * plane) * P_VEC, rows * P_VEC);
 #endif
-                    const int share = last ? (rows + n - 1) / n : 0;
-                    const long out_block = plane * P_VEC;
+                        }
                     micro(rows, n, taps, offsets, from + (r * sh * pitch + i * P_STRIDE) * P_IN, x_slice, w, next,
-                          next_step, OUT_ARGS, t, s0 == 0);
+                          next_step, t, s0 == 0);
                     if (last)
                         for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
                             finish_pixels(t + j, P_NRV, rows, y + y_off + (at + j * plane) * P_VEC,

@@ -81,8 +81,8 @@ lower_operand op_case_operand(const value_fact *f)
 
 void op_case_lower(op_case *k, const lower_operand *inputs, arena *memory, lower_context *out)
 {
-    for (size_t i = 0; i < k->n->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
     static const device_caps plain = {.max_work_group_size = 256, .compute_units = 4};
+    for (size_t i = 0; i < k->n->n_outputs; i++) k->lowered[i] = op_case_operand(&k->outputs[i]);
     *out = (lower_context){.node = k->n,
                            .row = k->n->op,
                            .inputs = inputs,
