@@ -40,42 +40,10 @@
 #include "common/lanes_wide.clh"
 #include "common/finish_blocked.clh"
 
-#define AT_ONCE 8
-#define ALL(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-#define SUM_ZERO(i) vec s##i = (vec)0.0f;
-#define SUM_MAD(i) s##i = MAD(w, VLOAD(from + (i) * P_STRIDE * P_VEC), s##i);
-#define SUM_PUT(i) t[i] = s##i;
-
-// The rows of a kernel that lie within the map, and columns: [low, high) of `size` taps, dilation apart, from x0 on in a line of
-// `length` pixels.
-struct taps {
-    int low, high;
-};
-
-static inline struct taps taps_within(const int x0, const int size, const int dilation, const int length)
-{
-    struct taps t;
-    t.low = x0 < 0 ? min((-x0 + dilation - 1) / dilation, size) : 0;
-    t.high = x0 < length ? min((length - 1 - x0) / dilation + 1, size) : 0;
-    t.high = max(t.high, t.low);
-    return t;
-}
-
-// Sums of AT_ONCE pixels, whose taps are all there in the rows `rows`; x: the first pixel's first tap.
-static __attribute__((noinline)) void sum_run(vec *t, __global const elem *x, __global const elem *packed_w,
-                                              const struct taps rows, const int kw, const long row_step,
-                                              const int tap_step)
-{
-    ALL(SUM_ZERO)
-    for (int r = rows.low; r < rows.high; ++r) {
-        __global const elem *from = x + r * row_step, *tap = packed_w + (long)r * kw * P_VEC;
-        for (int c = 0; c < kw; ++c, from += tap_step, tap += P_VEC) {
-            const vec w = VLOAD(tap);
-            ALL(SUM_MAD)
-        }
-    }
-    ALL(SUM_PUT)
-}
+#define PIXELS __global const elem *
+#define PIXEL P_VEC
+#define PIXEL_AT(p) VLOAD(p)
+#include "common/depthwise_blocked.clh"
 
 static __attribute__((noinline)) vec sum_one(__global const elem *x, __global const elem *packed_w,
                                              const struct taps rows, const struct taps columns, const int kw,

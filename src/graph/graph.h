@@ -143,6 +143,12 @@ clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_value
                            const float *values);
 clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t);
 
+/* Whether input i is given. */
+static inline bool node_has_input(const node *n, size_t i)
+{
+    return i < n->n_inputs && n->inputs[i] != VALUE_NONE;
+}
+
 /* Reading attributes; defaults when absent. Types were checked against the operator's table before. */
 const attribute *node_attribute(const node *n, const char *name);
 int64_t node_int(const node *n, const char *name, int64_t fallback);

@@ -15,6 +15,9 @@ clg_status conv_read(lower_context *c, const shape *x, conv_job *out)
     const int64_t groups = node_int(c->node, "group", 1);
     window win;
     *out = (conv_job){.dtype = lower_input(c, 0)->dtype,
+                      .x = operand_input(0),
+                      .y = operand_output(0),
+                      .weight = 1,
                       .batch = x->dims[0],
                       .groups = groups,
                       .ic = w->dims.dims[1],
@@ -68,10 +71,10 @@ static void size_args(step_builder *b, step *s, const conv_job *j)
 
 static void image_args(step_builder *b, step *s, const conv_job *j, operand weight)
 {
-    step_arg_buffer(b, s, operand_input(0), j->dtype);
+    step_arg_buffer(b, s, j->x, j->dtype);
     step_arg_long(b, s, j->groups * j->ic * count_in(j));
     step_arg_buffer(b, s, weight, j->dtype);
-    step_arg_buffer(b, s, operand_output(0), j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
     step_arg_long(b, s, j->groups * j->oc * count_out(j));
 }
 
@@ -123,14 +126,15 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
                    (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
                    (long long)a[0].kernel, (long long)taps);
     const int64_t n = j->groups * t->tiles * t->tile_m * k;
-    const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    const operand to =
+        step_packing(b, way, j->weight, recipe, (size_t)n * clg_dtype_size(j->dtype));
     step *s = step_pack_kernel(b, way, to, "conv_wide", "conv_pack_w",
                                wide_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, a[0].kernel);
     step_arg_int(b, s, taps);
-    step_arg_buffer(b, s, operand_input(1), j->dtype);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
     step_arg_buffer(b, s, to, j->dtype);
     step_arg_int(b, s, t->tile_m);
     const uint64_t ones[3] = {1, 1, 1};
@@ -161,7 +165,7 @@ static void wide_candidate(lower_context *c, const conv_job *j)
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
@@ -182,11 +186,11 @@ static void depthwise_candidate(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
     size_args(b, s, j);
-    image_args(b, s, j, operand_input(1));
+    image_args(b, s, j, operand_input(j->weight));
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
@@ -217,8 +221,8 @@ static void simt_candidate(lower_context *c, const conv_job *j)
     if (!depthwise) step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
     size_args(b, s, j);
-    image_args(b, s, j, operand_input(1));
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    image_args(b, s, j, operand_input(j->weight));
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t local[3] = {(uint64_t)t.wg_n, (uint64_t)t.wg_m, 1};
     uint64_t range[3] = {work_items(c, work_ceil_div(pixels, t.tn), local[0]),
@@ -248,10 +252,10 @@ static void direct_candidate(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
     size_args(b, s, j);
-    step_arg_buffer(b, s, operand_input(0), j->dtype);
-    step_arg_buffer(b, s, operand_input(1), j->dtype);
-    step_arg_buffer(b, s, operand_output(0), j->dtype);
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    step_arg_buffer(b, s, j->x, j->dtype);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t across = work_power_of_two(count_out(j), 64);
     work_range_2d(c, s, count_out(j), across, planes, 64 / across);
@@ -311,10 +315,10 @@ static clg_status product_candidates(lower_context *c, const conv_job *j)
                   .batch_in = by_group ? j->groups : j->batch,
                   .tail = j->tail};
     g.batch_in = g.batch_in > 0 ? g.batch_in : 1;
-    g.a = (gemm_matrix){operand_input(1),  j->ic, 1, 0, by_group ? j->oc * j->ic : 0,
+    g.a = (gemm_matrix){operand_input(j->weight), j->ic, 1, 0, by_group ? j->oc * j->ic : 0,
                         j->weight_constant};
-    g.b = (gemm_matrix){operand_input(0), n, 1, j->groups * in, in, false};
-    g.c = (gemm_matrix){operand_output(0), n, 1, j->groups * out, out, false};
+    g.b = (gemm_matrix){j->x, n, 1, j->groups * in, in, false};
+    g.c = (gemm_matrix){j->y, n, 1, j->groups * out, out, false};
     g.tail.bias_b1 = by_group ? j->tail.bias_b1 : 0;
     if (lower_is_wide(c) && gains_by_turning(c, j, &g)) turn_product(&g);
     return gemm_lower(c, &g, 1);

@@ -8,9 +8,11 @@
 #include "ops/epilogue.h"
 #include "ops/window.h"
 
-/* x: input 0 [batch, groups * ic, D, H, W], weight: input 1 [groups * oc, ic, KD, KH, KW], y: output 0. */
+/* x [batch, groups * ic, D, H, W], weight [groups * oc, ic, KD, KH, KW]. */
 typedef struct conv_job {
     clg_dtype dtype;
+    operand x, y;
+    uint32_t weight;               /* which input of the node */
     int64_t batch, groups, ic, oc; /* ic and oc of one group */
     window_axis axes[WINDOW_MAX_AXES];
     bool weight_constant;

@@ -5,14 +5,11 @@
 
 #include <stdio.h>
 
-#define NRV 2
 #define PATCH 65536
 #define ACC 65536
 #define CHUNK 8192 /* floats of weights that stay in the nearest cache */
 
-/* Sizes and buffers, as both kernels have them. */
-static void map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
-                     const window_axis *w, operand weights)
+void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w)
 {
     step_arg_int(b, s, h->in);
     step_arg_int(b, s, w->in);
@@ -25,9 +22,15 @@ static void map_args(step_builder *b, step *s, const conv_job *j, const window_a
     step_arg_int(b, s, h->stride);
     step_arg_int(b, s, h->pad_begin);
     step_arg_int(b, s, w->pad_begin);
-    step_arg_buffer(b, s, operand_input(0), j->dtype);
+}
+
+void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
+                           const window_axis *w, operand weights)
+{
+    conv_blocked_size_args(b, s, h, w);
+    step_arg_buffer(b, s, j->x, j->dtype);
     step_arg_buffer(b, s, weights, j->dtype);
-    step_arg_buffer(b, s, operand_output(0), j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
 }
 
 /* The job as the kernel sees it, and how the work is cut. */
@@ -57,15 +60,9 @@ shape conv_blocked_shape(const shape *flat, int64_t lanes)
     return x;
 }
 
-/* Input pixels that `n` outputs see. */
-static int64_t seen(const window_axis *a, int64_t n)
-{
-    return (n - 1) * a->stride + (a->kernel - 1) * a->dilation + 1;
-}
-
 static blocked_cut describe(const lower_context *c, const conv_job *j, bool input_is_blocked)
 {
-    const int64_t nr = NRV * (int64_t)work_wide_lanes(c);
+    const int64_t nr = BLOCKED_NRV * (int64_t)work_wide_lanes(c);
     blocked_cut t = {.h = j->axes[1],
                      .w = j->axes[2],
                      .chunk = 1,
@@ -78,8 +75,8 @@ static blocked_cut describe(const lower_context *c, const conv_job *j, bool inpu
     t.taps = t.h.kernel * t.w.kernel;
     t.panels = work_ceil_div(j->oc, nr);
     /* Behind the map the kernel may not look: without padding there it does not. */
-    t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || seen(&t.h, t.h.out) > t.h.in ||
-               seen(&t.w, t.w.out) > t.w.in;
+    t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || window_seen(&t.h, t.h.out) > t.h.in ||
+               window_seen(&t.w, t.w.out) > t.w.in;
     if (t.taps == 1 && t.h.stride == 1 && t.w.stride == 1 && !t.copied && t.h.out == t.h.in &&
         t.w.out == t.w.in) { /* one long line */
         t.w.in = t.w.out = t.h.in * t.w.in;
@@ -91,7 +88,7 @@ static blocked_cut describe(const lower_context *c, const conv_job *j, bool inpu
 /* Slices whose weights are taken at a time, of which all pixels of a tile fit. */
 static int64_t chunk_of(const blocked_cut *t, int64_t nr)
 {
-    const int64_t slice = t->in * seen(&t->h, t->tile_h) * seen(&t->w, t->tile_w);
+    const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
     int64_t chunk = CHUNK / (t->taps * t->in * nr);
     if (t->copied)
         chunk = work_least(chunk > 1 ? chunk : 1, PATCH / slice);
@@ -102,9 +99,9 @@ static int64_t chunk_of(const blocked_cut *t, int64_t nr)
 
 static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
 {
-    const int64_t lanes = work_wide_lanes(c), nr = NRV * lanes, mr = work_wide_rows(c);
+    const int64_t lanes = work_wide_lanes(c), nr = BLOCKED_NRV * lanes, mr = work_wide_rows(c);
     const int64_t parts = work_ceil_div(t->tile_w, mr), part = work_ceil_div(t->tile_w, parts);
-    const int64_t patch = t->in * seen(&t->h, t->tile_h) * seen(&t->w, t->tile_w);
+    const int64_t patch = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
     t->chunk = chunk_of(t, nr);
     if (t->chunk < 1 || (t->chunk < t->slices && t->tile_h * parts * mr * nr > ACC)) return -1;
     const double k = (double)(t->slices * t->taps * t->in), panels = (double)t->group_panels;
@@ -114,7 +111,7 @@ static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
     const double tile = (double)(part > 4 ? part : 4) * k + 25.0 * steps;
     const double products = panels * (double)(t->tile_h * parts) * tile;
     const double weights = panels * k * (double)nr * 4.0 / 12.0;
-    const double done = panels * (double)(t->tile_h * t->tile_w) * NRV * 4.0;
+    const double done = panels * (double)(t->tile_h * t->tile_w) * BLOCKED_NRV * 4.0;
     const int64_t groups = work_ceil_div(t->h.out, t->tile_h) * work_ceil_div(t->w.out, t->tile_w) *
                            work_ceil_div(t->panels, t->group_panels) * j->batch;
     /* The last groups are seldom taken at once: more of them leave less to wait for. */
@@ -145,20 +142,22 @@ static const char *prelude(lower_context *c, const conv_job *j, const blocked_cu
     return prelude_text(
         &c->build,
         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_IN=%d P_STRIDE=%d P_PATCH=%d P_ACC=%d %s",
-        (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), NRV, (int)t->in,
+        (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), BLOCKED_NRV, (int)t->in,
         (int)t->w.stride, t->copied ? PATCH : 0, ACC, tail);
 }
 
-static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
-                            const blocked_cut *t)
+operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j,
+                             bool input_is_blocked)
 {
     step_builder *b = &c->build;
-    const int64_t nr = NRV * (int64_t)work_wide_lanes(c);
+    const blocked_cut own = describe(c, j, input_is_blocked), *t = &own;
+    const int64_t nr = BLOCKED_NRV * (int64_t)work_wide_lanes(c);
     const int64_t n = t->panels * t->slices * t->taps * t->in * nr;
     char recipe[128];
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
                    (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
-    const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    const operand to =
+        step_packing(b, way, j->weight, recipe, (size_t)n * clg_dtype_size(j->dtype));
     blocked_cut any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
     step *s = step_pack_kernel(b, way, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
@@ -166,7 +165,7 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     step_arg_int(b, s, t->slices);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, t->taps);
-    step_arg_buffer(b, s, operand_input(1), j->dtype);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
     step_arg_buffer(b, s, to, j->dtype);
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, t->panels, 1), work_items(c, t->slices, 1)};
@@ -174,26 +173,26 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     return to;
 }
 
-clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked)
+clg_status conv_blocked_append(lower_context *c, candidate *way, const conv_job *j,
+                               bool input_is_blocked)
 {
     step_builder *b = &c->build;
     const blocked_cut t = find_cut(c, j, describe(c, j, input_is_blocked));
     if (t.cost < 0 || t.h.in * t.w.in > INT32_MAX / t.in)
         return lower_error(c, CLG_ERROR_SHAPE, "the maps are too large for blocks of channels");
-    candidate *way = step_candidate(b, "conv_blocked");
-    way->cost = j->winograd > 1 ? 0 : t.cost;
-    const operand packed = pack_weights(c, way, j, &t);
+    way->cost += t.cost;
+    const operand packed = conv_blocked_weights(c, way, j, input_is_blocked);
     step *s = step_kernel(b, way, "conv_blocked", "conv_blocked",
                           prelude(c, j, &t, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, t.slices);
     step_arg_int(b, s, j->oc);
-    map_args(b, s, j, &t.h, &t.w, packed);
+    conv_blocked_map_args(b, s, j, &t.h, &t.w, packed);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
     step_arg_int(b, s, t.group_panels);
     step_arg_int(b, s, t.chunk);
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {
@@ -203,58 +202,10 @@ clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_b
     return CLG_OK;
 }
 
-/* ---- depthwise -------------------------------------------------------------------------------------------- */
-
-static const char *depthwise_prelude(lower_context *c, const conv_job *j, int64_t stride,
-                                     const char *tail)
+clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked)
 {
-    return prelude_text(&c->build, "P_T=%d P_FMA=%d P_VEC=%d P_STRIDE=%d %s", (int)j->dtype,
-                        work_fma(c), work_wide_lanes(c), (int)stride, tail);
-}
-
-static operand pack_depthwise(lower_context *c, candidate *way, const conv_job *j, int64_t taps)
-{
-    step_builder *b = &c->build;
-    const int64_t lanes = work_wide_lanes(c), blocks = work_ceil_div(j->groups, lanes);
-    char recipe[96];
-    (void)snprintf(recipe, sizeof recipe, "conv_depthwise_blocked lanes=%d channels=%lld taps=%lld",
-                   (int)lanes, (long long)j->groups, (long long)taps);
-    const operand to =
-        step_packing(b, way, 1, recipe, (size_t)(blocks * taps * lanes) * clg_dtype_size(j->dtype));
-    step *s = step_pack_kernel(b, way, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
-                               depthwise_prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, taps);
-    step_arg_buffer(b, s, operand_input(1), j->dtype);
-    step_arg_buffer(b, s, to, j->dtype);
-    const uint64_t one = 1, range = work_items(c, blocks, 1);
-    step_range(b, s, 1, &range, &one);
-    return to;
-}
-
-#define DEPTHWISE_PIXELS 256 /* of a group: enough that it is worth handing out */
-
-clg_status conv_blocked_add_depthwise(lower_context *c, const conv_job *j)
-{
-    step_builder *b = &c->build;
-    const window_axis *h = &j->axes[1], *w = &j->axes[2];
-    const int64_t blocks = work_ceil_div(j->groups, work_wide_lanes(c));
-    const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
-    const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
-    const int64_t tile_h = work_least(share > fewest ? share : fewest, h->out);
-    candidate *way = step_candidate(b, "conv_depthwise_blocked");
-    const operand packed = pack_depthwise(c, way, j, h->kernel * w->kernel);
-    step *s = step_kernel(b, way, "conv_depthwise_blocked", "conv_depthwise_blocked",
-                          depthwise_prelude(c, j, w->stride, conv_tail_prelude(c, j)));
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    map_args(b, s, j, h, w, packed);
-    step_arg_int(b, s, tile_h);
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
-    conv_count_work(j, s);
-    const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, work_ceil_div(h->out, tile_h), 1),
-                               work_items(c, blocks, 1), work_items(c, j->batch, 1)};
-    step_range(b, s, 3, range, ones);
+    candidate *way = step_candidate(&c->build, "conv_blocked");
+    CLG_TRY(conv_blocked_append(c, way, j, input_is_blocked));
+    if (j->winograd > 1) way->cost = 0;
     return CLG_OK;
 }

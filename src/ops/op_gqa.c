@@ -62,7 +62,7 @@ static clg_status gqa_check(const node *n)
         return error_set(CLG_ERROR_INVALID_MODEL, "%s has a local_window_size of %" PRId64,
                          node_text(n, shown), window);
     for (size_t i = SEQLENS; i <= TOTAL; i++)
-        if (n->n_inputs <= i || n->inputs[i] == VALUE_NONE)
+        if (!node_has_input(n, i))
             return error_set(CLG_ERROR_INVALID_MODEL, "%s leaves out input %zu, which is required",
                              node_text(n, shown), i);
     return CLG_OK;

@@ -59,7 +59,7 @@ typedef struct pool_job {
 /* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough groups are left for all units. */
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
-    const int64_t length = (w->out - 1) * w->stride + (w->kernel - 1) * w->dilation + 1 + lanes;
+    const int64_t length = window_seen(w, w->out) + lanes;
     const int64_t most = LINE_ROOM / length, share = work_ceil_div(n_rows, 8 * work_units(c));
     return share < most && share > 0 ? share : most;
 }

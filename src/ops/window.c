@@ -179,3 +179,8 @@ void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES])
     for (int i = 0; i < missing; i++) out_axes[i] = (window_axis){1, 1, 1, 1, 1, 0, 0};
     for (int i = 0; i < w->n_axes; i++) out_axes[missing + i] = w->axes[i];
 }
+
+int64_t window_seen(const window_axis *a, int64_t outputs)
+{
+    return (outputs - 1) * a->stride + (a->kernel - 1) * a->dilation + 1;
+}

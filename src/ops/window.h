@@ -28,6 +28,8 @@ clg_status window_check(const node *n);
 clg_status window_read(const node *n, const shape *in, const shape *kernel, window *out_window);
 /* [N, channels, outputs...]. */
 void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_shape);
+/* Pixels of the input, with its padding, that `outputs` neighbouring outputs see. */
+int64_t window_seen(const window_axis *a, int64_t outputs);
 /* The dims of a tensor of channels last as [N, C, axes...], and back. */
 shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);

@@ -90,14 +90,15 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "winograd_wide side=%d nr=%d oc=%lld ic=%lld",
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
-    const operand to = step_packing(b, way, 1, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    const operand to =
+        step_packing(b, way, j->weight, recipe, (size_t)n * clg_dtype_size(j->dtype));
     conv_job any = *j;
     any.blocked = false; /* one program for both */
     step *s = step_pack_kernel(b, way, to, "winograd_wide", "winograd_pack_w",
                                wide_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
-    step_arg_buffer(b, s, operand_input(1), j->dtype);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
     step_arg_buffer(b, s, to, j->dtype);
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, w->panels, 1),
@@ -122,13 +123,13 @@ static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
     for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].in);
     for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].out);
     for (int i = 1; i < 3; i++) step_arg_int(b, s, j->axes[i].pad_begin);
-    step_arg_buffer(b, s, operand_input(0), j->dtype);
+    step_arg_buffer(b, s, j->x, j->dtype);
     step_arg_buffer(b, s, packed, j->dtype);
-    step_arg_buffer(b, s, operand_output(0), j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
     step_arg_int(b, s, w.strip);
     step_arg_int(b, s, w.block_tiles);
     step_arg_int(b, s, w.group_panels);
-    epilogue_args(c, s, &j->tail, j->dtype, operand_output(0));
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, work_ceil_div(w.tiles, w.block_tiles), 1),

@@ -105,7 +105,7 @@ static bool conv_can(const blocking *b, const node *n)
             window_at(n, "strides", i) > BLOCKED_MOST_STRIDE)
             return false;
     }
-    return n->n_inputs < 4 || n->inputs[3] == VALUE_NONE || is_filled_map(b, n->inputs[3]);
+    return !node_has_input(n, 3) || is_filled_map(b, n->inputs[3]);
 }
 
 /* Whether each window of a maximum has pixels: of none it is the lowest number, also of zeros behind the last channel. */

@@ -115,7 +115,7 @@ static bool clip_bound(const survey *s, const node *n, size_t input, const char 
         *bound = node_float(n, name, *bound);
         return true;
     }
-    if (input >= n->n_inputs || n->inputs[input] == VALUE_NONE) return true;
+    if (!node_has_input(n, input)) return true;
     if (!survey_number(s, n->inputs[input], &number)) return false;
     *bound = (float)number;
     return true;

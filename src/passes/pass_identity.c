@@ -10,7 +10,7 @@ static bool is_identity(const graph *g, const node *n)
     if (node_is(n, "Identity")) return true;
     if (!node_is(n, "Dropout")) return false;
     if (n->opset < 7) return node_int(n, "is_test", 0) != 0;
-    if (n->n_inputs < 3 || n->inputs[2] == VALUE_NONE) return true;
+    if (!node_has_input(n, 2)) return true;
     const tensor *training = g->values[n->inputs[2]].constant;
     return training && training->n_elements == 1 && tensor_get_int(training, 0) == 0;
 }

@@ -57,9 +57,7 @@ static bool find_axis(const norm *r, const node *mean, int *out_first)
     int64_t axes[CLG_MAX_RANK];
     size_t n = 0;
     const int64_t *given = node_ints(mean, "axes", &n);
-    const tensor *input = mean->n_inputs > 1 && mean->inputs[1] != VALUE_NONE
-                              ? r->s->facts[mean->inputs[1]].known
-                              : NULL;
+    const tensor *input = node_has_input(mean, 1) ? r->s->facts[mean->inputs[1]].known : NULL;
     if (input) n = input->n_elements >= 0 ? (size_t)input->n_elements : 0;
     if (rank <= 0 || n == 0 || n > (size_t)rank || (!given && !input) ||
         !node_int(mean, "keepdims", 1))

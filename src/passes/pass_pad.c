@@ -20,10 +20,9 @@ static bool constant_pads(const survey *s, const node *pad, int rank, int64_t ou
         return true;
     }
     const tensor *pads = survey_constant(s, pad->inputs[1]);
-    const bool has_axes = pad->n_inputs > 3 && pad->inputs[3] != VALUE_NONE;
+    const bool has_axes = node_has_input(pad, 3);
     if (!pads || pads->n_elements != 2 * rank || has_axes) return false;
-    if (pad->n_inputs > 2 && pad->inputs[2] != VALUE_NONE &&
-        (!survey_number(s, pad->inputs[2], &zero) || zero != 0))
+    if (node_has_input(pad, 2) && (!survey_number(s, pad->inputs[2], &zero) || zero != 0))
         return false;
     for (int i = 0; i < 2 * rank; i++) out[i] = tensor_get_int(pads, i);
     return true;

@@ -17,7 +17,7 @@ static bool all_ones(const node *n, const char *name)
 
 static bool may_filter(const survey *s, const node *n)
 {
-    if (!node_is_conv(n) || n->n_inputs < 2 || n->inputs[1] == VALUE_NONE) return false;
+    if (!node_is_conv(n) || !node_has_input(n, 1)) return false;
     const value_fact *w = &s->facts[n->inputs[1]];
     return s->constant[n->inputs[1]] && (w->dtype == CLG_FLOAT32 || w->dtype == CLG_FLOAT16) &&
            w->dims.rank == 4 && w->dims.dims[2] == 3 && w->dims.dims[3] == 3 &&

@@ -23,6 +23,7 @@ const pass passes[] = {
     {"winograd", "3x3 Conv may be computed with fewer multiplications", pass_winograd},
     {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"blocked", "maps between Convs lie in blocks of channels", pass_blocked},
+    {"expand", "a 1x1 Conv and the depthwise one behind it, in blocks of channels", pass_expand},
     {"qdq_chains", "DequantizeLinear and QuantizeLinear are pointwise operators", pass_qdq_chains},
     {"pointwise", "chains of pointwise operators become one kernel", pass_pointwise},
     {"dead", "nodes that nobody reads", pass_dead},

@@ -278,8 +278,7 @@ static int moved_axis(const survey *s, const node *n, int axis)
 static bool find_padding(const survey *s, const node *n, const qdq_pair *p, int64_t *out)
 {
     double real = 0;
-    if (n->n_inputs > 2 && n->inputs[2] != VALUE_NONE && !survey_number(s, n->inputs[2], &real))
-        return false;
+    if (node_has_input(n, 2) && !survey_number(s, n->inputs[2], &real)) return false;
     if (isnan(real)) return false;
     *out = qdq_quantized(p, real);
     return (float)(*out - qdq_zero(p, 0)) * (float)qdq_scale(p, 0) == (float)real;

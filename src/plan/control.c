@@ -14,7 +14,7 @@
 
 const tensor *control_content(const plan_state *s, const node *n, size_t i, uint32_t *needs)
 {
-    if (i >= n->n_inputs || n->inputs[i] == VALUE_NONE) return NULL;
+    if (!node_has_input(n, i)) return NULL;
     const tensor *known = s->values[n->inputs[i]].fact.known;
     if (!known) *needs |= 1u << i;
     return known;

@@ -6,7 +6,7 @@
 
 static clg_status make_optional(plan_state *s, const node *n)
 {
-    const bool filled = n->n_inputs > 0 && n->inputs[0] != VALUE_NONE;
+    const bool filled = node_has_input(n, 0);
     plan_value *item = arena_alloc(&s->segment->memory, 1, sizeof *item);
     if (!item) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (filled) CLG_TRY(control_settle(s, n->inputs[0], item));

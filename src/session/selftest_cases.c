@@ -17,7 +17,7 @@
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
     }
 /* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding and a residual, a last block
- * with zeros, strides, a picture, channels on their own. */
+ * with zeros, strides, a picture, channels on their own, and these behind a pixel's. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -30,7 +30,13 @@
         FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " pads:I=1,1,1,1 activation:s=Relu",     \
               "2,3,13,19," l " " odd ",1,3,3c " odd " 2,3,13,19," l),                              \
         FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2",         \
-              "1,3,13,29," l " " odd ",1,5,3c")
+              "1,3,13,29," l " " odd ",1,5,3c"),                                                   \
+        FUSED("BlockedConv", "lanes:i=" l " group:i=" odd " pads:I=1,1,1,1 activation:s=Relu",     \
+              "2,2,13,19," l " " odd ",1,3,3c " odd " - " odd "," c2 ",1,1c " odd),                \
+        FUSED("BlockedConv",                                                                       \
+              "lanes:i=" l " group:i=" odd " strides:I=2,2 pads:I=2,1,1,2 "                        \
+              "activation:s=HardSigmoid activated:i=1",                                            \
+              "1,3,13,29," l " " odd ",1,5,3c - - " odd "," c3 ",1,1c")
 #define CASE(op, attrs, sizes, ref)                                                                \
     {                                                                                              \
         .op_type = (op), .attributes = (attrs), .dims = (sizes), .reference = (ref)                \

@@ -99,8 +99,7 @@ static bool shrink_product(const lower_context *lc, const small_size *to, shape 
 /* Positions along an axis from which this many outputs come. */
 static int64_t length_for(const window_axis *a, int64_t outputs)
 {
-    const int64_t length =
-        (outputs - 1) * a->stride + (a->kernel - 1) * a->dilation + 1 - a->pad_begin - a->pad_end;
+    const int64_t length = window_seen(a, outputs) - a->pad_begin - a->pad_end;
     return length < 1 ? 1 : length;
 }
 
@@ -150,6 +149,7 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
     shape *w = &dims[1];
     dims[0] = conv_blocked_flat(&x);
     if (!shrink_sides(lc, to, &dims[0], w)) return false;
+    const bool expanded = lower_has_input(lc, BLOCKED_EXPAND_WEIGHT);
     if (groups > 1) { /* a channel of its own for each */
         w->dims[0] = dims[0].dims[1] = groups;
         w->dims[1] = 1;
@@ -163,6 +163,11 @@ static bool shrink_blocked(const lower_context *lc, const small_size *to, shape 
         if (window_read(lc->node, &dims[0], w, &win) != CLG_OK) return false;
         window_shape(&win, dims[0].dims[0], w->dims[0], &dims[3]);
         dims[3] = conv_blocked_shape(&dims[3], lanes);
+    }
+    if (expanded) { /* from other channels before */
+        shape *points = &dims[BLOCKED_EXPAND_WEIGHT];
+        points->dims[1] = work_ceil_div(side_of(to, points->dims[1], to->k), lanes) * lanes;
+        dims[0].dims[1] = points->dims[1];
     }
     if (x.rank == 5) dims[0] = conv_blocked_shape(&dims[0], lanes);
     return true;

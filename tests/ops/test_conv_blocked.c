@@ -209,6 +209,46 @@ static void conv_blocked__depthwise(void **state)
     }
 }
 
+/* Behind a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows that see padding alone, more than one
+ * part of a map. */
+static void conv_blocked__expanded(void **state)
+{
+    (void)state;
+    static const conv_case cases[] = {
+        {CONV(1, 1, 0, 5, 7, 3, 3), .x_blocks = 1, .pads = ONES, .bias = true},
+        {CONV(1, 1, 0, 1, 1, 1, 1), .x_blocks = 1, .points_bias = true},
+        {CONV(2, 3, 0, 9, 8, 3, 3), .x_blocks = 2, .pads = {0, 1, 2, 0}, .strides = {2, 2},
+         .points_bias = true, .bias = true, .activation = "Relu"},
+        {CONV(1, 2, 0, 14, 14, 3, 3), .x_blocks = 2, .c_less = 3, .x_less = 2, .pads = ONES,
+         .points_bias = true, .bias = true, .activation = "LeakyRelu", .alpha = 0.3f},
+        {CONV(2, 3, 0, 7, 11, 5, 5), .x_blocks = 1, .c_less = 1, .pads = {2, 2, 2, 2},
+         .points_bias = true, .activation = "HardSwish"},
+        {CONV(1, 1, 0, 9, 10, 3, 3), .x_blocks = 3, .pads = ONES, .points_bias = true, .bias = true,
+         .activation = "Relu", .activated = 1},
+        {CONV(1, 1, 0, 9, 10, 3, 3), .x_blocks = 2, .points_bias = true, .bias = true,
+         .activation = "Relu", .activated = 2},
+        {CONV(1, 1, 0, 6, 5, 3, 3), .x_blocks = 1, .pads = ONES, .activation = "Sigmoid",
+         .points_bias = true},
+        {CONV(1, 2, 0, 11, 13, 3, 2), .x_blocks = 1, .dilations = {2, 3}, .bias = true},
+        {CONV(1, 1, 0, 13, 15, 3, 3), .x_blocks = 2, .pads = ONES, .strides = {3, 4},
+         .points_bias = true, .activation = "Relu"},
+        {CONV(1, 3, 0, 3, 263, 3, 7), .x_blocks = 1, .pads = {1, 3, 1, 3}, .points_bias = true},
+        {CONV(1, 1, 0, 131, 40, 3, 3), .x_blocks = 1, .pads = ONES, .bias = true},
+        {CONV(1, 1, 0, 2, 3, 3, 3), .x_blocks = 1, .pads = {5, 4, 6, 7}, .points_bias = true},
+        {CONV(1, 1, 0, 18, 41, 16, 16), .x_blocks = 1, .pads = {3, 15, 2, 9}, .strides = {1, 4}},
+        {CONV(1, 2, 0, 7, 7, 3, 3), .x_blocks = 21, .pads = ONES, .points_bias = true, .bias = true,
+         .activation = "Relu"},
+        {CONV(0, 2, 0, 5, 7, 3, 3), .x_blocks = 1, .pads = ONES},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++)
+        for (int apart = 0; apart < 2; apart++) {
+            conv_case t = cases[i];
+            t.depthwise = true;
+            t.apart = apart == 1;
+            conv_case_check(&t, 1);
+        }
+}
+
 /* Nothing is planned, and so nothing refused. */
 static void conv_blocked__no_images(void **state)
 {
@@ -233,6 +273,8 @@ static void conv_blocked__plain_maps_do_with_all_kernels(void **state)
 }
 
 static const conv_case small = {CONV(1, 1, 1, 3, 5, 1, 1)};
+static const conv_case behind_points = {CONV(1, 1, 0, 3, 5, 1, 1), .depthwise = true,
+                                        .x_blocks = 1};
 
 static void refuse(clg_context *context, const clg_session_options *options, const char *place,
                    void *user)
@@ -243,6 +285,16 @@ static void refuse(clg_context *context, const clg_session_options *options, con
     r.depth += 1;
     conv_case_numbers(&r);
     conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "not fit a weight of");
+
+    r = conv_case_on(&behind_points, context);
+    r.t.residual = true;
+    conv_case_numbers(&r);
+    conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "a residual beside");
+
+    r = conv_case_on(&behind_points, context);
+    r.x_c += r.lanes;
+    conv_case_numbers(&r);
+    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution in front");
 
     r = conv_case_on(&small, context);
     r.x_dims.rank = 3;
@@ -288,6 +340,7 @@ int main(void)
         cmocka_unit_test(conv_blocked__winograd),
         cmocka_unit_test(conv_blocked__last_block_lacks_channels),
         cmocka_unit_test(conv_blocked__depthwise),
+        cmocka_unit_test(conv_blocked__expanded),
         cmocka_unit_test(conv_blocked__no_images),
         cmocka_unit_test(conv_blocked__plain_maps_do_with_all_kernels),
         cmocka_unit_test(conv_blocked__refusals),

@@ -40,20 +40,43 @@ static double window_sum(const conv_case *t, const double *plane, const double *
     return sum;
 }
 
+static bool is_activated(const conv_case *t, int which)
+{
+    return t->activated == 0 || (t->activated & which);
+}
+
+/* x behind the 1x1 convolution in front. */
+static const double *go_through_points(const conv_run *r)
+{
+    const conv_case *t = &r->t;
+    const int64_t plane = t->h * t->w, n = t->n * r->c * plane;
+    double *e = run_node_zeros(n);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t o = i / plane % r->c;
+        const double *x = r->x + i / plane / r->c * r->x_c * plane + i % plane;
+        double sum = t->points_bias ? r->points_bias[o] : 0;
+        for (int64_t k = 0; k < r->x_c; k++) sum += r->points[o * r->x_c + k] * x[k * plane];
+        e[i] = is_activated(t, 1) ? activate(t, sum) : sum;
+    }
+    return e;
+}
+
 static void expect(conv_run *r)
 {
     const conv_case *t = &r->t;
+    const double *map = t->x_blocks ? go_through_points(r) : r->x;
     const int64_t plane = r->oh * r->ow, taps = t->kernel[0] * t->kernel[1];
     for (int64_t i = 0; i < t->n * r->m * plane; i++) {
         const int64_t image = i / plane / r->m, o = i / plane % r->m;
         const int64_t row = i / r->ow % r->oh * t->strides[0] - t->pads[0];
         const int64_t col = i % r->ow * t->strides[1] - t->pads[1];
         double sum = t->bias ? r->bias[o] : 0;
-        const double *x = r->x + (image * r->c + (t->depthwise ? o : 0)) * t->h * t->w;
+        const double *x = map + (image * r->c + (t->depthwise ? o : 0)) * t->h * t->w;
         for (int64_t k = 0; k < r->depth; k++)
             sum +=
                 window_sum(t, x + k * t->h * t->w, r->weight + (o * r->depth + k) * taps, row, col);
-        r->y[i] = activate(t, t->residual ? sum + r->residual[i] : sum);
+        if (t->residual) sum += r->residual[i];
+        r->y[i] = is_activated(t, 2) ? activate(t, sum) : sum;
     }
 }
 
@@ -85,16 +108,20 @@ conv_run conv_case_on(const conv_case *t, clg_context *context)
     r.m = t->depthwise ? r.c : t->m_blocks * r.lanes - t->m_less;
     r.oh = outputs_of(&r.t, 0);
     r.ow = outputs_of(&r.t, 1);
-    r.x_dims = map_dims(&r, !t->picture && !t->plain, r.c, t->h, t->w);
+    r.x_c = t->x_blocks ? t->x_blocks * r.lanes - t->x_less : r.c;
+    r.x_dims = map_dims(&r, !t->picture && !t->plain, r.x_c, t->h, t->w);
     r.y_dims = map_dims(&r, !t->plain, r.m, r.oh, r.ow);
     return r;
 }
 
-static int64_t terms_of(const conv_run *r) { return r->depth * r->t.kernel[0] * r->t.kernel[1]; }
+static int64_t weights_of(const conv_run *r) { return r->depth * r->t.kernel[0] * r->t.kernel[1]; }
+
+static int64_t terms_of(const conv_run *r) { return weights_of(r) * (r->t.x_blocks ? r->x_c : 1); }
 
 static int64_t multiply_adds(const conv_run *r)
 {
-    return r->t.n * r->m * r->oh * r->ow * terms_of(r);
+    const int64_t points = r->t.x_blocks ? r->t.n * r->c * r->t.h * r->t.w * r->x_c : 0;
+    return points + r->t.n * r->m * r->oh * r->ow * weights_of(r);
 }
 
 static const double *numbers(int64_t n, bool whole)
@@ -108,8 +135,10 @@ void conv_case_numbers(conv_run *r)
 {
     const int64_t n_y = r->t.n * r->m * r->oh * r->ow;
     const bool whole = terms_of(r) > LONG_SUM;
-    r->x = numbers(r->t.n * r->c * r->t.h * r->t.w, whole);
-    r->weight = numbers(r->m * terms_of(r), whole);
+    r->x = numbers(r->t.n * r->x_c * r->t.h * r->t.w, whole);
+    r->points = numbers(r->t.x_blocks ? r->c * r->x_c : 0, whole);
+    r->points_bias = numbers(r->c, whole);
+    r->weight = numbers(r->m * weights_of(r), whole);
     r->bias = numbers(r->m, whole);
     r->residual = run_node_random(n_y);
     r->y = run_node_zeros(n_y);
@@ -162,14 +191,16 @@ static void set_attributes(graph *g, node_id n, const conv_run *r)
     assert_ok(node_set_int(g, n, "winograd", t->side));
     if (t->depthwise) assert_ok(node_set_int(g, n, "group", r->m));
     if (!t->plain) assert_ok(node_set_int(g, n, "lanes", r->lanes));
+    if (t->activated) assert_ok(node_set_int(g, n, "activated", t->activated));
 }
 
 static clg_status make_model(const conv_run *r, clg_model **out_model)
 {
     const conv_case *t = &r->t;
     const shape w = {.rank = 4, .dims = {r->m, r->depth, t->kernel[0], t->kernel[1]}};
-    const shape b = {.rank = 1, .dims = {r->m}};
-    value_id in[4] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE}, y;
+    const shape b = {.rank = 1, .dims = {r->m}}, points_b = {.rank = 1, .dims = {r->c}};
+    const shape points = {.rank = 4, .dims = {r->c, r->x_c, 1, 1}};
+    value_id in[6] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE, VALUE_NONE}, y;
     graph *g;
     node_id n;
     assert_ok(graph_create("", &g));
@@ -178,8 +209,10 @@ static clg_status make_model(const conv_run *r, clg_model **out_model)
     in[1] = add_constant(g, "w", &w, r->weight);
     if (t->bias) in[2] = add_constant(g, "b", &b, r->bias);
     if (t->residual) in[3] = add_value(g, "r", &r->y_dims);
+    if (t->x_blocks) in[4] = add_constant(g, "points", &points, r->points);
+    if (t->points_bias) in[5] = add_constant(g, "points_b", &points_b, r->points_bias);
     y = add_value(g, "y", NULL);
-    assert_ok(graph_add_node(g, "clgraph", t->plain ? "FusedConv" : "BlockedConv", "tested", 4, in,
+    assert_ok(graph_add_node(g, "clgraph", t->plain ? "FusedConv" : "BlockedConv", "tested", 6, in,
                              1, &y, &n));
     set_attributes(g, n, r);
     assert_ok(graph_add_output(g, y));
@@ -211,7 +244,7 @@ static clg_status run_model(clg_context *context, const clg_session_options *opt
     if (status == CLG_OK) status = clg_session_create(context, model, options, out_session);
     clg_model_free(model);
     if (status != CLG_OK) return status;
-    set_input(*out_session, "x", &r->x_dims, r->c, r->x);
+    set_input(*out_session, "x", &r->x_dims, r->x_c, r->x);
     if (r->t.residual) set_input(*out_session, "r", &r->y_dims, r->m, r->residual);
     return clg_session_run(*out_session);
 }
@@ -226,7 +259,9 @@ void conv_case_refused(clg_context *context, const clg_session_options *options,
 
 static void check_way(clg_session *session, const conv_case *t, const char *place)
 {
-    const char *way = t->depthwise   ? "conv_depthwise_blocked"
+    const char *way = t->apart       ? "conv_expand_apart"
+                      : t->x_blocks  ? "conv_expand_blocked"
+                      : t->depthwise ? "conv_depthwise_blocked"
                       : t->side == 0 ? "conv_blocked"
                       : t->side == 2 ? "winograd_2x2"
                                      : "winograd_4x4";
@@ -242,10 +277,11 @@ static void describe(const conv_run *r)
 {
     const conv_case *t = &r->t;
     print_error(
-        "%lld images of %lld channels, %lldx%lld, to %lld, blocks of %lld; kernel %lldx%lld, "
+        "%lld images of %lld channels, %lld in front, %lldx%lld, to %lld, blocks of %lld; kernel "
+        "%lldx%lld, "
         "strides %lld %lld, pads %lld %lld %lld %lld, dilations %lld %lld, side %lld%s%s%s%s%s\n",
-        (long long)t->n, (long long)r->c, (long long)t->h, (long long)t->w, (long long)r->m,
-        (long long)r->lanes, (long long)t->kernel[0], (long long)t->kernel[1],
+        (long long)t->n, (long long)r->c, (long long)r->x_c, (long long)t->h, (long long)t->w,
+        (long long)r->m, (long long)r->lanes, (long long)t->kernel[0], (long long)t->kernel[1],
         (long long)t->strides[0], (long long)t->strides[1], (long long)t->pads[0],
         (long long)t->pads[1], (long long)t->pads[2], (long long)t->pads[3],
         (long long)t->dilations[0], (long long)t->dilations[1], (long long)t->side,
@@ -295,8 +331,11 @@ static void run_case(clg_context *context, const clg_session_options *options, c
 {
     conv_run r = conv_case_on(user, context);
     clg_session_options own = *options;
+    const char *apart = "conv_expand_apart";
     const device_caps *caps = ocl_context_caps(context->ocl);
     conv_case_numbers(&r);
+    own.preferred_ways = &apart;
+    own.n_preferred_ways = r.t.apart;
     if (own.kernels != CLG_KERNELS_WIDE && !r.t.plain && r.t.n > 0) {
         conv_case_refused(context, options, &r, CLG_ERROR_UNSUPPORTED_DEVICE, "blocks of");
         if (!caps->is_software) return;

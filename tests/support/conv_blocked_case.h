@@ -18,7 +18,11 @@ typedef struct conv_case {
     int64_t n, c_blocks, m_blocks; /* images, blocks of channels in and out */
     int64_t c_less, m_less;        /* channels that the last block lacks */
     bool depthwise;                /* as many groups as channels, which are c's */
-    int64_t picture;               /* channels of an x in NCHW order; 0: x is in blocks */
+    int64_t x_blocks, x_less; /* of x, where a 1x1 convolution makes c of it; 0: there is none */
+    bool points_bias;         /* of that one */
+    int activated;            /* as the attribute has it; 0: both */
+    bool apart;               /* by a kernel for each of the two */
+    int64_t picture;          /* channels of an x in NCHW order; 0: x is in blocks */
     int64_t h, w, kernel[2];
     int64_t pads[4], strides[2], dilations[2]; /* as ONNX has them; no strides or dilations: 1 */
     const char *auto_pad;                      /* the node's in place of pads, which say the same */
@@ -32,9 +36,10 @@ typedef struct conv_case {
 /* A case on a device. Numbers in NCHW order. */
 typedef struct conv_run {
     conv_case t;
-    int64_t lanes, c, depth, m, oh, ow; /* depth: channels that an output sees */
+    int64_t lanes, x_c, c, depth, m, oh,
+        ow; /* x_c: channels of x; depth: those that an output sees */
     shape x_dims, y_dims;
-    const double *x, *weight, *bias, *residual;
+    const double *x, *points, *points_bias, *weight, *bias, *residual;
     double *y;
 } conv_run;
 

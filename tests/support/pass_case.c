@@ -88,19 +88,24 @@ graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled,
 
 #define MOST_PASSES 32
 
-/* All passes but `only` and `dead`. */
-static name_list passes_but(const char *only, const char *off[MOST_PASSES])
+/* All passes but these two and `dead`. */
+static name_list passes_but_two(const char *first, const char *second, const char *off[MOST_PASSES])
 {
-    size_t n = 0;
-    bool found = false;
+    size_t n = 0, n_found = 0;
     assert_true(n_passes <= MOST_PASSES);
     for (size_t i = 0; i < n_passes; i++) {
-        const bool runs = strcmp(passes[i].name, only) == 0;
-        found = found || runs;
-        if (!runs && strcmp(passes[i].name, "dead") != 0) off[n++] = passes[i].name;
+        const char *name = passes[i].name;
+        const bool runs = strcmp(name, first) == 0 || strcmp(name, second) == 0;
+        n_found += runs;
+        if (!runs && strcmp(name, "dead") != 0) off[n++] = name;
     }
-    assert_true(found);
+    assert_int_equal(n_found, strcmp(first, second) == 0 ? 1 : 2);
     return (name_list){off, n};
+}
+
+static name_list passes_but(const char *only, const char *off[MOST_PASSES])
+{
+    return passes_but_two(only, only, off);
 }
 
 graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
@@ -118,6 +123,15 @@ graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes)
                &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
                                .lanes = lanes,
                                .disabled = passes_but("blocked", off)});
+}
+
+graph *pass_case_run_expand(pass_case *m, value_id output, int lanes)
+{
+    const char *off[MOST_PASSES];
+    return run(m, output,
+               &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
+                               .lanes = lanes,
+                               .disabled = passes_but_two("blocked", "expand", off)});
 }
 
 graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32)

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A 1x1 convolution of maps in blocks of channels, and the depthwise one that alone reads what it writes, become one node: the map
+ * between them, often several times as large as those around it, need not go through memory (BlockedConv with inputs 4 and 5,
+ * ops/op_conv_blocked.c). Their activations must be the same, or one has none.
+ */
+#include "ops/conv_blocked.h"
+#include "passes/rewrite.h"
+
+#include <string.h>
+
+enum { BIAS = 2, RESIDUAL = 3 };
+
+static bool is_blocked(const node *n)
+{
+    return !n->removed && n->domain && strcmp(n->domain, DOMAIN_INTERNAL) == 0 &&
+           strcmp(n->op_type, "BlockedConv") == 0 && !node_has_input(n, RESIDUAL) &&
+           !node_has_input(n, BLOCKED_EXPAND_WEIGHT);
+}
+
+static bool all_are(const node *n, const char *name, int64_t value)
+{
+    size_t count;
+    const int64_t *values = node_ints(n, name, &count);
+    for (size_t i = 0; i < count; i++)
+        if (values[i] != value) return false;
+    return true;
+}
+
+/* auto_pad makes no padding of a window of one pixel without strides. */
+static bool is_point(const survey *s, const node *n)
+{
+    if (!is_blocked(n) || node_int(n, "group", 1) != 1 || s->facts[n->inputs[0]].dims.rank != 5)
+        return false;
+    const shape *w = &s->facts[n->inputs[1]].dims;
+    return w->rank == 4 && w->dims[2] == 1 && w->dims[3] == 1 && all_are(n, "strides", 1) &&
+           all_are(n, "pads", 0);
+}
+
+static bool is_depthwise(const node *n) { return is_blocked(n) && node_int(n, "group", 1) > 1; }
+
+static const char *activation_of(const node *n) { return node_string(n, "activation", ""); }
+
+static bool same_number(const node *a, const node *b, const char *name)
+{
+    const attribute *x = node_attribute(a, name), *y = node_attribute(b, name);
+    if (!x || !y) return x == y;
+    return node_float(a, name, 0) == node_float(b, name, 0);
+}
+
+static bool tails_agree(const node *point, const node *depthwise)
+{
+    const char *first = activation_of(point), *last = activation_of(depthwise);
+    if (first[0] == '\0' || last[0] == '\0') return true;
+    return strcmp(first, last) == 0 && same_number(point, depthwise, "activation_alpha") &&
+           same_number(point, depthwise, "activation_beta");
+}
+
+static clg_status copy_activation(graph *g, node_id from, node_id to)
+{
+    static const char *const numbers[] = {"activation_alpha", "activation_beta"};
+    const char *name = activation_of(&g->nodes[from]);
+    CLG_TRY(node_set_string(g, to, "activation", name));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (node_attribute(&g->nodes[from], numbers[i]))
+            CLG_TRY(node_set_float(g, to, numbers[i], node_float(&g->nodes[from], numbers[i], 0)));
+    return CLG_OK;
+}
+
+static clg_status join(graph *g, node_id point, node_id depthwise)
+{
+    const node *p = &g->nodes[point], *d = &g->nodes[depthwise];
+    const bool first = activation_of(p)[0] != '\0', last = activation_of(d)[0] != '\0';
+    const value_id inputs[] = {
+        p->inputs[0], d->inputs[1], node_has_input(d, BIAS) ? d->inputs[BIAS] : VALUE_NONE,
+        VALUE_NONE,   p->inputs[1], node_has_input(p, BIAS) ? p->inputs[BIAS] : VALUE_NONE};
+    if (first && !last) CLG_TRY(copy_activation(g, point, depthwise));
+    CLG_TRY(
+        node_set_int(g, depthwise, "activated",
+                     (first ? BLOCKED_FIRST_ACTIVATED : 0) | (last ? BLOCKED_LAST_ACTIVATED : 0)));
+    return rewrite_inputs(g, depthwise, 6, inputs);
+}
+
+static clg_status run(graph *g, const survey *s)
+{
+    for (node_id i = 0; i < g->n_nodes; i++) {
+        if (!is_depthwise(&g->nodes[i])) continue;
+        const value_id between = g->nodes[i].inputs[0];
+        const node_id from = g->values[between].producer;
+        if (from == NODE_NONE || !is_point(s, &g->nodes[from]) || s->uses[between] != 1 ||
+            !tails_agree(&g->nodes[from], &g->nodes[i]))
+            continue;
+        CLG_TRY(join(g, from, i));
+        g->nodes[from].removed = true;
+    }
+    return CLG_OK;
+}
+
+clg_status pass_expand(graph *g, const pass_options *options)
+{
+    survey s;
+    if (options->kernel_class != CLG_KERNELS_WIDE) return CLG_OK; /* nothing is in blocks */
+    CLG_TRY(survey_make(g, &s));
+    const clg_status status = run(g, &s);
+    survey_deinit(&s);
+    return status;
+}
