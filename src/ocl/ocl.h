@@ -81,6 +81,8 @@ clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
                            ocl_buffer **out_buffer);
 /* Around a cl_mem of the caller's, retained. */
 clg_status ocl_buffer_wrap(ocl_context *c, void *cl_mem, ocl_buffer **out_buffer);
+/* Whether its memory is the caller's, and may be that of other buffers too. */
+bool ocl_buffer_is_callers(const ocl_buffer *b);
 ocl_buffer *ocl_buffer_retain(ocl_buffer *b);
 void ocl_buffer_free(ocl_buffer *b);
 size_t ocl_buffer_size(const ocl_buffer *b);
@@ -153,6 +155,13 @@ clg_status ocl_kernel_hash(const kernel_ref *ref, struct text *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */
+/* Launches, copies and fills from here to `gather` may be under way together, where the driver gains by it: each waits for those
+ * only that it comes after. Before each of them, `order` gives its slot, counting up from 0 in windows of 32, and bits of the
+ * slots of its window that it comes after; slot 0 comes after all of the window before. Commands without an order of their own
+ * come after the one before. What was in the queue comes first, what follows `gather` last. */
+clg_status ocl_queue_spread(ocl_queue *q);
+void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
+clg_status ocl_queue_gather(ocl_queue *q);
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local /* NULL or zeros: the driver chooses */);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * In-order queues: transfers, launches, time stamps. Without profiling the only commands with an event are those that
- * bring content to the host, and only where somebody waits for them awake (queue_wait.c).
+ * bring content to the host, and only where somebody waits for them awake (queue_wait.c), and those that may overlap
+ * (queue_overlap.c).
  */
 #include "ocl/queue.h"
 
@@ -94,6 +95,7 @@ static void release_events(ocl_queue *q)
 void ocl_queue_free(ocl_queue *q)
 {
     if (!q) return;
+    overlap_free(q);
     if (q->handle) {
         queue_leave(q, cl.Finish(q->handle) == CL_SUCCESS);
         (void)cl.ReleaseCommandQueue(q->handle);
@@ -142,6 +144,21 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
         queue_event_keep(q);                                                                       \
     } while (0)
 
+/* One that may overlap others. */
+#define ENQUEUE_STEP(q, name, ...)                                                                 \
+    do {                                                                                           \
+        queue_command command_;                                                                    \
+        cl_event *event_;                                                                          \
+        CLG_TRY(queue_event_slot((q), &event_));                                                   \
+        overlap_begin((q), &command_);                                                             \
+        if (command_.overlaps) event_ = &command_.made;                                            \
+        CL_TRY((q)->context, name,                                                                 \
+               (command_.handle, __VA_ARGS__, command_.n_wait,                                     \
+                command_.n_wait ? command_.wait : NULL, event_));                                  \
+        queue_event_keep(q);                                                                       \
+        overlap_keep((q), &command_);                                                              \
+    } while (0)
+
 #define ENQUEUE(q, name, ...)                                                                      \
     do {                                                                                           \
         cl_event *event_;                                                                          \
@@ -174,8 +191,8 @@ clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, oc
                           size_t to_offset, size_t size_bytes)
 {
     if (size_bytes > 0)
-        ENQUEUE(q, EnqueueCopyBuffer, ocl_buffer_handle(from), ocl_buffer_handle(to), from_offset,
-                to_offset, size_bytes);
+        ENQUEUE_STEP(q, EnqueueCopyBuffer, ocl_buffer_handle(from), ocl_buffer_handle(to),
+                     from_offset, to_offset, size_bytes);
     return CLG_OK;
 }
 
@@ -186,8 +203,8 @@ clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size
         size_t n = size_bytes;
         if (context_has_quirk(q->context, QUIRK_FILL_BREAKS_AT_2GB) && n > FILL_CHUNK_BYTES)
             n = FILL_CHUNK_BYTES; /* a multiple of every legal pattern */
-        ENQUEUE(q, EnqueueFillBuffer, ocl_buffer_handle(b), pattern, pattern_bytes, offset_bytes,
-                n);
+        ENQUEUE_STEP(q, EnqueueFillBuffer, ocl_buffer_handle(b), pattern, pattern_bytes,
+                     offset_bytes, n);
         offset_bytes += n;
         size_bytes -= n;
     }
@@ -268,13 +285,19 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
         kernel_launch_form(k, n_dims, global_size, has_local ? local_size : NULL);
     kernel_note_launch(k, n_dims, global_size, has_local ? local_size : NULL);
     cl_event *event;
+    queue_command command;
     CLG_TRY(queue_enter(q, k, &form));
+    if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_gather(q)); /* nor beside others of its own */
     CLG_TRY(queue_event_slot(q, &event));
-    cl_int code = cl.EnqueueNDRangeKernel(q->handle, k->handle, n_dims, NULL, global_size,
-                                          has_local ? local_size : NULL, 0, NULL, event);
+    overlap_begin(q, &command);
+    if (command.overlaps) event = &command.made;
+    cl_int code = cl.EnqueueNDRangeKernel(command.handle, k->handle, n_dims, NULL, global_size,
+                                          has_local ? local_size : NULL, command.n_wait,
+                                          command.n_wait ? command.wait : NULL, event);
     if (code != CL_SUCCESS) return launch_failed(q, k, code, global_size, local_size);
     if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
+    overlap_keep(q, &command);
     count(&q->context->n_launched, 1);
     q->wants_all = q->wants_all || has_work_for_all(q, global_size, local_size);
     return CLG_OK;

@@ -14,6 +14,27 @@ typedef struct queue_event {
     cl_event first, last;
 } queue_event;
 
+#define QUEUE_WINDOW 32
+
+/* Commands that may be under way together (queue_overlap.c), while is_open. */
+typedef struct queue_overlap {
+    cl_command_queue handle; /* out of order; NULL until it is needed */
+    bool is_open, is_first_window, is_new_slot;
+    uint32_t slot, after; /* of the commands that come now */
+    cl_event begun;       /* what was in the queue before */
+    cl_event done[QUEUE_WINDOW];
+    uint32_t last; /* bits: slots that no other comes after */
+} queue_overlap;
+
+/* Where a command goes and what it waits for. */
+typedef struct queue_command {
+    cl_command_queue handle;
+    bool overlaps;
+    cl_uint n_wait;
+    cl_event wait[QUEUE_WINDOW];
+    cl_event made;
+} queue_command;
+
 struct ocl_queue {
     ocl_context *context;
     cl_command_queue handle;
@@ -28,6 +49,7 @@ struct ocl_queue {
     cl_event watched; /* of the last command that brings content to the host, or NULL */
     bool wants_all;   /* a launch since the last wait has work for all units */
     uint64_t last_wait_ns;
+    queue_overlap overlap;
 };
 
 /* Before a launch: waits until the driver can take it, and for what is under way where that must end first. form NULL:
@@ -41,6 +63,13 @@ void queue_leave(ocl_queue *q, bool finished);
 bool queue_may_stay_awake(const ocl_context *c);
 /* Forgets the event of `watched`. */
 void queue_unwatch(ocl_queue *q);
+
+/* Before a command that may overlap others, and when it was enqueued; its event is in `made` where it does. */
+void overlap_begin(const ocl_queue *q, queue_command *c);
+void overlap_keep(ocl_queue *q, const queue_command *c);
+/* Waits for those that overlap; the next ones do not. */
+clg_status overlap_finish(ocl_queue *q);
+void overlap_free(ocl_queue *q);
 
 /* Where a command puts its event: NULL without profiling. Reserves room first, so that keeping cannot fail. */
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot);

@@ -57,9 +57,11 @@ static void wait_awake(ocl_queue *q, uint64_t since_ns)
 clg_status ocl_queue_finish(ocl_queue *q)
 {
     const uint64_t since_ns = time_now_ns();
+    const clg_status overlapping = overlap_finish(q);
     wait_awake(q, since_ns);
     queue_unwatch(q);
-    clg_status status = CL_DO(context_record(q->context)->name, Finish, (q->handle));
+    const clg_status finished = CL_DO(context_record(q->context)->name, Finish, (q->handle));
+    const clg_status status = overlapping != CLG_OK ? overlapping : finished;
     q->last_wait_ns = time_now_ns() - since_ns;
     queue_leave(q, status == CLG_OK);
     return status;

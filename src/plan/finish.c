@@ -126,15 +126,6 @@ done:
     return status;
 }
 
-static placement place_of(const plan_state *s, root_ref ref)
-{
-    int64_t offset_bytes;
-    const plan_root *root = &s->roots[state_home(s, ref.root, &offset_bytes)];
-    bool has_base = root->kind == PLACE_SLAB || root->kind == PLACE_LITERAL;
-    return (placement){root->kind, root->index,
-                       ref.offset_bytes + offset_bytes + (has_base ? root->offset_bytes : 0)};
-}
-
 static clg_status write_steps(plan_state *s)
 {
     plan_segment *segment = s->segment;
@@ -144,7 +135,7 @@ static clg_status write_steps(plan_state *s)
         const pending_step *p = &s->pending[i];
         placement *places = arena_alloc(&segment->memory, p->n_buffers + 1u, sizeof *places);
         if (!places) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-        for (uint32_t b = 0; b < p->n_buffers; b++) places[b] = place_of(s, p->buffers[b]);
+        for (uint32_t b = 0; b < p->n_buffers; b++) places[b] = state_place(s, p->buffers[b]);
         segment->steps[i] = (plan_step){.what = p->what,
                                         .buffers = places,
                                         .n_buffers = p->n_buffers,
@@ -177,8 +168,8 @@ static clg_status write_port(plan_state *s, const plan_value *v, plan_port *port
     if (v->root == ROOT_NONE)
         port->known = v->fact.known;
     else
-        port->place =
-            place_of(s, (root_ref){v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)});
+        port->place = state_place(
+            s, (root_ref){v->root, v->offset_elems * (int64_t)dtype_size(v->fact.dtype)});
     return CLG_OK;
 }
 
@@ -330,6 +321,7 @@ clg_status finish_segment(plan_state *s, const value_id *reads, size_t n_reads)
     gather_lifetimes(s);
     CLG_TRY(place_slabs(s));
     CLG_TRY(write_steps(s));
+    CLG_TRY(order_steps(s));
     CLG_TRY(write_output_bytes(s));
     CLG_TRY(write_ports(s, reads, n_reads, &segment->reads));
     segment->n_reads = n_reads;

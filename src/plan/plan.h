@@ -36,11 +36,16 @@ typedef struct placement {
 
 /* ---- steps and segments ------------------------------------------------------------------------------ */
 
+#define PLAN_WINDOW 32
+
 typedef struct plan_step {
     const step *what;
     const placement
         *buffers; /* one for each ARG_BUFFER in order; GEMM: a, b, c; copy: from, to; fill: to */
     uint32_t n_buffers;
+    /* Bits: steps of its window of PLAN_WINDOW that must have ended before it starts, and so what they come after; the first of a
+     * window comes after all before it, and the others at least after that. */
+    uint32_t after;
     node_id node; /* of the graph; of a step inside a branch or loop, the outermost control node */
     const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
     const char *variant;      /* of the candidate it comes from */
@@ -83,6 +88,7 @@ struct plan_segment {
     plan_step *steps;
     size_t n_steps;
     bool has_fault_args;
+    bool overlaps; /* there are steps that may be under way together */
     bool last;
     plan_port *reads; /* contents the host must learn; empty when last */
     size_t n_reads;

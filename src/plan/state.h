@@ -139,6 +139,8 @@ clg_status state_add_root(plan_state *s, place_kind kind, uint32_t index, size_t
                           uint32_t *out_root);
 /* The outermost root that `root` is a part of, often itself, and where in it. */
 uint32_t state_home(const plan_state *s, uint32_t root, int64_t *out_offset_bytes);
+/* Where it lies, once slabs are placed. */
+placement state_place(const plan_state *s, root_ref ref);
 /* Makes the memory of v a part of `home`, when it is a whole root of this segment that is no part of another; what was
  * written to v before then went there. */
 bool state_join(plan_state *s, value_id v, uint32_t home, int64_t offset_bytes);
@@ -168,6 +170,9 @@ clg_status state_add_values(plan_state *s, size_t n, value_id *out_first);
 clg_status emit_node(plan_state *s, const node *n, uint8_t *out_place);
 /* A dense copy of v into `root` (emit.c); n: for whom. */
 clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n);
+
+/* Of the steps written to the segment: which come after which (order.c). */
+clg_status order_steps(plan_state *s);
 
 /* Infers node n; facts of its outputs go into the state. *out_all_known: nothing is left for the device (planner.c). */
 clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *out_all_known);

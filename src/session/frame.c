@@ -379,7 +379,23 @@ static clg_status note_ran(frame *f, const plan_step *s)
     return CLG_OK;
 }
 
-clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
+/* Whether a foreign output may share memory with another port, of which plans know nothing: the same buffer, or any of the
+ * application's own, which may be parts of one. */
+static bool ports_may_alias(const frame *f)
+{
+    for (size_t i = 0; i < f->n_outputs; i++) {
+        const frame_memory *m = &f->outputs[i];
+        if (!m->foreign) continue;
+        if (ocl_buffer_is_callers(m->buffer)) return true;
+        for (size_t k = 0; k < f->n_inputs; k++)
+            if (f->inputs[k].buffer == m->buffer) return true;
+        for (size_t k = 0; k < i; k++)
+            if (f->outputs[k].buffer == m->buffer) return true;
+    }
+    return false;
+}
+
+static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
 {
     const plan_segment *segment = prepared->segment;
     size_t at = 0;
@@ -388,6 +404,7 @@ clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_b
         if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
             return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
         if (f->e->context->profiling) CLG_TRY(note_ran(f, s));
+        ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
         if (s->what->draws)
             CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
         clg_status status =
@@ -401,6 +418,14 @@ clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_b
         at += s->n_buffers;
     }
     return CLG_OK;
+}
+
+clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
+{
+    const bool spread = prepared->segment->overlaps && !ports_may_alias(f);
+    if (spread) CLG_TRY(ocl_queue_spread(f->queue));
+    CLG_TRY(enqueue_steps(f, prepared, cancel));
+    return spread ? ocl_queue_gather(f->queue) : CLG_OK;
 }
 
 clg_status frame_check_fault(const frame *f, const int32_t *words)

@@ -126,6 +126,92 @@ static void queue__waits_awake_or_asleep(void **state)
     assert_true(n_awake > 0);
 }
 
+/* ---- commands that may be under way together ----------------------------------------------------------------- */
+
+enum { N_BUFFERS = 5, N_FLOATS = 1 << 14, N_COMMANDS = 100 };
+
+/* A fill of `to`, or a copy from another buffer: what it comes after, of its window, follows from the buffers. */
+typedef struct shuffled {
+    int from, to; /* from == to: a fill */
+} shuffled;
+
+static uint32_t comes_after(const shuffled *all, int i)
+{
+    uint32_t after = 0;
+    for (int k = i - i % QUEUE_WINDOW; k < i; k++)
+        if (all[k].to == all[i].to || all[k].to == all[i].from || all[k].from == all[i].to)
+            after |= 1u << k % QUEUE_WINDOW;
+    return after;
+}
+
+static void shuffle(ocl_queue *q, ocl_buffer *const *buffers, uint32_t *random,
+                    float numbers[N_BUFFERS])
+{
+    shuffled all[N_COMMANDS];
+    assert_ok(ocl_queue_spread(q));
+    for (int i = 0; i < N_COMMANDS; i++) {
+        const float pattern = (float)i;
+        *random = *random * 1664525u + 1013904223u;
+        all[i] = (shuffled){(int)(*random >> 8) % N_BUFFERS, (int)(*random >> 16) % N_BUFFERS};
+        const int from = all[i].from, to = all[i].to;
+        ocl_queue_order(q, (uint32_t)(i % QUEUE_WINDOW), comes_after(all, i));
+        if (from == to)
+            assert_ok(ocl_queue_fill(q, buffers[to], 0, N_FLOATS * sizeof pattern, &pattern,
+                                     sizeof pattern));
+        else
+            assert_ok(
+                ocl_queue_copy(q, buffers[from], 0, buffers[to], 0, N_FLOATS * sizeof pattern));
+        numbers[to] = from == to ? pattern : numbers[from];
+    }
+}
+
+/* Gathered, or left to be waited for. */
+static void check_overlapping(ocl_context *c, void *user)
+{
+    size_t *n_overlapping = user;
+    static float got[N_FLOATS];
+    float numbers[N_BUFFERS] = {0}, x[N];
+    const float zero = 0;
+    uint32_t random = 7;
+    ocl_queue *q;
+    ocl_buffer *buffers[N_BUFFERS];
+    assert_ok(ocl_queue_create(c, &q));
+    for (int i = 0; i < N_BUFFERS; i++) {
+        assert_ok(ocl_buffer_create(c, sizeof got, OCL_BUFFER_DEVICE, &buffers[i]));
+        assert_ok(ocl_queue_fill(q, buffers[i], 0, sizeof got, &zero, sizeof zero));
+    }
+    for (int round = 0; round < 20; round++) {
+        shuffle(q, buffers, &random, numbers);
+        *n_overlapping += q->overlap.is_open;
+        if (round % 4 == 3)
+            assert_ok(ocl_queue_finish(q));
+        else
+            assert_ok(ocl_queue_gather(q));
+        assert_false(q->overlap.is_open);
+        const int i = round % N_BUFFERS;
+        assert_ok(ocl_queue_read(q, buffers[i], 0, got, sizeof got, true));
+        for (int k = 0; k < N_FLOATS; k++) assert_true(got[k] == numbers[i]);
+    }
+    shuffle(q, buffers, &random, numbers); /* freed with commands under way */
+    ocl_queue_free(q);
+    for (int i = 0; i < N_BUFFERS; i++) ocl_buffer_free(buffers[i]);
+    fill_ramp(x);
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_platforms_axpy(c, q, "overlapping", 1.0f, N, 8, x));
+    ocl_queue_free(q);
+}
+
+static void queue__overlapping_commands_come_after_what_they_need(void **state)
+{
+    (void)state;
+    size_t n_overlapping = 0;
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_overlapping,
+                             &n_overlapping);
+    assert_true(n_overlapping > 0);
+}
+
+/* ---- asking that fails -------------------------------------------------------------------------------------- */
+
 /* What is asked before clFinish may fail; clFinish waits for the content, and the status is its own. */
 static size_t n_refused, n_finished;
 
@@ -470,6 +556,8 @@ int main(void)
         cmocka_unit_test_teardown(queue__moves_data, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__waits_awake_or_asleep, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__loses_nothing_where_asking_fails, ocl_platforms_leaks),
+        cmocka_unit_test_teardown(queue__overlapping_commands_come_after_what_they_need,
+                                  ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__tells_launches_for_all_units, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, ocl_platforms_leaks),
         cmocka_unit_test_teardown(queue__samples_carry_tags, ocl_platforms_leaks),

@@ -359,7 +359,9 @@ static void find_joined(checker *k, const lower_context *lc, const candidate *wa
         const checked_value *in = &k->values[k->n->inputs[i]];
         checked_value *out = &k->values[k->n->outputs[0]];
         memcpy(out->numbers + lc->joins[i], in->numbers, (size_t)in->n * sizeof *in->numbers);
+        k->memory.is_untimed = true;
         checked_value_check(&k->values[k->n->inputs[i]], &k->memory);
+        k->memory.is_untimed = false;
         k->counts.n_joined++;
     }
 }
@@ -574,8 +576,8 @@ void plan_check(const plan_context *c, const plan *p, const plan_segment *const 
     assert_true(path[n_path - 1]->last);
     start(&k, path[n_path - 1]);
     for (size_t i = 0; i < n_path; i++) {
-        k.segment = k.memory.segment = path[i];
-        k.memory.step = 0;
+        k.segment = path[i];
+        shadow_start_segment(&k.memory, path[i]);
         assert_int_equal(k.segment->depth, i);
         if (i > 0) {
             assert_ptr_equal(k.segment->parent, path[i - 1]);

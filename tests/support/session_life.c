@@ -14,6 +14,7 @@
 #include <clgraph/inspect.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static void expect_near(const float *got, const double *want, int n)
@@ -258,6 +259,49 @@ static clg_status use_pairs(clg_context *context, clg_session *s)
         CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(6 * n) * sizeof *y));
         for (int i = 0; i < 6 * n; i++) {
             const double want = expected_of_pairs(x, i);
+            expect_near(&y[i], &want, 1);
+        }
+    }
+    return CLG_OK;
+}
+
+/* ---- branches, whose steps may be under way together --------------------------------------------------------- */
+
+enum { BRANCHES = 3, WIDE = 5 };
+
+static clg_status add_branches(clg_builder *g)
+{
+    float w[WIDE * WIDE];
+    char names[2][BRANCHES][16];
+    CLG_TRY(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(-1, WIDE), NULL));
+    for (int b = 0; b < BRANCHES; b++) {
+        for (int i = 0; i < 2; i++) (void)snprintf(names[i][b], 16, "%c%d", "ws"[i], b);
+        for (int i = 0; i < WIDE * WIDE; i++) w[i] = conv_weight(i + b);
+        CLG_TRY(clg_builder_constant(g, names[0][b], CLG_FLOAT32, 2, DIMS(WIDE, WIDE), w));
+        CLG_TRY(clg_builder_node(g, NULL, "MatMul", "", 2, NAMES("x", names[0][b]), 1,
+                                 NAMES(names[1][b])));
+    }
+    CLG_TRY(clg_builder_node(g, NULL, "Concat", "", BRANCHES,
+                             NAMES(names[1][0], names[1][1], names[1][2]), 1, NAMES("y")));
+    CLG_TRY(clg_builder_attribute_int(g, "axis", 0));
+    return clg_builder_output(g, "y");
+}
+
+static clg_status use_branches(clg_context *context, clg_session *s)
+{
+    float x[2 * WIDE], y[2 * WIDE * BRANCHES];
+    (void)context;
+    for (int i = 0; i < 2 * WIDE; i++) x[i] = conv_weight(3 * i);
+    for (int n = 1; n <= 2; n++) {
+        CLG_TRY(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(n, WIDE), x));
+        CLG_TRY(clg_session_run(s));
+        CLG_TRY(clg_session_get_output_data(s, "y", y, (size_t)(n * WIDE * BRANCHES) * sizeof *y));
+        for (int i = 0; i < n * WIDE * BRANCHES; i++) {
+            const int branch = i / WIDE / n, row = i / WIDE % n;
+            double want = 0;
+            for (int k = 0; k < WIDE; k++)
+                want += (double)x[row * WIDE + k] *
+                        (double)conv_weight(k * WIDE + i % WIDE + branch);
             expect_near(&y[i], &want, 1);
         }
     }
@@ -527,6 +571,7 @@ const session_life session_lives[] = {
     {"an input where the host has it", CLG_KERNELS_WIDE, true, 1, add_product, NULL,
      use_large_product},
     {"linked state, asynchronously", CLG_KERNELS_AUTO, true, 0, add_state, NULL, use_state},
+    {"branches", CLG_KERNELS_WIDE, true, BRANCHES, add_branches, NULL, use_branches},
     {"a stream", CLG_KERNELS_WIDE, true, 0, add_product, NULL, use_stream},
     {"a stream through pinned memory", CLG_KERNELS_SIMT, true, 0, add_product, NULL,
      use_staged_stream},

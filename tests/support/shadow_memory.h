@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A model of the memory that plans place values in: every byte holds a number that says whose content it is. Reading
- * another number than expected, and going beyond the end, fail the test.
+ * another number than expected, and going beyond the end, fail the test; so does touching a byte that a step writes, or writing one
+ * that a step reads, which the plan lets overlap this one (plan_step.after).
  */
 #ifndef CLG_TESTS_SHADOW_MEMORY_H
 #define CLG_TESTS_SHADOW_MEMORY_H
@@ -13,7 +14,9 @@
 typedef struct shadow_space {
     place_kind kind;
     uint32_t index;
-    uint32_t *bytes; /* the number that each byte holds; 0: nobody wrote it */
+    uint32_t *bytes;   /* the number that each byte holds; 0: nobody wrote it */
+    uint32_t *writers; /* of this segment: the step that wrote a byte and one more; 0: none */
+    uint32_t *readers; /* bits: steps of the window under way that read it since */
     size_t n_bytes;
 } shadow_space;
 
@@ -21,12 +24,15 @@ typedef struct shadow {
     shadow_space spaces[SHADOW_MAX_SPACES];
     size_t n_spaces;
     const plan_segment *segment; /* under way: how long slabs are by now */
-    size_t step;                 /* for messages */
+    size_t step, window;
+    bool is_untimed; /* what is read is read by no step */
     uint32_t last_number;
     size_t n_slab_bytes_read;
 } shadow; /* all zeros is empty */
 
 void shadow_add(shadow *s, place_kind kind, uint32_t index, size_t n_bytes);
+/* All of the segment before has ended. */
+void shadow_start_segment(shadow *s, const plan_segment *segment);
 void shadow_free(shadow *s);
 /* False for memory of constants, which no step may write. */
 bool shadow_is_writable(place_kind kind);

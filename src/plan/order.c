@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which steps of a segment may be under way together: those that no memory orders, because one writes what the other reads or
+ * writes. Steps are looked at in windows, so that this takes no longer than placing them; between two windows all are ordered.
+ */
+#include "plan/state.h"
+
+/* What a step does to a piece of memory. */
+typedef struct access {
+    placement at;
+    int64_t end_bytes;
+    bool writes;
+} access;
+
+typedef struct window_step {
+    access list[STEP_MAX_ARGS];
+    uint32_t n;
+    uint32_t before; /* bits: all steps of the window that it comes after, directly or not */
+    bool alone;      /* ordered with all others */
+} window_step;
+
+/* Weights and literals are there before any step. */
+static bool is_written_by_steps(place_kind kind)
+{
+    return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
+}
+
+static void add(window_step *w, const plan_state *s, const pending_step *p, uint32_t buffer,
+                bool writes)
+{
+    const placement at = state_place(s, (root_ref){p->buffers[buffer].root, 0});
+    const int64_t size_bytes = (int64_t)s->roots[p->buffers[buffer].root].size_bytes;
+    if (is_written_by_steps(at.kind))
+        w->list[w->n++] = (access){at, at.offset_bytes + size_bytes, writes};
+}
+
+/* Copies have from and to, fills to; what a kernel gets as an input it only reads. */
+static void list_accesses(const plan_state *s, const pending_step *p, window_step *w)
+{
+    const step *what = p->what;
+    *w = (window_step){.alone = what->kind == STEP_BLAS_GEMM};
+    if (what->kind != STEP_KERNEL) {
+        for (uint32_t b = 0; b < p->n_buffers; b++) add(w, s, p, b, b + 1 == p->n_buffers);
+        return;
+    }
+    for (uint32_t a = 0, b = 0; a < what->n_args; a++) {
+        if (what->args[a].kind == ARG_FAULT) w->alone = true; /* the first fault is to be told */
+        if (what->args[a].kind != ARG_BUFFER) continue;
+        add(w, s, p, b++, what->args[a].buffer.space != OPERAND_INPUT);
+    }
+}
+
+static bool is_ordered(const window_step *x, const window_step *y)
+{
+    if (x->alone || y->alone) return true;
+    for (uint32_t i = 0; i < x->n; i++)
+        for (uint32_t k = 0; k < y->n; k++) {
+            const access *a = &x->list[i], *b = &y->list[k];
+            if ((a->writes || b->writes) && a->at.kind == b->at.kind &&
+                a->at.index == b->at.index && a->at.offset_bytes < b->end_bytes &&
+                b->at.offset_bytes < a->end_bytes)
+                return true;
+        }
+    return false;
+}
+
+/* The last steps of the window that step `i` comes after: those before them follow. */
+static uint32_t find_before(window_step *window, uint32_t i)
+{
+    uint32_t after = 0;
+    for (uint32_t k = i; k-- > 0;) {
+        if ((window[i].before >> k & 1u) || !is_ordered(&window[k], &window[i])) continue;
+        after |= 1u << k;
+        window[i].before |= 1u << k | window[k].before;
+    }
+    return after;
+}
+
+clg_status order_steps(plan_state *s)
+{
+    plan_segment *segment = s->segment;
+    window_step *window = memory_zalloc(PLAN_WINDOW, sizeof *window);
+    if (!window) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const uint32_t at = (uint32_t)(i % PLAN_WINDOW);
+        list_accesses(s, &s->pending[i], &window[at]);
+        segment->steps[i].after = find_before(window, at);
+        if (window[at].before != (1u << at) - 1) segment->overlaps = true;
+    }
+    memory_free(window);
+    return CLG_OK;
+}
