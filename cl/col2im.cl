@@ -6,7 +6,8 @@
 //
 // Parameters
 //   P_BIAS  1: there is a bias, one number a channel; 0: none
-//   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window. NDRange: parts of rows, planes * od * oh
+//   P_FORM  0 lines: one work-item for P_LINE pixels of a row, window by window, then the next of its rows. NDRange: parts of
+//           rows, shares of planes * od * oh
 //           1 pixels: one work-item a pixel. NDRange: pixels, planes
 //   P_LINE  pixels that a work-item adds up in private memory (form 0); else 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
@@ -38,38 +39,62 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #if P_FORM == 0
 
+#define MOST_RUNS 32
+
+// What a tap adds to a line: `count` neighbouring windows from `first` on, to neighbouring places from `to` on. Pixels that are a
+// stride apart lie next to each other there, `length` of each phase.
+struct run {
+    int first, count, to;
+};
+
+static inline struct run run_of_tap(const int shift, const int count, const int length, const int stride, const int windows)
+{
+    struct run r; // window i falls on pixel i * stride + shift
+    const int down = shift < 0 ? -((stride - 1 - shift) / stride) : shift / stride;
+    r.first = shift < 0 ? (-shift + stride - 1) / stride : 0;
+    r.count = (shift < count ? min(windows, (count - shift + stride - 1) / stride) : 0) - r.first;
+    r.to = (shift - down * stride) * length + r.first + down;
+    return r;
+}
+
 __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void col2im(COL2IM_ARGS)
 {
-    for (int row = get_group_id(1); row < planes * od * oh; row += get_num_groups(1)) {
-        const int p = row / (od * oh), z = row / oh % od, r = row % oh;
+    const int rows = planes * od * oh, shares = get_num_groups(1), share = rows / shares + (rows % shares != 0);
+    const int row0 = (int)min((long)get_group_id(1) * share, (long)rows), row1 = row0 + min(share, rows - row0);
+    num line[2 * P_LINE];
+    struct run runs[MOST_RUNS];
+    for (int begin = (int)get_group_id(0) * P_LINE; begin < ow; begin += (int)get_num_groups(0) * P_LINE) {
+        const int count = min(P_LINE, ow - begin), length = (count + sw - 1) / sw, phases = min(sw, count);
+        for (int kx = 0; kx < min(kw, MOST_RUNS); ++kx)
+            runs[kx] = run_of_tap(kx * dw - pw - begin, count, length, sw, iw);
+        for (int row = row0; row < row1; ++row) {
+            const int p = row / (od * oh), z = row / oh % od, r = row % oh;
 #if P_BIAS
-        const num start = LOAD1(bias + bias_off + p % channels);
+            const num start = LOAD1(bias + bias_off + p % channels);
 #else
-        const num start = 0;
+            const num start = 0;
 #endif
-        for (int begin = (int)get_group_id(0) * P_LINE; begin < ow; begin += (int)get_num_groups(0) * P_LINE) {
-            const int count = min(P_LINE, ow - begin);
-            num line[P_LINE];
-            for (int i = 0; i < count; ++i)
+            for (int i = 0; i < phases * length; ++i)
                 line[i] = start;
             for (int kz = 0; kz < kd; ++kz)
             for (int ky = 0; ky < kh; ++ky) {
                 const int iz = window_at(z, kz, sd, dd, pd, id), iy = window_at(r, ky, sh, dh, ph, ih);
                 if (iz < 0 || iy < 0)
                     continue;
-                for (int kx = 0; kx < kw; ++kx) {
-                    const int shift = kx * dw - pw - begin; // pixel i * sw + shift of the line
-                    const int first = shift < 0 ? (-shift + sw - 1) / sw : 0;
-                    const int last = shift < count ? min(iw, (count - shift + sw - 1) / sw) : 0;
-                    __global const elem *from =
-                        cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * id * ih * iw + ((long)iz * ih + iy) * iw;
-                    for (int i = first; i < last; ++i)
-                        line[i * sw + shift] += LOAD1(from + i);
+                __global const elem *from =
+                    cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw * id + iz) * ih * iw + (long)iy * iw;
+                for (int kx = 0; kx < kw; ++kx, from += (long)id * ih * iw) {
+                    const struct run t =
+                        kx < MOST_RUNS ? runs[kx] : run_of_tap(kx * dw - pw - begin, count, length, sw, iw);
+                    for (int i = 0; i < t.count; ++i)
+                        line[t.to + i] += LOAD1(from + t.first + i);
                 }
             }
-            for (int i = 0; i < count; ++i)
-                STORE1(line[i], y + y_off + (long)row * ow + begin + i);
+            __global elem *to = y + y_off + (long)row * ow + begin;
+            for (int phase = 0; phase < phases; ++phase)
+                for (int i = 0; i * sw + phase < count; ++i)
+                    STORE1(line[phase * length + i], to + i * sw + phase);
         }
     }
 }

@@ -186,7 +186,10 @@ static void add_up(lower_context *c, candidate *way, const window_axis *a, int64
     s->flops = (double)planes * (double)count_taps(a) * (double)count_in(a);
     s->bytes = s->flops * (double)dtype_size(dtype);
     if (wide) {
-        work_range_2d(c, s, (a[2].out + LINE - 1) / LINE, 1, planes * a[0].out * a[1].out, 1);
+        /* A line is over in no time: each group has several. */
+        const int64_t lines = planes * a[0].out * a[1].out, groups = 16 * work_units(c);
+        work_check_work(c, s, lines);
+        work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_least(lines, groups), 1);
     } else {
         const uint64_t across = work_power_of_two(count_out(a), 64);
         work_range_2d(c, s, count_out(a), across, planes, 64 / across);
