@@ -100,8 +100,8 @@ typedef const vec *panel_ptr;
 #if P_A_PACKED
 #define MICRO_A(i) a[i]
 #define STEP_A a += a_cs
-#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS
-#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS
+#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS TAIL_PARAMS
+#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS TAIL_ARGS
 #else
 // A pointer for every third row, and compilers must not know how they hang together: they would step from row to row, a chain of
 // twelve additions that takes longer than the products, or keep twelve pointers, most of them in memory.
@@ -116,10 +116,39 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
 #define STEP_A step_on(&a, a_cs), step_on(&a3, a_cs), step_on(&a6, a_cs), step_on(&a9, a_cs)
 #define MICRO_PARAMS                                                                               \
     const int k, float_ptr a, float_ptr a3, float_ptr a6, float_ptr a9, const int a_rs,            \
-        const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS
-#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS
+        const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS TAIL_PARAMS
+#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS TAIL_ARGS
 #endif
 #define MICRO_T_ROW P_NRV
+// Whole rows of results leave the registers for C at once, where an epilogue is short: twelve copies of each are compiled.
+#define LEAVES_AT_ONCE (P_T == 1 && P_BIAS <= 1 && P_ACT <= 3)
+#if LEAVES_AT_ONCE
+#define TAIL_PARAMS                                                                                \
+    , __global elem *result, const int result_rs, __global const elem *bias,                       \
+        __global const elem *residual, const float alpha, const float beta, const float act_a,     \
+        const float act_b
+#define TAIL_ARGS , result, result_rs, bias, residual, alpha, beta, act_a, act_b
+#define MICRO_IS_OUT result
+#define MICRO_OUT(i, j)                                                                            \
+    leave(result + (long)(i) * result_rs + j * P_VEC, acc##i##_##j, bias + j * P_VEC,              \
+          residual + (long)(i) * result_rs + j * P_VEC, alpha, beta, act_a, act_b);
+static inline __attribute__((always_inline)) void leave(__global elem *c, const vec sum, __global const elem *bias,
+                                                        __global const elem *residual, const float alpha,
+                                                        const float beta, const float act_a, const float act_b)
+{
+    vec v = alpha * sum;
+#if P_BIAS
+    v += beta * VLOAD(bias);
+#endif
+#if P_RESIDUAL
+    v += VLOAD(residual);
+#endif
+    VSTORE(epilogue_act(v, act_a, act_b), c);
+}
+#else
+#define TAIL_PARAMS
+#define TAIL_ARGS
+#endif
 #if P_BIAS == 1
 #define BIAS_RS 0
 #define BIAS_CS 1
@@ -273,6 +302,12 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
     m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
     c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
 
+#if LEAVES_AT_ONCE
+#define RESULT_ARGS , result, c_rs, bias_z + col0, residual + residual_off + at, alpha, beta, act_a, act_b
+#else
+#define RESULT_ARGS
+#endif
+
 BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 {
     vec acc[P_ACC / P_VEC + P_VEC * P_NRV]; // a tile is read in whole vectors of rows
@@ -336,24 +371,30 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 #if P_B_PACKED
                     __global const elem *next = next_block + (long)(tile - tile0) * next_step * kc;
 #endif
+#if LEAVES_AT_ONCE
+                    __global elem *result = last && c_cs == 1 && cols == NR ? c + c_off + at : NULL;
+                    const int remains = last && !result;
+#else
+                    const int remains = last;
+#endif
                     // One block deep, all tiles share the first place, which stays in the nearest cache.
                     vec *t = acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) * tile_m * P_NRV : 0);
 #if P_A_PACKED
                     micro(rows, kc, AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m, kc * tile_m),
-                          tile_m, b_block NEXT_ARGS OUT_ARGS, t, k0 == 0);
+                          tile_m, b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
 #else
                     __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
 #if FLOATS_COPIED
                     fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
                     const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC, t_cs = turned ? A_LINE : 1;
                     micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs, a_copy + 9 * t_rs, t_rs, t_cs,
-                          b_block NEXT_ARGS OUT_ARGS, t, k0 == 0);
+                          b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
 #else
                     micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
-                          a_tile + 9L * a_rs, a_rs, a_cs, b_block NEXT_ARGS OUT_ARGS, t, k0 == 0);
+                          a_tile + 9L * a_rs, a_rs, a_cs, b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
 #endif
 #endif
-                    if (last)
+                    if (remains)
                         finish(t, rows, cols, c + c_off + at, c_rs, c_cs,
                                bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS, BIAS_RS,
                                BIAS_CS, residual + residual_off + at, alpha, beta, act_a, act_b);
