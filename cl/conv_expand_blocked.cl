@@ -9,7 +9,7 @@
 //                          dilation and padding
 //
 // Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Bits are those of the two kernels, but that a column of
-// padding adds zeros here.
+// padding adds zero times its weight here.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the depthwise one; P_RESIDUAL 0)
 //   P_MR, P_NRV      as in gemm_wide.cl

@@ -158,7 +158,8 @@ clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes
 /* Launches, copies and fills from here to `gather` may be under way together, where the driver gains by it: each waits for those
  * only that it comes after. Before each of them, `order` gives its slot, counting up from 0 in windows of 32, and bits of the
  * slots of its window that it comes after; slot 0 comes after all of the window before. Commands without an order of their own
- * come after the one before. What was in the queue comes first, what follows `gather` last. */
+ * come after the one before. What was in the queue comes first, what follows `gather` last. Products of CLBlast, and launches that
+ * are new to a driver that minds, gather by themselves: what follows them is in order. */
 clg_status ocl_queue_spread(ocl_queue *q);
 void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
 clg_status ocl_queue_gather(ocl_queue *q);

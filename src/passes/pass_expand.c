@@ -91,7 +91,7 @@ static clg_status run(graph *g, const survey *s)
             !tails_agree(&g->nodes[from], &g->nodes[i]))
             continue;
         CLG_TRY(join(g, from, i));
-        g->nodes[from].removed = true;
+        graph_remove_node(g, from);
     }
     return CLG_OK;
 }

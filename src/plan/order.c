@@ -84,6 +84,7 @@ clg_status order_steps(plan_state *s)
     for (size_t i = 0; i < segment->n_steps; i++) {
         const uint32_t at = (uint32_t)(i % PLAN_WINDOW);
         list_accesses(s, &s->pending[i], &window[at]);
+        if (i > at && at > 0) window[at].before = 1; /* the first of the window, whatever it does */
         segment->steps[i].after = find_before(window, at);
         if (window[at].before != (1u << at) - 1) segment->overlaps = true;
     }

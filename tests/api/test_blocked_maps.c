@@ -219,11 +219,41 @@ static void blocked_maps__kept_values(void **state)
     clg_model_free(m);
 }
 
+/* How long a bias is may only be known when it comes; kernels read all of it. */
+static void blocked_maps__a_bias_of_another_length_is_refused(void **state)
+{
+    (void)state;
+    clg_builder *b;
+    clg_model *m;
+    const int64_t dims[] = {-1, 3, SIDE, SIDE}, any = -1, one = 1, right = 64;
+    static const float bias[64] = {0.5f};
+    assert_ok(clg_builder_create(13, &b));
+    assert_ok(clg_builder_input(b, "x", CLG_FLOAT32, 4, dims, NULL));
+    assert_ok(clg_builder_input(b, "bias", CLG_FLOAT32, 1, &any, NULL));
+    conv(b, "x", 3, 64, 3, 1, "stem");
+    waves(b, "w", 4, (int64_t[]){64, 64, 1, 1}, 0.1);
+    add(b, "Conv", "points", 3, (const char *[]){"stem", "w", "bias"});
+    grouped_conv(b, "points", 64, 64, 3, 1, 64, "by itself");
+    add(b, "GlobalAveragePool", "y", 1, (const char *[]){"by itself"});
+    assert_ok(clg_builder_output(b, "y"));
+    assert_ok(clg_builder_build(b, &m));
+    clg_builder_free(b);
+    clg_session *s = make_session(m, true);
+    assert_ok(clg_session_set_input_data(s, "bias", CLG_FLOAT32, 1, &right, bias));
+    run(s, 1);
+    assert_true(steps_of(s, "conv_expand_blocked") > 0);
+    assert_ok(clg_session_set_input_data(s, "bias", CLG_FLOAT32, 1, &one, bias));
+    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "the bias has 1 elements for 64");
+    clg_session_free(s);
+    clg_model_free(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocked_maps__give_the_same_numbers),
         cmocka_unit_test(blocked_maps__kept_values),
+        cmocka_unit_test(blocked_maps__a_bias_of_another_length_is_refused),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
 }

@@ -113,6 +113,41 @@ static ocl_gemm dense(int64_t m, int64_t n, int64_t k, int64_t batch, bool trans
                       .stride_c = m * n};
 }
 
+/* A product between copies that may overlap all but what they depend on: the first one takes long. */
+static void check_between_copies(ocl_context *c, ocl_queue *q)
+{
+    const size_t ahead = (ocl_context_caps(c)->quirks & QUIRK_SLOW_LAUNCH) ? 1 << 10 : 1 << 23;
+    ocl_gemm g = dense(17, 13, 5, 1, false, false);
+    g.offset_a = (int64_t)ahead;
+    const size_t n_a = ahead + 17 * 5, n_c = 17 * 13;
+    float *a = numbers(n_a, 1), *b = numbers(5 * 13, 2), *zeros = memory_zalloc(n_a, sizeof *zeros);
+    float expected[17 * 13] = {0}, got[17 * 13];
+    assert_non_null(zeros);
+    ocl_buffer *from = upload(c, q, a, n_a), *to = upload(c, q, zeros, n_c);
+    g.a = upload(c, q, zeros, n_a);
+    g.b = upload(c, q, b, 5 * 13);
+    g.c = upload(c, q, zeros, n_c);
+    reference(&g, a, b, expected);
+    for (int round = 0; round < 3; round++) {
+        assert_ok(ocl_queue_write(q, g.a, 0, zeros, n_a * sizeof *zeros, true));
+        assert_ok(ocl_queue_spread(q));
+        ocl_queue_order(q, 0, 0);
+        assert_ok(ocl_queue_copy(q, from, 0, g.a, 0, n_a * sizeof *a));
+        ocl_queue_order(q, 1, 1);
+        assert_ok(ocl_queue_gemm(q, &g));
+        ocl_queue_order(q, 2, 2);
+        assert_ok(ocl_queue_copy(q, g.c, 0, to, 0, sizeof got));
+        assert_ok(ocl_queue_gather(q));
+        assert_ok(ocl_queue_read(q, to, 0, got, sizeof got, true));
+        assert_memory_equal(got, expected, sizeof got);
+    }
+    ocl_buffer *const buffers[] = {from, to, g.a, g.b, g.c};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) ocl_buffer_free(buffers[i]);
+    memory_free(a);
+    memory_free(b);
+    memory_free(zeros);
+}
+
 static void check_products(ocl_context *c, void *user)
 {
     size_t *n_checked = user;
@@ -125,6 +160,7 @@ static void check_products(ocl_context *c, void *user)
     for (int trans = 0; trans < 4; trans++)
         check_gemm(c, q, dense(17, 13, 5, 1, trans & 1, trans & 2));
     check_gemm(c, q, dense(1, 1, 1, 1, false, false));
+    check_between_copies(c, q);
     check_gemm(c, q, dense(tile, 64, 32, 3, false, false));
 
     ocl_gemm gaps = dense(9, 10, 11, 1, false, false);

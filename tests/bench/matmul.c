@@ -8,8 +8,8 @@
  *
  * The right matrix is constant, as in a fully connected layer; with "left" the left one, as in a 1x1 convolution. oneDNN's
  * matmul primitive gets the same: the constant matrix once in the layout it likes best, and all cores. IN_A_ROW: the model has
- * so many products of as many inputs, as the layers of a network come one after the other, and oneDNN's runs as often: what it
- * takes to start and to wait is shared among them.
+ * so many products of as many inputs, and oneDNN's runs as often: what it takes to start and to wait is shared among them. They do
+ * not depend on each other, so that clgraph may have two under way where one ends; oneDNN takes one after the other.
  */
 #include "peer/onednn.h"
 

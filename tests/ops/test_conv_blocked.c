@@ -296,6 +296,11 @@ static void refuse(clg_context *context, const clg_session_options *options, con
     conv_case_numbers(&r);
     conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution in front");
 
+    r = conv_case_on(&behind_points, context);
+    r.c -= 1; /* of the 1x1 convolution alone */
+    conv_case_numbers(&r);
+    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution in front");
+
     r = conv_case_on(&small, context);
     r.x_dims.rank = 3;
     conv_case_numbers(&r);
