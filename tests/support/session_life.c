@@ -300,8 +300,8 @@ static clg_status use_branches(clg_context *context, clg_session *s)
             const int branch = i / WIDE / n, row = i / WIDE % n;
             double want = 0;
             for (int k = 0; k < WIDE; k++)
-                want += (double)x[row * WIDE + k] *
-                        (double)conv_weight(k * WIDE + i % WIDE + branch);
+                want +=
+                    (double)x[row * WIDE + k] * (double)conv_weight(k * WIDE + i % WIDE + branch);
             expect_near(&y[i], &want, 1);
         }
     }
