@@ -1,25 +1,40 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Proves the two commands of the README on a fresh Debian 12:
+# Proves the two commands of the README on a fresh system:
 #
-#   tools/chroot-test.sh [--worktree] FOLDER [CTEST ARGUMENTS]
+#   tools/chroot-test.sh [--worktree] [--suite NAME] FOLDER [CTEST ARGUMENTS]
 #
 # debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
 # with --worktree the files as they stand, to a path with a space, runs tools/quickstart.sh and
 # tools/test.sh (with the arguments, which may choose tests) there, each twice, and prints their last
 # lines. Needs root and debootstrap. Packages come from where this machine's apt takes them.
+#
+# Suites: bookworm (Debian 12, the default), trixie (13), forky (testing), noble (Ubuntu 24.04, whose
+# mirror is CLG_MIRROR, by default http://archive.ubuntu.com/ubuntu). CLG_MIRROR names another mirror.
 set -euo pipefail
 
-worktree=
-if [ "${1:-}" = --worktree ]; then
-  worktree=yes
-  shift
-fi
-if [ $# -lt 1 ]; then
-  echo "usage: tools/chroot-test.sh [--worktree] FOLDER [CTEST ARGUMENTS]" >&2
+usage() {
+  echo "usage: tools/chroot-test.sh [--worktree] [--suite NAME] FOLDER [CTEST ARGUMENTS]" >&2
   exit 2
-fi
+}
+worktree=
+suite=bookworm
+while [ $# -gt 0 ]; do
+  case $1 in
+    --worktree) worktree=yes ;;
+    --suite) suite=${2:-} && shift ;;
+    -*) usage ;;
+    *) break ;;
+  esac
+  shift
+done
+case $suite in
+  bookworm | trixie | forky | noble) ;;
+  testing) suite=forky ;;
+  *) usage ;;
+esac
+[ $# -ge 1 ] || usage
 if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
   echo "chroot-test.sh: needs root and the package debootstrap" >&2
   exit 1
@@ -34,17 +49,29 @@ fi
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 # The first Debian mirror of this machine's apt, one-line or deb822 format.
-mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
+mirror=${CLG_MIRROR:-}
+[ -n "$mirror" ] || [ "$suite" != noble ] || mirror=http://archive.ubuntu.com/ubuntu
+[ -n "$mirror" ] || mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
   grep -E '^(deb |URIs:)' | grep -oE 'https?://[^ ]+' | grep -E '/debian/?$' | head -n 1 || true)
 if [ -z "$mirror" ]; then
-  echo "chroot-test.sh: no Debian mirror in this machine's apt sources" >&2
+  echo "chroot-test.sh: no Debian mirror in this machine's apt sources; CLG_MIRROR names one" >&2
   exit 1
 fi
 eval "$(apt-config shell proxy Acquire::http::Proxy)"
 [ -z "${proxy:-}" ] || export http_proxy=$proxy https_proxy=$proxy
 
-echo "Debian 12 into $root"
-if ! debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1; then
+# debootstrap may be older than the suite: all of Debian's are bootstrapped alike, and all of Ubuntu's.
+arguments=("$suite" "$root" "$mirror")
+scripts=/usr/share/debootstrap/scripts
+components=main
+if [ "$suite" = noble ]; then
+  components=main,universe # nearly all of what is needed is in universe
+  [ -e "$scripts/noble" ] || arguments+=("$scripts/gutsy")
+else
+  [ -e "$scripts/$suite" ] || arguments+=("$scripts/sid")
+fi
+echo "$suite into $root"
+if ! debootstrap --variant=minbase --components="$components" "${arguments[@]}" >"$root.log" 2>&1; then
   tail -n 20 "$root.log" >&2
   exit 1
 fi

@@ -1,25 +1,59 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The one list of Debian packages that clgraph needs.
+# The one list of packages that clgraph needs, for each Debian and Ubuntu release that it supports.
 #
-#   tools/packages.sh list GROUP...      prints the packages of the groups
-#   tools/packages.sh install GROUP...   installs those that are missing (sudo only when not root)
+#   tools/packages.sh [--suite NAME] list GROUP...   prints the packages of the groups
+#   tools/packages.sh install GROUP...               installs those that are missing (sudo only when not root)
 #
 # Groups: build (compile everything but the tests), run (predict on a plain CPU), test, lint, vendors (compilers of GPU
-# vendors, for tools/portability.sh), windows (beside build, for tools/windows.sh).
+# vendors, for tools/portability.sh), windows (in addition to build, for tools/windows.sh).
+#
+# Suites: bookworm (Debian 12), trixie (13), forky (testing, and sid), noble (Ubuntu 24.04); by default the machine's. Another
+# Debian or Ubuntu release gets the names of forky. A package of test, lint, vendors or windows that the machine's sources do
+# not have is left out with a line: the tests that need it are skipped by name. One of build or run is an error.
 set -euo pipefail
 
-packages_of() {
+usage() {
+  echo "usage: tools/packages.sh [--suite NAME] list GROUP... | install GROUP..." >&2
+  echo "groups: build run test lint vendors windows; suites: bookworm trixie forky noble" >&2
+  exit 2
+}
+
+# The suite of this machine.
+detect_suite() {
+  local name=
+  # shellcheck source=/dev/null
+  [ ! -r /etc/os-release ] || name=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  case $name in
+    bookworm | trixie | forky | noble) echo "$name" ;;
+    *) echo forky ;;
+  esac
+}
+
+packages_of() { # GROUP SUITE
   case $1 in
     build)
       echo gcc libc6-dev cmake ninja-build pkg-config opencl-headers ocl-icd-opencl-dev \
         libclblast-dev libjansson-dev zlib1g-dev libpcre2-dev libstb-dev libxxhash-dev
       ;;
     run) echo ocl-icd-libopencl1 libclblast1 pocl-opencl-icd ;;
-    test) echo libcmocka-dev libonnx-testdata mesa-opencl-icd oclgrind python3-torch valgrind make ;;
+    test)
+      # Scripts of tests/ call perl, python3 and diff; mesa-opencl-icd has rusticl.
+      echo libcmocka-dev libonnx-testdata mesa-opencl-icd python3 python3-torch valgrind make perl diffutils
+      # Oclgrind has left Debian after 12. PyTorch's exporter imports onnx from 2.0 on.
+      case $2 in
+        bookworm) echo oclgrind ;;
+        noble) echo oclgrind python3-onnx ;;
+        *) echo python3-onnx ;;
+      esac
+      ;;
     lint) echo clang clang-format clang-tidy shellcheck ;;
-    vendors) echo clang-15 intel-opencl-icd libclc-15 rocm-device-libs ;;
+    vendors)
+      # tools/portability.sh takes AMD's and NVIDIA's targets through clang 15.
+      echo intel-opencl-icd
+      case $2 in bookworm | noble) echo clang-15 libclc-15 rocm-device-libs ;; esac
+      ;;
     windows) echo gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev patch wine wine64 ;;
     *)
       echo "packages.sh: no group '$1'; there are build, run, test, lint, vendors and windows" >&2
@@ -28,19 +62,27 @@ packages_of() {
   esac
 }
 
-usage() {
-  echo "usage: tools/packages.sh list|install GROUP...   (groups: build run test lint vendors windows)" >&2
-  exit 2
-}
-
+suite=$(detect_suite)
+if [ "${1:-}" = --suite ]; then
+  suite=${2:-}
+  case $suite in
+    bookworm | trixie | forky | noble) ;;
+    testing | sid) suite=forky ;;
+    *) usage ;;
+  esac
+  [ "${3:-}" = list ] || usage
+  shift 2
+fi
 [ $# -ge 2 ] || usage
 command=$1
 shift
-wanted=()
+wanted=()   # all of them
+optional=() # those that may be left out
 for group in "$@"; do
-  names=$(packages_of "$group") || exit 2
-  read -ra names <<<"$names"
+  names=$(packages_of "$group" "$suite") || exit 2
+  read -d '' -ra names <<<"$names" || true
   wanted+=("${names[@]}")
+  case $group in build | run) ;; *) optional+=("${names[@]}") ;; esac
 done
 
 case $command in
@@ -64,23 +106,47 @@ for package in "${wanted[@]}"; do
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
+# Moves optional packages that no source has from `missing` to `absent`.
+absent=()
+leave_out_absent() {
+  local package policy kept=()
+  absent=()
+  for package in "${missing[@]}"; do
+    policy=$(LC_ALL=C apt-cache policy "$package" 2>/dev/null || true)
+    if [[ " ${optional[*]} " == *" $package "* && $policy != *"Candidate: "[!\(]* ]]; then
+      absent+=("$package")
+    else
+      kept+=("$package")
+    fi
+  done
+  missing=("${kept[@]}")
+}
+report_absent() {
+  [ ${#absent[@]} -eq 0 ] ||
+    echo "packages.sh: left out, this release does not have: ${absent[*]} (tests that need them are skipped)" >&2
+}
+
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
   if ! command -v sudo >/dev/null; then
+    leave_out_absent
+    report_absent
+    [ ${#missing[@]} -gt 0 ] || exit 0
     echo "packages.sh: these packages are missing: ${missing[*]}" >&2
     echo "packages.sh: installing them needs root, and sudo is not there; as root, run:" >&2
     echo "  apt-get install --no-install-recommends ${missing[*]}" >&2
     exit 1
   fi
   as_root=(sudo)
-  echo "Installing with sudo: ${missing[*]}"
-else
-  echo "Installing: ${missing[*]}"
 fi
 
 apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=300)
 # A source that fails to update need not be one that is needed: installing decides.
 "${apt[@]}" update || echo "packages.sh: apt-get update failed in part; trying to install" >&2
+leave_out_absent
+report_absent
+[ ${#missing[@]} -gt 0 ] || exit 0
+echo "Installing${as_root[*]:+ with sudo}: ${missing[*]}"
 if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}"; then
   echo "packages.sh: apt-get could not install: ${missing[*]}" >&2
   exit 1

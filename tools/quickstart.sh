@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# From a fresh Debian 12 to handwritten digits recognised through OpenCL: installs the packages that
+# From a fresh Debian or Ubuntu (README.md) to handwritten digits recognised through OpenCL: installs the packages that
 # are missing, builds a release into build/, runs the demo. A second start does only the last.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)

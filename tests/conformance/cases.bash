@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Sourced by scripts of this folder: $work, a folder that goes with the script; all, the folders of ONNX's cases; $status, what
-# to exit with. Without the cases the test is skipped (exit 77).
+# Sourced by scripts of this folder: $work, a folder that goes with the script; all, the folders of ONNX's cases; left_out, the
+# names of those with outdated outputs (outdated_data.txt), which are not among them; $status, what to exit with. Without the
+# cases the test is skipped (exit 77).
 # shellcheck shell=bash
 data=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
 work=$(mktemp -d)
@@ -10,7 +11,23 @@ if [ ! -d "$data" ]; then
   echo "$data is not there: ONNX's test cases were not run"
   exit 77
 fi
-mapfile -t all < <(find "$data" -name model.onnx -printf '%h\n' | sort)
+outputs_hash() { # FOLDER
+  cat "$1"/test_data_set_*/output_*.pb 2>/dev/null | sha256sum | cut -c 1-16
+}
+all=()
+left_out=()
+declare -A outdated=()
+while read -r hash name; do
+  outdated[$name]+=" $hash"
+done < <(grep -v '^#' "$CLG_SOURCE_DIR/tests/conformance/outdated_data.txt")
+while read -r folder; do
+  name=${folder##*/}
+  if [ -n "${outdated[$name]:-}" ] && [[ ${outdated[$name]} == *" $(LC_ALL=C outputs_hash "$folder")"* ]]; then
+    left_out+=("$name")
+  else
+    all+=("$folder")
+  fi
+done < <(find "$data" -name model.onnx -printf '%h\n' | LC_ALL=C sort)
 
 # cases: each N-th of all; all of them with CLG_TEST_SHARE=all.
 take_every() { # N
