@@ -70,7 +70,9 @@ __kernel void attention_rows(ATTENTION_ARGS)
     for (int first = (int)get_group_id(0) * P_ROWS; first < q_len; first += (int)get_num_groups(0) * P_ROWS) {
         __global const elem *keys = k + k_off + b * kb + h / group * kh;
         __global const elem *values = v + v_off + b * vb + h / group * vh;
-        const int rows = min(P_ROWS, q_len - first);
+        // A constant where P_ROWS is 1: Intel's CPU runtime 2026.2 takes what a loop of unknown length leaves in registers
+        // from the iteration after the last one (docs/portability.md).
+        const int rows = P_ROWS == 1 ? 1 : min(P_ROWS, q_len - first);
         __attribute__((aligned(64))) float query[P_ROWS][P_D];
         float high[P_ROWS], total[P_ROWS];
         vec sum[P_ROWS][DV_VECS];

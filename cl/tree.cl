@@ -69,7 +69,8 @@ __kernel void tree_walk(__global const elem *x, const long x_off, __global const
         for (int tree = first; tree < last; tree++) {
             int n = roots[tree];
             int4 node = vload4(n, nodes);
-            while (node.y != LEAF) {
+            // A node of zeros ends it too: helpers try kernels on buffers of zeros (decision 36).
+            while (node.y & (LEAF - 1)) {
                 n = node.y & relation((value)LOAD1(features_of + node.x), values[n]) ? node.z : node.w;
                 node = vload4(n, nodes);
             }

@@ -60,9 +60,9 @@ foreach(layer IN LISTS CLG_LAYERS)
   set_target_properties(clgraph_${layer} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   list(APPEND layer_objects $<TARGET_OBJECTS:clgraph_${layer}>)
 endforeach()
-# dladdr
-set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c" PROPERTIES
-  COMPILE_DEFINITIONS _GNU_SOURCE)
+# dladdr, posix_spawn_file_actions_addclosefrom_np
+set_source_files_properties("${PROJECT_SOURCE_DIR}/src/ocl/dynlib_posix.c"
+  "${PROJECT_SOURCE_DIR}/src/base/process_posix.c" PROPERTIES COMPILE_DEFINITIONS _GNU_SOURCE)
 
 set(library_needs clg_pcre2 ZLIB::ZLIB Threads::Threads ${CMAKE_DL_LIBS})
 if(CLG_LINK_OPENCL)
@@ -90,6 +90,21 @@ if(UNIX AND NOT APPLE)
     target_link_options(clgraph PRIVATE LINKER:--no-undefined)
   endif()
   set_target_properties(clgraph PROPERTIES LINK_DEPENDS "${export_map}")
+endif()
+
+# --- the compile helper, which the library starts: beside the library, and in a folder of its own when installed ---
+if(UNIX)
+  file(GLOB helper_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/helper/*.c")
+  set(helper_objects "")
+  foreach(layer IN ITEMS base tensor caps step ocl)
+    list(APPEND helper_objects $<TARGET_OBJECTS:clgraph_${layer}>)
+  endforeach()
+  add_executable(clgraph-compile ${helper_sources} ${helper_objects})
+  target_include_directories(clgraph-compile PRIVATE
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(clgraph-compile PRIVATE clg_settings ${library_needs} clg_opencl_headers)
+  set_target_properties(clgraph-compile PROPERTIES LINKER_LANGUAGE C)
+  add_dependencies(clgraph clgraph-compile)
 endif()
 
 if(CLG_BUILD_TESTS)

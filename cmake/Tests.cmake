@@ -120,11 +120,12 @@ if(WIN32)
 endif()
 
 # OpenCL layers (OPENCL_LAYERS of ocl-icd) that tests load: tests/layers/<name>.c becomes
-# build/tests/layers/<name>.so.
+# build/tests/layers/<name>.so, with the files of tests/layers/<name>/.
 file(GLOB layer_sources CONFIGURE_DEPENDS "${tests_dir}/layers/*.c")
 foreach(source IN LISTS layer_sources)
   get_filename_component(name "${source}" NAME_WE)
-  add_library(layer_${name} MODULE "${source}")
+  file(GLOB parts CONFIGURE_DEPENDS "${tests_dir}/layers/${name}/*.c")
+  add_library(layer_${name} MODULE "${source}" ${parts})
   target_include_directories(layer_${name} PRIVATE "${tests_dir}")
   target_link_libraries(layer_${name} PRIVATE clg_settings clg_opencl_headers)
   set_target_properties(layer_${name} PROPERTIES PREFIX "" OUTPUT_NAME "${name}"
@@ -178,6 +179,12 @@ add_test(NAME portability.models CONFIGURATIONS portability COMMAND
     --out "${PROJECT_BINARY_DIR}/portability-models.tsv")
 set_tests_properties(portability.rows portability.models PROPERTIES LABELS portability TIMEOUT 14400 RUN_SERIAL ON
   ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77)
+
+# Tests as on other processors, on demand: ctest -C cpus -L cpus. A share of it is conformance.cpu_variants.
+add_test(NAME cpus.all CONFIGURATIONS cpus COMMAND
+  bash "${PROJECT_SOURCE_DIR}/tools/cpu-variants.sh" --build "${PROJECT_BINARY_DIR}" --every-variant all)
+set_tests_properties(cpus.all PROPERTIES LABELS cpus TIMEOUT 86400 RUN_SERIAL ON SKIP_RETURN_CODE 77
+  ENVIRONMENT "${test_environment}")
 
 # Library, cltool and unit tests for Windows, under Wine, in minutes: ctest -C windows -L windows, and not otherwise.
 add_test(NAME windows.wine COMMAND bash "${PROJECT_SOURCE_DIR}/tools/windows.sh"

@@ -313,10 +313,16 @@ typedef struct clg_context_options {
     uint32_t cpu_threads; /* compute units to use of a CPU device; 0: all */
     bool profiling;       /* queues keep time stamps; needed by clg_session_profile */
     clg_selftest selftest;
+    /* The program clgraph-compile, in which kernels are compiled first, so that a driver's compiler that crashes, hangs or
+     * takes all memory ends that process and not this one. NULL: $CLG_COMPILE_HELPER, else beside the library; "off": none;
+     * else an absolute path. Never started from a setuid program. */
+    const char *compile_helper;
+    uint32_t compile_limit_s;   /* seconds that one build may take in it; 0: 60 */
+    uint32_t compile_limit_mib; /* resident MiB that it may take; 0: 4096 */
 } clg_context_options;
 #define CLG_CONTEXT_OPTIONS_INIT                                                                   \
     {                                                                                              \
-        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT                    \
+        sizeof(clg_context_options), NULL, NULL, 0, false, CLG_SELFTEST_DEFAULT, NULL, 0, 0        \
     }
 
 /* A device made ready for work. selector, without regard to case, first meaning that fits: auto, gpu, cpu, all;

@@ -244,6 +244,10 @@ CLG_API CLG_MUST_USE clg_status clg_cache_list(const char *cache_dir, clg_cache_
 CLG_API void clg_cache_list_free(clg_cache_entry *entries, size_t n_entries);
 /* Removes all entries. out_n_removed may be NULL, here and below. */
 CLG_API CLG_MUST_USE clg_status clg_cache_clear(const char *cache_dir, size_t *out_n_removed);
+/* Removes the entries whose `what` matches a pattern: '*' stands for any characters, '?' for one. Those that remember that a
+ * driver's compiler died match "*: compiler crash*". */
+CLG_API CLG_MUST_USE clg_status clg_cache_remove(const char *cache_dir, const char *pattern,
+                                                 size_t *out_n_removed);
 /* Removes the least recently used entries beyond max_bytes; 0: the limit that the store keeps by itself, 256 MiB. */
 CLG_API CLG_MUST_USE clg_status clg_cache_prune(const char *cache_dir, uint64_t max_bytes,
                                                 size_t *out_n_removed);

@@ -35,8 +35,12 @@ CLG_API cl_device_id clg_context_opencl_device(const clg_context *context);
 /* The queue in which the session works; borrowed, in order. NULL for NULL. */
 CLG_API cl_command_queue clg_session_opencl_queue(const clg_session *session);
 
-/* A dense, row-major device tensor over the caller's buffer, which is retained, from offset_bytes (a multiple of the
- * element size) on. Errors: INVALID_ARGUMENT (offset, dims, too small, another context). */
+/* A dense, row-major device tensor over the caller's buffer, which is retained, from
+ * offset_bytes (a multiple of the element size) on. What the caller's own queues do with the
+ * buffer is ordered by the caller: by clg_session_wait_for_events, or by clFinish before clgraph
+ * uses it; that a blocking call has returned orders nothing in another queue. A run, and
+ * clg_value_write, have finished what they write when they return. Errors: INVALID_ARGUMENT
+ * (offset, dims, too small, another context). */
 CLG_API CLG_MUST_USE clg_status clg_value_create_opencl(clg_context *context, cl_mem memory,
                                                         size_t offset_bytes, clg_dtype dtype,
                                                         size_t rank, const int64_t *dims,

@@ -70,6 +70,15 @@ clg_status clg_cache_clear(const char *cache_dir, size_t *out_n_removed)
     return status;
 }
 
+clg_status clg_cache_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed)
+{
+    size_t n = 0;
+    API_REQUIRE(pattern);
+    clg_status status = ocl_store_remove(cache_dir, pattern, &n);
+    if (out_n_removed) *out_n_removed = n;
+    return status;
+}
+
 clg_status clg_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed)
 {
     size_t n = 0;

@@ -36,8 +36,7 @@ clg_status clg_context_create(const char *selector, const clg_context_options *o
     *out_context = NULL;
     API_OPTIONS(options, o);
     CLG_TRY(choose_device(selector, o.fallback, &index));
-    ocl_context_options below = {
-        .cache_dir = o.cache_dir, .cpu_threads = o.cpu_threads, .profiling = o.profiling};
+    const ocl_context_options below = api_ocl_options(&o);
     CLG_TRY(ocl_context_create(index, &below, &ocl));
     const context_settings settings = api_context_settings(&o);
     return context_create(ocl, &settings, out_context);

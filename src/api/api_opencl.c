@@ -19,7 +19,8 @@ clg_status clg_context_create_opencl(cl_context context, cl_device_id device,
     API_REQUIRE(context);
     API_REQUIRE(device);
     API_OPTIONS(options, o);
-    ocl_context_options below = {.cache_dir = o.cache_dir, .profiling = o.profiling};
+    ocl_context_options below = api_ocl_options(&o);
+    below.cpu_threads = 0;
     CLG_TRY(ocl_context_wrap(context, device, queue, &below, &ocl));
     const context_settings settings = api_context_settings(&o);
     return context_create(ocl, &settings, out_context);

@@ -18,6 +18,16 @@ static inline bool api_variable_is(const char *name, const char *word)
     return value && strcmp(value, word) == 0;
 }
 
+static inline ocl_context_options api_ocl_options(const clg_context_options *o)
+{
+    return (ocl_context_options){.cache_dir = o->cache_dir,
+                                 .cpu_threads = o->cpu_threads,
+                                 .profiling = o->profiling,
+                                 .compile_helper = o->compile_helper,
+                                 .compile_limit_s = o->compile_limit_s,
+                                 .compile_limit_mib = o->compile_limit_mib};
+}
+
 static inline context_settings api_context_settings(const clg_context_options *o)
 {
     const bool trusting = o->selftest == CLG_SELFTEST_DEFAULT

@@ -43,6 +43,7 @@ int sys_make_folder(const char *path); /* private to the user */
 int sys_touch(const char *path);       /* modified now */
 bool sys_may(const char *path, bool reading, bool writing);
 long sys_process_id(void);
+long sys_n_processors(void);
 /* A read-only private mapping of a whole file; NULL when the system has none for it. */
 void *sys_map(int fd, size_t size_bytes);
 void sys_unmap(void *data, size_t size_bytes);

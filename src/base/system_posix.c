@@ -42,6 +42,8 @@ int sys_close(int fd) { return close(fd); }
 
 long sys_process_id(void) { return (long)getpid(); }
 
+long sys_n_processors(void) { return sysconf(_SC_NPROCESSORS_ONLN); }
+
 int sys_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
 int sys_open_new(const char *path)

@@ -386,6 +386,13 @@ clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const ch
 
 long sys_process_id(void) { return _getpid(); }
 
+long sys_n_processors(void)
+{
+    SYSTEM_INFO info;
+    GetSystemInfo(&info);
+    return (long)info.dwNumberOfProcessors;
+}
+
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument)
 {
     return pthread_create(out_thread, NULL, body, argument);

@@ -30,3 +30,9 @@ clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argumen
     int failed = sys_thread_start(out_thread, body, argument);
     return failed ? refused("a thread", failed) : CLG_OK;
 }
+
+size_t thread_n_processors(void)
+{
+    const long n = sys_n_processors();
+    return n > 1 ? (size_t)n : 1;
+}

@@ -28,6 +28,8 @@ static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c
 typedef pthread_t thread;
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
 static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
+/* Processors that run threads; at least 1. */
+size_t thread_n_processors(void);
 /* Others that are ready to run go first. */
 static inline void thread_yield(void) { (void)sched_yield(); }
 

@@ -278,6 +278,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     clg_status status = CLG_OK;
     CLG_TRY(queue_enter(q, NULL, NULL));
     CLG_TRY(ocl_queue_gather(q)); /* CLBlast knows the queue in order alone; so is what follows */
+    CLG_TRY(order_catch_up(q));
     mutex_lock(&blas_lock);
     if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;
     for (int64_t i = 0; i < n_calls && status == CLG_OK; i++) status = call(q, g, i, batched);

@@ -106,6 +106,14 @@ clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
     return CLG_OK;
 }
 
+clg_status ocl_buffer_create_draft(ocl_context *c, size_t size_bytes, ocl_buffer **out_buffer)
+{
+    *out_buffer = allocate(c);
+    if (!*out_buffer) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    (*out_buffer)->size_bytes = size_bytes;
+    return CLG_OK;
+}
+
 clg_status ocl_buffer_wrap(ocl_context *c, void *memory, ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;

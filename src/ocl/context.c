@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ocl/blas.h"
+#include "ocl/helper.h"
 #include "ocl/probe.h"
 
 #include <string.h>
@@ -73,12 +74,20 @@ static ocl_context *allocate(const ocl_context_options *options, clg_status *out
         return NULL;
     }
     *out_status = program_table_init(&c->programs);
-    if (*out_status != CLG_OK) {
-        mutex_deinit(&c->lock);
-        memory_free(c);
-        return NULL;
-    }
-    return c;
+    if (*out_status != CLG_OK) goto no_programs;
+    *out_status = trial_table_init(&c->trials);
+    if (*out_status == CLG_OK) return c;
+    program_table_deinit(&c->programs);
+no_programs:
+    mutex_deinit(&c->lock);
+    memory_free(c);
+    return NULL;
+}
+
+/* A simulator is no compiler that could crash, and what it reports of a trial would count as the program's. */
+static bool wants_helper(const ocl_context *c, const ocl_context_options *options)
+{
+    return !options->bare && context_caps(c)->family != PLATFORM_OCLGRIND;
 }
 
 /* A part of a CPU device with that many compute units. */
@@ -112,7 +121,8 @@ static clg_status complete(ocl_context *c, const ocl_context_options *options)
 {
     CLG_TRY(identify(c));
     CLG_TRY(store_open(options->cache_dir, &c->store));
-    return probe_device(c, &c->machine.caps[c->index]);
+    if (wants_helper(c, options)) CLG_TRY(helper_pool_create(options, &c->helpers));
+    return options->bare ? CLG_OK : probe_device(c, &c->machine.caps[c->index]);
 }
 
 clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
@@ -229,6 +239,8 @@ void ocl_context_free(ocl_context *c)
 {
     if (!c || !refcount_release(&c->references)) return;
     if (c->store) ocl_programs_store(c);
+    helper_pool_free(c->helpers);
+    trial_table_deinit(&c->trials);
     program_table_deinit(&c->programs);
     if (atomic_load(&c->used_blas)) blas_forget_context();
     if (c->callers_queue) (void)cl.ReleaseCommandQueue(c->callers_queue);

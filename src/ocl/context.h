@@ -10,6 +10,16 @@
 #include "ocl/ocl.h"
 #include "ocl/program.h"
 #include "ocl/store.h"
+#include "ocl/trial.h"
+
+typedef struct helper_pool helper_pool;
+
+/* Order between queues: queue_order.c. Guarded by the context's lock, but for reading the count. */
+typedef struct upload_order {
+    atomic_uint_fast64_t count; /* writes of the upload queue */
+    cl_event last;              /* of the last one; NULL once it is known to be complete */
+    bool is_ignored;            /* by a test */
+} upload_order;
 
 struct ocl_context {
     refcount references; /* of the owner and of each buffer, queue and kernel */
@@ -20,10 +30,13 @@ struct ocl_context {
     bool is_sub_device;             /* ours to release */
     cl_command_queue callers_queue; /* until the first queue takes it; guarded by lock */
     mutex lock;
+    upload_order uploads;
     bool profiling;
     store *store;
     hash128 identity; /* of platform, device, driver and library: part of every key in the store */
     program_table programs;
+    helper_pool *helpers; /* NULL in the helper itself */
+    trial_table trials;
     atomic_bool used_blas;
     atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes,
         buffer_bytes_peak;

@@ -20,6 +20,8 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes);
 /* Tells the file that an address of a function came from: path, bytes and time, as far as the system can. */
 void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES]);
+/* The absolute path of the library that this code is in; false when the system does not tell. */
+bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES]);
 void dynlib_close(void *library); /* accepts NULL */
 
 #endif

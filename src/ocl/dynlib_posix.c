@@ -47,6 +47,16 @@ void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
                        (long long)file.st_size, (long long)file.st_mtime);
 }
 
+bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES])
+{
+    Dl_info found;
+    if (!dladdr(&dynlib_opencl_names, &found) || !found.dli_fname || found.dli_fname[0] != '/' ||
+        strlen(found.dli_fname) >= DYNLIB_WHY_BYTES)
+        return false;
+    (void)snprintf(out_path, DYNLIB_WHY_BYTES, "%s", found.dli_fname);
+    return true;
+}
+
 void dynlib_close(void *library)
 {
     if (library) (void)dlclose(library);

@@ -62,6 +62,18 @@ void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES])
     out_text[0] = '\0';
 }
 
+bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES])
+{
+    wchar_t wide[DYNLIB_WHY_BYTES];
+    HMODULE module;
+    if (!GetModuleHandleExW(GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS |
+                                GET_MODULE_HANDLE_EX_FLAG_UNCHANGED_REFCOUNT,
+                            (LPCWSTR)(const void *)&dynlib_opencl_names, &module))
+        return false;
+    const DWORD n = GetModuleFileNameW(module, wide, DYNLIB_WHY_BYTES);
+    return n > 0 && n < DYNLIB_WHY_BYTES && utf16_narrow(wide, out_path, DYNLIB_WHY_BYTES);
+}
+
 void dynlib_close(void *library)
 {
     if (library) FreeLibrary((HMODULE)library);

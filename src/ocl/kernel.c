@@ -5,6 +5,7 @@
 #include "ocl/kernel.h"
 
 #include "base/memory.h"
+#include "ocl/helper.h"
 
 #include <string.h>
 
@@ -21,26 +22,29 @@ static clg_status read_limit(ocl_kernel *k)
     return group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->most_items, &k->most_items);
 }
 
-clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
+/* Makes the driver's kernel of a program that is built. */
+static clg_status open_kernel(ocl_kernel *k)
 {
-    program *p;
     cl_int code;
-    *out_kernel = NULL;
-    CLG_TRY(program_get(c, ref, &p));
+    k->handle = cl.CreateKernel(k->program->handle, k->entry, &code);
+    clg_status status = cl_check(code, "clCreateKernel", context_record(k->context)->name);
+    if (status == CLG_OK) status = read_limit(k);
+    return status == CLG_OK
+               ? CLG_OK
+               : error_prefix(status, "kernel '%s' of '%s'", k->entry, k->program->name);
+}
+
+/* Around a program, built or not. */
+static clg_status create(ocl_context *c, program *p, const char *entry, ocl_kernel **out_kernel)
+{
     ocl_kernel *k = memory_zalloc(1, sizeof *k);
     if (!k) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     k->context = ocl_context_retain(c);
     k->program = p;
-    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    k->entry = memory_strdup(ref->entry);
-    k->entry_hash = hash_string(ref->entry);
-    if (k->entry) {
-        k->handle = cl.CreateKernel(p->handle, ref->entry, &code);
-        status = cl_check(code, "clCreateKernel", context_record(c)->name);
-        if (status == CLG_OK) status = read_limit(k);
-        if (status != CLG_OK)
-            status = error_prefix(status, "kernel '%s' of '%s'", ref->entry, ref->source);
-    }
+    k->entry = memory_strdup(entry);
+    k->entry_hash = hash_string(entry);
+    clg_status status = k->entry ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK && program_handle(c, p)) status = open_kernel(k);
     if (status != CLG_OK) {
         ocl_kernel_free(k);
         return status;
@@ -49,17 +53,36 @@ clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel *
     return CLG_OK;
 }
 
+clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
+{
+    program *p;
+    *out_kernel = NULL;
+    CLG_TRY(program_get(c, ref, &p));
+    return create(c, p, ref->entry, out_kernel);
+}
+
+clg_status ocl_kernel_create_draft(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel)
+{
+    program *p;
+    *out_kernel = NULL;
+    if (!helper_is_on(c)) return ocl_kernel_create(c, ref, out_kernel);
+    CLG_TRY(program_find(c, ref, &p));
+    return create(c, p, ref->entry, out_kernel);
+}
+
 void ocl_kernel_free(ocl_kernel *k)
 {
     if (!k) return;
     if (k->handle) (void)cl.ReleaseKernel(k->handle);
     memory_free(k->entry);
+    kernel_args_deinit(&k->args);
     ocl_context_free(k->context);
     memory_free(k);
 }
 
 static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
 {
+    if (!k->handle) return CLG_OK; /* a draft's are set when it is built */
     cl_int code = cl.SetKernelArg(k->handle, index, size_bytes, data);
     if (code == CL_SUCCESS) return CLG_OK;
     return error_prefix(cl_check(code, "clSetKernelArg", context_record(k->context)->name),
@@ -70,28 +93,82 @@ static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const vo
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b)
 {
     cl_mem memory = b ? ocl_buffer_handle(b) : NULL;
+    if (k->context->helpers)
+        CLG_TRY(kernel_args_set_buffer(&k->args, index, b, b ? ocl_buffer_size(b) : 0, NULL));
     return set(k, index, sizeof memory, &memory);
 }
 
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
 {
+    if (k->context->helpers) CLG_TRY(kernel_args_set_value(&k->args, index, size_bytes, data));
     return set(k, index, size_bytes, data);
 }
 
-void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, const size_t *local)
+/* ---- drafts ------------------------------------------------------------------------------------------------ */
+
+static clg_status set_recorded(ocl_kernel *k, uint32_t index)
 {
-    /* n_dims is never 0, so the first launch differs from the zeroed record. */
-    uint64_t form[5] = {n_dims};
-    if (context_has_quirk(k->context, QUIRK_GLOBAL_SIZE_RECOMPILES)) {
-        for (uint32_t i = 0; i < n_dims; i++) {
-            form[1 + i] = local ? local[i] : global[i];
-            form[4] |= (uint64_t)(global[i] >= 65536) << i;
-        }
-        form[4] |= (uint64_t)(local == NULL) << 3;
+    const kernel_arg *arg = &k->args.items[index];
+    switch (arg->kind) {
+    case KERNEL_ARG_UNSET: break;
+    case KERNEL_ARG_VALUE: return set(k, index, arg->size_bytes, k->args.bytes + arg->at);
+    case KERNEL_ARG_LOCAL: return set(k, index, arg->size_bytes, NULL);
+    case KERNEL_ARG_BUFFER: {
+        cl_mem memory = arg->buffer ? ocl_buffer_handle(arg->buffer) : NULL;
+        return set(k, index, sizeof memory, &memory);
     }
-    if (memcmp(form, k->last_form, sizeof form) == 0) return;
+    }
+    return CLG_OK;
+}
+
+clg_status kernel_build_draft(ocl_kernel *k)
+{
+    if (k->handle) return CLG_OK;
+    CLG_TRY(program_build(k->context, k->program, k->entry));
+    CLG_TRY(open_kernel(k));
+    for (uint32_t i = 0; i < k->args.n; i++) CLG_TRY(set_recorded(k, i));
+    return CLG_OK;
+}
+
+/* ---- launch forms ------------------------------------------------------------------------------------------ */
+
+#define FORM_WORDS 5
+
+/* What drivers compile a kernel anew for. n_dims is never 0, so that it differs from a zeroed record. */
+static void describe_form(const ocl_context *c, uint32_t n_dims, const size_t *global,
+                          const size_t *local, uint64_t form[FORM_WORDS])
+{
+    memset(form, 0, FORM_WORDS * sizeof *form);
+    form[0] = n_dims;
+    if (!context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES)) return;
+    for (uint32_t i = 0; i < n_dims; i++) {
+        form[1 + i] = local ? local[i] : global[i];
+        form[4] |= (uint64_t)(global[i] >= 65536) << i;
+    }
+    form[4] |= (uint64_t)(local == NULL) << 3;
+}
+
+uint64_t kernel_form(const ocl_context *c, uint64_t entry_hash, uint32_t n_dims,
+                     const size_t *global, const size_t *local)
+{
+    uint64_t form[FORM_WORDS];
+    describe_form(c, n_dims, global, local, form);
+    return hash_bytes(form, sizeof form, entry_hash);
+}
+
+clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global,
+                              const size_t *local)
+{
+    uint64_t form[FORM_WORDS];
+    describe_form(k->context, n_dims, global, local, form);
+    if (memcmp(form, k->last_form, sizeof form) == 0) return CLG_OK;
+    const uint64_t hash = hash_bytes(form, sizeof form, k->entry_hash);
+    if (!program_has_form(k->context, k->program, hash)) {
+        CLG_TRY(trial_of_launch(k, hash, n_dims, global, local, NULL, NULL));
+        program_note_form(k->context, k->program, hash);
+    }
     memcpy(k->last_form, form, sizeof form);
-    program_note_form(k->context, k->program, hash_bytes(form, sizeof form, k->entry_hash));
+    return CLG_OK;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }

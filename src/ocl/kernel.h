@@ -6,6 +6,7 @@
 #define CLG_OCL_KERNEL_H
 
 #include "ocl/context.h"
+#include "ocl/kernel_args.h"
 #include "ocl/launch_guard.h"
 
 struct ocl_kernel {
@@ -14,6 +15,7 @@ struct ocl_kernel {
     cl_kernel handle;
     char *entry;
     uint64_t entry_hash;
+    kernel_args args;  /* as set, where trials may want them (trial.h) */
     size_t most_items; /* of a work-group, as it was compiled; 0: the driver does not tell */
     /* The form of the launch before, so that only a change costs more than a compare. */
     uint64_t last_form[5];
@@ -34,7 +36,15 @@ bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form);
  * than it tells. */
 clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local);
 
-/* Tells the program of a launch form that is new to this kernel. */
-void kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global, const size_t *local);
+/* Makes a draft a kernel, with the arguments that were set. */
+clg_status kernel_build_draft(ocl_kernel *k);
+
+/* The form of a launch, by which program_note_form knows it. local may be NULL. */
+uint64_t kernel_form(const ocl_context *c, uint64_t entry_hash, uint32_t n_dims,
+                     const size_t *global, const size_t *local);
+
+/* Before a launch: has a form that is new to the program tried by the compile helper, and notes it. */
+clg_status kernel_note_launch(ocl_kernel *k, uint32_t n_dims, const size_t *global,
+                              const size_t *local);
 
 #endif

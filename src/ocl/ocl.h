@@ -28,6 +28,11 @@ typedef struct ocl_context_options {
     const char *cache_dir; /* NULL: default folder; "": memory only */
     uint32_t cpu_threads;  /* 0: all */
     bool profiling;        /* queues keep time stamps */
+    const char
+        *compile_helper;      /* path of the compile helper; NULL: found; "off": none (helper.h) */
+    uint32_t compile_limit_s; /* for one build in it; 0: the default */
+    uint32_t compile_limit_mib; /* resident memory of it; 0: the default */
+    bool bare;                  /* the helper's own context: no probes, no helper */
 } ocl_context_options;
 
 /* A context on records[index] of ocl_enumerate; proves capabilities (remembered in the store). */
@@ -79,6 +84,8 @@ clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags
  * as it is while the buffer is there. Not counted as the device's. */
 clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
                            ocl_buffer **out_buffer);
+/* That only has a size, for arguments of drafts that will not be launched here. */
+clg_status ocl_buffer_create_draft(ocl_context *c, size_t size_bytes, ocl_buffer **out_buffer);
 /* Around a cl_mem of the caller's, retained. */
 clg_status ocl_buffer_wrap(ocl_context *c, void *cl_mem, ocl_buffer **out_buffer);
 /* Whether its memory is the caller's, and may be that of other buffers too. */
@@ -95,6 +102,12 @@ typedef struct ocl_queue ocl_queue; /* in order */
 clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue);
 /* Never the caller's queue and never with time stamps: for work beside runs. */
 clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue);
+/* Like create_own, one per context: every other queue orders what it is given after the blocking
+ * writes of this one that returned before. All else that one queue wrote and another reads is
+ * ordered by a finish or an event in between. */
+clg_status ocl_queue_create_upload(ocl_context *c, ocl_queue **out_queue);
+/* For tests: queues do not wait for uploads any more. Nothing in the library calls this. */
+void ocl_context_ignore_uploads(ocl_context *c);
 void ocl_queue_free(ocl_queue *q);          /* waits for what is under way */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
 ocl_context *ocl_queue_context(const ocl_queue *q);
@@ -114,8 +127,9 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
-/* Makes what is enqueued later wait for the caller's cl_events; and gives an event (cl_event, owned by the
- * caller) that completes when all enqueued so far is done. */
+/* Makes what is enqueued later wait for the caller's cl_events; and gives an event (cl_event,
+ * owned by the caller) that completes when all enqueued so far is done, and flushes, so that
+ * other queues may wait for it. */
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events);
 clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
 /* An event that completes when the host says so, once: complete gives the reference up. failed: what waits for the
@@ -135,6 +149,32 @@ typedef struct ocl_kernel ocl_kernel;
  * After programs were compiled, ocl_programs_store writes their binaries out (drivers compile late). */
 clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
 void ocl_kernel_free(ocl_kernel *k);
+/* The same without compiling what is not in memory or in the store: arguments may be set; before it is launched
+ * ocl_launches_prepare builds it. */
+clg_status ocl_kernel_create_draft(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
+/* A launch that is going to happen, with the arguments that its kernel has now. */
+typedef struct ocl_launch {
+    ocl_kernel *kernel;
+    uint32_t n_dims;
+    const uint64_t *global, *local; /* as of ocl_queue_launch */
+} ocl_launch;
+/* Has the compile helpers compile what these launches need and nobody has compiled yet, several at once, then builds drafts.
+ * KERNEL_BUILD: the driver's compiler refuses a kernel or dies of it, and ocl_launch_is_refused tells which. progress may be
+ * NULL; is called on this thread. */
+clg_status ocl_launches_prepare(ocl_context *c, const ocl_launch *launches, size_t n_launches,
+                                clg_progress_callback progress, void *user);
+/* Has the helpers compile them and builds nothing here; what they refuse is known from then on. */
+clg_status ocl_launches_try(ocl_context *c, const ocl_launch *launches, size_t n_launches);
+/* Whether the driver's compiler has died of this kernel, launched so, here or in an earlier process; the thread's error text
+ * then says how. Costs nothing where it has never died. */
+clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t n_dims,
+                                 const uint64_t *global, const uint64_t *local, bool *out_refused);
+/* Whether there may be such a kernel. */
+bool ocl_knows_refusals(ocl_context *c);
+/* How many kernels have been refused so in this context; goes up alone. */
+size_t ocl_n_refusals(ocl_context *c);
+/* Whether a compile helper compiles what is new: then ocl_launches_prepare does it all, and programs need not be built before. */
+bool ocl_has_helper(ocl_context *c);
 /* Builds the programs of several refs, in parallel where the driver allows. progress may be NULL. */
 clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user);
@@ -214,6 +254,8 @@ clg_status ocl_store_path(const char *cache_dir /* NULL: default */, char **out_
 clg_status ocl_store_list(const char *cache_dir, ocl_store_entry **out_entries, size_t *out_n);
 void ocl_store_list_free(ocl_store_entry *entries, size_t n);
 clg_status ocl_store_clear(const char *cache_dir, size_t *out_n_removed);
+/* Entries whose `what` matches the pattern (text_matches). */
+clg_status ocl_store_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
 clg_status ocl_store_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
 /* One file that holds all entries, for installers; unpack checks each entry. */
 clg_status ocl_store_pack(const char *cache_dir, const char *file);

@@ -8,6 +8,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "ocl/batch.h"
+#include "ocl/helper.h"
 #include "ocl/program_build.h"
 #include "ocl/queue.h"
 
@@ -41,23 +43,25 @@ typedef struct proof_row {
     platform_family only_on; /* PLATFORM_OTHER: anywhere */
     bool for_tests;          /* only when asked for */
     bool if_announced;       /* its kernel declares what other drivers might fail to link */
+    bool kills_compilers;    /* some die of it: never in this process */
 } proof_row;
 
 static const proof_row proofs[PROOF_END] = {
-    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false, false},
-    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false, false},
-    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false, false},
-    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false,
-                   true},
-    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false, false},
-    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false, false},
-    [PROOF_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true, false},
-    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false,
-                         false},
+    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false, false, false},
+    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false, false, false},
+    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false, false, true},
+    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false, true,
+                   false},
+    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
+    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
+    [PROOF_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true, false, false},
+    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false, false,
+                         true},
     [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false,
-                          false},
-    [PROOF_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false},
-    [PROOF_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false},
+                          false, true},
+    [PROOF_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false, true},
+    [PROOF_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false,
+                             true},
 };
 
 /* Drivers that announce what they have. */
@@ -147,27 +151,26 @@ static int vector_lanes(const ocl_context *c)
     return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
 }
 
-static clg_status build(ocl_context *c, proof which, stage *s)
+static clg_status write_source(const ocl_context *c, proof which, text *out_source)
 {
     char prelude[64];
-    text source;
-    cl_int code;
     snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which,
              vector_lanes(c));
     const kernel_ref ref = {.source = "probe", .entry = "probe", .prelude = prelude};
-    CLG_TRY(program_text(&ref, &source));
-    clg_status status =
-        program_compile(c, "probe", text_data(&source), source.size_bytes, true, &s->program);
-    text_deinit(&source);
-    CLG_TRY(status);
+    return program_text(&ref, out_source);
+}
+
+static clg_status build(ocl_context *c, const text *source, stage *s)
+{
+    cl_int code;
+    CLG_TRY(program_compile(c, "probe", text_data(source), source->size_bytes, true, &s->program));
     s->kernel = cl.CreateKernel(s->program, "probe", &code);
     return cl_check(code, "clCreateKernel", context_record(c)->name);
 }
 
-static clg_status run(ocl_context *c, proof which, stage *s, float *y)
+static clg_status run(ocl_context *c, stage *s, float *y)
 {
     const size_t n_bytes = N_VALUES * sizeof *y, n_items = N_VALUES;
-    for (int i = 0; i < N_VALUES; i++) y[i] = input_of(which, i);
     CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->x));
     CLG_TRY(ocl_buffer_create(c, n_bytes, OCL_BUFFER_DEVICE, &s->y));
     CLG_TRY(ocl_queue_create_own(c, &s->queue));
@@ -181,22 +184,87 @@ static clg_status run(ocl_context *c, proof which, stage *s, float *y)
     return ocl_queue_read(s->queue, s->y, 0, y, n_bytes, true);
 }
 
-/* *out_proved is what the device showed. Only failures that say nothing about the capability are returned. */
-static clg_status prove(ocl_context *c, proof which, bool *out_proved)
+/* In this process; y holds the input, then the results. */
+static clg_status compute_here(ocl_context *c, const text *source, float *y)
 {
     stage s = {0};
+    clg_status status = build(c, source, &s);
+    if (status == CLG_OK) status = run(c, &s, y);
+    clear(&s);
+    return status;
+}
+
+/* A crash counts when it happens twice: the first may have had another cause. */
+static clg_status ask_twice(ocl_context *c, const helper_request *request, helper_reply *out_reply)
+{
+    CLG_TRY(helper_ask(c, request, NULL, NULL, out_reply));
+    if (out_reply->outcome != HELPER_CRASHED && out_reply->outcome != HELPER_KILLED) return CLG_OK;
+    helper_reply_deinit(out_reply);
+    return helper_ask(c, request, NULL, NULL, out_reply);
+}
+
+/* In the compile helper; what is refused or dies there is UNSUPPORTED_DEVICE. */
+static clg_status compute_in_helper(ocl_context *c, const text *source, float *y,
+                                    helper_outcome *out_outcome)
+{
+    const size_t n_bytes = N_VALUES * sizeof *y;
+    const bool one_group = context_record(c)->max_work_group_size >= N_VALUES;
+    helper_request request = {.name = "probe",
+                              .entry = "probe",
+                              .source = text_data(source),
+                              .source_bytes = source->size_bytes,
+                              .has_launch = true,
+                              .launch = {1, one_group, {N_VALUES, 1, 1}, {N_VALUES, 1, 1}},
+                              .content_arg = 1};
+    helper_reply reply = {0};
+    clg_status status = kernel_args_set_buffer(&request.args, 0, &request, n_bytes, y);
+    if (status == CLG_OK) status = kernel_args_set_buffer(&request.args, 1, y, n_bytes, NULL);
+    if (status == CLG_OK) status = ask_twice(c, &request, &reply);
+    *out_outcome = reply.outcome;
+    if (status == CLG_OK && reply.outcome == HELPER_DONE && reply.content_bytes == n_bytes)
+        memcpy(y, reply.content, n_bytes);
+    else if (status == CLG_OK)
+        status = error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the probe failed: %s",
+                           reply.text ? reply.text : "no reason given");
+    helper_reply_deinit(&reply);
+    kernel_args_deinit(&request.args);
+    return status;
+}
+
+/* *out_sure: the next process would find the same. */
+static clg_status compute(ocl_context *c, proof which, float *y, bool *out_sure)
+{
+    text source;
+    helper_outcome outcome = HELPER_UNABLE;
+    CLG_TRY(write_source(c, which, &source));
+    clg_status status = CLG_OK;
+    if (helper_is_on(c)) status = compute_in_helper(c, &source, y, &outcome);
+    const bool is_here = outcome == HELPER_UNABLE && !proofs[which].kills_compilers;
+    if (is_here) status = compute_here(c, &source, y);
+    *out_sure =
+        is_here || outcome == HELPER_DONE || outcome == HELPER_REFUSED || outcome == HELPER_CRASHED;
+    if (!is_here && outcome == HELPER_UNABLE)
+        status = error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "not tried without the compile helper");
+    text_deinit(&source);
+    return status;
+}
+
+/* *out_proved is what the device showed. Only failures that say nothing about the capability are returned. */
+static clg_status prove(ocl_context *c, proof which, bool *out_proved, bool *out_sure)
+{
     float y[N_VALUES];
     *out_proved = false;
-    clg_status status = build(c, which, &s);
-    if (status == CLG_OK) status = run(c, which, &s, y);
-    clear(&s);
+    *out_sure = false;
+    for (int i = 0; i < N_VALUES; i++) y[i] = input_of(which, i);
+    const clg_status status = compute(c, which, y, out_sure);
     if (status == CLG_OK) {
         *out_proved = true;
         for (int i = 0; i < N_VALUES; i++)
             *out_proved = *out_proved && y[i] == expected_of(which, i);
     }
-    log_write(CLG_LOG_DEBUG, "'%s' %s %s", context_record(c)->name, *out_proved ? "has" : "lacks",
-              proofs[which].name);
+    log_write(CLG_LOG_DEBUG, "'%s' %s %s%s%s", context_record(c)->name,
+              *out_proved ? "has" : "lacks", proofs[which].name, status == CLG_OK ? "" : ": ",
+              status == CLG_OK ? "" : error_text());
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK
                                                                                       : status;
 }
@@ -216,7 +284,8 @@ static uint32_t processor_bits(void)
     return bits;
 }
 
-#define VERDICTS "probes 4, vectors of %d, processor %08x"
+/* What is found without a compile helper is kept apart: some probes were left out. */
+#define VERDICTS "probes 5%s, vectors of %d, processor %08x"
 
 /* The first of them that was proved; an extension that is there before what a vendor has. */
 static int8_dot choose_dot(const uint8_t proved[PROOF_END])
@@ -233,12 +302,29 @@ static int8_dot choose_dot(const uint8_t proved[PROOF_END])
     return INT8_DOT_NONE;
 }
 
+typedef struct finding {
+    bool proved, sure;
+} finding;
+
+/* batch_function: jobs is an array of findings. */
+static clg_status find_out(ocl_context *c, void *jobs, size_t which)
+{
+    finding *f = (finding *)jobs + which;
+    f->sure = true;
+    if (which < PROOF_FP16 || !is_worth_trying(c, (proof)which)) return CLG_OK;
+    return prove(c, (proof)which, &f->proved, &f->sure);
+}
+
 clg_status probe_device(ocl_context *c, device_caps *caps)
 {
     uint8_t proved[PROOF_END] = {0};
-    char *known, verdicts[64];
+    bool all_sure = true;
+    char *known, verdicts[96];
     size_t n_bytes;
-    snprintf(verdicts, sizeof verdicts, VERDICTS, vector_lanes(c), (unsigned)processor_bits());
+    const bool helped = helper_is_on(c);
+    const char *kind = helped ? "" : " without helper";
+    snprintf(verdicts, sizeof verdicts, VERDICTS, kind, vector_lanes(c),
+             (unsigned)processor_bits());
     if (ocl_context_recall(c, verdicts, &known, &n_bytes)) {
         if (n_bytes == sizeof proved) memcpy(proved, known, sizeof proved);
         memory_free(known);
@@ -246,12 +332,14 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
         n_bytes = 0;
     }
     if (n_bytes != sizeof proved) {
+        finding findings[PROOF_END] = {{false, false}};
+        CLG_TRY(batch_each(c, find_out, findings, PROOF_END));
         for (int which = PROOF_FP16; which < PROOF_END; which++) {
-            bool yes = false;
-            if (is_worth_trying(c, (proof)which)) CLG_TRY(prove(c, (proof)which, &yes));
-            proved[which] = yes;
+            proved[which] = findings[which].proved;
+            all_sure = all_sure && findings[which].sure;
         }
-        ocl_context_remember(c, verdicts, "what the device can do", proved, sizeof proved);
+        if (helper_is_on(c) == helped && (all_sure || !helped))
+            ocl_context_remember(c, verdicts, "what the device can do", proved, sizeof proved);
     }
     caps->fp16 = proved[PROOF_FP16];
     caps->fp64 = proved[PROOF_FP64];
@@ -267,9 +355,9 @@ clg_status probe_device(ocl_context *c, device_caps *caps)
 
 clg_status probe_emulated_matrix(ocl_context *c, device_caps *caps)
 {
-    bool yes;
+    bool yes, sure;
     if (caps->matrix != MATRIX_UNIT_NONE) return CLG_OK;
-    CLG_TRY(prove(c, PROOF_MATRIX_EMULATED, &yes));
+    CLG_TRY(prove(c, PROOF_MATRIX_EMULATED, &yes, &sure));
     if (yes) caps->matrix = MATRIX_UNIT_EMULATED;
     return CLG_OK;
 }

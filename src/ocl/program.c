@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "ocl/helper.h"
 #include "ocl/program_build.h"
 
 #include <string.h>
@@ -37,6 +38,7 @@ void program_table_deinit(program_table *t)
         if (p->handle) (void)cl.ReleaseProgram(p->handle);
         memory_free(p->forms);
         memory_free(p->source);
+        memory_free(p->binary);
         memory_free(p->name);
         memory_free(p);
     }
@@ -87,6 +89,10 @@ static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, c
 {
     cl_program fresh = NULL;
     *out_data = NULL;
+    if (context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES)) { /* reading compiles */
+        CLG_TRY(trial_read_binary(c, p, prefix_bytes, out_data, out_n_bytes));
+        if (*out_data) return CLG_OK;
+    }
     if (p->is_frozen && p->source)
         CLG_TRY(program_compile(c, p->name, p->source, p->source_bytes, true, &fresh));
     clg_status status =
@@ -128,13 +134,17 @@ static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *
     return is_new;
 }
 
-static void store_program(ocl_context *c, program *p)
+void program_store(ocl_context *c, program *p)
 {
     uint64_t forms[MAX_FORMS];
     size_t n_forms;
     if (!take_new_forms(c, p, forms, &n_forms)) return;
-    if (save(c, p, forms, n_forms) != CLG_OK)
+    const bool has_binaries = !context_has_quirk(c, QUIRK_NO_BINARIES);
+    const clg_status status = has_binaries ? save(c, p, forms, n_forms) : CLG_OK;
+    if (status != CLG_OK)
         log_write(CLG_LOG_WARNING, "the program '%s' is not stored: %s", p->name, error_text());
+    if ((status != CLG_OK || !has_binaries) && helper_is_on(c))
+        trial_keep_passes(c, p, forms, n_forms);
     mutex_lock(&c->programs.lock);
     p->n_stored_forms = n_forms; /* after a failure too: once is enough */
     mutex_unlock(&c->programs.lock);
@@ -145,19 +155,12 @@ void ocl_programs_store(ocl_context *c)
     program_table *t = &c->programs;
     error_record callers_error;
     if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
-    if (context_has_quirk(c, QUIRK_NO_BINARIES) || !store_is_on_disk(c->store)) return;
+    if (!store_is_on_disk(c->store)) return;
+    if (context_has_quirk(c, QUIRK_NO_BINARIES) && !helper_is_on(c)) return;
     error_save(CLG_OK, &callers_error);
     mutex_lock(&t->storing);
     const size_t n_new_forms = atomic_load(&t->n_new_forms);
-    mutex_lock(&t->lock);
-    size_t n = t->n;
-    mutex_unlock(&t->lock);
-    for (size_t i = 0; i < n; i++) {
-        mutex_lock(&t->lock);
-        program *p = t->items[i]; /* the array may move, programs stay */
-        mutex_unlock(&t->lock);
-        store_program(c, p);
-    }
+    programs_store_all(c);
     atomic_store(&t->n_stored_forms, n_new_forms);
     mutex_unlock(&t->storing);
     (void)error_restore(&callers_error);
@@ -170,12 +173,26 @@ void ocl_programs_store_when_settled(ocl_context *c)
     if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_store(c);
 }
 
+/* With the table's lock held. */
+static bool has_form(const program *p, uint64_t form)
+{
+    for (size_t i = 0; i < p->n_forms; i++)
+        if (p->forms[i] == form) return true;
+    return false;
+}
+
+bool program_has_form(ocl_context *c, const program *p, uint64_t form)
+{
+    mutex_lock(&c->programs.lock);
+    const bool has = has_form(p, form);
+    mutex_unlock(&c->programs.lock);
+    return has;
+}
+
 void program_note_form(ocl_context *c, program *p, uint64_t form)
 {
-    bool known = false;
     mutex_lock(&c->programs.lock);
-    for (size_t i = 0; i < p->n_forms && !known; i++) known = p->forms[i] == form;
-    if (!known && p->n_forms < MAX_FORMS &&
+    if (!has_form(p, form) && p->n_forms < MAX_FORMS &&
         MEMORY_RESERVE(p->forms, p->forms_capacity, p->n_forms + 1) == CLG_OK) {
         p->forms[p->n_forms++] = form;
         atomic_fetch_add(&c->programs.n_new_forms, 1);
@@ -231,28 +248,62 @@ static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
     return status;
 }
 
-/* Gives p its text where read_binary will want it. */
-static clg_status keep_source(const ocl_context *c, program *p, text *source)
+static clg_status keep_source(program *p, text *source)
 {
-    if (!context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || p->source) return CLG_OK;
+    if (p->source) return CLG_OK;
     p->source_bytes = source->size_bytes;
     return text_take(source, &p->source);
 }
 
-static clg_status build(ocl_context *c, program *p, const kernel_ref *ref, const text *source)
+/* Lets go of the text where neither read_binary nor trials of launches will want it. */
+static void drop_source(ocl_context *c, program *p)
 {
-    if (load(c, p, ref->entry)) {
-        count(&c->n_loaded, 1);
-        return CLG_OK;
-    }
-    CLG_TRY(program_compile(c, p->name, text_data(source), source->size_bytes, false, &p->handle));
+    if (context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(c)) return;
+    memory_free(p->source);
+    p->source = NULL;
+}
+
+/* From the binary that the compile helper made; false when there is none or the driver does not take it. */
+static bool build_from_helper(ocl_context *c, program *p, const char *entry)
+{
+    char *binary;
+    size_t n_bytes;
+    if (!trial_take_binary(c, p, &binary, &n_bytes)) return false;
+    const bool built =
+        program_from_binary(c, p->name, entry, binary, n_bytes, &p->handle) == CLG_OK;
+    memory_free(binary);
+    return built;
+}
+
+/* The store is asked once: what is not in it now is compiled by this process. */
+static void load_once(ocl_context *c, program *p, const char *entry)
+{
+    if (p->searched) return;
+    p->searched = true;
+    if (load(c, p, entry)) count(&c->n_loaded, 1);
+}
+
+static clg_status build(ocl_context *c, program *p, const char *entry)
+{
+    CLG_TRY(trial_of_build(c, p, entry));
+    if (!build_from_helper(c, p, entry))
+        CLG_TRY(program_compile(c, p->name, p->source, p->source_bytes, false, &p->handle));
     count(&c->n_compiled, 1);
     program_note_form(c, p, FORM_COMPILED);
     log_write(CLG_LOG_INFO, "compiled '%s' for '%s'", p->name, context_record(c)->name);
     return CLG_OK;
 }
 
-static hash128 key_of(const ocl_context *c, const text *source)
+/* Without a handle after a failure: the next to ask tries again. */
+static void end_building(ocl_context *c, program *p)
+{
+    mutex_lock(&c->programs.lock);
+    p->building = false;
+    condition_broadcast(&c->programs.changed);
+    mutex_unlock(&c->programs.lock);
+}
+
+hash128 program_key(const ocl_context *c, const text *source)
 {
     return context_key(c, "program " PROGRAM_OPTIONS, text_data(source), source->size_bytes);
 }
@@ -263,7 +314,7 @@ clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_bui
     program_table *t = &c->programs;
     *out_built = false;
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = key_of(c, &source);
+    const hash128 key = program_key(c, &source);
     text_deinit(&source);
     mutex_lock(&t->lock);
     const size_t at = map_get(&t->index, &key, sizeof key);
@@ -272,25 +323,57 @@ clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_bui
     return CLG_OK;
 }
 
-clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program)
+/* The program of a ref, built when `builds`, else only if it is in the store. */
+static clg_status get(ocl_context *c, const kernel_ref *ref, bool builds, program **out_program)
 {
     text source;
     bool must_build;
     *out_program = NULL;
     CLG_TRY(program_text(ref, &source));
-    const hash128 key = key_of(c, &source);
+    const hash128 key = program_key(c, &source);
     clg_status status = find_or_claim(&c->programs, key, ref->source, out_program, &must_build);
     if (status == CLG_OK && must_build) {
         program *p = *out_program;
-        status = build(c, p, ref, &source);
-        if (status == CLG_OK) status = keep_source(c, p, &source);
-        mutex_lock(&c->programs.lock);
-        p->building = false; /* without a handle after a failure: the next to ask tries again */
-        condition_broadcast(&c->programs.changed);
-        mutex_unlock(&c->programs.lock);
+        status = keep_source(p, &source);
+        if (status == CLG_OK) load_once(c, p, ref->entry);
+        if (status == CLG_OK && builds && !p->handle) status = build(c, p, ref->entry);
+        if (builds) drop_source(c, p);
+        end_building(c, p);
     }
     text_deinit(&source);
     if (status != CLG_OK) *out_program = NULL;
+    return status;
+}
+
+clg_status program_get(ocl_context *c, const kernel_ref *ref, program **out_program)
+{
+    return get(c, ref, true, out_program);
+}
+
+clg_status program_find(ocl_context *c, const kernel_ref *ref, program **out_program)
+{
+    return get(c, ref, false, out_program);
+}
+
+cl_program program_handle(ocl_context *c, const program *p)
+{
+    mutex_lock(&c->programs.lock);
+    cl_program handle = p->building ? NULL : p->handle;
+    mutex_unlock(&c->programs.lock);
+    return handle;
+}
+
+clg_status program_build(ocl_context *c, program *p, const char *entry)
+{
+    mutex_lock(&c->programs.lock);
+    while (p->building) condition_wait(&c->programs.changed, &c->programs.lock);
+    const bool must_build = !p->handle;
+    p->building = must_build;
+    mutex_unlock(&c->programs.lock);
+    if (!must_build) return CLG_OK;
+    const clg_status status = build(c, p, entry);
+    drop_source(c, p);
+    end_building(c, p);
     return status;
 }
 

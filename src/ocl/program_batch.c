@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Building several programs ahead, by several threads where the driver compiles in parallel. The progress
- * callback is called by the caller's thread alone; when it says no, what was begun is finished and the rest left.
+ * Compiling several programs and launches ahead, by several threads where the driver compiles in parallel or compile helpers do.
+ * The progress callback is called by the caller's thread alone; when it says no, what was begun is finished or, in a helper,
+ * ended, and the rest left.
  */
+#include "base/log.h"
 #include "base/memory.h"
-#include "ocl/context.h"
+#include "base/text.h"
+#include "ocl/batch.h"
+#include "ocl/helper.h"
+#include "ocl/kernel.h"
 
 #define MAX_THREADS 4
 
+struct batch;
+/* Does job i of a batch. */
+typedef clg_status (*batch_job)(struct batch *b, size_t i);
+
 typedef struct batch {
     ocl_context *context;
-    const kernel_ref *const *refs;
+    batch_job job;
+    void *jobs; /* what the jobs are about */
     size_t n;
     mutex lock; /* guards what follows */
     condition changed;
@@ -19,7 +29,9 @@ typedef struct batch {
     error_record failure; /* the first */
 } batch;
 
-/* Takes the next ref; false when there is none left to do. */
+/* ---- any jobs ------------------------------------------------------------------------------------------ */
+
+/* Takes the next job; false when there is none left to do. */
 static bool take(batch *b, size_t *out_i)
 {
     mutex_lock(&b->lock);
@@ -45,10 +57,7 @@ static void *work(void *argument)
 {
     batch *b = argument;
     size_t i;
-    while (take(b, &i)) {
-        program *p;
-        done(b, program_get(b->context, b->refs[i], &p));
-    }
+    while (take(b, &i)) done(b, b->job(b, i));
     mutex_lock(&b->lock);
     b->n_running--;
     condition_broadcast(&b->changed);
@@ -61,18 +70,18 @@ static bool may_go_on(const batch *b, clg_progress_callback progress, void *user
     return !progress || progress(user, "compiling kernels", n_done, b->n);
 }
 
-/* Reports progress until the threads are through. */
+/* Reports progress, each job in turn, until the threads are through. */
 static bool watch(batch *b, clg_progress_callback progress, void *user)
 {
     size_t told = 0;
     bool going = true;
     mutex_lock(&b->lock);
-    while (b->n_running > 0) {
+    while (b->n_running > 0 || told < b->n_done) {
         if (b->n_done == told) {
             condition_wait(&b->changed, &b->lock);
             continue;
         }
-        told = b->n_done;
+        told++;
         mutex_unlock(&b->lock);
         going = going && may_go_on(b, progress, user, told);
         mutex_lock(&b->lock);
@@ -82,22 +91,25 @@ static bool watch(batch *b, clg_progress_callback progress, void *user)
     return going;
 }
 
-static clg_status build_in_turn(batch *b, clg_progress_callback progress, void *user)
+static clg_status cancelled(void)
 {
-    program *p;
+    return error_set(CLG_ERROR_CANCELLED, "compiling kernels was cancelled");
+}
+
+static clg_status run_in_turn(batch *b, clg_progress_callback progress, void *user)
+{
     for (size_t i = 0; i < b->n; i++) {
-        CLG_TRY(program_get(b->context, b->refs[i], &p));
-        if (!may_go_on(b, progress, user, i + 1))
-            return error_set(CLG_ERROR_CANCELLED, "compiling kernels was cancelled");
+        CLG_TRY(b->job(b, i));
+        if (!may_go_on(b, progress, user, i + 1)) return cancelled();
     }
     return CLG_OK;
 }
 
-static clg_status build_at_once(batch *b, clg_progress_callback progress, void *user)
+static clg_status run_at_once(batch *b, size_t most, clg_progress_callback progress, void *user)
 {
     thread threads[MAX_THREADS];
     size_t n_threads = 0;
-    for (; n_threads < MAX_THREADS && n_threads < b->n; n_threads++) {
+    for (; n_threads < most && n_threads < MAX_THREADS && n_threads < b->n; n_threads++) {
         mutex_lock(&b->lock);
         b->n_running++;
         mutex_unlock(&b->lock);
@@ -107,18 +119,44 @@ static clg_status build_at_once(batch *b, clg_progress_callback progress, void *
         mutex_unlock(&b->lock);
         break;
     }
-    if (n_threads == 0) return build_in_turn(b, progress, user);
+    if (n_threads == 0) return run_in_turn(b, progress, user);
     bool finished = watch(b, progress, user);
     for (size_t i = 0; i < n_threads; i++) thread_join(threads[i]);
     if (b->failure.status != CLG_OK) return error_restore(&b->failure);
-    return finished ? CLG_OK : error_set(CLG_ERROR_CANCELLED, "compiling kernels was cancelled");
+    return finished ? CLG_OK : cancelled();
 }
 
-/* PoCL and Mesa's software drivers hold one lock while they compile. */
-static bool compiles_in_parallel(const ocl_context *c)
+static clg_status run_batch(ocl_context *c, batch_job job, void *jobs, size_t n, size_t n_threads,
+                            clg_progress_callback progress, void *user)
+{
+    if (n == 0) return CLG_OK;
+    batch *b = memory_zalloc(1, sizeof *b);
+    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *b = (batch){.context = c, .job = job, .jobs = jobs, .n = n};
+    clg_status status = mutex_init(&b->lock);
+    if (status == CLG_OK) {
+        status = condition_init(&b->changed);
+        if (status == CLG_OK) {
+            status = n_threads > 1 && n > 1 ? run_at_once(b, n_threads, progress, user)
+                                            : run_in_turn(b, progress, user);
+            condition_deinit(&b->changed);
+        }
+        mutex_deinit(&b->lock);
+    }
+    memory_free(b);
+    return status;
+}
+
+/* ---- programs ------------------------------------------------------------------------------------------ */
+
+/* PoCL and Mesa's software drivers hold one lock while they compile; helpers are processes. */
+static size_t n_parallel(ocl_context *c)
 {
     const device_caps *caps = context_caps(c);
-    return caps->kind != CLG_DEVICE_CPU && !caps->is_software && caps->family != PLATFORM_POCL;
+    if (helper_is_on(c)) return helper_n_parallel();
+    return caps->kind != CLG_DEVICE_CPU && !caps->is_software && caps->family != PLATFORM_POCL
+               ? MAX_THREADS
+               : 1;
 }
 
 clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
@@ -130,24 +168,169 @@ clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, siz
     return CLG_OK;
 }
 
+static clg_status build_ref(batch *b, size_t i)
+{
+    const kernel_ref *const *refs = b->jobs;
+    program *p;
+    return program_get(b->context, refs[i], &p);
+}
+
 clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user)
 {
-    batch *b = memory_zalloc(1, sizeof *b);
-    if (!b) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    b->context = c;
-    b->refs = refs;
-    b->n = n_refs;
-    clg_status status = mutex_init(&b->lock);
-    if (status == CLG_OK) {
-        status = condition_init(&b->changed);
-        if (status == CLG_OK) {
-            status = compiles_in_parallel(c) && n_refs > 1 ? build_at_once(b, progress, user)
-                                                           : build_in_turn(b, progress, user);
-            condition_deinit(&b->changed);
-        }
-        mutex_deinit(&b->lock);
+    size_t n_threads = 1;
+    for (size_t i = 0; i < n_refs;
+         i++) { /* what is stored is loaded in turn, which takes no time */
+        program *p;
+        CLG_TRY(program_find(c, refs[i], &p));
+        if (!program_handle(c, p)) n_threads = n_parallel(c);
     }
-    memory_free(b);
+    return run_batch(c, build_ref, (void *)(uintptr_t)refs, n_refs, n_threads, progress, user);
+}
+
+/* ---- other jobs ----------------------------------------------------------------------------------------- */
+
+typedef struct each {
+    batch_function job;
+    void *jobs;
+} each;
+
+static clg_status do_one(batch *b, size_t i)
+{
+    const each *e = b->jobs;
+    return e->job(b->context, e->jobs, i);
+}
+
+clg_status batch_each(ocl_context *c, batch_function job, void *jobs, size_t n)
+{
+    each e = {job, jobs};
+    return run_batch(c, do_one, &e, n, helper_is_on(c) ? helper_n_parallel() : 1, NULL, NULL);
+}
+
+/* ---- binaries ------------------------------------------------------------------------------------------ */
+
+static clg_status store_one(ocl_context *c, void *jobs, size_t i)
+{
+    program_table *t = &c->programs;
+    (void)jobs;
+    mutex_lock(&t->lock);
+    program *p = t->items[i]; /* the array may move, programs stay */
+    mutex_unlock(&t->lock);
+    program_store(c, p);
+    return CLG_OK;
+}
+
+void programs_store_all(ocl_context *c)
+{
+    mutex_lock(&c->programs.lock);
+    const size_t n = c->programs.n;
+    mutex_unlock(&c->programs.lock);
+    if (batch_each(c, store_one, NULL, n) != CLG_OK)
+        log_write(CLG_LOG_WARNING, "compiled programs are not stored: %s", error_text());
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------ */
+
+/* A launch that a helper is to try. */
+typedef struct launch_job {
+    ocl_kernel *kernel;
+    uint64_t form;
+    uint32_t n_dims;
+    bool has_local;
+    size_t global[3], local[3];
+} launch_job;
+
+static bool describe(const ocl_launch *l, launch_job *out_job)
+{
+    ocl_kernel *k = l->kernel;
+    *out_job = (launch_job){.kernel = k, .n_dims = l->n_dims};
+    out_job->has_local = l->local && l->local[0] != 0;
+    for (uint32_t i = 0; i < l->n_dims; i++) {
+        out_job->global[i] = (size_t)l->global[i];
+        out_job->local[i] = out_job->has_local ? (size_t)l->local[i] : 0;
+    }
+    out_job->form = kernel_form(k->context, k->entry_hash, l->n_dims, out_job->global,
+                                out_job->has_local ? out_job->local : NULL);
+    return !k->handle || !program_has_form(k->context, k->program, out_job->form);
+}
+
+static bool is_among(const launch_job *jobs, size_t n, const launch_job *job)
+{
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].kernel->program == job->kernel->program && jobs[i].form == job->form)
+            return true;
+    return false;
+}
+
+static bool keep_going(void *user)
+{
+    batch *b = user;
+    mutex_lock(&b->lock);
+    const bool going = !b->stopped;
+    mutex_unlock(&b->lock);
+    return going;
+}
+
+static clg_status try_launch(batch *b, size_t i)
+{
+    const launch_job *job = (const launch_job *)b->jobs + i;
+    return trial_of_launch(job->kernel, job->form, job->n_dims, job->global,
+                           job->has_local ? job->local : NULL, keep_going, b);
+}
+
+/* By a helper, what is new to its program. */
+static clg_status try_launches(ocl_context *c, const ocl_launch *launches, size_t n,
+                               clg_progress_callback progress, void *user)
+{
+    launch_job *jobs = memory_zalloc(n + 1, sizeof *jobs);
+    if (!jobs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    size_t n_jobs = 0;
+    for (size_t i = 0; i < n; i++)
+        if (describe(&launches[i], &jobs[n_jobs]) && !is_among(jobs, n_jobs, &jobs[n_jobs]))
+            n_jobs++;
+    const clg_status status =
+        run_batch(c, try_launch, jobs, n_jobs, helper_n_parallel(), progress, user);
+    memory_free(jobs);
     return status;
 }
+
+clg_status ocl_launches_try(ocl_context *c, const ocl_launch *launches, size_t n_launches)
+{
+    return helper_is_on(c) ? try_launches(c, launches, n_launches, NULL, NULL) : CLG_OK;
+}
+
+clg_status ocl_launches_prepare(ocl_context *c, const ocl_launch *launches, size_t n_launches,
+                                clg_progress_callback progress, void *user)
+{
+    if (helper_is_on(c)) CLG_TRY(try_launches(c, launches, n_launches, progress, user));
+    for (size_t i = 0; i < n_launches; i++) CLG_TRY(kernel_build_draft(launches[i].kernel));
+    return CLG_OK;
+}
+
+clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t n_dims,
+                                 const uint64_t *global, const uint64_t *local, bool *out_refused)
+{
+    text source;
+    size_t global_size[3] = {0}, local_size[3] = {0};
+    const bool has_local = local && local[0] != 0;
+    *out_refused = false;
+    if (!ocl_knows_refusals(c)) return CLG_OK;
+    for (uint32_t i = 0; i < n_dims && i < 3; i++) {
+        global_size[i] = (size_t)global[i];
+        local_size[i] = has_local ? (size_t)local[i] : 0;
+    }
+    CLG_TRY(program_text(ref, &source));
+    const hash128 key = program_key(c, &source);
+    text_deinit(&source);
+    *out_refused = trial_has_failed(c, key, TRIAL_FORM_OF_BUILD) ||
+                   trial_has_failed(c, key,
+                                    kernel_form(c, hash_string(ref->entry), n_dims, global_size,
+                                                has_local ? local_size : NULL));
+    return CLG_OK;
+}
+
+bool ocl_knows_refusals(ocl_context *c) { return trial_knows_refusals(c); }
+
+bool ocl_has_helper(ocl_context *c) { return helper_is_on(c); }
+
+size_t ocl_n_refusals(ocl_context *c) { return trial_n_refusals(c); }

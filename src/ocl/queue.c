@@ -69,11 +69,12 @@ clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue)
     return CLG_OK;
 }
 
-clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
+static clg_status create_own(ocl_context *c, bool is_upload, ocl_queue **out_queue)
 {
     *out_queue = NULL;
     ocl_queue *q = allocate(c);
     if (!q) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    q->is_upload = is_upload;
     clg_status status = open_own(q, false);
     if (status != CLG_OK) {
         ocl_queue_free(q);
@@ -81,6 +82,16 @@ clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
     }
     *out_queue = q;
     return CLG_OK;
+}
+
+clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue)
+{
+    return create_own(c, false, out_queue);
+}
+
+clg_status ocl_queue_create_upload(ocl_context *c, ocl_queue **out_queue)
+{
+    return create_own(c, true, out_queue);
 }
 
 static void release_events(ocl_queue *q)
@@ -98,6 +109,7 @@ void ocl_queue_free(ocl_queue *q)
     overlap_free(q);
     if (q->handle) {
         queue_leave(q, cl.Finish(q->handle) == CL_SUCCESS);
+        order_settle(q);
         (void)cl.ReleaseCommandQueue(q->handle);
     }
     release_events(q);
@@ -140,6 +152,7 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
 /* Enqueues a command whose last argument is the event, checks it and keeps the event. */
 #define ENQUEUE_INTO(q, slot, name, ...)                                                           \
     do {                                                                                           \
+        CLG_TRY(order_catch_up(q));                                                                \
         CL_TRY((q)->context, name, ((q)->handle, __VA_ARGS__, 0, NULL, slot));                     \
         queue_event_keep(q);                                                                       \
     } while (0)
@@ -149,6 +162,7 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
     do {                                                                                           \
         queue_command command_;                                                                    \
         cl_event *event_;                                                                          \
+        CLG_TRY(order_catch_up(q));                                                                \
         CLG_TRY(queue_event_slot((q), &event_));                                                   \
         overlap_begin((q), &command_);                                                             \
         if (command_.overlaps) event_ = &command_.made;                                            \
@@ -169,9 +183,14 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
 clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, const void *data,
                            size_t size_bytes, bool blocking)
 {
-    if (size_bytes > 0)
-        ENQUEUE(q, EnqueueWriteBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
-                offset_bytes, size_bytes, data);
+    const bool is_published = q->is_upload && blocking;
+    cl_event *event, written = NULL;
+    if (size_bytes == 0) return CLG_OK;
+    CLG_TRY(queue_event_slot(q, &event));
+    if (is_published) event = &written;
+    ENQUEUE_INTO(q, event, EnqueueWriteBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
+                 offset_bytes, size_bytes, data);
+    if (is_published) order_publish(q, written);
     return CLG_OK;
 }
 
@@ -217,6 +236,7 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
     cl_int code;
     cl_event *event;
     *out_data = NULL;
+    CLG_TRY(order_catch_up(q));
     CLG_TRY(fetch_slot(q, blocking, &event));
     void *data = cl.EnqueueMapBuffer(
         q->handle, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
@@ -283,9 +303,10 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     if (has_local) CLG_TRY(kernel_fit_group(k, n_dims, local_size));
     const launch_form form =
         kernel_launch_form(k, n_dims, global_size, has_local ? local_size : NULL);
-    kernel_note_launch(k, n_dims, global_size, has_local ? local_size : NULL);
+    CLG_TRY(kernel_note_launch(k, n_dims, global_size, has_local ? local_size : NULL));
     cl_event *event;
     queue_command command;
+    CLG_TRY(order_catch_up(q));
     CLG_TRY(queue_enter(q, k, &form));
     if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_gather(q)); /* nor beside others of its own */
     CLG_TRY(queue_event_slot(q, &event));

@@ -50,6 +50,9 @@ struct ocl_queue {
     bool wants_all;   /* a launch since the last wait has work for all units */
     uint64_t last_wait_ns;
     queue_overlap overlap;
+    bool is_upload;     /* other queues come after its blocking writes: queue_order.c */
+    bool has_waited;    /* for uploads, since the last finish */
+    uint64_t n_uploads; /* that came before the commands to come */
 };
 
 /* Before a launch: waits until the driver can take it, and for what is under way where that must end first. form NULL:
@@ -70,6 +73,20 @@ void overlap_keep(ocl_queue *q, const queue_command *c);
 /* Waits for those that overlap; the next ones do not. */
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);
+
+/* After a blocking write of the upload queue, whose event this is: takes the reference. */
+void order_publish(ocl_queue *q, cl_event written);
+/* Makes what is enqueued from now on wait for uploads that it does not come after yet. */
+clg_status order_wait(ocl_queue *q);
+/* A finish went well: all that the queue was given is complete. */
+void order_settle(ocl_queue *q);
+
+/* Before each command. */
+static inline clg_status order_catch_up(ocl_queue *q)
+{
+    const uint64_t n = atomic_load_explicit(&q->context->uploads.count, memory_order_acquire);
+    return n == q->n_uploads ? CLG_OK : order_wait(q);
+}
 
 /* Where a command puts its event: NULL without profiling. Reserves room first, so that keeping cannot fail. */
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot);

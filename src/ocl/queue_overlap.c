@@ -42,6 +42,7 @@ clg_status ocl_queue_spread(ocl_queue *q)
     queue_overlap *o = &q->overlap;
     if (!gains_by_overlapping(q) || q->place == GUARD_ALONE) return CLG_OK;
     if (!o->handle) CLG_TRY(open_second(q));
+    CLG_TRY(order_catch_up(q));
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &o->begun));
     o->is_open = o->is_first_window = true;
     CL_TRY(q->context, Flush, (q->handle));

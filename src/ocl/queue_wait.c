@@ -63,6 +63,7 @@ clg_status ocl_queue_finish(ocl_queue *q)
     const clg_status finished = CL_DO(context_record(q->context)->name, Finish, (q->handle));
     const clg_status status = overlapping != CLG_OK ? overlapping : finished;
     q->last_wait_ns = time_now_ns() - since_ns;
+    if (status == CLG_OK) order_settle(q);
     queue_leave(q, status == CLG_OK);
     return status;
 }
@@ -85,8 +86,12 @@ clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
     cl_event event = NULL;
     *out_cl_event = NULL;
     CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &event));
-    *out_cl_event = event;
-    return CLG_OK;
+    clg_status status = ocl_queue_flush(q);
+    if (status != CLG_OK)
+        (void)cl.ReleaseEvent(event);
+    else
+        *out_cl_event = event;
+    return status;
 }
 
 clg_status ocl_event_create(ocl_context *c, void **out_cl_event)

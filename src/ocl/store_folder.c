@@ -5,6 +5,7 @@
 #include "ocl/store_folder.h"
 
 #include "base/memory.h"
+#include "base/text.h"
 #include "ocl/ocl.h"
 #include "ocl/store_entry.h"
 
@@ -197,4 +198,22 @@ void ocl_store_list_free(ocl_store_entry *entries, size_t n)
         memory_free(entries[i].what);
     }
     memory_free(entries);
+}
+
+clg_status ocl_store_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed)
+{
+    char *folder;
+    ocl_store_entry *entries;
+    size_t n;
+    *out_n_removed = 0;
+    CLG_TRY(ocl_store_list(cache_dir, &entries, &n));
+    clg_status status = store_folder_path(cache_dir, &folder);
+    for (size_t i = 0; i < n && status == CLG_OK; i++) {
+        if (!text_matches(pattern, entries[i].what)) continue;
+        status = remove_file(folder, entries[i].name);
+        *out_n_removed += status == CLG_OK;
+    }
+    memory_free(folder);
+    ocl_store_list_free(entries, n);
+    return status;
 }

@@ -128,6 +128,11 @@ static step *start_attention(lower_context *c, candidate *way, const attention_j
 
 static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
+static int vector_lanes(const lower_context *c)
+{
+    return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
+}
+
 /* Keys and values are packed for all heads; worth it where several queries read them. */
 static bool has_tiles(const lower_context *c, const attention_job *j)
 {
@@ -177,27 +182,100 @@ static operand pack_step(lower_context *c, candidate *way, const attention_job *
     return panels;
 }
 
-static attention_form choose_form(const lower_context *c, const attention_job *j)
+/* ---- implementations ------------------------------------------------------------------------------------- */
+
+static attention_form tiles_form(const lower_context *c, const attention_job *j)
 {
-    const int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
-    if (has_tiles(c, j)) return choose_tiles(c, j, lanes);
-    attention_form f = {.file = "attention",
-                        .entry = "attention_rows",
-                        .rows = j->q_len >= 8 ? 8 : 1,
-                        .local = 1,
-                        .lanes = lanes};
-    if (lower_is_wide(c)) return f;
-    /* Local memory: rows * (d + local) floats. */
-    f.entry = "attention_groups";
-    f.rows = j->q_len >= 4 && j->d <= 512 ? 4 : 1;
-    f.local = (int)work_local(c, 128, j->kv_len > 64 ? 128 : 32);
-    f.lanes = 1;
-    return f;
+    return choose_tiles(c, j, vector_lanes(c));
 }
 
-void attention_step(lower_context *c, candidate *way, const attention_job *j)
+/* On GPUs one query each: private memory is small there. */
+static attention_form rows_form(const lower_context *c, const attention_job *j)
 {
-    const attention_form f = choose_form(c, j);
+    const bool wide = lower_is_wide(c);
+    return (attention_form){.file = "attention",
+                            .entry = "attention_rows",
+                            .rows = wide && j->q_len >= 8 ? 8 : 1,
+                            .local = 1,
+                            .lanes = wide ? vector_lanes(c) : 4};
+}
+
+static int groups_local(const lower_context *c, const attention_job *j)
+{
+    return (int)work_local(c, 128, j->kv_len > 64 ? 128 : 32);
+}
+
+/* Local memory: rows * (d + local) floats. */
+static attention_form groups_form(const lower_context *c, const attention_job *j)
+{
+    return (attention_form){.file = "attention",
+                            .entry = "attention_groups",
+                            .rows = j->q_len >= 4 && j->d <= 512 ? 4 : 1,
+                            .local = groups_local(c, j),
+                            .lanes = 1};
+}
+
+typedef struct implementation {
+    const char *name;
+    attention_form (*form)(const lower_context *c, const attention_job *j);
+} implementation;
+static const implementation tiles = {"attention_tiles", tiles_form},
+                            rows = {"attention_rows", rows_form},
+                            groups = {"attention_groups", groups_form};
+
+enum { MOST_IMPLEMENTATIONS = 3 };
+
+static int list(const lower_context *c, const attention_job *j,
+                const implementation *out[MOST_IMPLEMENTATIONS])
+{
+    int n = 0;
+    const bool wide = lower_is_wide(c), has_groups = groups_local(c, j) > 1;
+    if (has_tiles(c, j)) out[n++] = &tiles;
+    if (has_groups && !wide) out[n++] = &groups;
+    out[n++] = &rows;
+    if (has_groups && wide) out[n++] = &groups;
+    return n;
+}
+
+int attention_count(const lower_context *c, const attention_job *j)
+{
+    const implementation *all[MOST_IMPLEMENTATIONS];
+    return list(c, j, all);
+}
+
+const char *attention_name(const lower_context *c, const attention_job *j, int implementation)
+{
+    const struct implementation *all[MOST_IMPLEMENTATIONS];
+    (void)list(c, j, all);
+    return all[implementation]->name;
+}
+
+candidate *attention_candidate(lower_context *c, const char *name, int implementation,
+                               const attention_job *j)
+{
+    if (implementation >= attention_count(c, j)) return NULL;
+    candidate *way =
+        step_candidate(&c->build, implementation ? attention_name(c, j, implementation) : name);
+    way->last_resort = implementation > 0;
+    return way;
+}
+
+/* Self-tests ask for it. */
+static void keep_job(lower_context *c, const attention_job *j)
+{
+    attention_job *kept = arena_alloc(c->memory, 1, sizeof *kept);
+    if (kept)
+        *kept = *j;
+    else
+        c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    c->attention = kept;
+}
+
+void attention_step(lower_context *c, candidate *way, const attention_job *j, int implementation)
+{
+    const struct implementation *all[MOST_IMPLEMENTATIONS];
+    (void)list(c, j, all);
+    const attention_form f = all[implementation]->form(c, j);
     operand panels = {0};
     if (f.nrv) panels = pack_step(c, way, j, &f);
     step *s = start_attention(c, way, j, &f, &j->y);
@@ -206,6 +284,7 @@ void attention_step(lower_context *c, candidate *way, const attention_job *j)
     const int64_t pieces[3] = {divide_up(j->q_len, f.rows) * f.local, j->heads, j->batch};
     const uint64_t local[3] = {(uint64_t)f.local, 1, 1};
     grid_range(c, s, 3, pieces, local);
+    keep_job(c, j);
 }
 
 void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,

@@ -66,7 +66,13 @@ void attention_broadcast(const shape *dims, attention_addend *out);
 /* Whether a shape does so; unknown dimensions fit. */
 bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short);
 
-void attention_step(lower_context *c, candidate *way, const attention_job *j);
+/* Opens the candidate of an implementation, of which the first is the fastest and the others are for drivers that compute it
+ * wrongly or refuse it; NULL after the last one. Of the job, sizes count. */
+candidate *attention_candidate(lower_context *c, const char *name, int implementation,
+                               const attention_job *j);
+int attention_count(const lower_context *c, const attention_job *j); /* of implementations */
+const char *attention_name(const lower_context *c, const attention_job *j, int implementation);
+void attention_step(lower_context *c, candidate *way, const attention_job *j, int implementation);
 /* The scores into `to`, [batch, heads, q_len, kv_len]. mode: P_MODE. */
 void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
                            int mode);

@@ -13,6 +13,7 @@ typedef enum dot_unit { DOT_NONE = 0, DOT_FLOAT = 1, DOT_SHORT = 2, DOT_BYTE = 4
 /* Whether the device has an instruction for it: P_DOT. */
 static inline bool dot_is_proved(const lower_context *c, dot_unit unit)
 {
+    if (c->caution > LOWER_AS_USUAL) return false;
     return unit == DOT_BYTE ? c->caps->dot_bytes : unit == DOT_SHORT && c->caps->dot_shorts;
 }
 
@@ -25,6 +26,7 @@ static inline bool dot_is_fast(const lower_context *c, dot_unit unit)
 /* The instruction that kernels for GPUs may use; 0: none but plain OpenCL C. */
 static inline int dot4_best(const lower_context *c)
 {
+    if (c->caution > LOWER_AS_USUAL) return 0;
     switch (c->caps->int8_dot_kind) {
     case INT8_DOT_KHR: return 1;
     case INT8_DOT_PTX: return 2;

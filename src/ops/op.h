@@ -79,6 +79,17 @@ typedef struct lower_view {
     int64_t offset_elems, strides[CLG_MAX_RANK];
 } lower_view;
 
+/* How simple kernels have to be: raised step by step for a node all of whose kernels the driver's compiler dies of. */
+typedef enum lower_caution {
+    LOWER_AS_USUAL,
+    LOWER_HALF_VECTORS, /* from here on no instructions that a probe had to find (dot.h), and generated kernels have
+                           vectors of half the device's width */
+    LOWER_SCALAR,      /* ... no vectors */
+    LOWER_APART,       /* ... a kernel for each operator of a fused group */
+    LOWER_OTHER_CLASS, /* kernels of the other class */
+    LOWER_N_CAUTIONS
+} lower_caution;
+
 typedef struct lower_context {
     const node *node;
     const op_row *row;
@@ -86,6 +97,7 @@ typedef struct lower_context {
     size_t n_inputs, n_outputs;
     const device_caps *caps;
     clg_kernel_class kernel_class; /* wide or simt */
+    lower_caution caution;
     arena *memory;
     step_texts *texts;  /* where texts of kernels are kept; NULL: in the arena */
     step_builder build; /* candidates go here */
@@ -95,6 +107,8 @@ typedef struct lower_context {
     /* Where input i lies in output 0 as it is, in elements, or -1 (preset): a planner may have it written there at once
      * and leave out the candidate's steps that read input i. */
     int64_t *joins;
+    const struct attention_job
+        *attention; /* what the candidates' attention kernels compute, or NULL */
 } lower_context;
 
 /* An absent operand beyond the end. */

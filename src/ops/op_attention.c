@@ -196,7 +196,6 @@ static clg_status attention_lower(lower_context *c)
     if (!read_sizes(c->node, &q->dims, &lower_input(c, K)->dims, &lower_input(c, V)->dims,
                     lower_has_input(c, PAST_KEY) ? &lower_input(c, PAST_KEY)->dims : &none, &s))
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
-    candidate *way = step_candidate(&c->build, "attention");
     attention_job j = {.dtype = q->dtype,
                        .batch = s.batch,
                        .heads = s.heads,
@@ -209,8 +208,6 @@ static clg_status attention_lower(lower_context *c)
     j.q = place(c, &s, Q, s.d);
     j.y = s.by_place ? attention_by_place(operand_output(Y), s.q_len, s.heads, s.dv)
                      : attention_by_head(operand_output(Y), s.q_len, s.heads, s.dv);
-    j.k = grow(c, way, &s, K, PAST_KEY, PRESENT_KEY, s.d);
-    j.v = grow(c, way, &s, V, PAST_VALUE, PRESENT_VALUE, s.dv);
     if (lower_has_input(c, MASK)) {
         j.mask_kind = mask->dtype == CLG_BOOL ? MASK_BOOL : MASK_ADD;
         j.mask = (attention_addend){.at = operand_input(MASK), .dtype = mask->dtype};
@@ -226,10 +223,15 @@ static clg_status attention_lower(lower_context *c)
     j.scale =
         node_attribute(c->node, "scale") ? (double)scale : 1 / sqrt((double)(s.d > 0 ? s.d : 1));
     j.softcap = node_float(c->node, "softcap", 0);
-    if (work_has_output(c, Y)) attention_step(c, way, &j);
-    if (work_has_output(c, SCORES))
-        attention_scores_step(c, way, &j, operand_output(SCORES),
-                              (int)node_int(c->node, "qk_matmul_output_mode", 0));
+    candidate *way;
+    for (int i = 0; (way = attention_candidate(c, "attention", i, &j)) != NULL; i++) {
+        j.k = grow(c, way, &s, K, PAST_KEY, PRESENT_KEY, s.d);
+        j.v = grow(c, way, &s, V, PAST_VALUE, PRESENT_VALUE, s.dv);
+        if (work_has_output(c, Y)) attention_step(c, way, &j, i);
+        if (work_has_output(c, SCORES))
+            attention_scores_step(c, way, &j, operand_output(SCORES),
+                                  (int)node_int(c->node, "qk_matmul_output_mode", 0));
+    }
     return CLG_OK;
 }
 

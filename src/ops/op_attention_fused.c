@@ -47,10 +47,10 @@ static void set_mask(const lower_context *c, uint32_t input, attention_job *j)
     j->mask_kind = MASK_INT;
     j->mask =
         (attention_addend){.at = operand_input(input), .dtype = CLG_INT32, .length = j->kv_len};
-    const int64_t keys = m->dims[m->rank - 1];
+    const int64_t keys = m->dims[m->rank - 1], queries = m->rank > 2 ? m->dims[m->rank - 2] : 1;
     j->mask.strides[3] = 1;
     j->mask.strides[2] = m->rank > 2 ? keys : 0;
-    j->mask.strides[0] = m->rank == 2 ? keys : m->dims[m->rank - 2] * keys;
+    j->mask.strides[0] = queries * keys;
     /* Of the large form, the rows of the queries behind the past. */
     if (m->rank == 4) j->mask.at.offset_elems = (j->kv_len - j->q_len) * keys;
 }
@@ -213,18 +213,24 @@ static attention_rows fused_grow(lower_context *c, candidate *way, const fused_s
     return attention_by_head(a.present, s->total, s->heads, d);
 }
 
-static void fused_steps(lower_context *c, candidate *way, const fused_sizes *s, operand projected)
+static attention_job fused_job(const lower_context *c, const fused_sizes *s)
+{
+    return (attention_job){.dtype = c->outputs[0].dtype,
+                           .batch = s->batch,
+                           .heads = s->heads,
+                           .kv_heads = s->heads,
+                           .q_len = s->q_len,
+                           .kv_len = s->total,
+                           .d = s->d,
+                           .dv = s->dv};
+}
+
+static void fused_steps(lower_context *c, candidate *way, const fused_sizes *s, operand projected,
+                        int implementation)
 {
     const fused_inputs *at = c->row->param;
     const int64_t columns = 2 * s->hidden + s->hidden_v;
-    attention_job j = {.dtype = c->outputs[0].dtype,
-                       .batch = s->batch,
-                       .heads = s->heads,
-                       .kv_heads = s->heads,
-                       .q_len = s->q_len,
-                       .kv_len = s->total,
-                       .d = s->d,
-                       .dv = s->dv};
+    attention_job j = fused_job(c, s);
     j.q = (attention_rows){projected, s->q_len * columns, s->d, columns};
     j.k = fused_grow(c, way, s, projected, 0);
     j.v = fused_grow(c, way, s, projected, 1);
@@ -232,7 +238,7 @@ static void fused_steps(lower_context *c, candidate *way, const fused_sizes *s, 
     set_mask(c, at->mask, &j);
     set_bias(c, at->attention_bias, &j);
     set_numbers(c, &j);
-    attention_step(c, way, &j);
+    attention_step(c, way, &j, implementation);
 }
 
 /* Each candidate's first scratch is the projection, [rows, columns]. */
@@ -259,6 +265,44 @@ static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns
     return gemm_lower(c, &j, 1);
 }
 
+/* Names a candidate by its attention too, where that is not the first implementation. */
+static void name_fused(lower_context *c, candidate *way, const attention_job *j, int implementation)
+{
+    if (implementation == 0) return;
+    const char *name =
+        arena_printf(c->memory, "%s %s", way->variant, attention_name(c, j, implementation));
+    if (!name) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    way->variant = name ? name : way->variant;
+    way->last_resort = true;
+}
+
+/* Each implementation of the projection with one of attention. */
+static clg_status fused_candidates(lower_context *c, const fused_sizes *s, const attention_job *j,
+                                   int implementation)
+{
+    const fused_inputs *at = c->row->param;
+    const int64_t columns = 2 * s->hidden + s->hidden_v, rows = s->batch * s->q_len;
+    const shape dims = {.rank = 3, .dims = {s->batch, s->q_len, columns}};
+    const candidate *last = c->build.last_candidate;
+    qmatmul_way ways[QMATMUL_MOST_WAYS];
+    (void)qmatmul_ways(c, ways);
+    if (at->projection)
+        (void)step_candidate(&c->build, "quantized_attention");
+    else
+        CLG_TRY(add_projection(c, rows, columns, s->width));
+    for (candidate *way = last ? last->next : c->build.candidates; way; way = way->next) {
+        const operand made = step_scratch(
+            &c->build, way, (size_t)(rows * columns) * dtype_size(c->outputs[0].dtype));
+        if (made.index != projected.index && c->build.status == CLG_OK)
+            return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
+        if (at->projection)
+            CLG_TRY(qmatmul_append_float(c, way, at->projection, &ways[0], projected, &dims));
+        fused_steps(c, way, s, projected, implementation);
+        name_fused(c, way, j, implementation);
+    }
+    return CLG_OK;
+}
+
 static clg_status fused_lower(lower_context *c)
 {
     const fused_inputs *at = c->row->param;
@@ -268,23 +312,8 @@ static clg_status fused_lower(lower_context *c)
     if (!read_fused(c->node, &x->dims, &w->dims,
                     lower_has_input(c, at->past) ? &lower_input(c, at->past)->dims : &none, &s))
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
-    const int64_t columns = w->dims.dims[1], rows = s.batch * s.q_len;
-    const shape dims = {.rank = 3, .dims = {s.batch, s.q_len, columns}};
-    qmatmul_way ways[QMATMUL_MOST_WAYS];
-    (void)qmatmul_ways(c, ways);
-    if (at->projection)
-        (void)step_candidate(&c->build, "quantized_attention");
-    else
-        CLG_TRY(add_projection(c, rows, columns, s.width));
-    for (candidate *way = c->build.candidates; way; way = way->next) {
-        const operand made = step_scratch(
-            &c->build, way, (size_t)(rows * columns) * dtype_size(c->outputs[0].dtype));
-        if (made.index != projected.index && c->build.status == CLG_OK)
-            return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
-        if (at->projection)
-            CLG_TRY(qmatmul_append_float(c, way, at->projection, &ways[0], projected, &dims));
-        fused_steps(c, way, &s, projected);
-    }
+    const attention_job j = fused_job(c, &s);
+    for (int i = 0; i < attention_count(c, &j); i++) CLG_TRY(fused_candidates(c, &s, &j, i));
     return CLG_OK;
 }
 
@@ -387,7 +416,6 @@ static clg_status multi_lower(lower_context *c)
                     &lower_input(c, VALUE)->dims,
                     lower_has_input(c, PAST_KEY) ? &lower_input(c, PAST_KEY)->dims : &none, &s))
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
-    candidate *way = step_candidate(&c->build, "multi_head_attention");
     attention_job j = {.dtype = c->inputs[QUERY].dtype,
                        .batch = s.batch,
                        .heads = s.heads,
@@ -398,12 +426,15 @@ static clg_status multi_lower(lower_context *c)
                        .dv = s.dv};
     j.q = attention_by_place(operand_input(QUERY), s.q_len, s.heads, s.d);
     j.y = attention_by_place(operand_output(0), s.q_len, s.heads, s.dv);
-    j.k = multi_grow(c, way, &s, KEY, PAST_KEY, 1, s.d);
-    j.v = multi_grow(c, way, &s, VALUE, PAST_VALUE, 2, s.dv);
     set_mask(c, KEY_MASK, &j);
     set_bias(c, HEADS_BIAS, &j);
     set_numbers(c, &j);
-    attention_step(c, way, &j);
+    candidate *way;
+    for (int i = 0; (way = attention_candidate(c, "multi_head_attention", i, &j)) != NULL; i++) {
+        j.k = multi_grow(c, way, &s, KEY, PAST_KEY, 1, s.d);
+        j.v = multi_grow(c, way, &s, VALUE, PAST_VALUE, 2, s.dv);
+        attention_step(c, way, &j, i);
+    }
     return CLG_OK;
 }
 

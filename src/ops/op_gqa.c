@@ -238,7 +238,6 @@ static clg_status gqa_lower(lower_context *c)
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
     s.total = tensor_get_int(total, 0);
     s.present_len = s.total > s.past_len ? s.total : s.past_len;
-    candidate *way = step_candidate(&c->build, "group_query_attention");
     const float scale = node_float(c->node, "scale", 0);
     const int64_t window = node_int(c->node, "local_window_size", -1);
     attention_job j = {.dtype = c->inputs[QUERY].dtype,
@@ -250,10 +249,6 @@ static clg_status gqa_lower(lower_context *c)
                        .d = s.d,
                        .dv = s.d,
                        .masked = -INFINITY};
-    j.q = turn(c, way, &s, heads_of(&s, QUERY, s.heads, 0), s.heads);
-    j.k = grow(c, way, &s, turn(c, way, &s, heads_of(&s, KEY, s.kv_heads, s.heads), s.kv_heads),
-               PAST_KEY, 1);
-    j.v = grow(c, way, &s, heads_of(&s, VALUE, s.kv_heads, s.heads + s.kv_heads), PAST_VALUE, 2);
     j.y = attention_by_place(operand_output(0), s.q_len, s.heads, s.d);
     j.scale = scale != 0 ? (double)scale : 1 / sqrt((double)(s.d > 0 ? s.d : 1));
     j.softcap = (double)node_float(c->node, "softcap", 0);
@@ -273,7 +268,15 @@ static clg_status gqa_lower(lower_context *c)
     } else if (node_int(c->node, "smooth_softmax", 0) > 0) {
         j.sink = SINK_ZERO;
     }
-    attention_step(c, way, &j);
+    candidate *way;
+    for (int i = 0; (way = attention_candidate(c, "group_query_attention", i, &j)) != NULL; i++) {
+        j.q = turn(c, way, &s, heads_of(&s, QUERY, s.heads, 0), s.heads);
+        j.k = grow(c, way, &s, turn(c, way, &s, heads_of(&s, KEY, s.kv_heads, s.heads), s.kv_heads),
+                   PAST_KEY, 1);
+        j.v =
+            grow(c, way, &s, heads_of(&s, VALUE, s.kv_heads, s.heads + s.kv_heads), PAST_VALUE, 2);
+        attention_step(c, way, &j, i);
+    }
     return CLG_OK;
 }
 

@@ -109,6 +109,8 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
 {
     const bool wide = lower_is_wide(c);
     l->vec = wide ? (c->caps->vector_width ? (int)c->caps->vector_width : 4) : 1;
+    if (c->caution >= LOWER_HALF_VECTORS && l->vec > 1) l->vec /= 2;
+    if (c->caution >= LOWER_SCALAR) l->vec = 1;
     if (wide) join_vectors(l);
     const int64_t inner = l->g->dims[l->g->rank - 1];
     l->layout.rank = l->g->rank;
@@ -223,17 +225,100 @@ static clg_status make_dense(lower_context *c, candidate *to, pointwise_binding 
     return CLG_OK;
 }
 
+/* ---- one operator after the other ------------------------------------------------------------------------------------ */
+
+/* Which output register r is; n_outputs when it is none. */
+static size_t output_of(const pointwise_group *g, pointwise_register r)
+{
+    size_t o = 0;
+    while (o < g->n_outputs && g->outputs[o] != r) o++;
+    return o;
+}
+
+/* Whether each output is the result of an instruction, and of another one. */
+static bool may_split(const pointwise_group *g)
+{
+    for (size_t o = 0; o < g->n_outputs; o++)
+        if (g->outputs[o] < POINTWISE_RESULT(0) || output_of(g, g->outputs[o]) != o) return false;
+    return g->n_instructions > 1;
+}
+
+/* Instruction i as a group of its own; `from` gets the registers of the whole group that it reads. */
+static void take_apart(const pointwise_group *g, size_t i, pointwise_group *out,
+                       pointwise_register from[POINTWISE_MAX_OPERANDS])
+{
+    const pointwise_instruction *at = &g->instructions[i];
+    *out = (pointwise_group){.n_instructions = 1, .n_outputs = 1};
+    out->instructions[0] = *at;
+    for (size_t k = 0; k < at->def->n_operands; k++) {
+        from[k] = at->operands[k];
+        out->inputs[k] = pointwise_dtype(g, from[k]);
+        out->instructions[0].operands[k] = (pointwise_register)k;
+        out->n_inputs++;
+    }
+    out->n_scalars = at->def->n_scalars;
+    for (size_t k = 0; k < out->n_scalars; k++) out->scalars[k] = g->scalars[at->first_scalar + k];
+    out->instructions[0].first_scalar = 0;
+    out->outputs[0] = POINTWISE_RESULT(0);
+}
+
+/* Memory for what instruction i computes: an output, or scratch in the output's shape. */
+static clg_status place_result(lower_context *c, candidate *to, const pointwise_group *g, size_t i,
+                               const pointwise_binding *outputs, pointwise_binding *out)
+{
+    const size_t o = output_of(g, POINTWISE_RESULT(i));
+    int64_t n;
+    size_t size_bytes;
+    if (o < g->n_outputs) {
+        *out = outputs[o];
+        return CLG_OK;
+    }
+    lower_operand *what = arena_alloc(c->memory, 1, sizeof *what);
+    if (!what) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    *what = *outputs[0].what;
+    what->dtype = g->instructions[i].dtype;
+    CLG_TRY(shape_n_elements(&what->dims, &n));
+    if (to->n_scratch == CANDIDATE_MAX_SCRATCH || !dtype_bytes(what->dtype, n, &size_bytes))
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR, "has too many operators in one");
+    *out = (pointwise_binding){step_scratch(&c->build, to, size_bytes), what};
+    return CLG_OK;
+}
+
+/* A kernel for each instruction. */
+static clg_status lower_apart(lower_context *c, candidate *to, const pointwise_group *g,
+                              const pointwise_binding *inputs, const pointwise_binding *outputs)
+{
+    pointwise_binding *all = arena_alloc(c->memory, g->n_inputs + g->n_instructions, sizeof *all);
+    pointwise_group *one = arena_alloc(c->memory, 1, sizeof *one);
+    pointwise_binding *read = arena_alloc(c->memory, POINTWISE_MAX_OPERANDS, sizeof *read);
+    if (!all || !one || !read) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memcpy(all, inputs, g->n_inputs * sizeof *all);
+    for (size_t i = 0; i < g->n_instructions; i++) {
+        pointwise_register from[POINTWISE_MAX_OPERANDS];
+        pointwise_binding *result = &all[g->n_inputs + i];
+        take_apart(g, i, one, from);
+        for (size_t k = 0; k < one->n_inputs; k++)
+            read[k] = from[k] < POINTWISE_RESULT(0)
+                          ? all[from[k]]
+                          : all[g->n_inputs + from[k] - POINTWISE_RESULT(0)];
+        CLG_TRY(place_result(c, to, g, i, outputs, result));
+        CLG_TRY(pointwise_lower(c, to, one, read, result));
+    }
+    return CLG_OK;
+}
+
 clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *original,
                            const pointwise_binding *inputs, const pointwise_binding *outputs)
 {
     const lower_operand *output = outputs[0].what;
     lower_operand dense[POINTWISE_MAX_INPUTS];
-    pointwise_binding bound[POINTWISE_MAX_INPUTS];
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
-    if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    pointwise_binding *bound = arena_alloc(c->memory, POINTWISE_MAX_INPUTS, sizeof *bound);
+    if (!g || !bound) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     *g = *original;
-    memcpy(bound, inputs, g->n_inputs * sizeof bound[0]);
+    memcpy(bound, inputs, g->n_inputs * sizeof *bound);
     forget_meaning(g);
+    if (c->caution >= LOWER_APART && may_split(g)) return lower_apart(c, to, g, inputs, outputs);
     if (uses_fp64(g) && !c->caps->fp64)
         return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
                            "computes in float64, which this device does not have");

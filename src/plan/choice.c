@@ -4,8 +4,9 @@
  * name, else the one that was measured to be fastest (choices.h), else the first, or the cheapest of those with an
  * estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
  *
- * Where there are several, the chosen one must pass the owner's judgement (plan_judge), else the choice is made anew among
- * the rest.
+ * One that the driver's compiler is known to die of (plan_compiler) is passed over. Where there are several, the chosen one
+ * must pass the owner's judgement (plan_judge), else the choice is made anew among the rest; of attention, where there is one
+ * alone, too.
  */
 #include "plan/choices.h"
 #include "plan/plan.h"
@@ -115,14 +116,40 @@ static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
 
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
 {
-    const bool judged = c->judge.passes && lc->node && count(c, lc->build.candidates) > 1;
+    const bool judged =
+        c->judge.passes && lc->node && (lc->attention || count(c, lc->build.candidates) > 1);
     for (;;) {
         bool passes = true;
         CLG_TRY(choose(c, lc, out));
         candidate *way = last_taken(lc, out);
-        if (!way || !judged) return CLG_OK;
-        CLG_TRY(c->judge.passes(c->judge.self, lc, way, &passes));
+        if (!way) return CLG_OK;
+        if (c->compiler.compiles) CLG_TRY(c->compiler.compiles(c->compiler.self, way, &passes));
+        way->crashes = !passes;
+        if (passes && !judged) return CLG_OK;
+        if (passes) CLG_TRY(c->judge.passes(c->judge.self, lc, way, &passes));
         if (passes) return CLG_OK;
         way->barred = true;
     }
+}
+
+clg_status plan_no_choice(const plan_context *c, const lower_context *lc)
+{
+    char text[NODE_TEXT_BYTES];
+    const char *where = lc->node ? node_text(lc->node, text) : "copying a tensor";
+    bool any_barred = false, compiles;
+    for (const candidate *way = lc->build.candidates; way; way = way->next) {
+        any_barred = any_barred || way->barred;
+        if (!way->crashes) continue;
+        CLG_TRY(c->compiler.compiles(c->compiler.self, way, &compiles)); /* says why not */
+        return error_prefix(CLG_ERROR_KERNEL_BUILD, "%s", where);
+    }
+    if (any_barred)
+        return error_set(
+            CLG_ERROR_UNSUPPORTED_DEVICE,
+            "%s: every way to compute it gives wrong results on '%s' with driver '%s', "
+            "or the driver refuses it",
+            where, c->device, c->driver);
+    return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
+                     "%s: no kernel of clgraph can run it on this device with these options",
+                     where);
 }

@@ -42,8 +42,7 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
     CLG_TRY(lc.build.status);
     plan_choice choice;
     CLG_TRY(plan_choose(c, &lc, &choice));
-    if (!choice.way)
-        return error_set(CLG_ERROR_INTERNAL, "there is no kernel that copies a tensor");
+    if (!choice.way) return plan_no_choice(c, &lc);
     for (const step *what = choice.way->steps; what; what = what->next) {
         root_ref refs[STEP_MAX_ARGS];
         uint32_t n_refs = 0;
@@ -283,27 +282,38 @@ static bool all_outputs_empty(const plan_state *s, const node *n)
     return true;
 }
 
+/* Lowers a node and takes a candidate; where the driver's compiler dies of all of them, in ever simpler forms. Nothing is chosen
+ * for a view. */
+static clg_status lower_and_choose(const plan_context *c, lower_context *lc, plan_choice *out)
+{
+    error_record first;
+    *out = (plan_choice){0};
+    CLG_TRY(ops_lower_node(lc));
+    if (lc->is_view) return CLG_OK;
+    CLG_TRY(plan_choose(c, lc, out));
+    if (out->way) return CLG_OK;
+    error_save(plan_no_choice(c, lc), &first);
+    while (first.status == CLG_ERROR_KERNEL_BUILD && ++lc->caution < LOWER_N_CAUTIONS) {
+        const clg_kernel_class usual = lc->kernel_class;
+        if (lc->caution == LOWER_OTHER_CLASS)
+            lc->kernel_class = usual == CLG_KERNELS_WIDE ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE;
+        const clg_status status = ops_lower_node(lc);
+        lc->kernel_class = usual;
+        if (status != CLG_OK) break; /* not for this operator */
+        CLG_TRY(plan_choose(c, lc, out));
+        if (out->way) return CLG_OK;
+    }
+    return error_restore(&first);
+}
+
 static clg_status emit_lowered(plan_state *s, lower_context *lc, uint8_t *out_place)
 {
     const node *n = lc->node;
-    CLG_TRY(ops_lower_node(lc));
+    plan_choice choice;
+    CLG_TRY(lower_and_choose(s->context, lc, &choice));
     if (lc->is_view) {
         *out_place = CLG_PLACE_VIEW;
         return emit_views(s, n, lc);
-    }
-    plan_choice choice;
-    CLG_TRY(plan_choose(s->context, lc, &choice));
-    if (!choice.way) {
-        char text[NODE_TEXT_BYTES];
-        bool any_barred = false;
-        for (const candidate *way = lc->build.candidates; way; way = way->next)
-            any_barred |= way->barred;
-        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,
-                         any_barred ? "%s: every way to compute it gives wrong results on this "
-                                      "device and driver, or the driver refuses it"
-                                    : "%s: no kernel of clgraph can run it on this device with "
-                                      "these options",
-                         node_text(n, text));
     }
     return emit_candidate(s, lc, &choice);
 }

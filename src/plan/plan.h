@@ -130,6 +130,13 @@ typedef struct plan_owner {
 } plan_owner;
 
 /* Whether a way to compute a node, one of several, gives right results on this device. passes may be NULL: all do. */
+/* Whether the driver can compile a candidate at all; asked of each that is to be taken. When it cannot, the thread's error text
+ * says why. compiles NULL: all can. */
+typedef struct plan_compiler {
+    void *self;
+    clg_status (*compiles)(void *self, const candidate *way, bool *out_compiles);
+} plan_compiler;
+
 typedef struct plan_judge {
     void *self;
     clg_status (*passes)(void *self, const lower_context *lc, const candidate *way,
@@ -141,6 +148,7 @@ struct choice_table;
 typedef struct plan_context {
     const graph *g;
     const device_caps *caps;
+    const char *device, *driver; /* their names, for messages */
     clg_kernel_class kernel_class;
     bool allow_blas;
     bool strict; /* no numeric work on the host */
@@ -158,6 +166,7 @@ typedef struct plan_context {
         n_required; /* outputs from here on may turn out to be no tensors: they are left out then */
     plan_owner owner;
     plan_judge judge;
+    plan_compiler compiler;
     step_texts *texts; /* the owner's, which outlives the plans; written to by planning */
     const char *const
         *preferred; /* names of candidates to take where a node has them, the best first */
@@ -202,6 +211,8 @@ typedef struct plan_choice {
     const char *problem, *ways;
 } plan_choice;
 
+/* The error when plan_choose found no candidate. */
+clg_status plan_no_choice(const plan_context *c, const lower_context *lc);
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out);
 /* Whether a way runs with these options and was not found to be wrong. */
 bool plan_may_run(const plan_context *c, const candidate *way);

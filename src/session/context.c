@@ -17,7 +17,7 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     CLG_TRY_GOTO(mutex_init(&c->registry_lock), no_registry);
     CLG_TRY_GOTO(mutex_init(&c->test_lock), no_tests);
     CLG_TRY_GOTO(mutex_init(&c->verdict_lock), no_verdicts);
-    CLG_TRY_GOTO(ocl_queue_create_own(ocl, &c->utility), no_queue);
+    CLG_TRY_GOTO(ocl_queue_create_upload(ocl, &c->utility), no_queue);
     refcount_init(&c->refs);
     atomic_init(&c->plans_made, 0);
     atomic_init(&c->weights_packed, 0);
@@ -133,11 +133,19 @@ static clg_status storage_read(void *storage, size_t offset_bytes, void *data, s
     return context_download(s->context, s->buffer, offset_bytes, data, size_bytes);
 }
 
+/* Finished, since a queue of the application's own may be the next to read it. */
 static clg_status storage_write(void *storage, size_t offset_bytes, const void *data,
                                 size_t size_bytes)
 {
     device_storage *s = storage;
-    return context_upload(s->context, s->buffer, offset_bytes, data, size_bytes);
+    clg_context *c = s->context;
+    if (size_bytes == 0) return CLG_OK;
+    mutex_lock(&c->utility_lock);
+    clg_status status =
+        ocl_queue_write(c->utility, s->buffer, offset_bytes, data, size_bytes, false);
+    clg_status finished = ocl_queue_finish(c->utility);
+    mutex_unlock(&c->utility_lock);
+    return status == CLG_OK ? finished : status;
 }
 
 static const value_device_ops device_ops = {storage_release, storage_read, storage_write};

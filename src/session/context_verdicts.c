@@ -119,10 +119,17 @@ static clg_status try_problem(clg_context *c, const lower_context *lc, const can
     return CLG_OK;
 }
 
+/* Of an attention operator its attention is tested, which is not enough for what needs proof. */
+static bool has_attention(const lower_context *lc, const candidate *way)
+{
+    return lc->attention && !way->needs_proof;
+}
+
 /* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
 static clg_status test_variant(clg_context *c, const lower_context *lc, const candidate *way,
                                const text *variant, selftest_result *out_result, bool *out_tested)
 {
+    if (has_attention(lc, way)) return selftest_attention_steps(c, lc, way, out_result, out_tested);
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     bool made = true;
@@ -161,6 +168,28 @@ static bool is_refusal(clg_status status)
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE;
 }
 
+static clg_status step_compiles(clg_context *c, const step *s, bool *out_compiles)
+{
+    bool refused = false;
+    if (s->kind == STEP_KERNEL)
+        CLG_TRY(
+            ocl_launch_is_refused(c->ocl, &s->kernel, s->n_dims, s->global, s->local, &refused));
+    *out_compiles = *out_compiles && !refused;
+    return CLG_OK;
+}
+
+clg_status context_compiles(void *self, const candidate *way, bool *out_compiles)
+{
+    clg_context *c = self;
+    *out_compiles = true;
+    if (!ocl_knows_refusals(c->ocl)) return CLG_OK;
+    for (uint32_t i = 0; i < way->n_packings; i++)
+        for (const step *s = way->packings[i].steps; s; s = s->next)
+            CLG_TRY(step_compiles(c, s, out_compiles));
+    for (const step *s = way->steps; s; s = s->next) CLG_TRY(step_compiles(c, s, out_compiles));
+    return CLG_OK;
+}
+
 /* ---- what is known ---------------------------------------------------------------------------------- */
 
 /* Of a variant by its names alone, since texts of programs are long: values of clg_context.judged. */
@@ -188,7 +217,7 @@ static clg_status remember(clg_context *c, hash128 name, size_t known)
 static bool is_settled(size_t known, const lower_context *lc)
 {
     return known == FAILED || known == PASSED ||
-           (known == UNTESTED && !selftest_product_reference(lc->node));
+           (known == UNTESTED && !selftest_product_reference(lc->node) && !lc->attention);
 }
 
 static bool find_verdict(clg_context *c, hash128 key, size_t *out_known)
@@ -260,6 +289,25 @@ static clg_status judge(clg_context *c, const lower_context *lc, const candidate
                   way->variant, selftest_kernel(way), lc->node->op_type,
                   way->needs_proof ? "is not used" : "is used");
     return remember(c, name, *out_known);
+}
+
+clg_status context_knows(clg_context *c, const lower_context *lc, const candidate *way,
+                         bool *out_known)
+{
+    text variant;
+    verdict v;
+    size_t known;
+    text_init(&variant, 0);
+    selftest_variant(way, &variant);
+    clg_status status = variant.status;
+    const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
+    *out_known = status == CLG_OK && is_settled(recall(c, name), lc);
+    if (status == CLG_OK && !*out_known) {
+        status = name_verdict(way, &variant, &v);
+        *out_known = status == CLG_OK && find_verdict(c, v.key, &known);
+    }
+    text_deinit(&variant);
+    return status;
 }
 
 clg_status context_judge(void *self, const lower_context *lc, const candidate *way,

@@ -112,6 +112,20 @@ static clg_status set_constants(exec *e)
     return CLG_OK;
 }
 
+/* plan_judge.passes. Before the first test of a kernel, those of the whole plan are compiled. */
+static clg_status judge(void *self, const lower_context *lc, const candidate *way, bool *out_passes)
+{
+    exec *e = self;
+    bool is_known = true;
+    if (e->ahead_of) CLG_TRY(context_knows(e->context, lc, way, &is_known));
+    if (!is_known) {
+        const value_fact *inputs = e->ahead_of;
+        e->ahead_of = NULL;
+        CLG_TRY(exec_compile_ahead(e, inputs));
+    }
+    return context_judge(e->context, lc, way, out_passes);
+}
+
 static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
 {
     if (progress && !progress(user, "optimising the graph", 0, 2))
@@ -132,7 +146,10 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
         .n_outputs = e->g->n_outputs,
         .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->g->n_outputs,
         .owner = {e, exec_pack},
-        .judge = {e->context, e->context->trusting ? NULL : context_judge},
+        .device = e->context->info.name,
+        .driver = e->context->info.driver,
+        .judge = {e, e->context->trusting ? NULL : judge},
+        .compiler = {e->context, context_compiles},
         .texts = &e->texts,
         .preferred = e->options.preferred.names,
         .n_preferred = e->options.preferred.n,
@@ -343,7 +360,9 @@ static clg_status make_plan(exec *e, const value_fact *inputs, plan **out_plan)
         needs = allocated = memory_zalloc(e->g->n_inputs, sizeof(bool));
         if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     }
+    e->ahead_of = ocl_has_helper(e->context->ocl) ? inputs : NULL;
     clg_status status = plan_create(&e->planning, inputs, needs, out_plan);
+    e->ahead_of = NULL;
     if (status == CLG_OK && !*out_plan)
         for (size_t i = 0; i < e->g->n_inputs; i++) e->host_inputs[i] |= needs[i];
     memory_free(allocated);
@@ -370,6 +389,18 @@ clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
     if (p) *out_plan = plan_retain(p);
     mutex_unlock(&e->plan_lock);
     return status;
+}
+
+void exec_forget_plans(exec *e)
+{
+    mutex_lock(&e->plan_lock);
+    while (e->plans) {
+        plan *old = e->plans;
+        e->plans = old->next;
+        plan_free(old);
+    }
+    e->n_plans = 0;
+    mutex_unlock(&e->plan_lock);
 }
 
 clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,

@@ -67,6 +67,8 @@ typedef struct exec {
     mutex plan_lock;
     plan *plans; /* most recently used first */
     size_t n_plans;
+    const value_fact *
+        ahead_of; /* inputs of the plan being made, while its kernels may be compiled ahead; else NULL */
     bool *host_inputs; /* inputs whose content shapes depend on: found while planning */
     struct exec *next; /* in the context's registry */
 } exec;
@@ -80,6 +82,11 @@ void exec_free(exec *e);
 /* The plan for these input facts (one an input of the graph); a reference. *out_plan is NULL with CLG_OK when contents of
  * more inputs are needed: e->host_inputs tells which, call again with these known. */
 clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan);
+/* compile_ahead.c: has helpers compile the kernels of the plan for these inputs. With plan_lock held. Fails for want of host memory
+ * alone. */
+clg_status exec_compile_ahead(exec *e, const value_fact *inputs);
+/* Has what comes be planned anew: a kernel of a plan turned out not to compile. Plans in use live on. */
+void exec_forget_plans(exec *e);
 /* *out_child is a reference. */
 clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,
                          plan_segment **out_child);

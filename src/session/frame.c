@@ -262,7 +262,7 @@ static clg_status make_kernels(frame *f, frame_segment *prepared)
         prepared->kernels[i] = kernel_pool_take(&f->spare, &s->what->kernel);
         if (prepared->kernels[i]) continue;
         clg_status status =
-            ocl_kernel_create(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
+            ocl_kernel_create_draft(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
         if (status != CLG_OK) {
             char name[NODE_TEXT_BYTES];
             return s->node < f->e->g->n_nodes
@@ -350,6 +350,25 @@ static void drop_detached(frame *f, frame_plan *owner)
     }
 }
 
+/* Compiles what is new to the device, with the arguments that were just bound. */
+static clg_status build_kernels(frame *f, frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    size_t n = 0;
+    ocl_launch *launches = memory_zalloc(segment->n_steps + 1, sizeof *launches);
+    if (!launches) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const step *s = segment->steps[i].what;
+        if (prepared->kernels[i])
+            launches[n++] = (ocl_launch){prepared->kernels[i], s->n_dims, s->global, s->local};
+    }
+    const clg_status status =
+        ocl_launches_prepare(f->e->context->ocl, launches, n, f->progress, f->progress_user);
+    memory_free(launches);
+    prepared->is_built = status == CLG_OK;
+    return status;
+}
+
 clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared)
 {
     frame_plan *owner;
@@ -365,6 +384,7 @@ clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment
         owner->segments = prepared;
     }
     if (prepared->bound_stamp != f->stamp) CLG_TRY(bind_steps(f, prepared));
+    if (!prepared->is_built) CLG_TRY(build_kernels(f, prepared));
     *out_prepared = prepared;
     return CLG_OK;
 }

@@ -26,6 +26,7 @@ typedef struct frame_segment {
     bound_buffer *bound;   /* of all steps, in order */
     size_t n_bound;
     uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
+    bool is_built;        /* no kernel is a draft any more */
     struct frame_segment *next;
 } frame_segment;
 
@@ -52,6 +53,8 @@ typedef struct frame {
         n_draws; /* of steps that draw random numbers: the frame's own, and launches of them so far */
     struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
     size_t n_ran, ran_capacity;
+    clg_progress_callback progress; /* of compiling kernels; may be NULL */
+    void *progress_user;
 } frame;
 
 typedef struct frame_ran {

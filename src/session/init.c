@@ -301,6 +301,19 @@ static void next_batch(const exec *e, batch *b)
         if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
 }
 
+/* Where the driver's compiler died of a kernel, the choice of kernels is made anew without it. */
+static clg_status run_part_anew(exec *e, const batch *b)
+{
+    ocl_context *ocl = e->context->ocl;
+    size_t n_refusals;
+    clg_status status;
+    do {
+        n_refusals = ocl_n_refusals(ocl);
+        status = run_part(e, b->in_mask, e->weights, b->outputs, b->n_outputs);
+    } while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals);
+    return status;
+}
+
 clg_status exec_run_init(exec *e)
 {
     const size_t n_nodes = e->g->n_nodes, n = e->n_init_outputs;
@@ -315,7 +328,7 @@ clg_status exec_run_init(exec *e)
     for (bool more = true; status == CLG_OK && more;) {
         next_batch(e, &b);
         more = b.n_outputs > 0;
-        if (more) status = run_part(e, b.in_mask, e->weights, b.outputs, b.n_outputs);
+        if (more) status = run_part_anew(e, &b);
     }
     memory_free(b.in_mask);
     memory_free(b.done);

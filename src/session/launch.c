@@ -64,6 +64,7 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
 {
     passing p = {.kernel = k, .joined = s->kernel.joined != NULL};
     const bool first = !previous;
+    const uint64_t no_key = 0;
     uint32_t n_buffers = 0;
     for (uint32_t i = 0; i < s->n_args; i++) {
         const step_arg *a = &s->args[i];
@@ -87,7 +88,10 @@ clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buf
             if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
             p.index++;
             break;
-        case ARG_KEY: p.index++; break; /* launch_set_key; never joined */
+        case ARG_KEY: /* launch_set_key sets another one for each launch; never joined */
+            if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, sizeof no_key, &no_key));
+            p.index++;
+            break;
         }
     }
     return pass_last(&p);
@@ -166,18 +170,43 @@ static clg_status bind_all(binding *b, const step *s)
     return CLG_OK;
 }
 
+/* A kernel with its arguments set, built only if it is in memory or in the store. */
+static clg_status make_draft(clg_context *c, const step *s, const bound_buffer *buffers,
+                             ocl_buffer *fault, ocl_kernel **out_kernel)
+{
+    CLG_TRY(ocl_kernel_create_draft(c->ocl, &s->kernel, out_kernel));
+    const clg_status status = launch_set_args(*out_kernel, s, buffers, NULL, fault, 0);
+    if (status == CLG_OK) return CLG_OK;
+    ocl_kernel_free(*out_kernel);
+    *out_kernel = NULL;
+    return status;
+}
+
+clg_status launch_draft(clg_context *c, const step *s, launch_operand resolve, void *self,
+                        ocl_kernel **out_kernel)
+{
+    binding b = {.resolve = resolve, .self = self};
+    *out_kernel = NULL;
+    CLG_TRY(bind_all(&b, s));
+    return make_draft(c, s, b.buffers, NULL, out_kernel);
+}
+
+/* A kernel ready to be launched once. */
+static clg_status make_kernel(clg_context *c, const step *s, const bound_buffer *buffers,
+                              ocl_buffer *fault, ocl_kernel **out_kernel)
+{
+    CLG_TRY(make_draft(c, s, buffers, fault, out_kernel));
+    const ocl_launch launch = {*out_kernel, s->n_dims, s->global, s->local};
+    return ocl_launches_prepare(c->ocl, &launch, 1, NULL, NULL);
+}
+
 clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault)
 {
     binding b = {.resolve = resolve, .self = self};
     ocl_kernel *k = NULL;
     CLG_TRY(bind_all(&b, s));
-    clg_status status = CLG_OK;
-    if (s->kind == STEP_KERNEL) {
-        CLG_TRY(ocl_kernel_create(c->ocl, &s->kernel, &k));
-        status = launch_set_args(k, s, b.buffers, NULL, fault, 0);
-        if (status == CLG_OK && s->draws) status = launch_set_key(k, s, 0);
-    }
+    clg_status status = s->kind == STEP_KERNEL ? make_kernel(c, s, b.buffers, fault, &k) : CLG_OK;
     mutex_lock(&c->utility_lock);
     if (status == CLG_OK) status = launch_step(c->utility, s, k, b.buffers);
     mutex_unlock(&c->utility_lock);

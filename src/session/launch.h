@@ -29,6 +29,10 @@ typedef clg_status (*launch_operand)(void *self, const operand *o, bound_buffer 
 clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
                        ocl_buffer *fault);
 
+/* A kernel for the step, not built, with its arguments set; the buffers need only have sizes (ocl_buffer_create_draft). */
+clg_status launch_draft(clg_context *c, const step *s, launch_operand resolve, void *self,
+                        ocl_kernel **out_kernel);
+
 /* A fault word: code as launch_set_args composes it. */
 #define FAULT_CODE(node, kernel_code) ((int32_t)(((node) << 8) | ((kernel_code)&0xff)))
 #define FAULT_NODE(code) ((int32_t)(code) >> 8)

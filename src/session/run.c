@@ -85,7 +85,7 @@ static clg_status run_segments(run *r)
     for (;;) {
         frame_segment *prepared;
         plan_segment *child = NULL;
-        bound_buffer reads[OP_MAX_INTS];
+        bound_buffer reads[OP_MAX_INTS] = {{NULL}};
         CLG_TRY(run_bind_outputs(r, r->segment));
         CLG_TRY(frame_prepare(s->f, r->p, r->segment, &prepared));
         CLG_TRY(find_reads(r, reads));
@@ -232,17 +232,30 @@ static void run_end(run *r)
     memory_free(r->pending);
 }
 
-/* Outputs have no content until a run has come to its end. */
-static clg_status run_in_mode(clg_session *s, run_mode mode)
+static clg_status try_run(clg_session *s, run_mode mode)
 {
     run r;
     clg_status status = run_begin(s, mode, &r);
-    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
     if (status == CLG_OK) status = run_all(&r);
     run_end(&r);
-    if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_store(s->e->context->ocl);
-    if (status == CLG_OK && mode == RUN_FOR_REAL)
-        ocl_programs_store_when_settled(s->e->context->ocl);
+    return status;
+}
+
+/* Outputs have no content until a run has come to its end. Where the driver's compiler died of a kernel, the choice of kernels is
+ * made anew without it; that comes to an end, since there are only so many candidates. */
+static clg_status run_in_mode(clg_session *s, run_mode mode)
+{
+    ocl_context *ocl = s->e->context->ocl;
+    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].valid = false;
+    size_t n_refusals = ocl_n_refusals(ocl);
+    clg_status status = try_run(s, mode);
+    while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals) {
+        n_refusals = ocl_n_refusals(ocl);
+        exec_forget_plans(s->e);
+        status = try_run(s, mode);
+    }
+    if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_store(ocl);
+    if (status == CLG_OK && mode == RUN_FOR_REAL) ocl_programs_store_when_settled(ocl);
     return status;
 }
 
@@ -287,18 +300,28 @@ static clg_status build_programs(preparation *w, const plan *p)
     return status;
 }
 
-clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
+static clg_status build_ahead(preparation *w)
 {
     plan *p;
-    preparation w = {s, progress, user};
-    clg_status status = session_plan(s, &p);
-    if (status == CLG_ERROR_DATA)
-        return CLG_OK; /* empty strings that are no data: nothing to make */
-    CLG_TRY(status);
-    status = build_programs(&w, p);
-    plan_free(p);
+    clg_status status = session_plan(w->s, &p);
     if (status != CLG_OK) return status;
-    if (!may_go_on(&w, "first run", 0, 1))
+    status = build_programs(w, p);
+    plan_free(p);
+    return status;
+}
+
+clg_status session_prepare(clg_session *s, clg_progress_callback progress, void *user)
+{
+    preparation w = {s, progress, user};
+    clg_status status = ocl_has_helper(s->e->context->ocl) ? CLG_OK : build_ahead(&w);
+    if (status == CLG_OK && !may_go_on(&w, "first run", 0, 1))
         return error_set(CLG_ERROR_CANCELLED, "the preparation was cancelled");
-    return run_in_mode(s, RUN_ON_ZEROS);
+    if (status == CLG_OK) {
+        s->f->progress = may_go_on;
+        s->f->progress_user = &w;
+        status = run_in_mode(s, RUN_ON_ZEROS);
+        s->f->progress = NULL;
+    }
+    /* Empty strings that are no data: nothing to make. */
+    return status == CLG_ERROR_DATA ? CLG_OK : status;
 }

@@ -22,7 +22,7 @@ int selftest_size_class(const gemm_problem *g)
     return quarters < 4 * 21 ? 0 : quarters < 4 * 33 ? (int)quarters : 4 * 33;
 }
 
-static void add_step(const step *s, text *out)
+void selftest_add_step(const step *s, text *out)
 {
     if (s->kind == STEP_KERNEL) {
         text_printf(out, "%s %s %u %llu %llu %llu %s\n%s%s\n", s->kernel.source, s->kernel.entry,
@@ -41,8 +41,8 @@ void selftest_variant(const candidate *way, text *out)
 {
     text_printf(out, "%s\n", way->variant);
     for (uint32_t i = 0; i < way->n_packings; i++)
-        for (const step *s = way->packings[i].steps; s; s = s->next) add_step(s, out);
-    for (const step *s = way->steps; s; s = s->next) add_step(s, out);
+        for (const step *s = way->packings[i].steps; s; s = s->next) selftest_add_step(s, out);
+    for (const step *s = way->steps; s; s = s->next) selftest_add_step(s, out);
 }
 
 const char *selftest_kernel(const candidate *way)
@@ -150,6 +150,8 @@ static double element(const selftest_problem *p, size_t i, int64_t at)
 {
     const uint64_t random = hash_bytes(&at, sizeof at, i + 1);
     const clg_dtype dtype = p->inputs[i].dtype;
+    double content;
+    if (p->contents && p->contents(p, i, at, random, &content)) return content;
     if (dtype == CLG_UINT8 || dtype == CLG_INT8) return byte_element(&p->inputs[i], random);
     if (dtype == CLG_INT32) return (double)(random % 65536) - 32768;
     if (!dtype_is_float(dtype)) {

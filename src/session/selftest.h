@@ -19,8 +19,13 @@
 typedef clg_status selftest_reference(const lower_context *lc, const double *const *in, double *y,
                                       double *scale);
 
+/* Element `at` of an input where it is not any moderate number; false where it is. */
+typedef struct selftest_problem selftest_problem;
+typedef bool selftest_contents(const selftest_problem *p, size_t input, int64_t at, uint64_t random,
+                               double *out);
+
 /* A node to be tested, with one output. */
-typedef struct selftest_problem {
+struct selftest_problem {
     arena memory;
     node n;
     value_id values[SELFTEST_MAX_INPUTS +
@@ -30,8 +35,9 @@ typedef struct selftest_problem {
         high; /* of the inputs' elements; integers are indices into input 0, from either end */
     double tolerance; /* times the dtype's own */
     selftest_reference *reference;
-    lower_context lc; /* after selftest_lower */
-} selftest_problem;
+    selftest_contents *contents; /* NULL: moderate numbers everywhere */
+    lower_context lc;            /* after selftest_lower */
+};
 
 typedef struct selftest_result {
     bool passed;
@@ -91,9 +97,10 @@ typedef struct selftest_case {
     const char *op_type, *domain;
     int64_t opset;          /* 0: the newest of the default domain, the first of others */
     const char *attributes; /* "axis:i=1 pads:I=1,0,1,0 alpha:f=0.5 activation:s=Relu" */
-    /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64. */
+    /* Of each input, "-" where there is none; with a c it is constant, with an i of type int64, n of int32, b bool. */
     const char *dims;
     selftest_reference *reference;
+    selftest_contents *contents;
     double low, high; /* of elements; both 0: -1 to 1 */
     double tolerance; /* 0: 1 */
     bool large;       /* of a second or so */
@@ -106,6 +113,14 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
 /* References of other operators (selftest_references.c). */
 selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selftest_pool,
     selftest_norm, selftest_concat, selftest_gather, selftest_products;
+
+/* Attention (selftest_attention.c): of clgraph.AttentionCore. */
+selftest_reference selftest_attention;
+selftest_contents selftest_attention_contents;
+/* Tests a candidate's attention kernels, whatever the operator, on a problem that is lowered to the same programs;
+ * lc->attention is not NULL. *out_tested is false where there is none. */
+clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *way,
+                                    selftest_result *out_result, bool *out_tested);
 
 /* Verdicts of a report (context_verdicts.c): a variant of several cases passes if all of them do. Replaced ones count from
  * now on, here and in the store. */
@@ -121,6 +136,7 @@ void selftest_free_report(clg_selftest_case *cases, size_t n);
 
 /* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
 void selftest_variant(const candidate *way, struct text *out);
+void selftest_add_step(const step *s, struct text *out); /* one of its steps */
 /* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
  * the first way, else the size in quarters of powers of two, up to one from which on all surely go the other way. */
 int selftest_size_class(const gemm_problem *g);

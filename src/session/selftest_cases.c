@@ -46,6 +46,13 @@
         .op_type = (op), .attributes = "", .dims = (sizes), .reference = selftest_pointwise,       \
         .low = (least), .high = (most), .tolerance = (factor)                                      \
     }
+/* Of clgraph.AttentionCore: "q k v mask bias lengths sinks". */
+#define ATTENTION(attrs, sizes)                                                                    \
+    {                                                                                              \
+        .op_type = "AttentionCore", .domain = "clgraph", .attributes = (attrs), .dims = (sizes),   \
+        .reference = selftest_attention, .contents = selftest_attention_contents, .low = -2,       \
+        .high = 2                                                                                  \
+    }
 #define REDUCE(op, attrs, sizes)                                                                   \
     {                                                                                              \
         .op_type = (op), .opset = 12, .attributes = (attrs), .dims = (sizes),                      \
@@ -135,6 +142,19 @@ const selftest_case selftest_cases[] = {
      .reference = selftest_norm,
      .low = 0.5,
      .high = 2},
+    /* attention: few queries and many; heads that share keys; sizes of heads beside those of vectors; masks that hide
+     * whole queries, causal order from places and from lengths, windows, keys that end, and start, sinks */
+    ATTENTION("scale:f=0.35 causal:i=2 keys:i=1", "2,2,2,8 2,2,37,8 2,2,37,8 - - 2i"),
+    ATTENTION("scale:f=0.125", "2,6,61,64 2,2,150,64 2,2,150,64 2,1,61,148b"),
+    ATTENTION("scale:f=0.2 masked:f=-10000 keys:i=2",
+              "2,2,29,20 2,2,37,20 2,2,37,37 - 1,2,29,37 4n"),
+    ATTENTION("scale:f=0.2 masked:f=-10000", "2,2,29,20 2,2,150,20 2,2,150,20 2,1,1,150n"),
+    ATTENTION("scale:f=0.3 causal:i=2 keys:i=1 length_add:i=1 softcap:f=2 sink:i=1",
+              "2,4,29,11 2,2,150,11 2,2,150,7 - - 2n 4"),
+    ATTENTION("scale:f=0.3 causal:i=1 offset:i=40 window:i=5 sink:i=2",
+              "1,2,61,32 1,1,150,32 1,1,150,32 - 1,2,61,150"),
+    ATTENTION("scale:f=0.05", "1,2,13,300 1,1,37,300 1,1,37,270 1,1,13,37"),
+    ATTENTION("scale:f=0.25 scores:i=4 causal:i=1", "2,2,5,16 2,1,37,16 2,1,37,16 2,1,5,37b"),
     CASE("Concat", "axis:i=1", "3,5,7 3,11,7 3,1,7", selftest_concat),
     CASE("Gather", "axis:i=1", "5,7,37 4i", selftest_gather),
 };
@@ -212,7 +232,9 @@ static void read_inputs(const char *words, clg_dtype dtype, selftest_problem *p)
         o->dims.rank = (int)read_ints(&words, o->dims.dims, CLG_MAX_RANK);
         o->constant = *words == 'c';
         if (*words == 'i') o->dtype = CLG_INT64;
-        words += *words == 'c' || *words == 'i';
+        if (*words == 'n') o->dtype = CLG_INT32;
+        if (*words == 'b') o->dtype = CLG_BOOL;
+        words += *words != '\0' && strchr("cinb", *words) != NULL;
         shape_strides(&o->dims, o->strides);
     }
 }
@@ -222,7 +244,8 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
     *p = (selftest_problem){.low = row->low,
                             .high = row->high,
                             .tolerance = row->tolerance > 0 ? row->tolerance : 1,
-                            .reference = row->reference ? row->reference : selftest_products};
+                            .reference = row->reference ? row->reference : selftest_products,
+                            .contents = row->contents};
     if (p->low == 0 && p->high == 0) {
         p->low = -1;
         p->high = 1;

@@ -22,6 +22,7 @@ typedef struct small_size {
 static const small_size sizes[] = {
     {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, a small map */
     {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is turned */
+    {95, 3, 259, 1, 3, 2, false},         /* narrower than a vector of 4 lanes */
     {95, 13, 259, 1, 1, 2, false},        /* a map of one pixel */
     {37, 1029, 23, 33, 35, 2, false},     /* wide */
     {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */

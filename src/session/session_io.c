@@ -303,9 +303,9 @@ clg_status session_output_device(clg_session *s, size_t index, clg_value **out_v
     frame_memory *m = output_memory(s, index);
     if (out->known) {
         CLG_TRY(frame_reserve(s->f, m, out->known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
-        if (out->known->size_bytes)
-            CLG_TRY(ocl_queue_write(s->f->queue, m->buffer, 0, out->known->data,
-                                    out->known->size_bytes, true));
+        CLG_TRY(ocl_queue_write(s->f->queue, m->buffer, 0, out->known->data, out->known->size_bytes,
+                                false));
+        CLG_TRY(ocl_queue_finish(s->f->queue)); /* other queues read the value */
     }
     return context_wrap_buffer(s->e->context, ocl_buffer_retain(m->buffer), m->offset_bytes,
                                out->dtype, &out->dims, out_value);

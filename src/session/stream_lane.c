@@ -137,8 +137,7 @@ clg_status lane_upload(stream_slot *slot)
     for (size_t k = 0; k < stream->n_inputs; k++)
         CLG_TRY(ocl_queue_write(lane->up, slot->inputs[k].memory.buffer, 0, slot->inputs[k].host,
                                 stream->inputs[k].row_bytes * slot->n_rows, false));
-    CLG_TRY(ocl_queue_marker(lane->up, &slot->uploaded));
-    return ocl_queue_flush(lane->up);
+    return ocl_queue_marker(lane->up, &slot->uploaded);
 }
 
 clg_status lane_arrived(stream_slot *slot) { return wait_for(slot->lane, &slot->uploaded); }
@@ -360,8 +359,7 @@ static clg_status begin_download(stream_slot *slot)
         if (lane->staged) CLG_TRY(download_output(lane, t, t->row_bytes * slot->n_rows));
     }
     if (!lane->staged) return CLG_OK;
-    CLG_TRY(ocl_queue_marker(lane->down, &slot->downloaded));
-    return ocl_queue_flush(lane->down);
+    return ocl_queue_marker(lane->down, &slot->downloaded);
 }
 
 static clg_status run_session(stream_slot *slot)

@@ -140,6 +140,7 @@ typedef struct candidate {
     bool uses_blas;
     bool needs_proof; /* where kernels are tested before use, no use without a test either */
     bool barred;      /* found to be wrong on this device: never taken */
+    bool crashes;     /* barred because the driver's compiler dies of it */
     bool
         last_resort; /* slow, for drivers that refuse the others: no choice that anybody measures */
     double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */

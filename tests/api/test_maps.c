@@ -99,7 +99,7 @@ static void finish(zip *z)
     assert_ok(clg_session_create(context, z->model, NULL, &z->session));
 }
 
-static void stop(zip *z)
+static void free_zip(zip *z)
 {
     clg_session_free(z->session);
     clg_model_free(z->model);
@@ -161,7 +161,7 @@ static void zipmap__gives_a_map_a_row(void **state)
         run_rows(&z, 0, words, 5);
         run_rows(&z, 67, words, -3);
         run_rows(&z, 2, words, 2);
-        stop(&z);
+        free_zip(&z);
     }
 }
 
@@ -182,7 +182,7 @@ static void zipmap__takes_a_single_row(void **state)
     expect_row(maps, 0, true, 2);
     clg_value_free(maps);
     clg_value_free(x);
-    stop(&z);
+    free_zip(&z);
 }
 
 /* Scores that are a constant, a column order turned by a view, names that pass through Identity, an optional. */
@@ -224,7 +224,7 @@ static void zipmap__takes_scores_from_anywhere(void **state)
     assert_int_equal(clg_value_get_kind(got), CLG_VALUE_OPTIONAL);
     expect_row(clg_value_item(got, 0), 1, false, 6);
     clg_value_free(got);
-    stop(&z);
+    free_zip(&z);
 }
 
 static void zipmap__refuses_other_columns(void **state)
@@ -249,7 +249,7 @@ static void zipmap__refuses_other_columns(void **state)
     assert_error(clg_session_get_output_device(z.session, "maps", &got),
                  CLG_ERROR_UNSUPPORTED_DTYPE, "is a sequence");
     clg_value_free(x);
-    stop(&z);
+    free_zip(&z);
 }
 
 static void zipmap__is_only_an_output(void **state)

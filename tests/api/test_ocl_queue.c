@@ -300,7 +300,10 @@ static void check_refusals(ocl_context *c, void *user)
     functions.GetEventInfo = refuse_state;
     fetch_by(q, b, functions);
     /* Once a wait; a wait that was interrupted for long does not ask at all. */
-    assert_in_range(n_refused, q->stays_awake ? 1 : 0, q->stays_awake ? N_FETCHES : 0);
+    if (q->stays_awake)
+        assert_between(n_refused, 1, N_FETCHES);
+    else
+        assert_int_equal(n_refused, 0);
     fill_ramp(y);
     assert_ok(ocl_platforms_axpy(c, q, "refusals", 1.0f, N, 8, y));
     ocl_buffer_free(b);
@@ -521,16 +524,35 @@ static void check_one_thread(ocl_context *c, void *user)
     ocl_programs_store(c);
 }
 
+/* PoCL 7 as Debian builds it splits no device. */
+static bool can_be_split(size_t device_index)
+{
+    ocl_context *c;
+    cl_uint most = 0;
+    assert_ok(ocl_context_create(device_index, &(ocl_context_options){.cache_dir = ""}, &c));
+    (void)cl.GetDeviceInfo(ocl_context_device_handle(c), CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
+                           sizeof most, &most, NULL);
+    ocl_context_free(c);
+    return most > 1;
+}
+
 static void context__can_take_part_of_a_cpu(void **state)
 {
     (void)state;
     device_record *records;
     device_caps *caps;
-    size_t n, n_parts = 0;
+    size_t n, n_tried = 0, n_parts = 0;
     assert_ok(ocl_enumerate(&records, &caps, &n));
     for (size_t i = 0; i < n; i++) {
         ocl_context *c;
         if (caps[i].family != PLATFORM_POCL) continue;
+        n_tried++;
+        if (caps[i].compute_units > 1 && !can_be_split(i)) {
+            assert_error(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &c),
+                         CLG_ERROR_UNSUPPORTED_DEVICE, "using 1 of ");
+            n_parts++;
+            continue;
+        }
         assert_ok(ocl_context_create(i, &(ocl_context_options){.cpu_threads = 1}, &c));
         check_one_thread(c, &n_parts);
         assert_int_equal(ocl_context_caps(c)->compute_units, 1);
@@ -538,7 +560,8 @@ static void context__can_take_part_of_a_cpu(void **state)
     }
     device_records_free(records, n);
     device_caps_free(caps, n);
-    assert_true(n_parts > 0);
+    assert_true(n_tried > 0);
+    assert_int_equal(n_parts, n_tried);
 }
 
 static void context__refuses_a_device_that_is_not_there(void **state)

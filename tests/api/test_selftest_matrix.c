@@ -5,8 +5,10 @@
  */
 #include "support/unit.h"
 
-#include "session/context.h"
+#include "support/driver_faults.h"
 #include "support/ocl_platforms.h"
+
+#include "session/context.h"
 
 #include <clgraph/inspect.h>
 
@@ -175,9 +177,15 @@ static void matrix__is_not_taken_without_a_test(void **state)
     } cases[] = {{CLG_SELFTEST_ON, "gemm_simt"}, {CLG_SELFTEST_OFF, "gemm_matrix"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         clg_context *context = open_context(cases[i].selftest, true);
+        if (cases[i].selftest == CLG_SELFTEST_OFF &&
+            driver_miscompiles_emulated_unit(clg_context_device(context))) {
+            print_message("left out without self-tests: this driver miscompiles the unit\n");
+            clg_context_free(context);
+            continue;
+        }
         const answer got = run(context, &spreading, "gemm_matrix");
         assert_string_equal(got.way, cases[i].way);
-        assert_true(got.worst < RIGHT);
+        if (!(got.worst < RIGHT)) fail_msg("by %s: off by %g", got.way, got.worst);
         assert_int_equal(n_passed + n_wrong, 0);
         clg_context_free(context);
     }

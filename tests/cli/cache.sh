@@ -37,6 +37,16 @@ for entry in "$WORK"/other/*; do
 done
 CLG_CACHE_DIR=$WORK/other show count -- cache warm digits.onnx -q
 CLG_CACHE_DIR=$WORK/other show count -- cache warm digits.onnx -q
+any_driver() { sed -E "s/driver '[^']*' on '[^']*'/driver 'X' on 'Y'/"; }
+echo "== what is known of compilers that died, on a driver that dies of one kernel"
+export CLG_CACHE_DIR=$WORK/crashes OPENCL_LAYERS=$CLG_BUILD_DIR/tests/layers/opencl_crashing.so
+CLG_CRASH_IN='void softmax' CLG_CRASH_AT=launch show any_driver -- run digits.onnx --fill zeros -q --top 1
+"$CLTOOL" cache list | grep -o 'compiler crash.*' | sort
+show any_driver -- run digits.onnx --fill zeros -q --top 1
+"$CLTOOL" cache clear --crashes
+show run digits.onnx --fill zeros -q --top 1
+unset OPENCL_LAYERS
+export CLG_CACHE_DIR=$WORK/store
 echo "== fewer"
 show count -- cache prune --max-size 1k
 show cache prune --max-size lots

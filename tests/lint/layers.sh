@@ -11,7 +11,7 @@ tensor
 caps
 graph step
 ocl
-onnx ops
+helper onnx ops
 passes
 plan
 session

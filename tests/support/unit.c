@@ -5,7 +5,10 @@
  */
 #include "support/unit.h"
 
+#include "support/platform.h"
+
 #include <stdbool.h>
+#include <stdlib.h>
 
 static CMFixtureFunction close_it;
 static bool is_closed;
@@ -21,6 +24,9 @@ int unit_run_group(const char *name, const struct CMUnitTest *tests, size_t n_te
 {
     close_it = close;
     is_closed = false;
+    /* Tests are linked with the library's objects: nothing is beside them. */
+    if (!getenv("CLG_COMPILE_HELPER"))
+        (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_BUILD_DIR "/clgraph-compile");
     const int n_failed = _cmocka_run_group_tests(name, tests, n_tests, open, close_group);
     if (!is_closed) print_error("[  FAILED  ] closing the group '%s'\n", name);
     return n_failed != 0 || !is_closed;

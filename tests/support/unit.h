@@ -31,6 +31,15 @@ int unit_run_group(const char *name, const struct CMUnitTest *tests, size_t n_te
             fail_msg("%s gave %s: %s", #call, status_name(assert_status_), error_text());          \
     } while (0)
 
+/* Of unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 does not have what replaces it. */
+#define assert_between(number, least, most)                                                        \
+    do {                                                                                           \
+        const uintmax_t assert_number_ = (number);                                                 \
+        if (assert_number_ < (least) || assert_number_ > (most))                                   \
+            fail_msg("%s is %ju, outside of %ju to %ju", #number, assert_number_,                  \
+                     (uintmax_t)(least), (uintmax_t)(most));                                       \
+    } while (0)
+
 /* The call fails so, and the sentence contains the words. */
 #define assert_error(call, expected, words)                                                        \
     do {                                                                                           \

@@ -104,7 +104,8 @@ static int tell(const options *o, const char *done, size_t n)
 static int clear(const options *o)
 {
     size_t n;
-    clg_status status = clg_cache_clear(NULL, &n);
+    clg_status status =
+        o->crashes ? clg_cache_remove(NULL, "*: compiler crash*", &n) : clg_cache_clear(NULL, &n);
     return status == CLG_OK ? tell(o, "removed", n) : library_fault(status);
 }
 

@@ -84,6 +84,8 @@ static const option_row rows[] = {
      "write all choices that were measured on this device"},
     {"max-size", 0, KIND_TEXT, AT(max_size), OPTIONS_CACHE, "BYTES",
      "prune: keep this much, 64M for example (default: the store's own limit)"},
+    {"crashes", 0, KIND_FLAG, AT(crashes), OPTIONS_CACHE, NULL,
+     "clear: only what is known of crashes of the driver's compiler, so that it is tried again"},
     {"force", 0, KIND_FLAG, AT(force), OPTIONS_FORCE, NULL, "overwrite files that exist"},
     {"rtol", 0, KIND_REAL, AT(rtol), OPTIONS_DIFF, "R",
      "relative tolerance of floats (default 1e-3)"},

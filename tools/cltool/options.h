@@ -35,6 +35,7 @@ typedef struct options {
     /* run */
     const char *output, *labels;
     bool force;
+    bool crashes;
     size_t top;
     text_list expect, dump;
     double rtol, atol; /* atol below 0: not given */

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Recording kernel arguments.
+ */
+#include "ocl/kernel_args.h"
+
+#include "base/memory.h"
+
+#include <string.h>
+
+static clg_status reserve(kernel_args *args, size_t index)
+{
+    if (index < args->n) return CLG_OK;
+    CLG_TRY(MEMORY_RESERVE(args->items, args->capacity, index + 1));
+    memset(args->items + args->n, 0, (index + 1 - args->n) * sizeof *args->items);
+    args->n = index + 1;
+    return CLG_OK;
+}
+
+/* Copies data to a place of at least size_bytes: the argument's old one when it fits. */
+static clg_status put_bytes(kernel_args *args, kernel_arg *arg, size_t size_bytes, const void *data)
+{
+    const bool had_place = arg->kind == KERNEL_ARG_VALUE || arg->has_content;
+    if (!had_place || arg->size_bytes < size_bytes) {
+        CLG_TRY(MEMORY_RESERVE(args->bytes, args->bytes_capacity, args->n_bytes + size_bytes));
+        arg->at = args->n_bytes;
+        args->n_bytes += size_bytes;
+    }
+    if (size_bytes > 0) memcpy(args->bytes + arg->at, data, size_bytes);
+    return CLG_OK;
+}
+
+clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_bytes,
+                                 const void *data)
+{
+    CLG_TRY(reserve(args, index));
+    kernel_arg *arg = &args->items[index];
+    if (data) CLG_TRY(put_bytes(args, arg, size_bytes, data));
+    arg->kind = data ? KERNEL_ARG_VALUE : KERNEL_ARG_LOCAL;
+    arg->size_bytes = size_bytes;
+    arg->has_content = false;
+    return CLG_OK;
+}
+
+clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
+                                  size_t size_bytes, const void *content)
+{
+    CLG_TRY(reserve(args, index));
+    kernel_arg *arg = &args->items[index];
+    if (content) CLG_TRY(put_bytes(args, arg, size_bytes, content));
+    arg->kind = KERNEL_ARG_BUFFER;
+    arg->size_bytes = size_bytes;
+    arg->has_content = content != NULL;
+    arg->buffer = buffer;
+    return CLG_OK;
+}
+
+void kernel_args_deinit(kernel_args *args)
+{
+    memory_free(args->items);
+    memory_free(args->bytes);
+}

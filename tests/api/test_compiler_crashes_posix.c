@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Drivers whose compiler dies, hangs, or takes all memory (layers/opencl_crashing.c) on one kernel: the process lives, another
+ * implementation serves or an error names node and driver, and only crashes are remembered. Then compile helpers that are missing,
+ * of another version or killed, and host programs that treat children in unusual ways.
+ */
+/* ctest: timeout 900 */
+#include "support/unit.h"
+
+#include "support/build_session.h"
+#include "support/literals.h"
+#include "support/scratch.h"
+#include "support/wrong_driver.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define WINOGRAD_4X4 "#define P_M 4\n"
+#define SOFTMAX "void softmax"
+
+static int n_helper_lines, n_crash_lines;
+static char last_line[2048];
+
+static void listen_all(void *user, clg_log_level level, const char *message)
+{
+    (void)user;
+    if (level > CLG_LOG_WARNING) return;
+    n_helper_lines += strstr(message, "compile helper") != NULL;
+    if (!strstr(message, "the compiler of driver")) return;
+    n_crash_lines++;
+    (void)snprintf(last_line, sizeof last_line, "%s", message);
+}
+
+/* ---- the driver ---------------------------------------------------------------------------------------- */
+
+static const char *crash_log(void) { return scratch_path("crashes"); }
+
+static long n_crashes(void)
+{
+    struct stat st;
+    return stat(crash_log(), &st) == 0 ? (long)st.st_size : 0;
+}
+
+static void driver_dies(const char *in, const char *at, const char *by, const char *times)
+{
+    (void)remove(crash_log());
+    wd_set_or_clear("CLG_CRASH_IN", in);
+    wd_set_or_clear("CLG_CRASH_AT", at);
+    wd_set_or_clear("CLG_CRASH_BY", by);
+    wd_set_or_clear("CLG_CRASH_TIMES", times);
+    wd_set_or_clear("CLG_CRASH_LOG", crash_log());
+    n_helper_lines = n_crash_lines = 0;
+    last_line[0] = '\0';
+}
+
+static int begin(void **state)
+{
+    if (wd_begin(state) != 0) return -1;
+    wd_set_or_clear("OPENCL_LAYERS", CLG_TEST_BUILD_DIR "/tests/layers/opencl_crashing.so");
+    clg_set_log(listen_all, NULL, CLG_LOG_WARNING);
+    return 0;
+}
+
+static clg_context *open_context(const char *store, const char *helper)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *c;
+    options.profiling = true;
+    options.cache_dir = scratch_path(store);
+    options.selftest = CLG_SELFTEST_ON;
+    options.compile_helper = helper;
+    options.compile_limit_s = 5;
+    options.compile_limit_mib = 1024;
+    assert_ok(clg_context_create("pocl", &options, &c));
+    return c;
+}
+
+/* A convolution that prefers winograd_4x4: right, and by it or not. */
+static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
+{
+    wd_answer a;
+    assert_ok(wd_run(c, m, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a));
+    assert_true(a.worst <= WD_RIGHT);
+    assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
+}
+
+/* ---- deaths -------------------------------------------------------------------------------------------- */
+
+/* Two processes, as it were: is the second one spared? */
+static void die_by(const char *at, const char *by, bool is_remembered)
+{
+    char store[64];
+    clg_model *m = wd_convolution();
+    (void)snprintf(store, sizeof store, "store %s %s", at, by);
+    driver_dies(WINOGRAD_4X4, at, by, NULL);
+    clg_context *c = open_context(store, NULL);
+    expect_conv(c, m, false);
+    const long n = n_crashes();
+    assert_true(n > 0);
+    assert_true(n_crash_lines > 0);
+    assert_non_null(strstr(last_line, "winograd_wide"));
+    expect_conv(c, m, false);
+    assert_int_equal(n_crashes(), n); /* tried no more */
+    clg_context_free(c);
+    c = open_context(store, NULL);
+    expect_conv(c, m, false);
+    assert_int_equal(n_crashes() == n, is_remembered);
+    clg_context_free(c);
+    clg_model_free(m);
+}
+
+static void crash__abort_in_build(void **state) { (void)state, die_by("build", "abort", true); }
+static void crash__abort_in_launch(void **state) { (void)state, die_by("launch", "abort", true); }
+static void crash__fault_in_launch(void **state) { (void)state, die_by("launch", "fault", true); }
+static void crash__exit_in_build(void **state) { (void)state, die_by("build", "exit", true); }
+static void crash__killed(void **state) { (void)state, die_by("launch", "kill", false); }
+static void crash__endless_loop(void **state) { (void)state, die_by("build", "loop", false); }
+static void crash__all_memory(void **state) { (void)state, die_by("build", "memory", false); }
+
+static void crash__once_is_not_enough(void **state)
+{
+    (void)state;
+    clg_model *m = wd_convolution();
+    driver_dies(WINOGRAD_4X4, "launch", "abort", "1");
+    clg_context *c = open_context("once", NULL);
+    expect_conv(c, m, true);
+    assert_int_equal(n_crash_lines, 0);
+    clg_context_free(c);
+    clg_model_free(m);
+}
+
+static void crash__no_other_implementation(void **state)
+{
+    (void)state;
+    static const float x[6] = {1, 2, 3, 4, 5, 6};
+    long n = 0;
+    driver_dies(SOFTMAX, "launch", "abort", NULL);
+    for (int process = 0; process < 2; process++) {
+        clg_context *c = open_context("alone", NULL);
+        clg_builder *g = start_graph();
+        assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(2, 3), NULL));
+        assert_ok(clg_builder_node(g, NULL, "Softmax", "the node", 1, NAMES("x"), 1, NAMES("y")));
+        assert_ok(clg_builder_output(g, "y"));
+        clg_session *s = build_session(c, g, NULL);
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(2, 3), x));
+        for (int run = 0; run < 2; run++) {
+            assert_error(clg_session_run(s), CLG_ERROR_KERNEL_BUILD, "the node");
+            assert_non_null(strstr(clg_last_error(), "crashes (signal 6)"));
+            assert_non_null(strstr(clg_last_error(), "it happens now"));
+        }
+        clg_session_free(s);
+        clg_context_free(c);
+        assert_true(n_crashes() > 0 && (process == 0 || n_crashes() == n));
+        n = n_crashes();
+    }
+}
+
+/* ---- generated kernels ---------------------------------------------------------------------------------- */
+
+/* y = Tanh(Sigmoid(x)), one kernel as a rule, on a driver that dies of kernels with `in` and `and` in them and without `not`. */
+static void expect_tanh_of_sigmoid(const char *store, const char *in, const char *and,
+                                   const char * not )
+{
+    static float x[301], y[301];
+    for (int i = 0; i < 301; i++) x[i] = (float)(i - 150) / 16;
+    driver_dies(in, "launch", "abort", NULL);
+    wd_set_or_clear("CLG_CRASH_AND", and);
+    wd_set_or_clear("CLG_CRASH_NOT", not );
+    clg_context *c = open_context(store, NULL);
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 1, DIMS(301), NULL));
+    assert_ok(clg_builder_node(g, NULL, "Sigmoid", "inner", 1, NAMES("x"), 1, NAMES("s")));
+    assert_ok(clg_builder_node(g, NULL, "Tanh", "outer", 1, NAMES("s"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    clg_session *s = build_session(c, g, NULL);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 1, DIMS(301), x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    for (int i = 0; i < 301; i++)
+        assert_true(fabs((double)y[i] - tanh(1 / (1 + exp(-(double)x[i])))) < 1e-6);
+    assert_true(n_crashes() > 0);
+    clg_session_free(s);
+    clg_context_free(c);
+    wd_set_or_clear("CLG_CRASH_AND", NULL);
+    wd_set_or_clear("CLG_CRASH_NOT", NULL);
+}
+
+static void crash__of_vectors(void **state)
+{
+    (void)state;
+    expect_tanh_of_sigmoid("vectors", "generated: pointwise", NULL, "#define P_VEC 1\n");
+}
+
+static void crash__of_two_operators_in_one(void **state)
+{
+    (void)state;
+    expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL);
+}
+
+/* A product of bytes by kernels for CPUs, the compiler dying of the instructions for dot products where the device has any. */
+static void crash__of_dot_products(void **state)
+{
+    (void)state;
+    static const uint8_t x[6] = {1, 2, 3, 250, 5, 6};
+    static const int8_t w[6] = {1, -2, 3, 127, -128, 0};
+    int32_t y[4];
+    clg_session_options options = CLG_SESSION_OPTIONS_INIT;
+    options.kernels = CLG_KERNELS_WIDE;
+    driver_dies("#define P_DOT 1\n", "launch", "abort", NULL);
+    clg_context *c = open_context("dot", NULL);
+    clg_builder *g = start_graph();
+    assert_ok(clg_builder_input(g, "x", CLG_UINT8, 2, DIMS(2, 3), NULL));
+    assert_ok(clg_builder_constant(g, "w", CLG_INT8, 2, DIMS(3, 2), w));
+    assert_ok(
+        clg_builder_node(g, NULL, "MatMulInteger", "bytes", 2, NAMES("x", "w"), 1, NAMES("y")));
+    assert_ok(clg_builder_output(g, "y"));
+    clg_session *s = build_session(c, g, &options);
+    assert_ok(clg_session_set_input_data(s, "x", CLG_UINT8, 2, DIMS(2, 3), x));
+    assert_ok(clg_session_run(s));
+    assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2; k++) {
+            int32_t sum = 0;
+            for (int n = 0; n < 3; n++) sum += x[i * 3 + n] * w[n * 2 + k];
+            assert_int_equal(y[i * 2 + k], sum);
+        }
+    clg_session_free(s);
+    clg_context_free(c);
+}
+
+/* ---- helpers that do not work -------------------------------------------------------------------------- */
+
+static const char *script(const char *name, const char *text, mode_t mode)
+{
+    const char *path = scratch_file(name, text, strlen(text));
+    assert_int_equal(chmod(path, mode), 0);
+    return path;
+}
+
+static void expect_without_helper(const char *helper, const char *store, int n_lines)
+{
+    clg_model *m = wd_convolution();
+    driver_dies(NULL, NULL, NULL, NULL);
+    clg_context *c = open_context(store, helper);
+    expect_conv(c, m, true);
+    assert_int_equal(n_helper_lines, n_lines);
+    clg_context_free(c);
+    clg_model_free(m);
+}
+
+static void helper__does_not_work(void **state)
+{
+    (void)state;
+    expect_without_helper("off", "off", 0);
+    expect_without_helper("/nowhere/clgraph-compile", "nowhere", 1);
+    expect_without_helper(script("plain", "#!/bin/sh\n", 0600), "plain", 1);
+    expect_without_helper(script("ends", "#!/bin/sh\nexit 0\n", 0700), "ends", 1);
+    expect_without_helper(script("echoes", "#!/bin/sh\nexec cat >&0\n", 0700), "echoes", 1);
+}
+
+/* Calls visit for each compile helper whose parent is `parent`. */
+static int each_child(pid_t parent, void (*visit)(pid_t pid))
+{
+    int n = 0;
+    DIR *processes = opendir("/proc");
+    assert_non_null(processes);
+    for (struct dirent *d; (d = readdir(processes)) != NULL;) {
+        char path[300], name[64] = "";
+        long above = 0;
+        (void)snprintf(path, sizeof path, "/proc/%s/stat", d->d_name);
+        FILE *f = d->d_name[0] >= '1' && d->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+        if (!f) continue;
+        const int found = fscanf(f, "%*d (%63[^)]) %*c %ld", name, &above);
+        (void)fclose(f);
+        if (found != 2 || strncmp(name, "clgraph-compile", 15) != 0 || above != (long)parent)
+            continue;
+        n++;
+        if (visit) visit((pid_t)atol(d->d_name));
+    }
+    (void)closedir(processes);
+    return n;
+}
+
+static void kill_child(pid_t pid) { (void)kill(pid, SIGKILL); }
+
+/* Kills the helpers whenever the compiler has begun to loop. */
+static void *kill_helpers(void *argument)
+{
+    for (long seen = 0; !atomic_load((atomic_bool *)argument);) {
+        const long n = n_crashes();
+        if (n > seen) (void)each_child(getpid(), kill_child);
+        seen = n;
+        (void)usleep(20000);
+    }
+    return NULL;
+}
+
+static void helper__killed_in_the_middle(void **state)
+{
+    (void)state;
+    atomic_bool done = false;
+    pthread_t killer;
+    clg_model *m = wd_convolution();
+    driver_dies(WINOGRAD_4X4, "launch", "loop", NULL);
+    assert_int_equal(pthread_create(&killer, NULL, kill_helpers, &done), 0);
+    clg_context *c = open_context("murder", NULL);
+    expect_conv(c, m, false);
+    atomic_store(&done, true);
+    assert_int_equal(pthread_join(killer, NULL), 0);
+    clg_context_free(c);
+    for (int i = 0; i < 100 && each_child(getpid(), NULL) > 0; i++) (void)usleep(50000);
+    assert_int_equal(each_child(getpid(), NULL), 0);
+    clg_model_free(m);
+}
+
+/* ---- hosts --------------------------------------------------------------------------------------------- */
+
+static char foreign_file[512];
+static int n_looked_at;
+
+static void look_at_descriptors(pid_t pid)
+{
+    char folder[64], path[400], to[1024];
+    (void)snprintf(folder, sizeof folder, "/proc/%ld/fd", (long)pid);
+    DIR *fds = opendir(folder);
+    if (!fds) return;
+    for (struct dirent *d; (d = readdir(fds)) != NULL;) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, d->d_name);
+        const ssize_t n = readlink(path, to, sizeof to - 1);
+        if (n <= 0) continue;
+        to[n] = '\0';
+        n_looked_at++;
+        assert_null(strstr(to, foreign_file));
+    }
+    (void)closedir(fds);
+    (void)each_child(pid, look_at_descriptors); /* its workers */
+}
+
+static void host__lends_no_descriptors(void **state)
+{
+    (void)state;
+    clg_model *m = wd_convolution();
+    driver_dies(NULL, NULL, NULL, NULL);
+    (void)snprintf(foreign_file, sizeof foreign_file, "%s", scratch_path("foreign file"));
+    const int fd = open(foreign_file, O_RDWR | O_CREAT, 0600); /* not closed on exec */
+    assert_true(fd >= 0);
+    clg_context *c = open_context("descriptors", NULL);
+    expect_conv(c, m, true);
+    assert_true(each_child(getpid(), look_at_descriptors) > 0);
+    assert_true(n_looked_at >= 6);
+    clg_context_free(c);
+    (void)close(fd);
+    clg_model_free(m);
+}
+
+static void host__ignores_its_children(void **state)
+{
+    (void)state;
+    clg_model *m = wd_convolution();
+    driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+    clg_context *c = open_context("ignored", NULL);
+    expect_conv(c, m, false);
+    assert_non_null(strstr(last_line, "signal 6"));
+    clg_context_free(c);
+    (void)signal(SIGCHLD, before);
+    clg_model_free(m);
+}
+
+static void *wait_for_any(void *argument)
+{
+    while (!atomic_load((atomic_bool *)argument))
+        if (waitpid(-1, NULL, WNOHANG) <= 0) (void)usleep(1000);
+    return NULL;
+}
+
+static void host__waits_for_any_child(void **state)
+{
+    (void)state;
+    atomic_bool done = false;
+    pthread_t waiter;
+    clg_model *m = wd_convolution();
+    driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
+    assert_int_equal(pthread_create(&waiter, NULL, wait_for_any, &done), 0);
+    clg_context *c = open_context("waited", NULL);
+    expect_conv(c, m, false);
+    assert_non_null(strstr(last_line, "signal 6"));
+    clg_context_free(c);
+    atomic_store(&done, true);
+    assert_int_equal(pthread_join(waiter, NULL), 0);
+    clg_model_free(m);
+}
+
+static void *run_conv(void *argument)
+{
+    wd_answer a;
+    clg_model *m = wd_convolution();
+    const clg_status status = wd_run(argument, m, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a);
+    clg_model_free(m);
+    return status == CLG_OK && a.worst <= WD_RIGHT ? argument : NULL;
+}
+
+static void host__has_many_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[8];
+    driver_dies(WINOGRAD_4X4, "launch", "fault", NULL);
+    clg_context *c = open_context("threads", NULL);
+    for (int i = 0; i < 8; i++) assert_int_equal(pthread_create(&threads[i], NULL, run_conv, c), 0);
+    for (int i = 0; i < 8; i++) {
+        void *result;
+        assert_int_equal(pthread_join(threads[i], &result), 0);
+        assert_ptr_equal(result, c);
+    }
+    clg_context_free(c);
+}
+
+/* A host of its own, which is killed while the compiler loops: its helper must not stay behind. */
+static void host__is_killed(void **state)
+{
+    (void)state;
+    driver_dies(WINOGRAD_4X4, "build", "loop", NULL);
+    const pid_t host = fork();
+    if (host == 0) {
+        (void)execl("/proc/self/exe", "host", scratch_path("host"), (char *)NULL);
+        _exit(1);
+    }
+    for (int i = 0; i < 600 && n_crashes() == 0; i++) (void)usleep(100000);
+    assert_true(n_crashes() > 0);
+    assert_true(each_child(host, NULL) > 0);
+    (void)kill(host, SIGKILL);
+    assert_int_equal(waitpid(host, NULL, 0), host);
+    /* Orphans get another parent: count those that have this test's folder in their environment. */
+    char command[600];
+    (void)snprintf(command, sizeof command,
+                   "for i in 1 2 3 4 5 6 7 8 9 10; do grep -lsa -e 'CLG_CRASH_LOG=%s' $(grep -ls "
+                   "clgraph-compile /proc/[0-9]*/comm | sed s/comm/environ/) >/dev/null || exit 0; "
+                   "sleep 0.5; done; exit 1",
+                   crash_log());
+    assert_int_equal(system(command), 0);
+}
+
+static int be_host(const char *store)
+{
+    clg_context_options options = CLG_CONTEXT_OPTIONS_INIT;
+    clg_context *c;
+    wd_answer a;
+    options.cache_dir = store;
+    options.profiling = true;
+    if (clg_context_create("pocl", &options, &c) != CLG_OK) return 1;
+    (void)wd_run(c, wd_convolution(), CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(crash__abort_in_build),
+        cmocka_unit_test(crash__abort_in_launch),
+        cmocka_unit_test(crash__fault_in_launch),
+        cmocka_unit_test(crash__exit_in_build),
+        cmocka_unit_test(crash__killed),
+        cmocka_unit_test(crash__endless_loop),
+        cmocka_unit_test(crash__all_memory),
+        cmocka_unit_test(crash__once_is_not_enough),
+        cmocka_unit_test(crash__no_other_implementation),
+        cmocka_unit_test(crash__of_vectors),
+        cmocka_unit_test(crash__of_two_operators_in_one),
+        cmocka_unit_test(crash__of_dot_products),
+        cmocka_unit_test(helper__does_not_work),
+        cmocka_unit_test(helper__killed_in_the_middle),
+        cmocka_unit_test(host__lends_no_descriptors),
+        cmocka_unit_test(host__ignores_its_children),
+        cmocka_unit_test(host__waits_for_any_child),
+        cmocka_unit_test(host__has_many_threads),
+        cmocka_unit_test(host__is_killed),
+    };
+    if (argc == 2 && strcmp(argv[0], "host") == 0) return be_host(argv[1]);
+    return cmocka_run_group_tests(tests, begin, NULL);
+}

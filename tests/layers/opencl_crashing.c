@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An OpenCL layer (OPENCL_LAYERS of ocl-icd) that stands for a driver whose compiler dies: on programs whose text has
+ * CLG_CRASH_IN in it, and CLG_CRASH_AND, and not CLG_CRASH_NOT, where these are set; in whatever process. CLG_CRASH_AT: "build" or "launch" (where PoCL compiles as well). CLG_CRASH_BY:
+ * abort, fault, exit, loop, memory, kill. Each time a byte is appended to the file CLG_CRASH_LOG; from CLG_CRASH_TIMES bytes on,
+ * when that is set, nothing happens any more.
+ */
+#define LAYER_NAME "clgraph's crashing compiler"
+#include "opencl_layer.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PIECE_BYTES ((size_t)16 << 20)
+
+static int is(const char *variable, const char *value)
+{
+    const char *found = getenv(variable);
+    return found && strcmp(found, value) == 0;
+}
+
+/* How often it happened before; notes one more. */
+static long note(void)
+{
+    const char *path = getenv("CLG_CRASH_LOG");
+    FILE *log = path ? fopen(path, "a") : NULL;
+    if (!log) return 0;
+    const long before = fseek(log, 0, SEEK_END) == 0 ? ftell(log) : 0;
+    (void)fputc('x', log);
+    (void)fclose(log);
+    return before;
+}
+
+static void die(void)
+{
+    const char *times = getenv("CLG_CRASH_TIMES");
+    if (note() >= (times ? atol(times) : 1L << 30)) return;
+    fputs("crashing compiler: it happens now\n", stderr);
+    if (is("CLG_CRASH_BY", "fault")) (void)raise(SIGSEGV);
+    if (is("CLG_CRASH_BY", "exit")) exit(1);
+    if (is("CLG_CRASH_BY", "kill")) (void)raise(SIGKILL);
+    while (is("CLG_CRASH_BY", "loop")) (void)pause();
+    while (is("CLG_CRASH_BY", "memory")) {
+        volatile char *piece = malloc(PIECE_BYTES);
+        for (size_t i = 0; piece && i < PIECE_BYTES; i += 1024) piece[i] = 1;
+        (void)usleep(1000);
+    }
+    abort();
+}
+
+/* Whether the program is one of those. */
+static int is_meant(cl_program program)
+{
+    const char *in = getenv("CLG_CRASH_IN"), *and = getenv("CLG_CRASH_AND"),
+               *not = getenv("CLG_CRASH_NOT");
+    size_t n = 0;
+    if (!in || next->clGetProgramInfo(program, CL_PROGRAM_SOURCE, 0, NULL, &n) != CL_SUCCESS)
+        return 0;
+    char *text = calloc(n + 1, 1);
+    const int found =
+        text && next->clGetProgramInfo(program, CL_PROGRAM_SOURCE, n, text, NULL) == CL_SUCCESS &&
+        strstr(text, in) != NULL && (!and || strstr(text, and)) && !(not &&strstr(text, not ));
+    free(text);
+    return found;
+}
+
+static cl_int CL_API_CALL wrap_clBuildProgram(
+    cl_program program, cl_uint n_devices, const cl_device_id *devices, const char *options,
+    void(CL_CALLBACK *notify)(cl_program program, void *user), void *user)
+{
+    if (is("CLG_CRASH_AT", "build") && is_meant(program)) die();
+    return next->clBuildProgram(program, n_devices, devices, options, notify, user);
+}
+
+static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel,
+                                                      cl_uint n_dims, const size_t *offset,
+                                                      const size_t *global, const size_t *local,
+                                                      cl_uint n_wait, const cl_event *wait,
+                                                      cl_event *event)
+{
+    cl_program program;
+    if (is("CLG_CRASH_AT", "launch") &&
+        next->clGetKernelInfo(kernel, CL_KERNEL_PROGRAM, sizeof program, &program, NULL) ==
+            CL_SUCCESS &&
+        is_meant(program))
+        die();
+    return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_wait, wait,
+                                        event);
+}
+
+static void fill(void)
+{
+    table.clBuildProgram = wrap_clBuildProgram;
+    table.clEnqueueNDRangeKernel = wrap_clEnqueueNDRangeKernel;
+}

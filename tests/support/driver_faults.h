@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Faults of drivers that tests must know of, because what they ask for has no other implementation. docs/portability.md has what
+ * was seen. All else is the business of the library's self-tests, quirks and compile helper.
+ */
+#ifndef CLG_TESTS_DRIVER_FAULTS_H
+#define CLG_TESTS_DRIVER_FAULTS_H
+
+#include <clgraph/clgraph.h>
+
+#include <stdbool.h>
+#include <string.h>
+
+/* The emulated matrix unit (cl/common/matrix_units.clh), in some variants, on PoCL 6. */
+static inline bool driver_miscompiles_emulated_unit(const clg_device_info *device)
+{
+    return strcmp(device->platform, "Portable Computing Language") == 0 &&
+           strncmp(device->driver, "6.", 2) == 0;
+}
+
+/* Drivers whose compiler is known to die of kernels: a node of which no implementation is left is refused there. */
+static inline bool driver_compiler_may_die(const clg_device_info *device)
+{
+    const bool is_pocl = strcmp(device->platform, "Portable Computing Language") == 0;
+    return (is_pocl && strncmp(device->driver, "3.", 2) != 0) ||
+           strcmp(device->platform, "rusticl") == 0;
+}
+
+#endif
