@@ -54,7 +54,7 @@ void conv_count_work(const conv_job *j, step *s)
     const double elements = planes * (double)(j->ic * count_in(j) + j->oc * count_out(j)) +
                             (double)(j->groups * j->oc * j->ic * count_taps(j));
     s->flops = 2.0 * planes * (double)(j->oc * count_out(j)) * (double)(j->ic * count_taps(j));
-    s->bytes = elements * (double)clg_dtype_size(j->dtype);
+    s->bytes = elements * (double)dtype_size(j->dtype);
 }
 
 /* The sizes that the tiled kernels begin with. */
@@ -126,8 +126,7 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
                    (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
                    (long long)a[0].kernel, (long long)taps);
     const int64_t n = j->groups * t->tiles * t->tile_m * k;
-    const operand to =
-        step_packing(b, way, j->weight, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     step *s = step_pack_kernel(b, way, to, "conv_wide", "conv_pack_w",
                                wide_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);

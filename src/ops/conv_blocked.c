@@ -156,8 +156,7 @@ operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j
     char recipe[128];
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
                    (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
-    const operand to =
-        step_packing(b, way, j->weight, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     blocked_cut any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
     step *s = step_pack_kernel(b, way, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));

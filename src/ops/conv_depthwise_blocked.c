@@ -20,7 +20,7 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const c
     (void)snprintf(recipe, sizeof recipe, "conv_depthwise_blocked lanes=%d channels=%lld taps=%lld",
                    (int)lanes, (long long)j->groups, (long long)taps);
     const operand to = step_packing(b, way, j->weight, recipe,
-                                    (size_t)(blocks * taps * lanes) * clg_dtype_size(j->dtype));
+                                    (size_t)(blocks * taps * lanes) * dtype_size(j->dtype));
     step *s = step_pack_kernel(b, way, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
                                prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->groups);

@@ -105,8 +105,8 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
     conv_count_work(depthwise, s);
     const double flops = s->flops, bytes = s->bytes;
     conv_count_work(point, s);
-    const double between = 2.0 * (double)(point->batch * point->oc * h->in * a->in) *
-                           (double)clg_dtype_size(point->dtype);
+    const double between =
+        2.0 * (double)(point->batch * point->oc * h->in * a->in) * (double)dtype_size(point->dtype);
     s->flops += flops;
     s->bytes += bytes - between;
     const uint64_t ones[3] = {1, 1, 1};
@@ -124,7 +124,7 @@ static clg_status add_apart(lower_context *c, const conv_job *point, const conv_
     const int64_t n = point->batch * work_ceil_div(point->oc, lanes) * lanes * pixels;
     conv_job first = *point, last = *depthwise;
     candidate *way = step_candidate(&c->build, "conv_expand_apart");
-    first.y = last.x = step_scratch(&c->build, way, (size_t)n * clg_dtype_size(point->dtype));
+    first.y = last.x = step_scratch(&c->build, way, (size_t)n * dtype_size(point->dtype));
     CLG_TRY(conv_blocked_append(c, way, &first, true));
     conv_depthwise_blocked_append(c, way, &last);
     return CLG_OK;

@@ -31,7 +31,7 @@ typedef struct wide_tile {
 static bool is_over_at_once(const gemm_job *j, int lanes)
 {
     const double b = (double)j->batch * (double)j->n * (double)j->k;
-    return b * (double)clg_dtype_size(j->dtype) / BYTES_PER_NS < WAKING_NS &&
+    return b * (double)dtype_size(j->dtype) / BYTES_PER_NS < WAKING_NS &&
            b * 2 * (double)j->m / (OPERATIONS_PER_LANE_NS * lanes) < WAKING_NS;
 }
 
@@ -140,7 +140,7 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
                                work_items(c, work_ceil_div(k, 16), 1),
                                (uint64_t)(p->batches.outer * p->batches.inner)};
     step_range(b, s, 3, range, ones);
-    const size_t size = clg_dtype_size(p->j->dtype);
+    const size_t size = dtype_size(p->j->dtype);
     s->window_offset = (size_t)from.at.offset_elems * size;
     s->window_bytes = (size_t)((length - 1) * p->line_stride + (k - 1) * p->k_stride + 1) * size;
     return s;
@@ -149,7 +149,7 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
 /* A large matrix whose rows lie together goes piece by piece, so that little of it is there in both forms at once. */
 static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
 {
-    const int64_t size = (int64_t)clg_dtype_size(p->j->dtype), k = p->j->k;
+    const int64_t size = (int64_t)dtype_size(p->j->dtype), k = p->j->k;
     const int64_t piece = PACK_PIECE_BYTES / size;
     const bool one = p->batches.outer * p->batches.inner == 1;
     if (one && p->length > 2 * piece / k && p->k_stride == 1 && p->line_stride >= k) {
@@ -196,7 +196,7 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
         (long long)batches.inner, (long long)x->b0, (long long)x->b1);
     if (find_packing(way, x->at.index, recipe, &result.at)) return result;
     p.to = result.at =
-        step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * clg_dtype_size(j->dtype));
+        step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * dtype_size(j->dtype));
     p.prelude = wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
     pack_pieces(c, way, &p);
     return result;
@@ -314,7 +314,7 @@ static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
     step_arg_long(b, s, j->c.b0);
     step_arg_long(b, s, j->c.b1);
     epilogue_args(c, s, &tail, j->dtype, j->c.at);
-    s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)clg_dtype_size(j->dtype);
+    s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)dtype_size(j->dtype);
     const uint64_t across = work_power_of_two(work_ceil_div(j->n, lanes), 64);
     const uint64_t local[3] = {across, 64 / across, 1};
     const uint64_t range[3] = {work_items(c, work_ceil_div(j->n, lanes), across),
@@ -350,11 +350,10 @@ static clg_status check_plain(const lower_context *c, const gemm_job *j)
     CLG_TRY(work_check_dtype(c, j->dtype));
     if (j->tail.activation != 0 || j->tail.has_residual)
         return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "nothing is fused with a product of %s",
-                           clg_dtype_name(j->dtype));
+                           dtype_name(j->dtype));
     if (j->dtype != CLG_FLOAT64 && (floorf(alpha) != alpha || floorf(beta) != beta))
         return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                           "alpha or beta is not whole where numbers are %s",
-                           clg_dtype_name(j->dtype));
+                           "alpha or beta is not whole where numbers are %s", dtype_name(j->dtype));
     return CLG_OK;
 }
 

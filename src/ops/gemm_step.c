@@ -26,5 +26,5 @@ void gemm_step_work(step *s, const gemm_job *j)
 {
     const double m = (double)j->m, n = (double)j->n, k = (double)j->k, batch = (double)j->batch;
     s->flops = 2 * batch * m * n * k;
-    s->bytes = batch * (m * k + k * n + m * n) * (double)clg_dtype_size(j->dtype);
+    s->bytes = batch * (m * k + k * n + m * n) * (double)dtype_size(j->dtype);
 }

@@ -90,8 +90,7 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "winograd_wide side=%d nr=%d oc=%lld ic=%lld",
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
-    const operand to =
-        step_packing(b, way, j->weight, recipe, (size_t)n * clg_dtype_size(j->dtype));
+    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
     any.blocked = false; /* one program for both */
     step *s = step_pack_kernel(b, way, to, "winograd_wide", "winograd_pack_w",

@@ -133,7 +133,7 @@ static void append_operand(const lower_operand *o, text *out)
         text_append(out, " -");
         return;
     }
-    text_printf(out, " %s[", clg_dtype_name(o->dtype));
+    text_printf(out, " %s[", dtype_name(o->dtype));
     for (int i = 0; i < o->dims.rank; i++)
         text_printf(out, "%s%lld", i ? "," : "", (long long)o->dims.dims[i]);
     text_append(out, o->dense ? "]" : "]s");

@@ -33,7 +33,7 @@ static char *problem_text(const selftest_problem *p)
     for (size_t i = 0; i < p->n.n_inputs; i++) {
         const lower_operand *o = &p->inputs[i];
         if (o->dtype == CLG_DTYPE_NONE) continue;
-        text_printf(&t, "%s%s%s%s", t.size_bytes ? " " : "", clg_dtype_name(o->dtype),
+        text_printf(&t, "%s%s%s%s", t.size_bytes ? " " : "", dtype_name(o->dtype),
                     shape_text(&o->dims, dims), o->constant ? "c" : "");
     }
     if (text_take(&t, &line) != CLG_OK) text_deinit(&t);

@@ -265,7 +265,7 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
     p->n.op = op;
     if (!op || !(op_row_types(op, 'T') & DTYPE_BIT(dtype)))
         return error_set(CLG_ERROR_NOT_FOUND, "%s of %s has no row", row->op_type,
-                         clg_dtype_name(dtype));
+                         dtype_name(dtype));
     read_inputs(row->dims, dtype, p);
     return read_attributes(row->attributes, p);
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The include edges of the tree against the drawing in docs/ARCHITECTURE.md: a file includes its own
-# folder and what stands lower. Layers on one line of `order` do not see each other.
+# folder and what stands lower. Layers on one line of `order` do not see each other. Nor does a file
+# below src/api call a function of the public interface, which is defined there.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 
@@ -50,6 +51,14 @@ edges src | awk -v order="$order" '
       else if ((from " " to) in forbidden) complain(from " does not see " to)
     }
   }
+  END { exit bad }
+' || status=1
+
+# clg_...( in code; lines of comments begin with "/*" or " *".
+{ grep -rnE --include='*.[ch]' --exclude-dir=api '\<clg_[a-z0-9_]+\(' src || true; } | awk '
+  { code = $0; sub(/^[^:]*:[0-9]+:/, "", code) }
+  code ~ /^[[:space:]]*(\/\*|\*)/ { next }
+  { print $0 ": public functions are for users; call what src/api wraps"; bad = 1 }
   END { exit bad }
 ' || status=1
 
