@@ -5,7 +5,7 @@
 #ifndef CLG_OPS_CONV_BLOCKED_H
 #define CLG_OPS_CONV_BLOCKED_H
 
-#include "ops/conv.h"
+#include "ops/conv_desc.h"
 
 /* The largest window that these kernels take, in input pixels in each direction, and the largest stride. */
 #define BLOCKED_MOST_SIDE 16

@@ -5,7 +5,7 @@
 #ifndef CLG_OPS_WINOGRAD_H
 #define CLG_OPS_WINOGRAD_H
 
-#include "ops/conv.h"
+#include "ops/conv_desc.h"
 
 /* Adds F(2x2, 3x3) and F(4x4, 3x3), each with its cost, where job and device allow them. */
 void winograd_add(lower_context *c, const conv_job *j);
