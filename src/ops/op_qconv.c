@@ -4,6 +4,7 @@
  * cl/qconv.cl. That of com.microsoft may have its channels last: a pass makes it one with channels first
  * (passes/pass_quantized.c).
  */
+#include "ops/conv_desc.h"
 #include "ops/qconv.h"
 #include "ops/work.h"
 
@@ -95,66 +96,6 @@ static clg_status qconv_infer(op_context *c)
     return CLG_OK;
 }
 
-static bool is_list(const lower_context *c, uint32_t input)
-{
-    int64_t n;
-    return input != 0 && lower_has_input(c, input) &&
-           shape_n_elements(&lower_input(c, input)->dims, &n) == CLG_OK && n != 1;
-}
-
-void qconv_axis_args(step_builder *b, step *s, const qconv_job *j)
-{
-    const window_axis *a = j->axes;
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].kernel);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].stride);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].dilation);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].pad_begin);
-}
-
-void qconv_size_args(step_builder *b, step *s, const qconv_job *j)
-{
-    step_arg_int(b, s, j->batch);
-    step_arg_int(b, s, j->groups);
-    step_arg_int(b, s, j->ic);
-    step_arg_int(b, s, j->oc);
-    qconv_axis_args(b, s, j);
-}
-
-/* `unused` stands in for an input that is left out. */
-static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused, clg_dtype dtype)
-{
-    step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);
-}
-
-void qconv_number_args(lower_context *c, step *s, const qconv_job *j)
-{
-    step_builder *b = &c->build;
-    input_arg(c, s, j->at->x_zero, j->at->x, j->x_dtype);
-    input_arg(c, s, j->at->w_zero, j->at->w, j->w_dtype);
-    step_arg_int(b, s, is_list(c, j->at->w_zero));
-    if (!j->at->y_zero) return;
-    step_arg_buffer(b, s, operand_input(j->at->x_scale), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_input(j->at->w_scale), CLG_FLOAT32);
-    step_arg_int(b, s, is_list(c, j->at->w_scale));
-    step_arg_buffer(b, s, operand_input(j->at->y_scale), CLG_FLOAT32);
-    step_arg_buffer(b, s, operand_input(j->at->y_zero), j->y_dtype);
-    input_arg(c, s, j->at->bias, j->at->x_scale, CLG_INT32);
-}
-
-static int64_t count_out(const qconv_job *j)
-{
-    return j->axes[0].out * j->axes[1].out * j->axes[2].out;
-}
-
-double qconv_flops(const qconv_job *j)
-{
-    const window_axis *a = j->axes;
-    return 2.0 * (double)(j->batch * j->groups * j->oc) * (double)count_out(j) *
-           (double)(j->ic * a[0].kernel * a[1].kernel * a[2].kernel);
-}
-
 /* ---- any device: cl/qconv.cl --------------------------------------------------------------------------------- */
 
 static void add_plain(lower_context *c, const qconv_job *j)
@@ -175,7 +116,7 @@ static void add_plain(lower_context *c, const qconv_job *j)
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
     qconv_number_args(c, s, j);
     s->flops = qconv_flops(j);
-    const int64_t pixels = count_out(j), planes = j->batch * j->groups * j->oc;
+    const int64_t pixels = qconv_count_out(j), planes = j->batch * j->groups * j->oc;
     if (wide) {
         work_range_2d(c, s, (j->axes[2].out + LINE - 1) / LINE, 1,
                       planes * j->axes[0].out * j->axes[1].out, 1);
@@ -218,16 +159,9 @@ static const op_types types[] = {{'A', BYTES},
                                  {'S', DTYPE_BIT(CLG_FLOAT32)},
                                  {'I', DTYPE_BIT(CLG_INT32)},
                                  {0}};
-#define CONV_ATTRIBUTES                                                                            \
-    {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
-        {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
-        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},                       \
-    {                                                                                              \
-        0                                                                                          \
-    }
-static const op_attribute attributes[] = {CONV_ATTRIBUTES};
+static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
 static const op_attribute microsoft_attributes[] = {{"channels_last", ATTRIBUTE_INT, false},
-                                                    CONV_ATTRIBUTES};
+                                                    CONV_ATTRIBUTES{0}};
 
 #define CONV                                                                                       \
     OP_OUTPUTS(1, 1, "?"), .types = types, .check = qconv_check, .infer = qconv_infer,             \

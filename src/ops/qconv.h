@@ -24,6 +24,8 @@ typedef struct qconv_job {
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
 void qconv_axis_args(step_builder *b, step *s, const qconv_job *j);
 void qconv_number_args(lower_context *c, step *s, const qconv_job *j);
+/* Pixels of an output map. */
+int64_t qconv_count_out(const qconv_job *j);
 /* Operations of the formula. */
 double qconv_flops(const qconv_job *j);
 

@@ -8,6 +8,9 @@
 #include "ops/dot.h"
 #include "ops/grid.h"
 
+/* In qmatmul_inputs: computed at run time. */
+#define QMATMUL_NO_INPUT 99
+
 typedef enum qmatmul_result { TO_SUMS, TO_BYTES, TO_FLOAT } qmatmul_result;
 
 /* Where the inputs of an operator stand. */
@@ -36,6 +39,10 @@ clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t 
 clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
                                 const qmatmul_way *by, operand y, const shape *dims);
 
+/* Appends the product of the node's inputs, as sums or bytes, in output 0. */
+clg_status qmatmul_append_bytes(lower_context *c, candidate *way, const qmatmul_inputs *at,
+                                const qmatmul_way *by);
+
 /* ---- what kernels share ---------------------------------------------------------------------------------------- */
 
 /* One number, or a list of them; or none. */
@@ -52,6 +59,15 @@ typedef struct qmatmul_job {
     bool b_constant; /* an input that may be packed once */
     number_list a_zero, b_zero, a_scale, b_scale;
 } qmatmul_job;
+
+/* A vector as the row or column that it stands for; other shapes as they are. */
+shape qmatmul_as_matrix(const shape *x, bool is_left);
+/* The dimensions but the last two. */
+shape qmatmul_leading(const shape *x);
+/* The product of the dimensions, all known. */
+int64_t qmatmul_count(const shape *s);
+/* The scale or zero point in this input of the node. */
+number_list qmatmul_list(const lower_context *c, uint32_t input);
 
 /* Its sizes, and in batches how A and B (operands 0 and 1) walk them. */
 typedef struct qmatmul_size {
