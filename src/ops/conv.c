@@ -53,7 +53,7 @@ static bool gains_by_turning(const lower_context *c, const conv_job *j, const ge
 /* y[image, group] = weight[group] x x[image, group]. */
 static clg_status product_candidates(lower_context *c, const conv_job *j)
 {
-    const int64_t n = conv_count_out(j), in = j->ic * n, out = j->oc * n;
+    const int64_t n = window_count_out(j->axes), in = j->ic * n, out = j->oc * n;
     const bool by_group = j->groups > 1;
     gemm_job g = {.dtype = j->dtype,
                   .m = j->oc,
@@ -76,7 +76,7 @@ static clg_status product_candidates(lower_context *c, const conv_job *j)
 
 clg_status conv_add(lower_context *c, const conv_job *j)
 {
-    if (j->batch == 0 || j->oc == 0 || conv_count_out(j) == 0) {
+    if (j->batch == 0 || j->oc == 0 || window_count_out(j->axes) == 0) {
         (void)step_candidate(&c->build, "nothing");
         return CLG_OK;
     }

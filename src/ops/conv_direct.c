@@ -18,12 +18,12 @@ void conv_add_direct(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
-    conv_size_args(b, s, j);
+    window_args(b, s, j->axes);
     step_arg_buffer(b, s, j->x, j->dtype);
     step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
     step_arg_buffer(b, s, j->y, j->dtype);
     epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
-    const uint64_t across = work_power_of_two(conv_count_out(j), 64);
-    work_range_2d(c, s, conv_count_out(j), across, planes, 64 / across);
+    const uint64_t across = work_power_of_two(window_count_out(j->axes), 64);
+    work_range_2d(c, s, window_count_out(j->axes), across, planes, 64 / across);
 }

@@ -8,13 +8,9 @@
 
 #include "ops/conv_desc.h"
 
-/* Pixels of an output map. */
-int64_t conv_count_out(const conv_job *j);
 /* True where each group has one input channel and few output channels. With more output channels for each input channel the
  * tiled kernels share what they load. */
 bool conv_is_depthwise(const conv_job *j);
-/* Adds the arguments for the sizes of maps and window, in the order of CONV_SIZES in cl/common/conv.clh. */
-void conv_size_args(step_builder *b, step *s, const conv_job *j);
 /* Adds x, the weights and y, with the numbers of elements from one image to the next. */
 void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight);
 

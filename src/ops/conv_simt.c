@@ -9,7 +9,7 @@
 void conv_add_simt(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    const int64_t pixels = j->batch * conv_count_out(j);
+    const int64_t pixels = j->batch * window_count_out(j->axes);
     const bool depthwise = conv_is_depthwise(j);
     if (pixels > INT32_MAX || j->ic == 0) return;
     const char *entry = depthwise ? "conv_depthwise_simt" : "conv_simt";
@@ -25,7 +25,7 @@ void conv_add_simt(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->groups);
     if (!depthwise) step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
-    conv_size_args(b, s, j);
+    window_args(b, s, j->axes);
     conv_image_args(b, s, j, operand_input(j->weight));
     epilogue_args(c, s, &j->tail, j->dtype, j->y);
     conv_count_work(j, s);
@@ -34,7 +34,7 @@ void conv_add_simt(lower_context *c, const conv_job *j)
                          work_items(c, work_ceil_div(j->oc, t.tm), local[1]),
                          work_items(c, j->groups, 1)};
     if (depthwise) {
-        range[0] = work_items(c, conv_count_out(j), local[0]);
+        range[0] = work_items(c, window_count_out(j->axes), local[0]);
         range[1] = work_items(c, j->groups * j->oc, 1);
         range[2] = work_items(c, j->batch, 1);
     }

@@ -80,7 +80,7 @@ void conv_add_wide(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
-    conv_size_args(b, s, j);
+    window_args(b, s, j->axes);
     conv_image_args(b, s, j, packed);
     step_arg_int(b, s, t.tile_m);
     step_arg_int(b, s, t.group_tiles);
@@ -106,7 +106,7 @@ void conv_add_depthwise_wide(lower_context *c, const conv_job *j)
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
-    conv_size_args(b, s, j);
+    window_args(b, s, j->axes);
     conv_image_args(b, s, j, operand_input(j->weight));
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);

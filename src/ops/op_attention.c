@@ -272,8 +272,6 @@ typedef struct rotary_inputs {
 } rotary_inputs;
 static const rotary_inputs onnx_inputs = {1, 2, 3}, microsoft_inputs = {2, 3, 1};
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status rotary_infer(op_context *c)
 {
     const rotary_inputs *at = c->row->param;
@@ -287,13 +285,14 @@ static clg_status rotary_infer(op_context *c)
     fact_set(&c->outputs[0], c->outputs[0].dtype, x);
     bool fits = cos->rank == (has_ids ? 2 : 3) && op_input(c, at->sin)->dims.rank == cos->rank;
     for (int i = 0; fits && i < cos->rank; i++)
-        fits = !differ(cos->dims[i], op_input(c, at->sin)->dims.dims[i]);
-    if (fits && !has_ids) fits = !differ(cos->dims[0], s.batch) && !differ(cos->dims[1], s.places);
+        fits = !dims_differ(cos->dims[i], op_input(c, at->sin)->dims.dims[i]);
+    if (fits && !has_ids)
+        fits = !dims_differ(cos->dims[0], s.batch) && !dims_differ(cos->dims[1], s.places);
     if (fits && has_ids) {
         const bool is_offset =
-            at->ids == 1 && (ids->rank == 0 || (ids->rank == 1 && !differ(ids->dims[0], 1)));
-        fits = is_offset || (ids->rank == 2 && !differ(ids->dims[0], s.batch) &&
-                             !differ(ids->dims[1], s.places));
+            at->ids == 1 && (ids->rank == 0 || (ids->rank == 1 && !dims_differ(ids->dims[0], 1)));
+        fits = is_offset || (ids->rank == 2 && !dims_differ(ids->dims[0], s.batch) &&
+                             !dims_differ(ids->dims[1], s.places));
     }
     return fits ? CLG_OK
                 : op_error(c, CLG_ERROR_SHAPE, "the caches or position_ids do not fit the input");

@@ -12,8 +12,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 /* A mask as both operators know it: [batch] lengths, [2 * batch] ends and starts, [batch, keys], [batch, queries, keys],
  * or [batch, 1, most, most] with rows and columns to spare. */
 static clg_status check_mask(const op_context *c, size_t input, int64_t batch, int64_t q_len,
@@ -117,7 +115,7 @@ static bool read_fused(const node *n, const shape *x, const shape *w, const shap
         s->hidden = sizes[0];
         s->hidden_v = sizes[2];
         if (sizes[0] != sizes[1] || sizes[0] < 0 || sizes[2] < 0 ||
-            differ(w->dims[1], 2 * sizes[0] + sizes[2]))
+            dims_differ(w->dims[1], 2 * sizes[0] + sizes[2]))
             return false;
     } else if (w->dims[1] != DIM_UNKNOWN) {
         if (w->dims[1] % 3) return false;
@@ -129,7 +127,7 @@ static bool read_fused(const node *n, const shape *x, const shape *w, const shap
     s->past_len = past->rank == 5 ? past->dims[3] : past->rank == RANK_UNKNOWN ? 0 : DIM_UNKNOWN;
     s->total = s->past_len == DIM_UNKNOWN || s->q_len == DIM_UNKNOWN ? DIM_UNKNOWN
                                                                      : s->past_len + s->q_len;
-    return !differ(s->width, w->dims[0]);
+    return !dims_differ(s->width, w->dims[0]);
 }
 
 static clg_status fused_check(const node *n)
@@ -155,13 +153,13 @@ static clg_status fused_infer(op_context *c)
                         "input, weights and numbers of heads do not go together");
     const int64_t wanted[5] = {2, s.batch, s.heads, s.past_len, s.d},
                   over[4] = {s.batch, s.heads, s.q_len, s.total};
-    bool fits = !has_past || (past->rank == 5 && !differ(s.d, s.dv));
-    for (int i = 0; fits && has_past && i < 5; i++) fits = !differ(past->dims[i], wanted[i]);
+    bool fits = !has_past || (past->rank == 5 && !dims_differ(s.d, s.dv));
+    for (int i = 0; fits && has_past && i < 5; i++) fits = !dims_differ(past->dims[i], wanted[i]);
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE,
                         "the past does not have the shape [2, batch, heads, places, head size]");
     if (op_has_input(c, BIAS) &&
-        (bias->rank != 1 || differ(bias->dims[0], op_input(c, WEIGHTS)->dims.dims[1])))
+        (bias->rank != 1 || dims_differ(bias->dims[0], op_input(c, WEIGHTS)->dims.dims[1])))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the bias must have a number for each column of the weights");
     if (op_has_input(c, at->attention_bias) &&
@@ -176,7 +174,7 @@ static clg_status fused_infer(op_context *c)
     const shape present = {.rank = 5, .dims = {2, s.batch, s.heads, s.total, s.d}};
     fact_set(&c->outputs[0], dtype, &y);
     if (c->n_outputs > 1) fact_set(&c->outputs[1], dtype, &present);
-    if (op_has_output(c, 1) && differ(s.d, s.dv))
+    if (op_has_output(c, 1) && dims_differ(s.d, s.dv))
         return op_error(c, CLG_ERROR_SHAPE,
                         "a present of keys and values of different sizes is not supported");
     return CLG_OK;
@@ -344,17 +342,17 @@ static bool read_multi(const node *n, const shape *q, const shape *k, const shap
     s->total = s->kv_len == DIM_UNKNOWN || s->past_len == DIM_UNKNOWN ? DIM_UNKNOWN
                                                                       : s->kv_len + s->past_len;
     const bool heads_fit =
-        !s->by_head || (!differ(k->dims[1], s->heads) && !differ(v->dims[1], s->heads));
-    return heads_fit && !differ(k->dims[0], s->batch) && !differ(v->dims[0], s->batch) &&
-           !differ(k->dims[k->rank - 1], s->by_head ? s->d : s->d * s->heads) &&
-           !differ(v->dims[s->by_head ? 2 : 1], s->kv_len);
+        !s->by_head || (!dims_differ(k->dims[1], s->heads) && !dims_differ(v->dims[1], s->heads));
+    return heads_fit && !dims_differ(k->dims[0], s->batch) && !dims_differ(v->dims[0], s->batch) &&
+           !dims_differ(k->dims[k->rank - 1], s->by_head ? s->d : s->d * s->heads) &&
+           !dims_differ(v->dims[s->by_head ? 2 : 1], s->kv_len);
 }
 
 static bool past_fits(const shape *past, const multi_sizes *s, int64_t d)
 {
-    return past->rank == 4 && !differ(past->dims[0], s->batch) &&
-           !differ(past->dims[1], s->heads) && !differ(past->dims[2], s->past_len) &&
-           !differ(past->dims[3], d);
+    return past->rank == 4 && !dims_differ(past->dims[0], s->batch) &&
+           !dims_differ(past->dims[1], s->heads) && !dims_differ(past->dims[2], s->past_len) &&
+           !dims_differ(past->dims[3], d);
 }
 
 static clg_status multi_infer(op_context *c)

@@ -10,8 +10,6 @@
 
 enum { X, W, BIAS, STATE };
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status causal_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
@@ -28,17 +26,17 @@ static clg_status causal_infer(op_context *c)
 {
     const shape *x = &op_input(c, X)->dims, *w = &op_input(c, W)->dims;
     const shape *bias = &op_input(c, BIAS)->dims, *state = &op_input(c, STATE)->dims;
-    if (x->rank != 3 || w->rank != 3 || differ(w->dims[0], x->dims[1]) || differ(w->dims[1], 1) ||
-        w->dims[2] == 0)
+    if (x->rank != 3 || w->rank != 3 || dims_differ(w->dims[0], x->dims[1]) ||
+        dims_differ(w->dims[1], 1) || w->dims[2] == 0)
         return op_error(c, CLG_ERROR_SHAPE,
                         "the input must be [batch, channels, length], the weight [channels, 1, k]");
-    if (op_has_input(c, BIAS) && (bias->rank != 1 || differ(bias->dims[0], x->dims[1])))
+    if (op_has_input(c, BIAS) && (bias->rank != 1 || dims_differ(bias->dims[0], x->dims[1])))
         return op_error(c, CLG_ERROR_SHAPE, "the bias must be [channels]");
     const int64_t kept = w->dims[2] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[2] - 1;
     const shape present = {.rank = 3, .dims = {x->dims[0], x->dims[1], kept}};
     if (op_has_input(c, STATE)) {
         bool fits = state->rank == 3;
-        for (int i = 0; fits && i < 3; i++) fits = !differ(state->dims[i], present.dims[i]);
+        for (int i = 0; fits && i < 3; i++) fits = !dims_differ(state->dims[i], present.dims[i]);
         if (!fits)
             return op_error(c, CLG_ERROR_SHAPE, "the past state must be [batch, channels, k - 1]");
     }

@@ -22,8 +22,6 @@ static clg_status conv_check(const node *n)
     return epilogue_check(n);
 }
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status conv_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
@@ -35,7 +33,7 @@ static clg_status conv_infer(op_context *c)
                         w->rank);
     CLG_TRY(window_read(c->node, x, w, &win));
     const int64_t channels = x->dims[1], per_group = w->dims[1], outputs = w->dims[0];
-    if (per_group != DIM_UNKNOWN && differ(channels, per_group * groups))
+    if (per_group != DIM_UNKNOWN && dims_differ(channels, per_group * groups))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
                         " are wanted",
@@ -46,7 +44,7 @@ static clg_status conv_infer(op_context *c)
                         outputs, groups);
     int64_t n_bias;
     CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
-    if (op_has_input(c, 2) && differ(n_bias, outputs))
+    if (op_has_input(c, 2) && dims_differ(n_bias, outputs))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
                         outputs);

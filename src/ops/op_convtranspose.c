@@ -19,8 +19,6 @@ typedef struct spread {
     window_axis axes[WINDOW_MAX_AXES];
 } spread;
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 /* ---- ConvTranspose: shapes ------------------------------------------------------------------------------- */
 
 static clg_status transpose_check(const node *n)
@@ -115,7 +113,7 @@ static clg_status transpose_read(const node *n, const shape *x, const shape *w, 
         CLG_TRY(axis_value(n, "kernel_shape", out->n_axes, i, a->kernel, &asked));
         CLG_TRY(axis_value(n, "strides", out->n_axes, i, 1, &a->stride));
         CLG_TRY(axis_value(n, "dilations", out->n_axes, i, 1, &a->dilation));
-        if (differ(asked, a->kernel))
+        if (dims_differ(asked, a->kernel))
             return error_set(CLG_ERROR_SHAPE,
                              "%s: kernel_shape says %" PRId64 " where the weight has %" PRId64,
                              node_text(n, shown), asked, a->kernel);
@@ -134,12 +132,13 @@ static clg_status transpose_infer(op_context *c)
     int64_t n_bias;
     CLG_TRY(transpose_read(c->node, x, w, &s));
     const int64_t outputs = w->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[1] * groups;
-    if (differ(x->dims[1], w->dims[0]) || (w->dims[0] != DIM_UNKNOWN && w->dims[0] % groups != 0))
+    if (dims_differ(x->dims[1], w->dims[0]) ||
+        (w->dims[0] != DIM_UNKNOWN && w->dims[0] % groups != 0))
         return op_error(c, CLG_ERROR_SHAPE,
                         "%" PRId64 " channels meet a weight for %" PRId64 " in %" PRId64 " groups",
                         x->dims[1], w->dims[0], groups);
     CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
-    if (op_has_input(c, 2) && differ(n_bias, outputs))
+    if (op_has_input(c, 2) && dims_differ(n_bias, outputs))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
                         outputs);
@@ -158,10 +157,6 @@ static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
     window_fill(&w, out);
 }
 
-static int64_t count_in(const window_axis *a) { return a[0].in * a[1].in * a[2].in; }
-static int64_t count_out(const window_axis *a) { return a[0].out * a[1].out * a[2].out; }
-static int64_t count_taps(const window_axis *a) { return a[0].kernel * a[1].kernel * a[2].kernel; }
-
 /* The step that adds the windows in `cols` up to output 0. bias: the input, or 0 for none. */
 static void add_up(lower_context *c, candidate *way, const window_axis *a, int64_t planes,
                    int64_t channels, operand cols, uint32_t bias)
@@ -174,16 +169,11 @@ static void add_up(lower_context *c, candidate *way, const window_axis *a, int64
                                        !wide, wide ? LINE : 1, (int)dtype));
     step_arg_int(b, s, planes);
     step_arg_int(b, s, channels);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].kernel);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].stride);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].dilation);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].pad_begin);
+    window_args(b, s, a);
     step_arg_buffer(b, s, cols, dtype);
     step_arg_buffer(b, s, bias ? operand_input(bias) : cols, dtype);
     step_arg_buffer(b, s, operand_output(0), dtype);
-    s->flops = (double)planes * (double)count_taps(a) * (double)count_in(a);
+    s->flops = (double)planes * (double)window_count_taps(a) * (double)window_count_in(a);
     s->bytes = s->flops * (double)dtype_size(dtype);
     if (wide) {
         /* A line is over in no time: each group has several. */
@@ -191,8 +181,8 @@ static void add_up(lower_context *c, candidate *way, const window_axis *a, int64
         work_check_work(c, s, lines);
         work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_least(lines, groups), 1);
     } else {
-        const uint64_t across = work_power_of_two(count_out(a), 64);
-        work_range_2d(c, s, count_out(a), across, planes, 64 / across);
+        const uint64_t across = work_power_of_two(window_count_out(a), 64);
+        work_range_2d(c, s, window_count_out(a), across, planes, 64 / across);
     }
 }
 
@@ -206,8 +196,8 @@ static clg_status transpose_lower(lower_context *c)
     CLG_TRY(work_check_dtype(c, x->dtype));
     CLG_TRY(transpose_read(c->node, &x->dims, &w->dims, &s));
     fill_axes(&s, a);
-    const int64_t pixels = count_in(a), taps = count_taps(a), per_group = w->dims.dims[0] / groups,
-                  outputs = w->dims.dims[1];
+    const int64_t pixels = window_count_in(a), taps = window_count_taps(a),
+                  per_group = w->dims.dims[0] / groups, outputs = w->dims.dims[1];
     gemm_job j = {.dtype = x->dtype,
                   .m = outputs * taps,
                   .n = pixels,
@@ -305,7 +295,7 @@ static clg_status col2im_infer(op_context *c)
         windows *= s.axes[i].in;
         taps *= s.axes[i].kernel;
     }
-    if (differ(x->dims[2], windows) || (x->dims[1] != DIM_UNKNOWN && x->dims[1] % taps != 0))
+    if (dims_differ(x->dims[2], windows) || (x->dims[1] != DIM_UNKNOWN && x->dims[1] % taps != 0))
         return op_error(c, CLG_ERROR_SHAPE,
                         "%" PRId64 " columns of %" PRId64 " do not hold %" PRId64
                         " blocks of %" PRId64,

@@ -11,8 +11,6 @@
 
 #define WIDE_BLOCK 16
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status deform_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
@@ -31,9 +29,9 @@ static clg_status check_field(const op_context *c, uint32_t input, int64_t numbe
 {
     const shape *s = &op_input(c, input)->dims;
     if (!op_has_input(c, input)) return CLG_OK;
-    if (s->rank == 4 && !differ(s->dims[0], op_input(c, 0)->dims.dims[0]) &&
-        !differ(s->dims[1], numbers) && !differ(s->dims[2], w->axes[0].out) &&
-        !differ(s->dims[3], w->axes[1].out))
+    if (s->rank == 4 && !dims_differ(s->dims[0], op_input(c, 0)->dims.dims[0]) &&
+        !dims_differ(s->dims[1], numbers) && !dims_differ(s->dims[2], w->axes[0].out) &&
+        !dims_differ(s->dims[3], w->axes[1].out))
         return CLG_OK;
     char text[SHAPE_TEXT_BYTES];
     return op_error(c, CLG_ERROR_SHAPE,
@@ -57,7 +55,7 @@ static clg_status deform_infer(op_context *c)
     CLG_TRY(window_read(c->node, x, w, &win));
     const int64_t outputs = w->dims[0], channels = x->dims[1];
     if ((channels != DIM_UNKNOWN && (channels % group != 0 || channels % fields != 0 ||
-                                     differ(w->dims[1], channels / group))) ||
+                                     dims_differ(w->dims[1], channels / group))) ||
         (outputs != DIM_UNKNOWN && outputs % group != 0))
         return op_error(c, CLG_ERROR_SHAPE,
                         "%" PRId64 " channels meet a weight for %" PRId64 " in %" PRId64
@@ -70,7 +68,7 @@ static clg_status deform_infer(op_context *c)
     CLG_TRY(check_field(c, 2, known ? 2 * fields * taps : DIM_UNKNOWN, &win));
     CLG_TRY(check_field(c, 4, known ? fields * taps : DIM_UNKNOWN, &win));
     CLG_TRY(shape_n_elements(&op_input(c, 3)->dims, &n_bias));
-    if (op_has_input(c, 3) && differ(n_bias, outputs))
+    if (op_has_input(c, 3) && dims_differ(n_bias, outputs))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
                         outputs);

@@ -20,8 +20,6 @@ typedef struct dft_job {
     operand window;
 } dft_job;
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status dft_check(const node *n)
 {
     char shown[NODE_TEXT_BYTES];
@@ -250,7 +248,7 @@ static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_
 {
     const shape *x = &op_input(c, 0)->dims, *window = &op_input(c, 2)->dims;
     const bool onesided = node_int(c->node, "onesided", 1) != 0;
-    if (x->rank != 3 || differ(x->dims[2], 1) == (onesided || differ(x->dims[2], 2))) {
+    if (x->rank != 3 || dims_differ(x->dims[2], 1) == (onesided || dims_differ(x->dims[2], 2))) {
         if (x->rank != 3 || x->dims[2] != DIM_UNKNOWN) {
             *status = op_error(c, CLG_ERROR_SHAPE, "the signal must be [batch, length, 1]%s",
                                onesided ? ", real, for onesided" : " or [batch, length, 2]");
@@ -267,7 +265,7 @@ static bool stft_read(op_context *c, int64_t *out_hop, int64_t *out_length, clg_
         *out_length == DIM_UNKNOWN)
         return false;
     if (*out_hop < 1 || *out_hop > INT32_MAX || *out_length < 1 || *out_length > MAX_LENGTH ||
-        (op_has_input(c, 2) && differ(*out_length, there)) ||
+        (op_has_input(c, 2) && dims_differ(*out_length, there)) ||
         (x->dims[1] != DIM_UNKNOWN && x->dims[1] < *out_length))
         *status = op_error(c, CLG_ERROR_SHAPE,
                            "frames of %" PRId64 ", %" PRId64 " apart, do not fit signal and window",

@@ -28,14 +28,12 @@ static clg_status flex_check(const node *n)
     return CLG_OK;
 }
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status flex_infer(op_context *c)
 {
     const shape *q = &op_input(c, Q)->dims, *k = &op_input(c, K)->dims, *v = &op_input(c, V)->dims;
     bool fits = q->rank == 4 && k->rank == 4 && v->rank == 4;
-    fits = fits && !differ(q->dims[0], k->dims[0]) && !differ(q->dims[3], k->dims[3]);
-    for (int i = 0; fits && i < 3; i++) fits = !differ(k->dims[i], v->dims[i]);
+    fits = fits && !dims_differ(q->dims[0], k->dims[0]) && !dims_differ(q->dims[3], k->dims[3]);
+    for (int i = 0; fits && i < 3; i++) fits = !dims_differ(k->dims[i], v->dims[i]);
     if (fits && q->dims[1] != DIM_UNKNOWN && k->dims[1] != DIM_UNKNOWN)
         fits = k->dims[1] > 0 && q->dims[1] % k->dims[1] == 0;
     if (!fits)

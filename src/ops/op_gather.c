@@ -14,13 +14,6 @@
 #define WIDE_CHUNK 16384
 #define WIDE_ROWS 1024
 
-static int64_t product(const int64_t *dims, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= dims[i];
-    return n;
-}
-
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
 /* ---- steps ----------------------------------------------------------------------------------------------------------- */
@@ -37,17 +30,17 @@ static gather_step start_step(lower_context *c, const char *entry, int rank, int
     const bool wide = lower_is_wide(c);
     const int64_t most = INT32_MAX / 2;
     gather_step g;
-    g.wide_index = product(data->dims.dims, 0, data->dims.rank) > most ||
-                   product(out->dims.dims, 0, out->dims.rank) > most ||
-                   product(indices->dims.dims, 0, indices->dims.rank) > most;
+    g.wide_index = shape_product(&data->dims, 0, data->dims.rank) > most ||
+                   shape_product(&out->dims, 0, out->dims.rank) > most ||
+                   shape_product(&indices->dims, 0, indices->dims.rank) > most;
     const int vec = wide ? work_lanes(c, inner) : 1;
     const char *prelude =
         prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
                      (int)dtype_size(data->dtype), vec, g.wide_index ? 64 : 32,
                      indices->dtype == CLG_INT32 ? 32 : 64, rank);
     g.s = step_kernel(&c->build, step_candidate(&c->build, entry), "gather", entry, prelude);
-    g.s->bytes =
-        2.0 * (double)product(out->dims.dims, 0, out->dims.rank) * (double)dtype_size(data->dtype);
+    g.s->bytes = 2.0 * (double)shape_product(&out->dims, 0, out->dims.rank) *
+                 (double)dtype_size(data->dtype);
     return g;
 }
 
@@ -129,8 +122,8 @@ static clg_status gather_eval(op_context *c, tensor **out_tensors)
     const size_t size = dtype_size(data->dtype);
     if (size == 0) return CLG_OK;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
-    const int64_t n = data->dims.dims[axis], outer = product(data->dims.dims, 0, axis);
-    const int64_t inner = product(data->dims.dims, axis + 1, data->dims.rank);
+    const int64_t n = data->dims.dims[axis], outer = shape_product(&data->dims, 0, axis);
+    const int64_t inner = shape_product(&data->dims, axis + 1, data->dims.rank);
     CLG_TRY(tensor_create(data->dtype, &c->outputs[0].dims, &t));
     for (int64_t row = 0; row < outer * indices->n_elements && inner > 0; row++) {
         const int64_t i = tensor_get_int(indices, row % indices->n_elements), at = place_of(i, n);
@@ -153,9 +146,9 @@ static clg_status gather_lower(lower_context *c)
     int axis;
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
-    const int64_t n = data->dims.dims[axis], outer = product(data->dims.dims, 0, axis);
-    const int64_t inner = product(data->dims.dims, axis + 1, data->dims.rank);
-    const int64_t picks = product(indices->dims.dims, 0, indices->dims.rank);
+    const int64_t n = data->dims.dims[axis], outer = shape_product(&data->dims, 0, axis);
+    const int64_t inner = shape_product(&data->dims, axis + 1, data->dims.rank);
+    const int64_t picks = shape_product(&indices->dims, 0, indices->dims.rank);
     if (indices->known && picks == 1) {
         const int64_t i = tensor_get_int(indices->known, 0), at = place_of(i, n);
         if (at < 0)
@@ -209,7 +202,7 @@ static clg_status elements_lower(lower_context *c)
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
     const bool wide = lower_is_wide(c);
     const int64_t chunk = wide ? WIDE_ROWS : 1,
-                  n = product(indices->dims.dims, 0, indices->dims.rank);
+                  n = shape_product(&indices->dims, 0, indices->dims.rank);
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     const gather_step g = start_step(c, "gather_elements", data->dims.rank, 1);
     for (int i = 0; i < data->dims.rank; i++) {
@@ -266,12 +259,12 @@ static clg_status nd_lower(lower_context *c)
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
     const int batch = (int)node_int(c->node, "batch_dims", 0),
               k = (int)indices->dims.dims[indices->dims.rank - 1];
-    const int64_t tuples = product(indices->dims.dims, 0, indices->dims.rank - 1);
-    const int64_t inner = product(data->dims.dims, batch + k, data->dims.rank);
-    const int64_t per_batch = product(indices->dims.dims, batch, indices->dims.rank - 1);
+    const int64_t tuples = shape_product(&indices->dims, 0, indices->dims.rank - 1);
+    const int64_t inner = shape_product(&data->dims, batch + k, data->dims.rank);
+    const int64_t per_batch = shape_product(&indices->dims, batch, indices->dims.rank - 1);
     const gather_step g = start_step(c, "gather_nd", k, inner);
     const int64_t sizes[] = {tuples, inner, per_batch,
-                             product(data->dims.dims, batch, data->dims.rank)};
+                             shape_product(&data->dims, batch, data->dims.rank)};
     for (int i = 0; i < 4; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);
     for (int i = 0; i < k; i++) {
         grid_arg(c, g.s, g.wide_index, data->dims.dims[batch + i]);

@@ -30,8 +30,6 @@ typedef struct gqa_sizes {
     bool packed; /* queries, keys and values in one tensor */
 } gqa_sizes;
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 /* Everything but the total, which is a content. */
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, gqa_sizes *s)
@@ -49,9 +47,10 @@ static bool read_sizes(const node *n, const shape *q, const shape *k, const shap
     if (q->dims[2] != DIM_UNKNOWN) s->d = q->dims[2] / parts;
     if (s->packed) return true;
     const int64_t wide = s->d == DIM_UNKNOWN ? DIM_UNKNOWN : s->d * s->kv_heads;
-    return k->rank == 3 && v->rank == 3 && !differ(k->dims[0], s->batch) &&
-           !differ(v->dims[0], s->batch) && !differ(k->dims[1], s->q_len) &&
-           !differ(v->dims[1], s->q_len) && !differ(k->dims[2], wide) && !differ(v->dims[2], wide);
+    return k->rank == 3 && v->rank == 3 && !dims_differ(k->dims[0], s->batch) &&
+           !dims_differ(v->dims[0], s->batch) && !dims_differ(k->dims[1], s->q_len) &&
+           !dims_differ(v->dims[1], s->q_len) && !dims_differ(k->dims[2], wide) &&
+           !dims_differ(v->dims[2], wide);
 }
 
 static clg_status gqa_check(const node *n)
@@ -71,9 +70,9 @@ static clg_status gqa_check(const node *n)
 static bool past_fits(const op_context *c, size_t i, const gqa_sizes *s)
 {
     const shape *past = &op_input(c, i)->dims;
-    return past->rank == 4 && !differ(past->dims[0], s->batch) &&
-           !differ(past->dims[1], s->kv_heads) && !differ(past->dims[2], s->past_len) &&
-           !differ(past->dims[3], s->d);
+    return past->rank == 4 && !dims_differ(past->dims[0], s->batch) &&
+           !dims_differ(past->dims[1], s->kv_heads) && !dims_differ(past->dims[2], s->past_len) &&
+           !dims_differ(past->dims[3], s->d);
 }
 
 static clg_status check_rotary(const op_context *c, const gqa_sizes *s)
@@ -85,13 +84,13 @@ static clg_status check_rotary(const op_context *c, const gqa_sizes *s)
         return op_error(c, CLG_ERROR_INVALID_MODEL,
                         "do_rotary asks for caches of cosines and sines");
     const bool fits =
-        cos->rank == 2 && sin->rank == 2 && !differ(cos->dims[0], sin->dims[0]) &&
-        !differ(cos->dims[1], sin->dims[1]) &&
+        cos->rank == 2 && sin->rank == 2 && !dims_differ(cos->dims[0], sin->dims[0]) &&
+        !dims_differ(cos->dims[1], sin->dims[1]) &&
         (cos->dims[1] == DIM_UNKNOWN || s->d == DIM_UNKNOWN || 2 * cos->dims[1] <= s->d);
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE, "the caches of cosines and sines do not fit the heads");
-    if (op_has_input(c, POSITION_IDS) &&
-        (ids->rank != 2 || differ(ids->dims[0], s->batch) || differ(ids->dims[1], s->q_len)))
+    if (op_has_input(c, POSITION_IDS) && (ids->rank != 2 || dims_differ(ids->dims[0], s->batch) ||
+                                          dims_differ(ids->dims[1], s->q_len)))
         return op_error(c, CLG_ERROR_SHAPE, "position_ids must have the shape [batch, queries]");
     return CLG_OK;
 }
@@ -115,10 +114,10 @@ static clg_status gqa_infer(op_context *c)
         (has_past && (!past_fits(c, PAST_KEY, &s) || !past_fits(c, PAST_VALUE, &s))))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the past does not have the shape [batch, heads, places, head size]");
-    if (lens->rank > 2 || lens->rank < 1 || differ(lens->dims[0], s.batch) ||
-        (lens->rank == 2 && differ(lens->dims[1], 1)))
+    if (lens->rank > 2 || lens->rank < 1 || dims_differ(lens->dims[0], s.batch) ||
+        (lens->rank == 2 && dims_differ(lens->dims[1], 1)))
         return op_error(c, CLG_ERROR_SHAPE, "seqlens_k must have one number for each of the batch");
-    if (op_has_input(c, HEAD_SINK) && (sink->rank != 1 || differ(sink->dims[0], s.heads)))
+    if (op_has_input(c, HEAD_SINK) && (sink->rank != 1 || dims_differ(sink->dims[0], s.heads)))
         return op_error(c, CLG_ERROR_SHAPE, "head_sink must have one number for each head");
     CLG_TRY(check_rotary(c, &s));
     s.present_len = DIM_UNKNOWN;

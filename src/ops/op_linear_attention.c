@@ -12,8 +12,6 @@
 
 enum { Q, K, V, PAST, DECAY, BETA };
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 /* Bit 0: a decay belongs to the rule, bit 1: a beta; -1: no such rule. */
 static int rule_of(const node *n)
 {
@@ -44,8 +42,8 @@ static clg_status check_rows(const op_context *c, uint32_t input, bool wanted, c
     if (op_has_input(c, input) != wanted)
         return op_error(c, CLG_ERROR_INVALID_MODEL, "its update_rule %s %s",
                         wanted ? "needs" : "has no", name);
-    if (wanted &&
-        (x->rank != 3 || differ(x->dims[0], q->dims[0]) || differ(x->dims[1], q->dims[1])))
+    if (wanted && (x->rank != 3 || dims_differ(x->dims[0], q->dims[0]) ||
+                   dims_differ(x->dims[1], q->dims[1])))
         return op_error(c, CLG_ERROR_SHAPE, "%s is not of the shape [batch, tokens, ...]", name);
     return CLG_OK;
 }
@@ -64,13 +62,13 @@ static clg_status linear_infer(op_context *c)
     CLG_TRY(check_rows(c, BETA, rule & 2, "beta"));
     const int64_t dk = q->dims[2] == DIM_UNKNOWN ? DIM_UNKNOWN : q->dims[2] / heads;
     const int64_t dv = v->dims[2] == DIM_UNKNOWN ? DIM_UNKNOWN : v->dims[2] / kv;
-    if ((dk != DIM_UNKNOWN && differ(k->dims[2], dk * kv)) ||
+    if ((dk != DIM_UNKNOWN && dims_differ(k->dims[2], dk * kv)) ||
         (dv != DIM_UNKNOWN && v->dims[2] % kv))
         return op_error(c, CLG_ERROR_SHAPE, "key or value do not have %" PRId64 " heads", kv);
     const int64_t decay = op_input(c, DECAY)->dims.dims[2], beta = op_input(c, BETA)->dims.dims[2];
-    if ((rule & 1) && dk != DIM_UNKNOWN && differ(decay, kv) && differ(decay, kv * dk))
+    if ((rule & 1) && dk != DIM_UNKNOWN && dims_differ(decay, kv) && dims_differ(decay, kv * dk))
         return op_error(c, CLG_ERROR_SHAPE, "decay has %" PRId64 " numbers a token", decay);
-    if ((rule & 2) && differ(beta, kv) && differ(beta, 1))
+    if ((rule & 2) && dims_differ(beta, kv) && dims_differ(beta, 1))
         return op_error(c, CLG_ERROR_SHAPE, "beta has %" PRId64 " numbers a token", beta);
     const shape y = {
         .rank = 3, .dims = {q->dims[0], q->dims[1], dv == DIM_UNKNOWN ? DIM_UNKNOWN : heads * dv}};
@@ -78,7 +76,7 @@ static clg_status linear_infer(op_context *c)
     const shape *past = &op_input(c, PAST)->dims;
     bool fits = true;
     for (int i = 0; op_has_input(c, PAST) && fits && i < 4; i++)
-        fits = past->rank == 4 && !differ(past->dims[i], state.dims[i]);
+        fits = past->rank == 4 && !dims_differ(past->dims[i], state.dims[i]);
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE,
                         "the past state is not [batch, heads, key size, value size]");

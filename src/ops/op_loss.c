@@ -26,8 +26,6 @@ static clg_status loss_check(const node *n)
                      name_text(reduction_of(n), word));
 }
 
-static bool differ(int64_t a, int64_t b) { return a != b && a != DIM_UNKNOWN && b != DIM_UNKNOWN; }
-
 /* x: [N, C, d1 ..], targets: [N, d1 ..], weights: [C] */
 static clg_status loss_infer(op_context *c)
 {
@@ -40,11 +38,11 @@ static clg_status loss_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "the targets have rank %d for an input of rank %d",
                         target->rank, x->rank);
     for (int i = 0; i < target->rank; i++)
-        if (differ(target->dims[i], x->dims[i > 0 ? i + 1 : 0]))
+        if (dims_differ(target->dims[i], x->dims[i > 0 ? i + 1 : 0]))
             return op_error(c, CLG_ERROR_SHAPE,
                             "dimension %d of the targets is %" PRId64 ", of the input %" PRId64, i,
                             target->dims[i], x->dims[i > 0 ? i + 1 : 0]);
-    if (op_has_input(c, 2) && (weight->rank != 1 || differ(weight->dims[0], x->dims[1])))
+    if (op_has_input(c, 2) && (weight->rank != 1 || dims_differ(weight->dims[0], x->dims[1])))
         return op_error(c, CLG_ERROR_SHAPE,
                         "there must be one weight for each of %" PRId64 " classes", x->dims[1]);
     const shape scalar = shape_scalar();

@@ -22,16 +22,14 @@ static clg_status check_number(op_context *c, size_t i, const char *what)
     return op_error(c, CLG_ERROR_SHAPE, "%s is %" PRId64 " numbers, not one", what, n);
 }
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status check_shapes(op_context *c)
 {
     const shape *boxes = &c->inputs[BOXES].dims, *scores = &c->inputs[SCORES].dims;
     if (boxes->rank != 3 || scores->rank != 3)
         return op_error(c, CLG_ERROR_SHAPE, "boxes and scores have rank %d and %d, not 3",
                         boxes->rank, scores->rank);
-    if (differ(boxes->dims[0], scores->dims[0]) || differ(boxes->dims[1], scores->dims[2]) ||
-        differ(boxes->dims[2], 4)) {
+    if (dims_differ(boxes->dims[0], scores->dims[0]) ||
+        dims_differ(boxes->dims[1], scores->dims[2]) || dims_differ(boxes->dims[2], 4)) {
         char a[SHAPE_TEXT_BYTES], b[SHAPE_TEXT_BYTES];
         return op_error(c, CLG_ERROR_SHAPE, "boxes are %s and scores %s, not [b,n,4] and [b,c,n]",
                         shape_text(boxes, a), shape_text(scores, b));

@@ -135,13 +135,6 @@ typedef struct norm_rows {
     scale_rule rule;
 } norm_rows;
 
-static int64_t product(const shape *s, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= s->dims[i];
-    return n;
-}
-
 static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *label)
 {
     const lower_operand *x = lower_input(c, 0), *scale = lower_input(c, 1);
@@ -204,7 +197,7 @@ static clg_status layer_infer(op_context *c)
     for (int i = axis; i < x->rank; i++) stats.dims[i] = 1;
     for (size_t i = 1; i < c->n_outputs; i++) fact_set(&c->outputs[i], CLG_FLOAT32, &stats);
     if (!shape_is_known(x)) return CLG_OK;
-    int64_t cols = product(x, axis, x->rank), n;
+    int64_t cols = shape_product(x, axis, x->rank), n;
     for (size_t i = 1; i < c->n_inputs; i++) {
         CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
         if (op_has_input(c, i) && n != DIM_UNKNOWN && n != cols)
@@ -220,7 +213,8 @@ static clg_status layer_lower(lower_context *c)
     const shape *x = &lower_input(c, 0)->dims;
     int axis;
     CLG_TRY(shape_axis(node_int(c->node, "axis", -1), x->rank, "axis", &axis));
-    const norm_rows r = {product(x, 0, axis), product(x, axis, x->rank), 1, 0, 1, SCALE_BY_COL};
+    const norm_rows r = {
+        shape_product(x, 0, axis), shape_product(x, axis, x->rank), 1, 0, 1, SCALE_BY_COL};
     return lower_rows(c, &r, "layer_norm");
 }
 
@@ -259,7 +253,7 @@ static clg_status group_infer(op_context *c)
 static clg_status group_lower(lower_context *c)
 {
     const shape *x = &lower_input(c, 0)->dims;
-    const int64_t channels = x->dims[1], inner = product(x, 2, x->rank);
+    const int64_t channels = x->dims[1], inner = shape_product(x, 2, x->rank);
     const int64_t groups = node_int(c->node, "num_groups", channels);
     const int64_t per_group = groups > 0 ? channels / groups : 0;
     norm_rows r = {x->dims[0] * groups, per_group * inner, groups, 1, 1, SCALE_BY_ROW};
@@ -296,7 +290,7 @@ static clg_status lrn_lower(lower_context *c)
     const lower_operand *x = lower_input(c, 0);
     CLG_TRY(work_check_dtype(c, x->dtype));
     const int64_t outer = x->dims.dims[0], channels = x->dims.dims[1],
-                  inner = product(&x->dims, 2, x->dims.rank);
+                  inner = shape_product(&x->dims, 2, x->dims.rank);
     const int64_t size = node_int(c->node, "size", 1);
     step_builder *b = &c->build;
     step *k = step_kernel(b, step_candidate(b, "norm_lrn"), "norm", "norm_lrn",

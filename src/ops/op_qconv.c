@@ -34,15 +34,13 @@ static clg_status qconv_check(const node *n)
     return CLG_OK;
 }
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 /* One number, or one for each of n. */
 static clg_status check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
 {
     int64_t count;
     if (input == 0 || !op_has_input(c, input)) return CLG_OK;
     CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &count));
-    if (count == DIM_UNKNOWN || count == 1 || !differ(count, n)) return CLG_OK;
+    if (count == DIM_UNKNOWN || count == 1 || !dims_differ(count, n)) return CLG_OK;
     return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
                     what, count, n);
 }
@@ -58,7 +56,7 @@ static clg_status check_lists(const op_context *c, const qconv_inputs *at, int64
     CLG_TRY(check_list(c, at->y_zero, 1, "the zero point of y"));
     if (at->bias == 0 || !op_has_input(c, at->bias)) return CLG_OK;
     CLG_TRY(shape_n_elements(&op_input(c, at->bias)->dims, &n_bias));
-    if (differ(n_bias, outputs))
+    if (dims_differ(n_bias, outputs))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
                         outputs);
@@ -80,7 +78,7 @@ static clg_status qconv_infer(op_context *c)
                         w->rank);
     CLG_TRY(window_read(c->node, x, w, &win));
     const int64_t outputs = w->dims[0];
-    if (w->dims[1] != DIM_UNKNOWN && differ(x->dims[1], w->dims[1] * groups))
+    if (w->dims[1] != DIM_UNKNOWN && dims_differ(x->dims[1], w->dims[1] * groups))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
                         " are wanted",
@@ -116,7 +114,7 @@ static void add_plain(lower_context *c, const qconv_job *j)
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
     qconv_number_args(c, s, j);
     s->flops = qconv_flops(j);
-    const int64_t pixels = qconv_count_out(j), planes = j->batch * j->groups * j->oc;
+    const int64_t pixels = window_count_out(j->axes), planes = j->batch * j->groups * j->oc;
     if (wide) {
         work_range_2d(c, s, (j->axes[2].out + LINE - 1) / LINE, 1,
                       planes * j->axes[0].out * j->axes[1].out, 1);

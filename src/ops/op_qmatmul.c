@@ -39,10 +39,11 @@ static const qmatmul_inputs dynamic_inputs = {.a = 0,
 static clg_status check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
 {
     const shape *dims = &op_input(c, input)->dims;
-    if (!op_has_input(c, input) || !shape_is_known(dims) || qmatmul_count(dims) == 1) return CLG_OK;
-    if (n == DIM_UNKNOWN || qmatmul_count(dims) == n) return CLG_OK;
+    if (!op_has_input(c, input) || !shape_is_known(dims) || shape_product(dims, 0, dims->rank) == 1)
+        return CLG_OK;
+    if (n == DIM_UNKNOWN || shape_product(dims, 0, dims->rank) == n) return CLG_OK;
     return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
-                    what, qmatmul_count(dims), n);
+                    what, shape_product(dims, 0, dims->rank), n);
 }
 
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n)

@@ -23,13 +23,6 @@ typedef struct quantize_shape {
     (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT16) | DTYPE_BIT(CLG_UINT16) |   \
      DTYPES_FLOAT8 | DTYPES_PACKED)
 
-static int64_t product(const shape *s, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= s->dims[i];
-    return n;
-}
-
 static bool is_one_number(const shape *s)
 {
     return s->rank == 0 || (s->rank == 1 && s->dims[0] == 1);
@@ -134,12 +127,12 @@ static clg_status measure(const lower_context *c, quantize_shape *q)
     const shape *x = &lower_input(c, 0)->dims, *scale = &lower_input(c, 1)->dims;
     const int64_t block = block_size(c->node);
     int axis;
-    *q = (quantize_shape){.outer = 1, .n = 1, .inner = product(x, 0, x->rank), .block = 1};
+    *q = (quantize_shape){.outer = 1, .n = 1, .inner = shape_product(x, 0, x->rank), .block = 1};
     if (is_one_number(scale) && block == 0) return CLG_OK;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 1), x->rank, "axis", &axis));
-    q->outer = product(x, 0, axis);
+    q->outer = shape_product(x, 0, axis);
     q->n = x->dims[axis];
-    q->inner = product(x, axis + 1, x->rank);
+    q->inner = shape_product(x, axis + 1, x->rank);
     if (block == 0 && q->inner == 1) { /* neighbours have scales of their own */
         *q = (quantize_shape){.outer = q->outer, .n = 1, .inner = q->n, .block = 1, .step = true};
     } else if (block == 0) {
@@ -303,7 +296,7 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
 static clg_status dynamic_lower(lower_context *c)
 {
     const shape *x = &lower_input(c, 0)->dims;
-    const int64_t n = product(x, 0, x->rank);
+    const int64_t n = shape_product(x, 0, x->rank);
     candidate *way = step_candidate(&c->build, "dynamic_quantize");
     const operand y = output_or_scratch(c, way, 0, (size_t)n),
                   scale = output_or_scratch(c, way, 1, sizeof(float)),

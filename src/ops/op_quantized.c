@@ -9,8 +9,6 @@
 
 #include <inttypes.h>
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status not_spelled(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_INTERNAL, "no pass spelled it in other operators");
@@ -21,7 +19,7 @@ static clg_status check_list(const op_context *c, size_t input, int64_t n)
 {
     int64_t count;
     CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &count));
-    if (!op_has_input(c, input) || count == 1 || !differ(count, n)) return CLG_OK;
+    if (!op_has_input(c, input) || count == 1 || !dims_differ(count, n)) return CLG_OK;
     return op_error(c, CLG_ERROR_SHAPE,
                     "input %zu has %" PRId64 " numbers where 1 or %" PRId64 " are wanted", input,
                     count, n);
@@ -44,7 +42,7 @@ static clg_status gemm_infer(op_context *c)
     const shape *a = &op_input(c, A)->dims, *b = &op_input(c, B)->dims;
     const int ta = node_int(c->node, "transA", 0) != 0, tb = node_int(c->node, "transB", 0) != 0;
     shape y = {.rank = 2}, over;
-    if (a->rank != 2 || b->rank != 2 || differ(a->dims[1 - ta], b->dims[tb]))
+    if (a->rank != 2 || b->rank != 2 || dims_differ(a->dims[1 - ta], b->dims[tb]))
         return op_error(c, CLG_ERROR_SHAPE, "A and B are no matrices that can be multiplied");
     y.dims[0] = a->dims[ta];
     y.dims[1] = b->dims[1 - tb];
@@ -122,7 +120,7 @@ static clg_status embed_infer(op_context *c)
                         "segment ids and their embedding are wanted together");
     if (ids->rank != 2 || words->rank != 2)
         return op_error(c, CLG_ERROR_SHAPE, "ids [batch, places] and tables [n, width] are wanted");
-    if (op_has_input(c, MASK) && (mask->rank != 2 || differ(mask->dims[0], ids->dims[0])))
+    if (op_has_input(c, MASK) && (mask->rank != 2 || dims_differ(mask->dims[0], ids->dims[0])))
         return op_error(c, CLG_ERROR_SHAPE, "the mask does not have the shape of the ids");
     const shape y = {.rank = 3, .dims = {ids->dims[0], ids->dims[1], words->dims[1]}},
                 count = {.rank = 1, .dims = {ids->dims[0]}};
@@ -145,8 +143,8 @@ static clg_status lstm_check(const node *n)
 static clg_status check_columns(const op_context *c, size_t input, int64_t n_dirs, int64_t columns)
 {
     const shape *s = &op_input(c, input)->dims;
-    if ((s->rank == 1 && !differ(s->dims[0], n_dirs)) ||
-        (s->rank == 2 && !differ(s->dims[0], n_dirs) && !differ(s->dims[1], columns)))
+    if ((s->rank == 1 && !dims_differ(s->dims[0], n_dirs)) ||
+        (s->rank == 2 && !dims_differ(s->dims[0], n_dirs) && !dims_differ(s->dims[1], columns)))
         return CLG_OK;
     return op_error(c, CLG_ERROR_SHAPE,
                     "input %zu has neither a number for each direction nor for each column", input);
@@ -159,10 +157,10 @@ static clg_status lstm_infer(op_context *c)
     recurrent about;
     CLG_TRY(recurrent_read(c->node, &about));
     CLG_TRY(need_inputs(c, W_SCALE, 4));
-    if (x->rank != 3 || w->rank != 3 || r->rank != 3 || differ(w->dims[0], about.n_dirs) ||
-        differ(r->dims[0], about.n_dirs) || differ(w->dims[1], x->dims[2]) ||
-        differ(w->dims[2], r->dims[2]) ||
-        (r->dims[1] != DIM_UNKNOWN && differ(r->dims[2], 4 * r->dims[1])))
+    if (x->rank != 3 || w->rank != 3 || r->rank != 3 || dims_differ(w->dims[0], about.n_dirs) ||
+        dims_differ(r->dims[0], about.n_dirs) || dims_differ(w->dims[1], x->dims[2]) ||
+        dims_differ(w->dims[2], r->dims[2]) ||
+        (r->dims[1] != DIM_UNKNOWN && dims_differ(r->dims[2], 4 * r->dims[1])))
         return op_error(c, CLG_ERROR_SHAPE, "X, W and R do not go together");
     for (size_t i = W_SCALE; i <= R_ZERO; i++)
         CLG_TRY(check_columns(c, i, about.n_dirs, r->dims[2]));

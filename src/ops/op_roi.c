@@ -10,8 +10,6 @@
 
 #define MAX_EXTENT ((int64_t)1 << 24)
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static int64_t known_count(const shape *s)
 {
     int64_t n;
@@ -60,7 +58,7 @@ static clg_status align_check(const node *n)
 static clg_status parts_infer(op_context *c, int columns, int64_t height, int64_t width)
 {
     const shape *x = &op_input(c, 0)->dims, *rois = &op_input(c, 1)->dims;
-    if (x->rank != 4 || rois->rank != 2 || differ(rois->dims[1], columns))
+    if (x->rank != 4 || rois->rank != 2 || dims_differ(rois->dims[1], columns))
         return op_error(c, CLG_ERROR_SHAPE,
                         "takes an input of rank 4 and regions of %d numbers, not ranks %d and %d",
                         columns, x->rank, rois->rank);
@@ -74,7 +72,7 @@ static clg_status parts_infer(op_context *c, int columns, int64_t height, int64_
 static clg_status align_infer(op_context *c)
 {
     const shape *rois = &op_input(c, 1)->dims, *index = &op_input(c, 2)->dims;
-    if (index->rank != 1 || (rois->rank == 2 && differ(index->dims[0], rois->dims[0])))
+    if (index->rank != 1 || (rois->rank == 2 && dims_differ(index->dims[0], rois->dims[0])))
         return op_error(c, CLG_ERROR_SHAPE, "there must be one batch index for each region");
     return parts_infer(c, 4, node_int(c->node, "output_height", 1),
                        node_int(c->node, "output_width", 1));

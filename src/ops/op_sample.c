@@ -37,15 +37,6 @@ static clg_status sample_check(const node *n)
                      node_string(n, "padding_mode", "zeros"));
 }
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
-static int64_t product(const shape *s, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= s->dims[i];
-    return n;
-}
-
 /* ---- GridSample ------------------------------------------------------------------------------------------ */
 
 static clg_status sample_infer(op_context *c)
@@ -57,7 +48,7 @@ static clg_status sample_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE,
                         "the input has rank %d and the grid %d; both must be equal and 3 to %d",
                         x->rank, g->rank, MAX_AXES + 2);
-    if (differ(g->dims[g->rank - 1], axes) || differ(g->dims[0], x->dims[0]))
+    if (dims_differ(g->dims[g->rank - 1], axes) || dims_differ(g->dims[0], x->dims[0]))
         return op_error(c, CLG_ERROR_SHAPE,
                         "the grid must have the batch of the input and %d numbers a place", axes);
     bool any = x->dims[0] > 0 && x->dims[1] > 0, empty = false;
@@ -92,8 +83,8 @@ static clg_status sample_lower(lower_context *c)
     const bool wide = lower_is_wide(c);
     const int block = wide ? WIDE_BLOCK : 1;
     const int64_t batch = x->dims.dims[0], channels = x->dims.dims[1],
-                  points = product(&g->dims, 1, g->dims.rank - 1),
-                  plane = product(&x->dims, 2, x->dims.rank);
+                  points = shape_product(&g->dims, 1, g->dims.rank - 1),
+                  plane = shape_product(&x->dims, 2, x->dims.rank);
     /* Channels share places; where these are few, channels are shared out. */
     const int64_t blocks = (points + block - 1) / block * batch,
                   wanted = (wide ? 4 : 2048) * work_units(c);
@@ -147,8 +138,8 @@ static clg_status affine_infer(op_context *c)
         y.dims[1 + i] = size[2 + i];
     }
     y.dims[axes + 1] = axes;
-    if (theta->rank != 3 || differ(theta->dims[0], size[0]) || differ(theta->dims[1], axes) ||
-        differ(theta->dims[2], axes + 1))
+    if (theta->rank != 3 || dims_differ(theta->dims[0], size[0]) ||
+        dims_differ(theta->dims[1], axes) || dims_differ(theta->dims[2], axes + 1))
         return op_error(c, CLG_ERROR_SHAPE, "theta must have the shape [%" PRId64 ",%d,%d]",
                         size[0], axes, axes + 1);
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
@@ -160,7 +151,7 @@ static clg_status affine_lower(lower_context *c)
     const shape *y = &c->outputs[0].dims;
     const clg_dtype dtype = c->outputs[0].dtype;
     const int axes = y->rank - 2;
-    const int64_t batch = y->dims[0], places = product(y, 1, y->rank - 1);
+    const int64_t batch = y->dims[0], places = shape_product(y, 1, y->rank - 1);
     CLG_TRY(work_check_dtype(c, dtype));
     step_builder *b = &c->build;
     step *s =

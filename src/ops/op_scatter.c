@@ -32,13 +32,6 @@ static scatter_reduction find_reduction(const node *n)
     return REDUCE_WRONG;
 }
 
-static int64_t product(const shape *s, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= s->dims[i];
-    return n;
-}
-
 static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
@@ -76,7 +69,7 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
 {
     const lower_operand *data = &c->inputs[0];
     const clg_dtype dtype = data->dtype;
-    const int64_t most = INT32_MAX / 2, n = product(&data->dims, 0, data->dims.rank);
+    const int64_t most = INT32_MAX / 2, n = shape_product(&data->dims, 0, data->dims.rank);
     size_t size_bytes;
     if (out->reduces) CLG_TRY(check_reduced(c, dtype));
     if (!dtype_bytes(dtype, n, &size_bytes))
@@ -85,9 +78,9 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
     (void)step_copy(&c->build, way, operand_input(0), operand_output(0), size_bytes);
     out->wide_index = n > most;
     for (size_t i = 1; i < c->n_inputs; i++)
-        out->wide_index =
-            out->wide_index || (lower_has_input(c, i) &&
-                                product(&c->inputs[i].dims, 0, c->inputs[i].dims.rank) > most);
+        out->wide_index = out->wide_index ||
+                          (lower_has_input(c, i) &&
+                           shape_product(&c->inputs[i].dims, 0, c->inputs[i].dims.rank) > most);
     const bool vectors = lower_is_wide(c) && !out->reduces;
     const int vec = !vectors ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
     const lower_operand *indices = lower_input(c, out->indices),
@@ -99,8 +92,8 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
                      (int)dtype_size(dtype), vec, out->wide_index ? 64 : 32,
                      indices->dtype == CLG_INT32 ? 32 : 64, rank, (int)r,
                      out->reduces ? (int)dtype : CLG_FLOAT32));
-    out->s->bytes =
-        2.0 * (double)product(&updates->dims, 0, updates->dims.rank) * (double)dtype_size(dtype);
+    out->s->bytes = 2.0 * (double)shape_product(&updates->dims, 0, updates->dims.rank) *
+                    (double)dtype_size(dtype);
     return CLG_OK;
 }
 
@@ -176,8 +169,8 @@ static clg_status elements_lower(lower_context *c)
     scatter_step g = {.reduces = r != REDUCE_NONE, .indices = 1, .updates = 2};
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     CLG_TRY(start_step(c, "scatter_elements", m->rank, r, &g));
-    int64_t lines = product(m, 0, m->rank);
-    if (g.reduces) lines = product(m, 0, axis) * product(m, axis + 1, m->rank);
+    int64_t lines = shape_product(m, 0, m->rank);
+    if (g.reduces) lines = shape_product(m, 0, axis) * shape_product(m, axis + 1, m->rank);
     for (int i = 0; i < m->rank; i++) {
         grid_arg(c, g.s, g.wide_index, g.reduces && i == axis ? 1 : m->dims[i]);
         grid_arg(c, g.s, g.wide_index, i == axis ? 0 : data->strides[i]);
@@ -205,8 +198,6 @@ static clg_status elements_lower(lower_context *c)
 
 /* ---- ScatterND -------------------------------------------------------------------------------------------------------------- */
 
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 static clg_status nd_infer(op_context *c)
 {
     const shape *data = &c->inputs[0].dims, *indices = &c->inputs[1].dims,
@@ -226,7 +217,8 @@ static clg_status nd_infer(op_context *c)
     const int outer = indices->rank - 1;
     bool fits = updates->rank == outer + data->rank - (int)k;
     for (int i = 0; fits && i < updates->rank; i++)
-        fits = !differ(updates->dims[i], i < outer ? indices->dims[i] : data->dims[k + i - outer]);
+        fits = !dims_differ(updates->dims[i],
+                            i < outer ? indices->dims[i] : data->dims[k + i - outer]);
     if (!fits)
         return op_error(c, CLG_ERROR_SHAPE, "updates of shape %s do not fit indices and data",
                         shape_text(updates, text));
@@ -246,7 +238,7 @@ static clg_status nd_eval(op_context *c, tensor **out_tensors)
     shape_strides(&data->dims, strides);
     CLG_TRY(tensor_create(data->dtype, &data->dims, &t));
     memcpy(t->data, data->data, data->size_bytes);
-    const int64_t inner = product(&data->dims, k, data->dims.rank),
+    const int64_t inner = shape_product(&data->dims, k, data->dims.rank),
                   tuples = indices->n_elements / k;
     for (int64_t row = 0; row < tuples; row++) {
         int64_t to = 0;
@@ -289,8 +281,8 @@ static clg_status nd_lower(lower_context *c)
     const shape *indices = &c->inputs[1].dims;
     const scatter_reduction r = find_reduction(c->node);
     const int k = (int)indices->dims[indices->rank - 1];
-    const int64_t tuples = product(indices, 0, indices->rank - 1),
-                  inner = product(&data->dims, k, data->dims.rank);
+    const int64_t tuples = shape_product(indices, 0, indices->rank - 1),
+                  inner = shape_product(&data->dims, k, data->dims.rank);
     scatter_step g = {.reduces = r != REDUCE_NONE, .indices = 1, .updates = 2};
     CLG_TRY(start_step(c, "scatter_nd", k, r, &g));
     grid_arg(c, g.s, g.wide_index, tuples);
@@ -300,7 +292,7 @@ static clg_status nd_lower(lower_context *c)
         grid_arg(c, g.s, g.wide_index, data->strides[i]);
     }
     if (g.reduces)
-        finish_owners(c, &g, product(&data->dims, 0, data->dims.rank), tuples, inner);
+        finish_owners(c, &g, shape_product(&data->dims, 0, data->dims.rank), tuples, inner);
     else
         finish_rows(c, &g, tuples, inner);
     return CLG_OK;
@@ -332,12 +324,12 @@ static clg_status tensor_infer(op_context *c)
                         "axis must be one of the cache's, and not that of the batch");
     for (int i = 0; i < past->rank; i++) {
         const int64_t p = past->dims[i], u = update->dims[i];
-        if (i == axis ? p != DIM_UNKNOWN && u > p : differ(p, u))
+        if (i == axis ? p != DIM_UNKNOWN && u > p : dims_differ(p, u))
             return op_error(c, CLG_ERROR_SHAPE,
                             "dimension %d of the cache is %" PRId64 ", of the update %" PRId64, i,
                             p, u);
     }
-    if (op_has_input(c, 2) && (write->rank != 1 || differ(write->dims[0], past->dims[0])))
+    if (op_has_input(c, 2) && (write->rank != 1 || dims_differ(write->dims[0], past->dims[0])))
         return op_error(c, CLG_ERROR_SHAPE, "there must be one write index for each of the batch");
     fact_set(&c->outputs[0], c->inputs[0].dtype, past);
     return CLG_OK;
@@ -350,9 +342,10 @@ static clg_status tensor_lower(lower_context *c)
     scatter_step g = {.indices = 2, .updates = 1};
     CLG_TRY(shape_axis(node_int(c->node, "axis", -2), past->rank, "axis", &axis));
     CLG_TRY(start_step(c, "tensor_scatter", 0, REDUCE_NONE, &g));
-    const int64_t prefixes = product(past, 0, axis), inner = product(past, axis + 1, past->rank);
-    const int64_t sizes[] = {prefixes, product(past, 1, axis), past->dims[axis], update->dims[axis],
-                             inner};
+    const int64_t prefixes = shape_product(past, 0, axis),
+                  inner = shape_product(past, axis + 1, past->rank);
+    const int64_t sizes[] = {prefixes, shape_product(past, 1, axis), past->dims[axis],
+                             update->dims[axis], inner};
     for (int i = 0; i < 5; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);
     step_arg_int(&c->build, g.s, strcmp(node_string(c->node, "mode", "linear"), "circular") == 0);
     step_arg_int(&c->build, g.s, lower_has_input(c, 2));

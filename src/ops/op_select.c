@@ -10,13 +10,6 @@
 
 #include <inttypes.h>
 
-static int64_t product(const shape *dims, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= dims->dims[i];
-    return n;
-}
-
 static bool is_zero(const tensor *t, int64_t i) { return tensor_get_float(t, i) == 0; }
 
 /* A scalar counts as a list of one. */
@@ -75,7 +68,7 @@ static compact nonzero_blocks(const lower_context *c, operand offsets)
     const lower_operand *x = lower_input(c, 0);
     return (compact){.x = operand_input(0),
                      .dtype = x->dtype,
-                     .n = product(&x->dims, 0, x->dims.rank),
+                     .n = shape_product(&x->dims, 0, x->dims.rank),
                      .offsets = offsets};
 }
 
@@ -117,9 +110,9 @@ static clg_status compress_walk(const node *n, const shape *in, int64_t *out_out
         return CLG_OK;
     }
     CLG_TRY(shape_axis(node_int(n, "axis", 0), in->rank, "axis", out_axis));
-    *out_outer = product(in, 0, *out_axis);
+    *out_outer = shape_product(in, 0, *out_axis);
     *out_n = in->dims[*out_axis];
-    *out_inner = product(in, *out_axis + 1, in->rank);
+    *out_inner = shape_product(in, *out_axis + 1, in->rank);
     return CLG_OK;
 }
 

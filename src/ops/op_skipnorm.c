@@ -8,15 +8,6 @@
 
 #include <inttypes.h>
 
-static int64_t product(const shape *s, int from, int to)
-{
-    int64_t n = 1;
-    for (int i = from; i < to; i++) n *= s->dims[i];
-    return n;
-}
-
-static bool differ(int64_t a, int64_t b) { return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b; }
-
 /* ---- the step ---------------------------------------------------------------------------------------------- */
 
 typedef struct skip_norm {
@@ -75,7 +66,7 @@ static clg_status rms_infer(op_context *c)
         return op_error(c, CLG_ERROR_SHAPE, "axis does not fit an input of rank %d", x->rank);
     bool fits = scale->rank <= x->rank - axis;
     for (int i = 0; fits && i < scale->rank; i++)
-        fits = !differ(scale->dims[i], x->dims[x->rank - scale->rank + i]);
+        fits = !dims_differ(scale->dims[i], x->dims[x->rank - scale->rank + i]);
     int64_t n;
     CLG_TRY(shape_n_elements(scale, &n));
     if (!fits && n != 1)
@@ -96,9 +87,9 @@ static clg_status rms_lower(lower_context *c)
                                "output %zu belongs to training; clgraph predicts only", i);
     const skip_norm n = {.dtype = x->dtype,
                          .simple = true,
-                         .rows = product(&x->dims, 0, axis),
-                         .cols = product(&x->dims, axis, x->dims.rank),
-                         .n_gamma = product(&scale->dims, 0, scale->dims.rank),
+                         .rows = shape_product(&x->dims, 0, axis),
+                         .cols = shape_product(&x->dims, axis, x->dims.rank),
+                         .n_gamma = shape_product(&scale->dims, 0, scale->dims.rank),
                          .x = operand_input(0),
                          .gamma = operand_input(1),
                          .y = operand_output(0),
@@ -123,13 +114,14 @@ static clg_status skip_infer(op_context *c)
     bool fits = skip->rank == x->rank || (x->rank == 3 && skip->rank == 2);
     for (int i = 0; fits && i < skip->rank; i++) {
         const int64_t wanted = x->dims[x->rank - skip->rank + i];
-        fits = !differ(skip->dims[i], wanted) || (i == 0 && skip->rank == 3 && skip->dims[0] == 1);
+        fits = !dims_differ(skip->dims[i], wanted) ||
+               (i == 0 && skip->rank == 3 && skip->dims[0] == 1);
     }
     if (!fits) return op_error(c, CLG_ERROR_SHAPE, "the skip does not have the shape of the input");
     for (size_t i = 2; i < c->n_inputs; i++) {
         int64_t n;
         CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
-        if (op_has_input(c, i) && differ(n, x->dims[x->rank - 1]))
+        if (op_has_input(c, i) && dims_differ(n, x->dims[x->rank - 1]))
             return op_error(c, CLG_ERROR_SHAPE,
                             "input %zu has %" PRId64 " elements for %" PRId64
                             " that are normalised",
@@ -155,9 +147,9 @@ static clg_status skip_lower(lower_context *c)
     skip_norm n = {.dtype = x->dtype,
                    .simple = at->beta == 0,
                    .has_skip = true,
-                   .rows = product(&x->dims, 0, x->dims.rank - 1),
+                   .rows = shape_product(&x->dims, 0, x->dims.rank - 1),
                    .cols = cols,
-                   .skip_rows = product(skip, 0, skip->rank - 1),
+                   .skip_rows = shape_product(skip, 0, skip->rank - 1),
                    .n_gamma = cols,
                    .x = operand_input(0),
                    .skip = operand_input(1),
@@ -199,7 +191,7 @@ static clg_status embed_infer(op_context *c)
     for (size_t i = 0; i < 4; i++) {
         const shape *t = &op_input(c, tables[i])->dims;
         const bool fits =
-            t->rank >= 1 && t->rank == (i < 2 ? 2 : 1) && !differ(t->dims[t->rank - 1], cols);
+            t->rank >= 1 && t->rank == (i < 2 ? 2 : 1) && !dims_differ(t->dims[t->rank - 1], cols);
         if (op_has_input(c, tables[i]) && !fits)
             return op_error(c, CLG_ERROR_SHAPE, "input %zu is not %" PRId64 " wide", tables[i],
                             cols);
@@ -207,9 +199,9 @@ static clg_status embed_infer(op_context *c)
     static const size_t lists[] = {SEGMENT_IDS, MASK, POSITION_IDS};
     for (size_t i = 0; i < 3; i++) {
         const shape *t = &op_input(c, lists[i])->dims;
-        const bool rows = t->rank == 2 && (!differ(t->dims[0], ids->dims[0]) ||
+        const bool rows = t->rank == 2 && (!dims_differ(t->dims[0], ids->dims[0]) ||
                                            (lists[i] == POSITION_IDS && t->dims[0] == 1));
-        if (op_has_input(c, lists[i]) && (!rows || differ(t->dims[1], ids->dims[1])))
+        if (op_has_input(c, lists[i]) && (!rows || dims_differ(t->dims[1], ids->dims[1])))
             return op_error(c, CLG_ERROR_SHAPE, "input %zu does not have the shape of the ids",
                             lists[i]);
     }
@@ -260,7 +252,7 @@ static clg_status embed_lower(lower_context *c)
     step_arg_int(b, s, rows);
     step_arg_int(b, s, cols);
     step_arg_int(b, s, places);
-    step_arg_int(b, s, positions ? product(&lower_input(c, POSITION_IDS)->dims, 0, 2) : 1);
+    step_arg_int(b, s, positions ? shape_product(&lower_input(c, POSITION_IDS)->dims, 0, 2) : 1);
     step_arg_int(b, s, words->dims.dims[0]);
     step_arg_int(b, s, lower_input(c, POSITIONS)->dims.dims[0]);
     step_arg_int(b, s, segments ? lower_input(c, SEGMENTS)->dims.dims[0] : 0);

@@ -19,13 +19,11 @@ typedef struct qconv_job {
     window_axis axes[WINDOW_MAX_AXES];
 } qconv_job;
 
-/* Arguments that all kernels take: batch, groups, ic, oc and the sizes of the axes (depthwise ones have no ic, so they take the
- * axes alone); and, at the end, QCONV_NUMBERS of cl/common/qconv.clh. */
+/* Adds batch, groups, ic, oc and the arguments of window_args, which all kernels begin with but the depthwise ones, which have no
+ * ic. */
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
-void qconv_axis_args(step_builder *b, step *s, const qconv_job *j);
+/* Adds QCONV_NUMBERS of cl/common/qconv.clh, which all kernels end with. */
 void qconv_number_args(lower_context *c, step *s, const qconv_job *j);
-/* Pixels of an output map. */
-int64_t qconv_count_out(const qconv_job *j);
 /* Operations of the formula. */
 double qconv_flops(const qconv_job *j);
 

@@ -11,24 +11,13 @@ static bool is_list(const lower_context *c, uint32_t input)
            shape_n_elements(&lower_input(c, input)->dims, &n) == CLG_OK && n != 1;
 }
 
-void qconv_axis_args(step_builder *b, step *s, const qconv_job *j)
-{
-    const window_axis *a = j->axes;
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].in);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].out);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].kernel);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].stride);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].dilation);
-    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, a[i].pad_begin);
-}
-
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j)
 {
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
-    qconv_axis_args(b, s, j);
+    window_args(b, s, j->axes);
 }
 
 /* `unused` stands in for an input that is left out. */
@@ -52,14 +41,9 @@ void qconv_number_args(lower_context *c, step *s, const qconv_job *j)
     input_arg(c, s, j->at->bias, j->at->x_scale, CLG_INT32);
 }
 
-int64_t qconv_count_out(const qconv_job *j)
-{
-    return j->axes[0].out * j->axes[1].out * j->axes[2].out;
-}
-
 double qconv_flops(const qconv_job *j)
 {
     const window_axis *a = j->axes;
-    return 2.0 * (double)(j->batch * j->groups * j->oc) * (double)qconv_count_out(j) *
+    return 2.0 * (double)(j->batch * j->groups * j->oc) * (double)window_count_out(j->axes) *
            (double)(j->ic * a[0].kernel * a[1].kernel * a[2].kernel);
 }

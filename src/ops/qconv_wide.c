@@ -12,14 +12,9 @@
 #define SUMS 32768    /* P_ACC */
 #define MOST_TAPS 256 /* DOT_DEPTH: of a depthwise convolution */
 
-static int64_t count_taps(const qconv_job *j)
-{
-    return j->axes[0].kernel * j->axes[1].kernel * j->axes[2].kernel;
-}
-
 static bool is_depthwise(const qconv_job *j)
 {
-    return j->ic == 1 && j->groups > 1 && j->oc <= 4 && count_taps(j) <= MOST_TAPS;
+    return j->ic == 1 && j->groups > 1 && j->oc <= 4 && window_count_taps(j->axes) <= MOST_TAPS;
 }
 
 /* Kernels count in 32 bits; what is larger is left to the plain one. */
@@ -159,7 +154,7 @@ static void add_depthwise(lower_context *c, const qconv_job *j)
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
-    qconv_axis_args(b, s, j);
+    window_args(b, s, j->axes);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);

@@ -101,7 +101,7 @@ static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, 
     if (given->dtype == CLG_FLOAT32 || given->dtype == CLG_DTYPE_NONE) return CLG_OK;
     pointwise_group *g = arena_alloc(c->memory, 1, sizeof *g);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (!dtype_bytes(CLG_FLOAT32, qmatmul_count(&given->dims), &size_bytes))
+    if (!dtype_bytes(CLG_FLOAT32, shape_product(&given->dims, 0, given->dims.rank), &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     if (size_bytes == 0) return CLG_OK;
     widened.dtype = CLG_FLOAT32;
@@ -171,7 +171,7 @@ clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_
     qmatmul_job j = job_of(c, at);
     size_t size_bytes;
     int64_t n_a;
-    if (!dtype_bytes(CLG_INT32, qmatmul_count(dims), &size_bytes))
+    if (!dtype_bytes(CLG_INT32, shape_product(dims, 0, dims->rank), &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     if (size_bytes == 0) return CLG_OK;
     CLG_TRY(shape_n_elements(&j.a_dims, &n_a));

@@ -64,8 +64,6 @@ typedef struct qmatmul_job {
 shape qmatmul_as_matrix(const shape *x, bool is_left);
 /* The dimensions but the last two. */
 shape qmatmul_leading(const shape *x);
-/* The product of the dimensions, all known. */
-int64_t qmatmul_count(const shape *s);
 /* The scale or zero point in this input of the node. */
 number_list qmatmul_list(const lower_context *c, uint32_t input);
 

@@ -18,18 +18,12 @@ shape qmatmul_leading(const shape *x)
     return s;
 }
 
-int64_t qmatmul_count(const shape *s)
-{
-    int64_t n = 1;
-    for (int i = 0; i < s->rank; i++) n *= s->dims[i];
-    return n;
-}
-
 number_list qmatmul_list(const lower_context *c, uint32_t input)
 {
     if (!lower_has_input(c, input)) return (number_list){0};
-    return (number_list){true, qmatmul_count(&lower_input(c, input)->dims) != 1,
-                         operand_input(input)};
+    return (number_list){
+        true, shape_product(&lower_input(c, input)->dims, 0, lower_input(c, input)->dims.rank) != 1,
+        operand_input(input)};
 }
 
 /* A buffer of one number or a list, and the step from one to the next; `unused` stands in for one that is left out. */

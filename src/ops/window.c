@@ -184,3 +184,25 @@ int64_t window_seen(const window_axis *a, int64_t outputs)
 {
     return (outputs - 1) * a->stride + (a->kernel - 1) * a->dilation + 1;
 }
+
+int64_t window_count_in(const window_axis *axes) { return axes[0].in * axes[1].in * axes[2].in; }
+
+int64_t window_count_out(const window_axis *axes)
+{
+    return axes[0].out * axes[1].out * axes[2].out;
+}
+
+int64_t window_count_taps(const window_axis *axes)
+{
+    return axes[0].kernel * axes[1].kernel * axes[2].kernel;
+}
+
+void window_args(step_builder *b, step *s, const window_axis *axes)
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].in);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].out);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].kernel);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].stride);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].dilation);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].pad_begin);
+}

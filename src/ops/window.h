@@ -35,5 +35,11 @@ shape window_channels_first(const shape *dims);
 shape window_channels_last(const shape *dims);
 /* The axes as three, W last, with ones in front. Only for known sizes. */
 void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES]);
+/* Pixels of the input and of the output, and elements of the kernel, over three axes as window_fill gives them. */
+int64_t window_count_in(const window_axis *axes);
+int64_t window_count_out(const window_axis *axes);
+int64_t window_count_taps(const window_axis *axes);
+/* Adds the 18 arguments of CONV_SIZES in cl/common/conv.clh. */
+void window_args(step_builder *b, step *s, const window_axis *axes);
 
 #endif

@@ -87,6 +87,13 @@ clg_status shape_n_elements(const shape *s, int64_t *out_n)
     return CLG_OK;
 }
 
+int64_t shape_product(const shape *s, int from, int to)
+{
+    int64_t n = 1;
+    for (int i = from; i < to; i++) n *= s->dims[i];
+    return n;
+}
+
 void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK])
 {
     uint64_t stride = 1; /* unsigned: wraps, where a shape that nobody counted would be undefined */

@@ -24,6 +24,14 @@ bool shape_equal(const shape *a, const shape *b);
 /* Elements; DIM_UNKNOWN when not known; an error when the product does not fit an int64, dimensions of 0
  * counted as 1, so that strides fit too. */
 clg_status shape_n_elements(const shape *s, int64_t *out_n);
+/* The product of dims[from..to-1], which must be known; 1 where there is none. Does not check for overflow: the elements of the
+ * whole shape must fit an int64. */
+int64_t shape_product(const shape *s, int from, int to);
+/* True where both are known and not equal. */
+static inline bool dims_differ(int64_t a, int64_t b)
+{
+    return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b;
+}
 /* Row-major strides in elements; s must be known. */
 void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK]);
 /* ONNX multidirectional broadcasting; unknown dimensions stay unknown where the partner does not decide. */

@@ -64,6 +64,21 @@ static void shape__counts_and_strides(void **state)
     assert_error(shape_n_elements(&s, &n), CLG_ERROR_SHAPE, "[9223372036854775807,3]");
 }
 
+static void shape__products_of_some_dimensions(void **state)
+{
+    (void)state;
+    const shape s = make(4, (int64_t[]){2, 0, 5, 7});
+    assert_int_equal(shape_product(&s, 2, 4), 35);
+    assert_int_equal(shape_product(&s, 0, 1), 2);
+    assert_int_equal(shape_product(&s, 0, 4), 0);
+    assert_int_equal(shape_product(&s, 3, 3), 1);
+    assert_true(dims_differ(2, 3));
+    assert_false(dims_differ(3, 3));
+    assert_false(dims_differ(U, 3));
+    assert_false(dims_differ(3, U));
+    assert_false(dims_differ(U, U));
+}
+
 static void shape__text(void **state)
 {
     (void)state;
@@ -145,8 +160,11 @@ static void shape__axes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shape__make_refuses), cmocka_unit_test(shape__counts_and_strides),
-        cmocka_unit_test(shape__text),         cmocka_unit_test(shape__broadcast_table),
+        cmocka_unit_test(shape__make_refuses),
+        cmocka_unit_test(shape__counts_and_strides),
+        cmocka_unit_test(shape__products_of_some_dimensions),
+        cmocka_unit_test(shape__text),
+        cmocka_unit_test(shape__broadcast_table),
         cmocka_unit_test(shape__axes),
     };
     return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
