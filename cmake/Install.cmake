@@ -10,7 +10,12 @@ install(TARGETS clgraph EXPORT clgraphTargets
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 if(TARGET clgraph-compile)
-  install(TARGETS clgraph-compile RUNTIME DESTINATION "${CMAKE_INSTALL_LIBDIR}/clgraph")
+  if(WIN32)
+    set(helper_folder "${CMAKE_INSTALL_BINDIR}") # beside clgraph.dll
+  else()
+    set(helper_folder "${CMAKE_INSTALL_LIBDIR}/clgraph")
+  endif()
+  install(TARGETS clgraph-compile RUNTIME DESTINATION "${helper_folder}")
 endif()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/clgraph"
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")

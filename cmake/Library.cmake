@@ -93,19 +93,18 @@ if(UNIX AND NOT APPLE)
 endif()
 
 # --- the compile helper, which the library starts: beside the library, and in a folder of its own when installed ---
-if(UNIX)
-  file(GLOB helper_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/helper/*.c")
-  set(helper_objects "")
-  foreach(layer IN ITEMS base tensor caps step ocl)
-    list(APPEND helper_objects $<TARGET_OBJECTS:clgraph_${layer}>)
-  endforeach()
-  add_executable(clgraph-compile ${helper_sources} ${helper_objects})
-  target_include_directories(clgraph-compile PRIVATE
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
-  target_link_libraries(clgraph-compile PRIVATE clg_settings ${library_needs} clg_opencl_headers)
-  set_target_properties(clgraph-compile PROPERTIES LINKER_LANGUAGE C)
-  add_dependencies(clgraph clgraph-compile)
-endif()
+file(GLOB helper_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/helper/*.c")
+list(FILTER helper_sources EXCLUDE REGEX "${clg_other_system}")
+set(helper_objects "")
+foreach(layer IN ITEMS base tensor caps step ocl)
+  list(APPEND helper_objects $<TARGET_OBJECTS:clgraph_${layer}>)
+endforeach()
+add_executable(clgraph-compile ${helper_sources} ${helper_objects})
+target_include_directories(clgraph-compile PRIVATE
+  "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+target_link_libraries(clgraph-compile PRIVATE clg_settings ${library_needs} clg_opencl_headers)
+set_target_properties(clgraph-compile PROPERTIES LINKER_LANGUAGE C)
+add_dependencies(clgraph clgraph-compile)
 
 if(CLG_BUILD_TESTS)
   add_library(clgraph_internal STATIC ${layer_objects})
@@ -114,4 +113,5 @@ if(CLG_BUILD_TESTS)
   target_link_libraries(clgraph_internal PUBLIC ${library_needs}
     clg_opencl_headers clg_clblast_headers clg_xxhash_headers)
   set_target_properties(clgraph_internal PROPERTIES LINKER_LANGUAGE C)
+  add_dependencies(clgraph_internal clgraph-compile) # tests start it
 endif()

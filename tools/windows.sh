@@ -65,7 +65,8 @@ imports() { # FILE ALLOWED
 }
 alone() {
   imports "$build/clgraph.dll" 'advapi32|kernel32|msvcrt|user32' &&
-    imports "$build/cltool.exe" 'advapi32|kernel32|msvcrt|user32|shell32|psapi|clgraph'
+    imports "$build/cltool.exe" 'advapi32|kernel32|msvcrt|user32|shell32|psapi|clgraph' &&
+    imports "$build/clgraph-compile.exe" 'advapi32|kernel32|msvcrt|user32'
 }
 exports() {
   "$target-objdump" -p "$build/clgraph.dll" | awk '
@@ -159,6 +160,18 @@ model() {
     --rtol 1e-3 --atol 1e-5 -o "$place/out" && [ -s "$place/out/probabilities.npy" ]
 }
 
+# A driver whose compiler dies ends the helper, and the program says so. Wine passes on what the layer of Linux does.
+crashing_compiler() {
+  local place=$log/crashing
+  device || return
+  mkdir -p "$place" && cc -shared -fPIC -Itests -D_DEFAULT_SOURCE \
+    tests/layers/opencl_crashing.c -o "$place/layer.so" || return
+  fails 5 "on kernel '" env OPENCL_LAYERS="$place/layer.so" CLG_CRASH_IN=kernel CLG_CRASH_AT=build \
+    CLG_CRASH_BY=abort CLG_CRASH_LOG="$place/deaths" CLG_CACHE_DIR="Z:$place/cache" \
+    wine "$build/cltool.exe" run examples/digits/digits.onnx -i image=examples/digits/heldout.npy -o "$place/out" &&
+    grep -qF 'the compiler of driver' "$log/words" && [ -s "$place/deaths" ]
+}
+
 check "Wine starts" start_wine || finish
 check "cltool --help" says 'usage: cltool COMMAND' cltool --help
 check "cltool --version" version
@@ -167,5 +180,6 @@ check "names in UTF-8" names
 check "no OpenCL" no_opencl
 check "unit tests" unit_tests
 check "a model on a device" model
+check "a compiler that crashes" crashing_compiler
 check "Ctrl-C" interrupted
 finish

@@ -13,8 +13,11 @@ typedef struct process process;
 
 /* Whether the program runs with more rights than its user (setuid, capabilities): then it must start no other. */
 bool process_is_privileged(void);
-/* Starts the program at an absolute path. arguments: NULL at the end, without the program's name. IO when it cannot be. */
-clg_status process_start(const char *path, const char *const *arguments, process **out_process);
+/* What names of programs end in on this system: "" or ".exe". */
+extern const char process_suffix[];
+
+/* Starts the program at an absolute path, without arguments. IO when it cannot be. */
+clg_status process_start(const char *path, process **out_process);
 /* Asked some 20 times a second while a transfer waits; false cancels it. */
 typedef bool (*process_keep_waiting)(void *user);
 /* Sends or receives exactly size_bytes. IO: the child closed its end, or time_ns of time_now_ns has come; CANCELLED:

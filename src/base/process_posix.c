@@ -22,7 +22,6 @@
 #include <sys/auxv.h>
 #endif
 
-#define MAX_ARGUMENTS 8
 #define SLICE_MS 50
 #define NS_PER_MS 1000000u
 /* How long a child may take to end after its channel was closed. */
@@ -42,6 +41,8 @@ struct process {
     pid_t pid;
     int channel;
 };
+
+const char process_suffix[] = "";
 
 bool process_is_privileged(void)
 {
@@ -108,19 +109,18 @@ static int open_channel(int ends[2])
 #endif
 }
 
-clg_status process_start(const char *path, const char *const *arguments, process **out_process)
+clg_status process_start(const char *path, process **out_process)
 {
     int ends[2];
-    const char *all[MAX_ARGUMENTS + 2] = {path};
+    const char *arguments[] = {path, NULL};
     *out_process = NULL;
-    for (size_t i = 0; i < MAX_ARGUMENTS && arguments[i]; i++) all[i + 1] = arguments[i];
     process *p = memory_zalloc(1, sizeof *p);
     if (!p) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (open_channel(ends) != 0) {
         memory_free(p);
         return sys_error("reached", path, errno);
     }
-    const int code = spawn(path, (char *const *)(uintptr_t)all, ends[1], &p->pid);
+    const int code = spawn(path, (char *const *)(uintptr_t)arguments, ends[1], &p->pid);
     (void)close(ends[1]);
     if (code != 0) {
         (void)close(ends[0]);

@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "ocl/dynlib.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MAX_HELPERS 4
@@ -31,19 +32,21 @@ struct helper_pool {
 
 /* Places of the helper relative to the library's folder: beside it in a build tree or a wheel, and where packages put programs
  * that users do not call. */
+#define PLACE_BYTES 64
 static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
                                      "../libexec/clgraph/clgraph-compile",
                                      "../../libexec/clgraph/clgraph-compile"};
 
 static clg_status find_beside_library(char **out_path)
 {
-    char library[DYNLIB_WHY_BYTES], *folder;
+    char library[DYNLIB_WHY_BYTES], place[PLACE_BYTES], *folder;
     *out_path = NULL;
     if (!dynlib_own_path(library)) return CLG_OK;
     CLG_TRY(file_folder(library, &folder));
     clg_status status = CLG_OK;
     for (size_t i = 0; i < sizeof places / sizeof *places && status == CLG_OK && !*out_path; i++) {
-        status = file_join(folder, places[i], out_path);
+        (void)snprintf(place, sizeof place, "%s%s", places[i], process_suffix);
+        status = file_join(folder, place, out_path);
         if (status == CLG_OK && !file_exists(*out_path)) {
             memory_free(*out_path);
             *out_path = NULL;
@@ -192,14 +195,13 @@ static void switch_off(helper_pool *pool, const char *why)
 /* Tried twice: somebody may have killed the first one. */
 static process *start(ocl_context *c)
 {
-    static const char *const no_arguments[] = {NULL};
     helper_pool *pool = c->helpers;
     helper_reply reply = {0};
     process *p = NULL;
     clg_status status = CLG_ERROR_IO;
     for (int i = 0; i < 2 && status == CLG_ERROR_IO; i++) {
         process_end(p);
-        status = process_start(pool->path, no_arguments, &p);
+        status = process_start(pool->path, &p);
         if (status == CLG_OK) status = greet(c, p, &reply);
     }
     if (status == CLG_OK && reply.outcome == HELPER_DONE) return p;

@@ -62,7 +62,8 @@ typedef enum helper_outcome {
 typedef struct helper_reply {
     helper_outcome outcome;
     int32_t status; /* of HELPER_REFUSED */
-    int32_t signal; /* of HELPER_CRASHED and HELPER_KILLED; 0: unknown */
+    int32_t
+        signal; /* of HELPER_CRASHED and HELPER_KILLED; below 0: exception of Windows; 0: unknown */
     char *
         text; /* the error, or the last the driver printed; owned, like what follows; may be NULL */
     char *binary;

@@ -156,8 +156,10 @@ static void describe(const attempt *a, const helper_reply *reply, text *t)
     text_printf(t, "the compiler of driver '%s' on '%s' ", driver, device);
     switch (reply->outcome) {
     case HELPER_CRASHED:
-        if (reply->signal)
+        if (reply->signal > 0)
             text_printf(t, "crashes (signal %d)", (int)reply->signal);
+        else if (reply->signal < 0)
+            text_printf(t, "crashes (exception 0x%08lX)", (unsigned long)(uint32_t)reply->signal);
         else
             text_append(t, "ends the process");
         break;

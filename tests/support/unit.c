@@ -26,7 +26,7 @@ int unit_run_group(const char *name, const struct CMUnitTest *tests, size_t n_te
     is_closed = false;
     /* Tests are linked with the library's objects: nothing is beside them. */
     if (!getenv("CLG_COMPILE_HELPER"))
-        (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_BUILD_DIR "/clgraph-compile");
+        (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_COMPILE_HELPER);
     const int n_failed = _cmocka_run_group_tests(name, tests, n_tests, open, close_group);
     if (!is_closed) print_error("[  FAILED  ] closing the group '%s'\n", name);
     return n_failed != 0 || !is_closed;
