@@ -8,9 +8,9 @@
 
 Newer packages no longer carry these cases as files. On demand only: the package comes from PyPI.
 """
+import argparse
 import json
 import pathlib
-import sys
 import warnings
 
 import numpy
@@ -97,6 +97,6 @@ def main(target):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: {sys.argv[0]} FOLDER")
-    main(pathlib.Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", metavar="FOLDER", type=pathlib.Path)
+    main(parser.parse_args().folder)
