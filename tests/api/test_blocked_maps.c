@@ -178,9 +178,8 @@ static int steps_of(clg_session *s, const char *op)
     return n;
 }
 
-static void blocked_maps__give_the_same_numbers(void **state)
+TEST(blocked_maps__give_the_same_numbers)
 {
-    (void)state;
     clg_model *m = make_network();
     clg_session *in_blocks = make_session(m, true), *plain = make_session(m, false);
     for (int64_t batch = 1; batch <= 5; batch += 2) {
@@ -201,9 +200,8 @@ static void blocked_maps__give_the_same_numbers(void **state)
 }
 
 /* Values that are kept have the order and the names of the model, and those who read them go on. */
-static void blocked_maps__kept_values(void **state)
+TEST(blocked_maps__kept_values)
 {
-    (void)state;
     static const char *const names[] = {"means", "gate"}; /* not worth it where maps are kept */
     clg_model *m = make_network();
     clg_session *in_blocks = make_session(m, true), *plain = make_session(m, false);
@@ -220,9 +218,8 @@ static void blocked_maps__kept_values(void **state)
 }
 
 /* How long a bias is may only be known when it comes; kernels read all of it. */
-static void blocked_maps__a_bias_of_another_length_is_refused(void **state)
+TEST(blocked_maps__a_bias_of_another_length_is_refused)
 {
-    (void)state;
     clg_builder *b;
     clg_model *m;
     const int64_t dims[] = {-1, 3, SIDE, SIDE}, any = -1, one = 1, right = 64;
@@ -248,12 +245,4 @@ static void blocked_maps__a_bias_of_another_length_is_refused(void **state)
     clg_model_free(m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocked_maps__give_the_same_numbers),
-        cmocka_unit_test(blocked_maps__kept_values),
-        cmocka_unit_test(blocked_maps__a_bias_of_another_length_is_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -119,17 +119,16 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     clg_model_free(m);
 }
 
-static void crash__abort_in_build(void **state) { (void)state, die_by("build", "abort", true); }
-static void crash__abort_in_launch(void **state) { (void)state, die_by("launch", "abort", true); }
-static void crash__fault_in_launch(void **state) { (void)state, die_by("launch", "fault", true); }
-static void crash__exit_in_build(void **state) { (void)state, die_by("build", "exit", true); }
-static void crash__killed(void **state) { (void)state, die_by("launch", "kill", false); }
-static void crash__endless_loop(void **state) { (void)state, die_by("build", "loop", false); }
-static void crash__all_memory(void **state) { (void)state, die_by("build", "memory", false); }
+TEST(crash__abort_in_build) { die_by("build", "abort", true); }
+TEST(crash__abort_in_launch) { die_by("launch", "abort", true); }
+TEST(crash__fault_in_launch) { die_by("launch", "fault", true); }
+TEST(crash__exit_in_build) { die_by("build", "exit", true); }
+TEST(crash__killed) { die_by("launch", "kill", false); }
+TEST(crash__endless_loop) { die_by("build", "loop", false); }
+TEST(crash__all_memory) { die_by("build", "memory", false); }
 
-static void crash__once_is_not_enough(void **state)
+TEST(crash__once_is_not_enough)
 {
-    (void)state;
     clg_model *m = wd_convolution();
     driver_dies(WINOGRAD_4X4, "launch", "abort", "1");
     clg_context *c = open_context("once", NULL);
@@ -139,9 +138,8 @@ static void crash__once_is_not_enough(void **state)
     clg_model_free(m);
 }
 
-static void crash__no_other_implementation(void **state)
+TEST(crash__no_other_implementation)
 {
-    (void)state;
     static const float x[6] = {1, 2, 3, 4, 5, 6};
     long n = 0;
     driver_dies(SOFTMAX, "launch", "abort", NULL);
@@ -195,22 +193,16 @@ static void expect_tanh_of_sigmoid(const char *store, const char *in, const char
     wd_set_or_clear("CLG_CRASH_NOT", NULL);
 }
 
-static void crash__of_vectors(void **state)
+TEST(crash__of_vectors)
 {
-    (void)state;
     expect_tanh_of_sigmoid("vectors", "generated: pointwise", NULL, "#define P_VEC 1\n");
 }
 
-static void crash__of_two_operators_in_one(void **state)
-{
-    (void)state;
-    expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL);
-}
+TEST(crash__of_two_operators_in_one) { expect_tanh_of_sigmoid("two", "tanh(", "exp(-", NULL); }
 
 /* A product of bytes by kernels for CPUs, the compiler dying of the instructions for dot products where the device has any. */
-static void crash__of_dot_products(void **state)
+TEST(crash__of_dot_products)
 {
-    (void)state;
     static const uint8_t x[6] = {1, 2, 3, 250, 5, 6};
     static const int8_t w[6] = {1, -2, 3, 127, -128, 0};
     int32_t y[4];
@@ -258,9 +250,8 @@ static void expect_without_helper(const char *helper, const char *store, int n_l
     clg_model_free(m);
 }
 
-static void helper__does_not_work(void **state)
+TEST(helper__does_not_work)
 {
-    (void)state;
     expect_without_helper("off", "off", 0);
     expect_without_helper("/nowhere/clgraph-compile", "nowhere", 1);
     expect_without_helper(script("plain", "#!/bin/sh\n", 0600), "plain", 1);
@@ -305,9 +296,8 @@ static void *kill_helpers(void *argument)
     return NULL;
 }
 
-static void helper__killed_in_the_middle(void **state)
+TEST(helper__killed_in_the_middle)
 {
-    (void)state;
     atomic_bool done = false;
     pthread_t killer;
     clg_model *m = wd_convolution();
@@ -346,9 +336,8 @@ static void look_at_descriptors(pid_t pid)
     (void)each_child(pid, look_at_descriptors); /* its workers */
 }
 
-static void host__lends_no_descriptors(void **state)
+TEST(host__lends_no_descriptors)
 {
-    (void)state;
     clg_model *m = wd_convolution();
     driver_dies(NULL, NULL, NULL, NULL);
     (void)snprintf(foreign_file, sizeof foreign_file, "%s", scratch_path("foreign file"));
@@ -363,9 +352,8 @@ static void host__lends_no_descriptors(void **state)
     clg_model_free(m);
 }
 
-static void host__ignores_its_children(void **state)
+TEST(host__ignores_its_children)
 {
-    (void)state;
     clg_model *m = wd_convolution();
     driver_dies(WINOGRAD_4X4, "launch", "abort", NULL);
     void (*before)(int) = signal(SIGCHLD, SIG_IGN);
@@ -384,9 +372,8 @@ static void *wait_for_any(void *argument)
     return NULL;
 }
 
-static void host__waits_for_any_child(void **state)
+TEST(host__waits_for_any_child)
 {
-    (void)state;
     atomic_bool done = false;
     pthread_t waiter;
     clg_model *m = wd_convolution();
@@ -410,9 +397,8 @@ static void *run_conv(void *argument)
     return status == CLG_OK && a.worst <= WD_RIGHT ? argument : NULL;
 }
 
-static void host__has_many_threads(void **state)
+TEST(host__has_many_threads)
 {
-    (void)state;
     pthread_t threads[8];
     driver_dies(WINOGRAD_4X4, "launch", "fault", NULL);
     clg_context *c = open_context("threads", NULL);
@@ -426,9 +412,8 @@ static void host__has_many_threads(void **state)
 }
 
 /* A host of its own, which is killed while the compiler loops: its helper must not stay behind. */
-static void host__is_killed(void **state)
+TEST(host__is_killed)
 {
-    (void)state;
     driver_dies(WINOGRAD_4X4, "build", "loop", NULL);
     const pid_t host = fork();
     if (host == 0) {
@@ -462,29 +447,10 @@ static int be_host(const char *store)
     return 0;
 }
 
+TEST_GROUP(begin, NULL)
+
 int main(int argc, char **argv)
 {
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crash__abort_in_build),
-        cmocka_unit_test(crash__abort_in_launch),
-        cmocka_unit_test(crash__fault_in_launch),
-        cmocka_unit_test(crash__exit_in_build),
-        cmocka_unit_test(crash__killed),
-        cmocka_unit_test(crash__endless_loop),
-        cmocka_unit_test(crash__all_memory),
-        cmocka_unit_test(crash__once_is_not_enough),
-        cmocka_unit_test(crash__no_other_implementation),
-        cmocka_unit_test(crash__of_vectors),
-        cmocka_unit_test(crash__of_two_operators_in_one),
-        cmocka_unit_test(crash__of_dot_products),
-        cmocka_unit_test(helper__does_not_work),
-        cmocka_unit_test(helper__killed_in_the_middle),
-        cmocka_unit_test(host__lends_no_descriptors),
-        cmocka_unit_test(host__ignores_its_children),
-        cmocka_unit_test(host__waits_for_any_child),
-        cmocka_unit_test(host__has_many_threads),
-        cmocka_unit_test(host__is_killed),
-    };
     if (argc == 2 && strcmp(argv[0], "host") == 0) return be_host(argv[1]);
-    return cmocka_run_group_tests(tests, begin, NULL);
+    return test_run_all();
 }

@@ -75,9 +75,8 @@ static uint64_t n_packed(void)
     return counters.weights_packed;
 }
 
-static void computed_weights__are_held_as_constants_are(void **state)
+TEST(computed_weights__are_held_as_constants_are)
 {
-    (void)state;
     static const clg_kernel_class classes[] = {CLG_KERNELS_WIDE, CLG_KERNELS_SIMT};
     static float expected[CHANNELS * LARGEST * LARGEST], y[CHANNELS * LARGEST * LARGEST];
     for (size_t k = 0; k < 2; k++) {
@@ -116,9 +115,8 @@ static void expect_products(const float *y)
 }
 
 /* A result of the init plan that is a product itself: what that packed goes with it. */
-static void computed_weights__are_all_that_the_init_plan_leaves(void **state)
+TEST(computed_weights__are_all_that_the_init_plan_leaves)
 {
-    (void)state;
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     clg_builder *g = start_graph();
     float y[M * K];
@@ -187,9 +185,8 @@ static uint64_t run_pieces(clg_session *s, int64_t side, float *y)
     return after.kernels_launched - before.kernels_launched;
 }
 
-static void computed_weights__of_one_part_come_back_together(void **state)
+TEST(computed_weights__of_one_part_come_back_together)
 {
-    (void)state;
     float expected[PIECE], y[PIECE];
     clg_session *plain = pieces_session(false), *computed = pieces_session(true);
     for (size_t i = 0; i < 2; i++) {
@@ -223,9 +220,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-static void computed_weights__come_back_for_several_threads(void **state)
+TEST(computed_weights__come_back_for_several_threads)
 {
-    (void)state;
     static worker workers[N_THREADS];
     static float expected[CHANNELS * LARGEST * LARGEST];
     clg_session *plain = conv_session(CLG_KERNELS_WIDE, false);
@@ -250,14 +246,10 @@ static void computed_weights__come_back_for_several_threads(void **state)
     clg_session_free(plain);
 }
 
+TEST_GROUP(open_context, close_context)
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(computed_weights__are_held_as_constants_are),
-        cmocka_unit_test(computed_weights__are_all_that_the_init_plan_leaves),
-        cmocka_unit_test(computed_weights__of_one_part_come_back_together),
-        cmocka_unit_test(computed_weights__come_back_for_several_threads),
-    };
     fill_numbers();
-    return cmocka_run_group_tests(tests, open_context, close_context);
+    return test_run_all();
 }

@@ -123,9 +123,8 @@ static int try_once(void)
 
 /* ---- tries -------------------------------------------------------------------------------------------------- */
 
-static void growing_clones__do_not_end_the_process(void **state)
+TEST(growing_clones__do_not_end_the_process)
 {
-    (void)state;
     const char *tries = getenv("CLG_TEST_TRIES");
     const int n = tries ? atoi(tries) : 16;
     assert_true(n > 0);
@@ -145,10 +144,7 @@ static void growing_clones__do_not_end_the_process(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(growing_clones__do_not_end_the_process),
-    };
     program_path = argv[0];
     if (argc == 2 && strcmp(argv[1], "child") == 0) return try_once();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

@@ -56,9 +56,8 @@ static uint64_t device_bytes(void)
     return counters.device_bytes;
 }
 
-static void lent__is_not_copied(void **state)
+TEST(lent__is_not_copied)
 {
-    (void)state;
     clg_session *s = open_session();
     clg_value *x = filled(1);
     const uint64_t before = device_bytes();
@@ -71,9 +70,8 @@ static void lent__is_not_copied(void **state)
     clg_session_free(s);
 }
 
-static void lent__what_changes_between_runs_counts(void **state)
+TEST(lent__what_changes_between_runs_counts)
 {
-    (void)state;
     clg_session *s = open_session();
     clg_value *x = filled(1);
     assert_ok(clg_session_set_input(s, "x", x));
@@ -105,9 +103,8 @@ static void release(void *user)
 }
 
 /* At every distance from where OpenCL's buffers would begin. */
-static void lent__memory_of_the_caller(void **state)
+TEST(lent__memory_of_the_caller)
 {
-    (void)state;
     static float memory[N + 64];
     clg_session *s = open_session();
     for (int at = 0; at < 64; at++) {
@@ -126,9 +123,8 @@ static void lent__memory_of_the_caller(void **state)
     clg_session_free(s);
 }
 
-static void lent__other_ways_of_giving_follow(void **state)
+TEST(lent__other_ways_of_giving_follow)
 {
-    (void)state;
     clg_session *s = open_session();
     clg_value *x = filled(4), *on_device;
     void *mapped;
@@ -152,9 +148,8 @@ static void lent__other_ways_of_giving_follow(void **state)
 }
 
 /* next = state + 1, where the first state is a value of the caller's. */
-static void lent__state_goes_on_in_other_memory(void **state)
+TEST(lent__state_goes_on_in_other_memory)
 {
-    (void)state;
     static const float one = 1;
     static float y[N];
     clg_builder *g = start_graph();
@@ -177,14 +172,4 @@ static void lent__state_goes_on_in_other_memory(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lent__is_not_copied),
-        cmocka_unit_test(lent__what_changes_between_runs_counts),
-        cmocka_unit_test(lent__memory_of_the_caller),
-        cmocka_unit_test(lent__other_ways_of_giving_follow),
-        cmocka_unit_test(lent__state_goes_on_in_other_memory),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -103,11 +103,10 @@ static ow_bytes word_vectorizer(void)
     return n;
 }
 
-static void dictvectorizer__looks_words_up(void **state)
+TEST(dictvectorizer__looks_words_up)
 {
     clg_session *s;
     clg_value *got;
-    (void)state;
     assert_ok(load_reader(word_vectorizer(), CLG_STRING, CLG_FLOAT32, CLG_FLOAT32, &s));
     assert_error(clg_session_run(s), CLG_ERROR_NOT_FOUND, "'x' is not set");
     give_map(s, words_of(3, NAMES("a", "nobody", "b")), floats_of(3, (float[]){1, 2, 3}));
@@ -129,12 +128,11 @@ static void dictvectorizer__looks_words_up(void **state)
 }
 
 /* A map is given by reference: what is written to it between runs counts. */
-static void dictvectorizer__sees_what_was_written(void **state)
+TEST(dictvectorizer__sees_what_was_written)
 {
     clg_session *s;
     clg_value *keys = ints_of(2, DIMS(5, 6)), *values = floats_of(2, (float[]){1, 2});
     ow_bytes n = ow_node("DictVectorizer", "dict", "x", "y");
-    (void)state;
     ow_attribute_ints(&n, "int64_vocabulary", 2, DIMS(6, 5));
     assert_ok(load_reader(n, CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s));
     give_map(s, clg_value_retain(keys), clg_value_retain(values));
@@ -151,11 +149,10 @@ static void dictvectorizer__sees_what_was_written(void **state)
     clg_session_free(s);
 }
 
-static void dictvectorizer__takes_values_on_the_device(void **state)
+TEST(dictvectorizer__takes_values_on_the_device)
 {
     clg_session *s;
     clg_value *values;
-    (void)state;
     assert_ok(load_reader(word_vectorizer(), CLG_STRING, CLG_FLOAT32, CLG_FLOAT32, &s));
     assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(2), &values));
     assert_ok(clg_value_write(values, (float[]){4, 5}, 2 * sizeof(float)));
@@ -165,11 +162,10 @@ static void dictvectorizer__takes_values_on_the_device(void **state)
     clg_session_free(s);
 }
 
-static void castmap__orders_and_places(void **state)
+TEST(castmap__orders_and_places)
 {
     static const int64_t keys[] = {5, -1, 2};
     static const float values[] = {1.5f, 7, -2.5f};
-    (void)state;
     for (int sparse = 0; sparse < 2; sparse++) {
         clg_session *s;
         ow_bytes n = ow_node("CastMap", "cast", "x", "y");
@@ -186,11 +182,10 @@ static void castmap__orders_and_places(void **state)
     }
 }
 
-static void castmap__casts(void **state)
+TEST(castmap__casts)
 {
     clg_session *s;
     clg_value *got;
-    (void)state;
     ow_bytes n = ow_node("CastMap", "cast", "x", "y");
     assert_ok(load_reader(n, CLG_INT64, CLG_STRING, CLG_FLOAT32, &s));
     give_map(s, ints_of(2, DIMS(8, 3)), words_of(2, NAMES("1.5", "-2")));
@@ -219,11 +214,10 @@ static void castmap__casts(void **state)
     clg_session_free(s);
 }
 
-static void readers__refuse_what_does_not_fit(void **state)
+TEST(readers__refuse_what_does_not_fit)
 {
     clg_session *s;
     clg_value *keys = ints_of(1, DIMS(1)), *values = floats_of(1, (float[]){1}), *map;
-    (void)state;
     assert_error(load_reader(word_vectorizer(), CLG_INT64, CLG_FLOAT32, CLG_FLOAT32, &s),
                  CLG_ERROR_INVALID_MODEL, "keys of int64, not of string");
     assert_error(load_reader(ow_node("DictVectorizer", "dict", "x", "y"), CLG_INT64, CLG_FLOAT32,
@@ -257,15 +251,4 @@ static void readers__refuse_what_does_not_fit(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dictvectorizer__looks_words_up),
-        cmocka_unit_test(dictvectorizer__sees_what_was_written),
-        cmocka_unit_test(dictvectorizer__takes_values_on_the_device),
-        cmocka_unit_test(castmap__orders_and_places),
-        cmocka_unit_test(castmap__casts),
-        cmocka_unit_test(readers__refuse_what_does_not_fit),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_host_context);
-}
+TEST_GROUP(open_context, close_host_context)

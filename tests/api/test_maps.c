@@ -23,10 +23,9 @@ static clg_value *tensor_of(clg_dtype dtype, int64_t n)
     return v;
 }
 
-static void maps__hold_keys_and_values(void **state)
+TEST(maps__hold_keys_and_values)
 {
     clg_value *keys = tensor_of(CLG_INT64, 3), *values = tensor_of(CLG_FLOAT32, 3), *map, *list;
-    (void)state;
     assert_ok(clg_value_create_map(keys, values, &map));
     assert_int_equal(clg_value_get_kind(map), CLG_VALUE_MAP);
     assert_int_equal(clg_value_dtype(map), CLG_FLOAT32);
@@ -48,11 +47,10 @@ static void maps__hold_keys_and_values(void **state)
     clg_value_free(values);
 }
 
-static void maps__refuse_what_does_not_fit(void **state)
+TEST(maps__refuse_what_does_not_fit)
 {
     clg_value *ints = tensor_of(CLG_INT64, 2), *floats = tensor_of(CLG_FLOAT32, 2),
               *more = tensor_of(CLG_FLOAT32, 3), *matrix, *map;
-    (void)state;
     assert_ok(clg_value_create(CLG_INT64, 2, DIMS(1, 2), &matrix));
     assert_error(clg_value_create_map(floats, ints, &map), CLG_ERROR_INVALID_ARGUMENT, "keys");
     assert_error(clg_value_create_map(ints, more, &map), CLG_ERROR_INVALID_ARGUMENT, "as many");
@@ -142,9 +140,8 @@ static void run_rows(zip *z, int64_t n, bool words, float first)
     clg_value_free(last);
 }
 
-static void zipmap__gives_a_map_a_row(void **state)
+TEST(zipmap__gives_a_map_a_row)
 {
-    (void)state;
     for (int words = 0; words < 2; words++) {
         zip z;
         start(&z, 2, words);
@@ -165,11 +162,10 @@ static void zipmap__gives_a_map_a_row(void **state)
     }
 }
 
-static void zipmap__takes_a_single_row(void **state)
+TEST(zipmap__takes_a_single_row)
 {
     zip z;
     clg_value *x, *maps;
-    (void)state;
     start(&z, 1, true);
     assert_ok(clg_builder_output(z.g, "maps"));
     finish(&z);
@@ -186,12 +182,11 @@ static void zipmap__takes_a_single_row(void **state)
 }
 
 /* Scores that are a constant, a column order turned by a view, names that pass through Identity, an optional. */
-static void zipmap__takes_scores_from_anywhere(void **state)
+TEST(zipmap__takes_scores_from_anywhere)
 {
     const float constant[] = {9, 8, 7, 6, 5, 4}, turned[] = {3, 0, 2, -1, 1, -2};
     zip z;
     clg_value *got;
-    (void)state;
     start(&z, 2, false);
     assert_ok(clg_builder_constant(z.g, "c", CLG_FLOAT32, 2, DIMS(2, 3), constant));
     assert_ok(clg_builder_constant(z.g, "t", CLG_FLOAT32, 2, DIMS(3, 2), turned));
@@ -227,11 +222,10 @@ static void zipmap__takes_scores_from_anywhere(void **state)
     free_zip(&z);
 }
 
-static void zipmap__refuses_other_columns(void **state)
+TEST(zipmap__refuses_other_columns)
 {
     zip z;
     clg_value *x, *got;
-    (void)state;
     start(&z, 2, false);
     assert_ok(clg_builder_output(z.g, "maps"));
     finish(&z);
@@ -252,10 +246,9 @@ static void zipmap__refuses_other_columns(void **state)
     free_zip(&z);
 }
 
-static void zipmap__is_only_an_output(void **state)
+TEST(zipmap__is_only_an_output)
 {
     static const char *const readers[] = {"SequenceLength", "SequenceAt", "Neg"};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         zip z;
         clg_session *session = NULL;
@@ -280,9 +273,8 @@ static void zipmap__is_only_an_output(void **state)
     }
 }
 
-static void zipmap__takes_words_or_numbers(void **state)
+TEST(zipmap__takes_words_or_numbers)
 {
-    (void)state;
     for (int both = 0; both < 2; both++) {
         clg_builder *g;
         clg_model *model;
@@ -300,10 +292,9 @@ static void zipmap__takes_words_or_numbers(void **state)
 }
 
 /* What ZipMap gives is not known before the run. */
-static void zipmap__is_no_input_of_readers(void **state)
+TEST(zipmap__is_no_input_of_readers)
 {
     zip z;
-    (void)state;
     start(&z, 2, false);
     assert_ok(clg_builder_node(z.g, ML, "CastMap", "reader", 1, NAMES("maps"), 1, NAMES("c")));
     assert_ok(clg_builder_output(z.g, "c"));
@@ -335,10 +326,9 @@ static clg_status load_declared(int64_t keys, clg_model **out_model)
     return status;
 }
 
-static void zipmap__is_what_the_file_declares(void **state)
+TEST(zipmap__is_what_the_file_declares)
 {
     clg_model *model;
-    (void)state;
     assert_ok(load_declared(CLG_STRING, &model));
     assert_int_equal(clg_model_output(model, 0)->kind, CLG_VALUE_SEQUENCE);
     assert_int_equal(clg_model_output(model, 0)->dtype, CLG_FLOAT32);
@@ -347,19 +337,4 @@ static void zipmap__is_what_the_file_declares(void **state)
     assert_error(load_declared(CLG_INT64, &model), CLG_ERROR_INVALID_MODEL, "keys of int64");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maps__hold_keys_and_values),
-        cmocka_unit_test(maps__refuse_what_does_not_fit),
-        cmocka_unit_test(zipmap__gives_a_map_a_row),
-        cmocka_unit_test(zipmap__takes_a_single_row),
-        cmocka_unit_test(zipmap__takes_scores_from_anywhere),
-        cmocka_unit_test(zipmap__refuses_other_columns),
-        cmocka_unit_test(zipmap__is_only_an_output),
-        cmocka_unit_test(zipmap__takes_words_or_numbers),
-        cmocka_unit_test(zipmap__is_what_the_file_declares),
-        cmocka_unit_test(zipmap__is_no_input_of_readers),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -86,9 +86,8 @@ static int only_pocl(void **state)
     return 0;
 }
 
-static void measured__every_way_gives_the_same(void **state)
+TEST(measured__every_way_gives_the_same)
 {
-    (void)state;
     clg_context *context = open_context();
     clg_model *model = convolution();
     static float expected[N], y[N];
@@ -110,9 +109,8 @@ static void measured__every_way_gives_the_same(void **state)
     clg_context_free(context);
 }
 
-static void measured__sessions_follow_and_the_store_keeps(void **state)
+TEST(measured__sessions_follow_and_the_store_keeps)
 {
-    (void)state;
     clg_context *context = open_context();
     clg_model *model = convolution();
     char estimated[64], way[64], problem[512], ways[512], lines[1200], *text;
@@ -139,9 +137,8 @@ static void measured__sessions_follow_and_the_store_keeps(void **state)
     clg_context_free(context);
 }
 
-static void measured__what_is_refused(void **state)
+TEST(measured__what_is_refused)
 {
-    (void)state;
     clg_context *context = open_context();
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_model *model = convolution();
@@ -160,12 +157,4 @@ static void measured__what_is_refused(void **state)
     clg_context_free(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(measured__every_way_gives_the_same),
-        cmocka_unit_test(measured__sessions_follow_and_the_store_keeps),
-        cmocka_unit_test(measured__what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, only_pocl, NULL);
-}
+TEST_GROUP(only_pocl, NULL)

@@ -183,9 +183,8 @@ static void check_products(ocl_context *c, void *user)
     *n_checked += 1;
 }
 
-static void blas__products_are_exact(void **state)
+TEST_WITH(blas__products_are_exact, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     size_t n_checked = 0;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_products, &n_checked);
     assert_true(n_checked > 0);
@@ -211,15 +210,13 @@ static void check_samples(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void blas__products_have_time_stamps(void **state)
+TEST_WITH(blas__products_have_time_stamps, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.profiling = true}, check_samples, NULL);
 }
 
-static void blas__refuses_what_it_cannot_do(void **state)
+TEST_WITH(blas__refuses_what_it_cannot_do, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     const gemm_problem good = {.m = 4, .n = 5, .k = 6, .lda = 6, .ldb = 5, .ldc = 5, .batch = 1};
     assert_true(ocl_blas_accepts(&good));
     gemm_problem p = good;
@@ -240,9 +237,8 @@ static void blas__refuses_what_it_cannot_do(void **state)
     assert_true(ocl_blas_accepts(&p));
 }
 
-static void blas__batches_what_is_dense(void **state)
+TEST(blas__batches_what_is_dense)
 {
-    (void)state;
     const gemm_problem good = {.m = 4,
                                .n = 5,
                                .k = 6,
@@ -267,12 +263,6 @@ static void blas__batches_what_is_dense(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(blas__products_are_exact, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(blas__products_have_time_stamps, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(blas__refuses_what_it_cannot_do, ocl_platforms_leaks),
-        cmocka_unit_test(blas__batches_what_is_dense),
-    };
     ocl_platforms_show_all();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

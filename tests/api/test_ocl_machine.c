@@ -16,9 +16,8 @@
 #include <unistd.h>
 
 /* First of all: no OpenCL call was made yet, so that the child can set its own environment. */
-static void machine__without_drivers_tells_what_to_install(void **state)
+TEST_WITH(machine__without_drivers_tells_what_to_install, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     const char *nothing = scratch_path("no drivers");
     assert_int_equal(mkdir(nothing, 0700), 0);
     const pid_t pid = fork();
@@ -40,9 +39,8 @@ static void machine__without_drivers_tells_what_to_install(void **state)
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void machine__records_are_whole_and_repeatable(void **state)
+TEST_WITH(machine__records_are_whole_and_repeatable, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     device_record *first, *second;
     device_caps *first_caps, *second_caps;
     size_t n_first, n_second;
@@ -98,15 +96,13 @@ static void check_device(ocl_context *c, void *user)
     assert_true((m.fp16_gflops > 0.0) == caps->fp16);
 }
 
-static void machine__devices_are_proved_and_measured(void **state)
+TEST_WITH(machine__devices_are_proved_and_measured, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_device, NULL);
 }
 
-static void machine__proofs_are_remembered(void **state)
+TEST_WITH(machine__proofs_are_remembered, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     const ocl_context_options options = {.cache_dir = scratch_path("proofs")};
     ocl_context *c;
     ocl_store_entry *entries;
@@ -124,9 +120,8 @@ static void machine__proofs_are_remembered(void **state)
     }
 }
 
-static void machine__diagnosis_names_every_device(void **state)
+TEST_WITH(machine__diagnosis_names_every_device, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     char *report;
     device_record *records;
     device_caps *caps;
@@ -142,14 +137,6 @@ static void machine__diagnosis_names_every_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(machine__without_drivers_tells_what_to_install,
-                                  ocl_platforms_leaks),
-        cmocka_unit_test_teardown(machine__records_are_whole_and_repeatable, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(machine__devices_are_proved_and_measured, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(machine__proofs_are_remembered, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(machine__diagnosis_names_every_device, ocl_platforms_leaks),
-    };
     ocl_platforms_show_all();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

@@ -58,9 +58,8 @@ static void check_once(ocl_context *c, void *user)
     assert_int_equal(counters_of(c).kernels_launched, 3);
 }
 
-static void programs__are_built_once(void **state)
+TEST(programs__are_built_once)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_once, NULL);
 }
 
@@ -94,9 +93,8 @@ static void check_threads(ocl_context *c, void *user)
     run(c, "after the threads", 8);
 }
 
-static void programs__threads_share_one_build(void **state)
+TEST(programs__threads_share_one_build)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_threads, NULL);
 }
 
@@ -120,9 +118,8 @@ static void check_refusal(ocl_context *c, void *user)
     run(c, "after the refusal", 8);
 }
 
-static void programs__refusal_has_the_build_log(void **state)
+TEST(programs__refusal_has_the_build_log)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_refusal, NULL);
 }
 
@@ -166,9 +163,8 @@ static void check_batch(ocl_context *c, void *user)
     run(c, "after the batch", 8);
 }
 
-static void programs__batch_reports_and_stops(void **state)
+TEST(programs__batch_reports_and_stops)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_batch, NULL);
 }
 
@@ -197,9 +193,8 @@ static void expect_compiled(ocl_context *c, void *user)
     assert_int_equal(counters_of(c).programs_loaded, 0);
 }
 
-static void programs__second_start_compiles_nothing(void **state)
+TEST(programs__second_start_compiles_nothing)
 {
-    (void)state;
     const ocl_context_options options = {.cache_dir = scratch_path("second start")};
     (void)ocl_platforms_each(&options, run_and_store, NULL);
     (void)ocl_platforms_each(&options, expect_loaded, NULL);
@@ -241,9 +236,8 @@ static void flip_a_bit(const char *path)
     assert_int_equal(fclose(file), 0);
 }
 
-static void programs__damaged_entries_are_compiled_anew_and_replaced(void **state)
+TEST(programs__damaged_entries_are_compiled_anew_and_replaced)
 {
-    (void)state;
     const char *folder = scratch_path("damaged programs");
     const ocl_context_options options = {.cache_dir = folder};
     void (*const damages[])(const char *) = {cut, flip_a_bit};
@@ -284,9 +278,8 @@ static void expect_compiled_on_oclgrind(ocl_context *c, void *user)
         expect_loaded(c, user);
 }
 
-static void programs__binary_that_the_driver_refuses_is_compiled_anew(void **state)
+TEST(programs__binary_that_the_driver_refuses_is_compiled_anew)
 {
-    (void)state;
     const char *folder = scratch_path("refused programs");
     const ocl_context_options options = {.cache_dir = folder};
     (void)ocl_platforms_each(&options, run_and_store, NULL);
@@ -295,9 +288,8 @@ static void programs__binary_that_the_driver_refuses_is_compiled_anew(void **sta
     (void)ocl_platforms_each(&options, expect_loaded, NULL);
 }
 
-static void programs__unusable_store_changes_no_result(void **state)
+TEST(programs__unusable_store_changes_no_result)
 {
-    (void)state;
     const ocl_context_options options = {.cache_dir = scratch_file("a plain file", "", 0)};
     (void)ocl_platforms_each(&options, run_and_store, NULL);
     (void)ocl_platforms_each(&options, expect_compiled, NULL);
@@ -313,9 +305,8 @@ static size_t n_stored(const char *folder)
     return n_programs;
 }
 
-static void programs__are_stored_when_a_run_brings_nothing_new(void **state)
+TEST(programs__are_stored_when_a_run_brings_nothing_new)
 {
-    (void)state;
     ocl_context *c;
     const ocl_context_options options = {.cache_dir = scratch_path("settled")};
     assert_ok(ocl_context_create(0, &options, &c));
@@ -339,9 +330,8 @@ static void programs__are_stored_when_a_run_brings_nothing_new(void **state)
     assert_int_equal(n_stored(options.cache_dir), 2);
 }
 
-static void facts__are_recalled_by_name_and_device(void **state)
+TEST(facts__are_recalled_by_name_and_device)
 {
-    (void)state;
     ocl_context *c;
     char *data;
     size_t n;
@@ -429,9 +419,8 @@ static start start_anew(size_t local)
     return s;
 }
 
-static void programs__warm_start_needs_nothing_of_the_drivers_cache(void **state)
+TEST(programs__warm_start_needs_nothing_of_the_drivers_cache)
 {
-    (void)state;
     start s = start_anew(8);
     assert_int_equal(s.compiled + s.loaded, 1);
     assert_int_equal(s.compiled, 1);
@@ -452,24 +441,11 @@ static void programs__warm_start_needs_nothing_of_the_drivers_cache(void **state
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(programs__are_built_once),
-        cmocka_unit_test(programs__threads_share_one_build),
-        cmocka_unit_test(programs__refusal_has_the_build_log),
-        cmocka_unit_test(programs__batch_reports_and_stops),
-        cmocka_unit_test(programs__second_start_compiles_nothing),
-        cmocka_unit_test(programs__damaged_entries_are_compiled_anew_and_replaced),
-        cmocka_unit_test(programs__binary_that_the_driver_refuses_is_compiled_anew),
-        cmocka_unit_test(programs__unusable_store_changes_no_result),
-        cmocka_unit_test(programs__are_stored_when_a_run_brings_nothing_new),
-        cmocka_unit_test(facts__are_recalled_by_name_and_device),
-        cmocka_unit_test(programs__warm_start_needs_nothing_of_the_drivers_cache),
-    };
     program_path = argv[0];
     if (argc == 4 && strcmp(argv[1], "child") == 0) {
         ocl_platforms_show_pocl();
         return child((size_t)strtoul(argv[2], NULL, 10), argv[3]);
     }
     ocl_platforms_show_all();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

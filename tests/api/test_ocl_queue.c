@@ -69,9 +69,8 @@ static void check_transfers(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__moves_data(void **state)
+TEST_WITH(queue__moves_data, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_transfers, NULL);
 }
 
@@ -117,9 +116,8 @@ static void check_short_waits(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__waits_awake_or_asleep(void **state)
+TEST_WITH(queue__waits_awake_or_asleep, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     size_t n_awake = 0;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_short_waits,
                              &n_awake);
@@ -201,9 +199,8 @@ static void check_overlapping(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__overlapping_commands_come_after_what_they_need(void **state)
+TEST_WITH(queue__overlapping_commands_come_after_what_they_need, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     size_t n_overlapping = 0;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_overlapping,
                              &n_overlapping);
@@ -310,9 +307,8 @@ static void check_refusals(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__loses_nothing_where_asking_fails(void **state)
+TEST_WITH(queue__loses_nothing_where_asking_fails, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_refusals, NULL);
 }
 
@@ -347,9 +343,8 @@ static void check_widths(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__tells_launches_for_all_units(void **state)
+TEST_WITH(queue__tells_launches_for_all_units, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_widths, NULL);
 }
 
@@ -395,9 +390,8 @@ static void check_errors(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__errors_name_kernel_size_and_device(void **state)
+TEST_WITH(queue__errors_name_kernel_size_and_device, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_errors, NULL);
 }
 
@@ -431,9 +425,8 @@ static void check_samples(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-static void queue__samples_carry_tags(void **state)
+TEST_WITH(queue__samples_carry_tags, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.profiling = true}, check_samples, NULL);
 }
 
@@ -502,9 +495,8 @@ static void check_wrapping(ocl_context *c, void *user)
     assert_int_equal(clReleaseCommandQueue(queue), CL_SUCCESS);
 }
 
-static void context__wraps_the_callers(void **state)
+TEST_WITH(context__wraps_the_callers, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = ""}, check_wrapping, NULL);
 }
 
@@ -536,9 +528,8 @@ static bool can_be_split(size_t device_index)
     return most > 1;
 }
 
-static void context__can_take_part_of_a_cpu(void **state)
+TEST_WITH(context__can_take_part_of_a_cpu, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     device_record *records;
     device_caps *caps;
     size_t n, n_tried = 0, n_parts = 0;
@@ -564,9 +555,8 @@ static void context__can_take_part_of_a_cpu(void **state)
     assert_int_equal(n_parts, n_tried);
 }
 
-static void context__refuses_a_device_that_is_not_there(void **state)
+TEST_WITH(context__refuses_a_device_that_is_not_there, NULL, ocl_platforms_leaks)
 {
-    (void)state;
     ocl_context *c;
     assert_error(ocl_context_create(9999, &(ocl_context_options){.cache_dir = ""}, &c),
                  CLG_ERROR_NO_DEVICE, "9999");
@@ -575,19 +565,6 @@ static void context__refuses_a_device_that_is_not_there(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(queue__moves_data, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(queue__waits_awake_or_asleep, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(queue__loses_nothing_where_asking_fails, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(queue__overlapping_commands_come_after_what_they_need,
-                                  ocl_platforms_leaks),
-        cmocka_unit_test_teardown(queue__tells_launches_for_all_units, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(queue__errors_name_kernel_size_and_device, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(queue__samples_carry_tags, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(context__wraps_the_callers, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(context__can_take_part_of_a_cpu, ocl_platforms_leaks),
-        cmocka_unit_test_teardown(context__refuses_a_device_that_is_not_there, ocl_platforms_leaks),
-    };
     ocl_platforms_show_all();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

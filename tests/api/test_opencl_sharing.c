@@ -129,9 +129,8 @@ static void set_memory_as_input(clg_context *c, clg_session *s)
 
 /* ---- queue and memory ------------------------------------------------------------------------------------ */
 
-static void sharing__kernels_before_a_run_are_seen(void **state)
+TEST(sharing__kernels_before_a_run_are_seen)
 {
-    (void)state;
     clg_context *c;
     float y[N];
     enqueue_fill(queue, 0,
@@ -161,9 +160,8 @@ static void sharing__kernels_before_a_run_are_seen(void **state)
     expect_references(queue_references, of_queue);
 }
 
-static void sharing__the_queue_stays_when_values_are_kept(void **state)
+TEST(sharing__the_queue_stays_when_values_are_kept)
 {
-    (void)state;
     clg_context *c;
     float y[N];
     assert_ok(clg_context_create_opencl(app, device, queue, NULL, &c));
@@ -226,9 +224,8 @@ static void multiply_within_memory(clg_context *c, clg_kernel_class kernels, boo
     clg_session_free(s);
 }
 
-static void sharing__parts_of_a_buffer_as_input_and_output(void **state)
+TEST(sharing__parts_of_a_buffer_as_input_and_output)
 {
-    (void)state;
     clg_context *c;
     assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
     multiply_within_memory(c, CLG_KERNELS_WIDE, true);
@@ -237,9 +234,8 @@ static void sharing__parts_of_a_buffer_as_input_and_output(void **state)
     clg_context_free(c);
 }
 
-static void sharing__memory_of_ours_is_lent(void **state)
+TEST(sharing__memory_of_ours_is_lent)
 {
-    (void)state;
     clg_context *c;
     clg_value *y;
     cl_mem lent;
@@ -264,9 +260,8 @@ static void sharing__memory_of_ours_is_lent(void **state)
     clg_context_free(c);
 }
 
-static void sharing__what_does_not_fit_is_refused(void **state)
+TEST(sharing__what_does_not_fit_is_refused)
 {
-    (void)state;
     clg_context *c, *none;
     clg_value *v;
     cl_int error;
@@ -313,9 +308,8 @@ static cl_int state_of(cl_event event)
     return state;
 }
 
-static void events__a_run_waits_for_the_application(void **state)
+TEST(events__a_run_waits_for_the_application)
 {
-    (void)state;
     clg_context *c;
     cl_int error;
     cl_event go, done, marked;
@@ -351,9 +345,8 @@ static void events__a_run_waits_for_the_application(void **state)
     clg_context_free(c);
 }
 
-static void events__the_application_waits_for_a_run(void **state)
+TEST(events__the_application_waits_for_a_run)
 {
-    (void)state;
     clg_context *c;
     clg_value *out;
     cl_int error;
@@ -398,9 +391,8 @@ static void run_wider(clg_session *s, int n)
     for (int i = 0; i < n; i++) assert_true(y[i] == (x[i] > 0 ? x[i] : 0));
 }
 
-static void events__runs_that_wait_hold_nobody_up(void **state)
+TEST(events__runs_that_wait_hold_nobody_up)
 {
-    (void)state;
     clg_context *c;
     clg_session *waiting[2], *other;
     cl_int error;
@@ -441,9 +433,8 @@ static void events__runs_that_wait_hold_nobody_up(void **state)
     clg_context_free(c);
 }
 
-static void events__of_runs_that_fail_complete_too(void **state)
+TEST(events__of_runs_that_fail_complete_too)
 {
-    (void)state;
     clg_context *c;
     cl_int error;
     cl_event go, done, left;
@@ -477,18 +468,4 @@ static void events__of_runs_that_fail_complete_too(void **state)
     clg_context_free(c);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sharing__kernels_before_a_run_are_seen),
-        cmocka_unit_test(sharing__the_queue_stays_when_values_are_kept),
-        cmocka_unit_test(sharing__parts_of_a_buffer_as_input_and_output),
-        cmocka_unit_test(sharing__memory_of_ours_is_lent),
-        cmocka_unit_test(sharing__what_does_not_fit_is_refused),
-        cmocka_unit_test(events__a_run_waits_for_the_application),
-        cmocka_unit_test(events__the_application_waits_for_a_run),
-        cmocka_unit_test(events__runs_that_wait_hold_nobody_up),
-        cmocka_unit_test(events__of_runs_that_fail_complete_too),
-    };
-    return cmocka_run_group_tests(tests, open_app, close_app);
-}
+TEST_GROUP(open_app, close_app)

@@ -188,9 +188,8 @@ static void expect(const char *expression, const char *op, bool recognised)
 #define ERF "Erf(Div(x, 1.4142135))"
 #define INNER "Mul(Add(x, Mul(0.044715, Pow(x, 3))), 0.7978845)"
 
-static void patterns__activations(void **state)
+TEST(patterns__activations)
 {
-    (void)state;
     expect("Mul(x, Sigmoid(x))", "Swish", true);
     expect("Mul(Sigmoid(x), x)", "Swish", true);
     expect("Mul(x, Tanh(Softplus(x)))", "Mish", true);
@@ -204,9 +203,8 @@ static void patterns__activations(void **state)
     expect("Mul(x, Mul(0.5, Add(1, Tanh(" INNER "))))", "Gelu", true);
 }
 
-static void patterns__what_only_looks_like_an_activation(void **state)
+TEST(patterns__what_only_looks_like_an_activation)
 {
-    (void)state;
     expect("Mul(x, Sigmoid(y))", "Swish", false);
     expect("Div(Mul(x, Clip(Add(x, 3), 0, 5)), 6)", "HardSwish", false);
     expect("Mul(Mul(x, Add(Erf(Div(x, 1.5)), 1)), 0.5)", "Gelu", false);
@@ -223,9 +221,8 @@ static void patterns__what_only_looks_like_an_activation(void **state)
 #define LAYER "LayerNormalization"
 #define RMS "RMSNormalization"
 
-static void patterns__layer_normalization(void **state)
+TEST(patterns__layer_normalization)
 {
-    (void)state;
     expect("Add(Mul(Div(" CENTRED ", " DEVIATION("-1") "), w), b)", LAYER, true);
     expect("Add(b, Mul(w, Div({d=" CENTRED "}, Sqrt(Add(ReduceMean@2(Mul(d, d)), 0.001)))))", LAYER,
            true);
@@ -238,17 +235,15 @@ static void patterns__layer_normalization(void **state)
            LAYER, true);
 }
 
-static void patterns__rms_normalization(void **state)
+TEST(patterns__rms_normalization)
 {
-    (void)state;
     expect("Mul(w, Mul(x, Reciprocal(Sqrt(Add(ReduceMean@-1(Pow(x, 2)), 0.001)))))", RMS, true);
     expect("Mul(Div(x, Sqrt(Add(ReduceMean@-1(Pow(x, 2)), 0.001))), w)", RMS, true);
     expect("Mul(w, Mul(x, Div(1, Sqrt(Add(ReduceMean@2(Pow(x, 2)), 0.001)))))", RMS, true);
 }
 
-static void patterns__what_only_looks_like_a_normalization(void **state)
+TEST(patterns__what_only_looks_like_a_normalization)
 {
-    (void)state;
     expect("Div(" CENTRED ", " DEVIATION("1") ")", LAYER, false);
     expect("Div(Sub(x, ReduceMean@1(x)), Sqrt(Add(ReduceMean@1(Pow(Sub(x, ReduceMean@1(x)), 2)), "
            "0.001)))",
@@ -268,9 +263,8 @@ static void patterns__what_only_looks_like_a_normalization(void **state)
 #define JOIN(of) "Reshape@2@3@40(Transpose@0@2@1@3(" of "))"
 #define MASK "Reshape@2@1@1@3(ReduceMean@-1(y))"
 
-static void patterns__attention(void **state)
+TEST(patterns__attention)
 {
-    (void)state;
     expect(JOIN("MatMul(Softmax@-1(Div(MatMul(" QUERIES ", " KEYS "), 3.1622777)), " VALUES ")"),
            "attention_tiles", false); /* three queries are too few for tiles */
     expect(JOIN("MatMul(Softmax@-1(Div(MatMul(" QUERIES ", " KEYS "), 3.1622777)), " VALUES ")"),
@@ -296,9 +290,8 @@ static void patterns__attention(void **state)
 #define JOIN_3(of) "Reshape@3@2@40(Transpose@1@0@2(" of "))"
 #define MASK_3 "Reshape@1@1@3(ReduceMean@0@2(y))"
 
-static void patterns__attention_without_a_batch(void **state)
+TEST(patterns__attention_without_a_batch)
 {
-    (void)state;
     expect(JOIN_3("MatMul(Softmax@-1(MatMul(Div(" QUERIES_3 ", 4.472136), " KEYS_3 ")), " VALUES_3
                   ")"),
            "attention_rows", true);
@@ -312,9 +305,8 @@ static void patterns__attention_without_a_batch(void **state)
 }
 
 /* In front of attention; products are steps that begin with their operator. */
-static void patterns__projections(void **state)
+TEST(patterns__projections)
 {
-    (void)state;
 #define HEADS(perm, of) "Transpose" perm "(" SPLIT(of) ")"
 #define ATTEND(q, k, v)                                                                            \
     JOIN("MatMul(Softmax@-1(Mul(MatMul(" HEADS("@0@2@1@3", q) ", " HEADS(                          \
@@ -328,9 +320,8 @@ static void patterns__projections(void **state)
 
 /* ---- chains ------------------------------------------------------------------------------------------------------------ */
 
-static void patterns__chains(void **state)
+TEST(patterns__chains)
 {
-    (void)state;
     expect("Exp(Neg(Abs(Add(x, 1))))", "Pointwise", true);
     expect("Add(Mul({d=Sub(x, y)}, d), Relu(d))", "Pointwise", true);
     expect("Mul(Pow(x, 2), Sub(w, y))", "Pointwise", true);
@@ -339,18 +330,4 @@ static void patterns__chains(void **state)
     expect("Add(x, ReduceMean@-1(Tanh(y)))", "Pointwise", false);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns__activations),
-        cmocka_unit_test(patterns__what_only_looks_like_an_activation),
-        cmocka_unit_test(patterns__layer_normalization),
-        cmocka_unit_test(patterns__rms_normalization),
-        cmocka_unit_test(patterns__what_only_looks_like_a_normalization),
-        cmocka_unit_test(patterns__attention),
-        cmocka_unit_test(patterns__attention_without_a_batch),
-        cmocka_unit_test(patterns__projections),
-        cmocka_unit_test(patterns__chains),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -74,9 +74,8 @@ static float largest_difference(const float *a, const float *b)
     return largest;
 }
 
-static void precision__rounds_what_is_stored(void **state)
+TEST(precision__rounds_what_is_stored)
 {
-    (void)state;
     static float whole[ROWS * COLUMNS], half[ROWS * COLUMNS], kept[ROWS * COLUMNS];
     clg_model *model = layer(0.5f);
     run(model, CLG_PRECISION_FP32, NULL, whole);
@@ -90,9 +89,8 @@ static void precision__rounds_what_is_stored(void **state)
     clg_model_free(model);
 }
 
-static void precision__saturates(void **state)
+TEST(precision__saturates)
 {
-    (void)state;
     static float limit[ROWS * COLUMNS], beyond[ROWS * COLUMNS];
     clg_model *at = layer(65504.0f), *over = layer(1e30f);
     run(at, CLG_PRECISION_FP16, NULL, limit);
@@ -111,9 +109,8 @@ static uint64_t weight_bytes(clg_model *model, clg_precision precision)
     return memory.weight_bytes;
 }
 
-static void precision__halves_weights(void **state)
+TEST(precision__halves_weights)
 {
-    (void)state;
     clg_model *model = layer(0.5f);
     const uint64_t whole = weight_bytes(model, CLG_PRECISION_FP32),
                    half = weight_bytes(model, CLG_PRECISION_FP16);
@@ -121,9 +118,8 @@ static void precision__halves_weights(void **state)
     clg_model_free(model);
 }
 
-static void precision__tells_what_it_is(void **state)
+TEST(precision__tells_what_it_is)
 {
-    (void)state;
     static const clg_precision asked[] = {CLG_PRECISION_FP32, CLG_PRECISION_FP16,
                                           CLG_PRECISION_AUTO},
                                is[] = {CLG_PRECISION_FP32, CLG_PRECISION_FP16, CLG_PRECISION_FP32};
@@ -140,9 +136,8 @@ static void precision__tells_what_it_is(void **state)
     clg_model_free(model);
 }
 
-static void precision__refuses_nonsense(void **state)
+TEST(precision__refuses_nonsense)
 {
-    (void)state;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_model *model = layer(0.5f);
     clg_session *session;
@@ -156,14 +151,4 @@ static void precision__refuses_nonsense(void **state)
     clg_model_free(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(precision__rounds_what_is_stored),
-        cmocka_unit_test(precision__saturates),
-        cmocka_unit_test(precision__halves_weights),
-        cmocka_unit_test(precision__tells_what_it_is),
-        cmocka_unit_test(precision__refuses_nonsense),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -93,9 +93,8 @@ static bool reads_what_was_written(cl_context app, cl_device_id device, ordering
     return same(x, y, sizeof x / sizeof *x);
 }
 
-static void layer__shows_queues_without_order(void **state)
+TEST(layer__shows_queues_without_order)
 {
-    (void)state;
     clg_context *c = open_context();
     cl_context app = clg_context_opencl(c);
     cl_device_id device = clg_context_opencl_device(c);
@@ -450,9 +449,8 @@ static const struct {
     {"clones", clones_share_weights},
 };
 
-static void order__holds_whichever_queue_is_late(void **state)
+TEST(order__holds_whichever_queue_is_late)
 {
-    (void)state;
     const long n_late = delay.n_late();
     for (size_t k = 0; k < sizeof which_late / sizeof *which_late; k++)
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -467,9 +465,8 @@ static void order__holds_whichever_queue_is_late(void **state)
     assert_int_equal(delay.n_unflushed(), 0);
 }
 
-static void order__holds_for_clblast(void **state)
+TEST(order__holds_for_clblast)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
         clg_context *c = open_context();
@@ -484,9 +481,8 @@ static void order__holds_for_clblast(void **state)
 }
 
 /* Queue 0 is the context's, by which constants go up. */
-static void order__is_missed_where_uploads_are_not_waited_for(void **state)
+TEST(order__is_missed_where_uploads_are_not_waited_for)
 {
-    (void)state;
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
         clg_context *c = open_context();
@@ -496,13 +492,4 @@ static void order__is_missed_where_uploads_are_not_waited_for(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layer__shows_queues_without_order),
-        cmocka_unit_test(order__holds_whichever_queue_is_late),
-        cmocka_unit_test(order__holds_for_clblast),
-        cmocka_unit_test(order__is_missed_where_uploads_are_not_waited_for),
-    };
-    return cmocka_run_group_tests(tests, open_layer, NULL);
-}
+TEST_GROUP(open_layer, NULL)

@@ -108,31 +108,10 @@ static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bo
     assert_true(runs > (int)n); /* of two for each seed */
 }
 
-static void random__wide(void **state)
-{
-    (void)state;
-    check_seeds(CLG_KERNELS_WIDE, 1, 16, false);
-}
+TEST(random__wide) { check_seeds(CLG_KERNELS_WIDE, 1, 16, false); }
 
-static void random__simt(void **state)
-{
-    (void)state;
-    check_seeds(CLG_KERNELS_SIMT, 31, 8, false);
-}
+TEST(random__simt) { check_seeds(CLG_KERNELS_SIMT, 31, 8, false); }
 
-static void random__data_dependent(void **state)
-{
-    (void)state;
-    check_seeds(CLG_KERNELS_WIDE, 51, 8, true);
-}
+TEST(random__data_dependent) { check_seeds(CLG_KERNELS_WIDE, 51, 8, true); }
 
-int main(int argc, char **argv)
-{
-    if (argc > 1) cmocka_set_test_filter(argv[1]);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random__wide),
-        cmocka_unit_test(random__simt),
-        cmocka_unit_test(random__data_dependent),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

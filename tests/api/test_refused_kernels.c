@@ -40,9 +40,8 @@ static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
     assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
 }
 
-static void refused__another_way_serves(void **state)
+TEST(refused__another_way_serves)
 {
-    (void)state;
     n_refusals = 0;
     wd_driver_is(&winograd, NULL);
     clg_model *m = wd_convolution();
@@ -64,9 +63,8 @@ static void refused__another_way_serves(void **state)
 }
 
 /* y = Einsum("mk,kn->mn", x, w), which has no reference to be tested against. */
-static void refused__without_a_self_test_too(void **state)
+TEST(refused__without_a_self_test_too)
 {
-    (void)state;
     static const float x[6] = {1, 2, 3, 4, 5, 6}, w[12] = {1, 0, 2, 0, 0, 1, 0, 2, 1, 1, 1, 1};
     static const float want[8] = {4, 5, 5, 7, 10, 11, 14, 16};
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
@@ -107,9 +105,8 @@ static clg_session *unary(clg_context *c, const char *op_type)
     return build_session(c, g, &options);
 }
 
-static void refused__groups_shrink(void **state)
+TEST(refused__groups_shrink)
 {
-    (void)state;
     static float x[700], y[700];
     wd_driver_is(&wd_no_fault, NULL);
     clg_context *c = wd_context("shrink", CLG_SELFTEST_ON);
@@ -129,9 +126,8 @@ static void refused__groups_shrink(void **state)
     clg_context_free(c);
 }
 
-static void refused__groups_that_cannot_shrink(void **state)
+TEST(refused__groups_that_cannot_shrink)
 {
-    (void)state;
     static const float x[256];
     wd_answer a;
     n_refusals = 0;
@@ -155,9 +151,8 @@ static void refused__groups_that_cannot_shrink(void **state)
 }
 
 /* Products with smaller groups than usual, down to one work-item. */
-static void refused__smaller_groups_serve(void **state)
+TEST(refused__smaller_groups_serve)
 {
-    (void)state;
     static const struct {
         const char *store, *items, *preferred, *way;
         int refusals;
@@ -188,14 +183,4 @@ static int begin(void **state)
     return result;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused__another_way_serves),
-        cmocka_unit_test(refused__without_a_self_test_too),
-        cmocka_unit_test(refused__groups_shrink),
-        cmocka_unit_test(refused__groups_that_cannot_shrink),
-        cmocka_unit_test(refused__smaller_groups_serve),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_GROUP(begin, NULL)

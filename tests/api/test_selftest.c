@@ -43,9 +43,8 @@ static void expect_right(clg_context *context, clg_model *model, const char *pre
     assert_int_equal(strcmp(out->way, preferred) == 0, is_used);
 }
 
-static void selftest__a_sound_driver_passes(void **state)
+TEST(selftest__a_sound_driver_passes)
 {
-    (void)state;
     wd_answer a;
     wd_warnings = 0;
     wd_driver_is(&wd_no_fault, NULL);
@@ -107,21 +106,12 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     clg_model_free(model);
 }
 
-static void selftest__finds_a_ragged_corner(void **state)
-{
-    (void)state;
-    finds_and_keeps(&winograd, "ragged");
-}
+TEST(selftest__finds_a_ragged_corner) { finds_and_keeps(&winograd, "ragged"); }
 
-static void selftest__finds_what_is_a_little_off(void **state)
-{
-    (void)state;
-    finds_and_keeps(&imprecise, "imprecise");
-}
+TEST(selftest__finds_what_is_a_little_off) { finds_and_keeps(&imprecise, "imprecise"); }
 
-static void selftest__no_way_left_is_an_error(void **state)
+TEST(selftest__no_way_left_is_an_error)
 {
-    (void)state;
     wd_answer a;
     wd_warnings = 0;
     wd_driver_is(&everywhere, NULL);
@@ -154,9 +144,8 @@ static void expect_way(clg_context *context, float alpha, int64_t m, int64_t k, 
     clg_model_free(model);
 }
 
-static void selftest__a_node_s_numbers_do_not_count(void **state)
+TEST(selftest__a_node_s_numbers_do_not_count)
 {
-    (void)state;
     static const float alphas[] = {3e38f, 1e-38f, NAN};
     wd_driver_is(&wd_no_fault, ".4");
     wd_warnings = 0;
@@ -169,9 +158,8 @@ static void selftest__a_node_s_numbers_do_not_count(void **state)
     assert_int_equal(wd_warnings, 0);
 }
 
-static void selftest__a_tiny_node_stands_for_large_ones(void **state)
+TEST(selftest__a_tiny_node_stands_for_large_ones)
 {
-    (void)state;
     wd_driver_is(&deep, NULL);
     wd_warnings = 0;
     clg_context *context = wd_context("tiny", CLG_SELFTEST_ON);
@@ -201,9 +189,8 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
 }
 
 /* Two products share a variant, which is wrong for one of them: not for the last. */
-static void selftest__a_report_trusts_what_is_right_in_all_cases(void **state)
+TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
 {
-    (void)state;
     size_t n_passed, n_failed;
     wd_answer a;
     wd_driver_is(&of_37_rows, NULL);
@@ -230,9 +217,8 @@ static bool a_few(void *user, const char *what, size_t done, size_t total)
     return done < 3;
 }
 
-static void selftest__reports_can_be_cancelled_and_refused(void **state)
+TEST(selftest__reports_can_be_cancelled_and_refused)
 {
-    (void)state;
     clg_selftest_case *cases;
     size_t n;
     wd_driver_is(&wd_no_fault, NULL);
@@ -251,9 +237,8 @@ static void selftest__reports_can_be_cancelled_and_refused(void **state)
     clg_context_free(context);
 }
 
-static void selftest__the_environment_decides_where_code_does_not(void **state)
+TEST(selftest__the_environment_decides_where_code_does_not)
 {
-    (void)state;
     static const struct {
         const char *word;
         clg_selftest given;
@@ -277,18 +262,4 @@ static void selftest__the_environment_decides_where_code_does_not(void **state)
     clg_model_free(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selftest__a_sound_driver_passes),
-        cmocka_unit_test(selftest__finds_a_ragged_corner),
-        cmocka_unit_test(selftest__finds_what_is_a_little_off),
-        cmocka_unit_test(selftest__no_way_left_is_an_error),
-        cmocka_unit_test(selftest__a_node_s_numbers_do_not_count),
-        cmocka_unit_test(selftest__a_tiny_node_stands_for_large_ones),
-        cmocka_unit_test(selftest__a_report_trusts_what_is_right_in_all_cases),
-        cmocka_unit_test(selftest__reports_can_be_cancelled_and_refused),
-        cmocka_unit_test(selftest__the_environment_decides_where_code_does_not),
-    };
-    return cmocka_run_group_tests(tests, wd_begin, NULL);
-}
+TEST_GROUP(wd_begin, NULL)

@@ -170,9 +170,8 @@ static void expect_wrong_without(const wd_fault *f, const problem *p)
     clg_context_free(context);
 }
 
-static void attention__a_sound_driver_passes(void **state)
+TEST(attention__a_sound_driver_passes)
 {
-    (void)state;
     static const problem problems[] = {{ONNX, 2, 2, CLG_KERNELS_WIDE},
                                        {ONNX, 13, 33, CLG_KERNELS_WIDE},
                                        {ONNX, 13, 33, CLG_KERNELS_SIMT},
@@ -190,9 +189,8 @@ static void attention__a_sound_driver_passes(void **state)
     clg_context_free(context);
 }
 
-static void attention__few_queries_have_a_spare(void **state)
+TEST(attention__few_queries_have_a_spare)
 {
-    (void)state;
     static const problem onnx = {ONNX, 2, 5, CLG_KERNELS_WIDE},
                          multi_head = {MULTI_HEAD, 2, 5, CLG_KERNELS_WIDE},
                          group_query = {GROUP_QUERY, 3, 3, CLG_KERNELS_WIDE};
@@ -202,9 +200,8 @@ static void attention__few_queries_have_a_spare(void **state)
     expect_wrong_without(&next_query, &onnx);
 }
 
-static void attention__many_queries_have_two_spares(void **state)
+TEST(attention__many_queries_have_two_spares)
 {
-    (void)state;
     static const problem p = {ONNX, 13, 33, CLG_KERNELS_WIDE};
     expect_spare(&last_panel, "many", &p, 1, "attention_tiles", "attention_rows");
     expect_wrong_without(&last_panel, &p);
@@ -212,27 +209,24 @@ static void attention__many_queries_have_two_spares(void **state)
     expect_wrong_without(&vectors, &p);
 }
 
-static void attention__simt_kernels_have_a_spare(void **state)
+TEST(attention__simt_kernels_have_a_spare)
 {
-    (void)state;
     static const problem p = {ONNX, 13, 33, CLG_KERNELS_SIMT};
     expect_spare(&last_key, "simt", &p, 1, "attention_groups", "attention_rows");
     expect_wrong_without(&last_key, &p);
 }
 
 /* The model's own mask hides nothing. */
-static void attention__masks_hide_whole_queries_in_tests(void **state)
+TEST(attention__masks_hide_whole_queries_in_tests)
 {
-    (void)state;
     static const problem few = {MASKED, 2, 5, CLG_KERNELS_WIDE},
                          many = {MASKED, 13, 33, CLG_KERNELS_WIDE};
     expect_spare(&no_key, "masks", &few, 1, "attention_rows", "attention_groups");
     expect_spare(&no_key, "masks", &many, 2, "attention_rows", "attention_groups");
 }
 
-static void attention__none_left_is_an_error(void **state)
+TEST(attention__none_left_is_an_error)
 {
-    (void)state;
     const problem p = {ONNX, 13, 33, CLG_KERNELS_WIDE};
     wd_answer a;
     wd_driver_is(&everything, NULL);
@@ -246,15 +240,4 @@ static void attention__none_left_is_an_error(void **state)
     clg_context_free(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention__a_sound_driver_passes),
-        cmocka_unit_test(attention__few_queries_have_a_spare),
-        cmocka_unit_test(attention__many_queries_have_two_spares),
-        cmocka_unit_test(attention__simt_kernels_have_a_spare),
-        cmocka_unit_test(attention__masks_hide_whole_queries_in_tests),
-        cmocka_unit_test(attention__none_left_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_GROUP(begin, NULL)

@@ -38,9 +38,8 @@ static const wd_fault clblast_large = {
 
 /* ---- tests ----------------------------------------------------------------------------------------------------- */
 
-static void selftest__finds_clblast_wrong(void **state)
+TEST(selftest__finds_clblast_wrong)
 {
-    (void)state;
     wd_answer a;
     wd_warnings = 0;
     wd_driver_is(&clblast, NULL);
@@ -100,9 +99,8 @@ static double run_large(clg_context *context, int m, int k, int n, char way[WD_W
 }
 
 /* CLBlast has kernels of its own for large products, and from which size on it does not tell. */
-static void selftest__finds_clblast_wrong_where_it_is_large(void **state)
+TEST(selftest__finds_clblast_wrong_where_it_is_large)
 {
-    (void)state;
     wd_answer a;
     char way[WD_WAY_BYTES];
     wd_warnings = 0;
@@ -143,9 +141,8 @@ static bool is_by_clblast(clg_context *context, const int64_t *x_dims, const int
     return strcmp(way, "blas") == 0;
 }
 
-static void selftest__tells_batches_in_one_call_from_a_call_for_each(void **state)
+TEST(selftest__tells_batches_in_one_call_from_a_call_for_each)
 {
-    (void)state;
     wd_driver_is(&clblast_batches, NULL);
     wd_warnings = 0;
     clg_context *context = wd_context("batches", CLG_SELFTEST_ON);
@@ -157,12 +154,4 @@ static void selftest__tells_batches_in_one_call_from_a_call_for_each(void **stat
     clg_context_free(context);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selftest__finds_clblast_wrong),
-        cmocka_unit_test(selftest__finds_clblast_wrong_where_it_is_large),
-        cmocka_unit_test(selftest__tells_batches_in_one_call_from_a_call_for_each),
-    };
-    return cmocka_run_group_tests(tests, wd_begin, NULL);
-}
+TEST_GROUP(wd_begin, NULL)

@@ -134,9 +134,8 @@ static void fault_is(const char *in, const char *from, const char *to)
     assert_int_equal(to ? setenv("CLG_WRONG_TO", to, 1) : unsetenv("CLG_WRONG_TO"), 0);
 }
 
-static void matrix__is_not_taken_unasked(void **state)
+TEST(matrix__is_not_taken_unasked)
 {
-    (void)state;
     fault_is(NULL, NULL, NULL);
     clg_context *without = open_context(CLG_SELFTEST_ON, false);
     assert_false(clg_context_device(without)->matrix);
@@ -154,9 +153,8 @@ static void matrix__is_not_taken_unasked(void **state)
     clg_context_free(with);
 }
 
-static void matrix__is_taken_once_it_has_passed(void **state)
+TEST(matrix__is_taken_once_it_has_passed)
 {
-    (void)state;
     fault_is(NULL, NULL, NULL);
     clg_context *context = open_context(CLG_SELFTEST_ON, true);
     const answer got = run(context, &product, "gemm_matrix");
@@ -167,9 +165,8 @@ static void matrix__is_taken_once_it_has_passed(void **state)
 }
 
 /* ConvTranspose is a product and a scatter, for which there is no test. */
-static void matrix__is_not_taken_without_a_test(void **state)
+TEST(matrix__is_not_taken_without_a_test)
 {
-    (void)state;
     fault_is(NULL, NULL, NULL);
     static const struct {
         clg_selftest selftest;
@@ -192,9 +189,8 @@ static void matrix__is_not_taken_without_a_test(void **state)
 }
 
 /* Faults of a unit: fragments lie otherwise, and a sum is left out. */
-static void matrix__a_wrong_unit_is_not_used(void **state)
+TEST(matrix__a_wrong_unit_is_not_used)
 {
-    (void)state;
     static const char *const faults[][2] = {
         {"(col * 4 + quad) * UNIT_B + right", "(col * 4 + quad) * UNIT_B + 1 - right"},
         {"for (int k = 0; k < UNIT_K; ++k) {", "for (int k = 0; k < UNIT_K - (row == 13); ++k) {"}};
@@ -227,13 +223,4 @@ static int begin(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrix__is_not_taken_unasked),
-        cmocka_unit_test(matrix__is_taken_once_it_has_passed),
-        cmocka_unit_test(matrix__is_not_taken_without_a_test),
-        cmocka_unit_test(matrix__a_wrong_unit_is_not_used),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_GROUP(begin, NULL)

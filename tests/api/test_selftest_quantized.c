@@ -143,17 +143,9 @@ static void check(const wrong_kernel *f)
     set_or_clear("CLG_WRONG_IN", NULL);
 }
 
-static void selftest_quantized__finds_products_wrong(void **state)
-{
-    (void)state;
-    check(&kernels[0]);
-}
+TEST(selftest_quantized__finds_products_wrong) { check(&kernels[0]); }
 
-static void selftest_quantized__finds_convolutions_wrong(void **state)
-{
-    (void)state;
-    check(&kernels[1]);
-}
+TEST(selftest_quantized__finds_convolutions_wrong) { check(&kernels[1]); }
 
 static int begin(void **state)
 {
@@ -168,11 +160,4 @@ static int begin(void **state)
     return 0;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selftest_quantized__finds_products_wrong),
-        cmocka_unit_test(selftest_quantized__finds_convolutions_wrong),
-    };
-    return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_GROUP(begin, NULL)

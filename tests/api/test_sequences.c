@@ -40,10 +40,9 @@ static void expect_list(const clg_value *v, size_t n, float first)
         assert_true(((const float *)clg_value_data(v))[i] == first + (float)i);
 }
 
-static void values__hold_what_they_were_made_of(void **state)
+TEST(values__hold_what_they_were_made_of)
 {
     clg_value *sequence, *optional, *empty, *other, *list = list_of(3, 1);
-    (void)state;
     assert_ok(clg_value_create_sequence(CLG_DTYPE_NONE, 2, (clg_value *[]){list, list}, &sequence));
     assert_ok(clg_value_create_optional(CLG_DTYPE_NONE, sequence, &optional));
     assert_ok(clg_value_create_optional(CLG_INT32, NULL, &empty));
@@ -69,12 +68,11 @@ static void values__hold_what_they_were_made_of(void **state)
     clg_value_free(optional);
 }
 
-static void values__nest_only_so_deep(void **state)
+TEST(values__nest_only_so_deep)
 {
     clg_value *v = list_of(1, 0), *outer;
     clg_status status = CLG_OK;
     int depth = 0;
-    (void)state;
     while (status == CLG_OK && depth < 100) {
         status = clg_value_create_sequence(CLG_FLOAT32, 1, &v, &outer);
         if (status != CLG_OK) break;
@@ -156,9 +154,8 @@ static void run_sequence(clg_session *s, size_t n, float first)
     clg_value_free(t);
 }
 
-static void session__takes_and_gives_sequences(void **state)
+TEST(session__takes_and_gives_sequences)
 {
-    (void)state;
     clg_session *s = sequence_session();
     run_sequence(s, 2, 10);
     const uint64_t before = plans_made();
@@ -171,11 +168,10 @@ static void session__takes_and_gives_sequences(void **state)
     clg_session_free(s);
 }
 
-static void session__takes_items_on_the_device(void **state)
+TEST(session__takes_items_on_the_device)
 {
     const float numbers[] = {3, 4, 5};
     clg_value *items[2], *x, *t = list_of(5, 0), *got;
-    (void)state;
     clg_session *s = sequence_session();
     items[0] = list_of(2, 8);
     assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(3), &items[1]));
@@ -193,9 +189,8 @@ static void session__takes_items_on_the_device(void **state)
     clg_session_free(s);
 }
 
-static void session__refuses_what_does_not_fit(void **state)
+TEST(session__refuses_what_does_not_fit)
 {
-    (void)state;
     clg_session *s = sequence_session();
     clg_value *t = list_of(5, 0), *x = sequence_of(1, (clg_value *[]){list_of(2, 0)}), *ints, *got;
     void *mapped;
@@ -227,11 +222,10 @@ static void session__refuses_what_does_not_fit(void **state)
 }
 
 /* shapes: what x and an empty optional are made of; numbers that no kernel computes. */
-static void session__gives_what_planning_knows(void **state)
+TEST(session__gives_what_planning_knows)
 {
     ow_model m = {.ir_version = 8, .opset = 16};
     clg_value *x = list_of(6, 0), *got;
-    (void)state;
     ow_input(&m, "x", CLG_FLOAT32, 1, DIMS(-1), "N");
     ow_simple_node(&m, "Shape", "", "x", "n");
     ow_simple_node(&m, "Add", "", "n,n", "twice");
@@ -283,9 +277,8 @@ static clg_session *optional_session(void)
     return open_model(&m);
 }
 
-static void session__takes_and_gives_optionals(void **state)
+TEST(session__takes_and_gives_optionals)
 {
-    (void)state;
     clg_session *s = optional_session();
     for (int filled = 0; filled < 3; filled++) {
         clg_value *list = list_of(1, 5), *o, *wrapped;
@@ -309,16 +302,4 @@ static void session__takes_and_gives_optionals(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values__hold_what_they_were_made_of),
-        cmocka_unit_test(values__nest_only_so_deep),
-        cmocka_unit_test(session__takes_and_gives_sequences),
-        cmocka_unit_test(session__takes_items_on_the_device),
-        cmocka_unit_test(session__refuses_what_does_not_fit),
-        cmocka_unit_test(session__gives_what_planning_knows),
-        cmocka_unit_test(session__takes_and_gives_optionals),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -64,9 +64,8 @@ static void fill(float *x, int n, int seed)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------ */
 
-static void session__shapes_change_without_compiling(void **state)
+TEST(session__shapes_change_without_compiling)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[3 * 50], y[2 * 50];
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
@@ -86,9 +85,8 @@ static void session__shapes_change_without_compiling(void **state)
     clg_session_free(s);
 }
 
-static void session__no_rows_give_no_rows(void **state)
+TEST(session__no_rows_give_no_rows)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     clg_value *y;
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(0, 3), NULL));
@@ -101,9 +99,8 @@ static void session__no_rows_give_no_rows(void **state)
     clg_session_free(s);
 }
 
-static void session__both_classes_agree_and_repeat_their_bits(void **state)
+TEST(session__both_classes_agree_and_repeat_their_bits)
 {
-    (void)state;
     float x[3 * 33], first[2 * 33], again[2 * 33];
     fill(x, 3 * 33, 5);
     for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
@@ -123,9 +120,8 @@ static void session__both_classes_agree_and_repeat_their_bits(void **state)
 
 /* ---- inputs and outputs ----------------------------------------------------------------------------------------- */
 
-static void session__mapped_inputs(void **state)
+TEST(session__mapped_inputs)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[3 * 9], y[2 * 9];
     for (int i = 0; i < 3; i++) {
@@ -144,9 +140,8 @@ static void session__mapped_inputs(void **state)
     clg_session_free(s);
 }
 
-static void session__device_values_in_and_out(void **state)
+TEST(session__device_values_in_and_out)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[3 * 4], y[2 * 4], bound[2 * 4] = {0};
     clg_value *in, *out, *device_y, *host_y;
@@ -183,9 +178,8 @@ static void session__device_values_in_and_out(void **state)
     clg_session_free(s);
 }
 
-static void session__results_outlive_the_next_run(void **state)
+TEST(session__results_outlive_the_next_run)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float a[6], b[6];
     clg_value *first, *second;
@@ -220,9 +214,8 @@ static clg_session *accumulator(void)
     return build_session(context, g, NULL);
 }
 
-static void session__linked_state_stays_on_the_device(void **state)
+TEST(session__linked_state_stays_on_the_device)
 {
-    (void)state;
     clg_session *s = accumulator();
     const float x[5] = {1, 2, 3, 4, 5}, zero[5] = {0};
     float y[5], out[5];
@@ -264,9 +257,8 @@ static void *run_clone(void *argument)
     return NULL;
 }
 
-static void session__clones_run_side_by_side(void **state)
+TEST(session__clones_run_side_by_side)
 {
-    (void)state;
     enum { N = 4 };
     clg_session *s[N];
     pthread_t threads[N];
@@ -286,9 +278,8 @@ static void session__clones_run_side_by_side(void **state)
     for (int i = 0; i < N; i++) clg_session_free(s[i]);
 }
 
-static void session__asynchronous_runs(void **state)
+TEST(session__asynchronous_runs)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[3 * 8], y[2 * 8];
     assert_error(clg_session_wait(s), CLG_ERROR_INVALID_ARGUMENT, "no asynchronous run");
@@ -320,9 +311,8 @@ static bool say_no(void *user, const char *what, size_t done, size_t total)
     return false;
 }
 
-static void session__progress_can_cancel(void **state)
+TEST(session__progress_can_cancel)
 {
-    (void)state;
     clg_model *m = affine_model();
     clg_session *s;
     int calls = 0;
@@ -344,9 +334,8 @@ static void session__progress_can_cancel(void **state)
     clg_model_free(m);
 }
 
-static void session__prepared_sessions_compile_nothing(void **state)
+TEST(session__prepared_sessions_compile_nothing)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_SIMT);
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
@@ -372,9 +361,8 @@ static void session__prepared_sessions_compile_nothing(void **state)
 
 /* ---- passes ------------------------------------------------------------------------------------------------------------- */
 
-static void session__passes_do_not_change_answers(void **state)
+TEST(session__passes_do_not_change_answers)
 {
-    (void)state;
     const char *const all[] = {"identity", "batchnorm", "epilogue", "dead"};
     float x[3 * 17], with[2 * 17], without[2 * 17];
     clg_model *m = affine_model();
@@ -395,9 +383,8 @@ static void session__passes_do_not_change_answers(void **state)
     clg_model_free(m);
 }
 
-static void session__kept_values_can_be_read(void **state)
+TEST(session__kept_values_can_be_read)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[6], sum[4], y[4];
     fill(x, 6, 8);
@@ -414,9 +401,8 @@ static void session__kept_values_can_be_read(void **state)
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------------- */
 
-static void session__wrong_inputs_are_refused(void **state)
+TEST(session__wrong_inputs_are_refused)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     float x[12] = {0};
     clg_value *out;
@@ -442,9 +428,8 @@ static void session__wrong_inputs_are_refused(void **state)
     clg_session_free(s);
 }
 
-static void session__more_memory_than_there_is(void **state)
+TEST(session__more_memory_than_there_is)
 {
-    (void)state;
     clg_session *s = affine_session(CLG_KERNELS_AUTO);
     const int64_t rows = INT64_C(1) << 40;
     assert_ok(clg_session_set_input_shape(s, "x", 2, DIMS(rows, 3)));
@@ -452,24 +437,4 @@ static void session__more_memory_than_there_is(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(session__shapes_change_without_compiling),
-        cmocka_unit_test(session__no_rows_give_no_rows),
-        cmocka_unit_test(session__both_classes_agree_and_repeat_their_bits),
-        cmocka_unit_test(session__mapped_inputs),
-        cmocka_unit_test(session__device_values_in_and_out),
-        cmocka_unit_test(session__results_outlive_the_next_run),
-        cmocka_unit_test(session__linked_state_stays_on_the_device),
-        cmocka_unit_test(session__clones_run_side_by_side),
-        cmocka_unit_test(session__asynchronous_runs),
-        cmocka_unit_test(session__progress_can_cancel),
-        cmocka_unit_test(session__prepared_sessions_compile_nothing),
-        cmocka_unit_test(session__passes_do_not_change_answers),
-        cmocka_unit_test(session__kept_values_can_be_read),
-        cmocka_unit_test(session__wrong_inputs_are_refused),
-        cmocka_unit_test(session__more_memory_than_there_is),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -14,9 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-static void contents__that_are_an_input(void **state)
+TEST(contents__that_are_an_input)
 {
-    (void)state;
     clg_builder *g = start_graph();
     clg_session *s;
     float x[24];
@@ -45,9 +44,8 @@ static void contents__that_are_an_input(void **state)
     clg_session_free(s);
 }
 
-static void contents__an_index_out_of_range_is_told(void **state)
+TEST(contents__an_index_out_of_range_is_told)
 {
-    (void)state;
     clg_builder *g = start_graph();
     clg_session *s;
     float table[6] = {0, 1, 2, 3, 4, 5}, y[4];
@@ -107,9 +105,8 @@ static void count_to(clg_session *s, int n)
     run_to(s, n);
 }
 
-static void contents__that_the_device_computes(void **state)
+TEST(contents__that_the_device_computes)
 {
-    (void)state;
     clg_session *s = counter();
     for (int n = 0; n < 6; n++) {
         const float x[6] = {0, -1, 0, (float)n + 0.5f, 0, -2};
@@ -119,9 +116,8 @@ static void contents__that_the_device_computes(void **state)
     clg_session_free(s);
 }
 
-static void contents__many_do_not_pile_up(void **state)
+TEST(contents__many_do_not_pile_up)
 {
-    (void)state;
     clg_session *s = counter(), *clone;
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     assert_ok(clg_session_clone(s, &clone));
@@ -139,9 +135,8 @@ static void contents__many_do_not_pile_up(void **state)
     clg_session_free(s);
 }
 
-static void contents__that_are_the_same_make_no_plans(void **state)
+TEST(contents__that_are_the_same_make_no_plans)
 {
-    (void)state;
     clg_session *s = counter();
     float x[40] = {0};
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
@@ -157,9 +152,8 @@ static void contents__that_are_the_same_make_no_plans(void **state)
     clg_session_free(s);
 }
 
-static void contents__preparing_goes_as_far_as_zeros_lead(void **state)
+TEST(contents__preparing_goes_as_far_as_zeros_lead)
 {
-    (void)state;
     clg_session *s = counter();
     assert_ok(clg_session_prepare(s, NULL, NULL));
     count_to(s, 7);
@@ -169,15 +163,4 @@ static void contents__preparing_goes_as_far_as_zeros_lead(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(contents__that_are_an_input),
-        cmocka_unit_test(contents__an_index_out_of_range_is_told),
-        cmocka_unit_test(contents__that_the_device_computes),
-        cmocka_unit_test(contents__many_do_not_pile_up),
-        cmocka_unit_test(contents__that_are_the_same_make_no_plans),
-        cmocka_unit_test(contents__preparing_goes_as_far_as_zeros_lead),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -60,9 +60,8 @@ static clg_session *linked_adder(void)
 
 /* ---- links ----------------------------------------------------------------------------------------------- */
 
-static void link__an_output_is_still_there_after_its_input_is_set_again(void **state)
+TEST(link__an_output_is_still_there_after_its_input_is_set_again)
 {
-    (void)state;
     clg_session *s = linked_adder();
     for (int i = 0; i < 3; i++) assert_ok(clg_session_run(s));
     set(s, "state", ramp, 4);
@@ -75,9 +74,8 @@ static void link__an_output_is_still_there_after_its_input_is_set_again(void **s
     clg_session_free(s);
 }
 
-static void link__an_output_is_still_there_after_unlinking(void **state)
+TEST(link__an_output_is_still_there_after_unlinking)
 {
-    (void)state;
     clg_session *s = linked_adder();
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_run(s));
@@ -87,9 +85,8 @@ static void link__an_output_is_still_there_after_unlinking(void **state)
     clg_session_free(s);
 }
 
-static void link__a_mapped_input_takes_over(void **state)
+TEST(link__a_mapped_input_takes_over)
 {
-    (void)state;
     void *mapped;
     clg_session *s = linked_adder();
     assert_ok(clg_session_run(s));
@@ -101,9 +98,8 @@ static void link__a_mapped_input_takes_over(void **state)
     clg_session_free(s);
 }
 
-static void link__a_shape_that_the_input_cannot_have_is_told(void **state)
+TEST(link__a_shape_that_the_input_cannot_have_is_told)
 {
-    (void)state;
     clg_session *s = adder(-1); /* x: [1] or [4]; state: [4] */
     clg_builder *g = start_graph();
     clg_session *growing;
@@ -126,9 +122,8 @@ static void link__a_shape_that_the_input_cannot_have_is_told(void **state)
 
 /* ---- memory that comes back --------------------------------------------------------------------------------- */
 
-static void memory__an_output_may_be_the_next_input(void **state)
+TEST(memory__an_output_may_be_the_next_input)
 {
-    (void)state;
     clg_session *s = set_adder();
     assert_ok(clg_session_run(s));
     for (int i = 0; i < 3; i++) {
@@ -143,9 +138,8 @@ static void memory__an_output_may_be_the_next_input(void **state)
     clg_session_free(s);
 }
 
-static void memory__an_output_over_an_input_is_refused(void **state)
+TEST(memory__an_output_over_an_input_is_refused)
 {
-    (void)state;
     clg_session *s = adder(4);
     clg_value *v;
     assert_ok(clg_value_create_device(context, CLG_FLOAT32, 1, DIMS(4), &v));
@@ -179,9 +173,8 @@ static clg_session *shape_session(void)
     return build_session(context, g, NULL);
 }
 
-static void bound__contents_known_at_planning_arrive_everywhere(void **state)
+TEST(bound__contents_known_at_planning_arrive_everywhere)
 {
-    (void)state;
     clg_session *s = shape_session();
     clg_value *device, *host, *back;
     int64_t numbers[2] = {0};
@@ -208,9 +201,8 @@ static void bound__contents_known_at_planning_arrive_everywhere(void **state)
     clg_session_free(s);
 }
 
-static void bound__a_value_of_another_shape_is_refused(void **state)
+TEST(bound__a_value_of_another_shape_is_refused)
 {
-    (void)state;
     clg_session *s = shape_session();
     clg_value *small, *turned, *other;
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 4), ramp));
@@ -233,9 +225,8 @@ static void bound__a_value_of_another_shape_is_refused(void **state)
     clg_session_free(s);
 }
 
-static void outputs__of_every_origin(void **state)
+TEST(outputs__of_every_origin)
 {
-    (void)state;
     clg_builder *g = start_graph();
     clg_session *s;
     float view[4];
@@ -270,9 +261,8 @@ static void outputs__of_every_origin(void **state)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-static void shapes__the_last_word_counts(void **state)
+TEST(shapes__the_last_word_counts)
 {
-    (void)state;
     clg_session *s = adder(-1);
     clg_memory_estimate memory = CLG_MEMORY_ESTIMATE_INIT;
     set(s, "x", ramp, 4);
@@ -291,9 +281,8 @@ static void shapes__the_last_word_counts(void **state)
 
 /* ---- kept values --------------------------------------------------------------------------------------------------- */
 
-static void keep__links_and_bound_outputs_stay(void **state)
+TEST(keep__links_and_bound_outputs_stay)
 {
-    (void)state;
     clg_session *s = adder(4);
     float twice[4];
     clg_value *bound;
@@ -316,9 +305,8 @@ static void keep__links_and_bound_outputs_stay(void **state)
 }
 
 /* Of all values, sequences are left out. Asked for by name they are given. */
-static void keep__of_all_values_sequences_are_left_out(void **state)
+TEST(keep__of_all_values_sequences_are_left_out)
 {
-    (void)state;
     clg_builder *b = start_graph();
     clg_session *s;
     clg_value *part;
@@ -362,9 +350,8 @@ static void *wait_too(void *argument)
     return NULL;
 }
 
-static void wait__two_threads_that_wait_both_come_back(void **state)
+TEST(wait__two_threads_that_wait_both_come_back)
 {
-    (void)state;
     clg_session *s = adder(4);
     set(s, "state", ones, 4);
     for (int i = 0; i < 10; i++) {
@@ -385,22 +372,4 @@ static void wait__two_threads_that_wait_both_come_back(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(link__an_output_is_still_there_after_its_input_is_set_again),
-        cmocka_unit_test(link__an_output_is_still_there_after_unlinking),
-        cmocka_unit_test(link__a_mapped_input_takes_over),
-        cmocka_unit_test(link__a_shape_that_the_input_cannot_have_is_told),
-        cmocka_unit_test(memory__an_output_may_be_the_next_input),
-        cmocka_unit_test(memory__an_output_over_an_input_is_refused),
-        cmocka_unit_test(bound__contents_known_at_planning_arrive_everywhere),
-        cmocka_unit_test(bound__a_value_of_another_shape_is_refused),
-        cmocka_unit_test(outputs__of_every_origin),
-        cmocka_unit_test(shapes__the_last_word_counts),
-        cmocka_unit_test(keep__links_and_bound_outputs_stay),
-        cmocka_unit_test(keep__of_all_values_sequences_are_left_out),
-        cmocka_unit_test(wait__two_threads_that_wait_both_come_back),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -32,23 +32,20 @@ static void each_number_of_rows(int64_t model_batch, stream_memory memory)
     clg_session_free(s);
 }
 
-static void stream__every_row_in_order(void **state)
+TEST(stream__every_row_in_order)
 {
-    (void)state;
     each_number_of_rows(-1, STREAM_MEMORY_AUTO);
     each_number_of_rows(-1, STREAM_MEMORY_STAGED);
 }
 
-static void stream__a_fixed_batch_is_filled_up(void **state)
+TEST(stream__a_fixed_batch_is_filled_up)
 {
-    (void)state;
     each_number_of_rows(8, STREAM_MEMORY_AUTO);
     each_number_of_rows(8, STREAM_MEMORY_STAGED);
 }
 
-static void stream__several_sessions_share_the_rows(void **state)
+TEST(stream__several_sessions_share_the_rows)
 {
-    (void)state;
     clg_context *other;
     clg_model *m = stream_rows_model(-1);
     assert_ok(clg_context_create("pocl", NULL, &other));
@@ -74,9 +71,8 @@ static void stream__several_sessions_share_the_rows(void **state)
     clg_stream_free(stream);
 }
 
-static void stream__short_batches_compile_nothing(void **state)
+TEST(stream__short_batches_compile_nothing)
 {
-    (void)state;
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     clg_model *m = stream_rows_model(-1);
     for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
@@ -100,9 +96,8 @@ static void stream__short_batches_compile_nothing(void **state)
     clg_model_free(m);
 }
 
-static void stream__memory_does_not_grow_with_rows(void **state)
+TEST(stream__memory_does_not_grow_with_rows)
 {
-    (void)state;
     clg_counters few = CLG_COUNTERS_INIT, many = CLG_COUNTERS_INIT;
     clg_session *s = stream_rows_session(-1);
     clg_stream *stream = stream_rows_make(&s, 1, 32, 0, STREAM_MEMORY_AUTO);
@@ -117,9 +112,8 @@ static void stream__memory_does_not_grow_with_rows(void **state)
 
 /* ---- what stays, what is written ------------------------------------------------------------------------------- */
 
-static void stream__outputs_by_name(void **state)
+TEST(stream__outputs_by_name)
 {
-    (void)state;
     clg_session *s = stream_rows_session(-1);
     clg_stream_options options = CLG_STREAM_OPTIONS_INIT;
     clg_stream *stream;
@@ -164,9 +158,8 @@ static clg_status expect_numbers(void *user, clg_stream_batch *batch)
 }
 
 /* y = 0, 1, ... as many as x has rows: a content that needs no device */
-static void stream__results_that_never_were_on_the_device(void **state)
+TEST(stream__results_that_never_were_on_the_device)
 {
-    (void)state;
     static const int64_t zero = 0, one = 1;
     clg_builder *g = start_graph();
     clg_session *s;
@@ -232,9 +225,8 @@ static clg_status expect_constants(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-static void stream__constants_of_a_file_are_aligned(void **state)
+TEST(stream__constants_of_a_file_are_aligned)
 {
-    (void)state;
     clg_session *s = constants_session();
     clg_stream *stream = stream_rows_make(&s, 1, 2, 2, STREAM_MEMORY_AUTO);
     ten_rows r = {0};
@@ -257,9 +249,8 @@ static void refuse(clg_session *const *s, size_t n, size_t batch, size_t depth, 
     assert_null(stream);
 }
 
-static void stream__what_is_refused(void **state)
+TEST(stream__what_is_refused)
 {
-    (void)state;
     clg_session *s[3] = {stream_rows_session(-1), stream_rows_session(4), NULL};
     refuse(s, 0, 0, 0, CLG_ERROR_INVALID_ARGUMENT, "no session");
     refuse(NULL, 1, 0, 0, CLG_ERROR_INVALID_ARGUMENT, "NULL");
@@ -279,18 +270,4 @@ static void stream__what_is_refused(void **state)
     clg_stream_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream__every_row_in_order),
-        cmocka_unit_test(stream__a_fixed_batch_is_filled_up),
-        cmocka_unit_test(stream__several_sessions_share_the_rows),
-        cmocka_unit_test(stream__short_batches_compile_nothing),
-        cmocka_unit_test(stream__memory_does_not_grow_with_rows),
-        cmocka_unit_test(stream__outputs_by_name),
-        cmocka_unit_test(stream__results_that_never_were_on_the_device),
-        cmocka_unit_test(stream__constants_of_a_file_are_aligned),
-        cmocka_unit_test(stream__what_is_refused),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

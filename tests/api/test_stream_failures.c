@@ -39,9 +39,8 @@ static void each_failure(stream_memory memory)
     clg_session_free(s);
 }
 
-static void stream__failing_callbacks(void **state)
+TEST(stream__failing_callbacks)
 {
-    (void)state;
     each_failure(STREAM_MEMORY_AUTO);
     each_failure(STREAM_MEMORY_STAGED);
 }
@@ -60,9 +59,8 @@ static clg_status give_nonsense(void *user, clg_stream_batch *batch)
     return (clg_status)7;
 }
 
-static void stream__callbacks_that_break_the_rules(void **state)
+TEST(stream__callbacks_that_break_the_rules)
 {
-    (void)state;
     clg_session *s = stream_rows_session(-1);
     clg_stream *stream = stream_rows_make(&s, 1, 8, 3, STREAM_MEMORY_AUTO);
     stream_rows j = {.n_rows = 10};
@@ -110,9 +108,8 @@ static clg_session *gather_session(int64_t batch)
     return build_session(context, g, NULL);
 }
 
-static void stream__a_run_that_fails(void **state)
+TEST(stream__a_run_that_fails)
 {
-    (void)state;
     clg_session *s = gather_session(-1);
     clg_stream *stream = stream_rows_make(&s, 1, 8, 3, STREAM_MEMORY_AUTO);
     for (int i = 0; i < 2; i++) {
@@ -124,9 +121,8 @@ static void stream__a_run_that_fails(void **state)
 }
 
 /* What fills a short batch up is not what the memory held before. */
-static void stream__a_short_batch_holds_nothing_stale(void **state)
+TEST(stream__a_short_batch_holds_nothing_stale)
 {
-    (void)state;
     clg_session *s = gather_session(8);
     for (int staged = 0; staged < 2; staged++) {
         clg_stream *stream =
@@ -153,9 +149,8 @@ static void *cancel_soon(void *stream)
     return NULL;
 }
 
-static void stream__cancelling(void **state)
+TEST(stream__cancelling)
 {
-    (void)state;
     clg_session *s[2] = {stream_rows_session(-1)};
     s[1] = s[0];
     clg_stream *stream = stream_rows_make(s, 2, 8, 3, STREAM_MEMORY_AUTO);
@@ -189,9 +184,8 @@ static void *run_long(void *argument)
     return status == CLG_ERROR_CANCELLED ? NULL : j;
 }
 
-static void stream__one_run_at_a_time(void **state)
+TEST(stream__one_run_at_a_time)
 {
-    (void)state;
     clg_session *s = stream_rows_session(-1);
     clg_stream *stream = stream_rows_make(&s, 1, 8, 3, STREAM_MEMORY_AUTO);
     clg_stream_stats stats = CLG_STREAM_STATS_INIT;
@@ -209,15 +203,4 @@ static void stream__one_run_at_a_time(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stream__failing_callbacks),
-        cmocka_unit_test(stream__callbacks_that_break_the_rules),
-        cmocka_unit_test(stream__a_run_that_fails),
-        cmocka_unit_test(stream__a_short_batch_holds_nothing_stale),
-        cmocka_unit_test(stream__cancelling),
-        cmocka_unit_test(stream__one_run_at_a_time),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

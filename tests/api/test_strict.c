@@ -48,9 +48,8 @@ static clg_status run(clg_model *model, bool strict)
     return status;
 }
 
-static void strict__refuses_numbers_made_on_the_host(void **state)
+TEST(strict__refuses_numbers_made_on_the_host)
 {
-    (void)state;
     clg_model *model = encoder(false);
     assert_ok(run(model, false));
     assert_error(run(model, true), CLG_ERROR_UNSUPPORTED_OPERATOR,
@@ -60,18 +59,16 @@ static void strict__refuses_numbers_made_on_the_host(void **state)
     clg_model_free(model);
 }
 
-static void strict__leaves_words_to_the_host(void **state)
+TEST(strict__leaves_words_to_the_host)
 {
-    (void)state;
     clg_model *model = encoder(true);
     assert_ok(run(model, true));
     clg_model_free(model);
 }
 
 /* Shapes are worked out on the host, and a branch is taken there. */
-static void strict__leaves_shapes_and_branches(void **state)
+TEST(strict__leaves_shapes_and_branches)
 {
-    (void)state;
     const int64_t three = 3, zero = 0;
     ow_model m = {.ir_version = 8, .opset = 17}, branches[2] = {{0}, {0}};
     clg_model *model;
@@ -94,12 +91,4 @@ static void strict__leaves_shapes_and_branches(void **state)
     clg_model_free(model);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strict__refuses_numbers_made_on_the_host),
-        cmocka_unit_test(strict__leaves_words_to_the_host),
-        cmocka_unit_test(strict__leaves_shapes_and_branches),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

@@ -10,7 +10,7 @@
 #include <clgraph/inspect.h>
 
 /* Strings are given by reference, as numbers are: what is written between runs counts. */
-static void string_inputs__written_between_runs(void **state)
+TEST(string_inputs__written_between_runs)
 {
     const char *words[] = {"one", "two"};
     int64_t got[2];
@@ -18,7 +18,6 @@ static void string_inputs__written_between_runs(void **state)
     clg_model *model;
     clg_session *s;
     clg_value *x;
-    (void)state;
     assert_ok(clg_builder_create(13, &g));
     assert_ok(clg_builder_input(g, "x", CLG_STRING, 1, DIMS(2), NULL));
     assert_ok(
@@ -43,10 +42,4 @@ static void string_inputs__written_between_runs(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(string_inputs__written_between_runs),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_host_context);
-}
+TEST_GROUP(open_context, close_host_context)

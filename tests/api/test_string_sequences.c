@@ -144,9 +144,8 @@ static void expect(clg_session *s, const char *name, const char *wanted)
 
 /* ---- sequences ----------------------------------------------------------------------------------------------- */
 
-static void string_sequences__are_made_and_changed(void **state)
+TEST(string_sequences__are_made_and_changed)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 20};
     add_input(&m, "a", TENSOR);
     add_input(&m, "b", TENSOR);
@@ -177,9 +176,8 @@ static void string_sequences__are_made_and_changed(void **state)
     clg_session_free(s);
 }
 
-static void string_sequences__are_split_and_stacked(void **state)
+TEST(string_sequences__are_split_and_stacked)
 {
-    (void)state;
     const int64_t parts[] = {1, 3}, two = 2;
     ow_model m = {.ir_version = 8, .opset = 20};
     ow_bytes split = ow_node("SplitToSequence", "", "x,parts", "cut"),
@@ -206,9 +204,8 @@ static void string_sequences__are_split_and_stacked(void **state)
 }
 
 /* Parts [rows, columns] along the second axis. */
-static void string_sequences__are_split_across(void **state)
+TEST(string_sequences__are_split_across)
 {
-    (void)state;
     const int64_t dims[] = {2, 3};
     ow_model m = {.ir_version = 8, .opset = 20};
     ow_bytes split = ow_node("SplitToSequence", "", "grid", "cut");
@@ -226,9 +223,8 @@ static void string_sequences__are_split_across(void **state)
     clg_session_free(s);
 }
 
-static void string_sequences__are_inputs_and_outputs(void **state)
+TEST(string_sequences__are_inputs_and_outputs)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 20};
     add_input(&m, "x", SEQUENCE);
     add_number(&m, "first", 0);
@@ -255,9 +251,8 @@ static void string_sequences__are_inputs_and_outputs(void **state)
 /* ---- bodies --------------------------------------------------------------------------------------------------- */
 
 /* Words split at commas, and how many each has; y is given to all. */
-static void string_sequences__are_mapped(void **state)
+TEST(string_sequences__are_mapped)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
     ow_bytes map = ow_node("SequenceMap", "", "x,y", "mapped"),
              split = ow_node("StringSplit", "", "both", "parts,counts");
@@ -281,9 +276,8 @@ static void string_sequences__are_mapped(void **state)
 }
 
 /* Three rounds that add an x, each kept: as a sequence that grows, and stacked. */
-static void string_sequences__are_carried_by_loops(void **state)
+TEST(string_sequences__are_carried_by_loops)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
     ow_bytes loop = ow_node("Loop", "", "n,,x,none", "last,list,rows"),
              empty = ow_node("SequenceEmpty", "", "", "none");
@@ -319,9 +313,8 @@ static void string_sequences__are_carried_by_loops(void **state)
 }
 
 /* What Scan takes apart must have memory on the device. */
-static void string_sequences__scan_refuses_them(void **state)
+TEST(string_sequences__scan_refuses_them)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 20}, body = {0};
     ow_bytes scan = ow_node("Scan", "", "x", "y");
     add_input(&body, "a", TENSOR);
@@ -338,16 +331,4 @@ static void string_sequences__scan_refuses_them(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(string_sequences__are_made_and_changed),
-        cmocka_unit_test(string_sequences__are_split_and_stacked),
-        cmocka_unit_test(string_sequences__are_split_across),
-        cmocka_unit_test(string_sequences__are_inputs_and_outputs),
-        cmocka_unit_test(string_sequences__are_mapped),
-        cmocka_unit_test(string_sequences__are_carried_by_loops),
-        cmocka_unit_test(string_sequences__scan_refuses_them),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_host_context);
-}
+TEST_GROUP(open_context, close_host_context)

@@ -103,9 +103,8 @@ static void *make_and_run(void *argument)
     return NULL;
 }
 
-static void threads__sessions_of_one_model_share_an_exec(void **state)
+TEST(threads__sessions_of_one_model_share_an_exec)
 {
-    (void)state;
     for (int round = 0; round < 4; round++) {
         work w[MOST_THREADS] = {{0}};
         clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
@@ -124,9 +123,8 @@ static void threads__sessions_of_one_model_share_an_exec(void **state)
     }
 }
 
-static void threads__two_at_once_build_once(void **state)
+TEST(threads__two_at_once_build_once)
 {
-    (void)state;
     work w[2] = {{0}};
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     clg_model *m = product_model();
@@ -182,9 +180,8 @@ static void *make_with_progress(void *argument)
     return NULL;
 }
 
-static void threads__one_that_cancels_does_not_harm_the_other(void **state)
+TEST(threads__one_that_cancels_does_not_harm_the_other)
 {
-    (void)state;
     work w[MOST_THREADS] = {{0}};
     clg_model *m = product_model();
     for (int i = 0; i < MOST_THREADS; i++) w[i].model = m;
@@ -205,9 +202,8 @@ static void *run_shapes(void *argument)
     return NULL;
 }
 
-static void threads__clones_change_shapes_side_by_side(void **state)
+TEST(threads__clones_change_shapes_side_by_side)
 {
-    (void)state;
     work w[MOST_THREADS] = {{0}};
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     clg_model *m = product_model();
@@ -231,9 +227,8 @@ static void *live_a_life(void *argument)
     return NULL;
 }
 
-static void threads__clones_of_every_kind(void **state)
+TEST(threads__clones_of_every_kind)
 {
-    (void)state;
     for (size_t k = 0; k < n_session_lives; k++) {
         work w[MOST_THREADS] = {{0}};
         assert_ok(session_life_open(&session_lives[k], context, &w[0].session));
@@ -262,9 +257,8 @@ static bool cancel_here(void *user, const char *what, size_t done, size_t total)
     return true;
 }
 
-static void threads__cancelling_from_outside(void **state)
+TEST(threads__cancelling_from_outside)
 {
-    (void)state;
     clg_model *m = product_model();
     clg_session *s;
     pthread_t other;
@@ -306,9 +300,8 @@ static void *make_contexts(void *argument)
     return NULL;
 }
 
-static void threads__contexts_come_and_go(void **state)
+TEST(threads__contexts_come_and_go)
 {
-    (void)state;
     work w[MOST_THREADS] = {{0}};
     clg_model *m = product_model();
     for (int i = 0; i < MOST_THREADS; i++) w[i].model = m;
@@ -317,9 +310,8 @@ static void threads__contexts_come_and_go(void **state)
 }
 
 /* A value of one context as the input of a session in another. */
-static void threads__values_travel_between_contexts(void **state)
+TEST(threads__values_travel_between_contexts)
 {
-    (void)state;
     clg_context *other;
     clg_model *m = product_model();
     clg_session *s;
@@ -342,17 +334,4 @@ static void threads__values_travel_between_contexts(void **state)
     clg_session_free(s);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads__sessions_of_one_model_share_an_exec),
-        cmocka_unit_test(threads__two_at_once_build_once),
-        cmocka_unit_test(threads__one_that_cancels_does_not_harm_the_other),
-        cmocka_unit_test(threads__clones_change_shapes_side_by_side),
-        cmocka_unit_test(threads__clones_of_every_kind),
-        cmocka_unit_test(threads__cancelling_from_outside),
-        cmocka_unit_test(threads__contexts_come_and_go),
-        cmocka_unit_test(threads__values_travel_between_contexts),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+TEST_GROUP(open_context, close_context)

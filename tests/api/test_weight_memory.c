@@ -68,9 +68,8 @@ static void expect_product(void)
     }
 }
 
-static void weight_memory__a_large_constant_is_packed_piece_by_piece(void **state)
+TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context, close_context)
 {
-    (void)state;
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     clg_builder *g = start_graph();
     o.kernels = CLG_KERNELS_WIDE;
@@ -125,9 +124,9 @@ static void expect_rows(clg_session *s, const int64_t *rows)
     }
 }
 
-static void weight_memory__the_init_plan_has_little_of_its_constants_at_a_time(void **state)
+TEST_WITH(weight_memory__the_init_plan_has_little_of_its_constants_at_a_time, open_context,
+          close_context)
 {
-    (void)state;
     static const int64_t rows[N_PICKED] = {ROWS - 1, 3};
     clg_session *s = scaled_session();
     const uint64_t peak = counters().device_bytes_peak;
@@ -141,14 +140,7 @@ static void weight_memory__the_init_plan_has_little_of_its_constants_at_a_time(v
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(weight_memory__a_large_constant_is_packed_piece_by_piece,
-                                        open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            weight_memory__the_init_plan_has_little_of_its_constants_at_a_time, open_context,
-            close_context),
-    };
     ocl_platforms_show_pocl();
     fill_large();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

@@ -104,21 +104,15 @@ static void fail_every_call(const char *name, bool profiling, int code)
     assert_ok(do_job(&j));
 }
 
-static void faults__every_opencl_call(void **state)
-{
-    (void)state;
-    fail_every_call("calls", false, CL_OUT_OF_RESOURCES);
-}
+TEST(faults__every_opencl_call) { fail_every_call("calls", false, CL_OUT_OF_RESOURCES); }
 
-static void faults__every_opencl_call_while_profiling(void **state)
+TEST(faults__every_opencl_call_while_profiling)
 {
-    (void)state;
     fail_every_call("profiling", true, CL_OUT_OF_HOST_MEMORY);
 }
 
-static void faults__every_allocation(void **state)
+TEST(faults__every_allocation)
 {
-    (void)state;
     job j = {.cache_dir = scratch_path("allocations"), .profiling = true};
     size_t n_reported = 0;
     assert_ok(do_job(&j));
@@ -170,9 +164,8 @@ static clg_status multiply(ocl_queue *q, ocl_buffer *a, ocl_buffer *b, ocl_buffe
     return CLG_OK;
 }
 
-static void faults__every_call_of_clblast(void **state)
+TEST(faults__every_call_of_clblast)
 {
-    (void)state;
     ocl_context *context;
     ocl_queue *q;
     ocl_buffer *m[3];
@@ -206,13 +199,7 @@ static void faults__every_call_of_clblast(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults__every_opencl_call),
-        cmocka_unit_test(faults__every_opencl_call_while_profiling),
-        cmocka_unit_test(faults__every_allocation),
-        cmocka_unit_test(faults__every_call_of_clblast),
-    };
     ocl_platforms_show_pocl();
     if (!opencl_faults_open(&faults)) return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

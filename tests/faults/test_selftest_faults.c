@@ -177,17 +177,9 @@ static void fail_calls(bool attention)
     assert_true(n > 30);
 }
 
-static void selftest_faults__every_opencl_call(void **state)
-{
-    (void)state;
-    fail_calls(false);
-}
+TEST(selftest_faults__every_opencl_call) { fail_calls(false); }
 
-static void selftest_faults__every_opencl_call_of_attention(void **state)
-{
-    (void)state;
-    fail_calls(true);
-}
+TEST(selftest_faults__every_opencl_call_of_attention) { fail_calls(true); }
 
 static void fail_allocations(bool attention)
 {
@@ -216,17 +208,9 @@ static void fail_allocations(bool attention)
     assert_true(n > 100);
 }
 
-static void selftest_faults__every_allocation(void **state)
-{
-    (void)state;
-    fail_allocations(false);
-}
+TEST(selftest_faults__every_allocation) { fail_allocations(false); }
 
-static void selftest_faults__every_allocation_of_attention(void **state)
-{
-    (void)state;
-    fail_allocations(true);
-}
+TEST(selftest_faults__every_allocation_of_attention) { fail_allocations(true); }
 
 static bool one_case(void *user, const char *what, size_t done, size_t total)
 {
@@ -247,9 +231,8 @@ static clg_status report(clg_context *context)
     return status;
 }
 
-static void selftest_faults__every_allocation_of_a_report(void **state)
+TEST(selftest_faults__every_allocation_of_a_report)
 {
-    (void)state;
     failing_alloc_install();
     clg_context *context = open_context(CLG_SELFTEST_ON);
     assert_int_equal(report(context), CLG_ERROR_CANCELLED); /* kernels are there from now on */
@@ -270,9 +253,8 @@ static void selftest_faults__every_allocation_of_a_report(void **state)
 }
 
 /* A fault of one way's own is a line of the report, not its end. */
-static void selftest_faults__a_way_that_cannot_run_is_noted(void **state)
+TEST(selftest_faults__a_way_that_cannot_run_is_noted)
 {
-    (void)state;
     clg_selftest_case *cases;
     size_t n, n_noted = 0;
     clg_context *context = open_context(CLG_SELFTEST_ON);
@@ -293,18 +275,10 @@ static void selftest_faults__a_way_that_cannot_run_is_noted(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selftest_faults__every_opencl_call),
-        cmocka_unit_test(selftest_faults__every_opencl_call_of_attention),
-        cmocka_unit_test(selftest_faults__every_allocation),
-        cmocka_unit_test(selftest_faults__every_allocation_of_attention),
-        cmocka_unit_test(selftest_faults__every_allocation_of_a_report),
-        cmocka_unit_test(selftest_faults__a_way_that_cannot_run_is_noted),
-    };
     ocl_platforms_show_pocl();
     if (!opencl_faults_open(&faults)) return 1;
     clg_set_log(listen, NULL, CLG_LOG_WARNING);
     for (int i = 0; i < M * K; i++) a[i] = (float)(i % 11 - 5) / 8;
     for (int i = 0; i < K * N; i++) b[i] = (float)(i % 13 - 6) / 8;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

@@ -88,9 +88,8 @@ static size_t fail_allocations(job *j)
     return n;
 }
 
-static void faults__every_allocation_of_a_session(void **state)
+TEST(faults__every_allocation_of_a_session)
 {
-    (void)state;
     failing_alloc_install();
     for (size_t i = 0; i < n_session_lives; i++) {
         job j = {.life = &session_lives[i]};
@@ -172,23 +171,20 @@ static void fail_calls_of_life(const session_life *life, bool profiling, int cod
     assert_int_equal(memory_n_live(), 0);
 }
 
-static void faults__every_opencl_call_of_a_session(void **state)
+TEST(faults__every_opencl_call_of_a_session)
 {
-    (void)state;
     for (size_t i = 0; i < n_session_lives; i++)
         fail_calls_of_life(&session_lives[i], false, CL_OUT_OF_RESOURCES);
 }
 
-static void faults__every_opencl_call_while_profiling(void **state)
+TEST(faults__every_opencl_call_while_profiling)
 {
-    (void)state;
     for (size_t i = 0; i < n_session_lives; i++)
         fail_calls_of_life(&session_lives[i], true, CL_OUT_OF_HOST_MEMORY);
 }
 
-static void faults__every_call_of_clblast_from_the_first_on(void **state)
+TEST(faults__every_call_of_clblast_from_the_first_on)
 {
-    (void)state;
     clg_context *context;
     faults.arm(-1, 0);
     assert_ok(open_context(false, &context));
@@ -206,13 +202,7 @@ static void faults__every_call_of_clblast_from_the_first_on(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(faults__every_allocation_of_a_session),
-        cmocka_unit_test(faults__every_opencl_call_of_a_session),
-        cmocka_unit_test(faults__every_opencl_call_while_profiling),
-        cmocka_unit_test(faults__every_call_of_clblast_from_the_first_on),
-    };
     ocl_platforms_show_pocl();
     if (!opencl_faults_open(&faults)) return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_run_all();
 }

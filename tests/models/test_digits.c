@@ -129,27 +129,14 @@ static void check(clg_kernel_class kernels, bool no_blas)
     clg_session_free(s);
 }
 
-static void digits__wide(void **state)
-{
-    (void)state;
-    check(CLG_KERNELS_WIDE, false);
-}
+TEST(digits__wide) { check(CLG_KERNELS_WIDE, false); }
 
-static void digits__simt_with_clblast(void **state)
-{
-    (void)state;
-    check(CLG_KERNELS_SIMT, false);
-}
+TEST(digits__simt_with_clblast) { check(CLG_KERNELS_SIMT, false); }
 
-static void digits__simt_without_clblast(void **state)
-{
-    (void)state;
-    check(CLG_KERNELS_SIMT, true);
-}
+TEST(digits__simt_without_clblast) { check(CLG_KERNELS_SIMT, true); }
 
-static void digits__passes_do_not_matter(void **state)
+TEST(digits__passes_do_not_matter)
 {
-    (void)state;
     static float got[PICTURES * CLASSES];
     const char *const off[] = {"identity", "batchnorm", "epilogue", "dead"};
     for (int i = 0; i < 4; i++) {
@@ -164,13 +151,4 @@ static void digits__passes_do_not_matter(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(digits__wide),
-        cmocka_unit_test(digits__simt_with_clblast),
-        cmocka_unit_test(digits__simt_without_clblast),
-        cmocka_unit_test(digits__passes_do_not_matter),
-    };
-    return cmocka_run_group_tests(tests, open_all, close_all);
-}
+TEST_GROUP(open_all, close_all)

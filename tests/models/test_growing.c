@@ -147,16 +147,14 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
     clg_model_free(model);
 }
 
-static void growing__a_small_decoder_is_steady(void **state)
+TEST(growing__a_small_decoder_is_steady)
 {
-    (void)state;
     expect_steady(small_decoder(), CLG_KERNELS_WIDE);
     expect_steady(small_decoder(), CLG_KERNELS_SIMT);
 }
 
-static void growing__toy_gpt2_is_steady(void **state)
+TEST(growing__toy_gpt2_is_steady)
 {
-    (void)state;
     expect_steady(toy_gpt2(), CLG_KERNELS_WIDE);
     expect_steady(toy_gpt2(), CLG_KERNELS_SIMT);
 }
@@ -236,26 +234,15 @@ static void expect_same_any_way(clg_model *model, clg_kernel_class kernels)
     clg_model_free(model);
 }
 
-static void growing__state_stays_on_the_device(void **state)
+TEST(growing__state_stays_on_the_device)
 {
-    (void)state;
     expect_same_any_way(small_decoder(), CLG_KERNELS_WIDE);
     expect_same_any_way(small_decoder(), CLG_KERNELS_SIMT);
 }
 
-static void growing__state_of_toy_gpt2_stays_on_the_device(void **state)
+TEST(growing__state_of_toy_gpt2_stays_on_the_device)
 {
-    (void)state;
     expect_same_any_way(toy_gpt2(), CLG_KERNELS_WIDE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(growing__a_small_decoder_is_steady),
-        cmocka_unit_test(growing__toy_gpt2_is_steady),
-        cmocka_unit_test(growing__state_stays_on_the_device),
-        cmocka_unit_test(growing__state_of_toy_gpt2_stays_on_the_device),
-    };
-    return cmocka_run_group_tests(tests, open_counted, close_counted);
-}
+TEST_GROUP(open_counted, close_counted)

@@ -58,9 +58,8 @@ static void check_arg(const char *op, clg_dtype dtype, int rank, const int64_t *
     run_node_check(&r, 0);
 }
 
-static void arg__shapes(void **state)
+TEST(arg__shapes)
 {
-    (void)state;
     for (int last = 0; last < 2; last++) {
         check_arg("ArgMax", CLG_FLOAT32, DIMS(3, 7), 1, last, true, NULL);
         check_arg("ArgMin", CLG_FLOAT32, DIMS(3, 1000), 1, last, false, NULL); /* groups */
@@ -71,9 +70,8 @@ static void arg__shapes(void **state)
     check_arg("ArgMax", CLG_FLOAT32, DIMS(0, 3), 1, false, true, NULL);
 }
 
-static void arg__dtypes(void **state)
+TEST(arg__dtypes)
 {
-    (void)state;
     check_arg("ArgMax", CLG_FLOAT16, DIMS(4, 70), 1, false, true, NULL);
     check_arg("ArgMin", CLG_BFLOAT16, DIMS(4, 7), 0, false, true, NULL);
     check_arg("ArgMax", CLG_FLOAT64, DIMS(4, 7), 1, false, true, NULL);
@@ -82,9 +80,8 @@ static void arg__dtypes(void **state)
     check_arg("ArgMax", CLG_INT64, DIMS(4, 9), 1, false, true, NULL);
 }
 
-static void arg__special_numbers(void **state)
+TEST(arg__special_numbers)
 {
-    (void)state;
     const double x[] = {1, INFINITY, -INFINITY, INFINITY, 0, -0.0, 0, -0.0, 3, NAN, 7, NAN};
     check_arg("ArgMax", CLG_FLOAT32, DIMS(3, 4), 1, false, true, x);
     check_arg("ArgMax", CLG_FLOAT32, DIMS(3, 4), 1, true, true, x);
@@ -92,9 +89,8 @@ static void arg__special_numbers(void **state)
     check_arg("ArgMin", CLG_FLOAT32, DIMS(3, 4), 0, true, true, x);
 }
 
-static void arg__refusals(void **state)
+TEST(arg__refusals)
 {
-    (void)state;
     run_node r;
     const double none[] = {0};
     run_node_start(&r, NULL, "ArgMax", 13);
@@ -129,9 +125,8 @@ static void check_sums(clg_dtype dtype, int rank, const int64_t *dims, int axis,
     run_node_check(&r, 0);
 }
 
-static void arg__sums(void **state)
+TEST(arg__sums)
 {
-    (void)state;
     check_sums(CLG_FLOAT32, DIMS(7), 0, false, false);
     check_sums(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
     check_sums(CLG_FLOAT32, DIMS(3, 50, 37), 1, false, true);
@@ -174,9 +169,8 @@ static void check_products(clg_dtype dtype, int rank, const int64_t *dims, int a
     run_node_check(&r, 0);
 }
 
-static void arg__products(void **state)
+TEST(arg__products)
 {
-    (void)state;
     check_products(CLG_FLOAT32, DIMS(7), 0, false, false);
     check_products(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
     check_products(CLG_FLOAT32, DIMS(3, 9, 37), 1, false, true);
@@ -191,9 +185,8 @@ static void arg__products(void **state)
 }
 
 /* 65536 * 65536 is 0 in 32 bits. */
-static void arg__products_wrap(void **state)
+TEST(arg__products_wrap)
 {
-    (void)state;
     run_node r;
     run_node_start(&r, NULL, "CumProd", 26);
     run_node_input(&r, CLG_INT32, 1, (int64_t[]){3}, (double[]){65537, 65537, -1});
@@ -202,16 +195,4 @@ static void arg__products_wrap(void **state)
     run_node_check(&r, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arg__shapes),
-        cmocka_unit_test(arg__dtypes),
-        cmocka_unit_test(arg__special_numbers),
-        cmocka_unit_test(arg__refusals),
-        cmocka_unit_test(arg__sums),
-        cmocka_unit_test(arg__products),
-        cmocka_unit_test(arg__products_wrap),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

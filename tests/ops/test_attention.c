@@ -208,9 +208,8 @@ static const attention base = {.dtype = CLG_FLOAT32,
                                .mode = -1,
                                .mask_rank = 2};
 
-static void attention__sizes(void **state)
+TEST(attention__sizes)
 {
-    (void)state;
     static const int64_t sizes[][6] = {/* heads, kv heads, queries, keys, d, dv */
                                        {1, 1, 1, 1, 1, 1},     {2, 2, 8, 16, 16, 16},
                                        {4, 2, 17, 33, 5, 7},   {6, 1, 3, 130, 64, 20},
@@ -232,9 +231,8 @@ static void attention__sizes(void **state)
     check(none);
 }
 
-static void attention__masks(void **state)
+TEST(attention__masks)
 {
-    (void)state;
     for (int kind = 1; kind < 3; kind++)
         for (int rank = 2; rank < 5; rank += 2) {
             attention t = base;
@@ -247,9 +245,8 @@ static void attention__masks(void **state)
         }
 }
 
-static void attention__causal_and_past(void **state)
+TEST(attention__causal_and_past)
 {
-    (void)state;
     attention t = base;
     t.causal = true;
     check(t);
@@ -271,9 +268,8 @@ static void attention__causal_and_past(void **state)
     check(t);
 }
 
-static void attention__lengths(void **state)
+TEST(attention__lengths)
 {
-    (void)state;
     attention t = base;
     t.lengths = (double[]){21, 10};
     check(t);
@@ -285,9 +281,8 @@ static void attention__lengths(void **state)
     check(t);
 }
 
-static void attention__scores(void **state)
+TEST(attention__scores)
 {
-    (void)state;
     for (int mode = 0; mode < 4; mode++) {
         attention t = base;
         t.mode = mode;
@@ -298,9 +293,8 @@ static void attention__scores(void **state)
     }
 }
 
-static void attention__half(void **state)
+TEST(attention__half)
 {
-    (void)state;
     attention t = base;
     t.dtype = CLG_FLOAT16;
     t.d = t.dv = 32;
@@ -313,9 +307,8 @@ static void attention__half(void **state)
     check(t);
 }
 
-static void attention__bfloat16(void **state)
+TEST(attention__bfloat16)
 {
-    (void)state;
     attention t = base;
     t.dtype = CLG_BFLOAT16;
     t.past = 5;
@@ -328,9 +321,8 @@ static void attention__bfloat16(void **state)
     check(t);
 }
 
-static void attention__windows(void **state)
+TEST(attention__windows)
 {
-    (void)state;
     static const int64_t windows[][2] = {{1, 0}, {4, 1}, {3, 2}, {0, 3}, {0, 1}, {100, 100}};
     for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
         attention t = base;
@@ -358,9 +350,8 @@ static void attention__windows(void **state)
     check(t);
 }
 
-static void attention__refuses(void **state)
+TEST(attention__refuses)
 {
-    (void)state;
     const double x[96] = {0};
     run_node r;
     run_node_start(&r, NULL, "Attention", 23);
@@ -442,9 +433,8 @@ static void check_rotary(rotary t)
     run_node_check(&r, t.dtype == CLG_FLOAT16 ? 2e-3 : 1e-6);
 }
 
-static void attention__rotary(void **state)
+TEST(attention__rotary)
 {
-    (void)state;
     for (int pairs = 0; pairs < 2; pairs++)
         for (int place = 0; place < 2; place++) {
             check_rotary((rotary){CLG_FLOAT32, place, pairs, false, D, 0});
@@ -455,9 +445,8 @@ static void attention__rotary(void **state)
     check_rotary((rotary){CLG_FLOAT16, false, false, false, D, 1});
 }
 
-static void attention__rotary_out_of_range(void **state)
+TEST(attention__rotary_out_of_range)
 {
-    (void)state;
     const double x[4] = {0}, ids[] = {2};
     run_node r;
     run_node_start(&r, NULL, "RotaryEmbedding", 23);
@@ -469,20 +458,4 @@ static void attention__rotary_out_of_range(void **state)
     run_node_refused(&r, CLG_ERROR_DATA, "out of range");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention__sizes),
-        cmocka_unit_test(attention__masks),
-        cmocka_unit_test(attention__causal_and_past),
-        cmocka_unit_test(attention__lengths),
-        cmocka_unit_test(attention__scores),
-        cmocka_unit_test(attention__half),
-        cmocka_unit_test(attention__bfloat16),
-        cmocka_unit_test(attention__windows),
-        cmocka_unit_test(attention__refuses),
-        cmocka_unit_test(attention__rotary),
-        cmocka_unit_test(attention__rotary_out_of_range),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -201,9 +201,8 @@ static void check_fused(fused t)
     run_node_check_scaled(&r, t.dtype == CLG_FLOAT16 ? 6e-3 : 2e-5, 3);
 }
 
-static void attention_fused__attention(void **state)
+TEST(attention_fused__attention)
 {
-    (void)state;
     const fused plain = {.dtype = CLG_FLOAT32, .places = 9};
     for (int mask = 0; mask < 5; mask++) {
         fused t = plain;
@@ -227,9 +226,8 @@ static void attention_fused__attention(void **state)
         .dtype = CLG_FLOAT32, .places = 1, .past = 6, .mask = 4, .causal = true, .bias = true});
 }
 
-static void attention_fused__quantised(void **state)
+TEST(attention_fused__quantised)
 {
-    (void)state;
     const fused plain = {
         .dtype = CLG_UINT8, .places = 9, .projection = BY_TENSOR, .weights = CLG_UINT8};
     for (int mask = 0; mask < 5; mask++) {
@@ -307,9 +305,8 @@ static void check_multi(bool by_head, int64_t past, bool causal)
     run_node_check(&r, 2e-5);
 }
 
-static void attention_fused__multi_head(void **state)
+TEST(attention_fused__multi_head)
 {
-    (void)state;
     check_multi(false, 0, false);
     check_multi(true, 0, false);
     check_multi(false, 3, true);
@@ -441,9 +438,8 @@ static void check_gqa(gqa t)
     run_node_check(&r, t.dtype == CLG_FLOAT16 ? 6e-3 : 2e-5);
 }
 
-static void attention_fused__group_query(void **state)
+TEST(attention_fused__group_query)
 {
-    (void)state;
     check_gqa((gqa){CLG_FLOAT32, 9, 0, 9, (double[]){8, 8}, false, false, false, 0});
     check_gqa((gqa){CLG_FLOAT32, 9, 0, 9, (double[]){8, 5}, true, true, false, 3});
     check_gqa((gqa){CLG_FLOAT32, 1, 7, 8, (double[]){7, 7}, false, true, true, 0});
@@ -455,9 +451,8 @@ static void attention_fused__group_query(void **state)
     check_gqa((gqa){CLG_FLOAT16, 1, 7, 8, (double[]){7, 7}, false, true, false, 0});
 }
 
-static void attention_fused__refuses(void **state)
+TEST(attention_fused__refuses)
 {
-    (void)state;
     const double x[64] = {0}, total = 2;
     run_node r;
     run_node_start(&r, "com.microsoft", "GroupQueryAttention", 1);
@@ -488,9 +483,8 @@ static void qattention(run_node *r, const char *attribute, int64_t n_scales)
     run_node_expect(r, CLG_FLOAT32, DIMS(1, 2, 4), x);
 }
 
-static void attention_fused__quantised_refuses(void **state)
+TEST(attention_fused__quantised_refuses)
 {
-    (void)state;
     run_node r;
     qattention(&r, "do_rotary", 1);
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "do_rotary");
@@ -500,15 +494,4 @@ static void attention_fused__quantised_refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "the scale of B has 5 numbers");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attention_fused__attention),
-        cmocka_unit_test(attention_fused__multi_head),
-        cmocka_unit_test(attention_fused__group_query),
-        cmocka_unit_test(attention_fused__refuses),
-        cmocka_unit_test(attention_fused__quantised),
-        cmocka_unit_test(attention_fused__quantised_refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

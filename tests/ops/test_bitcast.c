@@ -37,9 +37,8 @@ static void check(clg_dtype from, clg_dtype to, int rank, const int64_t *dims, c
     run_node_check(&r, 0);
 }
 
-static void bitcast__floats(void **state)
+TEST(bitcast__floats)
 {
-    (void)state;
     static const struct {
         clg_dtype dtype, as_signed, as_unsigned;
         int exponent, fraction;
@@ -60,9 +59,8 @@ static void bitcast__floats(void **state)
     }
 }
 
-static void bitcast__integers(void **state)
+TEST(bitcast__integers)
 {
-    (void)state;
     check(CLG_INT8, CLG_UINT8, 1, (int64_t[]){4}, (double[]){0, -1, -128, 127},
           (double[]){0, 255, 128, 127}, false);
     check(CLG_BOOL, CLG_UINT8, 1, (int64_t[]){3}, (double[]){0, 1, 1}, (double[]){0, 1, 1}, false);
@@ -71,9 +69,8 @@ static void bitcast__integers(void **state)
 }
 
 /* A view of a view, which a kernel then reads by its new dtype. */
-static void bitcast__between_others(void **state)
+TEST(bitcast__between_others)
 {
-    (void)state;
     const double x[] = {1, 2, 4, 8, 16, 32}, order[] = {0, 3, 1, 4, 2, 5};
     double y[N];
     for (int i = 0; i < N; i++) y[i] = (order[i] + 127) * 8388608 + 5;
@@ -88,9 +85,8 @@ static void bitcast__between_others(void **state)
     run_node_check(&r, 0);
 }
 
-static void bitcast__refuses(void **state)
+TEST(bitcast__refuses)
 {
-    (void)state;
     run_node r;
     run_node_start(&r, NULL, "BitCast", 26);
     run_node_int(&r, "to", CLG_INT16);
@@ -104,13 +100,4 @@ static void bitcast__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "complex128");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bitcast__floats),
-        cmocka_unit_test(bitcast__integers),
-        cmocka_unit_test(bitcast__between_others),
-        cmocka_unit_test(bitcast__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -52,9 +52,8 @@ static void check(causal t)
     run_node_check(&r, t.dtype == CLG_FLOAT32 ? 1e-5 : t.dtype == CLG_FLOAT16 ? 2e-3 : 5e-2);
 }
 
-static void causal__sizes(void **state)
+TEST(causal__sizes)
 {
-    (void)state;
     static const int64_t sizes[][4] = {{1, 1, 1, 1}, {2, 3, 17, 4}, {1, 5, 64, 3}, {2, 2, 2, 7},
                                        {3, 7, 1, 4}, {0, 3, 5, 2},  {1, 3, 0, 4},  {2, 1, 101, 33}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -68,9 +67,8 @@ static void causal__sizes(void **state)
                            .state = form});
 }
 
-static void causal__forms(void **state)
+TEST(causal__forms)
 {
-    (void)state;
     const causal base = {CLG_FLOAT32, 2, 3, 19, 4, false, false, false, NULL};
     causal t = base;
     t.state = true;
@@ -88,9 +86,8 @@ static void causal__forms(void **state)
     check(t);
 }
 
-static void causal__refuses(void **state)
+TEST(causal__refuses)
 {
-    (void)state;
     const double x[24] = {0};
     run_node r;
     run_node_start(&r, NULL, "CausalConvWithState", 27);
@@ -113,12 +110,4 @@ static void causal__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "past state");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(causal__sizes),
-        cmocka_unit_test(causal__forms),
-        cmocka_unit_test(causal__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -140,9 +140,8 @@ static void each(const conv_case *cases, size_t n)
 }
 #define EACH(cases) each(cases, sizeof cases / sizeof *cases)
 
-static void conv__two_axes(void **state)
+TEST(conv__two_axes)
 {
-    (void)state;
     static const conv_case cases[] = {
         {.axes = 2, .n = 1, .c = 1, .m = 1, .in = {1, 1}, .kernel = {1, 1}},
         {.axes = 2, .n = 2, .c = 3, .m = 5, .in = {7, 9}, .kernel = {3, 3}, .bias = true},
@@ -198,9 +197,8 @@ static void conv__two_axes(void **state)
     EACH(cases);
 }
 
-static void conv__one_by_one(void **state)
+TEST(conv__one_by_one)
 {
-    (void)state;
     static const conv_case cases[] = {
         {.axes = 2, .n = 1, .c = 19, .m = 37, .in = {5, 7}, .kernel = {1, 1}, .bias = true},
         {.axes = 2, .n = 3, .c = 8, .m = 4, .in = {8, 8}, .kernel = {1, 1}, .bias = true},
@@ -242,9 +240,8 @@ static void conv__one_by_one(void **state)
     EACH(cases);
 }
 
-static void conv__groups(void **state)
+TEST(conv__groups)
 {
-    (void)state;
     static const conv_case cases[] = {
         {.axes = 2,
          .n = 2,
@@ -297,9 +294,8 @@ static void conv__groups(void **state)
     EACH(cases);
 }
 
-static void conv__one_and_three_axes(void **state)
+TEST(conv__one_and_three_axes)
 {
-    (void)state;
     static const conv_case cases[] = {
         {.axes = 1,
          .n = 2,
@@ -340,9 +336,8 @@ static void conv__one_and_three_axes(void **state)
     EACH(cases);
 }
 
-static void conv__auto_pad(void **state)
+TEST(conv__auto_pad)
 {
-    (void)state;
     static const char *const words[] = {"SAME_UPPER", "SAME_LOWER", "VALID", "NOTSET"};
     for (size_t i = 0; i < 4; i++) {
         conv_case t = {
@@ -355,9 +350,8 @@ static void conv__auto_pad(void **state)
     }
 }
 
-static void conv__dtypes(void **state)
+TEST(conv__dtypes)
 {
-    (void)state;
     static const conv_case cases[] = {
         /* Weights at hand are some taps of all channels, or one tap of some. */
         {.axes = 2,
@@ -415,9 +409,8 @@ static void conv__dtypes(void **state)
     EACH(cases);
 }
 
-static void conv__computed_weights(void **state)
+TEST(conv__computed_weights)
 {
-    (void)state;
     static const conv_case cases[] = {
         {.axes = 2,
          .n = 1,
@@ -473,9 +466,8 @@ static void followed(const conv_case *t)
     run_node_check_scaled(&r, FLOAT_TOLERANCE, sqrt((double)terms));
 }
 
-static void conv__followers(void **state)
+TEST(conv__followers)
 {
-    (void)state;
     followed(&(conv_case){.axes = 2,
                           .n = 2,
                           .c = 3,
@@ -488,9 +480,8 @@ static void conv__followers(void **state)
     followed(&(conv_case){.axes = 2, .n = 2, .c = 300, .m = 45, .in = {7, 7}, .kernel = {1, 1}});
 }
 
-static void conv__nan_stays_where_it_is_seen(void **state)
+TEST(conv__nan_stays_where_it_is_seen)
 {
-    (void)state;
     const double x[] = {1, 2, NAN, 4, 5, 6, INFINITY, 8}, w[] = {1, 1},
                  y[] = {3, NAN, NAN, 9, 11, INFINITY, INFINITY};
     run_node r;
@@ -501,18 +492,4 @@ static void conv__nan_stays_where_it_is_seen(void **state)
     run_node_check(&r, FLOAT_TOLERANCE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv__two_axes),
-        cmocka_unit_test(conv__one_by_one),
-        cmocka_unit_test(conv__groups),
-        cmocka_unit_test(conv__one_and_three_axes),
-        cmocka_unit_test(conv__auto_pad),
-        cmocka_unit_test(conv__dtypes),
-        cmocka_unit_test(conv__computed_weights),
-        cmocka_unit_test(conv__followers),
-        cmocka_unit_test(conv__nan_stays_where_it_is_seen),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -17,9 +17,8 @@
     .n = images, .c_blocks = blocks, .m_blocks = to, .h = height, .w = width,                      \
     .kernel = {k_height, k_width}
 
-static void conv_blocked__points(void **state)
+TEST(conv_blocked__points)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 1, 1, 1, 1, 1)},
         {CONV(1, 1, 1, 5, 7, 1, 1), .bias = true},
@@ -32,9 +31,8 @@ static void conv_blocked__points(void **state)
     conv_case_check(cases, COUNT(cases));
 }
 
-static void conv_blocked__windows(void **state)
+TEST(conv_blocked__windows)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 1, 3, 3, 3, 3)},
         {CONV(1, 1, 1, 1, 1, 3, 3), .pads = ONES},
@@ -53,9 +51,8 @@ static void conv_blocked__windows(void **state)
     conv_case_check(cases, COUNT(cases));
 }
 
-static void conv_blocked__auto_pad(void **state)
+TEST(conv_blocked__auto_pad)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 1, 7, 6, 3, 3), .pads = {1, 0, 1, 1}, .strides = {2, 2},
          .auto_pad = "SAME_UPPER"},
@@ -67,9 +64,8 @@ static void conv_blocked__auto_pad(void **state)
 }
 
 /* Of 20 blocks of 16 channels, not all pixels of a window of 16x16 fit in private memory; of narrower ones, those of 40. */
-static void conv_blocked__large_kernels(void **state)
+TEST(conv_blocked__large_kernels)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 1, 17, 18, 16, 16)},
         {CONV(1, 3, 1, 17, 18, 16, 16), .bias = true},
@@ -80,9 +76,8 @@ static void conv_blocked__large_kernels(void **state)
     conv_case_check(cases, COUNT(cases));
 }
 
-static void conv_blocked__sums_wait_between_chunks(void **state)
+TEST(conv_blocked__sums_wait_between_chunks)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 20, 3, 7, 9, 3, 3), .pads = ONES, .bias = true, .residual = true,
          .activation = "Relu"},
@@ -95,9 +90,8 @@ static void conv_blocked__sums_wait_between_chunks(void **state)
     conv_case_check(cases, COUNT(cases));
 }
 
-static void conv_blocked__wide_maps(void **state)
+TEST(conv_blocked__wide_maps)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 2, 3, 3, 263, 1, 1), .bias = true},
         {CONV(2, 1, 1, 5, 131, 3, 3), .pads = ONES},
@@ -113,9 +107,8 @@ static void conv_blocked__wide_maps(void **state)
         CONV(2, 1, 3, 5, 7, 3, 3), .pads = ONES, __VA_ARGS__                                       \
     }
 
-static void conv_blocked__tails(void **state)
+TEST(conv_blocked__tails)
 {
-    (void)state;
     static const conv_case cases[] = {
         TAIL(.residual = true),
         TAIL(.bias = true, .residual = true),
@@ -129,9 +122,8 @@ static void conv_blocked__tails(void **state)
     conv_case_check(cases, COUNT(cases));
 }
 
-static void conv_blocked__pictures(void **state)
+TEST(conv_blocked__pictures)
 {
-    (void)state;
     static const int64_t channels[] = {1, 3, 4};
     static const conv_case cases[] = {
         {CONV(2, 0, 1, 15, 17, 7, 7), .pads = {3, 3, 3, 3}, .strides = {2, 2}, .bias = true,
@@ -148,9 +140,8 @@ static void conv_blocked__pictures(void **state)
         }
 }
 
-static void conv_blocked__winograd(void **state)
+TEST(conv_blocked__winograd)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 1, 3, 3, 3, 3)},
         {CONV(1, 1, 1, 1, 1, 3, 3), .pads = ONES},
@@ -171,9 +162,8 @@ static void conv_blocked__winograd(void **state)
         }
 }
 
-static void conv_blocked__last_block_lacks_channels(void **state)
+TEST(conv_blocked__last_block_lacks_channels)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(2, 1, 1, 5, 7, 1, 1), .c_less = 3, .m_less = 1, .bias = true},
         {CONV(2, 2, 3, 5, 7, 3, 3), .c_less = 1, .m_less = 3, .pads = ONES, .bias = true,
@@ -188,9 +178,8 @@ static void conv_blocked__last_block_lacks_channels(void **state)
     conv_case_check(cases, COUNT(cases));
 }
 
-static void conv_blocked__depthwise(void **state)
+TEST(conv_blocked__depthwise)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 0, 5, 7, 3, 3), .pads = ONES, .bias = true},
         {CONV(3, 3, 0, 9, 8, 3, 3), .pads = {0, 1, 2, 0}, .strides = {2, 2}},
@@ -211,9 +200,8 @@ static void conv_blocked__depthwise(void **state)
 
 /* Behind a 1x1 convolution, in one kernel and in two: parts of lines and whole ones, windows that see padding alone, more than one
  * part of a map. */
-static void conv_blocked__expanded(void **state)
+TEST(conv_blocked__expanded)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(1, 1, 0, 5, 7, 3, 3), .x_blocks = 1, .pads = ONES, .bias = true},
         {CONV(1, 1, 0, 1, 1, 1, 1), .x_blocks = 1, .points_bias = true},
@@ -250,9 +238,8 @@ static void conv_blocked__expanded(void **state)
 }
 
 /* Nothing is planned, and so nothing refused. */
-static void conv_blocked__no_images(void **state)
+TEST(conv_blocked__no_images)
 {
-    (void)state;
     static const conv_case cases[] = {
         {CONV(0, 2, 3, 5, 7, 3, 3), .pads = ONES},
         {CONV(0, 1, 1, 5, 7, 3, 3), .side = 2},
@@ -262,9 +249,8 @@ static void conv_blocked__no_images(void **state)
 }
 
 /* In NCHW order all classes of kernels compute it, so that one runs on every device. */
-static void conv_blocked__plain_maps_do_with_all_kernels(void **state)
+TEST(conv_blocked__plain_maps_do_with_all_kernels)
 {
-    (void)state;
     static const conv_case cases[] = {
         TAIL(.bias = true, .residual = true, .activation = "Relu", .plain = true),
         {CONV(1, 0, 1, 5, 6, 3, 3), .picture = 3, .plain = true},
@@ -325,30 +311,6 @@ static void refuse(clg_context *context, const clg_session_options *options, con
                       "not those of the device");
 }
 
-static void conv_blocked__refusals(void **state)
-{
-    (void)state;
-    run_node_each(refuse, NULL);
-}
+TEST(conv_blocked__refusals) { run_node_each(refuse, NULL); }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(conv_blocked__points),
-        cmocka_unit_test(conv_blocked__windows),
-        cmocka_unit_test(conv_blocked__auto_pad),
-        cmocka_unit_test(conv_blocked__large_kernels),
-        cmocka_unit_test(conv_blocked__sums_wait_between_chunks),
-        cmocka_unit_test(conv_blocked__wide_maps),
-        cmocka_unit_test(conv_blocked__tails),
-        cmocka_unit_test(conv_blocked__pictures),
-        cmocka_unit_test(conv_blocked__winograd),
-        cmocka_unit_test(conv_blocked__last_block_lacks_channels),
-        cmocka_unit_test(conv_blocked__depthwise),
-        cmocka_unit_test(conv_blocked__expanded),
-        cmocka_unit_test(conv_blocked__no_images),
-        cmocka_unit_test(conv_blocked__plain_maps_do_with_all_kernels),
-        cmocka_unit_test(conv_blocked__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

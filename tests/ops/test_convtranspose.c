@@ -119,9 +119,8 @@ static void check(deconv t, clg_dtype dtype, const char *auto_pad, bool by_outpu
     }
 }
 
-static void convtranspose__shapes(void **state)
+TEST(convtranspose__shapes)
 {
-    (void)state;
     check((deconv){1, {{1, 1, 1, 1, 0, 0, 0, 0}}, 1, 1, 1, 1, false}, CLG_FLOAT32, NULL, false);
     check((deconv){1, {{17, 5, 3, 2, 1, 2, 1, 0}}, 2, 1, 3, 5, true}, CLG_FLOAT32, NULL, false);
     check((deconv){2, {{5, 3, 2, 1, 1, 1, 1, 0}, {7, 4, 2, 1, 1, 0, 0, 0}}, 2, 1, 16, 7, true},
@@ -144,17 +143,15 @@ static void convtranspose__shapes(void **state)
           CLG_FLOAT32, NULL, false);
 }
 
-static void convtranspose__half(void **state)
+TEST(convtranspose__half)
 {
-    (void)state;
     check((deconv){2, {{5, 3, 2, 1, 1, 1, 1, 0}, {7, 4, 2, 1, 1, 0, 0, 0}}, 1, 1, 8, 3, true},
           CLG_FLOAT16, NULL, false);
 }
 
 /* Paddings that the operator works out: half of what is too much on each side, the odd one in front or behind. */
-static void convtranspose__asked_for_sizes(void **state)
+TEST(convtranspose__asked_for_sizes)
 {
-    (void)state;
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 0, 1, 0, 8}}, 1, 1, 2, 2, false},
           CLG_FLOAT32, "SAME_UPPER", false);
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 1, 0, 0, 8}}, 1, 1, 2, 2, false},
@@ -165,9 +162,8 @@ static void convtranspose__asked_for_sizes(void **state)
           CLG_FLOAT32, NULL, true);
 }
 
-static void convtranspose__refuses(void **state)
+TEST(convtranspose__refuses)
 {
-    (void)state;
     const double x[24] = {0};
     run_node r;
     run_node_start(&r, NULL, "ConvTranspose", 11);
@@ -177,9 +173,8 @@ static void convtranspose__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "channels");
 }
 
-static void convtranspose__col2im(void **state)
+TEST(convtranspose__col2im)
 {
-    (void)state;
     enum {
         BATCH = 2,
         CHANNELS = 3,
@@ -218,12 +213,4 @@ static void convtranspose__col2im(void **state)
     run_node_check(&r, 2e-6);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(convtranspose__shapes),          cmocka_unit_test(convtranspose__half),
-        cmocka_unit_test(convtranspose__asked_for_sizes), cmocka_unit_test(convtranspose__refuses),
-        cmocka_unit_test(convtranspose__col2im),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

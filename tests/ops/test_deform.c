@@ -79,9 +79,8 @@ static void deform(deform_case k, clg_dtype dtype, double tolerance)
     run_node_check(&r, tolerance);
 }
 
-static void deform__convolutions(void **state)
+TEST(deform__convolutions)
 {
-    (void)state;
     deform((deform_case){2, 4, 7, 9, 5, 3, 3, 1, 1, 1, 1, 1, true, true}, CLG_FLOAT32, 1e-4);
     deform((deform_case){1, 6, 8, 8, 4, 3, 2, 2, 3, 2, 1, 0, true, false}, CLG_FLOAT32, 1e-4);
     deform((deform_case){2, 4, 9, 7, 6, 2, 3, 2, 2, 1, 2, 2, false, true}, CLG_FLOAT32, 1e-4);
@@ -91,9 +90,8 @@ static void deform__convolutions(void **state)
     deform((deform_case){0, 2, 5, 6, 3, 3, 3, 1, 1, 1, 1, 1, true, true}, CLG_FLOAT32, 0);
 }
 
-static void deform__refuses(void **state)
+TEST(deform__refuses)
 {
-    (void)state;
     const double zeros[64] = {0};
     run_node r;
     run_node_start(&r, NULL, "DeformConv", 22);
@@ -104,11 +102,4 @@ static void deform__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "8 numbers for each pixel");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(deform__convolutions),
-        cmocka_unit_test(deform__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -73,24 +73,21 @@ static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
     check(dtype, 22, batch, n, x, y);
 }
 
-static void det__cofactors(void **state)
+TEST(det__cofactors)
 {
-    (void)state;
     for (int64_t n = 1; n <= 6; n++) by_cofactors(CLG_FLOAT32, 7, n);
     by_cofactors(CLG_FLOAT32, 131, 3);
     by_cofactors(CLG_FLOAT32, 70, 5);
 }
 
-static void det__lemma(void **state)
+TEST(det__lemma)
 {
-    (void)state;
     static const int64_t sizes[] = {7, 15, 16, 17, 33, 63, 64, 65, 130};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) by_lemma(CLG_FLOAT32, 3, sizes[i]);
 }
 
-static void det__dtypes(void **state)
+TEST(det__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64};
     for (int i = 0; i < 3; i++) {
         by_cofactors(dtypes[i], 5, 3);
@@ -100,9 +97,8 @@ static void det__dtypes(void **state)
 }
 
 /* Zeros where a pivot would be, rows that depend on each other, NaNs. */
-static void det__pivots(void **state)
+TEST(det__pivots)
 {
-    (void)state;
     const double x[] = {0, 1, 0, 0, 0,   1, 1, 0, 0, /* a cycle of three */
                         0, 2, 0, 3, 0,   0, 0, 0, 4, /* an exchange */
                         1, 2, 3, 2, 4,   6, 1, 0, 1, /* singular */
@@ -122,9 +118,8 @@ static void det__pivots(void **state)
 }
 
 /* Products of some pivots are beyond float32; all of them are not. */
-static void det__no_overflow_between(void **state)
+TEST(det__no_overflow_between)
 {
-    (void)state;
     double *x = run_node_zeros(2 * 36), y[2];
     for (int i = 0; i < 6; i++) {
         x[i * 7] = i < 3 ? 0x1p100 : 0x1p-100;
@@ -139,9 +134,8 @@ static void det__no_overflow_between(void **state)
     check(CLG_FLOAT32, 11, 1, 4, x, y);
 }
 
-static void det__shapes(void **state)
+TEST(det__shapes)
 {
-    (void)state;
     run_node r;
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 9}, minus_two = -2, ones[] = {1, 1, 1};
     run_node_start(&r, NULL, "Det", 11);
@@ -162,12 +156,4 @@ static void det__shapes(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(det__cofactors), cmocka_unit_test(det__lemma),
-        cmocka_unit_test(det__dtypes),    cmocka_unit_test(det__pivots),
-        cmocka_unit_test(det__shapes),    cmocka_unit_test(det__no_overflow_between),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -85,9 +85,8 @@ static void dft(dft_case k)
     run_node_check_scaled(&r, tolerance_of(k.dtype), 1 + sqrt((double)n));
 }
 
-static void dft__lengths(void **state)
+TEST(dft__lengths)
 {
-    (void)state;
     const int64_t lengths[] = {1, 2, 3, 4, 5, 8, 12, 30, 37, 64, 98, 101, 128, 400};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         dft((dft_case){CLG_FLOAT32, 3, {2, lengths[i], 2}, 1, 0, false, false, 20});
@@ -97,9 +96,8 @@ static void dft__lengths(void **state)
     dft((dft_case){CLG_FLOAT32, 3, {1, 1000, 1}, 1, 0, false, false, 17});
 }
 
-static void dft__axes_and_padding(void **state)
+TEST(dft__axes_and_padding)
 {
-    (void)state;
     dft((dft_case){CLG_FLOAT32, 4, {2, 12, 5, 1}, 1, 0, false, false, 17});
     dft((dft_case){CLG_FLOAT32, 4, {6, 3, 5, 2}, 0, 0, true, false, 20});
     dft((dft_case){CLG_FLOAT32, 4, {2, 3, 7, 2}, -2, 16, false, false, 20});
@@ -109,9 +107,8 @@ static void dft__axes_and_padding(void **state)
     dft((dft_case){CLG_FLOAT32, 3, {0, 8, 2}, 1, 0, false, false, 20});
 }
 
-static void dft__back_to_real(void **state)
+TEST(dft__back_to_real)
 {
-    (void)state;
     dft((dft_case){CLG_FLOAT32, 3, {2, 9, 2}, 1, 0, true, true, 20});
     dft((dft_case){CLG_FLOAT32, 3, {2, 9, 2}, 1, 15, true, true, 20});
     dft((dft_case){CLG_FLOAT32, 3, {2, 9, 2}, 1, 24, true, true, 17});
@@ -119,9 +116,8 @@ static void dft__back_to_real(void **state)
     dft((dft_case){CLG_FLOAT32, 3, {2, 1, 2}, 1, 1, true, true, 20});
 }
 
-static void dft__types(void **state)
+TEST(dft__types)
 {
-    (void)state;
     dft((dft_case){CLG_FLOAT64, 3, {2, 60, 2}, 1, 0, false, false, 20});
     dft((dft_case){CLG_FLOAT64, 3, {2, 64, 1}, 1, 0, false, true, 20});
     dft((dft_case){CLG_FLOAT16, 3, {2, 32, 2}, 1, 0, true, false, 20});
@@ -160,9 +156,8 @@ static void stft(clg_dtype dtype, int64_t batch, int64_t length, int64_t parts, 
     run_node_check_scaled(&r, tolerance_of(dtype), 1 + sqrt((double)n));
 }
 
-static void dft__frames(void **state)
+TEST(dft__frames)
 {
-    (void)state;
     stft(CLG_FLOAT32, 2, 100, 1, 7, 16, true, false, true);
     stft(CLG_FLOAT32, 1, 128, 1, 8, 25, false, true, true);
     stft(CLG_FLOAT32, 2, 61, 2, 10, 12, true, true, false);
@@ -170,9 +165,8 @@ static void dft__frames(void **state)
     stft(CLG_FLOAT64, 1, 50, 1, 6, 10, true, true, true);
 }
 
-static void dft__refuses(void **state)
+TEST(dft__refuses)
 {
-    (void)state;
     const double zeros[16] = {0}, two = 2, ten = 10;
     run_node r;
     run_node_start(&r, NULL, "DFT", 20);
@@ -194,12 +188,4 @@ static void dft__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "do not fit");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dft__lengths),      cmocka_unit_test(dft__axes_and_padding),
-        cmocka_unit_test(dft__back_to_real), cmocka_unit_test(dft__types),
-        cmocka_unit_test(dft__frames),       cmocka_unit_test(dft__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

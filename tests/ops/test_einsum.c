@@ -125,9 +125,8 @@ static void check_all(const einsum_case *cases, size_t n)
 }
 #define CHECK_ALL(cases) check_all(cases, sizeof(cases) / sizeof *(cases))
 
-static void einsum__one_term(void **state)
+TEST(einsum__one_term)
 {
-    (void)state;
     const einsum_case cases[] = {
         F32("ab->ba", 5, 37),  F32("abc->cab", 3, 5, 17),
         F32("ab->", 7, 19),    F32("ab->a", 7, 33),
@@ -139,9 +138,8 @@ static void einsum__one_term(void **state)
     CHECK_ALL(cases);
 }
 
-static void einsum__matrix_products(void **state)
+TEST(einsum__matrix_products)
 {
-    (void)state;
     const einsum_case cases[] = {
         F32("ab,bc->ac", 33, 65, 17),
         F32("ab,bc->ca", 33, 65, 17),
@@ -170,9 +168,8 @@ static void einsum__matrix_products(void **state)
     }
 }
 
-static void einsum__multiplications(void **state)
+TEST(einsum__multiplications)
 {
-    (void)state;
     const einsum_case cases[] = {
         F32("a,b->ab", 17, 33),     F32("a,b->ba", 17, 33),     F32("ab,ab->ab", 5, 33),
         F32("ab,ab->ba", 5, 33),    F32("ab,ab->", 5, 33),      F32("ab,ab->a", 5, 65),
@@ -182,9 +179,8 @@ static void einsum__multiplications(void **state)
     CHECK_ALL(cases);
 }
 
-static void einsum__several_terms(void **state)
+TEST(einsum__several_terms)
 {
-    (void)state;
     const einsum_case cases[] = {
         F32("ab,bc,cd->ad", 5, 33, 17, 7),
         F32("ab,cd,bc->da", 5, 33, 17, 7),
@@ -231,16 +227,14 @@ static void long_chain(unsigned constants)
     run_node_check(&r, tolerance(CLG_FLOAT32));
 }
 
-static void einsum__long_chain(void **state)
+TEST(einsum__long_chain)
 {
-    (void)state;
     long_chain(0xaaa);
     long_chain(0xffe); /* more weights than a node may have packed */
 }
 
-static void einsum__ellipsis_and_usual_results(void **state)
+TEST(einsum__ellipsis_and_usual_results)
 {
-    (void)state;
     einsum_case cases[] = {
         {"...ab,...bc->...ac", "xyab,xybc->xyac", CLG_FLOAT32, SIZES(5, 7, 3), {0}, 0},
         {"...ab, ...bc", "xyab,ybc->xyac", CLG_FLOAT32, SIZES(5, 7, 3), {0}, 0},
@@ -260,9 +254,8 @@ static void einsum__ellipsis_and_usual_results(void **state)
     CHECK_ALL(cases);
 }
 
-static void einsum__dtypes(void **state)
+TEST(einsum__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64, CLG_INT8,
                                        CLG_UINT8,   CLG_INT16,    CLG_UINT16,  CLG_INT32,
                                        CLG_UINT32,  CLG_INT64,    CLG_UINT64};
@@ -275,9 +268,8 @@ static void einsum__dtypes(void **state)
                                         .sizes = SIZES(2, q == 3 ? 2 : 3, 3, 4)});
 }
 
-static void einsum__nothing(void **state)
+TEST(einsum__nothing)
 {
-    (void)state;
     const einsum_case cases[] = {
         F32("ab,bc->ac", 3, 0, 4), F32("ab,bc->ac", 0, 3, 4), F32("ab->", 0, 4),
         F32("ab,bc->", 0, 3, 4),   F32("a,b->ab", 0, 3),
@@ -286,18 +278,16 @@ static void einsum__nothing(void **state)
 }
 
 /* A product large enough for every tile, and one that is nothing but additions. */
-static void einsum__large(void **state)
+TEST(einsum__large)
 {
-    (void)state;
     const einsum_case cases[] = {F32("abc,acd->bad", 2, 130, 67, 150), F32("ab,ab->", 131, 257)};
     CHECK_ALL(cases);
 }
 
 static int pick(int n) { return (int)((*run_node_random(1) + 1) / 2 * n) % n; }
 
-static void einsum__random(void **state)
+TEST(einsum__random)
 {
-    (void)state;
     for (int round = 0; round < 20; round++) {
         char text[64];
         int at = 0, letters = 2 + pick(4);
@@ -336,9 +326,8 @@ static void einsum__random(void **state)
     }
 }
 
-static void einsum__refusals(void **state)
+TEST(einsum__refusals)
 {
-    (void)state;
     static const struct {
         const char *equation, *words;
         clg_status status;
@@ -365,20 +354,4 @@ static void einsum__refusals(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(einsum__one_term),
-        cmocka_unit_test(einsum__matrix_products),
-        cmocka_unit_test(einsum__multiplications),
-        cmocka_unit_test(einsum__several_terms),
-        cmocka_unit_test(einsum__long_chain),
-        cmocka_unit_test(einsum__dtypes),
-        cmocka_unit_test(einsum__ellipsis_and_usual_results),
-        cmocka_unit_test(einsum__nothing),
-        cmocka_unit_test(einsum__large),
-        cmocka_unit_test(einsum__random),
-        cmocka_unit_test(einsum__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

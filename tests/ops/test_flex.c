@@ -178,31 +178,27 @@ static void check(change how, int64_t kv_heads, float scale, bool flag)
     ow_free(&t.file);
 }
 
-static void flex__attends(void **state)
+TEST(flex__attends)
 {
-    (void)state;
     check(NOTHING, HEADS, 0, false);
     check(NOTHING, 2, 0.75f, false);
     check(NOTHING, 1, 0, false);
 }
 
-static void flex__graphs_change_scores_and_probabilities(void **state)
+TEST(flex__graphs_change_scores_and_probabilities)
 {
-    (void)state;
     check(CONSTANTS, HEADS, 0, false);
     check(CAPTURE, 2, 0, false);
 }
 
-static void flex__branches_inside_of_graphs(void **state)
+TEST(flex__branches_inside_of_graphs)
 {
-    (void)state;
     check(BRANCH, HEADS, 0, true);
     check(BRANCH, 2, 0, false);
 }
 
-static void flex__refuses(void **state)
+TEST(flex__refuses)
 {
-    (void)state;
     const flex_case t = {.kv_heads = HEADS};
     clg_model *model;
     for (int i = 0; i < 2; i++) {
@@ -223,13 +219,4 @@ static void flex__refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(flex__attends),
-        cmocka_unit_test(flex__graphs_change_scores_and_probabilities),
-        cmocka_unit_test(flex__branches_inside_of_graphs),
-        cmocka_unit_test(flex__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -47,9 +47,8 @@ static void check_gather(clg_dtype dtype, clg_dtype index_dtype, int64_t outer, 
     run_node_check(&r, 0);
 }
 
-static void gather__gather(void **state)
+TEST(gather__gather)
 {
-    (void)state;
     check_gather(CLG_FLOAT32, CLG_INT64, 1, 11, 768, DIMS(2, 5)); /* embeddings */
     check_gather(CLG_FLOAT32, CLG_INT32, 3, 7, 1, DIMS(13));      /* elements */
     check_gather(CLG_INT8, CLG_INT64, 2, 5, 3, DIMS(2, 2, 2));
@@ -58,9 +57,8 @@ static void gather__gather(void **state)
 }
 
 /* A known index is a view; one out of range is told when it is known, and when it is met. */
-static void gather__known_index(void **state)
+TEST(gather__known_index)
 {
-    (void)state;
     run_node r;
     const double *x = run_node_numbered(24, 100), bad = 3, good = -1;
     double *y = run_node_zeros(8);
@@ -109,9 +107,8 @@ static void check_elements(clg_dtype dtype, int64_t axis, int rank, const int64_
     run_node_check(&r, 0);
 }
 
-static void gather__elements(void **state)
+TEST(gather__elements)
 {
-    (void)state;
     check_elements(CLG_FLOAT32, 0, DIMS(9), (int64_t[]){31});
     check_elements(CLG_FLOAT32, 1, DIMS(3, 5), (int64_t[]){2, 7});
     check_elements(CLG_INT8, -3, DIMS(3, 5, 7), (int64_t[]){4, 5, 6});
@@ -119,9 +116,8 @@ static void gather__elements(void **state)
 }
 
 /* [2, 3, 4, 5] picked by pairs, without and with a batch dimension. */
-static void gather__nd(void **state)
+TEST(gather__nd)
 {
-    (void)state;
     run_node r;
     const int64_t dims[] = {2, 3, 4, 5};
     const double *x = run_node_numbered(120, 1000);
@@ -198,10 +194,9 @@ static void check_pad(clg_dtype dtype, const char *mode, int rank, const int64_t
     run_node_check(&r, 0);
 }
 
-static void gather__pad(void **state)
+TEST(gather__pad)
 {
     static const char *const modes[] = {"constant", "edge", "reflect", "wrap"};
-    (void)state;
     for (size_t m = 0; m < COUNT(modes); m++) {
         check_pad(CLG_FLOAT32, modes[m], DIMS(5), (double[]){3, 4}, 0);
         check_pad(CLG_FLOAT32, modes[m], DIMS(2, 3, 4, 33), (double[]){0, 0, 1, 2, 0, 0, 2, 1}, 0);
@@ -216,9 +211,8 @@ static void gather__pad(void **state)
 }
 
 /* Opset 18 names axes; opset 2 has attributes. */
-static void gather__pad_forms(void **state)
+TEST(gather__pad_forms)
 {
-    (void)state;
     run_node r;
     const double x[] = {1, 2, 3, 4}, pads[] = {1, 0}, axis = -1, y[] = {9, 1, 2, 9, 3, 4}, nine = 9;
     run_node_start(&r, NULL, "Pad", 18);
@@ -258,9 +252,8 @@ static void check_range(clg_dtype dtype, double start, double limit, double delt
     run_node_check(&r, narrow ? 8e-3 : 1e-6); /* half a unit in the last of bfloat16's 8 bits */
 }
 
-static void gather__range(void **state)
+TEST(gather__range)
 {
-    (void)state;
     run_node r;
     const double zero = 0, ten = 10;
     check_range(CLG_INT64, 3, -8, -3, 4);
@@ -287,10 +280,9 @@ static void gather__range(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "delta");
 }
 
-static void gather__eye(void **state)
+TEST(gather__eye)
 {
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_BFLOAT16, CLG_BOOL, CLG_INT64};
-    (void)state;
     const double *x = run_node_zeros(35);
     for (size_t d = 0; d < COUNT(dtypes); d++) {
         const int64_t k = (int64_t)d - 2;
@@ -307,9 +299,8 @@ static void gather__eye(void **state)
     }
 }
 
-static void gather__trilu(void **state)
+TEST(gather__trilu)
 {
-    (void)state;
     const double *x = run_node_numbered(2 * 5 * 7, 1000);
     for (int upper = 0; upper < 2; upper++) {
         for (int k = -6; k <= 8; k += 2) {
@@ -350,22 +341,11 @@ static void check_onehot(clg_dtype index_dtype, clg_dtype dtype, int64_t axis, i
     run_node_check(&r, 0);
 }
 
-static void gather__onehot(void **state)
+TEST(gather__onehot)
 {
-    (void)state;
     check_onehot(CLG_INT64, CLG_FLOAT32, -1, 4, (int64_t[]){2, 3, 4});
     check_onehot(CLG_FLOAT32, CLG_INT8, 1, 5, (int64_t[]){2, 5, 3});
     check_onehot(CLG_INT32, CLG_INT64, -1, 4, (int64_t[]){2, 3, 4});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather__gather),   cmocka_unit_test(gather__known_index),
-        cmocka_unit_test(gather__elements), cmocka_unit_test(gather__nd),
-        cmocka_unit_test(gather__pad),      cmocka_unit_test(gather__pad_forms),
-        cmocka_unit_test(gather__range),    cmocka_unit_test(gather__eye),
-        cmocka_unit_test(gather__trilu),    cmocka_unit_test(gather__onehot),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

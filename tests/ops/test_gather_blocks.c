@@ -66,9 +66,8 @@ static void check(lookup t)
     run_node_check(&r, t.scales == CLG_FLOAT16 ? 1e-3 : 1e-6);
 }
 
-static void gather_blocks__looks_up(void **state)
+TEST(gather_blocks__looks_up)
 {
-    (void)state;
     check((lookup){CLG_INT4, CLG_FLOAT32, CLG_INT64, 4, 64, false});
     check((lookup){CLG_UINT4, CLG_FLOAT32, CLG_INT32, 4, 48, true});
     check((lookup){CLG_INT4, CLG_FLOAT16, CLG_INT32, 4, 37,
@@ -81,9 +80,8 @@ static void gather_blocks__looks_up(void **state)
     check((lookup){CLG_UINT8, CLG_FLOAT32, CLG_INT64, 2, 32, false});
 }
 
-static void gather_blocks__refuses(void **state)
+TEST(gather_blocks__refuses)
 {
-    (void)state;
     const double zeros[64] = {0};
     static const struct {
         const char *name;
@@ -106,11 +104,4 @@ static void gather_blocks__refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gather_blocks__looks_up),
-        cmocka_unit_test(gather_blocks__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

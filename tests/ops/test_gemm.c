@@ -9,9 +9,8 @@
 
 /* ---- MatMul ------------------------------------------------------------------------------------------ */
 
-static void gemm__matmul_sizes(void **state)
+TEST(gemm__matmul_sizes)
 {
-    (void)state;
     /* Around the tiles: 12 rows and 32 columns wide, 64 simt, blocks of 256 deep; primes; ones; nothing. */
     static const int64_t sizes[][3] = {
         {1, 1, 1},     {1, 17, 31},     {2, 1, 512},    {11, 31, 255}, {12, 32, 256},
@@ -27,9 +26,8 @@ static void gemm__matmul_sizes(void **state)
     gemm_check_matmul(CLG_FLOAT32, 29, 47, 530, false, true);
 }
 
-static void gemm__matmul_dtypes(void **state)
+TEST(gemm__matmul_dtypes)
 {
-    (void)state;
     gemm_check_matmul(CLG_FLOAT16, 13, 33, 70, false, false);
     gemm_check_matmul(CLG_FLOAT16, 13, 33, 70, true, false);
     gemm_check_matmul(CLG_FLOAT16, 1, 100, 70, true, false); /* one row: every width of a store */
@@ -45,9 +43,8 @@ static void gemm__matmul_dtypes(void **state)
     gemm_check_matmul(CLG_BFLOAT16, 3, 5, 0, false, false);
 }
 
-static void gemm__matmul_integers(void **state)
+TEST(gemm__matmul_integers)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_INT32, CLG_INT64, CLG_UINT32, CLG_UINT64};
     enum { M = 3, N = 5, K = 7 };
     double a[M * K], b[K * N], y[M * N];
@@ -65,9 +62,8 @@ static void gemm__matmul_integers(void **state)
     }
 }
 
-static void gemm__matmul_batches(void **state)
+TEST(gemm__matmul_batches)
 {
-    (void)state;
     for (int constant = 0; constant < 2; constant++) {
         gemm_check_batches(CLG_FLOAT32, DIMS(3), DIMS(3), DIMS(3), constant);
         gemm_check_batches(CLG_FLOAT32, DIMS(3), 0, NULL, DIMS(3), constant);
@@ -82,9 +78,8 @@ static void gemm__matmul_batches(void **state)
     }
 }
 
-static void gemm__matmul_vectors(void **state)
+TEST(gemm__matmul_vectors)
 {
-    (void)state;
     enum { M = 5, N = 7, K = 11, B = 3 };
     const double *a = run_node_random(B * M * K), *b = run_node_random(B * K * N);
     double *y = run_node_zeros(B * M * N);
@@ -121,9 +116,8 @@ static void gemm__matmul_vectors(void **state)
 
 /* ---- Gemm -------------------------------------------------------------------------------------------------- */
 
-static void gemm__all_attributes(void **state)
+TEST(gemm__all_attributes)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         const gemm_case g = {.m = 13,
                              .n = 37,
@@ -140,9 +134,8 @@ static void gemm__all_attributes(void **state)
 }
 
 /* Beyond 16 MiB a constant is packed in pieces: along either side of it, as left and as right matrix. */
-static void gemm__large_constants(void **state)
+TEST(gemm__large_constants)
 {
-    (void)state;
     gemm_check_matmul(CLG_FLOAT32, 2, 2603, 1701, true, false);
     gemm_check_matmul(CLG_FLOAT32, 2603, 2, 1701, false, true);
     const gemm_case right = {
@@ -163,9 +156,8 @@ static void gemm__large_constants(void **state)
     run_node_check_scaled(&r, GEMM_FLOAT_TOLERANCE, gemm_scale(K));
 }
 
-static void gemm__bias_shapes(void **state)
+TEST(gemm__bias_shapes)
 {
-    (void)state;
     static const gemm_case cases[] = {
         {.c_rank = -1},
         {.c_rank = 0},
@@ -211,9 +203,8 @@ static void gemm__bias_shapes(void **state)
 }
 
 /* beta 0 leaves C out, whatever it holds. */
-static void gemm__beta_zero(void **state)
+TEST(gemm__beta_zero)
 {
-    (void)state;
     const double a[] = {1, 2, 3, 4}, b[] = {1, 0, 0, 1}, c[] = {NAN, INFINITY};
     run_node r;
     run_node_start(&r, NULL, "Gemm", 13);
@@ -225,9 +216,8 @@ static void gemm__beta_zero(void **state)
     run_node_check(&r, GEMM_FLOAT_TOLERANCE);
 }
 
-static void gemm__integers_with_whole_factors(void **state)
+TEST(gemm__integers_with_whole_factors)
 {
-    (void)state;
     const double a[] = {1, -2, 3, 4}, b[] = {5, 6, -7, 8}, c[] = {10}, y[] = {58, 0, -6, 120};
     run_node r;
     run_node_start(&r, NULL, "Gemm", 13);
@@ -248,15 +238,10 @@ static void gemm__integers_with_whole_factors(void **state)
 
 /* ---- epilogues ------------------------------------------------------------------------------------------------ */
 
-static void gemm__followers(void **state)
-{
-    (void)state;
-    gemm_check_followers(CLG_FLOAT32);
-}
+TEST(gemm__followers) { gemm_check_followers(CLG_FLOAT32); }
 
-static void gemm__nan_and_infinity(void **state)
+TEST(gemm__nan_and_infinity)
 {
-    (void)state;
     const double a[] = {NAN, 1, INFINITY, 1, -INFINITY, 1, 1e30, 1}, b[] = {1e30, 1, 1, 1};
     const double y[] = {NAN, NAN, INFINITY, INFINITY, 0, 0, INFINITY, 1e30};
     run_node r;
@@ -268,21 +253,4 @@ static void gemm__nan_and_infinity(void **state)
     run_node_check(&r, GEMM_FLOAT_TOLERANCE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemm__matmul_sizes),
-        cmocka_unit_test(gemm__matmul_dtypes),
-        cmocka_unit_test(gemm__matmul_integers),
-        cmocka_unit_test(gemm__matmul_batches),
-        cmocka_unit_test(gemm__matmul_vectors),
-        cmocka_unit_test(gemm__all_attributes),
-        cmocka_unit_test(gemm__large_constants),
-        cmocka_unit_test(gemm__bias_shapes),
-        cmocka_unit_test(gemm__beta_zero),
-        cmocka_unit_test(gemm__integers_with_whole_factors),
-        cmocka_unit_test(gemm__followers),
-        cmocka_unit_test(gemm__nan_and_infinity),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

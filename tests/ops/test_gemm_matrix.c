@@ -13,9 +13,8 @@
 
 static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16};
 
-static void matrix__sizes(void **state)
+TEST(matrix__sizes)
 {
-    (void)state;
     static const int64_t sizes[][3] = {{1, 1, 1},    {16, 8, 16},  {17, 9, 15},  {15, 7, 33},
                                        {64, 64, 32}, {65, 63, 31}, {63, 65, 97}, {3, 130, 64},
                                        {130, 5, 48}, {3, 5, 0},    {29, 47, 531}};
@@ -26,17 +25,15 @@ static void matrix__sizes(void **state)
 }
 
 /* Tiles of 128 x 128, with remainders. */
-static void matrix__large_tiles(void **state)
+TEST(matrix__large_tiles)
 {
-    (void)state;
     gemm_check_matmul(CLG_FLOAT16, 1025, 1027, 35, false, false);
     gemm_check_matmul(CLG_BFLOAT16, 1024, 1032, 40, false, false);
 }
 
 /* Rows of whole groups of 8 elements, and others, turned in every way. */
-static void matrix__all_attributes(void **state)
+TEST(matrix__all_attributes)
 {
-    (void)state;
     for (int i = 0; i < 16; i++) {
         const bool even = i < 8;
         gemm_case g = {.m = even ? 72 : 67,
@@ -54,9 +51,8 @@ static void matrix__all_attributes(void **state)
     }
 }
 
-static void matrix__bias_shapes(void **state)
+TEST(matrix__bias_shapes)
 {
-    (void)state;
     static const gemm_case cases[] = {
         {.c_rank = -1},
         {.c_rank = 0},
@@ -76,9 +72,8 @@ static void matrix__bias_shapes(void **state)
     }
 }
 
-static void matrix__batches(void **state)
+TEST(matrix__batches)
 {
-    (void)state;
     gemm_check_batches(CLG_FLOAT16, DIMS(3), DIMS(3), DIMS(3), false);
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 1), DIMS(1, 3), DIMS(2, 3), false);
     gemm_check_batches(CLG_FLOAT16, DIMS(2, 3), DIMS(2, 1), DIMS(2, 3), true);
@@ -87,16 +82,11 @@ static void matrix__batches(void **state)
 }
 
 /* Bias, residual and each activation. */
-static void matrix__followers(void **state)
-{
-    (void)state;
-    gemm_check_followers(CLG_FLOAT16);
-}
+TEST(matrix__followers) { gemm_check_followers(CLG_FLOAT16); }
 
 /* A convolution of one pixel: the weights are the left matrix, the bias goes by rows. */
-static void matrix__convolution(void **state)
+TEST(matrix__convolution)
 {
-    (void)state;
     enum { IMAGES = 2, IC = 35, OC = 21, PIXELS = 5 * 7 };
     const clg_dtype dtype = CLG_FLOAT16;
     const double *x = gemm_numbers(dtype, IMAGES * IC * PIXELS);
@@ -115,9 +105,8 @@ static void matrix__convolution(void **state)
 }
 
 /* What is not in a tile does not meet what is: 0 x infinity would be NaN. */
-static void matrix__nan_and_infinity(void **state)
+TEST(matrix__nan_and_infinity)
 {
-    (void)state;
     const double a[] = {NAN, 1, INFINITY, 1, -INFINITY, 1, 60000, 1}, b[] = {2, 1, 1, 1};
     const double y[] = {NAN, NAN, INFINITY, INFINITY, 0, 0, INFINITY, 60000};
     run_node r;
@@ -147,13 +136,4 @@ static int begin(void **state)
     return result;
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrix__sizes),          cmocka_unit_test(matrix__large_tiles),
-        cmocka_unit_test(matrix__all_attributes), cmocka_unit_test(matrix__bias_shapes),
-        cmocka_unit_test(matrix__batches),        cmocka_unit_test(matrix__followers),
-        cmocka_unit_test(matrix__convolution),    cmocka_unit_test(matrix__nan_and_infinity),
-    };
-    return cmocka_run_group_tests(tests, begin, run_node_close);
-}
+TEST_GROUP(begin, run_node_close)

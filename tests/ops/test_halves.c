@@ -67,9 +67,8 @@ static void check_to_floats(int every)
     check_bits(CLG_FLOAT16, CLG_FLOAT32, n, x, bits, every == 1);
 }
 
-static void halves__are_floats(void **state)
+TEST(halves__are_floats)
 {
-    (void)state;
     check_to_floats(1);
     check_to_floats(61);
 }
@@ -99,9 +98,8 @@ static void check_to_halves(int every)
     check_bits(CLG_FLOAT32, CLG_FLOAT16, n, x, bits, every == 1);
 }
 
-static void floats__round_to_the_nearest_half(void **state)
+TEST(floats__round_to_the_nearest_half)
 {
-    (void)state;
     check_to_halves(1);
     check_to_halves(61);
 }
@@ -118,9 +116,8 @@ static const int outlier_bits[] = {INFINITE, INFINITE | SIGN,
                                    0,        0,
                                    SIGN,     INFINITE - 1};
 
-static void floats__far_from_halves(void **state)
+TEST(floats__far_from_halves)
 {
-    (void)state;
     double bits[COUNT(outliers)];
     for (size_t i = 0; i < COUNT(outliers); i++) bits[i] = as_signed(outlier_bits[i], 16);
     check_bits(CLG_FLOAT32, CLG_FLOAT16, (int64_t)COUNT(outliers), outliers, bits, false);
@@ -128,9 +125,8 @@ static void floats__far_from_halves(void **state)
     check_bits(CLG_FLOAT32, CLG_FLOAT16, 13, outliers + 1, bits + 1, false);
 }
 
-static void nan__stays_one(void **state)
+TEST(nan__stays_one)
 {
-    (void)state;
     enum { N = 37 };
     double x[N];
     for (int i = 0; i < N; i++) x[i] = i % 3 ? NAN : i;
@@ -192,9 +188,8 @@ static void check_products(int every)
     run_node_check(&r, 0);
 }
 
-static void products__are_rounded_once(void **state)
+TEST(products__are_rounded_once)
 {
-    (void)state;
     check_products(1);
     check_products(61);
 }
@@ -223,17 +218,15 @@ static void check_sums(int every)
     run_node_check(&r, 0);
 }
 
-static void running_sums__are_rounded_once(void **state)
+TEST(running_sums__are_rounded_once)
 {
-    (void)state;
     check_sums(1);
     check_sums(61);
 }
 
 /* Between two operators of one kernel nothing is stored, but the number is that of a half. */
-static void floats__round_within_a_kernel(void **state)
+TEST(floats__round_within_a_kernel)
 {
-    (void)state;
     enum { N = 8191 };
     double *x = run_node_zeros(N), *y = run_node_zeros(N);
     for (int i = 0; i < N; i++) {
@@ -253,16 +246,4 @@ static void floats__round_within_a_kernel(void **state)
     run_node_check(&r, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves__are_floats),
-        cmocka_unit_test(floats__round_to_the_nearest_half),
-        cmocka_unit_test(floats__far_from_halves),
-        cmocka_unit_test(nan__stays_one),
-        cmocka_unit_test(products__are_rounded_once),
-        cmocka_unit_test(running_sums__are_rounded_once),
-        cmocka_unit_test(floats__round_within_a_kernel),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -136,9 +136,8 @@ static const linear base = {.dtype = CLG_FLOAT32,
                             .dk = 7,
                             .dv = 19};
 
-static void linear_attention__rules(void **state)
+TEST(linear_attention__rules)
 {
-    (void)state;
     static const char *const rules[] = {"linear", "gated", "delta", "gated_delta"};
     for (int i = 0; i < 4; i++) {
         linear t = base;
@@ -151,9 +150,8 @@ static void linear_attention__rules(void **state)
     }
 }
 
-static void linear_attention__sizes(void **state)
+TEST(linear_attention__sizes)
 {
-    (void)state;
     static const int64_t sizes[][6] = {/* batch, tokens, heads, kv heads, dk, dv */
                                        {1, 1, 1, 1, 1, 1},  {1, 3, 6, 1, 16, 16},
                                        {3, 1, 2, 2, 8, 33}, {1, 17, 1, 1, 5, 3},
@@ -170,9 +168,8 @@ static void linear_attention__sizes(void **state)
     }
 }
 
-static void linear_attention__dtypes(void **state)
+TEST(linear_attention__dtypes)
 {
-    (void)state;
     linear t = base;
     t.dtype = CLG_FLOAT16;
     check(t);
@@ -183,9 +180,8 @@ static void linear_attention__dtypes(void **state)
     check(t);
 }
 
-static void linear_attention__refuses(void **state)
+TEST(linear_attention__refuses)
 {
-    (void)state;
     const double x[24] = {0};
     run_node r;
     for (int i = 0; i < 3; i++) {
@@ -201,13 +197,4 @@ static void linear_attention__refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_attention__rules),
-        cmocka_unit_test(linear_attention__sizes),
-        cmocka_unit_test(linear_attention__dtypes),
-        cmocka_unit_test(linear_attention__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

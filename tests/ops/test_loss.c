@@ -102,9 +102,8 @@ static void all_reductions(loss_case k)
     }
 }
 
-static void loss__likelihood(void **state)
+TEST(loss__likelihood)
 {
-    (void)state;
     static const int64_t dims[][5] = {{3, 5}, {1, 1, 1}, {2, 17, 3, 5}, {7, 2, 1, 2, 3}};
     static const int ranks[] = {2, 3, 4, 5};
     for (int i = 0; i < 4; i++)
@@ -119,9 +118,8 @@ static void loss__likelihood(void **state)
                                        .ignored = bits & 2 ? (i ? -7 : 1) : NO_IGNORE});
 }
 
-static void loss__cross_entropy(void **state)
+TEST(loss__cross_entropy)
 {
-    (void)state;
     static const int64_t dims[][4] = {{3, 5}, {2, 33, 7}, {2, 9, 3, 40}, {5, 257}};
     static const int ranks[] = {2, 3, 4, 2};
     for (int i = 0; i < 4; i++)
@@ -137,9 +135,8 @@ static void loss__cross_entropy(void **state)
                                        .ignored = bits == 2 ? NO_IGNORE : 100000});
 }
 
-static void loss__dtypes(void **state)
+TEST(loss__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64};
     static const int64_t dims[] = {3, 7, 5};
     for (int i = 0; i < 3; i++)
@@ -157,9 +154,8 @@ static void loss__dtypes(void **state)
 }
 
 /* Enough positions for parts. */
-static void loss__many_positions(void **state)
+TEST(loss__many_positions)
 {
-    (void)state;
     static const int64_t dims[] = {3, 3, 5003};
     all_reductions((loss_case){.op_type = "NegativeLogLikelihoodLoss",
                                .dtype = CLG_FLOAT32,
@@ -172,9 +168,8 @@ static void loss__many_positions(void **state)
 }
 
 /* The sum of nothing is 0, its mean NaN; an ignored position is 0 even where the input is NaN. */
-static void loss__nothing_and_nan(void **state)
+TEST(loss__nothing_and_nan)
 {
-    (void)state;
     run_node r;
     const double nan = NAN, zero = 0;
     for (int mean = 0; mean < 2; mean++) {
@@ -202,9 +197,8 @@ static void loss__nothing_and_nan(void **state)
     run_node_check(&r, 0);
 }
 
-static void loss__refusals(void **state)
+TEST(loss__refusals)
 {
-    (void)state;
     run_node r;
     const double x[6] = {0}, good[2] = {0, 1}, low[2] = {0, -1}, high[2] = {3, 1};
     const double *const bad[] = {low, high};
@@ -229,12 +223,4 @@ static void loss__refusals(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "one weight");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loss__likelihood),      cmocka_unit_test(loss__cross_entropy),
-        cmocka_unit_test(loss__dtypes),          cmocka_unit_test(loss__many_positions),
-        cmocka_unit_test(loss__nothing_and_nan), cmocka_unit_test(loss__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

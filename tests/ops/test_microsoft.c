@@ -30,9 +30,8 @@ static void gelu(const char *name, bool bias, double (*formula)(double))
     run_node_check(&r, 5e-6);
 }
 
-static void microsoft__gelus(void **state)
+TEST(microsoft__gelus)
 {
-    (void)state;
     gelu("Gelu", false, by_erf);
     gelu("BiasGelu", true, by_erf);
     gelu("FastGelu", false, by_tanh);
@@ -41,9 +40,8 @@ static void microsoft__gelus(void **state)
 }
 
 /* 1x1 and 3x3 convolutions of one pixel in the middle, with all that may follow. */
-static void microsoft__fused_conv(void **state)
+TEST(microsoft__fused_conv)
 {
-    (void)state;
     enum { IC = 5, OC = 7, SIDE = 4 };
     const double *x = run_node_random(IC * SIDE * SIDE), *w = run_node_random(OC * IC * 9),
                  *b = run_node_random(OC);
@@ -75,9 +73,8 @@ static void microsoft__fused_conv(void **state)
         }
 }
 
-static void microsoft__fused_conv_checks_its_residual(void **state)
+TEST(microsoft__fused_conv_checks_its_residual)
 {
-    (void)state;
     const double x[16] = {0};
     run_node n;
     run_node_start(&n, DOMAIN, "FusedConv", 1);
@@ -89,9 +86,8 @@ static void microsoft__fused_conv_checks_its_residual(void **state)
     run_node_refused(&n, CLG_ERROR_SHAPE, "residual");
 }
 
-static void microsoft__fused_gemm(void **state)
+TEST(microsoft__fused_gemm)
 {
-    (void)state;
     enum { M = 3, N = 18, K = 5 };
     const double *a = run_node_random(K * M), *b = run_node_random(K * N), *c = run_node_random(N);
     double *y = run_node_zeros(M * N);
@@ -143,20 +139,9 @@ static void matmul(bool trans_a, bool trans_b, bool constant, bool shared)
     run_node_check(&r, 5e-6);
 }
 
-static void microsoft__fused_matmul(void **state)
+TEST(microsoft__fused_matmul)
 {
-    (void)state;
     for (int i = 0; i < 16; i++) matmul(i & 1, i & 2, i & 4, i & 8);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(microsoft__gelus),
-        cmocka_unit_test(microsoft__fused_conv),
-        cmocka_unit_test(microsoft__fused_conv_checks_its_residual),
-        cmocka_unit_test(microsoft__fused_gemm),
-        cmocka_unit_test(microsoft__fused_matmul),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

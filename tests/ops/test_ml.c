@@ -57,9 +57,8 @@ static void linear(const char *transform, int rows, int f, int n_scores, int n_l
     run_node_check(&r, 1e-5);
 }
 
-static void ml__linear_classifier(void **state)
+TEST(ml__linear_classifier)
 {
-    (void)state;
     static const char *const transforms[] = {"NONE", "LOGISTIC", "SOFTMAX"};
     for (size_t i = 0; i < 3; i++) {
         linear(transforms[i], 17, 5, 3, 3, CLG_FLOAT32);
@@ -69,9 +68,8 @@ static void ml__linear_classifier(void **state)
     }
 }
 
-static void ml__linear_regressor(void **state)
+TEST(ml__linear_regressor)
 {
-    (void)state;
     enum { ROWS = 19, F = 7, TARGETS = 3 };
     double *x = run_node_random(ROWS * F), *w = run_node_random(TARGETS * F),
            *y = run_node_zeros(ROWS * TARGETS);
@@ -88,9 +86,8 @@ static void ml__linear_regressor(void **state)
 
 /* ---- features --------------------------------------------------------------------------------------------- */
 
-static void ml__scaler(void **state)
+TEST(ml__scaler)
 {
-    (void)state;
     const double x[] = {1, 2, 3, -4, 5, 6}, y[] = {0, 0, 6, -2.5, 6, 12};
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_FLOAT64, CLG_INT64, CLG_INT32};
     for (size_t i = 0; i < 4; i++) {
@@ -104,9 +101,8 @@ static void ml__scaler(void **state)
     }
 }
 
-static void ml__normalizer(void **state)
+TEST(ml__normalizer)
 {
-    (void)state;
     static const char *const norms[] = {"MAX", "L1", "L2"};
     const double x[] = {3, 0, -4, 0, 0, 0, -1, -5, -2};
     const double y[3][9] = {
@@ -123,9 +119,8 @@ static void ml__normalizer(void **state)
     }
 }
 
-static void ml__imputer(void **state)
+TEST(ml__imputer)
 {
-    (void)state;
     const double x[] = {1, NAN, NAN, 4}, y[] = {1, 8, 7, 4}, z[] = {9, NAN, NAN, 4};
     const double ints[] = {1, 5, 1, 4}, imputed[] = {-7, 5, -7, 4};
     run_node r;
@@ -149,9 +144,8 @@ static void ml__imputer(void **state)
     run_node_check(&r, 0);
 }
 
-static void ml__binarizer(void **state)
+TEST(ml__binarizer)
 {
-    (void)state;
     const double x[] = {1, 2, 3, -1, 1.5}, y[] = {0, 1, 1, 0, 0}, whole[] = {1, 2, 3, -1, 1};
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_FLOAT64, CLG_INT64, CLG_INT32};
     for (size_t i = 0; i < 4; i++) {
@@ -164,9 +158,8 @@ static void ml__binarizer(void **state)
     }
 }
 
-static void ml__extractor(void **state)
+TEST(ml__extractor)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4, 5, 6}, columns[] = {2, 0}, y[] = {3, 1, 6, 4}, flat[] = {3, 1};
     run_node r;
     run_node_start(&r, ML, "ArrayFeatureExtractor", 13);
@@ -181,9 +174,8 @@ static void ml__extractor(void **state)
     run_node_check(&r, 0);
 }
 
-static void ml__vectorizer(void **state)
+TEST(ml__vectorizer)
 {
-    (void)state;
     const double a[] = {1, 2, 3, 4}, b[] = {5, 6}, y[] = {1, 2, 5, 3, 4, 6};
     run_node r;
     run_node_start(&r, ML, "FeatureVectorizer", 13);
@@ -203,9 +195,8 @@ static void one_hot(run_node *r, clg_dtype dtype, int zeros, const double *x, co
     run_node_expect(r, CLG_FLOAT32, 3, (int64_t[]){2, 1, 3}, y);
 }
 
-static void ml__one_hot(void **state)
+TEST(ml__one_hot)
 {
-    (void)state;
     const double x[] = {-2, 4}, y[] = {0, 1, 0, 1, 0, 0}, z[] = {-2, 9},
                  none[] = {0, 1, 0, 0, 0, 0};
     run_node r;
@@ -284,9 +275,8 @@ static void check_labels(label_case *k)
     clg_model_free(k->model);
 }
 
-static void ml__labels(void **state)
+TEST(ml__labels)
 {
-    (void)state;
     static const char *const words[] = {"b", "zz", "a"};
     static char *given[] = {"b", "zz", "a"};
     label_case k = {.n = 3, .from = CLG_STRING, .to = CLG_INT64, .x = given};
@@ -341,9 +331,8 @@ static void ml__labels(void **state)
 }
 
 /* The labels of a classifier are words, chosen by what the device computes. */
-static void ml__words_for_classes(void **state)
+TEST(ml__words_for_classes)
 {
-    (void)state;
     static float x[] = {-1, 2, 0.5f, -3};
     static const char *const words[] = {"no", "yes", "yes", "no"};
     ow_bytes n = ow_node("LinearClassifier", "n", "x", "y,p");
@@ -375,9 +364,8 @@ static void run_unranked(clg_context *context, const clg_session_options *option
     clg_session_free(session);
 }
 
-static void ml__rows_of_unknown_rank(void **state)
+TEST(ml__rows_of_unknown_rank)
 {
-    (void)state;
     clg_model *model;
     ow_model m = {.ir_version = 8, .opset = 17};
     ow_opset(&m, ML, 3);
@@ -429,9 +417,8 @@ static ow_bytes tree_5(bool with_sets, int64_t second_side, int64_t target)
     return n;
 }
 
-static void ml__tree_ensemble_5(void **state)
+TEST(ml__tree_ensemble_5)
 {
-    (void)state;
     static float rows[][2] = {{1.2f, 3.4f}, {-0.12f, 1.66f}, {4.14f, 1.77f}};
     static const float scores[][2] = {{5.23f, 0}, {5.23f, 0}, {0, 12.12f}};
     clg_model *model = model_of(5, tree_5(false, 2, 1), CLG_FLOAT32, CLG_FLOAT32);
@@ -444,9 +431,8 @@ static void ml__tree_ensemble_5(void **state)
     clg_model_free(model);
 }
 
-static void ml__tree_ensemble_5_sets(void **state)
+TEST(ml__tree_ensemble_5_sets)
 {
-    (void)state;
     static float x[] = {1.2f, 9, 3.4f, 7, 12, NAN};
     static const float y[][4] = {{1, 0, 0, 0},  {1, 0, 0, 0},    {0, 0, 0, 100},
                                  {0, 10, 0, 0}, {0, 0, 1000, 0}, {0, 0, 1000, 0}};
@@ -460,9 +446,8 @@ static void ml__tree_ensemble_5_sets(void **state)
     clg_model_free(model);
 }
 
-static void ml__tree_ensemble_5_refuses(void **state)
+TEST(ml__tree_ensemble_5_refuses)
 {
-    (void)state;
     static const struct {
         bool with_sets;
         int64_t second_side, target;
@@ -485,9 +470,8 @@ static void ml__tree_ensemble_5_refuses(void **state)
 
 /* ---- what does not fit ------------------------------------------------------------------------------------------ */
 
-static void ml__refuses(void **state)
+TEST(ml__refuses)
 {
-    (void)state;
     const double x[] = {1, 2, 3};
     run_node r;
     run_node_start(&r, ML, "LinearClassifier", 13);
@@ -518,25 +502,4 @@ static void ml__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "ZipMap");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ml__linear_classifier),
-        cmocka_unit_test(ml__linear_regressor),
-        cmocka_unit_test(ml__scaler),
-        cmocka_unit_test(ml__normalizer),
-        cmocka_unit_test(ml__imputer),
-        cmocka_unit_test(ml__binarizer),
-        cmocka_unit_test(ml__extractor),
-        cmocka_unit_test(ml__vectorizer),
-        cmocka_unit_test(ml__one_hot),
-        cmocka_unit_test(ml__labels),
-        cmocka_unit_test(ml__words_for_classes),
-        cmocka_unit_test(ml__rows_of_unknown_rank),
-        cmocka_unit_test(ml__tree_ensemble_5),
-        cmocka_unit_test(ml__tree_ensemble_5_sets),
-        cmocka_unit_test(ml__tree_ensemble_5_refuses),
-        cmocka_unit_test(ml__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

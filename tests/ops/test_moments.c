@@ -86,9 +86,8 @@ static void mvn(clg_dtype dtype, int64_t opset, size_t n_axes, const int64_t *ax
 #define AXES(...)                                                                                  \
     sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]) { __VA_ARGS__ }
 
-static void moments__usual_axes(void **state)
+TEST(moments__usual_axes)
 {
-    (void)state;
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(3, 3, 3, 1), 0);
     mvn(CLG_FLOAT32, 9, 0, NULL, DIMS(2, 5, 7, 33), 0);
     mvn(CLG_FLOAT32, 9, 0, NULL, DIMS(1, 70, 2, 2), 0);
@@ -96,9 +95,8 @@ static void moments__usual_axes(void **state)
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(2, 0, 2, 2), 0);
 }
 
-static void moments__any_axes(void **state)
+TEST(moments__any_axes)
 {
-    (void)state;
     mvn(CLG_FLOAT32, 13, AXES(1), DIMS(2, 5, 3, 7), 0);
     mvn(CLG_FLOAT32, 13, AXES(1), DIMS(2, 0, 3, 7), 0);
     mvn(CLG_FLOAT32, 13, AXES(1), DIMS(2, 5, 0, 7), 0);
@@ -109,9 +107,8 @@ static void moments__any_axes(void **state)
     mvn(CLG_FLOAT32, 13, AXES(2, 0), DIMS(3, 4, 2, 3, 5), 0);
 }
 
-static void moments__dtypes(void **state)
+TEST(moments__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64};
     for (int i = 0; i < 3; i++) {
         mvn(dtypes[i], 13, 0, NULL, DIMS(2, 3, 5, 9), 0);
@@ -120,18 +117,16 @@ static void moments__dtypes(void **state)
 }
 
 /* Parts, and a mean that is large beside the deviations: in float32 a difference of squares would have no digit left. */
-static void moments__long_and_shifted(void **state)
+TEST(moments__long_and_shifted)
 {
-    (void)state;
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(3, 2, 100, 131), 0);
     mvn(CLG_FLOAT32, 13, 0, NULL, DIMS(2, 3, 50, 131), 1000);
     mvn(CLG_FLOAT32, 13, AXES(-2), DIMS(1, 30011, 1), 512);
 }
 
 /* Channels of one number that is no float's sum: its deviations are roundings, and the results zeros. */
-static void moments__constant(void **state)
+TEST(moments__constant)
 {
-    (void)state;
     static const int64_t dims[][4] = {{3, 2, 41, 131}, {2, 3, 1, 7}, {9, 70, 1, 2}};
     for (int i = 0; i < 3; i++) {
         run_node r;
@@ -147,9 +142,8 @@ static void moments__constant(void **state)
 }
 
 /* No axes at all, and a rank of 0: each number is a channel. */
-static void moments__no_axes(void **state)
+TEST(moments__no_axes)
 {
-    (void)state;
     run_node r;
     const double x[] = {3, -1.5, 0};
     for (int rank = 0; rank < 2; rank++) {
@@ -161,9 +155,8 @@ static void moments__no_axes(void **state)
     }
 }
 
-static void moments__refuses(void **state)
+TEST(moments__refuses)
 {
-    (void)state;
     run_node r;
     const double x[4] = {0};
     run_node_start(&r, NULL, "MeanVarianceNormalization", 13);
@@ -213,9 +206,8 @@ static void batch(int64_t opset, clg_dtype dtype, clg_dtype scales, clg_dtype me
     run_node_check(&r, fmax(tolerance(dtype), tolerance(means)));
 }
 
-static void moments__batch_training(void **state)
+TEST(moments__batch_training)
 {
-    (void)state;
     batch(15, CLG_FLOAT32, CLG_FLOAT32, CLG_FLOAT32, DIMS(2, 3, 4, 5), true, 0);
     batch(14, CLG_FLOAT32, CLG_FLOAT32, CLG_FLOAT32, DIMS(19, 70), true, 0);
     batch(15, CLG_FLOAT32, CLG_FLOAT32, CLG_FLOAT32, DIMS(131), true, 0);
@@ -225,23 +217,12 @@ static void moments__batch_training(void **state)
     batch(15, CLG_FLOAT32, CLG_FLOAT32, CLG_FLOAT32, DIMS(2, 2, 131, 97), true, 100);
 }
 
-static void moments__batch_dtypes(void **state)
+TEST(moments__batch_dtypes)
 {
-    (void)state;
     batch(15, CLG_FLOAT16, CLG_FLOAT32, CLG_FLOAT32, DIMS(2, 3, 19), true, 0);
     batch(15, CLG_BFLOAT16, CLG_FLOAT16, CLG_FLOAT32, DIMS(2, 3, 19), true, 0);
     batch(15, CLG_FLOAT32, CLG_FLOAT32, CLG_BFLOAT16, DIMS(2, 3, 19), true, 0);
     batch(15, CLG_FLOAT64, CLG_FLOAT64, CLG_FLOAT64, DIMS(2, 3, 19), true, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(moments__usual_axes),       cmocka_unit_test(moments__any_axes),
-        cmocka_unit_test(moments__dtypes),           cmocka_unit_test(moments__refuses),
-        cmocka_unit_test(moments__long_and_shifted), cmocka_unit_test(moments__batch_training),
-        cmocka_unit_test(moments__batch_dtypes),     cmocka_unit_test(moments__constant),
-        cmocka_unit_test(moments__no_axes),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -79,9 +79,8 @@ static void to_float(const kind *k, clg_dtype from, int64_t n, const double *x, 
 /* ---- floats ------------------------------------------------------------------------------------------------- */
 
 /* Every float16 there is. */
-static void cast__all_halves(void **state)
+TEST(cast__all_halves)
 {
-    (void)state;
     double *x = run_node_zeros(65536);
     for (int i = 0; i < 65536; i++) x[i] = half_to_float((uint16_t)i);
     for (int k = 0; k < N_KINDS; k++) {
@@ -117,9 +116,8 @@ static void around_middles(const kind *k, clg_dtype from, double ulp)
     to_float(k, from, n, x, 1, 19);
 }
 
-static void cast__ties(void **state)
+TEST(cast__ties)
 {
-    (void)state;
     for (int k = 0; k < N_KINDS; k++) {
         around_middles(&kinds[k], CLG_FLOAT32, 0x1p-22);
         around_middles(&kinds[k], CLG_BFLOAT16, 0x1p-6);
@@ -128,9 +126,8 @@ static void cast__ties(void **state)
 }
 
 /* The sign of zero and of NaN's neighbours shows in a quotient. */
-static void cast__zeros(void **state)
+TEST(cast__zeros)
 {
-    (void)state;
     const double x[] = {0.0, -0.0, 1e-9, -1e-9};
     for (int k = 0; k < N_KINDS; k++) {
         const double minus = kinds[k].has_minus_zero ? -INFINITY : INFINITY,
@@ -147,9 +144,8 @@ static void cast__zeros(void **state)
     }
 }
 
-static void cast__integers_to_floats(void **state)
+TEST(cast__integers_to_floats)
 {
-    (void)state;
     const double x[] = {0,   1,   -1,    2,     3,     5,     -7,       17,           19,  27,
                         448, 449, 463,   464,   465,   480,   -464,     -465,         249, 248,
                         1e6, 5e4, 61439, 57345, 61440, 61441, 16777217, -2147483648.0},
@@ -235,9 +231,8 @@ static void read_codes(clg_context *context, const clg_session_options *options,
     clg_builder_free(b);
 }
 
-static void cast__all_codes(void **state)
+TEST(cast__all_codes)
 {
-    (void)state;
     static const clg_dtype bytes[] = {CLG_FLOAT8E4M3FN, CLG_FLOAT8E4M3FNUZ, CLG_FLOAT8E5M2,
                                       CLG_FLOAT8E5M2FNUZ, CLG_FLOAT8E8M0};
     static const clg_dtype fours[] = {CLG_FLOAT4E2M1, CLG_INT4, CLG_UINT4};
@@ -275,9 +270,8 @@ static void to_integer(clg_dtype from, clg_dtype to, int64_t n, const double *x,
 }
 
 /* Truncated, then the low bits. */
-static void cast__to_few_bits(void **state)
+TEST(cast__to_few_bits)
 {
-    (void)state;
     const double x[] = {0, 1, -1, 7, 8, 15, 16, -8, -9, 100, -100},
                  int4[] = {0, 1, -1, 7, -8, -1, 0, -8, 7, 4, -4},
                  uint4[] = {0, 1, 15, 7, 8, 15, 0, 8, 7, 4, 12},
@@ -338,9 +332,8 @@ static void to_power(clg_dtype from, int64_t n, const double *numbers)
     }
 }
 
-static void cast__powers_of_two(void **state)
+TEST(cast__powers_of_two)
 {
-    (void)state;
     const double floats[] = {0,          1,           1.25,        1.4999998, 1.5,
                              1.75,       1.9999999,   2,           3,         0.1,
                              1e-20,      1e30,        1.7e38,      1.8e38,    2.6e38,
@@ -360,9 +353,8 @@ static void cast__powers_of_two(void **state)
 
 /* ---- more ------------------------------------------------------------------------------------------------------------- */
 
-static void cast_like__takes_the_type(void **state)
+TEST(cast_like__takes_the_type)
 {
-    (void)state;
     const double x[] = {1, -2.6, 300, 0.01, 7}, y[] = {1, -2.5, 240, 0.009765625, 7},
                  w[] = {1, -2, -4, 0, 7};
     run_node r;
@@ -379,9 +371,8 @@ static void cast_like__takes_the_type(void **state)
 }
 
 /* Rows of three: the views are of whole tensors, whose bytes do not end with rows. */
-static void views__keep_the_bytes(void **state)
+TEST(views__keep_the_bytes)
 {
-    (void)state;
     const double x[] = {1, -2, 3, -4, 5, -6, 7, -8, 0, 1, 2, -3, 4, -5, 6}, dims[] = {3, -1},
                  *cast = x;
     static const clg_dtype dtypes[] = {CLG_INT4, CLG_FLOAT8E5M2};
@@ -403,9 +394,8 @@ static void views__keep_the_bytes(void **state)
     }
 }
 
-static void cast__strided_and_fused_neighbours(void **state)
+TEST(cast__strided_and_fused_neighbours)
 {
-    (void)state;
     const double x[] = {1, 2, 3, -4, -5, -6}, y[] = {1, -4, 2, -5, 3, -6}, z[] = {1, 0, 2, 0, 3, 0};
     run_node r;
     run_node_start(&r, NULL, "Transpose", 21);
@@ -427,9 +417,8 @@ static void cast__strided_and_fused_neighbours(void **state)
 }
 
 /* A byte each: moved like all others. */
-static void bytes__are_moved(void **state)
+TEST(bytes__are_moved)
 {
-    (void)state;
     const double x[] = {1, 2, 3, -4, -5, -6}, turned[] = {1, -4, 2, -5, 3, -6},
                  part[] = {2, 3, -5, -6}, twice[] = {1, 2, 3, 1, 2, 3, -4, -5, -6, -4, -5, -6},
                  index[] = {1, 0, 1}, rows[] = {-4, -5, -6, 1, 2, 3, -4, -5, -6}, starts[] = {1},
@@ -466,9 +455,8 @@ static void bytes__are_moved(void **state)
     run_node_check(&r, 0);
 }
 
-static void cast__nothing(void **state)
+TEST(cast__nothing)
 {
-    (void)state;
     run_node r;
     run_node_start(&r, NULL, "Cast", 21);
     run_node_int(&r, "to", CLG_INT4);
@@ -477,9 +465,8 @@ static void cast__nothing(void **state)
     run_node_check(&r, 0);
 }
 
-static void narrow__refuses(void **state)
+TEST(narrow__refuses)
 {
-    (void)state;
     const double x[4] = {0};
     run_node r;
     run_node_start(&r, NULL, "Add", 21);
@@ -504,22 +491,4 @@ static void narrow__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "round_mode is 'sideways'");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cast__all_halves),
-        cmocka_unit_test(cast__ties),
-        cmocka_unit_test(cast__zeros),
-        cmocka_unit_test(cast__integers_to_floats),
-        cmocka_unit_test(cast__all_codes),
-        cmocka_unit_test(cast__to_few_bits),
-        cmocka_unit_test(cast__powers_of_two),
-        cmocka_unit_test(cast_like__takes_the_type),
-        cmocka_unit_test(views__keep_the_bytes),
-        cmocka_unit_test(cast__strided_and_fused_neighbours),
-        cmocka_unit_test(bytes__are_moved),
-        cmocka_unit_test(cast__nothing),
-        cmocka_unit_test(narrow__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

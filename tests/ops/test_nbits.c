@@ -81,9 +81,8 @@ static void nbits(nbits_case k)
     run_node_check_scaled(&r, k.dtype == CLG_FLOAT16 ? 2e-3 : 1e-5, k.bits == 4 ? 64 : 1024);
 }
 
-static void nbits__products(void **state)
+TEST(nbits__products)
 {
-    (void)state;
     const clg_dtype none = CLG_DTYPE_NONE, f = CLG_FLOAT32, h = CLG_FLOAT16, u = CLG_UINT8;
     nbits((nbits_case){f, none, 1, 33, 64, 32, 4, false});
     nbits((nbits_case){f, u, 1, 7, 96, 32, 4, true});
@@ -97,9 +96,8 @@ static void nbits__products(void **state)
     nbits((nbits_case){f, none, 0, 3, 32, 32, 4, false});
 }
 
-static void nbits__refuses(void **state)
+TEST(nbits__refuses)
 {
-    (void)state;
     const double zeros[64] = {0};
     for (int i = 0; i < 2; i++) {
         run_node r;
@@ -117,11 +115,4 @@ static void nbits__refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nbits__products),
-        cmocka_unit_test(nbits__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -104,11 +104,10 @@ static problem random_problem(int64_t batches, int64_t classes, int64_t n)
     return (problem){batches, classes, n, boxes, scores, false, 1000, 0.4531, NAN};
 }
 
-static void nms__random(void **state)
+TEST(nms__random)
 {
     static const int64_t sizes[][3] = {{1, 1, 1},  {1, 1, 2},   {2, 3, 31},
                                        {1, 2, 65}, {1, 5, 300}, {3, 1, 257}};
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         problem p = random_problem(sizes[i][0], sizes[i][1], sizes[i][2]);
         nms(&p);
@@ -120,10 +119,9 @@ static void nms__random(void **state)
     }
 }
 
-static void nms__inputs_left_out(void **state)
+TEST(nms__inputs_left_out)
 {
     problem p = random_problem(1, 2, 20);
-    (void)state;
     p.most = NAN; /* nothing, then */
     nms(&p);
     p.most = 4;
@@ -133,9 +131,8 @@ static void nms__inputs_left_out(void **state)
     nms(&p);
 }
 
-static void nms__nothing_and_all(void **state)
+TEST(nms__nothing_and_all)
 {
-    (void)state;
     problem p = random_problem(1, 2, 40);
     p.score = 5;
     nms(&p);
@@ -149,9 +146,8 @@ static void nms__nothing_and_all(void **state)
 }
 
 /* Half of each other, and all: what overlaps as much as the threshold stays. */
-static void nms__equal_to_the_threshold(void **state)
+TEST(nms__equal_to_the_threshold)
 {
-    (void)state;
     const double boxes[] = {0, 0, 1, 2, 0, 0, 1, 1, 4, 4, 5, 5, 4, 4, 5, 5},
                  scores[] = {4, 3, 2, 1};
     problem p = {1, 1, 4, boxes, scores, false, 4, 0.5, NAN};
@@ -162,11 +158,10 @@ static void nms__equal_to_the_threshold(void **state)
     nms(&p);
 }
 
-static void nms__ties_and_nan(void **state)
+TEST(nms__ties_and_nan)
 {
     problem p = random_problem(1, 1, 70);
     double *scores = run_node_zeros(70);
-    (void)state;
     p.scores = scores;
     nms(&p);
     for (int i = 0; i < 70; i += 3) scores[i] = NAN;
@@ -175,11 +170,10 @@ static void nms__ties_and_nan(void **state)
     nms(&p);
 }
 
-static void nms__refuses_shapes_that_do_not_fit(void **state)
+TEST(nms__refuses_shapes_that_do_not_fit)
 {
     const problem p = random_problem(1, 1, 6);
     run_node r;
-    (void)state;
     run_node_start(&r, NULL, "NonMaxSuppression", 10);
     run_node_input(&r, CLG_FLOAT32, DIMS(1, 6, 4), p.boxes);
     run_node_input(&r, CLG_FLOAT32, DIMS(1, 1, 5), p.scores);
@@ -187,15 +181,4 @@ static void nms__refuses_shapes_that_do_not_fit(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "[b,c,n]");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nms__random),
-        cmocka_unit_test(nms__inputs_left_out),
-        cmocka_unit_test(nms__nothing_and_all),
-        cmocka_unit_test(nms__equal_to_the_threshold),
-        cmocka_unit_test(nms__ties_and_nan),
-        cmocka_unit_test(nms__refuses_shapes_that_do_not_fit),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -61,9 +61,8 @@ static void batch(int64_t opset, clg_dtype dtype, clg_dtype stats, int rank, con
     run_node_check(&r, tolerance_of(dtype));
 }
 
-static void norm__batch(void **state)
+TEST(norm__batch)
 {
-    (void)state;
     batch(9, CLG_FLOAT32, CLG_FLOAT32, DIMS(2, 3, 5, 7), true);
     batch(15, CLG_FLOAT32, CLG_FLOAT32, DIMS(1, 5, 3, 65), true);
     batch(15, CLG_FLOAT32, CLG_FLOAT32, DIMS(4, 17), true);
@@ -77,9 +76,8 @@ static void norm__batch(void **state)
     batch(15, CLG_FLOAT64, CLG_FLOAT64, DIMS(2, 3, 19), true);
 }
 
-static void norm__batch_refuses_half_training(void **state)
+TEST(norm__batch_refuses_half_training)
 {
-    (void)state;
     const double one[] = {1};
     run_node r;
     run_node_start(&r, NULL, "BatchNormalization", 15);
@@ -144,9 +142,8 @@ static void layer(clg_dtype dtype, int rank, const int64_t *dims, int64_t axis, 
     run_node_check(&r, tolerance_of(dtype));
 }
 
-static void norm__layer(void **state)
+TEST(norm__layer)
 {
-    (void)state;
     static const int64_t cols[] = {1, 7, 16, 17, 255, 256, 257, 1021};
     for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
         layer(CLG_FLOAT32, DIMS(3, cols[i]), -1, true, 0);
@@ -182,9 +179,8 @@ static void by_channel(const char *op_type, int64_t opset, clg_dtype dtype, int 
     run_node_check(&r, tolerance_of(dtype));
 }
 
-static void norm__by_channel(void **state)
+TEST(norm__by_channel)
 {
-    (void)state;
     by_channel("InstanceNormalization", 6, CLG_FLOAT32, DIMS(2, 3, 5, 7), 3);
     by_channel("InstanceNormalization", 6, CLG_FLOAT32, DIMS(1, 2, 300), 2);
     by_channel("InstanceNormalization", 6, CLG_FLOAT16, DIMS(2, 3, 5, 7), 3);
@@ -195,9 +191,8 @@ static void norm__by_channel(void **state)
 }
 
 /* A constant row has variance 0; a NaN makes its row NaN and no other. */
-static void norm__edges(void **state)
+TEST(norm__edges)
 {
-    (void)state;
     const double x[] = {1e4, 1e4, 1e4, 1, NAN, 2}, scale[] = {1, 2, 3}, bias[] = {0.5, 0.25, -1};
     const double y[] = {0.5, 0.25, -1, NAN, NAN, NAN};
     run_node r;
@@ -236,9 +231,8 @@ static void lrn(clg_dtype dtype, int64_t size, int rank, const int64_t *dims)
     run_node_check(&r, tolerance_of(dtype));
 }
 
-static void norm__lrn(void **state)
+TEST(norm__lrn)
 {
-    (void)state;
     lrn(CLG_FLOAT32, 3, DIMS(2, 7, 3, 4));
     lrn(CLG_FLOAT32, 4, DIMS(1, 5, 9));
     lrn(CLG_FLOAT32, 1, DIMS(2, 3));
@@ -246,12 +240,4 @@ static void norm__lrn(void **state)
     lrn(CLG_BFLOAT16, 3, DIMS(2, 7, 3, 4));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norm__batch), cmocka_unit_test(norm__batch_refuses_half_training),
-        cmocka_unit_test(norm__layer), cmocka_unit_test(norm__by_channel),
-        cmocka_unit_test(norm__edges), cmocka_unit_test(norm__lrn),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -111,32 +111,28 @@ static void all_updates(const char *op_type, const char *mode, bool defaults)
     check_update((update_case){op_type, mode, CLG_FLOAT32, CLG_FLOAT64, 2, defaults, 1, {19}});
 }
 
-static void optimizer__adagrad(void **state)
+TEST(optimizer__adagrad)
 {
-    (void)state;
     all_updates("Adagrad", NULL, false);
     all_updates("Adagrad", NULL, true);
 }
 
-static void optimizer__adam(void **state)
+TEST(optimizer__adam)
 {
-    (void)state;
     all_updates("Adam", NULL, false);
     all_updates("Adam", NULL, true);
 }
 
-static void optimizer__momentum(void **state)
+TEST(optimizer__momentum)
 {
-    (void)state;
     all_updates("Momentum", "standard", false);
     all_updates("Momentum", "nesterov", false);
     check_update(
         (update_case){"Momentum", "standard", CLG_FLOAT32, CLG_FLOAT32, 2, false, 3, {7, 16, 40}});
 }
 
-static void optimizer__refusals(void **state)
+TEST(optimizer__refusals)
 {
-    (void)state;
     run_node r;
     const double x[4] = {0};
     for (int i = 0; i < 2; i++) {
@@ -154,13 +150,4 @@ static void optimizer__refusals(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimizer__adagrad),
-        cmocka_unit_test(optimizer__adam),
-        cmocka_unit_test(optimizer__momentum),
-        cmocka_unit_test(optimizer__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

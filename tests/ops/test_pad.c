@@ -44,9 +44,8 @@ static void centre(clg_dtype dtype, int rank, const int64_t *dims, const int64_t
     run_node_check(&r, 0);
 }
 
-static void pad__centre(void **state)
+TEST(pad__centre)
 {
-    (void)state;
     centre(CLG_FLOAT32, DIMS(20, 10, 3), (int64_t[]){10, 7, 3}, 0, NULL);
     centre(CLG_FLOAT32, DIMS(9, 8, 3), (int64_t[]){12, 7, 6}, 0, NULL);
     centre(CLG_FLOAT16, DIMS(3, 7, 33), (int64_t[]){10, 10}, 2, (int64_t[]){-1, 1});
@@ -57,9 +56,8 @@ static void pad__centre(void **state)
     centre(CLG_FLOAT32, DIMS(0, 2), (int64_t[]){3, 3}, 0, NULL);
 }
 
-static void pad__centre_refuses(void **state)
+TEST(pad__centre_refuses)
 {
-    (void)state;
     const double x[4] = {0}, sizes[][2] = {{2, -1}, {2, 2}};
     for (int i = 0; i < 2; i++) {
         run_node r;
@@ -72,11 +70,4 @@ static void pad__centre_refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pad__centre),
-        cmocka_unit_test(pad__centre_refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

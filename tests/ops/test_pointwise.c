@@ -48,9 +48,8 @@ static void check_broadcast(int rank_a, const int64_t *a_dims, int rank_b, const
     run_node_check(&r, 1e-7);
 }
 
-static void pointwise__broadcasts(void **state)
+TEST(pointwise__broadcasts)
 {
-    (void)state;
     check_broadcast(0, NULL, 0, NULL);
     check_broadcast(DIMS(1), DIMS(1));
     check_broadcast(DIMS(131), DIMS(131));
@@ -75,9 +74,8 @@ static void pointwise__broadcasts(void **state)
 }
 
 /* y = |x[views]| read in place. */
-static void pointwise__views(void **state)
+TEST(pointwise__views)
 {
-    (void)state;
     const int64_t n = 4 * 6 * 40;
     const double *x = run_node_random(n);
     run_node r;
@@ -142,17 +140,15 @@ static void run_many(clg_context *context, const clg_session_options *options, c
     clg_builder_free(b);
 }
 
-static void pointwise__many_inputs(void **state)
+TEST(pointwise__many_inputs)
 {
-    (void)state;
     run_node_each(run_many, "Mean");
     run_node_each(run_many, "Max");
 }
 
 /* Pow's dtypes: the result has the base's, and integers are exact. */
-static void pointwise__powers(void **state)
+TEST(pointwise__powers)
 {
-    (void)state;
     run_node r;
     const double base[] = {3, -2, 5, 7, 2}, whole[] = {6, 3, 0, 2, 30},
                  fraction[] = {0.5, 2, 1.5, -1, 0};
@@ -184,9 +180,8 @@ static void pointwise__powers(void **state)
     }
 }
 
-static void pointwise__clip(void **state)
+TEST(pointwise__clip)
 {
-    (void)state;
     run_node r;
     const double x[] = {-3, -1, 0, 1, 3, NAN, INFINITY, -INFINITY}, bounds[] = {-2, 2};
     const int64_t dims[] = {8};
@@ -220,9 +215,8 @@ static void pointwise__clip(void **state)
 }
 
 /* Before opset 7 the second input was aligned to an axis. */
-static void pointwise__aligned(void **state)
+TEST(pointwise__aligned)
 {
-    (void)state;
     run_node r;
     double y[12];
     const double *x = run_node_random(12), b[] = {1, 2, 3};
@@ -264,9 +258,8 @@ static void check_mod(clg_dtype dtype)
     run_node_check(&r, 0);
 }
 
-static void pointwise__mod_of_floats(void **state)
+TEST(pointwise__mod_of_floats)
 {
-    (void)state;
     check_mod(CLG_FLOAT32);
     check_mod(CLG_FLOAT64);
     check_mod(CLG_FLOAT16);
@@ -298,9 +291,8 @@ static void check_shift(clg_dtype dtype, int bits, bool left)
     run_node_check(&r, 0);
 }
 
-static void pointwise__signed_shifts(void **state)
+TEST(pointwise__signed_shifts)
 {
-    (void)state;
     for (int left = 0; left < 2; left++) {
         check_shift(CLG_INT8, 8, left);
         check_shift(CLG_INT16, 16, left);
@@ -331,9 +323,8 @@ static void check_swiglu(clg_dtype dtype, double alpha, double tolerance)
     run_node_check(&r, tolerance);
 }
 
-static void pointwise__swiglu(void **state)
+TEST(pointwise__swiglu)
 {
-    (void)state;
     check_swiglu(CLG_FLOAT32, 1, 2e-6);
     check_swiglu(CLG_FLOAT32, 1.75, 2e-6);
     check_swiglu(CLG_FLOAT64, 0.5, 1e-6);
@@ -347,9 +338,8 @@ static void pointwise__swiglu(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "the same shape");
 }
 
-static void pointwise__refusals(void **state)
+TEST(pointwise__refusals)
 {
-    (void)state;
     run_node r;
     run_node_start(&r, NULL, "BitShift", 13);
     run_node_string(&r, "direction", "UP");
@@ -375,14 +365,4 @@ static void pointwise__refusals(void **state)
     run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "fmod");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pointwise__broadcasts),    cmocka_unit_test(pointwise__views),
-        cmocka_unit_test(pointwise__many_inputs),   cmocka_unit_test(pointwise__powers),
-        cmocka_unit_test(pointwise__clip),          cmocka_unit_test(pointwise__aligned),
-        cmocka_unit_test(pointwise__mod_of_floats), cmocka_unit_test(pointwise__signed_shifts),
-        cmocka_unit_test(pointwise__swiglu),        cmocka_unit_test(pointwise__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -224,32 +224,15 @@ static void check_floats(clg_dtype dtype, int64_t n, size_t n_rows)
     }
 }
 
-static void pointwise_floats__float32(void **state)
-{
-    (void)state;
-    check_floats(CLG_FLOAT32, 301, COUNT(float_rows));
-}
+TEST(pointwise_floats__float32) { check_floats(CLG_FLOAT32, 301, COUNT(float_rows)); }
 
-static void pointwise_floats__float64(void **state)
-{
-    (void)state;
-    check_floats(CLG_FLOAT64, 259, COUNT(float_rows));
-}
+TEST(pointwise_floats__float64) { check_floats(CLG_FLOAT64, 259, COUNT(float_rows)); }
 
 /* They are computed in float: loads and stores are what is new. */
-static void pointwise_floats__narrow(void **state)
+TEST(pointwise_floats__narrow)
 {
-    (void)state;
     check_floats(CLG_FLOAT16, 259, 16);
     check_floats(CLG_BFLOAT16, 259, 16);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pointwise_floats__float32),
-        cmocka_unit_test(pointwise_floats__float64),
-        cmocka_unit_test(pointwise_floats__narrow),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -134,20 +134,18 @@ static void check_ints(clg_dtype dtype, size_t n_rows)
     }
 }
 
-static void pointwise_ints__integers(void **state)
+TEST(pointwise_ints__integers)
 {
     static const clg_dtype dtypes[] = {CLG_INT32, CLG_UINT8, CLG_INT64};
     static const clg_dtype others[] = {CLG_INT8, CLG_INT16, CLG_UINT16, CLG_UINT32, CLG_UINT64};
-    (void)state;
     for (size_t i = 0; i < COUNT(dtypes); i++) check_ints(dtypes[i], COUNT(int_rows));
     /* The same texts with other type names: arithmetic that could go wrong. */
     for (size_t i = 0; i < COUNT(others); i++) check_ints(others[i], 8);
 }
 
-static void pointwise_ints__shifts(void **state)
+TEST(pointwise_ints__shifts)
 {
     static const clg_dtype dtypes[] = {CLG_UINT8, CLG_UINT16, CLG_UINT32, CLG_UINT64};
-    (void)state;
     for (size_t k = 0; k < COUNT(dtypes); k++) {
         fused f = {.tolerance = 0};
         pointwise_register x, by, left, right;
@@ -170,12 +168,11 @@ static void pointwise_ints__shifts(void **state)
 
 /* ---- bool and choices ------------------------------------------------------------------------ */
 
-static void pointwise_ints__booleans(void **state)
+TEST(pointwise_ints__booleans)
 {
     static const char *const defs[] = {"And", "Or", "Xor", "Not", "Equal", "Copy"};
     fused f = {.tolerance = 0};
     pointwise_register r;
-    (void)state;
     for (int k = 0; k < 2; k++) {
         tensor *x = fused_input(&f, CLG_BOOL, 21, &r);
         for (int64_t i = 0; i < 21; i++) tensor_set_int(x, i, (i >> k) & 1);
@@ -213,9 +210,8 @@ static void check_where(clg_dtype dtype, bool alone)
 }
 
 /* Alone it moves elements, whatever they mean: float64 too where there is no double. */
-static void pointwise_ints__where(void **state)
+TEST(pointwise_ints__where)
 {
-    (void)state;
     check_where(CLG_FLOAT16, true);
     check_where(CLG_FLOAT64, true);
     check_where(CLG_INT8, true);
@@ -268,11 +264,10 @@ static void check_casts(clg_dtype from, size_t first, size_t end)
     fused_check(&f);
 }
 
-static void pointwise_ints__casts(void **state)
+TEST(pointwise_ints__casts)
 {
     static const clg_dtype from[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_FLOAT64, CLG_INT8,
                                      CLG_UINT32,  CLG_INT64,   CLG_BOOL};
-    (void)state;
     for (size_t i = 0; i < COUNT(from); i++) {
         check_casts(from[i], 0, 7);
         check_casts(from[i], 7, COUNT(all_dtypes));
@@ -280,10 +275,9 @@ static void pointwise_ints__casts(void **state)
 }
 
 /* A cast within a kernel rounds as a stored one does. */
-static void pointwise_ints__cast_rounds_in_registers(void **state)
+TEST(pointwise_ints__cast_rounds_in_registers)
 {
     static const clg_dtype narrow[] = {CLG_FLOAT16, CLG_BFLOAT16};
-    (void)state;
     for (size_t k = 0; k < COUNT(narrow); k++) {
         fused f = {.tolerance = 0};
         pointwise_register x, r;
@@ -303,15 +297,4 @@ static void pointwise_ints__cast_rounds_in_registers(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pointwise_ints__integers),
-        cmocka_unit_test(pointwise_ints__shifts),
-        cmocka_unit_test(pointwise_ints__booleans),
-        cmocka_unit_test(pointwise_ints__where),
-        cmocka_unit_test(pointwise_ints__casts),
-        cmocka_unit_test(pointwise_ints__cast_rounds_in_registers),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -220,41 +220,36 @@ static const pool_case cases[] = {
 };
 #define N_CASES (sizeof cases / sizeof *cases)
 
-static void pool__max(void **state)
+TEST(pool__max)
 {
-    (void)state;
     for (size_t i = 0; i < N_CASES; i++) pool(&cases[i], POOL_MAX, CLG_FLOAT32, 0, 0);
 }
 
-static void pool__max_indices(void **state)
+TEST(pool__max_indices)
 {
-    (void)state;
     for (size_t i = 0; i < N_CASES; i++) {
         pool(&cases[i], POOL_MAX, CLG_FLOAT32, 0, 1);
         pool(&cases[i], POOL_MAX, CLG_FLOAT32, 0, 2);
     }
 }
 
-static void pool__average(void **state)
+TEST(pool__average)
 {
-    (void)state;
     for (size_t i = 0; i < N_CASES; i++) {
         pool(&cases[i], POOL_AVERAGE, CLG_FLOAT32, 0, 0);
         pool(&cases[i], POOL_AVERAGE_PADDED, CLG_FLOAT32, 0, 0);
     }
 }
 
-static void pool__lp(void **state)
+TEST(pool__lp)
 {
-    (void)state;
     for (size_t i = 0; i < N_CASES; i++) pool(&cases[i], POOL_LP, CLG_FLOAT32, 2, 0);
     pool(&cases[1], POOL_LP, CLG_FLOAT32, 1, 0);
     pool(&cases[2], POOL_LP, CLG_FLOAT32, 3, 0);
 }
 
-static void pool__dtypes(void **state)
+TEST(pool__dtypes)
 {
-    (void)state;
     for (size_t i = 1; i < 3; i++) {
         pool(&cases[i], POOL_MAX, CLG_UINT8, 0, 0);
         pool(&cases[i], POOL_MAX, CLG_INT8, 0, 0);
@@ -265,9 +260,8 @@ static void pool__dtypes(void **state)
     pool(&cases[1], POOL_MAX, CLG_INT8, 0, 1);
 }
 
-static void pool__nan_and_infinity(void **state)
+TEST(pool__nan_and_infinity)
 {
-    (void)state;
     const double x[] = {1, NAN, 3, -INFINITY, -INFINITY, INFINITY, 2, 5};
     const double most[] = {NAN, NAN, 3, -INFINITY, INFINITY, INFINITY, 5};
     const double mean[] = {NAN, NAN, -INFINITY, -INFINITY, NAN, INFINITY, 3.5};
@@ -284,12 +278,4 @@ static void pool__nan_and_infinity(void **state)
     run_node_check(&r, FLOAT_TOLERANCE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pool__max),     cmocka_unit_test(pool__max_indices),
-        cmocka_unit_test(pool__average), cmocka_unit_test(pool__lp),
-        cmocka_unit_test(pool__dtypes),  cmocka_unit_test(pool__nan_and_infinity),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

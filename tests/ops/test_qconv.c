@@ -12,16 +12,14 @@ static const qconv_case cases[] = {
     {3, 1, 2, 2, 3, 6, 7, 2, 3, 1, 2, 1, 1, 0, 1, true, false, true, true},
 };
 
-static void qconv__integer(void **state)
+TEST(qconv__integer)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         qconv_check(cases[i], false, (quantized_how){0});
 }
 
-static void qconv__linear(void **state)
+TEST(qconv__linear)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         qconv_check(cases[i], true, (quantized_how){0});
 }
@@ -52,26 +50,14 @@ static void check_wide(const char *way)
     }
 }
 
-static void qconv__wide_byte(void **state)
-{
-    (void)state;
-    check_wide("qconv_wide_byte");
-}
+TEST(qconv__wide_byte) { check_wide("qconv_wide_byte"); }
 
-static void qconv__wide_short(void **state)
-{
-    (void)state;
-    check_wide("qconv_wide_short");
-}
+TEST(qconv__wide_short) { check_wide("qconv_wide_short"); }
 
-static void qconv__wide_float(void **state)
-{
-    (void)state;
-    check_wide("qconv_wide_float");
-}
+TEST(qconv__wide_float) { check_wide("qconv_wide_float"); }
 
 /* One channel a group: 16 x 16 taps are the most whose sums floats have exactly. */
-static void qconv__wide_depthwise(void **state)
+TEST(qconv__wide_depthwise)
 {
     static const qconv_case usual[] = {
         {2, 2, 37, 1, 1, 9, 41, 3, 3, 1, 1, 1, 1, 1, 1, false, true, true, true},
@@ -83,7 +69,6 @@ static void qconv__wide_depthwise(void **state)
     };
     const quantized_how plainly = {ANY_NUMBERS, false, "qconv_depthwise_wide", CLG_KERNELS_WIDE},
                         extremely = {FURTHEST, false, "qconv_depthwise_wide", CLG_KERNELS_WIDE};
-    (void)state;
     for (size_t i = 0; i < COUNT(usual); i++) {
         qconv_check(usual[i], true, plainly);
         qconv_check(usual[i], false, plainly);
@@ -95,9 +80,8 @@ static void qconv__wide_depthwise(void **state)
         false, (quantized_how){.range = FURTHEST});
 }
 
-static void qconv__refuses(void **state)
+TEST(qconv__refuses)
 {
-    (void)state;
     const double x[32] = {0};
     run_node r;
     run_node_start(&r, NULL, "ConvInteger", 10);
@@ -107,13 +91,4 @@ static void qconv__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "2 channels");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qconv__integer),    cmocka_unit_test(qconv__linear),
-        cmocka_unit_test(qconv__wide_byte),  cmocka_unit_test(qconv__wide_short),
-        cmocka_unit_test(qconv__wide_float), cmocka_unit_test(qconv__wide_depthwise),
-        cmocka_unit_test(qconv__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

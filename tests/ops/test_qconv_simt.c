@@ -34,9 +34,8 @@ static const qconv_case ragged = {.rank = 2,
                                   .w_lists = true,
                                   .bias = true};
 
-static void qconv_simt__signs(void **state)
+TEST(qconv_simt__signs)
 {
-    (void)state;
     for (int signs = 0; signs < 4; signs++) {
         qconv_case t = ragged;
         t.x_signed = signs & 1;
@@ -46,9 +45,8 @@ static void qconv_simt__signs(void **state)
     }
 }
 
-static void qconv_simt__windows(void **state)
+TEST(qconv_simt__windows)
 {
-    (void)state;
     static const qconv_case cases[] = {
         /* groups, strides, dilations */
         {2, 2, 3, 5, 10, 11, 17, 3, 2, 2, 3, 2, 1, 2, 0, false, true, true, true},
@@ -66,34 +64,18 @@ static void qconv_simt__windows(void **state)
     for (size_t i = 0; i < COUNT(cases); i++) both(cases[i], tiled);
 }
 
-static void qconv_simt__computed_weights(void **state)
-{
-    (void)state;
-    both(ragged, (quantized_how){.w_computed = true, TILED});
-}
+TEST(qconv_simt__computed_weights) { both(ragged, (quantized_how){.w_computed = true, TILED}); }
 
-static void qconv_simt__large(void **state)
+TEST(qconv_simt__large)
 {
-    (void)state;
     const qconv_case t = {2, 1, 1, 5, 1029, 33,    35,   1,    1,   1,
                           1, 1, 1, 0, 0,    false, true, true, true};
     both(t, tiled);
 }
 
-static void qconv_simt__plain(void **state)
+TEST(qconv_simt__plain)
 {
-    (void)state;
     both(ragged, (quantized_how){.way = "qconv", .way_kernels = CLG_KERNELS_SIMT});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qconv_simt__signs),
-        cmocka_unit_test(qconv_simt__windows),
-        cmocka_unit_test(qconv_simt__computed_weights),
-        cmocka_unit_test(qconv_simt__large),
-        cmocka_unit_test(qconv_simt__plain),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

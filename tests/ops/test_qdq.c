@@ -122,9 +122,8 @@ static void expect_none(const char *text) { check(text, "-QLinear -Integer -Clip
 
 #define CONV "QLinearConv -Dequantize -Quantize"
 
-static void qdq__conv(void **state)
+TEST(qdq__conv)
 {
-    (void)state;
     expect("Q0(Conv(Da, Dw))", CONV);
     expect("Q0(Conv[pads=1:1:1:1 strides=2:1](Da, Dw, Di))", CONV);
     expect("Q0(Conv[pads=1:0:0:1](Da, Dc, Dj))", CONV); /* scales and bias by channel */
@@ -135,9 +134,8 @@ static void qdq__conv(void **state)
     expect("Q0(Conv[group=6 pads=1:1:1:1](Da, Dg))", CONV);
 }
 
-static void qdq__conv_and_what_bounds_it(void **state)
+TEST(qdq__conv_and_what_bounds_it)
 {
-    (void)state;
     expect("Q2(Relu(Conv(Da, Dw, Di)))", CONV " -Clip");
     expect("Q3(Clip(Conv(Da, Dw, Di), 0, 6))", CONV " -Clip"); /* 6 is the end of the range */
     expect("Q0(Relu(Conv(Da, Dw, Di)))", CONV " Clip");        /* zero is in the middle */
@@ -146,17 +144,15 @@ static void qdq__conv_and_what_bounds_it(void **state)
     expect("Q0(MaxPool[kernel_shape=2:2](Relu(Conv(Da, Dw))))", CONV " Clip MaxPool");
 }
 
-static void qdq__conv_that_nothing_quantises(void **state)
+TEST(qdq__conv_that_nothing_quantises)
 {
-    (void)state;
     expect("Conv(Da, Dw)", "ConvInteger -Dequantize");
     expect("Conv[pads=1:1:1:1](Da, Dc, f)", "ConvInteger -Dequantize");
     expect("Relu(Conv(Da, Dw, Di))", "ConvInteger -Dequantize");
 }
 
-static void qdq__conv_that_stays(void **state)
+TEST(qdq__conv_that_stays)
 {
-    (void)state;
     expect_none("Q0(Conv(Da, h))");      /* float weights */
     expect_none("Q0(Conv(Dl, Dw))");     /* int16 */
     expect_none("Q4(Conv(Da, Dw, f))");  /* the bias would be rounded by what a result shows */
@@ -168,9 +164,8 @@ static void qdq__conv_that_stays(void **state)
 #define MATMUL "QLinearMatMul -Dequantize -Quantize"
 #define GEMM "MatMulIntegerToFloat -Dequantize"
 
-static void qdq__products(void **state)
+TEST(qdq__products)
 {
-    (void)state;
     expect("Q0(MatMul(Dm, Dn))", MATMUL);
     expect("Q1(MatMul(Dm, Transpose(Do)))", MATMUL); /* scales of rows, then of columns */
     expect("Q1(MatMul(Dm, Transpose[perm=1:0](Do)))", MATMUL);
@@ -182,9 +177,8 @@ static void qdq__products(void **state)
     expect("Q0(Add(MatMul(Dm, Dn), p))", GEMM);
 }
 
-static void qdq__products_that_stay(void **state)
+TEST(qdq__products_that_stay)
 {
-    (void)state;
     expect_none("MatMul(q, Dn)"); /* weights alone */
     expect_none("Q0(Gemm[alpha=0.5](Dm, Dn))");
     expect_none("Q0(Gemm[transA=1](Dr, Dn))");
@@ -199,9 +193,8 @@ static void qdq__products_that_stay(void **state)
 /* One kernel each. */
 #define CHAIN "Pointwise" ALONE " -Add -Mul -Sub -Clip -Relu -Sigmoid"
 
-static void qdq__elements(void **state)
+TEST(qdq__elements)
 {
-    (void)state;
     expect("Q0(Add(Da, De))", CHAIN);
     expect("Q2(Relu(Add(Da, De)))", CHAIN);
     expect("Q1(Clip(Add(Da, De), -1, 2))", CHAIN);
@@ -215,9 +208,8 @@ static void qdq__elements(void **state)
     expect("Add(Sigmoid(Da), De)", "Pointwise" ALONE);
 }
 
-static void qdq__pools_and_concat(void **state)
+TEST(qdq__pools_and_concat)
 {
-    (void)state;
     expect("Q0(GlobalAveragePool(Da))", "QLinearGlobalAveragePool" ALONE);
     expect("Q0(AveragePool[kernel_shape=3:2 pads=1:0:1:1](Da))", "QLinearAveragePool" ALONE);
     expect("Q0(Concat[axis=1](Da, De, Ds))",
@@ -230,9 +222,8 @@ static void qdq__pools_and_concat(void **state)
 
 /* ---- what only moves ------------------------------------------------------------------------------------------------- */
 
-static void qdq__moves(void **state)
+TEST(qdq__moves)
 {
-    (void)state;
     expect_exact("Qa(MaxPool[kernel_shape=2:2 pads=1:1:0:0](Da))", "MaxPool" ALONE);
     expect_exact("Qa(Transpose[perm=0:2:3:1](Da))", ALONE + 1);
     expect_exact("Qa(Flatten(Da))", ALONE + 1);
@@ -250,28 +241,12 @@ static void qdq__moves(void **state)
     expect_exact("Q0(Conv(DQa(Da), Dw))", CONV);
 }
 
-static void qdq__moves_that_stay(void **state)
+TEST(qdq__moves_that_stay)
 {
-    (void)state;
     expect_exact("Qa(Pad(Da, #0:0:1:2:0:0:0:1, 0.005))", "Quantized Dequantized");
     expect_exact("Qa(Resize[mode=linear](Da, , 1:1:2:2))", "Quantized Dequantized");
     expect_exact("Softmax(DQ0(q))", "Pointwise"); /* it rounds, as it did */
     expect_exact("Softmax(Reshape(Da, #42:9))", "Dequantized");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qdq__conv),
-        cmocka_unit_test(qdq__conv_and_what_bounds_it),
-        cmocka_unit_test(qdq__conv_that_nothing_quantises),
-        cmocka_unit_test(qdq__conv_that_stays),
-        cmocka_unit_test(qdq__products),
-        cmocka_unit_test(qdq__products_that_stay),
-        cmocka_unit_test(qdq__elements),
-        cmocka_unit_test(qdq__pools_and_concat),
-        cmocka_unit_test(qdq__moves),
-        cmocka_unit_test(qdq__moves_that_stay),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -58,9 +58,8 @@ static void binary(const char *name, clg_dtype dtype)
     run_node_check(&r, 0);
 }
 
-static void qlinear__of_two(void **state)
+TEST(qlinear__of_two)
 {
-    (void)state;
     binary("QLinearAdd", CLG_UINT8);
     binary("QLinearAdd", CLG_INT8);
     binary("QLinearMul", CLG_UINT8);
@@ -88,9 +87,8 @@ static void unary(const char *name, clg_dtype dtype, double alpha)
     run_node_check(&r, 0);
 }
 
-static void qlinear__of_one(void **state)
+TEST(qlinear__of_one)
 {
-    (void)state;
     unary("QLinearSigmoid", CLG_UINT8, 0);
     unary("QLinearSigmoid", CLG_INT8, 0);
     unary("QLinearLeakyRelu", CLG_UINT8, 0.25);
@@ -124,9 +122,8 @@ static void pool(clg_dtype dtype, bool channels_last)
     run_node_check(&r, 0);
 }
 
-static void qlinear__global_average(void **state)
+TEST(qlinear__global_average)
 {
-    (void)state;
     pool(CLG_UINT8, false);
     pool(CLG_UINT8, true);
     pool(CLG_INT8, false);
@@ -161,16 +158,14 @@ static void window_pool(clg_dtype dtype, bool padding_counts)
     run_node_check(&r, 0);
 }
 
-static void qlinear__average(void **state)
+TEST(qlinear__average)
 {
-    (void)state;
     window_pool(CLG_UINT8, false);
     window_pool(CLG_INT8, true);
 }
 
-static void qlinear__concat(void **state)
+TEST(qlinear__concat)
 {
-    (void)state;
     const int64_t lengths[] = {3, 17, 1};
     const quantised parts[] = {draw(CLG_UINT8, 2 * 3 * 4, 0.5, 1),
                                draw(CLG_INT8, 2 * 17 * 4, 0.25, -3),
@@ -193,9 +188,8 @@ static void qlinear__concat(void **state)
     run_node_check(&r, 0);
 }
 
-static void qlinear__refuses(void **state)
+TEST(qlinear__refuses)
 {
-    (void)state;
     const double numbers[4] = {1, 1, 1, 1};
     run_node r;
     run_node_start(&r, "com.microsoft", "QLinearSigmoid", 1);
@@ -207,12 +201,4 @@ static void qlinear__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "4 numbers");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qlinear__of_two),         cmocka_unit_test(qlinear__of_one),
-        cmocka_unit_test(qlinear__global_average), cmocka_unit_test(qlinear__average),
-        cmocka_unit_test(qlinear__concat),         cmocka_unit_test(qlinear__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -10,9 +10,8 @@
 
 static const quantized_how none;
 
-static void qmatmul__integer(void **state)
+TEST(qmatmul__integer)
 {
-    (void)state;
     qproduct_check_integer((qproduct_case){1, 1, 1, 1, false, false, 0, false}, none);
     qproduct_check_integer((qproduct_case){1, 5, 17, 33, false, true, 1, false}, none);
     qproduct_check_integer((qproduct_case){3, 4, 16, 7, true, true, 2, false}, none);
@@ -21,9 +20,8 @@ static void qmatmul__integer(void **state)
     qproduct_check_integer((qproduct_case){0, 3, 5, 2, true, false, 1, false}, none);
 }
 
-static void qmatmul__vectors(void **state)
+TEST(qmatmul__vectors)
 {
-    (void)state;
     const double *a = quantized_bytes(9, false), *b = quantized_bytes(9 * 4, true);
     double y[4] = {0};
     for (int i = 0; i < 36; i++) y[i % 4] += a[i / 4] * b[i];
@@ -35,9 +33,8 @@ static void qmatmul__vectors(void **state)
     run_node_check(&r, 0);
 }
 
-static void qmatmul__linear(void **state)
+TEST(qmatmul__linear)
 {
-    (void)state;
     qproduct_check_linear((qproduct_case){1, 1, 1, 4, false, false, 1, false}, CLG_UINT8,
                           CLG_FLOAT32, 9, none);
     qproduct_check_linear((qproduct_case){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8,
@@ -72,27 +69,14 @@ static void check_wide(const char *way)
                           furthest);
 }
 
-static void qmatmul__wide_byte(void **state)
-{
-    (void)state;
-    check_wide("qgemm_wide_byte");
-}
+TEST(qmatmul__wide_byte) { check_wide("qgemm_wide_byte"); }
 
-static void qmatmul__wide_short(void **state)
-{
-    (void)state;
-    check_wide("qgemm_wide_short");
-}
+TEST(qmatmul__wide_short) { check_wide("qgemm_wide_short"); }
 
-static void qmatmul__wide_float(void **state)
-{
-    (void)state;
-    check_wide("qgemm_wide_float");
-}
+TEST(qmatmul__wide_float) { check_wide("qgemm_wide_float"); }
 
-static void qmatmul__refuses(void **state)
+TEST(qmatmul__refuses)
 {
-    (void)state;
     const double x[12] = {0};
     run_node r;
     run_node_start(&r, NULL, "MatMulInteger", 10);
@@ -142,9 +126,8 @@ static void to_float(qproduct_case p, bool bias)
     run_node_check_scaled(&r, 1e-5, 1000);
 }
 
-static void qmatmul__to_float(void **state)
+TEST(qmatmul__to_float)
 {
-    (void)state;
     to_float((qproduct_case){1, 5, 17, 33, false, true, 1, false}, true);
     to_float((qproduct_case){2, 4, 35, 20, true, true, 2, false}, true);
     to_float((qproduct_case){1, 3, 8, 9, false, false, 0, false}, false);
@@ -183,23 +166,12 @@ static void dynamic(int64_t m, int64_t k, int64_t n, bool lists, bool bias)
     run_node_check_scaled(&r, 2.0 / 255, 1);
 }
 
-static void qmatmul__dynamic(void **state)
+TEST(qmatmul__dynamic)
 {
-    (void)state;
     dynamic(1, 40, 33, false, false);
     dynamic(7, 19, 20, true, true);
     dynamic(4, 300, 5, false, true);
     dynamic(0, 4, 5, false, true);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qmatmul__to_float),   cmocka_unit_test(qmatmul__dynamic),
-        cmocka_unit_test(qmatmul__integer),    cmocka_unit_test(qmatmul__vectors),
-        cmocka_unit_test(qmatmul__linear),     cmocka_unit_test(qmatmul__wide_byte),
-        cmocka_unit_test(qmatmul__wide_short), cmocka_unit_test(qmatmul__wide_float),
-        cmocka_unit_test(qmatmul__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

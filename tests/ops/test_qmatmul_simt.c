@@ -17,9 +17,8 @@ static void both(qproduct_case p, quantized_how how)
 
 static const quantized_how tiled = {TILED};
 
-static void qmatmul_simt__signs(void **state)
+TEST(qmatmul_simt__signs)
 {
-    (void)state;
     for (int signs = 0; signs < 4; signs++) {
         const qproduct_case p = {1, 70, 69, 67, signs & 1, signs & 2, 2, false};
         both(p, tiled);
@@ -28,9 +27,8 @@ static void qmatmul_simt__signs(void **state)
     both((qproduct_case){1, 70, 69, 67, false, false, 0, false}, tiled);
 }
 
-static void qmatmul_simt__sizes(void **state)
+TEST(qmatmul_simt__sizes)
 {
-    (void)state;
     both((qproduct_case){1, 1, 1, 1, false, true, 1, false}, tiled);
     both((qproduct_case){1, 1, 200, 130, false, true, 1, false}, tiled); /* few rows */
     both((qproduct_case){1, 8, 65, 64, false, true, 2, false}, tiled);
@@ -39,9 +37,8 @@ static void qmatmul_simt__sizes(void **state)
     both((qproduct_case){1, 65, 63, 66, false, true, 1, false}, tiled);
 }
 
-static void qmatmul_simt__batches(void **state)
+TEST(qmatmul_simt__batches)
 {
-    (void)state;
     both((qproduct_case){3, 5, 17, 7, false, true, 2, false}, tiled);
     both((qproduct_case){2, 13, 37, 41, false, true, 1, true}, tiled);
     both((qproduct_case){0, 3, 5, 2, true, false, 1, false}, tiled);
@@ -69,32 +66,18 @@ static void check_broadcast(bool constant)
     run_node_check(&r, 0);
 }
 
-static void qmatmul_simt__broadcast(void **state)
+TEST(qmatmul_simt__broadcast)
 {
-    (void)state;
     check_broadcast(false);
     check_broadcast(true);
 }
 
-static void qmatmul_simt__large(void **state)
-{
-    (void)state;
-    both((qproduct_case){1, 1027, 1029, 9, false, true, 2, false}, tiled);
-}
+TEST(qmatmul_simt__large) { both((qproduct_case){1, 1027, 1029, 9, false, true, 2, false}, tiled); }
 
-static void qmatmul_simt__plain(void **state)
+TEST(qmatmul_simt__plain)
 {
-    (void)state;
     both((qproduct_case){1, 70, 69, 67, false, true, 2, false},
          (quantized_how){.way = "qmatmul", .way_kernels = CLG_KERNELS_SIMT});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qmatmul_simt__signs),   cmocka_unit_test(qmatmul_simt__sizes),
-        cmocka_unit_test(qmatmul_simt__batches), cmocka_unit_test(qmatmul_simt__broadcast),
-        cmocka_unit_test(qmatmul_simt__large),   cmocka_unit_test(qmatmul_simt__plain),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -101,9 +101,8 @@ static void both(clg_dtype real, clg_dtype quantised, layout l, bool has_zero, i
     run_node_check(&r, real == CLG_FLOAT16 ? 1e-3 : real == CLG_BFLOAT16 ? 8e-3 : 1e-6);
 }
 
-static void quantize__tensors(void **state)
+TEST(quantize__tensors)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_INT8, CLG_UINT8, CLG_INT16, CLG_UINT16};
     for (int i = 0; i < 4; i++) {
         both(CLG_FLOAT32, dtypes[i], (layout){1, 3, 37, 0, false}, true, 21);
@@ -114,18 +113,16 @@ static void quantize__tensors(void **state)
     both(CLG_FLOAT32, CLG_UINT8, (layout){3, 0, 5, 0, false}, true, 13);
 }
 
-static void quantize__axes(void **state)
+TEST(quantize__axes)
 {
-    (void)state;
     both(CLG_FLOAT32, CLG_INT8, (layout){2, 5, 17, 0, true}, true, 13);
     both(CLG_FLOAT32, CLG_UINT8, (layout){3, 33, 1, 0, true}, true, 13);
     both(CLG_FLOAT32, CLG_INT8, (layout){1, 64, 16, 0, true}, false, 21);
     both(CLG_FLOAT16, CLG_UINT8, (layout){2, 9, 4, 0, true}, true, 21);
 }
 
-static void quantize__blocks(void **state)
+TEST(quantize__blocks)
 {
-    (void)state;
     both(CLG_FLOAT32, CLG_INT8, (layout){2, 8, 1, 4, false}, true, 21);
     both(CLG_FLOAT32, CLG_UINT8, (layout){2, 7, 1, 3, false}, true, 21);
     both(CLG_FLOAT32, CLG_INT16, (layout){2, 6, 19, 2, false}, true, 21);
@@ -137,9 +134,8 @@ static const clg_dtype narrow[] = {CLG_FLOAT8E4M3FN,   CLG_FLOAT8E4M3FNUZ, CLG_F
                                    CLG_UINT4,          CLG_INT2,           CLG_UINT2};
 
 /* Rows that end within a byte, lengths around vectors. */
-static void quantize__narrow_types(void **state)
+TEST(quantize__narrow_types)
 {
-    (void)state;
     for (int i = 0; i < 9; i++) {
         both(CLG_FLOAT32, narrow[i], (layout){1, 3, 37, 0, false}, true, 25);
         both(CLG_FLOAT32, narrow[i], (layout){2, 5, 17, 0, true}, i % 2 == 0, 21);
@@ -151,9 +147,8 @@ static void quantize__narrow_types(void **state)
     both(CLG_FLOAT32, CLG_UINT4, (layout){3, 0, 5, 0, false}, true, 21);
 }
 
-static void quantize__narrow_blocks(void **state)
+TEST(quantize__narrow_blocks)
 {
-    (void)state;
     both(CLG_FLOAT32, CLG_INT4, (layout){1, 64, 48, 32, false}, true, 21);
     both(CLG_FLOAT32, CLG_UINT4, (layout){5, 64, 1, 32, false}, true, 21);
     both(CLG_FLOAT32, CLG_UINT4, (layout){2, 7, 1, 3, false}, true, 21);
@@ -162,18 +157,16 @@ static void quantize__narrow_blocks(void **state)
     both(CLG_FLOAT32, CLG_FLOAT8E5M2, (layout){3, 5, 4, 3, false}, true, 21);
 }
 
-static void quantize__bfloat16(void **state)
+TEST(quantize__bfloat16)
 {
-    (void)state;
     both(CLG_BFLOAT16, CLG_INT8, (layout){1, 3, 37, 0, false}, true, 23);
     both(CLG_BFLOAT16, CLG_UINT4, (layout){2, 5, 17, 0, true}, true, 23);
     both(CLG_BFLOAT16, CLG_FLOAT8E4M3FN, (layout){2, 8, 1, 4, false}, false, 23);
 }
 
 /* Of a large tensor's blocks, as models have them for weights: constants, dequantised when the session is made. */
-static void dequantize__weights_of_a_product(void **state)
+TEST(dequantize__weights_of_a_product)
 {
-    (void)state;
     enum { N = 24, K = 96, BLOCK = 32 };
     double *w = run_node_random(N * K), *scale = run_node_random(N * K / BLOCK),
            *zero = run_node_zeros(N * K / BLOCK), *x = run_node_random(K * 3),
@@ -199,9 +192,8 @@ static void dequantize__weights_of_a_product(void **state)
 }
 
 /* Scales that are powers of two alone, and outputs of a dtype of their own. */
-static void dequantize__scales_of_e8m0(void **state)
+TEST(dequantize__scales_of_e8m0)
 {
-    (void)state;
     const double x[] = {0.5, -1, 1.5, 6, -6, 3, 2, -0.5}, scale[] = {0x1p-3, 8},
                  y[] = {0.0625, -0.125, 0.1875, 0.75, -48, 24, 16, -4};
     static const clg_dtype outputs[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_BFLOAT16};
@@ -227,9 +219,8 @@ static void dequantize__scales_of_e8m0(void **state)
 }
 
 /* A quotient a little below 1.5 that float16 rounds to 1.5, which is rounded to 2. */
-static void quantize__precision(void **state)
+TEST(quantize__precision)
 {
-    (void)state;
     double x = 0, scale = 1;
     for (int i = 1; i < 1024 && !(x / scale < 1.5 && x / scale > 1.5 - 0x1p-12); i++) {
         scale = 1 + i / 1024.0;
@@ -255,9 +246,8 @@ static void quantize__precision(void **state)
 }
 
 /* Out of range with and without saturation; what has no number for it. */
-static void quantize__narrow_extremes(void **state)
+TEST(quantize__narrow_extremes)
 {
-    (void)state;
     const double x[] = {1e30, -1e30, INFINITY, -INFINITY, 464, 465, NAN}, one = 1;
     const struct {
         clg_dtype dtype;
@@ -281,9 +271,8 @@ static void quantize__narrow_extremes(void **state)
     }
 }
 
-static void quantize__extremes(void **state)
+TEST(quantize__extremes)
 {
-    (void)state;
     const double x[] = {1e30, -1e30, INFINITY, -INFINITY, 0.0,  -0.0,
                         0.5,  1.5,   2.5,      -0.5,      -1.5, 126.5},
                  one = 1, zero = 1;
@@ -297,9 +286,8 @@ static void quantize__extremes(void **state)
     run_node_check(&r, 0);
 }
 
-static void quantize__int32(void **state)
+TEST(quantize__int32)
 {
-    (void)state;
     const double x[] = {-1000000, 0, 7, 123456}, scale = 0.25, y[] = {-250000, 0, 1.75, 30864},
                  q[] = {0, 0, 28, 255};
     const double small[] = {-3, 0, 7, 1000};
@@ -337,9 +325,8 @@ static void dynamic(int64_t n, double shift, double factor)
     run_node_check(&r, 1e-7);
 }
 
-static void quantize__dynamic(void **state)
+TEST(quantize__dynamic)
 {
-    (void)state;
     dynamic(1, 0.75, 0.5);
     dynamic(37, 0, 2);
     dynamic(300, 5, 1);
@@ -348,9 +335,8 @@ static void quantize__dynamic(void **state)
     dynamic(4, 0, 0);
 }
 
-static void quantize__refuses(void **state)
+TEST(quantize__refuses)
 {
-    (void)state;
     const double x[6] = {0}, scale[] = {1, 1, 1};
     run_node r;
     run_node_start(&r, NULL, "QuantizeLinear", 13);
@@ -371,23 +357,4 @@ static void quantize__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_DTYPE, "an output of float8e8m0");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantize__tensors),
-        cmocka_unit_test(quantize__axes),
-        cmocka_unit_test(quantize__blocks),
-        cmocka_unit_test(quantize__extremes),
-        cmocka_unit_test(quantize__int32),
-        cmocka_unit_test(quantize__dynamic),
-        cmocka_unit_test(quantize__narrow_types),
-        cmocka_unit_test(quantize__narrow_blocks),
-        cmocka_unit_test(quantize__bfloat16),
-        cmocka_unit_test(dequantize__weights_of_a_product),
-        cmocka_unit_test(dequantize__scales_of_e8m0),
-        cmocka_unit_test(quantize__precision),
-        cmocka_unit_test(quantize__narrow_extremes),
-        cmocka_unit_test(quantize__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -115,9 +115,8 @@ static void check_gemm(qgemm t)
         run_node_check_scaled(&r, 1e-5, 10);
 }
 
-static void quantized__gemm(void **state)
+TEST(quantized__gemm)
 {
-    (void)state;
     check_gemm((qgemm){.tb = true, .bytes = true, .n_c = 1, .alpha = 1});
     check_gemm((qgemm){.tb = true, .columns = true, .n_c = 1, .alpha = 0.5});
     check_gemm((qgemm){.ta = true, .bytes = true, .columns = true, .alpha = 1, .by_input = true});
@@ -152,17 +151,15 @@ static void softmax(clg_dtype dtype, int64_t opset, int64_t axis)
     check_bytes(&r);
 }
 
-static void quantized__softmax(void **state)
+TEST(quantized__softmax)
 {
-    (void)state;
     softmax(CLG_UINT8, 13, -1);
     softmax(CLG_INT8, 13, 1);
     softmax(CLG_INT8, 12, 1);
 }
 
-static void quantized__where(void **state)
+TEST(quantized__where)
 {
-    (void)state;
     const quantised a = draw(CLG_UINT8, 13, 1, 0.05, 100), b = draw(CLG_UINT8, 4, 1, 0.03, 50);
     quantised y = draw(CLG_UINT8, 52, 1, 0.06, 120);
     double *takes = run_node_random(52);
@@ -241,9 +238,8 @@ static void embed(bool segments, bool mask)
     run_node_check(&r, 1e-5);
 }
 
-static void quantized__embed(void **state)
+TEST(quantized__embed)
 {
-    (void)state;
     embed(true, true);
     embed(false, false);
 }
@@ -329,9 +325,8 @@ static void lstm(const char *direction, bool columns)
     run_node_check(&r, 1e-5);
 }
 
-static void quantized__lstm(void **state)
+TEST(quantized__lstm)
 {
-    (void)state;
     lstm("forward", false);
     lstm("reverse", true);
     lstm("bidirectional", true);
@@ -366,9 +361,8 @@ static void windows(run_node *r, const char *name)
     run_node_ints(r, "pads", 4, (int64_t[]){1, 1, 0, 0});
 }
 
-static void quantized__pools(void **state)
+TEST(quantized__pools)
 {
-    (void)state;
     run_node r;
     for (int k = 0; k < 3; k++) {
         const bool mean = k == 2;
@@ -391,9 +385,8 @@ static void quantized__pools(void **state)
 }
 
 /* 3 x 3 over [1, 6, 7, CHANNELS] to 4 channels, padded by 1. */
-static void quantized__conv(void **state)
+TEST(quantized__conv)
 {
-    (void)state;
     enum { H = 6, W = 7, OUT = 4 };
     const quantised x = draw(CLG_UINT8, H * W * CHANNELS, 1, 0.02, 120),
                     w = draw(CLG_INT8, OUT * CHANNELS * 9, 1, 0.01, 0);
@@ -423,9 +416,8 @@ static void quantized__conv(void **state)
 
 /* ---- what is refused -------------------------------------------------------------------------------------------------- */
 
-static void quantized__refuses(void **state)
+TEST(quantized__refuses)
 {
-    (void)state;
     const double zeros[64] = {0};
     run_node r;
     run_node_start(&r, DOMAIN, "QGemm", 1);
@@ -452,13 +444,4 @@ static void quantized__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "does not fit spatial axis 0");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quantized__gemm),  cmocka_unit_test(quantized__softmax),
-        cmocka_unit_test(quantized__where), cmocka_unit_test(quantized__embed),
-        cmocka_unit_test(quantized__lstm),  cmocka_unit_test(quantized__pools),
-        cmocka_unit_test(quantized__conv),  cmocka_unit_test(quantized__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

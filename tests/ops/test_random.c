@@ -59,9 +59,8 @@ static uint64_t key_of(float seed)
 
 /* ---- the reference's own tests ---------------------------------------------------------------------------------------- */
 
-static void random__published_vectors(void **state)
+TEST(random__published_vectors)
 {
-    (void)state;
     uint32_t zero[4] = {0, 0, 0, 0}, ones[4] = {~0u, ~0u, ~0u, ~0u};
     static const uint32_t of_zero[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     static const uint32_t of_ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
@@ -104,9 +103,8 @@ static void look_uniform(double *u)
     assert_true(distance * sqrt(SAMPLE) < 1.95);
 }
 
-static void random__distributions(void **state)
+TEST(random__distributions)
 {
-    (void)state;
     double *u = run_node_zeros(SAMPLE);
     for (int is_double = 0; is_double < 2; is_double++)
         for (int seed = 0; seed < 3; seed++) {
@@ -155,27 +153,24 @@ static void check_numbers(bool normal, bool like, clg_dtype dtype, int64_t n, fl
     run_node_check(&r, tolerance(dtype));
 }
 
-static void random__sizes(void **state)
+TEST(random__sizes)
 {
-    (void)state;
     static const int64_t sizes[] = {0, 1, 15, 16, 17, 63, 64, 65, 1000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int normal = 0; normal < 2; normal++)
             check_numbers(normal, i % 2, CLG_FLOAT32, sizes[i], 17.25F);
 }
 
-static void random__dtypes(void **state)
+TEST(random__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_BFLOAT16, CLG_FLOAT64};
     for (int i = 0; i < 3; i++)
         for (int bits = 0; bits < 4; bits++)
             check_numbers(bits & 1, (bits & 2) || dtypes[i] == CLG_FLOAT64, dtypes[i], 131, -3.0F);
 }
 
-static void random__many(void **state)
+TEST(random__many)
 {
-    (void)state;
     check_numbers(false, false, CLG_FLOAT32, SAMPLE, 1);
     check_numbers(true, false, CLG_FLOAT32, SAMPLE, 1);
 }
@@ -199,9 +194,8 @@ static void bernoulli(clg_dtype in, clg_dtype out, int64_t n)
     run_node_check(&r, 0);
 }
 
-static void random__bernoulli(void **state)
+TEST(random__bernoulli)
 {
-    (void)state;
     static const clg_dtype out[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_BFLOAT16, CLG_BOOL,
                                     CLG_INT8,    CLG_UINT8,   CLG_INT16,    CLG_UINT16,
                                     CLG_INT32,   CLG_UINT32,  CLG_INT64,    CLG_UINT64};
@@ -235,9 +229,8 @@ static void dropout(clg_dtype dtype, clg_dtype ratios, double ratio, bool mask, 
     run_node_check(&r, tolerance(dtype));
 }
 
-static void random__dropout(void **state)
+TEST(random__dropout)
 {
-    (void)state;
     dropout(CLG_FLOAT32, CLG_FLOAT32, 0.5, true, 200);
     dropout(CLG_FLOAT32, CLG_FLOAT32, 0.25, false, 77);
     dropout(CLG_FLOAT16, CLG_FLOAT32, 0.75, true, 65);
@@ -254,9 +247,8 @@ static void random__dropout(void **state)
 }
 
 /* Predicting, or none of the mass on what is dropped. */
-static void random__dropout_is_test(void **state)
+TEST(random__dropout_is_test)
 {
-    (void)state;
     run_node r;
     for (int opset = 6; opset <= 7; opset++) {
         run_node_start(&r, NULL, "Dropout", opset);
@@ -296,9 +288,8 @@ static void multinomial(clg_dtype dtype, clg_dtype out, int64_t batch, int64_t c
     run_node_check(&r, 0);
 }
 
-static void random__multinomial(void **state)
+TEST(random__multinomial)
 {
-    (void)state;
     multinomial(CLG_FLOAT32, CLG_INT32, 3, 5, 40);
     multinomial(CLG_FLOAT32, CLG_INT64, 1, 1, 3);
     multinomial(CLG_FLOAT32, CLG_INT64, 2, 257, 65);
@@ -370,28 +361,12 @@ static void draw_twice(clg_context *context, const clg_session_options *options,
     clg_builder_free(b);
 }
 
-static void random__seeds(void **state)
+TEST(random__seeds)
 {
-    (void)state;
     bool seeded = true;
     run_node_each(draw_twice, &seeded);
     seeded = false;
     run_node_each(draw_twice, &seeded);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random__published_vectors),
-        cmocka_unit_test(random__distributions),
-        cmocka_unit_test(random__sizes),
-        cmocka_unit_test(random__dtypes),
-        cmocka_unit_test(random__many),
-        cmocka_unit_test(random__bernoulli),
-        cmocka_unit_test(random__dropout),
-        cmocka_unit_test(random__dropout_is_test),
-        cmocka_unit_test(random__multinomial),
-        cmocka_unit_test(random__seeds),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -32,9 +32,8 @@ static recurrent_case usual_of(int i)
 
 /* ---- tests ------------------------------------------------------------------------------------------------ */
 
-static void recurrent__directions_and_layouts(void **state)
+TEST(recurrent__directions_and_layouts)
 {
-    (void)state;
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};
     for (int op = 0; op < 4; op++) {
         for (int i = 0; i < 6; i++) {
@@ -55,9 +54,8 @@ static void recurrent__directions_and_layouts(void **state)
     }
 }
 
-static void recurrent__every_input_and_output_may_be_left_out(void **state)
+TEST(recurrent__every_input_and_output_may_be_left_out)
 {
-    (void)state;
     static const int parts[] = {0,
                                 LENS,
                                 H0,
@@ -83,9 +81,8 @@ static void recurrent__every_input_and_output_may_be_left_out(void **state)
     }
 }
 
-static void recurrent__sizes(void **state)
+TEST(recurrent__sizes)
 {
-    (void)state;
     static const int64_t sizes[][4] = {/* length, batch, input, hidden */
                                        {0, 2, 3, 37},   {1, 1, 1, 1},    {2, 1, 1, 5},
                                        {3, 4, 0, 16},   {9, 1, 3, 33},   {2, 13, 2, 7},
@@ -106,9 +103,8 @@ static void recurrent__sizes(void **state)
 }
 
 /* All functions that ONNX names; a second direction with other functions is a launch of its own. */
-static void recurrent__activations(void **state)
+TEST(recurrent__activations)
 {
-    (void)state;
     static const activation all[12] = {{"LeakyRelu", 0.125, NAN},
                                        {"ScaledTanh", 1.5, 0.5},
                                        {"Softsign", NAN, NAN},
@@ -147,9 +143,8 @@ static void recurrent__activations(void **state)
     recurrent_check(&k);
 }
 
-static void recurrent__clip_and_input_forget(void **state)
+TEST(recurrent__clip_and_input_forget)
 {
-    (void)state;
     for (int op = 0; op < 4; op++) {
         recurrent_case k = usual_of(op);
         k.clip = 0.25;
@@ -163,9 +158,8 @@ static void recurrent__clip_and_input_forget(void **state)
     }
 }
 
-static void recurrent__dtypes(void **state)
+TEST(recurrent__dtypes)
 {
-    (void)state;
     for (int op = 0; op < 4; op++) {
         recurrent_case k = usual_of(op);
         k.parts = ALL;
@@ -178,9 +172,8 @@ static void recurrent__dtypes(void **state)
 }
 
 /* The input's part of the gates would take more memory than is allowed for it: launches take some steps each. */
-static void recurrent__time_in_chunks(void **state)
+TEST(recurrent__time_in_chunks)
 {
-    (void)state;
     static const char *const directions[] = {"forward", "reverse", "bidirectional"};
     for (int i = 0; i < 3; i++) {
         recurrent_case k = usual(i == 1 ? "GRU" : "LSTM");
@@ -197,9 +190,8 @@ static void recurrent__time_in_chunks(void **state)
 }
 
 /* More hidden units than local memory has room for. */
-static void recurrent__large_states(void **state)
+TEST(recurrent__large_states)
 {
-    (void)state;
     for (int op = 0; op < 2; op++) {
         recurrent_case k = usual_of(op);
         k.dtype = CLG_FLOAT64;
@@ -214,9 +206,8 @@ static void recurrent__large_states(void **state)
 }
 
 /* Within its own sequence, nowhere else. */
-static void recurrent__nan_and_infinity(void **state)
+TEST(recurrent__nan_and_infinity)
 {
-    (void)state;
     static const double x[] = {0, 0, 0, NAN, INFINITY, 0, 0, 0, 0}, w[] = {1}, r[] = {1};
     static const double y[] = {0, 0, 0, NAN, 1, 0, NAN, 0.76159415595576489, 0};
     run_node n;
@@ -230,9 +221,8 @@ static void recurrent__nan_and_infinity(void **state)
 
 /* ---- errors ------------------------------------------------------------------------------------------------- */
 
-static void recurrent__bad_lengths_are_told(void **state)
+TEST(recurrent__bad_lengths_are_told)
 {
-    (void)state;
     for (int i = 0; i < 2; i++) {
         run_node r;
         const char *names[RECURRENT_LIST];
@@ -258,9 +248,8 @@ static void refused(const recurrent_case *k, const int64_t *r_dims, const char *
     run_node_refused(&n, r_dims ? CLG_ERROR_SHAPE : CLG_ERROR_INVALID_MODEL, words);
 }
 
-static void recurrent__refuses_what_is_none(void **state)
+TEST(recurrent__refuses_what_is_none)
 {
-    (void)state;
     static const activation scaled_tanh[] = {{"ScaledTanh", NAN, NAN}};
     recurrent_case k = usual("RNN");
     k.direction = "sideways";
@@ -290,9 +279,8 @@ static void one_attribute(const char *name, int64_t i, double f, const char *con
     run_node_refused(&r, status, words);
 }
 
-static void recurrent__refuses_attributes(void **state)
+TEST(recurrent__refuses_attributes)
 {
-    (void)state;
     static const char *const unknown[] = {"Sigmoid", "Tanh", "Mish"};
     one_attribute("layout", 2, 0, NULL, CLG_ERROR_INVALID_MODEL, "layout 2");
     one_attribute("clip", 0, -1, NULL, CLG_ERROR_INVALID_MODEL, "clip");
@@ -301,21 +289,4 @@ static void recurrent__refuses_attributes(void **state)
     one_attribute("activations", 0, 0, unknown, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "Mish");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recurrent__directions_and_layouts),
-        cmocka_unit_test(recurrent__every_input_and_output_may_be_left_out),
-        cmocka_unit_test(recurrent__sizes),
-        cmocka_unit_test(recurrent__activations),
-        cmocka_unit_test(recurrent__clip_and_input_forget),
-        cmocka_unit_test(recurrent__dtypes),
-        cmocka_unit_test(recurrent__time_in_chunks),
-        cmocka_unit_test(recurrent__large_states),
-        cmocka_unit_test(recurrent__nan_and_infinity),
-        cmocka_unit_test(recurrent__bad_lengths_are_told),
-        cmocka_unit_test(recurrent__refuses_what_is_none),
-        cmocka_unit_test(recurrent__refuses_attributes),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

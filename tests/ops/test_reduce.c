@@ -133,18 +133,16 @@ static const char *const ops[] = {"ReduceSum",    "ReduceMean",     "ReduceMax",
                                   "ReduceProd",   "ReduceL1",       "ReduceL2",  "ReduceSumSquare",
                                   "ReduceLogSum", "ReduceLogSumExp"};
 
-static void reduce__operators(void **state)
+TEST(reduce__operators)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(ops); i++) {
         check(ops[i], CLG_FLOAT32, DIMS(3, 37), 2);    /* rows */
         check(ops[i], CLG_FLOAT32, DIMS(5, 3, 21), 2); /* columns */
     }
 }
 
-static void reduce__dtypes(void **state)
+TEST(reduce__dtypes)
 {
-    (void)state;
     check("ReduceSum", CLG_FLOAT16, DIMS(4, 100), 2);
     check("ReduceMean", CLG_BFLOAT16, DIMS(4, 9, 17), 2);
     check("ReduceSum", CLG_FLOAT64, DIMS(4, 100), 2);
@@ -156,9 +154,8 @@ static void reduce__dtypes(void **state)
     check("ReduceProd", CLG_INT64, DIMS(3, 7), 2);
 }
 
-static void reduce__shapes(void **state)
+TEST(reduce__shapes)
 {
-    (void)state;
     check("ReduceSum", CLG_FLOAT32, 0, NULL, 0);
     check("ReduceSum", CLG_FLOAT32, DIMS(1), 1);
     check("ReduceSum", CLG_FLOAT32, DIMS(7), 0);
@@ -174,9 +171,8 @@ static void reduce__shapes(void **state)
 }
 
 /* keepdims, negative axes, axes as attribute and as input, none. */
-static void reduce__forms(void **state)
+TEST(reduce__forms)
 {
-    (void)state;
     static const reduce_case cases[] = {
         {"ReduceSum", CLG_FLOAT32, 11, false, false, 2},
         {"ReduceSum", CLG_FLOAT32, 13, false, false, 5},
@@ -190,9 +186,8 @@ static void reduce__forms(void **state)
 }
 
 /* Of nothing: what leaves the rest alone. */
-static void reduce__empty(void **state)
+TEST(reduce__empty)
 {
-    (void)state;
     static const double right[] = {0, NAN, -INFINITY, INFINITY, 1, 0, 0, 0, -INFINITY, -INFINITY};
     const double none[] = {0};
     for (size_t i = 0; i < COUNT(ops); i++) {
@@ -212,9 +207,8 @@ static void reduce__empty(void **state)
     run_node_check(&r, 0);
 }
 
-static void reduce__special_numbers(void **state)
+TEST(reduce__special_numbers)
 {
-    (void)state;
     double x[40], y[40];
     for (int i = 0; i < 40; i++) x[i] = y[i] = i - 20;
     x[33] = NAN;
@@ -240,9 +234,8 @@ static void reduce__special_numbers(void **state)
 }
 
 /* Integers wrap in their own width, and not before the end. */
-static void reduce__overflow(void **state)
+TEST(reduce__overflow)
 {
-    (void)state;
     run_node r;
     const double x[] = {2147483647, 2, -3, 5};
     run_node_start(&r, NULL, "ReduceSum", 13);
@@ -257,9 +250,8 @@ static void reduce__overflow(void **state)
 }
 
 /* Ten million numbers around 1: sums one after the other would be wrong in the fourth digit. */
-static void reduce__long_sums(void **state)
+TEST(reduce__long_sums)
 {
-    (void)state;
     const int64_t n = 10000000;
     double *x = run_node_random(n), sum = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -282,9 +274,8 @@ static void reduce__long_sums(void **state)
 }
 
 /* Views are read in place where their last dimension is dense, else copied. */
-static void reduce__views(void **state)
+TEST(reduce__views)
 {
-    (void)state;
     const double *x = run_node_random(4 * 6 * 20);
     for (int step = 1; step < 3; step++) {
         run_node r;
@@ -305,9 +296,8 @@ static void reduce__views(void **state)
     }
 }
 
-static void reduce__global_pools(void **state)
+TEST(reduce__global_pools)
 {
-    (void)state;
     static const char *const pools[] = {"GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"};
     static const char *const same[] = {"ReduceMean", "ReduceMax", "ReduceL2"};
     const double *x = run_node_random(2 * 3 * 49);
@@ -356,9 +346,8 @@ static void normalize(clg_dtype dtype, int rank, const int64_t *dims, int axis, 
     run_node_check(&r, tolerance);
 }
 
-static void reduce__normalization(void **state)
+TEST(reduce__normalization)
 {
-    (void)state;
     for (int64_t p = 1; p <= 2; p++) {
         normalize(CLG_FLOAT32, DIMS(3, 37), -1, p, 2e-6);
         normalize(CLG_FLOAT32, DIMS(4, 19, 33), 1, p, 2e-6);
@@ -371,9 +360,8 @@ static void reduce__normalization(void **state)
     normalize(CLG_FLOAT32, DIMS(9000), 0, 1, 2e-6);
 }
 
-static void reduce__refusals(void **state)
+TEST(reduce__refusals)
 {
-    (void)state;
     run_node r;
     const double *x = run_node_random(6);
     run_node_start(&r, NULL, "ReduceSum", 13);
@@ -383,15 +371,4 @@ static void reduce__refusals(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "axis");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reduce__operators),     cmocka_unit_test(reduce__dtypes),
-        cmocka_unit_test(reduce__shapes),        cmocka_unit_test(reduce__forms),
-        cmocka_unit_test(reduce__empty),         cmocka_unit_test(reduce__special_numbers),
-        cmocka_unit_test(reduce__overflow),      cmocka_unit_test(reduce__long_sums),
-        cmocka_unit_test(reduce__views),         cmocka_unit_test(reduce__global_pools),
-        cmocka_unit_test(reduce__normalization), cmocka_unit_test(reduce__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -168,9 +168,8 @@ static void each(const resize_case *cases, size_t n)
 }
 #define EACH(cases) each(cases, sizeof cases / sizeof *cases)
 
-static void resize__nearest(void **state)
+TEST(resize__nearest)
 {
-    (void)state;
     static const char *const coordinates[] = {"half_pixel",           "asymmetric",
                                               "align_corners",        "pytorch_half_pixel",
                                               "half_pixel_symmetric", "tf_half_pixel_for_nn"};
@@ -192,9 +191,8 @@ static void resize__nearest(void **state)
         }
 }
 
-static void resize__linear(void **state)
+TEST(resize__linear)
 {
-    (void)state;
     static const char *const coordinates[] = {"half_pixel", "asymmetric", "align_corners",
                                               "pytorch_half_pixel", "half_pixel_symmetric"};
     for (size_t c = 0; c < 5; c++) {
@@ -217,9 +215,8 @@ static void resize__linear(void **state)
     }
 }
 
-static void resize__cubic(void **state)
+TEST(resize__cubic)
 {
-    (void)state;
     static const resize_case cases[] = {
         {.mode = "cubic", .rank = 4, .in = {1, 2, 5, 6}, .out = {1, 2, 9, 4}, .cubic_a = -0.75},
         {.mode = "cubic",
@@ -245,9 +242,8 @@ static void resize__cubic(void **state)
     EACH(cases);
 }
 
-static void resize__antialias(void **state)
+TEST(resize__antialias)
 {
-    (void)state;
     static const resize_case cases[] = {
         {.mode = "linear", .rank = 4, .in = {1, 2, 11, 13}, .out = {1, 2, 4, 5}, .antialias = true},
         {.mode = "linear", .rank = 2, .in = {9, 7}, .out = {4, 14}, .antialias = true},
@@ -274,9 +270,8 @@ static void resize__antialias(void **state)
     EACH(cases);
 }
 
-static void resize__crop(void **state)
+TEST(resize__crop)
 {
-    (void)state;
     static const resize_case cases[] = {
         {.mode = "linear",
          .coordinates = "tf_crop_and_resize",
@@ -310,9 +305,8 @@ static void resize__crop(void **state)
 }
 
 /* Axes that do not lie together, and more of them than one pass takes. */
-static void resize__many_axes(void **state)
+TEST(resize__many_axes)
 {
-    (void)state;
     static const resize_case cases[] = {
         {.mode = "linear", .rank = 4, .in = {3, 4, 2, 5}, .out = {5, 4, 3, 2}},
         {.mode = "linear", .rank = 4, .in = {3, 4, 2, 5}, .out = {2, 3, 5, 7}},
@@ -331,9 +325,8 @@ static void resize__many_axes(void **state)
     EACH(cases);
 }
 
-static void resize__dtypes(void **state)
+TEST(resize__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_UINT8, CLG_INT16, CLG_INT64, CLG_FLOAT16, CLG_FLOAT64};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
         const resize_case t = {.mode = "nearest",
@@ -361,9 +354,8 @@ static void resize__dtypes(void **state)
 }
 
 /* What ONNX prints for opset 18 and 19. */
-static void resize__known_answers(void **state)
+TEST(resize__known_answers)
 {
-    (void)state;
     double x[16], line[] = {1, 2, 3, 4};
     for (int i = 0; i < 16; i++) x[i] = i + 1;
     const double shrunk[] = {2.875, 4.5, 9.375, 11},
@@ -396,9 +388,8 @@ static void resize__known_answers(void **state)
     resize_with(&corners, 11, line, aligned);
 }
 
-static void resize__axes_and_policies(void **state)
+TEST(resize__axes_and_policies)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4, 5, 6, 7, 8}, y[] = {1, 2, 4, 5, 6, 8}, small[] = {1, 3};
     run_node r;
     run_node_start(&r, NULL, "Resize", 18);
@@ -423,9 +414,8 @@ static void resize__axes_and_policies(void **state)
     run_node_check(&r, 0);
 }
 
-static void resize__old_versions(void **state)
+TEST(resize__old_versions)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4}, scales[] = {1, 1, 2, 3};
     const double nearest[] = {1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2,
                               3, 3, 3, 4, 4, 4, 3, 3, 3, 4, 4, 4};
@@ -451,19 +441,4 @@ static void resize__old_versions(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(resize__nearest),
-        cmocka_unit_test(resize__linear),
-        cmocka_unit_test(resize__cubic),
-        cmocka_unit_test(resize__antialias),
-        cmocka_unit_test(resize__crop),
-        cmocka_unit_test(resize__many_axes),
-        cmocka_unit_test(resize__dtypes),
-        cmocka_unit_test(resize__known_answers),
-        cmocka_unit_test(resize__axes_and_policies),
-        cmocka_unit_test(resize__old_versions),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -30,9 +30,8 @@ static void reverse(clg_dtype dtype, int64_t time, int64_t batch, int64_t inner,
     run_node_check(&r, 0);
 }
 
-static void reverse__both_layouts(void **state)
+TEST(reverse__both_layouts)
 {
-    (void)state;
     for (int first = 0; first < 2; first++) {
         reverse(CLG_FLOAT32, 7, 3, 1, first, (double[]){7, 1, 4});
         reverse(CLG_FLOAT32, 5, 2, 37, first, (double[]){5, 3});
@@ -43,9 +42,8 @@ static void reverse__both_layouts(void **state)
     }
 }
 
-static void reverse__length_out_of_range(void **state)
+TEST(reverse__length_out_of_range)
 {
-    (void)state;
     const double x[6] = {0}, lengths[2][2] = {{2, 4}, {-1, 2}};
     for (int i = 0; i < 2; i++) {
         run_node r;
@@ -57,11 +55,4 @@ static void reverse__length_out_of_range(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reverse__both_layouts),
-        cmocka_unit_test(reverse__length_out_of_range),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

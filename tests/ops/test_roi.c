@@ -86,9 +86,8 @@ static void align(align_case k, clg_dtype dtype, const int64_t *x, int64_t n, co
 static const double regions[] = {1, 2,  9, 11.5, -4, -3, 5, 6, 40, 40, 50, 60,
                                  9, 11, 2, 3,    4,  4,  4, 4, 0,  0,  13, 17};
 
-static void roi__align(void **state)
+TEST(roi__align)
 {
-    (void)state;
     for (int i = 0; i < 8; i++) {
         const align_case k = {.max = i & 1,
                               .half_pixel = (i & 2) != 0,
@@ -106,9 +105,8 @@ static void roi__align(void **state)
 }
 
 /* As many samples as a region has elements, but no work for those outside of the picture. */
-static void roi__align_of_a_boundless_region(void **state)
+TEST(roi__align_of_a_boundless_region)
 {
-    (void)state;
     const double x[] = {3}, rois[] = {0, 0, 1e20, 1e20}, index[] = {0}, y[] = {0};
     run_node r;
     run_node_start(&r, NULL, "RoiAlign", 16);
@@ -152,18 +150,16 @@ static void pool(clg_dtype dtype, const int64_t *x, int64_t ph, int64_t pw, doub
     run_node_check(&r, tolerance);
 }
 
-static void roi__max_pool(void **state)
+TEST(roi__max_pool)
 {
-    (void)state;
     pool(CLG_FLOAT32, (int64_t[]){2, 3, 11, 13}, 2, 4, 1, 0);
     pool(CLG_FLOAT32, (int64_t[]){2, 33, 7, 6}, 3, 3, 0.5, 0);
     pool(CLG_FLOAT16, (int64_t[]){2, 1, 7, 6}, 1, 2, 0.5, 0);
     pool(CLG_FLOAT64, (int64_t[]){2, 1, 7, 6}, 5, 1, 0.25, 0);
 }
 
-static void roi__refuses(void **state)
+TEST(roi__refuses)
 {
-    (void)state;
     const double zeros[32] = {0}, index[] = {1}, rois[] = {3, 0, 0, 1, 1};
     run_node r;
     run_node_start(&r, NULL, "RoiAlign", 16);
@@ -187,13 +183,4 @@ static void roi__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "sum");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(roi__align),
-        cmocka_unit_test(roi__align_of_a_boundless_region),
-        cmocka_unit_test(roi__max_pool),
-        cmocka_unit_test(roi__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -91,9 +91,8 @@ static void sample(sampling s, clg_dtype dtype, clg_dtype grid_dtype, int rank, 
     run_node_check(&r, tolerance);
 }
 
-static void sample__modes_and_paddings(void **state)
+TEST(sample__modes_and_paddings)
 {
-    (void)state;
     static const char *const modes[] = {"nearest", "bilinear", "bicubic"};
     static const char *const paddings[] = {"zeros", "border", "reflection"};
     for (int m = 0; m < 3; m++)
@@ -104,9 +103,8 @@ static void sample__modes_and_paddings(void **state)
             }
 }
 
-static void sample__ranks_and_types(void **state)
+TEST(sample__ranks_and_types)
 {
-    (void)state;
     const sampling cubic = {"cubic", "reflection", 0}, linear = {"linear", "zeros", 1},
                    nearest = {"nearest", "border", 0};
     sample(linear, CLG_FLOAT32, CLG_FLOAT32, DIMS(2, 2, 4, 5, 6), (int64_t[]){3, 4, 5}, 1e-4);
@@ -121,9 +119,8 @@ static void sample__ranks_and_types(void **state)
     sample(linear, CLG_FLOAT32, CLG_FLOAT32, DIMS(2, 0, 4, 4), (int64_t[]){2, 2}, 0);
 }
 
-static void sample__integers_with_nearest(void **state)
+TEST(sample__integers_with_nearest)
 {
-    (void)state;
     const double x[] = {1, 2, 3, 4}, grid[] = {-1, -1, 1, 1, 3, 0, NAN, NAN, -0.4, 0.4};
     const double y[] = {1, 4, 0, 1, 3};
     run_node r;
@@ -137,9 +134,8 @@ static void sample__integers_with_nearest(void **state)
 }
 
 /* An infinite element outside of the taps stays outside, and one far out is no element. */
-static void sample__infinities(void **state)
+TEST(sample__infinities)
 {
-    (void)state;
     const double x[] = {INFINITY, 2, 3}, grid[] = {1, 1e30, -1e30, INFINITY};
     const double y[] = {3, 0, 0, 0};
     run_node r;
@@ -185,9 +181,8 @@ static void affine(clg_dtype dtype, int axes, int64_t batch, const int64_t *size
     run_node_check(&r, tolerance);
 }
 
-static void sample__affine_grids(void **state)
+TEST(sample__affine_grids)
 {
-    (void)state;
     affine(CLG_FLOAT32, 2, 3, (int64_t[]){5, 7}, 0, 1e-5);
     affine(CLG_FLOAT32, 2, 1, (int64_t[]){5, 7}, 1, 1e-5);
     affine(CLG_FLOAT32, 3, 2, (int64_t[]){3, 4, 5}, 1, 1e-5);
@@ -196,9 +191,8 @@ static void sample__affine_grids(void **state)
     affine(CLG_FLOAT32, 2, 0, (int64_t[]){3, 3}, 0, 0);
 }
 
-static void sample__refuses(void **state)
+TEST(sample__refuses)
 {
-    (void)state;
     const double zeros[32] = {0};
     run_node r;
     run_node_start(&r, NULL, "GridSample", 20);
@@ -219,12 +213,4 @@ static void sample__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "nothing to sample");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sample__modes_and_paddings),    cmocka_unit_test(sample__ranks_and_types),
-        cmocka_unit_test(sample__integers_with_nearest), cmocka_unit_test(sample__infinities),
-        cmocka_unit_test(sample__affine_grids),          cmocka_unit_test(sample__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -137,9 +137,8 @@ static void scan_9(int64_t n, int64_t m, bool reverse_in, bool reverse_out, bool
     check(&k);
 }
 
-static void scan__sums(void **state)
+TEST(scan__sums)
 {
-    (void)state;
     for (int form = 0; form < 8; form++) scan_9(5, 3, form & 1, form & 2, form & 4);
     scan_9(1, 17, false, false, false);
     scan_9(0, 4, false, false, true);
@@ -176,9 +175,8 @@ static void scan_8(int64_t batches, int64_t n, int64_t m, bool reverse)
     check(&k);
 }
 
-static void scan__of_opset_8_has_batches(void **state)
+TEST(scan__of_opset_8_has_batches)
 {
-    (void)state;
     scan_8(1, 3, 2, false);
     scan_8(3, 4, 5, true);
     scan_8(2, 1, 3, false);
@@ -186,9 +184,8 @@ static void scan__of_opset_8_has_batches(void **state)
 }
 
 /* Only the second carried value is asked for. */
-static void scan__of_opset_8_may_leave_outputs_out(void **state)
+TEST(scan__of_opset_8_may_leave_outputs_out)
 {
-    (void)state;
     scan_case k = {0};
     const int64_t batches = 3, n = 2, m = 2;
     ow_model model = {.ir_version = 3, .opset = 8}, body = {0};
@@ -217,9 +214,8 @@ static void scan__of_opset_8_may_leave_outputs_out(void **state)
 }
 
 /* Loops of 1000 iterations, one inside the other, that do nothing: planning does not go on for ever. */
-static void loops__that_multiply_are_refused(void **state)
+TEST(loops__that_multiply_are_refused)
 {
-    (void)state;
     scan_case k = {.refused = CLG_ERROR_UNSUPPORTED_OPERATOR, .words = "longer than a plan can be"};
     const int64_t trip = 1000;
     ow_bytes inner = {0};
@@ -274,9 +270,8 @@ static void check_map(scan_case *k, ow_model *model, ow_bytes body, const char *
 }
 
 /* y = the rows of x, each less s, one after the other */
-static void sequence_map__goes_over_parts(void **state)
+TEST(sequence_map__goes_over_parts)
 {
-    (void)state;
     for (int64_t n = 1; n < 10; n += 4) {
         scan_case k = {0};
         const int64_t m = 3;
@@ -294,9 +289,8 @@ static void sequence_map__goes_over_parts(void **state)
 }
 
 /* The numbers of x above 0, found row by row: each row ends a segment. */
-static void sequence_map__bodies_may_wait_for_data(void **state)
+TEST(sequence_map__bodies_may_wait_for_data)
 {
-    (void)state;
     scan_case k = {0};
     const int64_t n = 4, m = 9;
     ow_model model = {.ir_version = 8, .opset = 17}, body = {0};
@@ -319,15 +313,4 @@ static void sequence_map__bodies_may_wait_for_data(void **state)
     check_map(&k, &model, body.graph, "parts", m);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scan__sums),
-        cmocka_unit_test(scan__of_opset_8_has_batches),
-        cmocka_unit_test(scan__of_opset_8_may_leave_outputs_out),
-        cmocka_unit_test(loops__that_multiply_are_refused),
-        cmocka_unit_test(sequence_map__goes_over_parts),
-        cmocka_unit_test(sequence_map__bodies_may_wait_for_data),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

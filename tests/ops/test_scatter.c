@@ -81,9 +81,8 @@ static void elements(clg_dtype dtype, clg_dtype index_dtype, int rank, const int
     run_node_check(&r, tolerance);
 }
 
-static void scatter__elements_without_reduction(void **state)
+TEST(scatter__elements_without_reduction)
 {
-    (void)state;
     elements(CLG_FLOAT32, CLG_INT64, DIMS(7), (int64_t[]){4}, 0, "none", 0);
     elements(CLG_FLOAT32, CLG_INT32, DIMS(3, 17), (int64_t[]){3, 11}, 1, "none", 0);
     elements(CLG_FLOAT16, CLG_INT64, DIMS(11, 5), (int64_t[]){7, 4}, 0, "none", 0);
@@ -93,9 +92,8 @@ static void scatter__elements_without_reduction(void **state)
     elements(CLG_FLOAT32, CLG_INT64, DIMS(3, 4), (int64_t[]){0, 4}, 0, "none", 0);
 }
 
-static void scatter__elements_with_reduction(void **state)
+TEST(scatter__elements_with_reduction)
 {
-    (void)state;
     static const char *const reductions[] = {"add", "mul", "min", "max"};
     for (size_t i = 0; i < 4; i++) {
         elements(CLG_FLOAT32, CLG_INT64, DIMS(5), (int64_t[]){60}, 0, reductions[i], 1e-5);
@@ -107,9 +105,8 @@ static void scatter__elements_with_reduction(void **state)
     elements(CLG_UINT8, CLG_INT64, DIMS(9), (int64_t[]){9}, 0, "max", 0);
 }
 
-static void scatter__nan_survives_min_and_max(void **state)
+TEST(scatter__nan_survives_min_and_max)
 {
-    (void)state;
     const double data[] = {1, NAN, 3, -INFINITY}, index[] = {0, 1, 2, 3},
                  updates[] = {NAN, 2, INFINITY, 5};
     const double low[] = {NAN, NAN, 3, -INFINITY}, high[] = {NAN, NAN, INFINITY, 5};
@@ -160,9 +157,8 @@ static void nd(clg_dtype dtype, int rank, const int64_t *dims, int64_t tuples, i
     run_node_check(&r, tolerance);
 }
 
-static void scatter__nd(void **state)
+TEST(scatter__nd)
 {
-    (void)state;
     static const char *const reductions[] = {"add", "mul", "min", "max"};
     nd(CLG_FLOAT32, DIMS(11), 5, 1, "none", 0);
     nd(CLG_FLOAT32, DIMS(5, 37), 3, 1, "none", 0);
@@ -178,9 +174,8 @@ static void scatter__nd(void **state)
 }
 
 /* Shapes of graphs are put together by ScatterND too. */
-static void scatter__nd_of_a_shape(void **state)
+TEST(scatter__nd_of_a_shape)
 {
-    (void)state;
     const double x[24] = {0}, index[] = {1}, six[] = {6}, zeros[48] = {0};
     run_node r;
     run_node_start(&r, NULL, "Shape", 18);
@@ -222,9 +217,8 @@ static void tensor_scatter(int rank, const int64_t *dims, int64_t n_new, int axi
     run_node_check(&r, 0);
 }
 
-static void scatter__tensor(void **state)
+TEST(scatter__tensor)
 {
-    (void)state;
     tensor_scatter(DIMS(2, 3, 7, 5), 2, -2, (double[]){0, 5}, NULL);
     tensor_scatter(DIMS(3, 6, 33), 4, 1, (double[]){2, 0, 1}, "linear");
     tensor_scatter(DIMS(3, 6, 33), 4, 1, (double[]){5, 3, 11}, "circular");
@@ -234,9 +228,8 @@ static void scatter__tensor(void **state)
 
 /* ---- errors ------------------------------------------------------------------------------------------------------ */
 
-static void scatter__refuses(void **state)
+TEST(scatter__refuses)
 {
-    (void)state;
     const double data[6] = {0}, updates[6] = {0}, index[] = {0, 7, 0};
     run_node r;
     run_node_start(&r, NULL, "ScatterElements", 18);
@@ -266,16 +259,4 @@ static void scatter__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_DATA, "out of range");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scatter__elements_without_reduction),
-        cmocka_unit_test(scatter__elements_with_reduction),
-        cmocka_unit_test(scatter__nan_survives_min_and_max),
-        cmocka_unit_test(scatter__nd),
-        cmocka_unit_test(scatter__nd_of_a_shape),
-        cmocka_unit_test(scatter__tensor),
-        cmocka_unit_test(scatter__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

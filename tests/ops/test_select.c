@@ -51,9 +51,8 @@ static void nonzero(clg_dtype dtype, int rank, const int64_t *dims, double share
     nonzero_of(dtype, rank, dims, sparse(n, share, dtype == CLG_BOOL), false);
 }
 
-static void nonzero__sizes(void **state)
+TEST(nonzero__sizes)
 {
-    (void)state;
     nonzero(CLG_FLOAT32, DIMS(1), 2);
     nonzero(CLG_FLOAT32, DIMS(1), 0);
     nonzero(CLG_FLOAT32, 0, NULL, 2);
@@ -67,26 +66,23 @@ static void nonzero__sizes(void **state)
     nonzero(CLG_FLOAT32, DIMS(2, 1, 3, 2, 1, 2, 3, 2), 0.5);
 }
 
-static void nonzero__dtypes(void **state)
+TEST(nonzero__dtypes)
 {
     static const clg_dtype dtypes[] = {CLG_BOOL,  CLG_FLOAT16, CLG_UINT64, CLG_INT8,
                                        CLG_UINT8, CLG_INT16,   CLG_INT32,  CLG_INT64};
-    (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         nonzero(dtypes[i], DIMS(50, 93), 0.4);
 }
 
-static void nonzero__special_numbers(void **state)
+TEST(nonzero__special_numbers)
 {
     const double x[] = {0.0, -0.0, NAN, INFINITY, -INFINITY, 0x1p-149, 0, -1};
-    (void)state;
     nonzero_of(CLG_FLOAT32, DIMS(2, 4), x, false);
 }
 
 /* On the host, where it is small; in the init plan, where it is not. */
-static void nonzero__of_constants(void **state)
+TEST(nonzero__of_constants)
 {
-    (void)state;
     nonzero_of(CLG_INT64, DIMS(3, 4), sparse(12, 0.5, false), true);
     nonzero_of(CLG_INT64, DIMS(3, 4), sparse(12, 0, false), true);
     nonzero_of(CLG_FLOAT32, DIMS(4, 8, 8, 16), sparse(4096, 2, false), true);
@@ -122,9 +118,8 @@ static void compress(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, i
     run_node_check(&r, 0);
 }
 
-static void compress__sizes(void **state)
+TEST(compress__sizes)
 {
-    (void)state;
     compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 0.5);
     compress(CLG_FLOAT32, 2, 7, 5, -2, 4, 0.5); /* the condition may be short */
     compress(CLG_FLOAT32, 2, 7, 5, 1, 7, 0);
@@ -136,19 +131,17 @@ static void compress__sizes(void **state)
     compress(CLG_FLOAT32, 3, 4, 5, INT64_MIN, 17, 0.5);
 }
 
-static void compress__dtypes(void **state)
+TEST(compress__dtypes)
 {
     static const clg_dtype dtypes[] = {CLG_UINT8, CLG_FLOAT16, CLG_INT32, CLG_INT64};
-    (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
         compress(dtypes[i], 2, 60, 3, 1, 60, 0.5);
 }
 
-static void compress__refuses_a_condition_that_is_too_long(void **state)
+TEST(compress__refuses_a_condition_that_is_too_long)
 {
     const double x[] = {1, 2, 3}, condition[] = {1, 1, 1, 1};
     run_node r;
-    (void)state;
     run_node_start(&r, NULL, "Compress", 11);
     run_node_input(&r, CLG_FLOAT32, DIMS(3), x);
     run_node_input(&r, CLG_BOOL, DIMS(4), condition);
@@ -157,11 +150,10 @@ static void compress__refuses_a_condition_that_is_too_long(void **state)
 }
 
 /* What follows is planned for the size that was found. */
-static void compress__goes_on(void **state)
+TEST(compress__goes_on)
 {
     const double x[] = {1, 2, 3, 4}, condition[] = {1, 0, 1, 1}, y[] = {-1, -3, -4};
     run_node r;
-    (void)state;
     run_node_start(&r, NULL, "Compress", 11);
     run_node_input(&r, CLG_FLOAT32, DIMS(4), x);
     run_node_input(&r, CLG_BOOL, DIMS(4), condition);
@@ -170,17 +162,4 @@ static void compress__goes_on(void **state)
     run_node_check(&r, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nonzero__sizes),
-        cmocka_unit_test(nonzero__dtypes),
-        cmocka_unit_test(nonzero__special_numbers),
-        cmocka_unit_test(nonzero__of_constants),
-        cmocka_unit_test(compress__sizes),
-        cmocka_unit_test(compress__dtypes),
-        cmocka_unit_test(compress__refuses_a_condition_that_is_too_long),
-        cmocka_unit_test(compress__goes_on),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -31,9 +31,8 @@ static void window(const char *name, clg_dtype dtype, int64_t n, int periodic, d
     run_node_check(&r, tolerance);
 }
 
-static void signal__windows(void **state)
+TEST(signal__windows)
 {
-    (void)state;
     static const char *const names[] = {"HannWindow", "HammingWindow", "BlackmanWindow"};
     for (int i = 0; i < 3; i++)
         for (int periodic = 0; periodic < 2; periodic++) {
@@ -82,9 +81,8 @@ static void mel(clg_dtype dtype, int64_t columns, int64_t length, double rate, d
     run_node_check(&r, tolerance);
 }
 
-static void signal__mel_weights(void **state)
+TEST(signal__mel_weights)
 {
-    (void)state;
     mel(CLG_FLOAT32, 8, 16, 8192, 0, 4096, 1e-6);
     mel(CLG_FLOAT32, 80, 400, 16000, 20, 7600, 1e-6);
     mel(CLG_FLOAT32, 128, 2048, 44100, 0, 22050, 1e-6);
@@ -93,9 +91,8 @@ static void signal__mel_weights(void **state)
     mel(CLG_FLOAT32, 0, 64, 8000, 0, 4000, 0);
 }
 
-static void signal__refuses(void **state)
+TEST(signal__refuses)
 {
-    (void)state;
     const double size = 3, zeros[3] = {0}, minus = -1;
     run_node r;
     run_node_start(&r, NULL, "HannWindow", 17);
@@ -109,12 +106,4 @@ static void signal__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "-1 numbers");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(signal__windows),
-        cmocka_unit_test(signal__mel_weights),
-        cmocka_unit_test(signal__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

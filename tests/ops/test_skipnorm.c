@@ -54,9 +54,8 @@ static void rms(clg_dtype dtype, int64_t a, int64_t b, int64_t cols, int axis, b
     run_node_check(&r, tolerance_of(dtype));
 }
 
-static void skipnorm__rms(void **state)
+TEST(skipnorm__rms)
 {
-    (void)state;
     rms(CLG_FLOAT32, 2, 3, 1, -1, false);
     rms(CLG_FLOAT32, 2, 3, 37, -1, false);
     rms(CLG_FLOAT32, 2, 3, 768, 2, false);
@@ -103,9 +102,8 @@ static void sum_of(clg_dtype dtype, bool simple, int skip_rank, bool one_batch, 
     run_node_check(&r, tolerance_of(dtype));
 }
 
-static void skipnorm__sums(void **state)
+TEST(skipnorm__sums)
 {
-    (void)state;
     sum_of(CLG_FLOAT32, false, 3, false, true, true, true);
     sum_of(CLG_FLOAT32, false, 3, true, true, false, false);
     sum_of(CLG_FLOAT32, false, 2, false, false, true, true);
@@ -156,17 +154,15 @@ static void embed(bool segments, bool mask, bool positions)
     run_node_check(&r, 1e-5);
 }
 
-static void skipnorm__embed(void **state)
+TEST(skipnorm__embed)
 {
-    (void)state;
     embed(true, true, false);
     embed(false, false, true);
     embed(true, false, true);
 }
 
-static void skipnorm__embed_out_of_range(void **state)
+TEST(skipnorm__embed_out_of_range)
 {
-    (void)state;
     const double ids[2] = {0, 4}, table[8] = {0};
     run_node r;
     run_node_start(&r, "com.microsoft", "EmbedLayerNormalization", 1);
@@ -181,13 +177,4 @@ static void skipnorm__embed_out_of_range(void **state)
     run_node_refused(&r, CLG_ERROR_DATA, "out of range");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(skipnorm__rms),
-        cmocka_unit_test(skipnorm__sums),
-        cmocka_unit_test(skipnorm__embed),
-        cmocka_unit_test(skipnorm__embed_out_of_range),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -69,18 +69,16 @@ static void softmax(const char *op_type, clg_dtype dtype, int64_t opset, int64_t
 
 static const char *const op_types[] = {"Softmax", "LogSoftmax", "Hardmax"};
 
-static void softmax__last_axis(void **state)
+TEST(softmax__last_axis)
 {
-    (void)state;
     static const int64_t cols[] = {1, 2, 7, 15, 16, 17, 63, 64, 65, 255, 257, 1031};
     for (size_t o = 0; o < 3; o++)
         for (size_t i = 0; i < sizeof cols / sizeof *cols; i++)
             softmax(op_types[o], CLG_FLOAT32, 13, -1, DIMS(3, cols[i]), 8);
 }
 
-static void softmax__inner_axes(void **state)
+TEST(softmax__inner_axes)
 {
-    (void)state;
     for (size_t o = 0; o < 3; o++) {
         softmax(op_types[o], CLG_FLOAT32, 13, 1, DIMS(2, 5, 33), 8);
         softmax(op_types[o], CLG_FLOAT32, 13, 0, DIMS(11, 3), 8);
@@ -89,9 +87,8 @@ static void softmax__inner_axes(void **state)
     }
 }
 
-static void softmax__before_opset_13(void **state)
+TEST(softmax__before_opset_13)
 {
-    (void)state;
     for (size_t o = 0; o < 3; o++) {
         softmax(op_types[o], CLG_FLOAT32, 11, 1, DIMS(2, 3, 5, 2), 8);
         softmax(op_types[o], CLG_FLOAT32, 11, 0, DIMS(4, 9), 8);
@@ -99,9 +96,8 @@ static void softmax__before_opset_13(void **state)
     }
 }
 
-static void softmax__default_axis(void **state)
+TEST(softmax__default_axis)
 {
-    (void)state;
     const int64_t dims[] = {2, 3, 4};
     double *x = run_node_random(24), *y = run_node_zeros(24);
     for (int opset = 12; opset <= 13; opset++) {
@@ -114,16 +110,14 @@ static void softmax__default_axis(void **state)
     }
 }
 
-static void softmax__long_rows(void **state)
+TEST(softmax__long_rows)
 {
-    (void)state;
     softmax("Softmax", CLG_FLOAT32, 13, 1, DIMS(2, 100000), 8);
     softmax("LogSoftmax", CLG_FLOAT32, 13, 0, DIMS(100000, 2), 8);
 }
 
-static void softmax__dtypes_and_nothing(void **state)
+TEST(softmax__dtypes_and_nothing)
 {
-    (void)state;
     softmax("Softmax", CLG_FLOAT16, 13, -1, DIMS(3, 37), 8);
     softmax("LogSoftmax", CLG_FLOAT16, 13, 1, DIMS(3, 4, 37), 8);
     for (size_t o = 0; o < 3; o++) {
@@ -136,16 +130,14 @@ static void softmax__dtypes_and_nothing(void **state)
 }
 
 /* Exponentials that overflow float32 by far. */
-static void softmax__large_numbers(void **state)
+TEST(softmax__large_numbers)
 {
-    (void)state;
     softmax("Softmax", CLG_FLOAT32, 13, -1, DIMS(3, 19), 200);
     softmax("LogSoftmax", CLG_FLOAT32, 13, 0, DIMS(19, 40), 200);
 }
 
-static void softmax__nan_and_infinity(void **state)
+TEST(softmax__nan_and_infinity)
 {
-    (void)state;
     const double n = NAN, inf = INFINITY;
     const double x[] = {1, n, 2, 3, inf, 1, -inf, 0, 0, -inf, -inf, -inf};
     const double y[] = {n, n, n, n, n, n, 0, 0.5, 0.5, n, n, n};
@@ -161,13 +153,4 @@ static void softmax__nan_and_infinity(void **state)
     run_node_check(&r, FLOAT_TOLERANCE);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax__last_axis),       cmocka_unit_test(softmax__inner_axes),
-        cmocka_unit_test(softmax__before_opset_13), cmocka_unit_test(softmax__default_axis),
-        cmocka_unit_test(softmax__long_rows),       cmocka_unit_test(softmax__dtypes_and_nothing),
-        cmocka_unit_test(softmax__large_numbers),   cmocka_unit_test(softmax__nan_and_infinity),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -58,9 +58,8 @@ static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, cons
     run_node_check(&r, 0);
 }
 
-static void strided__transpose(void **state)
+TEST(strided__transpose)
 {
-    (void)state;
     check_transpose(CLG_FLOAT32, DIMS(5), NULL, NULL);
     check_transpose(CLG_FLOAT32, 0, NULL, NULL, NULL);
     check_transpose(CLG_FLOAT32, DIMS(1, 7), NULL, NULL);    /* only units move: a view */
@@ -107,9 +106,8 @@ static void check_expand(int rank, const int64_t *dims, int n_wanted, const int6
     run_node_check(&r, 0);
 }
 
-static void strided__expand(void **state)
+TEST(strided__expand)
 {
-    (void)state;
     check_expand(DIMS(3, 1), DIMS(2, 1, 6), DIMS(2, 3, 6), NULL);
     check_expand(DIMS(3, 1), DIMS(3, 40), DIMS(3, 40), "Neg");
     check_expand(0, NULL, DIMS(2, 33), DIMS(2, 33), NULL);
@@ -138,9 +136,8 @@ static void check_tile(clg_dtype dtype, int rank, const int64_t *dims, const dou
     run_node_check(&r, 0);
 }
 
-static void strided__tile(void **state)
+TEST(strided__tile)
 {
-    (void)state;
     check_tile(CLG_FLOAT32, DIMS(7), (double[]){3});
     check_tile(CLG_FLOAT32, DIMS(2, 3), (double[]){1, 1});
     check_tile(CLG_FLOAT32, DIMS(2, 3), (double[]){2, 0});
@@ -181,9 +178,8 @@ static void check_blocks(const char *mode, int64_t b)
     run_node_check(&r, 0);
 }
 
-static void strided__blocks(void **state)
+TEST(strided__blocks)
 {
-    (void)state;
     check_blocks("DCR", 1);
     check_blocks("DCR", 2);
     check_blocks("CRD", 3);
@@ -229,9 +225,8 @@ static void check_concat(clg_dtype dtype, int64_t axis, int rank, const int64_t 
     run_node_check(&r, 0);
 }
 
-static void strided__concat(void **state)
+TEST(strided__concat)
 {
-    (void)state;
     check_concat(CLG_FLOAT32, 0, DIMS(0), DIMS(3, 4));
     check_concat(CLG_FLOAT32, 0, DIMS(0, 5), DIMS(3, 0, 1, 70));
     check_concat(CLG_FLOAT32, 1, DIMS(6, 0), DIMS(1, 2, 33));
@@ -286,16 +281,14 @@ static void check_slice(const slice_case *c, const char *behind)
     run_node_check(&r, 0);
 }
 
-static void strided__slice(void **state)
+TEST(strided__slice)
 {
-    (void)state;
     for (size_t i = 0; i < COUNT(slices); i++) check_slice(&slices[i], i % 2 ? "Neg" : NULL);
 }
 
 /* A view of a view of a view, read by an operator that wants it dense. */
-static void strided__views_of_views(void **state)
+TEST(strided__views_of_views)
 {
-    (void)state;
     run_node r;
     const double *x = run_node_numbered(6 * 8 * 20, 16777213);
     double *y = run_node_zeros(8 * 3 * 17);
@@ -318,9 +311,8 @@ static void strided__views_of_views(void **state)
 /* ---- Split ---------------------------------------------------------------------------------------------------------------- */
 
 /* y = -part i of [3, 7] along axis 1. */
-static void strided__split(void **state)
+TEST(strided__split)
 {
-    (void)state;
     static const int64_t sizes[] = {2, 0, 4, 1};
     static const double numbers[] = {2, 0, 4, 1};
     for (int by = 0; by < 3; by++) {
@@ -347,9 +339,8 @@ static void strided__split(void **state)
 
 /* ---- refusals --------------------------------------------------------------------------------------------------------------- */
 
-static void strided__refusals(void **state)
+TEST(strided__refusals)
 {
-    (void)state;
     run_node r;
     const double *x = run_node_numbered(6, 100);
     run_node_start(&r, NULL, "Transpose", 13);
@@ -377,14 +368,4 @@ static void strided__refusals(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "equal parts");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(strided__transpose),      cmocka_unit_test(strided__expand),
-        cmocka_unit_test(strided__tile),           cmocka_unit_test(strided__blocks),
-        cmocka_unit_test(strided__concat),         cmocka_unit_test(strided__slice),
-        cmocka_unit_test(strided__views_of_views), cmocka_unit_test(strided__split),
-        cmocka_unit_test(strided__refusals),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

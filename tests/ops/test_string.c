@@ -157,9 +157,8 @@ static void normalizer_attributes(clg_builder *b, const void *param)
         clg_builder_attribute_strings(b, "stopwords", 2, (const char *const[]){"monday", "Élan"}));
 }
 
-static void string__normalizer(void **state)
+TEST(string__normalizer)
 {
-    (void)state;
     const words days = WORDS(4, "Monday", "monday", "Ärger", "éLAN");
     string_case k = {
         "StringNormalizer", 10, normalizer_attributes, NULL, 1, 1, {days}, {{0}}, NULL};
@@ -182,9 +181,8 @@ static void string__normalizer(void **state)
     check(&k);
 }
 
-static void string__concat(void **state)
+TEST(string__concat)
 {
-    (void)state;
     check(&(string_case){.op = "StringConcat",
                          .opset = 20,
                          .n_inputs = 2,
@@ -205,9 +203,8 @@ static void split_attributes(clg_builder *b, const void *param)
     if (s->most >= 0) assert_ok(clg_builder_attribute_int(b, "maxsplit", s->most));
 }
 
-static void string__split(void **state)
+TEST(string__split)
 {
-    (void)state;
     string_case k = {"StringSplit", 20, split_attributes, NULL, 1, 2, {{0}}, {{0}}, NULL};
     k.inputs[0] = WORDS(3, "a,b", ",", "");
     k.param = &(split){",", -1};
@@ -237,9 +234,8 @@ static void regex_attribute(clg_builder *b, const void *param)
     assert_ok(clg_builder_attribute_string(b, "pattern", param));
 }
 
-static void string__regex(void **state)
+TEST(string__regex)
 {
-    (void)state;
     static const struct {
         const char *pattern, *yes, *no;
     } rows[] = {
@@ -278,9 +274,8 @@ static void string__regex(void **state)
     }
 }
 
-static void string__regex_refuses(void **state)
+TEST(string__regex_refuses)
 {
-    (void)state;
     static const struct {
         const char *pattern, *text;
         clg_status status;
@@ -314,18 +309,16 @@ static void string__regex_refuses(void **state)
     }
 }
 
-static void string__regex_gives_up(void **state)
+TEST(string__regex_gives_up)
 {
-    (void)state;
     string_case k = {"RegexFullMatch", 20, regex_attribute, "(a|aa)+$", 1, 1, {{0}}, {{0}},
                      "match limit"};
     k.inputs[0] = WORDS(1, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab");
     check(&k);
 }
 
-static void string__regex_of_no_text(void **state)
+TEST(string__regex_of_no_text)
 {
-    (void)state;
     string_case k = {"RegexFullMatch", 20, regex_attribute, ".*", 1, 1, {{0}}, {{0}}, "UTF-8"};
     k.inputs[0] = WORDS(1, "a\xff");
     check(&k);
@@ -338,9 +331,8 @@ static void cast_to(clg_builder *b, const void *param)
     assert_ok(clg_builder_attribute_int(b, "to", *(const clg_dtype *)param));
 }
 
-static void string__casts(void **state)
+TEST(string__casts)
 {
-    (void)state;
     static const clg_dtype to_float = CLG_FLOAT32, to_int = CLG_INT64, to_string = CLG_STRING;
     string_case k = {"Cast", 13, cast_to, &to_float, 1, 1, {{0}}, {{0}}, NULL};
     k.inputs[0] = WORDS(5, "1.5", " -2e3 ", "+INF", "-infinity", ".25");
@@ -367,9 +359,8 @@ static void string__casts(void **state)
     check(&k);
 }
 
-static void string__equal(void **state)
+TEST(string__equal)
 {
-    (void)state;
     check(&(string_case){.op = "Equal",
                          .opset = 19,
                          .n_inputs = 2,
@@ -384,9 +375,8 @@ static void axis_0(clg_builder *b, const void *param)
     assert_ok(clg_builder_attribute_int(b, "axis", 0));
 }
 
-static void string__moving(void **state)
+TEST(string__moving)
 {
-    (void)state;
     string_case k = {"Concat", 13, axis_0, NULL, 2, 1, {{0}}, {{0}}, NULL};
     k.inputs[0] = WORDS(2, "a", "b");
     k.inputs[1] = WORDS(1, "c");
@@ -462,11 +452,7 @@ static void by_device(clg_context *context, const clg_session_options *options, 
     clg_builder_free(b);
 }
 
-static void string__chosen_by_the_device(void **state)
-{
-    (void)state;
-    run_node_each(by_device, NULL);
-}
+TEST(string__chosen_by_the_device) { run_node_each(by_device, NULL); }
 
 /* ---- counting words -------------------------------------------------------------------------------------------------- */
 
@@ -484,9 +470,8 @@ static void tfidf_attributes(clg_builder *b, const void *param)
                                             (const char *const[]){"a", "b", "a", "b", "b", "a"}));
 }
 
-static void string__tfidf(void **state)
+TEST(string__tfidf)
 {
-    (void)state;
     /* a b c a b: a twice, b twice, "a b" twice, "b a" once over a gap; b b b b b: b five times. */
     string_case k = {"TfIdfVectorizer", 9, tfidf_attributes, "TF", 1, 1, {{0}}, {{0}}, NULL};
     k.inputs[0] = GRID(2, 5, "a", "b", "c", "a", "b", "b", "b", "b", "b", "b");
@@ -500,9 +485,8 @@ static void string__tfidf(void **state)
     check(&k);
 }
 
-static void string__tfidf_numbers(void **state)
+TEST(string__tfidf_numbers)
 {
-    (void)state;
     const double x[] = {7, 7, 9, 7}, y[] = {3, 0, 1};
     run_node r;
     run_node_start(&r, NULL, "TfIdfVectorizer", 9);
@@ -518,22 +502,4 @@ static void string__tfidf_numbers(void **state)
     run_node_check(&r, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(string__normalizer),
-        cmocka_unit_test(string__concat),
-        cmocka_unit_test(string__split),
-        cmocka_unit_test(string__regex),
-        cmocka_unit_test(string__regex_refuses),
-        cmocka_unit_test(string__regex_gives_up),
-        cmocka_unit_test(string__regex_of_no_text),
-        cmocka_unit_test(string__casts),
-        cmocka_unit_test(string__equal),
-        cmocka_unit_test(string__moving),
-        cmocka_unit_test(string__chosen_by_the_device),
-        cmocka_unit_test(string__tfidf),
-        cmocka_unit_test(string__tfidf_numbers),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

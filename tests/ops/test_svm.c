@@ -224,9 +224,8 @@ static void check(const machine *m, int rows, clg_dtype dtype)
 static const int64_t two[] = {17, 23}, three[] = {1, 16, 5}, five[] = {3, 0, 20, 7, 1},
                      six[] = {1, 2, 3, 4, 5, 6};
 
-static void svm__kernels(void **state)
+TEST(svm__kernels)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         machine m = make_machine(kernels[k], "NONE", 7, 2, two, false);
         check(&m, 1, CLG_FLOAT32);
@@ -241,19 +240,17 @@ static void svm__kernels(void **state)
     check(&m, 0, CLG_FLOAT32);
 }
 
-static void svm__input_types(void **state)
+TEST(svm__input_types)
 {
     static const clg_dtype dtypes[] = {CLG_FLOAT64, CLG_INT64, CLG_INT32};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         const machine m = make_machine(kernels[i], "NONE", 3, 3, three, false);
         check(&m, 9, dtypes[i]);
     }
 }
 
-static void svm__post_transforms(void **state)
+TEST(svm__post_transforms)
 {
-    (void)state;
     for (size_t t = 1; t < 4; t++) {
         machine m = make_machine("RBF", transforms[t], 4, 2, two, false);
         check(&m, 19, CLG_FLOAT32);
@@ -265,17 +262,15 @@ static void svm__post_transforms(void **state)
 }
 
 /* Within what a probability is: between the tails it needs no wider tolerance than the walk itself. */
-static void svm__probit_of_probabilities(void **state)
+TEST(svm__probit_of_probabilities)
 {
-    (void)state;
     machine m = make_machine("SIGMOID", "PROBIT", 4, 2, two, true);
     for (int i = 0; i < m.pairs; i++) m.a[i] = -0.25;
     check(&m, 19, CLG_FLOAT32);
 }
 
-static void svm__probabilities(void **state)
+TEST(svm__probabilities)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         machine m = make_machine(kernels[k], "NONE", 3, 2, two, true);
         check(&m, 33, CLG_FLOAT32);
@@ -287,9 +282,8 @@ static void svm__probabilities(void **state)
 }
 
 /* Scores so large that every sigmoid is 0 or 1: still probabilities. */
-static void svm__certain_probabilities(void **state)
+TEST(svm__certain_probabilities)
 {
-    (void)state;
     const double x[] = {1, 2, 1, 3}, ones[] = {1, 1, 1, 1, 1, 1}, zeros[] = {0, 0, 0};
     run_node r;
     run_node_start(&r, ML, "SVMClassifier", 13);
@@ -307,9 +301,8 @@ static void svm__certain_probabilities(void **state)
 }
 
 /* Coefficients alone: a score for each class, and the largest wins. */
-static void svm__lines(void **state)
+TEST(svm__lines)
 {
-    (void)state;
     enum { ROWS = 21, F = 5, C = 4 };
     for (size_t t = 0; t < 3; t++) {
         double *x = run_node_random(ROWS * F), *w = run_node_random(C * F),
@@ -339,9 +332,8 @@ static void svm__lines(void **state)
     }
 }
 
-static void svm__single_row_and_single_outputs(void **state)
+TEST(svm__single_row_and_single_outputs)
 {
-    (void)state;
     const machine m = make_machine("RBF", "NONE", 4, 3, three, false);
     double *x = run_node_random(4), scores[MOST_PAIRS];
     decide(&m, x, scores);
@@ -387,9 +379,8 @@ static void regress(const char *kernel, const char *post, bool one_class, int ro
     run_node_check(&r, 2e-5);
 }
 
-static void svm__regressor(void **state)
+TEST(svm__regressor)
 {
-    (void)state;
     for (size_t k = 0; k < 4; k++) {
         regress(kernels[k], "NONE", false, 1, 3, 1);
         regress(kernels[k], "NONE", false, 33, 7, 31);
@@ -402,9 +393,8 @@ static void svm__regressor(void **state)
 }
 
 /* Far from the origin distances must not be differences of squares: rows 0.5 from the vector at 4096. */
-static void svm__rbf_far_from_the_origin(void **state)
+TEST(svm__rbf_far_from_the_origin)
 {
-    (void)state;
     const double x[] = {4096.5, 4096, 4096, 4096.25}, y[] = {exp(-0.5), exp(-0.125)};
     run_node r;
     run_node_start(&r, ML, "SVMRegressor", 13);
@@ -430,9 +420,8 @@ typedef struct bad_machine {
     const char *words;
 } bad_machine;
 
-static void svm__classifier_refuses(void **state)
+TEST(svm__classifier_refuses)
 {
-    (void)state;
     static const bad_machine rows[] = {
         {"CUBIC",
          "NONE",
@@ -502,9 +491,8 @@ static void svm__classifier_refuses(void **state)
     }
 }
 
-static void svm__other_features(void **state)
+TEST(svm__other_features)
 {
-    (void)state;
     const machine m = make_machine("RBF", "NONE", 4, 3, three, false);
     const double x[10] = {0};
     run_node r;
@@ -518,9 +506,8 @@ static void svm__other_features(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "rows of features");
 }
 
-static void svm__regressor_refuses(void **state)
+TEST(svm__regressor_refuses)
 {
-    (void)state;
     static const struct {
         int64_t n_supports, one_class;
         size_t n_sv, n_coefficients;
@@ -545,22 +532,4 @@ static void svm__regressor_refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(svm__kernels),
-        cmocka_unit_test(svm__input_types),
-        cmocka_unit_test(svm__post_transforms),
-        cmocka_unit_test(svm__probit_of_probabilities),
-        cmocka_unit_test(svm__probabilities),
-        cmocka_unit_test(svm__certain_probabilities),
-        cmocka_unit_test(svm__lines),
-        cmocka_unit_test(svm__single_row_and_single_outputs),
-        cmocka_unit_test(svm__regressor),
-        cmocka_unit_test(svm__rbf_far_from_the_origin),
-        cmocka_unit_test(svm__classifier_refuses),
-        cmocka_unit_test(svm__other_features),
-        cmocka_unit_test(svm__regressor_refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -59,9 +59,8 @@ static void topk(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner, int64
     topk_of(dtype, x, outer, n, inner, k, largest);
 }
 
-static void topk__sizes(void **state)
+TEST(topk__sizes)
 {
-    (void)state;
     for (int largest = 0; largest < 2; largest++) {
         topk(CLG_FLOAT32, 1, 1, 1, 1, largest);
         topk(CLG_FLOAT32, 3, 7, 1, 7, largest);
@@ -74,9 +73,8 @@ static void topk__sizes(void **state)
     topk(CLG_FLOAT32, 0, 5, 3, 2, true);
 }
 
-static void topk__dtypes(void **state)
+TEST(topk__dtypes)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_INT8,  CLG_UINT8,  CLG_INT16,
                                        CLG_INT32,   CLG_INT64, CLG_UINT32, CLG_UINT64};
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
@@ -85,9 +83,8 @@ static void topk__dtypes(void **state)
     }
 }
 
-static void topk__special_numbers(void **state)
+TEST(topk__special_numbers)
 {
-    (void)state;
     const double x[] = {0.0,      -0.0,     INFINITY,  NAN, -INFINITY, 0x1p120,
                         -0x1p120, 0x1p-120, -0x1p-120, NAN, 0.0,       INFINITY};
     for (int64_t k = 1; k <= 12; k += 11) {
@@ -96,9 +93,8 @@ static void topk__special_numbers(void **state)
     }
 }
 
-static void topk__versions(void **state)
+TEST(topk__versions)
 {
-    (void)state;
     const double x[] = {3, 9, 1, 9, 5}, y[] = {9, 9, 5}, index[] = {1, 3, 4};
     run_node r;
     run_node_start(&r, NULL, "TopK", 1);
@@ -109,9 +105,8 @@ static void topk__versions(void **state)
     run_node_check(&r, 0);
 }
 
-static void topk__refuses(void **state)
+TEST(topk__refuses)
 {
-    (void)state;
     const double x[] = {3, 9, 1, 9, 5}, k = 6;
     run_node r;
     run_node_start(&r, NULL, "TopK", 11);
@@ -122,12 +117,4 @@ static void topk__refuses(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "k is 6");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(topk__sizes),           cmocka_unit_test(topk__dtypes),
-        cmocka_unit_test(topk__special_numbers), cmocka_unit_test(topk__versions),
-        cmocka_unit_test(topk__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -200,9 +200,8 @@ static void regress(const forest *f, clg_dtype dtype, int rows, double tolerance
 
 /* ---- regressors ------------------------------------------------------------------------------------------- */
 
-static void tree__modes(void **state)
+TEST(tree__modes)
 {
-    (void)state;
     forest f;
     for (int mode = -1; mode < 6; mode++) {
         plant(&f, 3, 4, 2, mode);
@@ -210,9 +209,8 @@ static void tree__modes(void **state)
     }
 }
 
-static void tree__sizes(void **state)
+TEST(tree__sizes)
 {
-    (void)state;
     forest f;
     static const int sizes[][3] = {{1, 1, 0},   {1, 7, 3},  {2, 1, 5},
                                    {67, 13, 3}, {65, 1, 1}, {0, 3, 2}};
@@ -222,9 +220,8 @@ static void tree__sizes(void **state)
     }
 }
 
-static void tree__aggregates(void **state)
+TEST(tree__aggregates)
 {
-    (void)state;
     static const char *const hows[] = {"SUM", "AVERAGE", "MIN", "MAX"};
     forest f;
     for (size_t i = 0; i < 4; i++) {
@@ -236,9 +233,8 @@ static void tree__aggregates(void **state)
     }
 }
 
-static void tree__dtypes(void **state)
+TEST(tree__dtypes)
 {
-    (void)state;
     forest f;
     plant(&f, 5, 3, 1, -1);
     regress(&f, CLG_FLOAT64, 13, 1e-6);
@@ -246,9 +242,8 @@ static void tree__dtypes(void **state)
     regress(&f, CLG_INT32, 13, 1e-6);
 }
 
-static void tree__transforms(void **state)
+TEST(tree__transforms)
 {
-    (void)state;
     static const char *const hows[] = {"SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"};
     forest f;
     for (size_t i = 0; i < 4; i++) {
@@ -300,9 +295,8 @@ static void classify(const forest *f, int n_labels, bool is_positive, int rows)
     run_node_check(&r, 2e-6);
 }
 
-static void tree__classes(void **state)
+TEST(tree__classes)
 {
-    (void)state;
     static const char *const hows[] = {"NONE", "SOFTMAX", "LOGISTIC"};
     forest f;
     for (size_t i = 0; i < 3; i++) {
@@ -317,9 +311,8 @@ static void tree__classes(void **state)
     }
 }
 
-static void tree__two_classes_of_one_score(void **state)
+TEST(tree__two_classes_of_one_score)
 {
-    (void)state;
     static const char *const hows[] = {"NONE", "SOFTMAX", "LOGISTIC"};
     forest f;
     for (size_t i = 0; i < 6; i++) {
@@ -362,9 +355,8 @@ static void three_nodes(forest *f)
     f->no[0] = 2;
 }
 
-static void tree__refuses(void **state)
+TEST(tree__refuses)
 {
-    (void)state;
     forest f;
     three_nodes(&f);
     f.ids[2] = 1;
@@ -417,9 +409,8 @@ static void tree__refuses(void **state)
 }
 
 /* More features are asked for than there are. */
-static void tree__refuses_short_rows(void **state)
+TEST(tree__refuses_short_rows)
 {
-    (void)state;
     const double x[2] = {0};
     forest f;
     run_node r;
@@ -433,18 +424,4 @@ static void tree__refuses_short_rows(void **state)
     run_node_refused(&r, CLG_ERROR_SHAPE, "3 features");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tree__modes),
-        cmocka_unit_test(tree__sizes),
-        cmocka_unit_test(tree__aggregates),
-        cmocka_unit_test(tree__dtypes),
-        cmocka_unit_test(tree__transforms),
-        cmocka_unit_test(tree__classes),
-        cmocka_unit_test(tree__two_classes_of_one_score),
-        cmocka_unit_test(tree__refuses),
-        cmocka_unit_test(tree__refuses_short_rows),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

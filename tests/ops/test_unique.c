@@ -99,9 +99,8 @@ static void unique_all(clg_dtype dtype, int64_t outer, int64_t n, int64_t inner,
         unique((problem){dtype, outer, n, inner, form & 1, form & 2, 7, x});
 }
 
-static void unique__sizes(void **state)
+TEST(unique__sizes)
 {
-    (void)state;
     unique_all(CLG_FLOAT32, 1, 1, 1, 3);
     unique_all(CLG_FLOAT32, 1, 15, 1, 4);
     unique_all(CLG_FLOAT32, 1, 16, 1, 1);
@@ -113,45 +112,33 @@ static void unique__sizes(void **state)
     unique_all(CLG_FLOAT32, 2, 0, 3, 3);
 }
 
-static void unique__larger_than_a_block(void **state)
+TEST(unique__larger_than_a_block)
 {
-    (void)state;
     const double *x = repeated(9001, 300, false);
     unique((problem){CLG_INT32, 1, 9001, 1, true, true, 7, x});
     unique((problem){CLG_INT32, 1, 9001, 1, true, false, 7, x});
 }
 
-static void unique__outputs(void **state)
+TEST(unique__outputs)
 {
-    (void)state;
     const double *x = repeated(60, 9, false);
     for (unsigned outputs = 0; outputs < 8; outputs++)
         unique((problem){CLG_FLOAT32, 3, 10, 2, true, outputs % 2, outputs, x});
 }
 
-static void unique__dtypes(void **state)
+TEST(unique__dtypes)
 {
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_FLOAT64, CLG_INT8,   CLG_UINT8, CLG_INT16,
                                        CLG_INT32,   CLG_INT64,   CLG_UINT32, CLG_UINT64};
-    (void)state;
     for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) unique_all(dtypes[i], 1, 40, 2, 4);
 }
 
-static void unique__special_numbers(void **state)
+TEST(unique__special_numbers)
 {
     const double x[] = {NAN, 0.0, INFINITY, -0.0, NAN, -INFINITY, 1, INFINITY, 0x1p-149, NAN};
-    (void)state;
     unique((problem){CLG_FLOAT32, 1, 10, 1, true, true, 7, x});
     unique((problem){CLG_FLOAT32, 1, 10, 1, true, false, 7, x});
     unique((problem){CLG_FLOAT32, 1, 5, 2, false, true, 7, x});
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unique__sizes),           cmocka_unit_test(unique__larger_than_a_block),
-        cmocka_unit_test(unique__outputs),         cmocka_unit_test(unique__dtypes),
-        cmocka_unit_test(unique__special_numbers),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -39,9 +39,8 @@ static void unpool(clg_dtype dtype, int rank, const int64_t *dims, int64_t extra
     run_node_check(&r, 0);
 }
 
-static void unpool__random_places(void **state)
+TEST(unpool__random_places)
 {
-    (void)state;
     unpool(CLG_FLOAT32, DIMS(2, 3, 5, 7), -1);
     unpool(CLG_FLOAT32, DIMS(2, 3, 5, 7), 3);
     unpool(CLG_FLOAT32, DIMS(1, 2, 3, 4, 5), 1);
@@ -52,9 +51,8 @@ static void unpool__random_places(void **state)
     unpool(CLG_FLOAT32, DIMS(1, 2, 0, 3), 2);
 }
 
-static void unpool__padding_shrinks(void **state)
+TEST(unpool__padding_shrinks)
 {
-    (void)state;
     const double x[] = {1, 2, 3}, index[] = {0, 2, 3}, y[] = {1, 0, 2, 3};
     run_node r;
     run_node_start(&r, NULL, "MaxUnpool", 22);
@@ -67,9 +65,8 @@ static void unpool__padding_shrinks(void **state)
     run_node_check(&r, 0);
 }
 
-static void unpool__refuses(void **state)
+TEST(unpool__refuses)
 {
-    (void)state;
     const double x[8] = {0}, index[] = {0, 8}, shape[] = {1, 1, 3};
     for (int i = 0; i < 2; i++) {
         run_node r;
@@ -85,12 +82,4 @@ static void unpool__refuses(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unpool__random_places),
-        cmocka_unit_test(unpool__padding_shrinks),
-        cmocka_unit_test(unpool__refuses),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

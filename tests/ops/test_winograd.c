@@ -178,9 +178,8 @@ static void filter(const filter_case *given)
     }
 }
 
-static void winograd__odd_sizes_and_paddings(void **state)
+TEST(winograd__odd_sizes_and_paddings)
 {
-    (void)state;
     static const filter_case cases[] = {
         {.n = 1, .c = 1, .m = 1, .h = 3, .w = 3},
         {.n = 1, .c = 1, .m = 1, .h = 1, .w = 1, .pads = {1, 1, 1, 1}},
@@ -193,9 +192,8 @@ static void winograd__odd_sizes_and_paddings(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) filter(&cases[i]);
 }
 
-static void winograd__channels_around_a_vector(void **state)
+TEST(winograd__channels_around_a_vector)
 {
-    (void)state;
     static const int64_t counts[][2] = {{15, 31}, {16, 32}, {17, 33}, {33, 16}, {48, 65}};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         filter(&(filter_case){.n = 1,
@@ -207,9 +205,8 @@ static void winograd__channels_around_a_vector(void **state)
                               .bias = true});
 }
 
-static void winograd__blocks_cross_rows_images_and_strips(void **state)
+TEST(winograd__blocks_cross_rows_images_and_strips)
 {
-    (void)state;
     static const filter_case cases[] = {
         {.n = 7, .c = 18, .m = 20, .h = 7, .w = 7, .pads = {1, 1, 1, 1}, .bias = true},
         {.n = 3, .c = 17, .m = 33, .h = 14, .w = 14, .pads = {1, 1, 1, 1}},
@@ -226,9 +223,8 @@ static void winograd__blocks_cross_rows_images_and_strips(void **state)
         .residual = true, .activation = "Relu"                                                     \
     }
 
-static void winograd__residual_and_activation(void **state)
+TEST(winograd__residual_and_activation)
 {
-    (void)state;
     static const filter_case cases[] = {
         FULL_TAIL,
         {.n = 1, .c = 3, .m = 5, .h = 8, .w = 21, .pads = {1, 1, 1, 1}, .residual = true},
@@ -238,9 +234,8 @@ static void winograd__residual_and_activation(void **state)
 }
 
 /* Weights of all input channels are transformed by parts: more channels than one part, and one that begins a second. */
-static void winograd__float16(void **state)
+TEST(winograd__float16)
 {
-    (void)state;
     static const filter_case cases[] = {
         {.n = 1, .c = 1, .m = 1, .h = 3, .w = 3},
         {.n = 2, .c = 17, .m = 33, .h = 7, .w = 9, .pads = {1, 1, 1, 1}, .bias = true},
@@ -255,14 +250,4 @@ static void winograd__float16(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(winograd__odd_sizes_and_paddings),
-        cmocka_unit_test(winograd__channels_around_a_vector),
-        cmocka_unit_test(winograd__blocks_cross_rows_images_and_strips),
-        cmocka_unit_test(winograd__residual_and_activation),
-        cmocka_unit_test(winograd__float16),
-    };
-    return cmocka_run_group_tests(tests, run_node_open, run_node_close);
-}
+TEST_GROUP(run_node_open, run_node_close)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A group of tests whose teardown counts: that of cmocka 1.1 is run and its result forgotten, and a teardown of ours is
- * where a run without a kernel is found out.
+ * The tests of a program, and a group whose teardown counts: cmocka 1.1 runs it and ignores its result, and a teardown is where
+ * a run without a kernel is noticed.
  */
 #include "support/unit.h"
 
@@ -19,15 +19,52 @@ static int close_group(void **state)
     return is_closed ? 0 : -1;
 }
 
-int unit_run_group(const char *name, const struct CMUnitTest *tests, size_t n_tests,
-                   CMFixtureFunction open, CMFixtureFunction close)
+int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction open,
+             CMFixtureFunction close)
 {
     close_it = close;
     is_closed = false;
     /* Tests are linked with the library's objects: nothing is beside them. */
     if (!getenv("CLG_COMPILE_HELPER"))
         (void)platform_set_env("CLG_COMPILE_HELPER", CLG_TEST_COMPILE_HELPER);
-    const int n_failed = _cmocka_run_group_tests(name, tests, n_tests, open, close_group);
-    if (!is_closed) print_error("[  FAILED  ] closing the group '%s'\n", name);
+    const int n_failed = _cmocka_run_group_tests("tests", tests, n_tests, open, close_group);
+    if (!is_closed) print_error("[  FAILED  ] closing the group\n");
     return n_failed != 0 || !is_closed;
+}
+
+/* ---- tests that register themselves --------------------------------------------------------------------- */
+
+static test_entry *
+    first; /* by line: constructors run in the order of their file on some systems, backwards on others */
+static CMFixtureFunction open_all, close_all;
+
+void test_register(test_entry *entry)
+{
+    test_entry **at = &first;
+    while (*at && (*at)->line < entry->line) at = &(*at)->next;
+    entry->next = *at;
+    *at = entry;
+}
+
+void test_group(CMFixtureFunction open, CMFixtureFunction close)
+{
+    open_all = open;
+    close_all = close;
+}
+
+int test_run_all(void)
+{
+    size_t n = 0;
+    for (const test_entry *e = first; e; e = e->next) n++;
+    struct CMUnitTest *tests = calloc(n + 1, sizeof *tests);
+    if (!tests || n == 0) {
+        print_error("no test can be run\n");
+        free(tests);
+        return 1;
+    }
+    n = 0;
+    for (const test_entry *e = first; e; e = e->next) tests[n++] = e->test;
+    const int code = test_run(tests, n, open_all, close_all);
+    free(tests);
+    return code;
 }

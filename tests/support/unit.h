@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What every test includes first: cmocka with the headers that it wants in front of it, checks of statuses that print
- * the recorded sentence, and a group whose teardown counts.
+ * What every test includes first: cmocka with the headers it needs, tests that register themselves, checks of statuses that
+ * print the error message, and a group whose teardown counts.
  */
 #ifndef CLG_TESTS_UNIT_H
 #define CLG_TESTS_UNIT_H
@@ -16,13 +16,36 @@
 #include "base/error.h"
 #include "base/status.h"
 
-/* In the place of cmocka's, which reports success when closing the group fails: 0 when every test passed and closing
- * gave 0. */
-#undef cmocka_run_group_tests
-#define cmocka_run_group_tests(tests, open, close)                                                 \
-    unit_run_group(#tests, tests, sizeof(tests) / sizeof(tests)[0], open, close)
-int unit_run_group(const char *name, const struct CMUnitTest *tests, size_t n_tests,
-                   CMFixtureFunction open, CMFixtureFunction close);
+/* Defines a test, which registers itself: TEST(name) { ... }. A program runs its tests in the order of their lines. */
+#define TEST(name) TEST_WITH(name, NULL, NULL)
+/* The same with functions that are called before and after it (CMFixtureFunction), or NULL. What the first leaves in *state is
+ * the test's `state`. */
+#define TEST_WITH(name, setup, teardown)                                                           \
+    static void name(void **state);                                                                \
+    __attribute__((constructor)) static void name##_register(void)                                 \
+    {                                                                                              \
+        static test_entry entry = {{#name, name, setup, teardown, NULL}, __LINE__, NULL};          \
+        test_register(&entry);                                                                     \
+    }                                                                                              \
+    static void name(void **state __attribute__((unused)))
+/* Functions that are called before the first and after the last test of the program, or NULL. */
+#define TEST_GROUP(open, close)                                                                    \
+    __attribute__((constructor)) static void test_group_register(void) { test_group(open, close); }
+
+typedef struct test_entry {
+    struct CMUnitTest test;
+    int line;
+    struct test_entry *next;
+} test_entry;
+
+void test_register(test_entry *entry);
+void test_group(CMFixtureFunction open, CMFixtureFunction close);
+/* Runs what has registered itself. For a program with a main of its own; support/main.c has that of the others. Returns an exit
+ * status: 0 when every test passed, and opening and closing the group did. */
+int test_run_all(void);
+/* The same for a list of tests. cmocka's own reports success when closing the group fails. */
+int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction open,
+             CMFixtureFunction close);
 
 #define assert_ok(call)                                                                            \
     do {                                                                                           \

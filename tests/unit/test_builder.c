@@ -18,9 +18,8 @@ static clg_builder *make(void)
     return b;
 }
 
-static void builder__makes_a_model(void **state)
+TEST(builder__makes_a_model)
 {
-    (void)state;
     clg_builder *b = make();
     clg_model *m, *again;
     const char *const names[3] = {"N", NULL, ""};
@@ -60,9 +59,8 @@ static void builder__makes_a_model(void **state)
     clg_model_free(again);
 }
 
-static void builder__takes_every_attribute(void **state)
+TEST(builder__takes_every_attribute)
 {
-    (void)state;
     clg_builder *b = make();
     clg_model *m;
     assert_error(clg_builder_attribute_int(b, "axis", 1), CLG_ERROR_INVALID_ARGUMENT,
@@ -89,9 +87,8 @@ static void builder__takes_every_attribute(void **state)
     clg_builder_free(b);
 }
 
-static void builder__refuses_bad_arguments(void **state)
+TEST(builder__refuses_bad_arguments)
 {
-    (void)state;
     clg_builder *b;
     clg_model *m;
     const int64_t two[1] = {2}, negative[1] = {-2}, huge[2] = {INT64_MAX, 2};
@@ -126,9 +123,8 @@ static void builder__refuses_bad_arguments(void **state)
     clg_builder_free(NULL);
 }
 
-static void builder__a_failed_call_changes_nothing(void **state)
+TEST(builder__a_failed_call_changes_nothing)
 {
-    (void)state;
     clg_builder *b = make();
     clg_model *m;
     assert_ok(clg_builder_input(b, "x", CLG_FLOAT32, 1, (int64_t[]){2}, NULL));
@@ -147,9 +143,8 @@ static void builder__a_failed_call_changes_nothing(void **state)
     clg_builder_free(b);
 }
 
-static void builder__faults_are_told_at_build(void **state)
+TEST(builder__faults_are_told_at_build)
 {
-    (void)state;
     clg_builder *b = make();
     clg_model *m;
     assert_error(clg_builder_build(b, &m), CLG_ERROR_INVALID_MODEL, "no outputs");
@@ -183,9 +178,8 @@ static ow_bytes reshape_model(clg_dtype output_dtype)
     return ow_finish(&m);
 }
 
-static void model__loads_from_memory_and_file(void **state)
+TEST(model__loads_from_memory_and_file)
 {
-    (void)state;
     clg_model *m;
     ow_bytes file = reshape_model(CLG_FLOAT32);
     assert_ok(clg_model_load_memory(file.data, file.n, NULL, &m));
@@ -205,9 +199,8 @@ static void model__loads_from_memory_and_file(void **state)
     assert_null(clg_model_input(NULL, 0));
 }
 
-static void model__errors(void **state)
+TEST(model__errors)
 {
-    (void)state;
     clg_model *m;
     ow_bytes file = reshape_model(CLG_INT64);
     assert_error(clg_model_load_memory(file.data, file.n, NULL, &m), CLG_ERROR_INVALID_MODEL,
@@ -223,9 +216,8 @@ static void model__errors(void **state)
                  "data is NULL");
 }
 
-static void model__without_its_data_can_be_looked_at(void **state)
+TEST(model__without_its_data_can_be_looked_at)
 {
-    (void)state;
     clg_model *m;
     ow_model w = {.ir_version = 8, .opset = 13};
     ow_initializer(
@@ -279,29 +271,12 @@ static clg_status load_once(void *user)
     return status;
 }
 
-static void model__survives_every_failed_allocation(void **state)
+TEST(model__survives_every_failed_allocation)
 {
-    (void)state;
     ow_bytes file = reshape_model(CLG_FLOAT32);
     failing_alloc_install();
     assert_true(fault_loop(build_once, NULL) > 10);
     assert_true(fault_loop(load_once, &file) > 10);
     failing_alloc_remove();
     ow_free(&file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(builder__makes_a_model),
-        cmocka_unit_test(builder__takes_every_attribute),
-        cmocka_unit_test(builder__refuses_bad_arguments),
-        cmocka_unit_test(builder__a_failed_call_changes_nothing),
-        cmocka_unit_test(builder__faults_are_told_at_build),
-        cmocka_unit_test(model__loads_from_memory_and_file),
-        cmocka_unit_test(model__errors),
-        cmocka_unit_test(model__without_its_data_can_be_looked_at),
-        cmocka_unit_test(model__survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

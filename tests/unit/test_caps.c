@@ -18,9 +18,8 @@
 #define WIDE CLG_KERNELS_WIDE
 #define SIMT CLG_KERNELS_SIMT
 
-static void caps__knows_the_recorded_devices(void **state)
+TEST(caps__knows_the_recorded_devices)
 {
-    (void)state;
     static const struct {
         const device_record *record;
         platform_family family;
@@ -110,9 +109,8 @@ static device_caps derived(const device_record *record)
     return copy;
 }
 
-static void caps__tells_families_by_their_platforms(void **state)
+TEST(caps__tells_families_by_their_platforms)
 {
-    (void)state;
     static const struct {
         char *platform, *vendor;
         uint64_t type;
@@ -148,9 +146,8 @@ static void caps__tells_families_by_their_platforms(void **state)
     }
 }
 
-static void caps__tells_software_behind_a_gpu_s_face(void **state)
+TEST(caps__tells_software_behind_a_gpu_s_face)
 {
-    (void)state;
     static char *const names[] = {
         "llvmpipe (LLVM 17.0.6, 256 bits)", "zink Vulkan 1.3(llvmpipe (LLVM 17.0.6))", "softpipe",
         "SwiftShader Device (LLVM 10.0.0)", "Microsoft Basic Render Driver"};
@@ -164,9 +161,8 @@ static void caps__tells_software_behind_a_gpu_s_face(void **state)
     }
 }
 
-static void caps__takes_a_sane_vector_width(void **state)
+TEST(caps__takes_a_sane_vector_width)
 {
-    (void)state;
     static const struct {
         uint32_t native, preferred, width;
     } cases[] = {{16, 1, 16}, {8, 1, 8}, {4, 4, 4}, {32, 1, 16}, {12, 1, 8}, {1, 8, 8},
@@ -179,9 +175,8 @@ static void caps__takes_a_sane_vector_width(void **state)
     }
 }
 
-static void caps__replaces_numbers_that_cannot_be(void **state)
+TEST(caps__replaces_numbers_that_cannot_be)
 {
-    (void)state;
     device_record empty = recorded_pocl_xeon;
     empty.compute_units = 0;
     empty.max_alloc_bytes = 0;
@@ -207,9 +202,8 @@ static void caps__replaces_numbers_that_cannot_be(void **state)
     }
 }
 
-static void caps__names_what_cannot_be_used(void **state)
+TEST(caps__names_what_cannot_be_used)
 {
-    (void)state;
     device_record r[8];
     static const char *const words[] = {
         "not available",  "no compiler",     "big-endian", "older than 1.2",
@@ -244,9 +238,8 @@ static void caps__names_what_cannot_be_used(void **state)
     assert_ok(caps_check(&recorded_oclgrind));
 }
 
-static void caps__gives_lasting_ids(void **state)
+TEST(caps__gives_lasting_ids)
 {
-    (void)state;
     /* A platform more in front, another order of cards: the same ids. */
     device_record alone = recorded_gfx1100,
                   both[3] = {recorded_llvmpipe, recorded_gfx90a, recorded_gfx1100};
@@ -280,9 +273,8 @@ static void caps__gives_lasting_ids(void **state)
     device_caps_free(a, 3);
 }
 
-static void caps__ignores_empty_addresses(void **state)
+TEST(caps__ignores_empty_addresses)
 {
-    (void)state;
     device_record record = recorded_rtx3080;
     device_caps *caps;
     memset(record.uuid, 0, sizeof record.uuid);
@@ -292,9 +284,8 @@ static void caps__ignores_empty_addresses(void **state)
     device_caps_free(caps, 1);
 }
 
-static void caps__copies_are_their_own(void **state)
+TEST(caps__copies_are_their_own)
 {
-    (void)state;
     device_caps *caps, copy;
     assert_ok(caps_derive(&recorded_pocl_xeon, 1, &caps));
     assert_ok(device_caps_copy(caps, &copy));
@@ -310,9 +301,8 @@ static void caps__copies_are_their_own(void **state)
     device_caps_deinit(&copy);
 }
 
-static void caps__frees_what_is_half_made(void **state)
+TEST(caps__frees_what_is_half_made)
 {
-    (void)state;
     device_records_free(NULL, 0);
     device_caps_free(NULL, 0);
     device_record *records = memory_zalloc(2, sizeof *records);
@@ -341,31 +331,12 @@ static clg_status derive_and_copy(void *user)
     return status;
 }
 
-static void caps__survives_every_failing_allocation(void **state)
+TEST(caps__survives_every_failing_allocation)
 {
-    (void)state;
     failing_alloc_install();
     for (size_t i = 0; i < n_recordings; i++) {
         recording r = recordings[i];
         assert_true(fault_loop(derive_and_copy, &r) > 0);
     }
     failing_alloc_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(caps__knows_the_recorded_devices),
-        cmocka_unit_test(caps__tells_families_by_their_platforms),
-        cmocka_unit_test(caps__tells_software_behind_a_gpu_s_face),
-        cmocka_unit_test(caps__takes_a_sane_vector_width),
-        cmocka_unit_test(caps__replaces_numbers_that_cannot_be),
-        cmocka_unit_test(caps__names_what_cannot_be_used),
-        cmocka_unit_test(caps__gives_lasting_ids),
-        cmocka_unit_test(caps__ignores_empty_addresses),
-        cmocka_unit_test(caps__copies_are_their_own),
-        cmocka_unit_test(caps__frees_what_is_half_made),
-        cmocka_unit_test(caps__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("caps", tests, NULL, NULL);
 }

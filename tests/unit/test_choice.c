@@ -11,9 +11,8 @@ static candidate way(double cost, bool uses_blas, candidate *next)
     return (candidate){.variant = "way", .cost = cost, .uses_blas = uses_blas, .next = next};
 }
 
-static void choice__the_first_where_no_cost_is_known(void **state)
+TEST(choice__the_first_where_no_cost_is_known)
 {
-    (void)state;
     const plan_context c = {.allow_blas = false};
     candidate third = way(5, false, NULL), second = way(0, false, &third),
               first = way(0, true, &second);
@@ -22,9 +21,8 @@ static void choice__the_first_where_no_cost_is_known(void **state)
     assert_null(plan_cheapest(&c, NULL));
 }
 
-static void choice__the_cheapest_of_those_with_a_cost(void **state)
+TEST(choice__the_cheapest_of_those_with_a_cost)
 {
-    (void)state;
     const plan_context c = {.allow_blas = false};
     candidate fourth = way(0, false, NULL), third = way(7, false, &fourth),
               second = way(5, false, &third), first = way(9, false, &second);
@@ -35,13 +33,4 @@ static void choice__the_cheapest_of_those_with_a_cost(void **state)
     second.cost = 1;
     second.uses_blas = true;
     assert_ptr_equal(plan_cheapest(&c, &first), &first);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choice__the_first_where_no_cost_is_known),
-        cmocka_unit_test(choice__the_cheapest_of_those_with_a_cost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

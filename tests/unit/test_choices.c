@@ -21,9 +21,8 @@ static void expect_text(const choice_table *t, const char *expected)
     text_deinit(&out);
 }
 
-static void choices__a_table_is_its_text(void **state)
+TEST(choices__a_table_is_its_text)
 {
-    (void)state;
     choice_table *first, *second;
     assert_ok(choice_table_add(NULL, HEADER "blas\tGemm a\nwide\tConv b c\n", &first));
     assert_string_equal(choice_table_find(first, "Gemm a"), "blas");
@@ -39,9 +38,8 @@ static void choices__a_table_is_its_text(void **state)
     expect_text(NULL, HEADER);
 }
 
-static void choices__text_that_is_none(void **state)
+TEST(choices__text_that_is_none)
 {
-    (void)state;
     static const struct {
         const char *lines, *says;
     } rows[] = {{"", "first line"},
@@ -69,9 +67,8 @@ static clg_status add_twice(void *user)
     return status;
 }
 
-static void choices__survive_every_failed_allocation(void **state)
+TEST(choices__survive_every_failed_allocation)
 {
-    (void)state;
     assert_true(fault_loop_alone(add_twice, HEADER "a\tb\nc\te\n") > 4);
 }
 
@@ -123,9 +120,8 @@ static const char *taken(const fixture *f, plan_choice *out)
     return out->way->variant;
 }
 
-static void choices__decide_before_estimates(void **state)
+TEST(choices__decide_before_estimates)
 {
-    (void)state;
     fixture f;
     plan_choice out;
     choice_table *t;
@@ -152,9 +148,8 @@ static void choices__decide_before_estimates(void **state)
     end(&f);
 }
 
-static void choices__a_way_that_is_not_there(void **state)
+TEST(choices__a_way_that_is_not_there)
 {
-    (void)state;
     fixture f;
     plan_choice out;
     choice_table *t;
@@ -173,9 +168,8 @@ static void choices__a_way_that_is_not_there(void **state)
     end(&f);
 }
 
-static void choices__what_is_preferred_comes_first(void **state)
+TEST(choices__what_is_preferred_comes_first)
 {
-    (void)state;
     fixture f;
     plan_choice out;
     choice_table *t;
@@ -214,9 +208,8 @@ static clg_status passes(void *self, const lower_context *lc, const candidate *w
     return j->fails;
 }
 
-static void choices__pass_over_what_is_wrong(void **state)
+TEST(choices__pass_over_what_is_wrong)
 {
-    (void)state;
     static const struct {
         judge j;
         const char *preferred, *way;
@@ -245,9 +238,8 @@ static void choices__pass_over_what_is_wrong(void **state)
     }
 }
 
-static void choices__ask_no_judge_where_there_is_no_choice(void **state)
+TEST(choices__ask_no_judge_where_there_is_no_choice)
 {
-    (void)state;
     fixture f;
     plan_choice out;
     judge j = {.wrong = {"slow"}};
@@ -260,19 +252,4 @@ static void choices__ask_no_judge_where_there_is_no_choice(void **state)
     j.fails = CLG_ERROR_DEVICE_LOST; /* no verdict */
     assert_int_equal(plan_choose(&f.c, &f.lc, &out), CLG_ERROR_DEVICE_LOST);
     end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(choices__a_table_is_its_text),
-        cmocka_unit_test(choices__text_that_is_none),
-        cmocka_unit_test(choices__survive_every_failed_allocation),
-        cmocka_unit_test(choices__decide_before_estimates),
-        cmocka_unit_test(choices__a_way_that_is_not_there),
-        cmocka_unit_test(choices__what_is_preferred_comes_first),
-        cmocka_unit_test(choices__pass_over_what_is_wrong),
-        cmocka_unit_test(choices__ask_no_judge_where_there_is_no_choice),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

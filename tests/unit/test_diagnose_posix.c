@@ -30,9 +30,8 @@ static void assert_says(const text *report, const char *words)
     if (!strstr(text_data(report), words)) fail_msg("no \"%s\" in:\n%s", words, text_data(report));
 }
 
-static void diagnose__drivers_that_do_not_load_are_named(void **state)
+TEST(diagnose__drivers_that_do_not_load_are_named)
 {
-    (void)state;
     text report;
     text_init(&report, 0);
     const char *vendors = folder("vendors");
@@ -68,9 +67,8 @@ static void card(const char *address, const char *class_code, const char *vendor
     file(name, model);
 }
 
-static void diagnose__cards_without_opencl_get_a_package(void **state)
+TEST(diagnose__cards_without_opencl_get_a_package)
 {
-    (void)state;
     text report;
     text_init(&report, 0);
     const char *pci = folder("pci");
@@ -106,9 +104,8 @@ static void diagnose__cards_without_opencl_get_a_package(void **state)
     text_deinit(&report);
 }
 
-static void diagnose__device_nodes_are_listed(void **state)
+TEST(diagnose__device_nodes_are_listed)
 {
-    (void)state;
     text report;
     text_init(&report, 0);
     const char *dev = folder("dev");
@@ -128,9 +125,8 @@ static void diagnose__device_nodes_are_listed(void **state)
     text_deinit(&report);
 }
 
-static void diagnose__pocl_cache_is_checked(void **state)
+TEST(diagnose__pocl_cache_is_checked)
 {
-    (void)state;
     text report;
     text_init(&report, 0);
     assert_int_equal(setenv("POCL_CACHE_DIR", folder("pocl"), 1), 0);
@@ -141,15 +137,4 @@ static void diagnose__pocl_cache_is_checked(void **state)
     assert_says(&report, "is not there");
     assert_int_equal(unsetenv("POCL_CACHE_DIR"), 0);
     text_deinit(&report);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(diagnose__drivers_that_do_not_load_are_named),
-        cmocka_unit_test(diagnose__cards_without_opencl_get_a_package),
-        cmocka_unit_test(diagnose__device_nodes_are_listed),
-        cmocka_unit_test(diagnose__pocl_cache_is_checked),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

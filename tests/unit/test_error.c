@@ -13,9 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void status__every_code_has_name_and_text(void **state)
+TEST(status__every_code_has_name_and_text)
 {
-    (void)state;
     for (int code = 0; code >= CLG_ERROR_INTERNAL; code--) {
         assert_string_not_equal(status_name((clg_status)code), "unknown status");
         assert_string_not_equal(status_text((clg_status)code), "unknown status");
@@ -25,9 +24,8 @@ static void status__every_code_has_name_and_text(void **state)
     assert_string_equal(status_name((clg_status)1), "unknown status");
 }
 
-static void error__records_a_sentence_and_clears_the_hint(void **state)
+TEST(error__records_a_sentence_and_clears_the_hint)
 {
-    (void)state;
     assert_int_equal(error_set(CLG_ERROR_IO, "file '%s' is %d", "a", 3), CLG_ERROR_IO);
     assert_string_equal(error_text(), "file 'a' is 3");
     error_hint("try %d", 4);
@@ -37,9 +35,8 @@ static void error__records_a_sentence_and_clears_the_hint(void **state)
     assert_string_equal(error_hint_text(), "");
 }
 
-static void error__may_quote_itself(void **state)
+TEST(error__may_quote_itself)
 {
-    (void)state;
     (void)error_set(CLG_ERROR_IO, "inner");
     (void)error_set(CLG_ERROR_IO, "outer (%s)", error_text());
     assert_string_equal(error_text(), "outer (inner)");
@@ -47,9 +44,8 @@ static void error__may_quote_itself(void **state)
     assert_string_equal(error_text(), "outer (inner): outer (inner)");
 }
 
-static void error__prefix_keeps_the_hint_and_spares_success(void **state)
+TEST(error__prefix_keeps_the_hint_and_spares_success)
 {
-    (void)state;
     (void)error_set(CLG_ERROR_DATA, "index 9");
     error_hint("use 8");
     assert_int_equal(error_prefix(CLG_ERROR_DATA, "node '%s'", "n"), CLG_ERROR_DATA);
@@ -59,9 +55,8 @@ static void error__prefix_keeps_the_hint_and_spares_success(void **state)
     assert_string_equal(error_text(), "node 'n': index 9");
 }
 
-static void error__long_text_ends_in_dots(void **state)
+TEST(error__long_text_ends_in_dots)
 {
-    (void)state;
     char longer[2 * ERROR_TEXT_BYTES];
     memset(longer, 'x', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
@@ -84,9 +79,8 @@ static void *other_thread(void *argument)
     return NULL;
 }
 
-static void error__belongs_to_its_thread(void **state)
+TEST(error__belongs_to_its_thread)
 {
-    (void)state;
     thread t;
     bool clean = false;
     (void)error_set(CLG_ERROR_IO, "mine");
@@ -96,9 +90,8 @@ static void error__belongs_to_its_thread(void **state)
     assert_string_equal(error_text(), "mine");
 }
 
-static void error__moves_between_threads(void **state)
+TEST(error__moves_between_threads)
 {
-    (void)state;
     static error_record record;
     (void)error_set(CLG_ERROR_DATA, "kept");
     error_hint("advice");
@@ -109,9 +102,8 @@ static void error__moves_between_threads(void **state)
     assert_string_equal(error_hint_text(), "advice");
 }
 
-static void error__names_system_errors(void **state)
+TEST(error__names_system_errors)
 {
-    (void)state;
     char words[ERROR_SYSTEM_BYTES];
     assert_true(strlen(error_system(ENOENT, words)) > 0);
     assert_true(strlen(error_system(-12345, words)) > 0);
@@ -134,9 +126,8 @@ static void listen(void *user, clg_log_level level, const char *message)
     log_write(CLG_LOG_ERROR, "a message about a message"); /* must neither hang nor arrive */
 }
 
-static void log__is_silent_until_asked(void **state)
+TEST(log__is_silent_until_asked)
 {
-    (void)state;
     heard h = {0};
     assert_false(log_wants(CLG_LOG_ERROR));
     log_write(CLG_LOG_ERROR, "lost");
@@ -154,9 +145,8 @@ static void log__is_silent_until_asked(void **state)
     assert_int_equal(h.n, 1);
 }
 
-static void log__long_messages_arrive_whole_or_cut_and_spare_the_error(void **state)
+TEST(log__long_messages_arrive_whole_or_cut_and_spare_the_error)
 {
-    (void)state;
     static char longer[10000];
     heard h = {0};
     memset(longer, 'y', sizeof longer - 1);
@@ -184,30 +174,11 @@ static void replace_itself(void *user, clg_log_level level, const char *message)
     log_set(NULL, NULL, CLG_LOG_ERROR);
 }
 
-static void log__callback_may_silence_itself(void **state)
+TEST(log__callback_may_silence_itself)
 {
-    (void)state;
     int n = 0;
     log_set(replace_itself, &n, CLG_LOG_DEBUG);
     log_write(CLG_LOG_ERROR, "once");
     log_write(CLG_LOG_ERROR, "twice");
     assert_int_equal(n, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(status__every_code_has_name_and_text),
-        cmocka_unit_test(error__records_a_sentence_and_clears_the_hint),
-        cmocka_unit_test(error__may_quote_itself),
-        cmocka_unit_test(error__prefix_keeps_the_hint_and_spares_success),
-        cmocka_unit_test(error__long_text_ends_in_dots),
-        cmocka_unit_test(error__belongs_to_its_thread),
-        cmocka_unit_test(error__moves_between_threads),
-        cmocka_unit_test(error__names_system_errors),
-        cmocka_unit_test(log__is_silent_until_asked),
-        cmocka_unit_test(log__long_messages_arrive_whole_or_cut_and_spare_the_error),
-        cmocka_unit_test(log__callback_may_silence_itself),
-    };
-    return cmocka_run_group_tests_name("error", tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void files__view_shows_the_whole_file(void **state)
+TEST(files__view_shows_the_whole_file)
 {
-    (void)state;
     file_view view;
     assert_ok(file_view_open(scratch_file("view", "a\0bc", 4), &view));
     assert_int_equal(view.size_bytes, 4);
@@ -31,9 +30,8 @@ static void files__view_shows_the_whole_file(void **state)
     file_view_close(&view);
 }
 
-static void files__view_is_the_same_after_unloading(void **state)
+TEST(files__view_is_the_same_after_unloading)
 {
-    (void)state;
     enum { N = 300000 };
     uint8_t *bytes = memory_alloc(N);
     file_view view;
@@ -51,9 +49,8 @@ static void files__view_is_the_same_after_unloading(void **state)
     memory_free(bytes);
 }
 
-static void files__errors_name_path_and_cause(void **state)
+TEST(files__errors_name_path_and_cause)
 {
-    (void)state;
     file_view view;
     char *data;
     size_t size;
@@ -71,9 +68,8 @@ static void files__errors_name_path_and_cause(void **state)
     assert_null(entries);
 }
 
-static void files__read_keeps_to_its_maximum(void **state)
+TEST(files__read_keeps_to_its_maximum)
 {
-    (void)state;
     char *data;
     size_t size;
     const char *path = scratch_file("ten", "0123456789", 10);
@@ -96,9 +92,8 @@ static size_t n_entries(const char *folder)
     return n;
 }
 
-static void files__atomic_write_replaces_whole_files(void **state)
+TEST(files__atomic_write_replaces_whole_files)
 {
-    (void)state;
     const char *folder = scratch_path("atomic"), *path = scratch_path("atomic/file");
     char *data;
     size_t size;
@@ -115,9 +110,8 @@ static void files__atomic_write_replaces_whole_files(void **state)
     assert_int_equal(n_entries(folder), 1);
 }
 
-static void files__writer_patches_and_abandons(void **state)
+TEST(files__writer_patches_and_abandons)
 {
-    (void)state;
     const char *folder = scratch_path("writer"), *path = scratch_path("writer/file");
     file_writer writer;
     char *data;
@@ -148,9 +142,8 @@ static void files__writer_patches_and_abandons(void **state)
     assert_int_equal(n_entries(folder), 2);
 }
 
-static void files__make_folders_is_repeatable(void **state)
+TEST(files__make_folders_is_repeatable)
 {
-    (void)state;
     const char *deep = scratch_path("one/two//three");
     assert_ok(file_make_folders(deep));
     assert_ok(file_make_folders(deep));
@@ -159,9 +152,8 @@ static void files__make_folders_is_repeatable(void **state)
     assert_error(file_make_folders(scratch_path("plain/below")), CLG_ERROR_IO, "cannot be made");
 }
 
-static void files__list_is_sorted(void **state)
+TEST(files__list_is_sorted)
 {
-    (void)state;
     file_entry *entries;
     size_t n;
     assert_ok(file_make_folders(scratch_path("list/sub")));
@@ -180,9 +172,8 @@ static void files__list_is_sorted(void **state)
     file_list_free(NULL, 0);
 }
 
-static void names__inside_a_folder(void **state)
+TEST(names__inside_a_folder)
 {
-    (void)state;
     static const char *const good[] = {"a",       "a.bin", "a/b", "./a",
                                        "..a/b..", "a..b",  "...", "a\\b"};
     static const char *const bad[] = {"",         "/a",  "..",  "../a", "a/..",  "a/../b",
@@ -193,9 +184,8 @@ static void names__inside_a_folder(void **state)
         assert_false(file_name_is_inside(bad[i]));
 }
 
-static void environment__empty_is_unset(void **state)
+TEST(environment__empty_is_unset)
 {
-    (void)state;
     assert_true(platform_set_env("CLG_TEST_VARIABLE", ""));
     assert_null(env_get("CLG_TEST_VARIABLE"));
     assert_true(platform_set_env("CLG_TEST_VARIABLE", "x"));
@@ -204,9 +194,8 @@ static void environment__empty_is_unset(void **state)
     assert_null(env_get("CLG_TEST_VARIABLE"));
 }
 
-static void time__goes_forward(void **state)
+TEST(time__goes_forward)
 {
-    (void)state;
     uint64_t first = time_now_ns(), last = first;
     while (last == first) last = time_now_ns();
     assert_true(last > first);
@@ -231,30 +220,10 @@ static clg_status work_with_files(void *user)
     return status;
 }
 
-static void files__survive_every_failing_allocation(void **state)
+TEST(files__survive_every_failing_allocation)
 {
-    (void)state;
     char folder[2048];
     (void)snprintf(folder, sizeof folder, "%s", scratch_path("faults"));
     assert_true(fault_loop_alone(work_with_files, folder) > 6);
     assert_int_equal(n_entries(folder), 1); /* no temporary file is left */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files__view_shows_the_whole_file),
-        cmocka_unit_test(files__view_is_the_same_after_unloading),
-        cmocka_unit_test(files__errors_name_path_and_cause),
-        cmocka_unit_test(files__read_keeps_to_its_maximum),
-        cmocka_unit_test(files__atomic_write_replaces_whole_files),
-        cmocka_unit_test(files__writer_patches_and_abandons),
-        cmocka_unit_test(files__make_folders_is_repeatable),
-        cmocka_unit_test(files__list_is_sorted),
-        cmocka_unit_test(names__inside_a_folder),
-        cmocka_unit_test(environment__empty_is_unset),
-        cmocka_unit_test(time__goes_forward),
-        cmocka_unit_test(files__survive_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("files", tests, NULL, NULL);
 }

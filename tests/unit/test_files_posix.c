@@ -16,9 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void files__view_reads_what_cannot_be_mapped(void **state)
+TEST(files__view_reads_what_cannot_be_mapped)
 {
-    (void)state;
     int ends[2];
     char path[64];
     char block[5000];
@@ -54,9 +53,8 @@ static long resident_kib(const void *data)
     return kib;
 }
 
-static void files__view_gives_its_memory_back(void **state)
+TEST(files__view_gives_its_memory_back)
 {
-    (void)state;
     enum { N = 1 << 20, KIB = N / 1024 };
     uint8_t *bytes = memory_zalloc(N, 1);
     file_view view;
@@ -76,9 +74,8 @@ static void files__view_gives_its_memory_back(void **state)
     if (all < 0) skip();
 }
 
-static void files__are_replaced_while_they_are_viewed(void **state)
+TEST(files__are_replaced_while_they_are_viewed)
 {
-    (void)state;
     const char *path = scratch_path("replaced");
     file_view old;
     assert_ok(file_write_atomic(path, "old", 3));
@@ -88,9 +85,8 @@ static void files__are_replaced_while_they_are_viewed(void **state)
     file_view_close(&old);
 }
 
-static void files__make_folders_is_private(void **state)
+TEST(files__make_folders_is_private)
 {
-    (void)state;
     struct stat info;
     const char *deep = scratch_path("one/two//three");
     assert_ok(file_make_folders(deep));
@@ -98,9 +94,8 @@ static void files__make_folders_is_private(void **state)
     assert_int_equal(info.st_mode & 0077, 0);
 }
 
-static void files__list_skips_dead_links(void **state)
+TEST(files__list_skips_dead_links)
 {
-    (void)state;
     file_entry *entries;
     size_t n;
     assert_ok(file_make_folders(scratch_path("list")));
@@ -112,9 +107,8 @@ static void files__list_skips_dead_links(void **state)
     file_list_free(entries, n);
 }
 
-static void names__join_and_folder(void **state)
+TEST(names__join_and_folder)
 {
-    (void)state;
     check_join("a", "b", "a/b");
     check_join("a/", "b", "a/b");
     check_join("", "b", "b");
@@ -127,11 +121,7 @@ static void names__join_and_folder(void **state)
     check_folder("", ".");
 }
 
-static void names__may_have_colons(void **state)
-{
-    (void)state;
-    assert_true(file_name_is_inside("weights:0"));
-}
+TEST(names__may_have_colons) { assert_true(file_name_is_inside("weights:0")); }
 
 static bool is_below(const char *folder, const char *path)
 {
@@ -140,9 +130,8 @@ static bool is_below(const char *folder, const char *path)
     return below;
 }
 
-static void names__links_do_not_lead_out(void **state)
+TEST(names__links_do_not_lead_out)
 {
-    (void)state;
     bool below;
     const char *folder = scratch_path("model");
     assert_ok(file_make_folders(scratch_path("model/sub")));
@@ -163,9 +152,8 @@ static void names__links_do_not_lead_out(void **state)
     assert_false(below);
 }
 
-static void environment__cache_folder(void **state)
+TEST(environment__cache_folder)
 {
-    (void)state;
     char *path;
     assert_int_equal(setenv("HOME", "/somewhere", 1), 0);
     assert_int_equal(setenv("XDG_CACHE_HOME", "relative", 1), 0);
@@ -181,20 +169,4 @@ static void environment__cache_folder(void **state)
     assert_error(file_cache_folder(&path), CLG_ERROR_IO, "no cache folder");
     assert_non_null(strstr(error_hint_text(), "CLG_CACHE_DIR"));
     assert_null(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files__view_reads_what_cannot_be_mapped),
-        cmocka_unit_test(files__view_gives_its_memory_back),
-        cmocka_unit_test(files__are_replaced_while_they_are_viewed),
-        cmocka_unit_test(files__make_folders_is_private),
-        cmocka_unit_test(files__list_skips_dead_links),
-        cmocka_unit_test(names__join_and_folder),
-        cmocka_unit_test(names__may_have_colons),
-        cmocka_unit_test(names__links_do_not_lead_out),
-        cmocka_unit_test(environment__cache_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,9 +18,8 @@
     "gr\xC3\xBC\xC3\x9F"                                                                           \
     "e \xE4\xB8\x96\xE7\x95\x8C \xF0\x9F\x98\x80" /* three scripts, one beyond 16 bits */
 
-static void files__names_in_all_scripts(void **state)
+TEST(files__names_in_all_scripts)
 {
-    (void)state;
     file_entry *entries;
     file_view view;
     size_t n;
@@ -43,9 +42,8 @@ static void files__names_in_all_scripts(void **state)
     assert_error(file_view_open("a\xFF", &view), CLG_ERROR_IO, "cannot be opened");
 }
 
-static void files__paths_may_be_long(void **state)
+TEST(files__paths_may_be_long)
 {
-    (void)state;
     char path[1200], file[1300];
     char *data;
     size_t n = (size_t)snprintf(path, sizeof path, "%s", scratch_folder());
@@ -60,9 +58,8 @@ static void files__paths_may_be_long(void **state)
 
 /* Readers keep what they have opened. A system before Windows 10 may refuse to replace it under them: then the file stays, and
  * nothing else does. */
-static void files__are_replaced_whole_while_they_are_read(void **state)
+TEST(files__are_replaced_whole_while_they_are_read)
 {
-    (void)state;
     file_reader reader;
     file_entry *entries;
     char old[3], *data;
@@ -84,9 +81,8 @@ static void files__are_replaced_whole_while_they_are_read(void **state)
     file_list_free(entries, n);
 }
 
-static void names__join_and_folder(void **state)
+TEST(names__join_and_folder)
 {
-    (void)state;
     check_join("a", "b", "a\\b");
     check_join("a/", "b", "a/b");
     check_join("", "b", "b");
@@ -103,16 +99,14 @@ static void names__join_and_folder(void **state)
     check_folder("\\\\server\\share\\a", "\\\\server\\share");
 }
 
-static void names__colons_are_streams(void **state)
+TEST(names__colons_are_streams)
 {
-    (void)state;
     assert_false(file_name_is_inside("weights:0"));
     assert_true(file_name_is_inside("a\\b"));
 }
 
-static void environment__is_utf8(void **state)
+TEST(environment__is_utf8)
 {
-    (void)state;
     char name[16];
     assert_true(platform_set_env("CLG_TEST_VARIABLE", WORDS));
     const char *value = env_get("CLG_TEST_VARIABLE");
@@ -125,9 +119,8 @@ static void environment__is_utf8(void **state)
     assert_string_equal(value, WORDS);
 }
 
-static void environment__cache_folder(void **state)
+TEST(environment__cache_folder)
 {
-    (void)state;
     char *path;
     assert_true(platform_set_env("LOCALAPPDATA", "C:\\" WORDS));
     assert_ok(file_cache_folder(&path));
@@ -137,18 +130,4 @@ static void environment__cache_folder(void **state)
     assert_error(file_cache_folder(&path), CLG_ERROR_IO, "LOCALAPPDATA");
     assert_non_null(strstr(error_hint_text(), "CLG_CACHE_DIR"));
     assert_null(path);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files__names_in_all_scripts),
-        cmocka_unit_test(files__paths_may_be_long),
-        cmocka_unit_test(files__are_replaced_whole_while_they_are_read),
-        cmocka_unit_test(names__join_and_folder),
-        cmocka_unit_test(names__colons_are_streams),
-        cmocka_unit_test(environment__is_utf8),
-        cmocka_unit_test(environment__cache_folder),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

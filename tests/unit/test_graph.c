@@ -47,9 +47,8 @@ static tensor *numbers(float first, int64_t n)
     return t;
 }
 
-static void graph__values_and_names(void **state)
+TEST(graph__values_and_names)
 {
-    (void)state;
     graph *g = make();
     value_id a, b, unnamed, again;
     assert_ok(graph_add_value(g, "a", &a));
@@ -68,9 +67,8 @@ static void graph__values_and_names(void **state)
     graph_free(NULL);
 }
 
-static void graph__many_values_and_outputs(void **state)
+TEST(graph__many_values_and_outputs)
 {
-    (void)state;
     graph *g = make();
     for (int i = 0; i < 1000; i++) {
         char name[16];
@@ -86,9 +84,8 @@ static void graph__many_values_and_outputs(void **state)
     graph_free(g);
 }
 
-static void graph__opsets(void **state)
+TEST(graph__opsets)
 {
-    (void)state;
     graph *g = make();
     assert_ok(graph_set_opset(g, "ai.onnx", 15));
     assert_int_equal(g->n_opsets, 1);
@@ -105,9 +102,8 @@ static void graph__opsets(void **state)
     graph_free(g);
 }
 
-static void graph__constants_keep_their_tensor(void **state)
+TEST(graph__constants_keep_their_tensor)
 {
-    (void)state;
     graph *g = make();
     tensor *t = numbers(1, 3);
     value_id v, open;
@@ -126,9 +122,8 @@ static void graph__constants_keep_their_tensor(void **state)
     graph_free(g);
 }
 
-static void graph__a_value_has_one_giver(void **state)
+TEST(graph__a_value_has_one_giver)
 {
-    (void)state;
     graph *g = make();
     value_id x = add_input(g, "x"), fresh;
     value_id y = add_node(g, "Neg", "y", 1, &x);
@@ -146,9 +141,8 @@ static void graph__a_value_has_one_giver(void **state)
     graph_free(g);
 }
 
-static void graph__attributes(void **state)
+TEST(graph__attributes)
 {
-    (void)state;
     graph *g = make();
     value_id x = add_input(g, "x");
     (void)add_node(g, "Op", "y", 1, &x);
@@ -211,9 +205,8 @@ static graph *make_with_subgraph(void)
     return g;
 }
 
-static void graph__clone_is_deep(void **state)
+TEST(graph__clone_is_deep)
 {
-    (void)state;
     graph *g = make_with_subgraph(), *copy;
     tensor *t = numbers(1, 2);
     value_id w;
@@ -234,9 +227,8 @@ static void graph__clone_is_deep(void **state)
     graph_free(copy);
 }
 
-static void graph__edits_reach_captures(void **state)
+TEST(graph__edits_reach_captures)
 {
-    (void)state;
     graph *g = make_with_subgraph();
     value_id x = graph_find_value(g, "x"), a = graph_find_value(g, "a");
     uint32_t *counts;
@@ -256,9 +248,8 @@ static void graph__edits_reach_captures(void **state)
     graph_free(g);
 }
 
-static void graph__a_removed_node_frees_its_outputs(void **state)
+TEST(graph__a_removed_node_frees_its_outputs)
 {
-    (void)state;
     graph *g = make();
     value_id x = add_input(g, "x"), y = add_node(g, "Old", "y", 1, &x);
     node_id n;
@@ -272,9 +263,8 @@ static void graph__a_removed_node_frees_its_outputs(void **state)
     graph_free(g);
 }
 
-static void graph__dump(void **state)
+TEST(graph__dump)
 {
-    (void)state;
     graph *g = make_with_subgraph();
     text t;
     text_init(&t, 0);
@@ -295,9 +285,8 @@ static void graph__dump(void **state)
     graph_free(g);
 }
 
-static void graph__dot_escapes_names(void **state)
+TEST(graph__dot_escapes_names)
 {
-    (void)state;
     graph *g = make();
     value_id x = add_input(g, "a\"b\\");
     assert_ok(graph_add_output(g, x));
@@ -312,9 +301,8 @@ static void graph__dot_escapes_names(void **state)
     graph_free(g);
 }
 
-static void names__are_made_printable(void **state)
+TEST(names__are_made_printable)
 {
-    (void)state;
     char shown[NAME_TEXT_BYTES], long_name[300];
     assert_string_equal(name_text("conv1/weights:0", shown), "conv1/weights:0");
     assert_string_equal(name_text("gr\xc3\xbc\xc3\x9f"
@@ -363,28 +351,7 @@ static clg_status build_and_edit(void *user)
     return status;
 }
 
-static void graph__survives_every_failed_allocation(void **state)
+TEST(graph__survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(fault_loop_alone(build_and_edit, NULL) > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph__values_and_names),
-        cmocka_unit_test(graph__many_values_and_outputs),
-        cmocka_unit_test(graph__opsets),
-        cmocka_unit_test(graph__constants_keep_their_tensor),
-        cmocka_unit_test(graph__a_value_has_one_giver),
-        cmocka_unit_test(graph__attributes),
-        cmocka_unit_test(graph__clone_is_deep),
-        cmocka_unit_test(graph__edits_reach_captures),
-        cmocka_unit_test(graph__a_removed_node_frees_its_outputs),
-        cmocka_unit_test(graph__dump),
-        cmocka_unit_test(graph__dot_escapes_names),
-        cmocka_unit_test(names__are_made_printable),
-        cmocka_unit_test(graph__survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,9 +40,8 @@ static void link_node(graph *g, const char *result, const char *a, const char *b
     assert_ok(graph_add_node(g, "", "Op", result, 2, inputs, 1, &out, &n));
 }
 
-static void check__names_a_cycle(void **state)
+TEST(check__names_a_cycle)
 {
-    (void)state;
     graph *g = make();
     input(g, "x");
     link_node(g, "a", "x", "c");
@@ -58,9 +57,8 @@ static void check__names_a_cycle(void **state)
     graph_free(g);
 }
 
-static void check__names_a_node_that_reads_itself(void **state)
+TEST(check__names_a_node_that_reads_itself)
 {
-    (void)state;
     graph *g = make();
     link_node(g, "a", "a", NULL);
     output(g, "a");
@@ -68,9 +66,8 @@ static void check__names_a_node_that_reads_itself(void **state)
     graph_free(g);
 }
 
-static void check__shortens_long_cycles(void **state)
+TEST(check__shortens_long_cycles)
 {
-    (void)state;
     graph *g = make();
     char from[16], to[16];
     for (int i = 0; i < 1000; i++) {
@@ -83,9 +80,8 @@ static void check__shortens_long_cycles(void **state)
     graph_free(g);
 }
 
-static void check__names_a_missing_input(void **state)
+TEST(check__names_a_missing_input)
 {
-    (void)state;
     graph *g = make();
     link_node(g, "y", "nowhere", NULL);
     output(g, "y");
@@ -95,9 +91,8 @@ static void check__names_a_missing_input(void **state)
     graph_free(g);
 }
 
-static void check__outputs(void **state)
+TEST(check__outputs)
 {
-    (void)state;
     graph *g = make();
     input(g, "x");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "no outputs");
@@ -113,9 +108,8 @@ static void check__outputs(void **state)
     graph_free(g);
 }
 
-static void check__domains_are_imported(void **state)
+TEST(check__domains_are_imported)
 {
-    (void)state;
     graph *g = make();
     value_id y = value_of(g, "y");
     node_id n;
@@ -132,9 +126,8 @@ static void check__domains_are_imported(void **state)
     graph_free(g);
 }
 
-static void check__operators_have_a_type(void **state)
+TEST(check__operators_have_a_type)
 {
-    (void)state;
     graph *g = make();
     value_id y = value_of(g, "y");
     node_id n;
@@ -145,9 +138,8 @@ static void check__operators_have_a_type(void **state)
 }
 
 /* Nodes that are in order keep it; the rest comes as late as it may. */
-static void check__sorts_and_is_stable(void **state)
+TEST(check__sorts_and_is_stable)
 {
-    (void)state;
     graph *g = make();
     input(g, "x");
     link_node(g, "p", "x", NULL);
@@ -167,9 +159,8 @@ static void check__sorts_and_is_stable(void **state)
     graph_free(g);
 }
 
-static void check__sorts_a_long_chain(void **state)
+TEST(check__sorts_a_long_chain)
 {
-    (void)state;
     const int n = 200000;
     graph *g = make();
     char from[16], to[16];
@@ -205,9 +196,8 @@ static graph *add_subgraph_node(graph *g, const char *result, const char *outer)
     return sub;
 }
 
-static void check__captures_count_as_inputs(void **state)
+TEST(check__captures_count_as_inputs)
 {
-    (void)state;
     graph *g = make();
     input(g, "x");
     (void)add_subgraph_node(g, "loop", "later");
@@ -225,9 +215,8 @@ static void check__captures_count_as_inputs(void **state)
     graph_free(g);
 }
 
-static void check__captures_must_be_there(void **state)
+TEST(check__captures_must_be_there)
 {
-    (void)state;
     graph *g = make();
     input(g, "x");
     (void)add_subgraph_node(g, "loop", "absent");
@@ -243,9 +232,8 @@ static void check__captures_must_be_there(void **state)
     graph_free(g);
 }
 
-static void check__looks_into_subgraphs(void **state)
+TEST(check__looks_into_subgraphs)
 {
-    (void)state;
     graph *g = make();
     input(g, "x");
     graph *sub = add_subgraph_node(g, "loop", "x");
@@ -256,9 +244,8 @@ static void check__looks_into_subgraphs(void **state)
     graph_free(g);
 }
 
-static void check__depth_is_bounded(void **state)
+TEST(check__depth_is_bounded)
 {
-    (void)state;
     graph *g = make(), *at = g;
     for (int i = 0; i <= GRAPH_MAX_DEPTH; i++) {
         if (i == 0) input(at, "x");
@@ -267,24 +254,4 @@ static void check__depth_is_bounded(void **state)
     output(g, "y");
     assert_error(graph_check(g), CLG_ERROR_INVALID_MODEL, "deeper than 64");
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(check__names_a_cycle),
-        cmocka_unit_test(check__names_a_node_that_reads_itself),
-        cmocka_unit_test(check__shortens_long_cycles),
-        cmocka_unit_test(check__names_a_missing_input),
-        cmocka_unit_test(check__outputs),
-        cmocka_unit_test(check__domains_are_imported),
-        cmocka_unit_test(check__operators_have_a_type),
-        cmocka_unit_test(check__sorts_and_is_stable),
-        cmocka_unit_test(check__sorts_a_long_chain),
-        cmocka_unit_test(check__captures_count_as_inputs),
-        cmocka_unit_test(check__captures_must_be_there),
-        cmocka_unit_test(check__looks_into_subgraphs),
-        cmocka_unit_test(check__depth_is_bounded),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

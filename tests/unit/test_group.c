@@ -30,11 +30,11 @@ static int fail_loudly(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(passes)};
-    const bool good = cmocka_run_group_tests(tests, NULL, NULL) == 0 &&
-                      cmocka_run_group_tests(tests, succeed, succeed) == 0;
-    const bool bad = cmocka_run_group_tests(tests, fail_quietly, succeed) == 1 &&
-                     cmocka_run_group_tests(tests, succeed, fail_quietly) == 1 &&
-                     cmocka_run_group_tests(tests, NULL, fail_loudly) == 1;
+    const bool good =
+        test_run(tests, 1, NULL, NULL) == 0 && test_run(tests, 1, succeed, succeed) == 0;
+    const bool bad = test_run(tests, 1, fail_quietly, succeed) == 1 &&
+                     test_run(tests, 1, succeed, fail_quietly) == 1 &&
+                     test_run(tests, 1, NULL, fail_loudly) == 1;
     print_message("the three failures above are meant: %s\n", good && bad ? "found" : "NOT FOUND");
     return !(good && bad);
 }

@@ -27,9 +27,8 @@ static bool same(double a, double b)
     return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
 }
 
-static void half__all_codes_decode_and_return(void **state)
+TEST(half__all_codes_decode_and_return)
 {
-    (void)state;
     for (uint32_t code = 0; code < 65536; code++) {
         float half = half_to_float((uint16_t)code), brain = bfloat16_to_float((uint16_t)code);
         if (!same(half, reference((uint16_t)code, 5, 10)))
@@ -55,9 +54,8 @@ static void check_rounding(uint16_t lower, double low, double high, uint16_t (*e
     assert_int_equal(encode(float_for_narrowing(nextafter(middle, INFINITY))), lower + 1);
 }
 
-static void half__rounds_to_nearest_even(void **state)
+TEST(half__rounds_to_nearest_even)
 {
-    (void)state;
     for (uint16_t code = 0; code < 0x7c00; code++) {
         double high = code == 0x7bff ? 65536.0 : reference((uint16_t)(code + 1), 5, 10);
         check_rounding(code, reference(code, 5, 10), high, half_from_float);
@@ -69,9 +67,8 @@ static void half__rounds_to_nearest_even(void **state)
     }
 }
 
-static void half__special_values(void **state)
+TEST(half__special_values)
 {
-    (void)state;
     assert_int_equal(half_from_float(INFINITY), 0x7c00);
     assert_int_equal(half_from_float(-INFINITY), 0xfc00);
     assert_int_equal(half_from_float(3e38f), 0x7c00);
@@ -88,9 +85,8 @@ static void half__special_values(void **state)
     assert_true(isnan(bfloat16_to_float(bfloat16_from_float(nan))));
 }
 
-static void half__double_goes_through_float_unharmed(void **state)
+TEST(half__double_goes_through_float_unharmed)
 {
-    (void)state;
     assert_true(float_for_narrowing(1.5) == 1.5f);
     assert_true(isnan(float_for_narrowing((double)NAN)));
     assert_true(float_for_narrowing((double)-INFINITY) == -INFINITY);
@@ -102,9 +98,8 @@ static void half__double_goes_through_float_unharmed(void **state)
     assert_int_equal(half_from_float(float_for_narrowing(1.0 + 0x1p-11)), 0x3c00);
 }
 
-static void minifloat__known_values(void **state)
+TEST(minifloat__known_values)
 {
-    (void)state;
     static const struct row {
         clg_dtype dtype;
         uint8_t code;
@@ -135,9 +130,8 @@ static void minifloat__known_values(void **state)
     assert_true(isnan(minifloat_to_float(CLG_FLOAT32, 0)));
 }
 
-static void minifloat__all_codes_return_and_rounding_is_nearest(void **state)
+TEST(minifloat__all_codes_return_and_rounding_is_nearest)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT8E4M3FN, CLG_FLOAT8E4M3FNUZ, CLG_FLOAT8E5M2,
                                        CLG_FLOAT8E5M2FNUZ, CLG_FLOAT4E2M1};
     for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
@@ -177,9 +171,8 @@ static void minifloat__all_codes_return_and_rounding_is_nearest(void **state)
     }
 }
 
-static void minifloat__scales_round_up(void **state)
+TEST(minifloat__scales_round_up)
 {
-    (void)state;
     for (int code = 0; code < 255; code++) {
         assert_int_equal(
             minifloat_from_float(CLG_FLOAT8E8M0, minifloat_to_float(CLG_FLOAT8E8M0, (uint8_t)code)),
@@ -194,9 +187,8 @@ static void minifloat__scales_round_up(void **state)
     assert_int_equal(minifloat_from_float(CLG_FLOAT8E8M0, NAN), 255);
 }
 
-static void dtype__table(void **state)
+TEST(dtype__table)
 {
-    (void)state;
     for (int i = 1; i <= CLG_INT2; i++) {
         const dtype_info *info = dtype_find((clg_dtype)i);
         assert_non_null(info);
@@ -219,19 +211,4 @@ static void dtype__table(void **state)
     assert_false(dtype_bytes(CLG_FLOAT32, INT64_MAX, &n));
     assert_false(dtype_bytes(CLG_FLOAT32, -1, &n));
     assert_false(dtype_bytes(CLG_DTYPE_NONE, 1, &n));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(half__all_codes_decode_and_return),
-        cmocka_unit_test(half__rounds_to_nearest_even),
-        cmocka_unit_test(half__special_values),
-        cmocka_unit_test(half__double_goes_through_float_unharmed),
-        cmocka_unit_test(minifloat__known_values),
-        cmocka_unit_test(minifloat__all_codes_return_and_rounding_is_nearest),
-        cmocka_unit_test(minifloat__scales_round_up),
-        cmocka_unit_test(dtype__table),
-    };
-    return cmocka_run_group_tests_name("half", tests, NULL, NULL);
 }

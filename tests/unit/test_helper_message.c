@@ -11,9 +11,8 @@
 
 #define SIZE_BYTES sizeof(uint32_t)
 
-static void message__hello(void **state)
+TEST(message__hello)
 {
-    (void)state;
     const helper_hello hello = {"a version", 3, {5, 7}, 60, UINT64_C(1) << 40};
     helper_hello back;
     text t;
@@ -50,9 +49,8 @@ static void make_request(helper_request *r)
     assert_ok(kernel_args_set_buffer(&r->args, 4, r, 4, "abc"));
 }
 
-static void message__request(void **state)
+TEST(message__request)
 {
-    (void)state;
     helper_request request, back;
     text t;
     double number;
@@ -82,9 +80,8 @@ static void message__request(void **state)
 }
 
 /* Every byte changed in turn: refused or read, never followed beyond the message. */
-static void message__damaged(void **state)
+TEST(message__damaged)
 {
-    (void)state;
     helper_request request, back;
     text t;
     make_request(&request);
@@ -104,9 +101,8 @@ static void message__damaged(void **state)
     text_deinit(&t);
 }
 
-static void message__reply(void **state)
+TEST(message__reply)
 {
-    (void)state;
     helper_reply reply = {.outcome = HELPER_CRASHED, .status = -14, .signal = 6}, back;
     text t;
     reply.text = memory_strdup("last words");
@@ -126,15 +122,4 @@ static void message__reply(void **state)
         assert_error(helper_read_reply(t.data + SIZE_BYTES, n, &back), CLG_ERROR_IO, "damaged");
     helper_reply_deinit(&reply);
     text_deinit(&t);
-}
-
-int main(void)
-{
-    static const struct CMUnitTest tests[] = {
-        cmocka_unit_test(message__hello),
-        cmocka_unit_test(message__request),
-        cmocka_unit_test(message__damaged),
-        cmocka_unit_test(message__reply),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

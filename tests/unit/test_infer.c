@@ -126,9 +126,8 @@ static void end(fixture *f)
     graph_free(f->g);
 }
 
-static void infer__presets_dtypes_by_letters(void **state)
+TEST(infer__presets_dtypes_by_letters)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "TI", .output_types = "TB", .infer = same_dims);
     fixture f;
     start(&f, &row, "fl", 2);
@@ -144,9 +143,8 @@ static void infer__presets_dtypes_by_letters(void **state)
     end(&f);
 }
 
-static void infer__checks_dtypes(void **state)
+TEST(infer__checks_dtypes)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "TTI", .output_types = "T", .infer = same_dims);
     fixture f;
     start(&f, &row, "ffl", 1);
@@ -169,9 +167,8 @@ static void infer__checks_dtypes(void **state)
     end(&f);
 }
 
-static void infer__the_last_letter_repeats(void **state)
+TEST(infer__the_last_letter_repeats)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "IT", .output_types = "T", .infer = decides_nothing);
     fixture f;
     start(&f, &row, "lffd", 1);
@@ -180,9 +177,8 @@ static void infer__the_last_letter_repeats(void **state)
     end(&f);
 }
 
-static void infer__absent_inputs_bind_nothing(void **state)
+TEST(infer__absent_inputs_bind_nothing)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "TTT", .output_types = "T", .infer = same_dims);
     fixture f;
     start(&f, &row, "f-f", 1);
@@ -190,9 +186,8 @@ static void infer__absent_inputs_bind_nothing(void **state)
     end(&f);
 }
 
-static void infer__unknown_rank_leaves_outputs_open(void **state)
+TEST(infer__unknown_rank_leaves_outputs_open)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "T", .output_types = "T", .infer = decides_nonsense);
     op_row brave = row;
     fixture f;
@@ -208,9 +203,8 @@ static void infer__unknown_rank_leaves_outputs_open(void **state)
     end(&f);
 }
 
-static void infer__tells_what_content_it_needs(void **state)
+TEST(infer__tells_what_content_it_needs)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "TI", .output_types = "T", .infer = asks_for_content);
     fixture f;
     tensor *t;
@@ -227,9 +221,8 @@ static void infer__tells_what_content_it_needs(void **state)
     end(&f);
 }
 
-static void infer__distrusts_rows(void **state)
+TEST(infer__distrusts_rows)
 {
-    (void)state;
     const struct {
         clg_status (*infer)(op_context *c);
         clg_status status;
@@ -247,9 +240,8 @@ static void infer__distrusts_rows(void **state)
     }
 }
 
-static void infer__computes_small_known_contents(void **state)
+TEST(infer__computes_small_known_contents)
 {
-    (void)state;
     const op_row row =
         ROW(.input_types = "T", .output_types = "T", .infer = same_dims, .eval = negate);
     fixture f;
@@ -277,9 +269,8 @@ static void infer__computes_small_known_contents(void **state)
     end(&f);
 }
 
-static void infer__distrusts_contents(void **state)
+TEST(infer__distrusts_contents)
 {
-    (void)state;
     const op_row row =
         ROW(.input_types = "T", .output_types = "T", .infer = same_dims, .eval = wrong_shape);
     fixture f;
@@ -293,9 +284,8 @@ static void infer__distrusts_contents(void **state)
     end(&f);
 }
 
-static void infer__reads_lists_of_numbers(void **state)
+TEST(infer__reads_lists_of_numbers)
 {
-    (void)state;
     const op_row row = ROW(.input_types = "T", .output_types = "T", .infer = same_dims);
     fixture f;
     int64_t values[OP_MAX_INTS];
@@ -358,9 +348,8 @@ static graph *make_graph(void)
     return g;
 }
 
-static void infer_graph__from_declared_shapes(void **state)
+TEST(infer_graph__from_declared_shapes)
 {
-    (void)state;
     graph *g = make_graph();
     value_fact *facts;
     assert_ok(ops_infer_graph(g, NULL, &facts));
@@ -374,9 +363,8 @@ static void infer_graph__from_declared_shapes(void **state)
     graph_free(g);
 }
 
-static void infer_graph__from_given_shapes(void **state)
+TEST(infer_graph__from_given_shapes)
 {
-    (void)state;
     graph *g = make_graph();
     value_fact *facts, given;
     shape dims = {.rank = 2, .dims = {2, 3}};
@@ -417,9 +405,8 @@ static clg_status clone_and_infer(void *user)
     return status;
 }
 
-static void infer_graph__survives_every_failed_allocation(void **state)
+TEST(infer_graph__survives_every_failed_allocation)
 {
-    (void)state;
     graph *g;
     failing_alloc_install();
     g = make_graph();
@@ -443,9 +430,8 @@ static clg_status lower_badly(lower_context *c)
     return CLG_OK;
 }
 
-static void lower__checks_what_rows_do(void **state)
+TEST(lower__checks_what_rows_do)
 {
-    (void)state;
     op_row row = ROW(.input_types = "T", .output_types = "T", .infer = same_dims);
     fixture f;
     start(&f, &row, "f", 1);
@@ -479,25 +465,4 @@ static void lower__checks_what_rows_do(void **state)
     assert_false(lower_has_input(&c, 1));
     arena_deinit(&memory);
     end(&f);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(infer__presets_dtypes_by_letters),
-        cmocka_unit_test(infer__checks_dtypes),
-        cmocka_unit_test(infer__the_last_letter_repeats),
-        cmocka_unit_test(infer__absent_inputs_bind_nothing),
-        cmocka_unit_test(infer__unknown_rank_leaves_outputs_open),
-        cmocka_unit_test(infer__tells_what_content_it_needs),
-        cmocka_unit_test(infer__distrusts_rows),
-        cmocka_unit_test(infer__computes_small_known_contents),
-        cmocka_unit_test(infer__distrusts_contents),
-        cmocka_unit_test(infer__reads_lists_of_numbers),
-        cmocka_unit_test(infer_graph__from_declared_shapes),
-        cmocka_unit_test(infer_graph__from_given_shapes),
-        cmocka_unit_test(infer_graph__survives_every_failed_allocation),
-        cmocka_unit_test(lower__checks_what_rows_do),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

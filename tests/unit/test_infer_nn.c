@@ -89,9 +89,8 @@ static void gemm(shape a, shape b)
     input(1, CLG_FLOAT32, b);
 }
 
-static void infer_nn__gemm(void **state)
+TEST(infer_nn__gemm)
 {
-    (void)state;
     gemm(DIMS(2, 3), DIMS(3, 5));
     expect(DIMS(2, 5));
     gemm(DIMS(3, 2), DIMS(5, 3));
@@ -120,9 +119,8 @@ static void matmul(shape a, shape b)
     input(1, CLG_FLOAT32, b);
 }
 
-static void infer_nn__matmul(void **state)
+TEST(infer_nn__matmul)
 {
-    (void)state;
     matmul(DIMS(2, 3), DIMS(3, 5));
     expect(DIMS(2, 5));
     matmul(DIMS(3), DIMS(3, 5));
@@ -145,9 +143,8 @@ static void infer_nn__matmul(void **state)
     refuse(CLG_ERROR_SHAPE, "scalar");
 }
 
-static void infer_nn__fused(void **state)
+TEST(infer_nn__fused)
 {
-    (void)state;
     start("clgraph", "FusedGemm", 13, 3, 1);
     input(0, CLG_FLOAT32, DIMS(2, 3));
     input(1, CLG_FLOAT32, DIMS(3, 5));
@@ -173,9 +170,8 @@ static void conv(shape x, shape w)
     input(1, CLG_FLOAT32, w);
 }
 
-static void infer_nn__conv(void **state)
+TEST(infer_nn__conv)
 {
-    (void)state;
     conv(DIMS(1, 3, 224, 224), DIMS(64, 3, 7, 7));
     INTS("strides", 2, 2);
     INTS("pads", 3, 3, 3, 3);
@@ -200,9 +196,8 @@ static void infer_nn__conv(void **state)
     expect(DIMS(0, 4, 6, 6));
 }
 
-static void infer_nn__conv_refuses(void **state)
+TEST(infer_nn__conv_refuses)
 {
-    (void)state;
     conv(DIMS(1, 3, 8, 8), DIMS(4, 2, 3, 3));
     refuse(CLG_ERROR_SHAPE, "3 channels where 1 groups of 2");
     conv(DIMS(1, 4, 8, 8), DIMS(3, 2, 3, 3));
@@ -242,9 +237,8 @@ static void pool(const char *op_type, shape x)
     input(0, CLG_FLOAT32, x);
 }
 
-static void infer_nn__pool(void **state)
+TEST(infer_nn__pool)
 {
-    (void)state;
     pool("MaxPool", DIMS(1, 64, 112, 112));
     INTS("kernel_shape", 3, 3);
     INTS("strides", 2, 2);
@@ -275,9 +269,8 @@ static void infer_nn__pool(void **state)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
 
-static void infer_nn__softmax(void **state)
+TEST(infer_nn__softmax)
 {
-    (void)state;
     start("", "Softmax", 13, 1, 1);
     input(0, CLG_FLOAT32, DIMS(2, U, 4));
     expect(DIMS(2, U, 4));
@@ -297,9 +290,8 @@ static void batch_norm(int64_t opset, size_t n_outputs)
     for (size_t i = 1; i < 5; i++) input(i, CLG_FLOAT32, DIMS(3));
 }
 
-static void infer_nn__norm(void **state)
+TEST(infer_nn__norm)
 {
-    (void)state;
     batch_norm(15, 1);
     expect(DIMS(2, 3, 4, 5));
     batch_norm(15, 3);
@@ -338,9 +330,8 @@ static void resize(int64_t opset, shape x)
     input(0, CLG_FLOAT32, x);
 }
 
-static void infer_nn__resize(void **state)
+TEST(infer_nn__resize)
 {
-    (void)state;
     resize(13, DIMS(1, 1, 4, 4));
     give(3, CLG_INT64, 4, (double[]){1, 1, 7, 9});
     expect(DIMS(1, 1, 7, 9));
@@ -364,9 +355,8 @@ static void infer_nn__resize(void **state)
     expect(DIMS(U, U, U, U));
 }
 
-static void infer_nn__resize_refuses(void **state)
+TEST(infer_nn__resize_refuses)
 {
-    (void)state;
     resize(13, DIMS(1, 1, 4, 4));
     give(3, CLG_INT64, 3, (double[]){1, 7, 9});
     refuse(CLG_ERROR_SHAPE, "sizes does not have one number for each axis");
@@ -387,16 +377,4 @@ static void infer_nn__resize_refuses(void **state)
     start("", "Resize", 13, 1, 1);
     input(0, CLG_FLOAT32, DIMS(1, 1, 2, 3));
     refuse(CLG_ERROR_INVALID_MODEL, "neither scales nor sizes");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(infer_nn__gemm),         cmocka_unit_test(infer_nn__matmul),
-        cmocka_unit_test(infer_nn__fused),        cmocka_unit_test(infer_nn__conv),
-        cmocka_unit_test(infer_nn__conv_refuses), cmocka_unit_test(infer_nn__pool),
-        cmocka_unit_test(infer_nn__softmax),      cmocka_unit_test(infer_nn__norm),
-        cmocka_unit_test(infer_nn__resize),       cmocka_unit_test(infer_nn__resize_refuses),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

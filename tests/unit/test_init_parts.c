@@ -58,9 +58,8 @@ static value_id node_of(exec *e, const char *op, size_t n_inputs, const value_id
     return v;
 }
 
-static void parts__are_nodes_that_share_values(void **state)
+TEST(parts__are_nodes_that_share_values)
 {
-    (void)state;
     exec e;
     start(&e);
     const value_id small = constant(&e, "small", 3), large = constant(&e, "large", 20000);
@@ -94,18 +93,8 @@ static double find_chain(size_t n_links)
 }
 
 /* Eight times the links take eight times the time; by the square it would be 64. */
-static void parts__of_a_long_chain_are_found_at_once(void **state)
+TEST(parts__of_a_long_chain_are_found_at_once)
 {
-    (void)state;
     const double few = find_chain(7500), many = find_chain(60000);
     assert_true(many < 24 * few + 0.05);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts__are_nodes_that_share_values),
-        cmocka_unit_test(parts__of_a_long_chain_are_found_at_once),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static clg_model *load(const char *path)
     return m;
 }
 
-static void info__counts_parameters(void **state)
+TEST(info__counts_parameters)
 {
-    (void)state;
     clg_model *m = load(small_model());
     clg_model_info info = CLG_MODEL_INFO_INIT;
     assert_ok(clg_model_get_info(m, &info));
@@ -64,9 +63,8 @@ static void info__counts_parameters(void **state)
     clg_model_free(m);
 }
 
-static void flops__are_those_of_the_definition(void **state)
+TEST(flops__are_those_of_the_definition)
 {
-    (void)state;
     clg_model *m = load(small_model());
     double flops, eight;
     assert_ok(clg_model_flops(m, NULL, 0, &flops));
@@ -112,9 +110,8 @@ static double flops_of(const char *op_type, const char *inputs, const int64_t (*
     return flops;
 }
 
-static void flops__has_a_formula_for_each_kind(void **state)
+TEST(flops__has_a_formula_for_each_kind)
 {
-    (void)state;
     const int64_t nchw[3][4] = {{2, 4, 6, 6}, {4, 3, 3, 3}, {3}};
     const int64_t matrices[2][4] = {{7, 5, 3}, {3, 2}};
     const int64_t pair[2][4] = {{4, 1}, {1, 5}};
@@ -129,9 +126,8 @@ static void flops__has_a_formula_for_each_kind(void **state)
     assert_true(flops_of("Identity", "a", nchw, (int[]){4}) == 0);
 }
 
-static void memory__follows_lifetimes(void **state)
+TEST(memory__follows_lifetimes)
 {
-    (void)state;
     clg_model *m = load(small_model());
     clg_memory_estimate e = CLG_MEMORY_ESTIMATE_INIT;
     clg_shape_override shape = {"x", 4, {2, 3, 8, 8}};
@@ -153,9 +149,8 @@ static const clg_node_info *node_named(const clg_node_info *nodes, size_t n, con
     return NULL;
 }
 
-static void nodes__have_places(void **state)
+TEST(nodes__have_places)
 {
-    (void)state;
     clg_model *m = load(small_model());
     clg_node_info *nodes;
     size_t n;
@@ -186,9 +181,8 @@ static ow_bytes odd_model(void)
     return ow_finish(&m);
 }
 
-static void unsupported__can_be_looked_at(void **state)
+TEST(unsupported__can_be_looked_at)
 {
-    (void)state;
     ow_bytes file = odd_model();
     const char *path = scratch_file("odd.onnx", file.data, file.n);
     ow_free(&file);
@@ -223,9 +217,8 @@ static void unsupported__can_be_looked_at(void **state)
 }
 
 /* Attributes of a file's nodes are judged before anything has been resolved. */
-static void file_nodes__checks_see_their_row(void **state)
+TEST(file_nodes__checks_see_their_row)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_input(&m, "x", CLG_FLOAT32, 3, (int64_t[]){5, 1, 2}, NULL);
     ow_input(&m, "w", CLG_FLOAT32, 3, (int64_t[]){1, 4, 2}, NULL);
@@ -250,9 +243,8 @@ static void file_nodes__checks_see_their_row(void **state)
     clg_node_list_free(nodes, n);
 }
 
-static void file_nodes__may_lack_what_their_checks_read(void **state)
+TEST(file_nodes__may_lack_what_their_checks_read)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_input(&m, "c", CLG_BOOL, 0, NULL, NULL);
     ow_add_node(&m, ow_node("If", "choice", "c", "y"));
@@ -268,9 +260,8 @@ static void file_nodes__may_lack_what_their_checks_read(void **state)
     clg_node_list_free(nodes, n);
 }
 
-static void dot__is_a_graph(void **state)
+TEST(dot__is_a_graph)
 {
-    (void)state;
     clg_model *m = load(small_model());
     char *text;
     assert_ok(clg_model_dot(m, &text));
@@ -281,9 +272,8 @@ static void dot__is_a_graph(void **state)
     clg_model_free(m);
 }
 
-static void operators__are_listed(void **state)
+TEST(operators__are_listed)
 {
-    (void)state;
     clg_operator_info *rows;
     size_t n, n_conv = 0;
     assert_ok(clg_operator_list(&rows, &n));
@@ -330,29 +320,10 @@ static clg_status inspect_once(void *user)
     return status;
 }
 
-static void inspect__survives_every_failed_allocation(void **state)
+TEST(inspect__survives_every_failed_allocation)
 {
-    (void)state;
     ow_bytes file = odd_model();
     const char *path = scratch_file("faulty.onnx", file.data, file.n);
     ow_free(&file);
     assert_true(fault_loop_alone(inspect_once, (void *)(uintptr_t)path) > 50);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(info__counts_parameters),
-        cmocka_unit_test(flops__are_those_of_the_definition),
-        cmocka_unit_test(flops__has_a_formula_for_each_kind),
-        cmocka_unit_test(memory__follows_lifetimes),
-        cmocka_unit_test(nodes__have_places),
-        cmocka_unit_test(file_nodes__checks_see_their_row),
-        cmocka_unit_test(file_nodes__may_lack_what_their_checks_read),
-        cmocka_unit_test(unsupported__can_be_looked_at),
-        cmocka_unit_test(dot__is_a_graph),
-        cmocka_unit_test(operators__are_listed),
-        cmocka_unit_test(inspect__survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

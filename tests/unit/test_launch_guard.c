@@ -194,34 +194,30 @@ static int run_load(const load *what)
     return n_shared + n_alone == 0 ? 0 : 100 * n_shared / (n_shared + n_alone);
 }
 
-static void launch_guard__the_driver_dies_without_it(void **state)
+TEST(launch_guard__the_driver_dies_without_it)
 {
-    (void)state;
     static const load what = {.n_kernels = 3, .n_widths = 1000, .n_runs = 200};
     for (int i = 0; i < 1000 && !driver.died; i++) (void)run_load(&what);
     assert_true(driver.died);
 }
 
-static void launch_guard__known_launches_share(void **state)
+TEST(launch_guard__known_launches_share)
 {
-    (void)state;
     static const load what = {.guarded = true, .n_kernels = 24, .n_widths = 50, .n_runs = 20000};
     const int shared = run_load(&what);
     assert_false(driver.died);
     assert_true(shared > 90);
 }
 
-static void launch_guard__more_kernels_than_the_driver_keeps(void **state)
+TEST(launch_guard__more_kernels_than_the_driver_keeps)
 {
-    (void)state;
     static const load what = {.guarded = true, .n_kernels = 300, .n_widths = 50, .n_runs = 5000};
     (void)run_load(&what);
     assert_false(driver.died);
 }
 
-static void launch_guard__launches_of_other_libraries(void **state)
+TEST(launch_guard__launches_of_other_libraries)
 {
-    (void)state;
     static const load what = {
         .guarded = true, .n_kernels = 12, .n_widths = 50, .n_runs = 5000, .strange = true};
     (void)run_load(&what);
@@ -247,9 +243,8 @@ static void *keep_sharing(void *argument)
 }
 
 /* Who wants to be alone comes in after those that asked before, however many come later. */
-static void launch_guard__nobody_starves(void **state)
+TEST(launch_guard__nobody_starves)
 {
-    (void)state;
     pthread_t threads[N_THREADS];
     const launch_form f = form_of(1, 1);
     start_anew();
@@ -284,9 +279,8 @@ static void *meet(void *argument)
     return place == GUARD_SHARED ? argument : NULL;
 }
 
-static void launch_guard__what_it_knows(void **state)
+TEST(launch_guard__what_it_knows)
 {
-    (void)state;
     const launch_form narrow = form_of(1, 5), wide = form_of(1, 6), other = form_of(2, 5);
     launch_form deep = narrow, local = narrow;
     pthread_t threads[N_THREADS];
@@ -322,9 +316,8 @@ static void launch_guard__what_it_knows(void **state)
 }
 
 /* The last: the room that is lost stays lost. */
-static void launch_guard__binaries_take_room(void **state)
+TEST(launch_guard__binaries_take_room)
 {
-    (void)state;
     static const load what = {
         .guarded = true, .n_kernels = 80, .n_widths = 50, .n_runs = 5000, .binaries = true};
     for (int i = 0; i < 4; i++) {
@@ -338,18 +331,4 @@ static void launch_guard__binaries_take_room(void **state)
         launch_guard_learn(&f);
         launch_guard_leave(GUARD_ALONE, true);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(launch_guard__the_driver_dies_without_it),
-        cmocka_unit_test(launch_guard__known_launches_share),
-        cmocka_unit_test(launch_guard__more_kernels_than_the_driver_keeps),
-        cmocka_unit_test(launch_guard__launches_of_other_libraries),
-        cmocka_unit_test(launch_guard__nobody_starves),
-        cmocka_unit_test(launch_guard__what_it_knows),
-        cmocka_unit_test(launch_guard__binaries_take_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

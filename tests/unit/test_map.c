@@ -12,17 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-static void map__empty_finds_nothing(void **state)
+TEST(map__empty_finds_nothing)
 {
-    (void)state;
     map m = {0};
     assert_true(map_get_string(&m, "a") == MAP_NONE);
     map_deinit(&m);
 }
 
-static void map__finds_what_was_set(void **state)
+TEST(map__finds_what_was_set)
 {
-    (void)state;
     map m = {0};
     char key[32];
     for (size_t i = 0; i < 5000; i++) {
@@ -40,9 +38,8 @@ static void map__finds_what_was_set(void **state)
     assert_int_equal(m.n, 0);
 }
 
-static void map__replaces_and_takes_any_bytes(void **state)
+TEST(map__replaces_and_takes_any_bytes)
 {
-    (void)state;
     map m = {0};
     assert_ok(map_set(&m, "a\0b", 3, 1));
     assert_ok(map_set(&m, "a\0c", 3, 2));
@@ -70,19 +67,4 @@ static clg_status fill(void *user)
     return status;
 }
 
-static void map__survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    assert_true(fault_loop_alone(fill, NULL) > 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(map__empty_finds_nothing),
-        cmocka_unit_test(map__finds_what_was_set),
-        cmocka_unit_test(map__replaces_and_takes_any_bytes),
-        cmocka_unit_test(map__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("map", tests, NULL, NULL);
-}
+TEST(map__survives_every_failing_allocation) { assert_true(fault_loop_alone(fill, NULL) > 100); }

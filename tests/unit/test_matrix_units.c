@@ -80,19 +80,10 @@ static void check(const offer *o)
     arena_deinit(&memory);
 }
 
-static void matrix_units__are_offered_where_they_fit(void **state)
+TEST(matrix_units__are_offered_where_they_fit)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++) {
         print_message("    offer %zu\n", i);
         check(&offers[i]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(matrix_units__are_offered_where_they_fit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

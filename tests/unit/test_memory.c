@@ -11,9 +11,8 @@
 
 #include <string.h>
 
-static void memory__counts_live_blocks(void **state)
+TEST(memory__counts_live_blocks)
 {
-    (void)state;
     size_t before = memory_n_live();
     void *a = memory_alloc(0), *b = memory_zalloc(3, 5);
     char *c = memory_strdup("text"), *d = memory_strndup("text", 2);
@@ -35,9 +34,8 @@ static void memory__counts_live_blocks(void **state)
     assert_int_equal(memory_n_live(), before);
 }
 
-static void memory__refuses_sizes_that_overflow(void **state)
+TEST(memory__refuses_sizes_that_overflow)
 {
-    (void)state;
     assert_null(memory_zalloc(SIZE_MAX / 2, 3));
     assert_non_null(strstr(error_text(), "out of host memory"));
     assert_null(memory_alloc_aligned(SIZE_MAX - 8));
@@ -50,9 +48,8 @@ static void memory__refuses_sizes_that_overflow(void **state)
     assert_int_equal(capacity, 0);
 }
 
-static void memory__aligned_blocks_are_aligned_and_zero(void **state)
+TEST(memory__aligned_blocks_are_aligned_and_zero)
 {
-    (void)state;
     for (size_t size = 0; size < 300; size += 7) {
         uint8_t *p = memory_alloc_aligned(size);
         assert_non_null(p);
@@ -64,9 +61,8 @@ static void memory__aligned_blocks_are_aligned_and_zero(void **state)
     memory_free_aligned(NULL);
 }
 
-static void memory__reserve_grows_geometrically_and_keeps(void **state)
+TEST(memory__reserve_grows_geometrically_and_keeps)
 {
-    (void)state;
     int *items = NULL;
     size_t capacity = 0, n_moves = 0;
     for (int i = 0; i < 10000; i++) {
@@ -80,9 +76,8 @@ static void memory__reserve_grows_geometrically_and_keeps(void **state)
     memory_free(items);
 }
 
-static void memory__allocator_changes_only_when_nothing_lives(void **state)
+TEST(memory__allocator_changes_only_when_nothing_lives)
 {
-    (void)state;
     clg_allocator without = {0};
     assert_error(memory_set_allocator(&without), CLG_ERROR_INVALID_ARGUMENT, "no resize");
     void *block = memory_alloc(1);
@@ -98,9 +93,8 @@ static void memory__allocator_changes_only_when_nothing_lives(void **state)
     failing_alloc_remove();
 }
 
-static void memory__failure_keeps_the_old_block(void **state)
+TEST(memory__failure_keeps_the_old_block)
 {
-    (void)state;
     failing_alloc_install();
     char *text = memory_strdup("kept");
     failing_alloc_arm(0);
@@ -111,9 +105,8 @@ static void memory__failure_keeps_the_old_block(void **state)
     failing_alloc_remove();
 }
 
-static void arena__gives_zeroed_aligned_lasting_memory(void **state)
+TEST(arena__gives_zeroed_aligned_lasting_memory)
 {
-    (void)state;
     arena a = {0};
     char *first = arena_strdup(&a, "first");
     for (size_t i = 0; i < 5000; i++) {
@@ -151,17 +144,15 @@ static clg_status use_arena(void *user)
     return status;
 }
 
-static void arena__survives_every_failing_allocation(void **state)
+TEST(arena__survives_every_failing_allocation)
 {
-    (void)state;
     failing_alloc_install();
     assert_int_equal(fault_loop(use_arena, NULL), 3);
     failing_alloc_remove();
 }
 
-static void arena__cleared_is_as_new_but_for_a_block(void **state)
+TEST(arena__cleared_is_as_new_but_for_a_block)
 {
-    (void)state;
     arena a = {0};
     arena_clear(&a);
     assert_null(a.blocks);
@@ -185,9 +176,8 @@ static void arena__cleared_is_as_new_but_for_a_block(void **state)
     assert_int_equal(memory_n_live(), 0);
 }
 
-static void hash__is_xxh3(void **state)
+TEST(hash__is_xxh3)
 {
-    (void)state;
     /* From xxHash's own documentation of the empty input. */
     assert_true(hash_bytes("", 0, 0) == 0x2d06800538d394c2ull);
     char hex[33];
@@ -195,21 +185,4 @@ static void hash__is_xxh3(void **state)
     assert_string_equal(hex, "99aa06d3014798d86001c324468d497f");
     assert_true(hash_string("abc") == hash_bytes("abcd", 3, 0));
     assert_true(hash_bytes("abc", 3, 0) != hash_bytes("abc", 3, 1));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory__counts_live_blocks),
-        cmocka_unit_test(memory__refuses_sizes_that_overflow),
-        cmocka_unit_test(memory__aligned_blocks_are_aligned_and_zero),
-        cmocka_unit_test(memory__reserve_grows_geometrically_and_keeps),
-        cmocka_unit_test(memory__allocator_changes_only_when_nothing_lives),
-        cmocka_unit_test(memory__failure_keeps_the_old_block),
-        cmocka_unit_test(arena__gives_zeroed_aligned_lasting_memory),
-        cmocka_unit_test(arena__survives_every_failing_allocation),
-        cmocka_unit_test(arena__cleared_is_as_new_but_for_a_block),
-        cmocka_unit_test(hash__is_xxh3),
-    };
-    return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

@@ -50,9 +50,8 @@ static clg_status read_made(int version, const char *dictionary, const void *dat
     return read_file(&f, out_tensor);
 }
 
-static void npy__reads_every_version_and_spelling(void **state)
+TEST(npy__reads_every_version_and_spelling)
 {
-    (void)state;
     static const char *const spellings[] = {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }  \n",
         "{\"shape\":(2L,1L,),\"descr\":\"<f4\",\"fortran_order\":False}",
@@ -70,9 +69,8 @@ static void npy__reads_every_version_and_spelling(void **state)
     }
 }
 
-static void npy__reads_every_dtype_in_both_byte_orders(void **state)
+TEST(npy__reads_every_dtype_in_both_byte_orders)
 {
-    (void)state;
     static const struct row {
         const char *kind;
         clg_dtype dtype;
@@ -112,9 +110,8 @@ static void npy__reads_every_dtype_in_both_byte_orders(void **state)
     }
 }
 
-static void npy__turns_fortran_order(void **state)
+TEST(npy__turns_fortran_order)
 {
-    (void)state;
     /* Element [i,j,k] of shape [2,3,4] is i*100 + j*10 + k; stored with i fastest, big-endian. */
     uint8_t data[48];
     size_t at = 0;
@@ -182,9 +179,8 @@ static const struct refused {
      CLG_ERROR_UNSUPPORTED_DTYPE, "records"},
 };
 
-static void npy__refuses(void **state)
+TEST(npy__refuses)
 {
-    (void)state;
     static const uint8_t zeros[64];
     for (size_t i = 0; i < sizeof refused_files / sizeof refused_files[0]; i++) {
         tensor *t;
@@ -226,9 +222,8 @@ static void survive(void *user, const uint8_t *data, size_t n)
     tensor_free(t);
 }
 
-static void npy__prefixes_are_refused_and_changes_survived(void **state)
+TEST(npy__prefixes_are_refused_and_changes_survived)
 {
-    (void)state;
     size_t n_live = memory_n_live();
     for (int version = 1; version <= 2; version++) {
         made_file f = make(version, "{'descr': '>i4', 'fortran_order': True, 'shape': (2, 2), }\n",
@@ -251,9 +246,8 @@ static void let_go(void *user)
     n_held--;
 }
 
-static void npy__shares_memory_that_needs_no_change(void **state)
+TEST(npy__shares_memory_that_needs_no_change)
 {
-    (void)state;
     _Alignas(64) uint8_t bytes[256];
     tensor_owner owner = {.retain = hold, .release = let_go};
     char header[NPY_HEADER_TEXT_BYTES];
@@ -275,9 +269,8 @@ static void npy__shares_memory_that_needs_no_change(void **state)
     tensor_free(t);
 }
 
-static void npy__round_trip_through_files(void **state)
+TEST(npy__round_trip_through_files)
 {
-    (void)state;
     static const shape shapes[] = {
         {0, {0}}, {1, {7}}, {2, {0, 3}}, {4, {2, 3, 1, 2}}, {8, {1, 2, 1, 2, 1, 2, 1, 2}}};
     static const clg_dtype dtypes[] = {CLG_FLOAT16, CLG_FLOAT32, CLG_FLOAT64, CLG_INT8,
@@ -302,9 +295,8 @@ static void npy__round_trip_through_files(void **state)
                  "short.npy': no valid .npy");
 }
 
-static void npy__writes_what_numpy_writes(void **state)
+TEST(npy__writes_what_numpy_writes)
 {
-    (void)state;
     char header[NPY_HEADER_TEXT_BYTES];
     size_t n;
     shape s = {.rank = 2, .dims = {2, 3}};
@@ -340,9 +332,8 @@ static void check_rows(const char *path, int64_t first, int64_t n)
     for (int64_t i = 0; i < n * 3; i++) assert_int_equal(rows[i], first * 3 + i);
 }
 
-static void rows__are_read_from_anywhere(void **state)
+TEST(rows__are_read_from_anywhere)
 {
-    (void)state;
     tensor *t;
     int16_t rows[30];
     shape s = {.rank = 2, .dims = {10, 3}};
@@ -387,9 +378,8 @@ static void rows__are_read_from_anywhere(void **state)
                  CLG_ERROR_SHAPE, "scalar");
 }
 
-static void rows__are_written_one_after_another(void **state)
+TEST(rows__are_written_one_after_another)
 {
-    (void)state;
     const char *path = scratch_path("written.npy");
     npy_writer writer;
     shape any = {.rank = 2, .dims = {DIM_UNKNOWN, 3}}, scalar = {.rank = 0},
@@ -447,30 +437,11 @@ static clg_status work(void *user)
     return status;
 }
 
-static void npy__survives_every_failing_allocation(void **state)
+TEST(npy__survives_every_failing_allocation)
 {
-    (void)state;
     char path[2048];
     (void)snprintf(path, sizeof path, "%s", scratch_path("fault.npy"));
     failing_alloc_install();
     assert_true(fault_loop(work, path) >= 10);
     failing_alloc_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npy__reads_every_version_and_spelling),
-        cmocka_unit_test(npy__reads_every_dtype_in_both_byte_orders),
-        cmocka_unit_test(npy__turns_fortran_order),
-        cmocka_unit_test(npy__refuses),
-        cmocka_unit_test(npy__prefixes_are_refused_and_changes_survived),
-        cmocka_unit_test(npy__shares_memory_that_needs_no_change),
-        cmocka_unit_test(npy__round_trip_through_files),
-        cmocka_unit_test(npy__writes_what_numpy_writes),
-        cmocka_unit_test(rows__are_read_from_anywhere),
-        cmocka_unit_test(rows__are_written_one_after_another),
-        cmocka_unit_test(npy__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("npy", tests, NULL, NULL);
 }

@@ -37,9 +37,8 @@ static const char stored_hex[] =
     "2020202020200a000000000000f83f504b01022d032d000000000000002100297689eb880000008800000005"
     "0000000000000000000000800100000000732e6e7079504b0506000000000100010033000000bf0000000000";
 
-static void npz__reads_what_numpy_wrote(void **state)
+TEST(npz__reads_what_numpy_wrote)
 {
-    (void)state;
     size_t n;
     npz_reader r;
     tensor *t;
@@ -101,9 +100,8 @@ static void survive(void *user, const uint8_t *data, size_t n)
     assert_true(read_all(data, n) <= 0);
 }
 
-static void npz__prefixes_are_refused_and_changes_survived(void **state)
+TEST(npz__prefixes_are_refused_and_changes_survived)
 {
-    (void)state;
     static const char *const files[] = {deflated_hex, stored_hex};
     size_t n_live = memory_n_live();
     for (size_t i = 0; i < 2; i++) {
@@ -131,9 +129,8 @@ static clg_status read_changed(const char *hex, size_t offset, const char *chang
 /* Where things are in the stored file: its data, its record in the directory, its end record. */
 enum { DATA = 55, RECORD = 191, END = 242 };
 
-static void npz__refuses(void **state)
+TEST(npz__refuses)
 {
-    (void)state;
     assert_error(read_all("", 0), CLG_ERROR_IO, "no end of a directory");
     assert_error(read_changed(stored_hex, DATA + 135, "\x01", 1), CLG_ERROR_IO,
                  "array 's': damaged ZIP file: the checksum");
@@ -156,9 +153,8 @@ static void npz__refuses(void **state)
     assert_error(read_changed(stored_hex, END + 16, "\xc0", 1), CLG_ERROR_IO, "outside");
 }
 
-static void npz__bombs_do_not_go_off(void **state)
+TEST(npz__bombs_do_not_go_off)
 {
-    (void)state;
     /* The deflated file's first record is at 0x117: sizes at +20 and +24. A size that no 85 bytes can expand to. */
     assert_error(read_changed(deflated_hex, 0x117 + 24, "\xff\xff\xff\x7f", 4), CLG_ERROR_IO,
                  "expand");
@@ -182,9 +178,8 @@ static tensor *counting(clg_dtype dtype, int64_t n)
     return t;
 }
 
-static void npz__round_trip(void **state)
+TEST(npz__round_trip)
 {
-    (void)state;
     const char *names[] = {"x", "layer/weights", "empty", "\xc3\xa4"};
     tensor *tensors[] = {counting(CLG_FLOAT32, 100000), counting(CLG_INT8, 3),
                          counting(CLG_FLOAT64, 0), counting(CLG_BOOL, 1)};
@@ -219,9 +214,8 @@ static void npz__round_trip(void **state)
 }
 
 /* Written with everything in its zip64 form, as files beyond 4 GiB are. */
-static void zip__zip64_round_trip(void **state)
+TEST(zip__zip64_round_trip)
 {
-    (void)state;
     const char *path = scratch_path("large.zip");
     zip_writer w;
     zip_archive z;
@@ -288,9 +282,8 @@ static clg_status save_and_load(void *user)
     return CLG_OK;
 }
 
-static void npz__survives_every_failing_allocation(void **state)
+TEST(npz__survives_every_failing_allocation)
 {
-    (void)state;
     fault_case c = {.path = scratch_path("fault.npz")};
     failing_alloc_install();
     c.tensors[0] = counting(CLG_FLOAT32, 10);
@@ -299,18 +292,4 @@ static void npz__survives_every_failing_allocation(void **state)
     tensor_free(c.tensors[0]);
     tensor_free(c.tensors[1]);
     failing_alloc_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(npz__reads_what_numpy_wrote),
-        cmocka_unit_test(npz__prefixes_are_refused_and_changes_survived),
-        cmocka_unit_test(npz__refuses),
-        cmocka_unit_test(npz__bombs_do_not_go_off),
-        cmocka_unit_test(npz__round_trip),
-        cmocka_unit_test(zip__zip64_round_trip),
-        cmocka_unit_test(npz__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("npz", tests, NULL, NULL);
 }

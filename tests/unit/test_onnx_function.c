@@ -110,9 +110,8 @@ static void expect_node(const graph *g, size_t i, const char *op, const char *in
 
 /* ---- calls ------------------------------------------------------------------------------------------------- */
 
-static void functions__become_the_nodes_of_their_body(void **state)
+TEST(functions__become_the_nodes_of_their_body)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes f = function("twice", "a", "c", 11);
     body(&f, "Neg", "a", "b");
@@ -131,9 +130,8 @@ static void functions__become_the_nodes_of_their_body(void **state)
     graph_free(g);
 }
 
-static void functions__names_do_not_clash(void **state)
+TEST(functions__names_do_not_clash)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes f = function("twice", "a", "c", 13);
     body(&f, "Neg", "a", "x"); /* a name of the graph, too */
@@ -150,9 +148,8 @@ static void functions__names_do_not_clash(void **state)
     graph_free(g);
 }
 
-static void functions__call_functions(void **state)
+TEST(functions__call_functions)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes outer = function("outer", "a", "c", 13), inner = function("inner", "a", "c", 14);
     ow_put_message(&outer, NODE, call("inner", "deep", "a", "b"));
@@ -173,9 +170,8 @@ static void functions__call_functions(void **state)
     graph_free(g);
 }
 
-static void functions__inputs_and_outputs_may_be_left_out(void **state)
+TEST(functions__inputs_and_outputs_may_be_left_out)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes f = function("clip", "a,low,high", "b,c", 13);
     body(&f, "Clip", "a,low,high", "b");
@@ -194,9 +190,8 @@ static void functions__inputs_and_outputs_may_be_left_out(void **state)
     graph_free(g);
 }
 
-static void functions__may_give_back_an_input(void **state)
+TEST(functions__may_give_back_an_input)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes f = function("both", "a", "a,b", 13);
     body(&f, "Neg", "a", "b");
@@ -211,9 +206,8 @@ static void functions__may_give_back_an_input(void **state)
 }
 
 /* A function inside of a branch, and branches inside of a function. */
-static void functions__in_branches_and_branches_in_functions(void **state)
+TEST(functions__in_branches_and_branches_in_functions)
 {
-    (void)state;
     ow_model m = start(), then_ = {0}, else_ = {0}, inside = {0};
     ow_bytes f = function("neg", "a", "b", 13), choice = ow_node("If", "", "c", "b");
     ow_bytes g_ = function("choose", "c,a", "b", 13), top = ow_node("If", "", "c", "z");
@@ -267,9 +261,8 @@ static ow_bytes softmax(bool has_default)
     return f;
 }
 
-static void functions__attributes_come_from_the_call(void **state)
+TEST(functions__attributes_come_from_the_call)
 {
-    (void)state;
     for (int form = 0; form < 4; form++) {
         ow_model m = start();
         const bool has_default = form & 1, given = form & 2;
@@ -284,9 +277,8 @@ static void functions__attributes_come_from_the_call(void **state)
     }
 }
 
-static void functions__attributes_go_through_calls(void **state)
+TEST(functions__attributes_go_through_calls)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes f = function("outer", "a", "b", 13), inner = call("softmax", "", "a", "b"),
              n = call("outer", "n", "x", "y");
@@ -315,9 +307,8 @@ static void expect_refused(ow_bytes f, ow_bytes n, const char *words)
     assert_error(try_load(&m, &g), CLG_ERROR_INVALID_MODEL, words);
 }
 
-static void functions__that_do_not_fit_are_refused(void **state)
+TEST(functions__that_do_not_fit_are_refused)
 {
-    (void)state;
     ow_bytes f = function("f", "a", "b", 13);
     ow_put_message(&f, NODE, call("f", "", "a", "b"));
     expect_refused(f, call("f", "n", "x", "y"), "calls itself");
@@ -347,9 +338,8 @@ static void functions__that_do_not_fit_are_refused(void **state)
     expect_refused(softmax(true), n, "'along' twice");
 }
 
-static void functions__defined_twice_are_refused(void **state)
+TEST(functions__defined_twice_are_refused)
 {
-    (void)state;
     graph *g;
     ow_model m = start();
     add(&m, softmax(true));
@@ -358,9 +348,8 @@ static void functions__defined_twice_are_refused(void **state)
 }
 
 /* Forty functions, each calling the next one twice. */
-static void functions__that_multiply_are_refused(void **state)
+TEST(functions__that_multiply_are_refused)
 {
-    (void)state;
     graph *g;
     ow_model m = start();
     for (int i = 0; i < 40; i++) {
@@ -396,9 +385,8 @@ static void expect_too_large(ow_bytes f, int n)
 }
 
 /* Passing over a large function for each of many calls would take for ever. */
-static void functions__that_are_much_work_are_refused(void **state)
+TEST(functions__that_are_much_work_are_refused)
 {
-    (void)state;
     ow_bytes f = function("f", "a", "b", 13);
     body(&f, "Neg", "a", "b");
     for (int i = 0; i < 5000; i++) {
@@ -410,9 +398,8 @@ static void functions__that_are_much_work_are_refused(void **state)
 }
 
 /* A node of a few thousand bytes with as many outputs. */
-static void functions__with_many_values_are_refused(void **state)
+TEST(functions__with_many_values_are_refused)
 {
-    (void)state;
     ow_bytes f = function("f", "a", "b", 13), split = ow_node("Split", "", "a", "b");
     for (int i = 0; i < 5000; i++) {
         char name[16];
@@ -432,9 +419,8 @@ static void survive(void *user, const uint8_t *data, size_t n)
     graph_free(g);
 }
 
-static void functions__survive_damage(void **state)
+TEST(functions__survive_damage)
 {
-    (void)state;
     ow_model m = start();
     ow_bytes n = call("softmax", "n", "x", "y");
     ow_attribute_int(&n, "along", 0);
@@ -445,25 +431,4 @@ static void functions__survive_damage(void **state)
     bytes_each_prefix(file.data, file.n, survive, NULL);
     bytes_each_damage(file.data, file.n, survive, NULL);
     ow_free(&file);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions__become_the_nodes_of_their_body),
-        cmocka_unit_test(functions__names_do_not_clash),
-        cmocka_unit_test(functions__call_functions),
-        cmocka_unit_test(functions__inputs_and_outputs_may_be_left_out),
-        cmocka_unit_test(functions__may_give_back_an_input),
-        cmocka_unit_test(functions__in_branches_and_branches_in_functions),
-        cmocka_unit_test(functions__attributes_come_from_the_call),
-        cmocka_unit_test(functions__attributes_go_through_calls),
-        cmocka_unit_test(functions__that_do_not_fit_are_refused),
-        cmocka_unit_test(functions__defined_twice_are_refused),
-        cmocka_unit_test(functions__that_multiply_are_refused),
-        cmocka_unit_test(functions__that_are_much_work_are_refused),
-        cmocka_unit_test(functions__with_many_values_are_refused),
-        cmocka_unit_test(functions__survive_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,9 +101,8 @@ static void check_refused(void *user, const uint8_t *data, size_t n)
     assert_true(load_wholly(data, n) != CLG_OK);
 }
 
-static void hostile__truncated_anywhere(void **state)
+TEST(hostile__truncated_anywhere)
 {
-    (void)state;
     ow_bytes file = rich_model();
     assert_error(load_wholly(file.data, file.n), CLG_ERROR_UNSUPPORTED_OPERATOR,
                  "Weird (opset 13: node 'q')");
@@ -111,9 +110,8 @@ static void hostile__truncated_anywhere(void **state)
     ow_free(&file);
 }
 
-static void hostile__damaged_anywhere(void **state)
+TEST(hostile__damaged_anywhere)
 {
-    (void)state;
     ow_bytes file = rich_model();
     bytes_each_damage(file.data, file.n, check_any, NULL);
     ow_free(&file);
@@ -135,9 +133,8 @@ static uint64_t seed(void)
     return s;
 }
 
-static void hostile__random_bytes(void **state)
+TEST(hostile__random_bytes)
 {
-    (void)state;
     uint64_t random = seed();
     for (int i = 0; i < 3000; i++) {
         uint8_t bytes[256];
@@ -152,9 +149,8 @@ static void hostile__random_bytes(void **state)
 }
 
 /* Several bits flipped at once, and pieces moved over others. */
-static void hostile__random_damage(void **state)
+TEST(hostile__random_damage)
 {
-    (void)state;
     uint64_t random = seed();
     ow_bytes file = rich_model();
     uint8_t *damaged = malloc(file.n);
@@ -192,9 +188,8 @@ static ow_bytes nested(int depth)
     return g;
 }
 
-static void hostile__nested_graphs(void **state)
+TEST(hostile__nested_graphs)
 {
-    (void)state;
     const int depths[] = {1, GRAPH_MAX_DEPTH, GRAPH_MAX_DEPTH + 1, 3000};
     for (size_t i = 0; i < sizeof depths / sizeof depths[0]; i++) {
         ow_model m = {.ir_version = 8, .opset = 13, .graph = nested(depths[i])};
@@ -213,9 +208,8 @@ static void hostile__nested_graphs(void **state)
     }
 }
 
-static void hostile__nested_types(void **state)
+TEST(hostile__nested_types)
 {
-    (void)state;
     ow_bytes type = {0}, info = {0};
     for (int i = 0; i < 5000; i++) {
         ow_bytes around = {0}, sequence = {0};
@@ -231,9 +225,8 @@ static void hostile__nested_types(void **state)
 }
 
 /* One name read at the bottom of deep graphs is a value in each of them: that many would fill the memory. */
-static void hostile__captures_are_bounded(void **state)
+TEST(hostile__captures_are_bounded)
 {
-    (void)state;
     ow_bytes g = {0};
     ow_model m = {.ir_version = 8, .opset = 13};
     char name[16];
@@ -256,9 +249,8 @@ static void hostile__captures_are_bounded(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "around them");
 }
 
-static void hostile__absurd_dimensions(void **state)
+TEST(hostile__absurd_dimensions)
 {
-    (void)state;
     const int64_t huge[3] = {INT64_MAX / 2, 4, 4}, negative[1] = {-5},
                   many[9] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     ow_model m = {.ir_version = 8, .opset = 13};
@@ -292,9 +284,8 @@ static void hostile__absurd_dimensions(void **state)
 }
 
 /* Shape arithmetic that asks for the impossible is refused before anything is allocated. */
-static void hostile__absurd_shape_arithmetic(void **state)
+TEST(hostile__absurd_shape_arithmetic)
 {
-    (void)state;
     const int64_t ints[3] = {INT64_MAX, INT64_MAX, 2};
     const struct {
         const char *op_type, *inputs;
@@ -311,9 +302,8 @@ static void hostile__absurd_shape_arithmetic(void **state)
 
 /* ---- single faults ------------------------------------------------------------------------------------------------ */
 
-static void hostile__not_a_model(void **state)
+TEST(hostile__not_a_model)
 {
-    (void)state;
     assert_error(load_wholly("", 0), CLG_ERROR_INVALID_MODEL, "no ONNX model");
     assert_error(load_wholly("PK\003\004 something else", 20), CLG_ERROR_INVALID_MODEL,
                  "field number");
@@ -325,9 +315,8 @@ static void hostile__not_a_model(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "two graphs");
 }
 
-static void hostile__sparse_initializers_are_refused(void **state)
+TEST(hostile__sparse_initializers_are_refused)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_bytes sparse = {0};
     ow_put_message(&sparse, 1, ow_tensor_raw("thin", CLG_FLOAT32, 1, (int64_t[]){1}, "abcd", 4));
@@ -335,9 +324,8 @@ static void hostile__sparse_initializers_are_refused(void **state)
     assert_error(load_model(&m), CLG_ERROR_UNSUPPORTED_DTYPE, "'thin'");
 }
 
-static void hostile__internal_operators_are_refused(void **state)
+TEST(hostile__internal_operators_are_refused)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_bytes n = ow_node("Pointwise", "p", "x", "y");
     ow_put_string(&n, 7, "clgraph");
@@ -346,9 +334,8 @@ static void hostile__internal_operators_are_refused(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "'clgraph'");
 }
 
-static void hostile__names_with_nul(void **state)
+TEST(hostile__names_with_nul)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_bytes n = {0};
     ow_put_bytes(&n, 1, "a\0b", 3);
@@ -357,9 +344,8 @@ static void hostile__names_with_nul(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "NUL");
 }
 
-static void hostile__names_are_shown_safely(void **state)
+TEST(hostile__names_are_shown_safely)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_simple_node(&m, "Bad\x1b[31m\xff\n", "n", "x", "y");
     ow_input(&m, "x", CLG_FLOAT32, 0, NULL, NULL);
@@ -367,9 +353,8 @@ static void hostile__names_are_shown_safely(void **state)
     assert_error(load_model(&m), CLG_ERROR_UNSUPPORTED_OPERATOR, "Bad?[31m??");
 }
 
-static void hostile__faulty_types(void **state)
+TEST(hostile__faulty_types)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_input(&m, "x", 0, 1, (int64_t[]){1}, NULL);
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "input 'x': it has no element type");
@@ -381,9 +366,8 @@ static void hostile__faulty_types(void **state)
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "version -3");
 }
 
-static void hostile__faulty_attributes(void **state)
+TEST(hostile__faulty_attributes)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_bytes n = ow_node("Flatten", "f", "x", "y"), a = {0};
     ow_attribute_int(&n, "axis", 1);
@@ -409,27 +393,4 @@ static void hostile__faulty_attributes(void **state)
     ow_put_message(&n, 5, a);
     ow_add_node(&m, n);
     assert_error(load_model(&m), CLG_ERROR_INVALID_MODEL, "outside of a function");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hostile__truncated_anywhere),
-        cmocka_unit_test(hostile__damaged_anywhere),
-        cmocka_unit_test(hostile__random_bytes),
-        cmocka_unit_test(hostile__random_damage),
-        cmocka_unit_test(hostile__nested_graphs),
-        cmocka_unit_test(hostile__nested_types),
-        cmocka_unit_test(hostile__captures_are_bounded),
-        cmocka_unit_test(hostile__absurd_dimensions),
-        cmocka_unit_test(hostile__absurd_shape_arithmetic),
-        cmocka_unit_test(hostile__not_a_model),
-        cmocka_unit_test(hostile__sparse_initializers_are_refused),
-        cmocka_unit_test(hostile__internal_operators_are_refused),
-        cmocka_unit_test(hostile__names_with_nul),
-        cmocka_unit_test(hostile__names_are_shown_safely),
-        cmocka_unit_test(hostile__faulty_types),
-        cmocka_unit_test(hostile__faulty_attributes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

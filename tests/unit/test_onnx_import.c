@@ -34,9 +34,8 @@ static const value *find(const graph *g, const char *name)
     return &g->values[v];
 }
 
-static void import__reads_the_frame(void **state)
+TEST(import__reads_the_frame)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_opset(&m, "com.example", 3);
     ow_put_string(&m.extra, 3, "2.1");
@@ -71,9 +70,8 @@ static void import__reads_the_frame(void **state)
 }
 
 /* Every form in which an initializer may be stored gives the same numbers. */
-static void import__initializers_in_every_form(void **state)
+TEST(import__initializers_in_every_form)
 {
-    (void)state;
     const int64_t dims[1] = {3}, ints[3] = {1, -2, 3}, halves[3] = {0x3c00, 0xc000, 0x4200};
     const float floats[3] = {1, -2, 3};
     const int32_t words[3] = {1, -2, 3};
@@ -113,9 +111,8 @@ static void import__initializers_in_every_form(void **state)
     graph_free(g);
 }
 
-static void import__initializers_are_not_inputs(void **state)
+TEST(import__initializers_are_not_inputs)
 {
-    (void)state;
     const int64_t dims[1] = {2};
     const float data[2] = {1, 2};
     ow_model m = {.ir_version = 3, .opset = 7};
@@ -131,9 +128,8 @@ static void import__initializers_are_not_inputs(void **state)
     graph_free(g);
 }
 
-static void import__nodes_in_any_order(void **state)
+TEST(import__nodes_in_any_order)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_simple_node(&m, "C", "c", "b", "y");
     ow_simple_node(&m, "B", "b", "a", "b");
@@ -147,9 +143,8 @@ static void import__nodes_in_any_order(void **state)
     graph_free(g);
 }
 
-static void import__inputs_left_out(void **state)
+TEST(import__inputs_left_out)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_simple_node(&m, "Clip", "clip", "x,,top,",
                    "y,,"); /* what is left out at the end is not there at all */
@@ -163,9 +158,8 @@ static void import__inputs_left_out(void **state)
     graph_free(g);
 }
 
-static void import__attributes_of_every_type(void **state)
+TEST(import__attributes_of_every_type)
 {
-    (void)state;
     const int64_t ints[3] = {-1, 0, INT64_MAX};
     const float floats[2] = {0.5f, -2};
     ow_model m = {.ir_version = 8, .opset = 13};
@@ -227,9 +221,8 @@ static ow_bytes body(const char *reads, const char *result)
     return g;
 }
 
-static void import__subgraphs_see_what_is_around_them(void **state)
+TEST(import__subgraphs_see_what_is_around_them)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_bytes outer = ow_node("If", "outer", "c", "y"), inner = ow_node("If", "middle", "c", "z"),
              middle = {0};
@@ -258,9 +251,8 @@ static void import__subgraphs_see_what_is_around_them(void **state)
     graph_free(g);
 }
 
-static void import__the_last_constant_of_a_name_counts(void **state)
+TEST(import__the_last_constant_of_a_name_counts)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     for (int i = 0; i < 2; i++) {
         ow_bytes n = ow_node("Constant", NULL, NULL, "k");
@@ -275,9 +267,8 @@ static void import__the_last_constant_of_a_name_counts(void **state)
     graph_free(g);
 }
 
-static void import__declared_types(void **state)
+TEST(import__declared_types)
 {
-    (void)state;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_put_message(&m.graph, 11,
                    ow_info("s", ow_type_list(OW_SEQUENCE, ow_type_tensor(CLG_INT64))));
@@ -315,9 +306,8 @@ static clg_status load_external(const char *location, const char *offset, const 
     return onnx_load_file(path, flags, out_graph);
 }
 
-static void external__reads_what_lies_beside_the_model(void **state)
+TEST(external__reads_what_lies_beside_the_model)
 {
-    (void)state;
     const float data[4] = {1, 2, 3, 4};
     graph *g;
     (void)scratch_file("weights.bin", data, sizeof data);
@@ -334,9 +324,8 @@ static void external__reads_what_lies_beside_the_model(void **state)
     graph_free(g);
 }
 
-static void external__checks_offset_and_length(void **state)
+TEST(external__checks_offset_and_length)
 {
-    (void)state;
     const float data[2] = {1, 2};
     graph *g;
     (void)scratch_file("weights.bin", data, sizeof data);
@@ -350,9 +339,8 @@ static void external__checks_offset_and_length(void **state)
     assert_error(load_external(NULL, "0", "8", 0, &g), CLG_ERROR_INVALID_MODEL, "location");
 }
 
-static void external__never_leaves_the_folder(void **state)
+TEST(external__never_leaves_the_folder)
 {
-    (void)state;
     graph *g;
     assert_error(load_external("../weights.bin", NULL, NULL, 0, &g), CLG_ERROR_INVALID_MODEL,
                  "outside");
@@ -368,9 +356,8 @@ static void external__never_leaves_the_folder(void **state)
 
 #ifndef _WIN32
 /* A link in the folder to what lies outside of it leads outside. */
-static void external__follows_no_link_out(void **state)
+TEST(external__follows_no_link_out)
 {
-    (void)state;
     const float data[2] = {1, 2};
     graph *g;
     assert_ok(file_make_folders(scratch_path("inside")));
@@ -387,9 +374,8 @@ static void external__follows_no_link_out(void **state)
 }
 #endif
 
-static void external__missing_file(void **state)
+TEST(external__missing_file)
 {
-    (void)state;
     graph *g;
     assert_error(load_external("absent.bin", NULL, NULL, 0, &g), CLG_ERROR_IO, "absent.bin");
     assert_ok(load_external("absent.bin", NULL, NULL, ONNX_ALLOW_MISSING_DATA, &g));
@@ -405,9 +391,8 @@ static void external__missing_file(void **state)
     graph_free(g);
 }
 
-static void external__not_from_memory(void **state)
+TEST(external__not_from_memory)
 {
-    (void)state;
     graph *g;
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_initializer(
@@ -440,9 +425,8 @@ static clg_status load_and_free(void *user)
     return status;
 }
 
-static void import__survives_every_failed_allocation(void **state)
+TEST(import__survives_every_failed_allocation)
 {
-    (void)state;
     const float floats[2] = {0.5f, -2};
     ow_model m = {.ir_version = 8, .opset = 13};
     ow_bytes n = ow_node("If", "outer", "c,,x", "y");
@@ -466,9 +450,8 @@ static void import__survives_every_failed_allocation(void **state)
 /* ---- real files --------------------------------------------------------------------------------------------------- */
 
 /* The folder of models, where it is: folders that hold a model.onnx each. */
-static void import__takes_real_files(void **state)
+TEST(import__takes_real_files)
 {
-    (void)state;
     const char *given = env_get("CLG_TEST_MODELS"), *folder = given ? given : CLG_TEST_MODELS;
     file_entry *entries;
     size_t n, n_read = 0;
@@ -491,30 +474,4 @@ static void import__takes_real_files(void **state)
     file_list_free(entries, n);
     print_message("%zu models read\n", n_read);
     assert_true(n_read > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(import__reads_the_frame),
-        cmocka_unit_test(import__initializers_in_every_form),
-        cmocka_unit_test(import__initializers_are_not_inputs),
-        cmocka_unit_test(import__nodes_in_any_order),
-        cmocka_unit_test(import__inputs_left_out),
-        cmocka_unit_test(import__attributes_of_every_type),
-        cmocka_unit_test(import__subgraphs_see_what_is_around_them),
-        cmocka_unit_test(import__the_last_constant_of_a_name_counts),
-        cmocka_unit_test(import__declared_types),
-        cmocka_unit_test(external__reads_what_lies_beside_the_model),
-        cmocka_unit_test(external__checks_offset_and_length),
-        cmocka_unit_test(external__never_leaves_the_folder),
-#ifndef _WIN32
-        cmocka_unit_test(external__follows_no_link_out),
-#endif
-        cmocka_unit_test(external__missing_file),
-        cmocka_unit_test(external__not_from_memory),
-        cmocka_unit_test(import__survives_every_failed_allocation),
-        cmocka_unit_test(import__takes_real_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

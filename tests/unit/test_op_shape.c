@@ -9,9 +9,8 @@
 
 /* ---- Shape, Size ------------------------------------------------------------------------------- */
 
-static void shape__gives_dimensions(void **state)
+TEST(shape__gives_dimensions)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Shape", 13, 1, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 0, 5));
@@ -31,9 +30,8 @@ static void shape__gives_dimensions(void **state)
     op_case_end(&k);
 }
 
-static void shape__start_and_end_are_clamped(void **state)
+TEST(shape__start_and_end_are_clamped)
 {
-    (void)state;
     const struct {
         int64_t start, end;
         int n;
@@ -60,9 +58,8 @@ static void shape__start_and_end_are_clamped(void **state)
     op_case_end(&k);
 }
 
-static void size__counts_elements(void **state)
+TEST(size__counts_elements)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Size", 13, 1, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, 3, 5));
@@ -77,9 +74,8 @@ static void size__counts_elements(void **state)
 
 /* ---- Constant, ConstantOfShape ----------------------------------------------------------------- */
 
-static void constant__has_many_forms(void **state)
+TEST(constant__has_many_forms)
 {
-    (void)state;
     const char *const words[2] = {"one", "two"};
     attribute forms[] = {
         {.name = "value_int", .type = ATTRIBUTE_INT, .as.i = 7},
@@ -109,9 +105,8 @@ static void constant__has_many_forms(void **state)
 }
 
 /* A tensor is shared as it is, however large. */
-static void constant__shares_its_tensor(void **state)
+TEST(constant__shares_its_tensor)
 {
-    (void)state;
     op_case k;
     tensor *t;
     shape large = {.rank = 1, .dims = {OP_MAX_KNOWN_ELEMENTS + 1}};
@@ -124,9 +119,8 @@ static void constant__shares_its_tensor(void **state)
     op_case_end(&k);
 }
 
-static void constant__has_one_value(void **state)
+TEST(constant__has_one_value)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Constant", 13, 0, 1);
     assert_ok(node_set_int(k.g, 0, "value_int", 1));
@@ -139,9 +133,8 @@ static void constant__has_one_value(void **state)
     op_case_end(&k);
 }
 
-static void fill__of_zeros_and_of_values(void **state)
+TEST(fill__of_zeros_and_of_values)
 {
-    (void)state;
     op_case k;
     tensor *seven;
     shape one = {.rank = 1, .dims = {1}};
@@ -161,9 +154,8 @@ static void fill__of_zeros_and_of_values(void **state)
     op_case_end(&k);
 }
 
-static void fill__shapes(void **state)
+TEST(fill__shapes)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "ConstantOfShape", 9, 1, 1);
     op_case_content(&k, 0, CLG_INT64, 0, NULL);
@@ -191,9 +183,8 @@ static void fill__shapes(void **state)
     op_case_end(&k);
 }
 
-static void fill__lowers_to_a_fill(void **state)
+TEST(fill__lowers_to_a_fill)
 {
-    (void)state;
     op_case k;
     arena memory = {0};
     lower_context c;
@@ -216,20 +207,4 @@ static void fill__lowers_to_a_fill(void **state)
     assert_memory_equal(s->pattern, "\7\0", 2);
     arena_deinit(&memory);
     op_case_end(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shape__gives_dimensions),
-        cmocka_unit_test(shape__start_and_end_are_clamped),
-        cmocka_unit_test(size__counts_elements),
-        cmocka_unit_test(constant__has_many_forms),
-        cmocka_unit_test(constant__shares_its_tensor),
-        cmocka_unit_test(constant__has_one_value),
-        cmocka_unit_test(fill__of_zeros_and_of_values),
-        cmocka_unit_test(fill__shapes),
-        cmocka_unit_test(fill__lowers_to_a_fill),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,9 +13,8 @@
 
 /* ---- merging dimensions -------------------------------------------------------------------------------- */
 
-static void grid__merges_what_lies_together(void **state)
+TEST(grid__merges_what_lies_together)
 {
-    (void)state;
     arena memory = {0};
     const shape dims = {.rank = 5, .dims = {2, 1, 3, 4, 5}};
     grid *g = grid_create(&memory, &dims, 2);
@@ -72,9 +71,8 @@ static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64
     arena_deinit(&memory);
 }
 
-static void transpose__views(void **state)
+TEST(transpose__views)
 {
-    (void)state;
     static const struct {
         int64_t dims[4], perm[4];
         bool is_view;
@@ -96,9 +94,8 @@ static void transpose__views(void **state)
     }
 }
 
-static void slice__views(void **state)
+TEST(slice__views)
 {
-    (void)state;
     for (int reverse = 0; reverse < 2; reverse++) {
         op_case k;
         op_case_start(&k, "Slice", 13, 5, 1);
@@ -116,9 +113,8 @@ static void slice__views(void **state)
     }
 }
 
-static void split__views(void **state)
+TEST(split__views)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Split", 18, 1, 3);
     assert_ok(node_set_int(k.g, 0, "axis", 1));
@@ -129,9 +125,8 @@ static void split__views(void **state)
     op_case_end(&k);
 }
 
-static void expand__views(void **state)
+TEST(expand__views)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Expand", 13, 2, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(3, 1));
@@ -141,9 +136,8 @@ static void expand__views(void **state)
     op_case_end(&k);
 }
 
-static void gather__known_index_is_a_view(void **state)
+TEST(gather__known_index_is_a_view)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Gather", 13, 2, 1);
     assert_ok(node_set_int(k.g, 0, "axis", 1));
@@ -157,9 +151,8 @@ static void gather__known_index_is_a_view(void **state)
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 /* Contents that shapes depend on are asked for by bits. */
-static void strided__needs(void **state)
+TEST(strided__needs)
 {
-    (void)state;
     static const struct {
         const char *op;
         size_t n_inputs;
@@ -178,9 +171,8 @@ static void strided__needs(void **state)
     }
 }
 
-static void strided__unknown_dims(void **state)
+TEST(strided__unknown_dims)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Concat", 13, 2, 1);
     assert_ok(node_set_int(k.g, 0, "axis", -1));
@@ -210,9 +202,8 @@ static void strided__unknown_dims(void **state)
 
 /* ---- contents --------------------------------------------------------------------------------------------------------- */
 
-static void strided__eval(void **state)
+TEST(strided__eval)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Slice", 13, 5, 1);
     op_case_content(&k, 0, CLG_INT64, LIST(3, 1, 4, 1, 5));
@@ -250,9 +241,8 @@ static void strided__eval(void **state)
     op_case_end(&k);
 }
 
-static void strided__eval_split(void **state)
+TEST(strided__eval_split)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Split", 13, 2, 2);
     op_case_content(&k, 0, CLG_INT64, LIST(2, 3, 5));
@@ -265,9 +255,8 @@ static void strided__eval_split(void **state)
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------------- */
 
-static void strided__absurd_numbers(void **state)
+TEST(strided__absurd_numbers)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Tile", 13, 2, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(1000000));
@@ -298,22 +287,4 @@ static void strided__absurd_numbers(void **state)
     op_case_content(&k, 2, CLG_INT64, LIST(1));
     assert_error(op_case_infer(&k), CLG_ERROR_SHAPE, "too many");
     op_case_end(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(grid__merges_what_lies_together),
-        cmocka_unit_test(transpose__views),
-        cmocka_unit_test(slice__views),
-        cmocka_unit_test(split__views),
-        cmocka_unit_test(expand__views),
-        cmocka_unit_test(gather__known_index_is_a_view),
-        cmocka_unit_test(strided__needs),
-        cmocka_unit_test(strided__unknown_dims),
-        cmocka_unit_test(strided__eval),
-        cmocka_unit_test(strided__eval_split),
-        cmocka_unit_test(strided__absurd_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,8 @@ typedef struct reshape_case {
     bool allow_zero;
 } reshape_case;
 
-static void reshape__cases(void **state)
+TEST(reshape__cases)
 {
-    (void)state;
     const reshape_case cases[] = {
         {3, {2, 3, 4}, 2, {6, 4}, {6, 4}, false},
         {3, {2, 3, 4}, 2, {-1, 4}, {6, 4}, false},
@@ -65,9 +64,8 @@ static void reshape__cases(void **state)
     }
 }
 
-static void reshape__without_the_numbers(void **state)
+TEST(reshape__without_the_numbers)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Reshape", 13, 2, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(4));
@@ -84,9 +82,8 @@ static void reshape__without_the_numbers(void **state)
     op_case_end(&k);
 }
 
-static void reshape__keeps_known_content(void **state)
+TEST(reshape__keeps_known_content)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Reshape", 13, 2, 1);
     op_case_content(&k, 0, CLG_INT32, LIST(1, 2, 3, 4));
@@ -98,9 +95,8 @@ static void reshape__keeps_known_content(void **state)
     op_case_end(&k);
 }
 
-static void flatten__cases(void **state)
+TEST(flatten__cases)
 {
-    (void)state;
     const struct {
         int64_t axis;
         int64_t dims[2];
@@ -127,9 +123,8 @@ static void flatten__cases(void **state)
 
 /* ---- Squeeze, Unsqueeze ------------------------------------------------------------------------ */
 
-static void squeeze__axes_as_attribute_and_input(void **state)
+TEST(squeeze__axes_as_attribute_and_input)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Squeeze", 11, 1, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(1, 3, 1, 1));
@@ -152,9 +147,8 @@ static void squeeze__axes_as_attribute_and_input(void **state)
     op_case_end(&k);
 }
 
-static void squeeze__faults(void **state)
+TEST(squeeze__faults)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Squeeze", 13, 2, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(1, 3));
@@ -167,9 +161,8 @@ static void squeeze__faults(void **state)
     op_case_end(&k);
 }
 
-static void unsqueeze__cases(void **state)
+TEST(unsqueeze__cases)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Unsqueeze", 11, 1, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, U));
@@ -194,9 +187,8 @@ static void unsqueeze__cases(void **state)
 
 /* ---- Dropout ----------------------------------------------------------------------------------- */
 
-static void dropout__passes_on(void **state)
+TEST(dropout__passes_on)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Dropout", 9, 1, 2);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(2, U));
@@ -212,9 +204,8 @@ static void dropout__passes_on(void **state)
     op_case_end(&k);
 }
 
-static void dropout__trains(void **state)
+TEST(dropout__trains)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Dropout", 13, 3, 1);
     op_case_dims(&k, 0, CLG_FLOAT32, LIST(4));
@@ -237,9 +228,8 @@ static void dropout__trains(void **state)
 
 /* ---- lowering ---------------------------------------------------------------------------------- */
 
-static void views__keep_strides_of_axes(void **state)
+TEST(views__keep_strides_of_axes)
 {
-    (void)state;
     op_case k;
     arena memory = {0};
     lower_context c;
@@ -300,9 +290,8 @@ static void check_reshaped(int rank, const int64_t *dims, const int64_t *strides
 
 #define NUMBERS(...) ((const int64_t[]){__VA_ARGS__})
 
-static void reshape__is_a_view_where_strides_allow(void **state)
+TEST(reshape__is_a_view_where_strides_allow)
 {
-    (void)state;
     const int64_t *const heads = NUMBERS(2304, 64, 1);
     check_reshaped(LIST(197, 1, 768), NUMBERS(2304, 2304, 1), LIST(197, 12, 64), heads);
     check_reshaped(LIST(197, 12, 64), heads, LIST(1, 197, 768), NUMBERS(453888, 2304, 1));
@@ -317,9 +306,8 @@ static void reshape__is_a_view_where_strides_allow(void **state)
     check_reshaped(LIST(0, 6), NUMBERS(7, 1), LIST(0, 3), NULL);
 }
 
-static void dropout__lowers_with_its_mask(void **state)
+TEST(dropout__lowers_with_its_mask)
 {
-    (void)state;
     op_case k;
     arena memory = {0};
     lower_context c;
@@ -342,23 +330,4 @@ static void dropout__lowers_with_its_mask(void **state)
     assert_true(c.is_view);
     arena_deinit(&memory);
     op_case_end(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reshape__cases),
-        cmocka_unit_test(reshape__without_the_numbers),
-        cmocka_unit_test(reshape__keeps_known_content),
-        cmocka_unit_test(flatten__cases),
-        cmocka_unit_test(squeeze__axes_as_attribute_and_input),
-        cmocka_unit_test(squeeze__faults),
-        cmocka_unit_test(unsqueeze__cases),
-        cmocka_unit_test(dropout__passes_on),
-        cmocka_unit_test(dropout__trains),
-        cmocka_unit_test(views__keep_strides_of_axes),
-        cmocka_unit_test(reshape__is_a_view_where_strides_allow),
-        cmocka_unit_test(dropout__lowers_with_its_mask),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,8 @@ static void expect_ints(const node *n, const char *name, size_t count, const int
 }
 
 /* A picture goes in as it is, and a map of one pixel is the same in either order: nothing is turned. */
-static void blocked__from_a_picture_to_means(void **state)
+TEST(blocked__from_a_picture_to_means)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = conv(&m, map_of(&m, "x", 3), 3, 8, 3, "a");
     x = pass_case_node(&m, "Relu", 1, &x, "relu");
@@ -78,9 +77,8 @@ static void blocked__from_a_picture_to_means(void **state)
 }
 
 /* A map that comes in and one that goes out are turned once each, however often they are read. */
-static void blocked__borders_are_turned(void **state)
+TEST(blocked__borders_are_turned)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = map_of(&m, "x", 64);
     const value_id a = conv(&m, x, 64, 256, 3, "a"), b = conv(&m, x, 64, 256, 3, "b");
@@ -98,9 +96,8 @@ static void blocked__borders_are_turned(void **state)
     graph_free(g);
 }
 
-static void blocked__constants_by_channel_and_excitations(void **state)
+TEST(blocked__constants_by_channel_and_excitations)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = conv(&m, map_of(&m, "x", 3), 3, 8, 3, "a");
     const value_id by_channel = pass_case_constant(&m, "by_channel", 3, (int64_t[]){8, 1, 1});
@@ -125,9 +122,8 @@ static void blocked__constants_by_channel_and_excitations(void **state)
 }
 
 /* What convolutions alone read may have zeros behind its last channel; others get the channels that there are. */
-static void blocked__blocks_that_are_not_full(void **state)
+TEST(blocked__blocks_that_are_not_full)
 {
-    (void)state;
     for (int is_given = 0; is_given < 2; is_given++) {
         pass_case m = pass_case_start();
         const value_id x = conv(&m, map_of(&m, "x", 3), 3, 6, 3, "a");
@@ -146,9 +142,8 @@ static void blocked__blocks_that_are_not_full(void **state)
 }
 
 /* Of zeros, means and maxima are zeros. A maximum over no pixel is none of them. */
-static void blocked__zeros_stay_in_pools(void **state)
+TEST(blocked__zeros_stay_in_pools)
 {
-    (void)state;
     static const struct {
         const char *op;
         int64_t pad, dilation;
@@ -208,9 +203,8 @@ static bool is_taken(const alone *a, int lanes)
     return taken;
 }
 
-static void blocked__what_stays_as_it_is(void **state)
+TEST(blocked__what_stays_as_it_is)
 {
-    (void)state;
     const alone taken = {3, 8, 1, 5, 1, 64, false};
     assert_true(is_taken(&taken, LANES));
     assert_false(is_taken(&taken, 0));
@@ -227,17 +221,4 @@ static void blocked__what_stays_as_it_is(void **state)
     };
     for (size_t i = 0; i < sizeof left / sizeof *left; i++)
         if (is_taken(&left[i], LANES)) fail_msg("case %zu", i);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocked__from_a_picture_to_means),
-        cmocka_unit_test(blocked__borders_are_turned),
-        cmocka_unit_test(blocked__constants_by_channel_and_excitations),
-        cmocka_unit_test(blocked__blocks_that_are_not_full),
-        cmocka_unit_test(blocked__zeros_stay_in_pools),
-        cmocka_unit_test(blocked__what_stays_as_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-static void common__equal_nodes_are_one(void **state)
+TEST(common__equal_nodes_are_one)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 2, (int64_t[]){2, 3});
     value_id a = pass_case_node(&m, "Exp", 1, &x, "a"), b = pass_case_node(&m, "Exp", 1, &x, "b");
@@ -38,16 +37,14 @@ static size_t count_with(const char *op, const char *attribute, float first, flo
     return n;
 }
 
-static void common__attributes_make_a_difference(void **state)
+TEST(common__attributes_make_a_difference)
 {
-    (void)state;
     assert_int_equal(count_with("Elu", "alpha", 0.5f, 0.5f), 1);
     assert_int_equal(count_with("Elu", "alpha", 0.5f, 0.25f), 2);
 }
 
-static void common__inputs_and_their_order_do(void **state)
+TEST(common__inputs_and_their_order_do)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3}),
              z = pass_case_input(&m, "z", 1, (int64_t[]){3});
@@ -59,9 +56,8 @@ static void common__inputs_and_their_order_do(void **state)
     graph_free(g);
 }
 
-static void common__outputs_keep_their_node(void **state)
+TEST(common__outputs_keep_their_node)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
     value_id a = pass_case_node(&m, "Exp", 1, &x, "a"), b = pass_case_node(&m, "Exp", 1, &x, "b");
@@ -71,9 +67,8 @@ static void common__outputs_keep_their_node(void **state)
     graph_free(g);
 }
 
-static void common__draws_differ(void **state)
+TEST(common__draws_differ)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
     value_id a = pass_case_node(&m, "RandomUniformLike", 1, &x, "a"),
@@ -82,16 +77,4 @@ static void common__draws_differ(void **state)
         pass_case_run_only(&m, pass_case_node(&m, "Sub", 2, (value_id[]){a, b}, "y"), "common");
     assert_int_equal(pass_case_count(g, "RandomUniformLike"), 2);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(common__equal_nodes_are_one),
-        cmocka_unit_test(common__attributes_make_a_difference),
-        cmocka_unit_test(common__inputs_and_their_order_do),
-        cmocka_unit_test(common__outputs_keep_their_node),
-        cmocka_unit_test(common__draws_differ),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,9 +67,8 @@ static const node *joined(const graph *g)
     return NULL;
 }
 
-static void expand__joins(void **state)
+TEST(expand__joins)
 {
-    (void)state;
     static const layer points = {8, 12, 1, 1, 1, "Relu", 0, false},
                        deep = {12, 12, 12, 3, 2, "Relu", 0, true};
     graph *g = run_pair(&points, &deep, false);
@@ -87,9 +86,8 @@ static void expand__joins(void **state)
     graph_free(g);
 }
 
-static void expand__activations(void **state)
+TEST(expand__activations)
 {
-    (void)state;
     static const struct {
         const char *first, *last;
         float slopes[2];
@@ -119,9 +117,8 @@ static void expand__activations(void **state)
     }
 }
 
-static void expand__what_stays_apart(void **state)
+TEST(expand__what_stays_apart)
 {
-    (void)state;
     static const layer points = {8, 12, 1, 1, 1, "Relu", 0, false},
                        deep = {12, 12, 12, 3, 1, "Relu", 0, false};
     static const layer window = {8, 12, 1, 3, 1, "Relu", 0, false},
@@ -143,9 +140,8 @@ static void expand__what_stays_apart(void **state)
 }
 
 /* Where nothing is in blocks, nothing is joined. */
-static void expand__without_blocks(void **state)
+TEST(expand__without_blocks)
 {
-    (void)state;
     pass_case m = pass_case_start();
     static const layer points = {8, 12, 1, 1, 1, NULL, 0, false},
                        deep = {12, 12, 12, 3, 1, NULL, 0, false};
@@ -154,15 +150,4 @@ static void expand__without_blocks(void **state)
     graph *g = pass_case_run_only(&m, y, "expand");
     assert_int_equal(pass_case_count(g, "FusedConv"), 2);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(expand__joins),
-        cmocka_unit_test(expand__activations),
-        cmocka_unit_test(expand__what_stays_apart),
-        cmocka_unit_test(expand__without_blocks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static value_id product(pass_case *m)
     return pass_case_node(m, "MatMul", 2, in, "p");
 }
 
-static void halves__begin_with_a_product(void **state)
+TEST(halves__begin_with_a_product)
 {
-    (void)state;
     pass_case m = pass_case_start();
     graph *g = pass_case_run_halves(&m, product(&m), NULL);
     assert_int_equal(gives(g, "MatMul"), CLG_FLOAT16);
@@ -49,9 +48,8 @@ static void halves__begin_with_a_product(void **state)
     graph_free(g);
 }
 
-static void halves__are_asked_for(void **state)
+TEST(halves__are_asked_for)
 {
-    (void)state;
     pass_case m = pass_case_start();
     graph *g = pass_case_run_only(&m, product(&m), "halves");
     assert_int_equal(gives(g, "MatMul"), CLG_FLOAT32);
@@ -59,9 +57,8 @@ static void halves__are_asked_for(void **state)
     graph_free(g);
 }
 
-static void halves__go_through_what_follows(void **state)
+TEST(halves__go_through_what_follows)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id y = product(&m), two = pass_case_constant(&m, "two", 1, (int64_t[]){6});
     y = pass_case_node(&m, "Add", 2, (value_id[]){y, two}, "sum");
@@ -80,9 +77,8 @@ static void halves__go_through_what_follows(void **state)
 }
 
 /* A sum with a value that is float32 stays float32, and so does one that no product is before. */
-static void halves__do_not_spread_backwards(void **state)
+TEST(halves__do_not_spread_backwards)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id other = pass_case_input(&m, "other", 2, (int64_t[]){4, 6});
     other = pass_case_node(&m, "Neg", 1, &other, "n");
@@ -111,9 +107,8 @@ static clg_dtype of_sum_with(float number)
     return dtype;
 }
 
-static void halves__spare_numbers_out_of_range(void **state)
+TEST(halves__spare_numbers_out_of_range)
 {
-    (void)state;
     assert_int_equal(of_sum_with(0.5f), CLG_FLOAT16);
     assert_int_equal(of_sum_with(0.0f), CLG_FLOAT16);
     assert_int_equal(of_sum_with(-65504.0f), CLG_FLOAT16);
@@ -122,9 +117,8 @@ static void halves__spare_numbers_out_of_range(void **state)
     assert_int_equal(of_sum_with(-3.4e38f), CLG_FLOAT32);
 }
 
-static void halves__stay_away_from_names(void **state)
+TEST(halves__stay_away_from_names)
 {
-    (void)state;
     static const char *const patterns[] = {"MatMul", "Mat*", "*"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         pass_case m = pass_case_start();
@@ -140,9 +134,8 @@ static void halves__stay_away_from_names(void **state)
 }
 
 /* What depends on constants alone is computed in float32, and narrowed behind. */
-static void halves__come_behind_constants(void **state)
+TEST(halves__come_behind_constants)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id a = pass_case_constant(&m, "a", 2, (int64_t[]){5, 5}),
                    w = pass_case_constant(&m, "w", 2, (int64_t[]){5, 6});
@@ -162,18 +155,4 @@ static void halves__come_behind_constants(void **state)
     assert_int_equal(n_halves, 1);
     assert_int_equal(n_wholes, 1);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves__begin_with_a_product),
-        cmocka_unit_test(halves__are_asked_for),
-        cmocka_unit_test(halves__go_through_what_follows),
-        cmocka_unit_test(halves__do_not_spread_backwards),
-        cmocka_unit_test(halves__spare_numbers_out_of_range),
-        cmocka_unit_test(halves__stay_away_from_names),
-        cmocka_unit_test(halves__come_behind_constants),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,9 +49,8 @@ static void expect_pads(const padding *p, const int64_t *expected)
     graph_free(g);
 }
 
-static void pad__goes_into_windows(void **state)
+TEST(pad__goes_into_windows)
 {
-    (void)state;
     const int64_t expected[] = {1, 0, 2, 3};
     padding p = {.op = "Conv", .pads = {0, 0, 1, 0, 0, 0, 2, 3}};
     expect_pads(&p, expected);
@@ -62,9 +61,8 @@ static void pad__goes_into_windows(void **state)
     expect_pads(&p, expected);
 }
 
-static void pad__stays_where_it_means_something_else(void **state)
+TEST(pad__stays_where_it_means_something_else)
 {
-    (void)state;
     const padding stays[] = {
         {.op = "MaxPool", .pads = {0, 0, 1, 0, 0, 0, 2, 3}},
         {.op = "Conv", .pads = {0, 0, 1, 0, 0, 0, 2, 3}, .value_given = true},
@@ -77,13 +75,4 @@ static void pad__stays_where_it_means_something_else(void **state)
         assert_int_equal(pass_case_count(g, "Pad"), 1);
         graph_free(g);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pad__goes_into_windows),
-        cmocka_unit_test(pad__stays_where_it_means_something_else),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,9 +48,8 @@ static const int64_t *parts(const graph *g, size_t n_parts)
     return t->data;
 }
 
-static void projections__of_one_input_are_one(void **state)
+TEST(projections__of_one_input_are_one)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = image(&m, "x");
     const value_id q = plus(&m, times(&m, x, "wq", 8, "xq"), "bq", 8, "q"),
@@ -68,9 +67,8 @@ static void projections__of_one_input_are_one(void **state)
 
 /* Keys and values of an encoder's output, queries of something else; one of them through a Reshape, whose size a Shape of it
  * decides. */
-static void projections__through_reshapes(void **state)
+TEST(projections__through_reshapes)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id q = times(&m, image(&m, "x"), "wq", 8, "q"), z = image(&m, "z");
     const value_id k = times(&m, z, "wk", 8, "k"), v = times(&m, z, "wv", 8, "v");
@@ -135,9 +133,8 @@ static value_id weights_are_computed(pass_case *m, value_id x, value_id v)
     return pass_case_node(m, "MatMul", 2, (value_id[]){x, w}, "xw");
 }
 
-static void projections__others_stay(void **state)
+TEST(projections__others_stay)
 {
-    (void)state;
     assert_int_equal(left_with(nothing), 1);
     assert_int_equal(left_with(is_an_output), 2);
     assert_int_equal(left_with(softmax_reads_too), 2);
@@ -147,9 +144,8 @@ static void projections__others_stay(void **state)
 }
 
 /* With biases and without are not alike. */
-static void projections__alike_ones_become_one(void **state)
+TEST(projections__alike_ones_become_one)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = image(&m, "x");
     const value_id q = plus(&m, times(&m, x, "wq", 8, "xq"), "bq", 8, "q"),
@@ -160,15 +156,4 @@ static void projections__alike_ones_become_one(void **state)
     assert_int_equal(pass_case_count(g, "MatMul"), 1);
     (void)parts(g, 2);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(projections__of_one_input_are_one),
-        cmocka_unit_test(projections__through_reshapes),
-        cmocka_unit_test(projections__others_stay),
-        cmocka_unit_test(projections__alike_ones_become_one),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,9 +51,8 @@ static value_id add_conv(pass_case *m, value_id reals)
     return pass_case_node(m, "Conv", 2, (value_id[]){reals, w}, "conv");
 }
 
-static void qdq__keeps_names(void **state)
+TEST(qdq__keeps_names)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = add_input(&m, "x", CLG_UINT8, 4, SIDE);
     graph *g =
@@ -66,9 +65,8 @@ static void qdq__keeps_names(void **state)
     graph_free(g);
 }
 
-static void qdq__values_that_others_read_stay(void **state)
+TEST(qdq__values_that_others_read_stay)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = add_input(&m, "x", CLG_UINT8, 4, SIDE), r = DOWN(&m, x, 0.5, "r");
     const value_id y = UP(&m, add_conv(&m, r), 0.75, "y");
@@ -88,9 +86,8 @@ static void qdq__values_that_others_read_stay(void **state)
     graph_free(g);
 }
 
-static void qdq__an_output_that_is_an_input_again(void **state)
+TEST(qdq__an_output_that_is_an_input_again)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = add_input(&m, "x", CLG_UINT8, 4, SIDE);
     graph *g = pass_case_run_only(&m, UP(&m, DOWN(&m, x, 0.5, "r"), 0.5, "y"), "qdq");
@@ -100,9 +97,8 @@ static void qdq__an_output_that_is_an_input_again(void **state)
     graph_free(g);
 }
 
-static void qdq__scales_that_are_none(void **state)
+TEST(qdq__scales_that_are_none)
 {
-    (void)state;
     static const double scales[] = {0, -0.5, 1e-30, 1e30, INFINITY, NAN};
     for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
         pass_case m = pass_case_start();
@@ -115,9 +111,8 @@ static void qdq__scales_that_are_none(void **state)
     }
 }
 
-static void qdq__scales_that_are_computed(void **state)
+TEST(qdq__scales_that_are_computed)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = add_input(&m, "x", CLG_UINT8, 4, SIDE),
                    scale = pass_case_input(&m, "scale", 0, NULL),
@@ -128,9 +123,8 @@ static void qdq__scales_that_are_computed(void **state)
 }
 
 /* How far sums go is not known. */
-static void qdq__sums_of_unknown_length(void **state)
+TEST(qdq__sums_of_unknown_length)
 {
-    (void)state;
     for (int known = 0; known < 2; known++) {
         pass_case m = pass_case_start();
         const value_id a = DOWN(&m, add_input(&m, "a", CLG_UINT8, 2, known ? SIDE : -1), 0.5, "ra"),
@@ -144,9 +138,8 @@ static void qdq__sums_of_unknown_length(void **state)
 }
 
 /* Wherever its input is read more than once: what is dequantised is one value until then. */
-static void qdq__layer_normalization_is_still_known(void **state)
+TEST(qdq__layer_normalization_is_still_known)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const int64_t last = -1;
     const value_id x = DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r"),
@@ -169,9 +162,8 @@ static void qdq__layer_normalization_is_still_known(void **state)
 }
 
 /* Each reader dequantises by itself, so that both chains read bytes. */
-static void qdq__chains_read_bytes(void **state)
+TEST(qdq__chains_read_bytes)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id r = DOWN(&m, add_input(&m, "x", CLG_UINT8, 4, SIDE), 0.5, "r");
     value_id a = pass_case_node(&m, "Exp", 1, &r, "a"), b = pass_case_node(&m, "Tanh", 1, &r, "b");
@@ -184,19 +176,4 @@ static void qdq__chains_read_bytes(void **state)
         assert_int_equal(g->nodes[i].inputs[0], g->inputs[0]);
     }
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(qdq__keeps_names),
-        cmocka_unit_test(qdq__values_that_others_read_stay),
-        cmocka_unit_test(qdq__an_output_that_is_an_input_again),
-        cmocka_unit_test(qdq__scales_that_are_none),
-        cmocka_unit_test(qdq__scales_that_are_computed),
-        cmocka_unit_test(qdq__sums_of_unknown_length),
-        cmocka_unit_test(qdq__layer_normalization_is_still_known),
-        cmocka_unit_test(qdq__chains_read_bytes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,9 +57,8 @@ static size_t count(const graph *g, const char *op)
     return n;
 }
 
-static void pass_quantized__turns_once_there_and_back(void **state)
+TEST(pass_quantized__turns_once_there_and_back)
 {
-    (void)state;
     graph *g = start();
     const value_id x = add_input(g, "x", CLG_UINT8, 4, (int64_t[]){1, 8, 8, 3});
     assert_ok(graph_add_input(g, x));
@@ -72,9 +71,8 @@ static void pass_quantized__turns_once_there_and_back(void **state)
 }
 
 /* If(c) NhwcMaxPool(x) else x */
-static void pass_quantized__looks_into_branches(void **state)
+TEST(pass_quantized__looks_into_branches)
 {
-    (void)state;
     graph *g = start(), *branches[2];
     static const char *const names[] = {"then_branch", "else_branch"};
     const value_id c = add_input(g, "c", CLG_BOOL, 0, NULL),
@@ -105,13 +103,4 @@ static void pass_quantized__looks_into_branches(void **state)
         for (size_t k = 0; k < body->n_nodes; k++) assert_non_null(body->nodes[k].op);
     }
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pass_quantized__turns_once_there_and_back),
-        cmocka_unit_test(pass_quantized__looks_into_branches),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

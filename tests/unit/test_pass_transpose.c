@@ -20,9 +20,8 @@ static value_id image(pass_case *m, const char *name)
     return pass_case_input(m, name, 4, (int64_t[]){2, 3, 5, 7});
 }
 
-static void transpose__two_in_a_row_are_one_or_none(void **state)
+TEST(transpose__two_in_a_row_are_one_or_none)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id a = transposed(&m, image(&m, "x"), to_last, "a");
     value_id b = transposed(&m, a, to_last, "b"), c = transposed(&m, a, to_first, "c");
@@ -37,9 +36,8 @@ static void transpose__two_in_a_row_are_one_or_none(void **state)
     graph_free(g);
 }
 
-static void transpose__reversals_without_attribute(void **state)
+TEST(transpose__reversals_without_attribute)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id a = transposed(&m, image(&m, "x"), NULL, "a"), b = transposed(&m, a, NULL, "b");
     graph *g = pass_case_run_only(&m, pass_case_node(&m, "Exp", 1, &b, "y"), "transpose");
@@ -92,9 +90,8 @@ static value_id no_pointwise(pass_case *m, value_id x)
     return pass_case_node(m, "Softmax", 1, &x, "s");
 }
 
-static void transpose__islands_of_pointwise_operators(void **state)
+TEST(transpose__islands_of_pointwise_operators)
 {
-    (void)state;
     assert_int_equal(left_around(chain, to_first, false), 0);
     assert_int_equal(left_around(chain, to_first, true), 0);
     assert_int_equal(left_around(chain, to_last, false), 2); /* not the inverse */
@@ -104,9 +101,8 @@ static void transpose__islands_of_pointwise_operators(void **state)
     assert_int_equal(left_around(no_pointwise, to_first, false), 2);
 }
 
-static void transpose__an_island_of_two_ways_in_and_out(void **state)
+TEST(transpose__an_island_of_two_ways_in_and_out)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id a = transposed(&m, image(&m, "x"), to_last, "a"),
              b = transposed(&m, image(&m, "z"), to_last, "b");
@@ -121,15 +117,4 @@ static void transpose__an_island_of_two_ways_in_and_out(void **state)
     assert_int_equal(add->inputs[0], g->inputs[0]);
     assert_int_equal(add->inputs[1], g->inputs[1]);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(transpose__two_in_a_row_are_one_or_none),
-        cmocka_unit_test(transpose__reversals_without_attribute),
-        cmocka_unit_test(transpose__islands_of_pointwise_operators),
-        cmocka_unit_test(transpose__an_island_of_two_ways_in_and_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

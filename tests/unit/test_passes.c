@@ -28,9 +28,8 @@ static value_id add_norm(pass_case *m, value_id x, int64_t channels)
 
 /* ---- dead and identity --------------------------------------------------------------------------------- */
 
-static void passes__nodes_that_nobody_reads_go(void **state)
+TEST(passes__nodes_that_nobody_reads_go)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
     value_id y = pass_case_node(&m, "Relu", 1, &x, "y");
@@ -42,9 +41,8 @@ static void passes__nodes_that_nobody_reads_go(void **state)
     graph_free(g);
 }
 
-static void passes__identity_is_bypassed_but_outputs_stay(void **state)
+TEST(passes__identity_is_bypassed_but_outputs_stay)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 1, (int64_t[]){3});
     value_id a = pass_case_node(&m, "Identity", 1, &x, "a");
@@ -62,9 +60,8 @@ static void passes__identity_is_bypassed_but_outputs_stay(void **state)
 
 /* ---- Concat -------------------------------------------------------------------------------------------- */
 
-static void passes__concat_begins_with_an_earlier_one(void **state)
+TEST(passes__concat_begins_with_an_earlier_one)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x[4];
     char name[16];
@@ -94,9 +91,8 @@ static void passes__concat_begins_with_an_earlier_one(void **state)
 
 /* ---- BatchNormalization ------------------------------------------------------------------------------------ */
 
-static void passes__batchnorm_goes_into_conv(void **state)
+TEST(passes__batchnorm_goes_into_conv)
 {
-    (void)state;
     pass_case m = pass_case_start();
     graph *g = pass_case_run(&m, add_norm(&m, add_conv(&m), 6), NULL, 0);
     assert_int_equal(pass_case_count(g, "BatchNormalization"), 0);
@@ -107,9 +103,8 @@ static void passes__batchnorm_goes_into_conv(void **state)
     graph_free(g);
 }
 
-static void passes__batchnorm_stays_apart_when_conv_is_read_twice(void **state)
+TEST(passes__batchnorm_stays_apart_when_conv_is_read_twice)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     value_id sum = pass_case_node(&m, "Add", 2, (value_id[]){conv, norm}, "sum");
@@ -119,9 +114,8 @@ static void passes__batchnorm_stays_apart_when_conv_is_read_twice(void **state)
     graph_free(g);
 }
 
-static void passes__batchnorm_stays_apart_when_its_input_is_an_output(void **state)
+TEST(passes__batchnorm_stays_apart_when_its_input_is_an_output)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id conv = add_conv(&m), norm = add_norm(&m, conv, 6);
     assert_ok(graph_add_output(m.g, conv));
@@ -132,9 +126,8 @@ static void passes__batchnorm_stays_apart_when_its_input_is_an_output(void **sta
     graph_free(g);
 }
 
-static void passes__a_disabled_pass_does_nothing(void **state)
+TEST(passes__a_disabled_pass_does_nothing)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const char *const off[] = {"batchnorm"};
     graph *g = pass_case_run(&m, add_norm(&m, add_conv(&m), 6), off, 1);
@@ -142,9 +135,8 @@ static void passes__a_disabled_pass_does_nothing(void **state)
     graph_free(g);
 }
 
-static void passes__an_unknown_name_is_refused(void **state)
+TEST(passes__an_unknown_name_is_refused)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const char *const off[] = {"batchnorms"};
     pass_options options = {.kernel_class = CLG_KERNELS_WIDE, .disabled = {off, 1}};
@@ -156,9 +148,8 @@ static void passes__an_unknown_name_is_refused(void **state)
 
 /* ---- epilogues ------------------------------------------------------------------------------------------------ */
 
-static void passes__matmul_takes_bias_and_activation(void **state)
+TEST(passes__matmul_takes_bias_and_activation)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 3, (int64_t[]){-1, 5, 4}),
              w = pass_case_constant(&m, "w", 2, (int64_t[]){4, 6});
@@ -176,9 +167,8 @@ static void passes__matmul_takes_bias_and_activation(void **state)
     graph_free(g);
 }
 
-static void passes__a_bias_of_another_shape_is_no_bias(void **state)
+TEST(passes__a_bias_of_another_shape_is_no_bias)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 2, (int64_t[]){5, 4}),
              w = pass_case_constant(&m, "w", 2, (int64_t[]){4, 6});
@@ -190,9 +180,8 @@ static void passes__a_bias_of_another_shape_is_no_bias(void **state)
     graph_free(g);
 }
 
-static void passes__conv_takes_a_channel_bias_residual_and_relu(void **state)
+TEST(passes__conv_takes_a_channel_bias_residual_and_relu)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id conv = add_conv(&m), other = pass_case_input(&m, "other", 4, (int64_t[]){2, 6, 6, 6});
     value_id bias = pass_case_constant(&m, "bias", 3, (int64_t[]){6, 1, 1});
@@ -208,9 +197,8 @@ static void passes__conv_takes_a_channel_bias_residual_and_relu(void **state)
     graph_free(g);
 }
 
-static void passes__a_residual_that_broadcasts_stays(void **state)
+TEST(passes__a_residual_that_broadcasts_stays)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id conv = add_conv(&m), other = pass_case_input(&m, "other", 4, (int64_t[]){2, 6, 1, 1});
     graph *g =
@@ -220,9 +208,8 @@ static void passes__a_residual_that_broadcasts_stays(void **state)
 }
 
 /* Of any batch: a residual that follows from the same input has the same, one from elsewhere may be broadcast. */
-static void passes__a_residual_of_any_batch(void **state)
+TEST(passes__a_residual_of_any_batch)
 {
-    (void)state;
     for (int same = 0; same < 2; same++) {
         pass_case m = pass_case_start();
         const int64_t dims[] = {-1, 6, 8, 8};
@@ -245,9 +232,8 @@ static void passes__a_residual_of_any_batch(void **state)
     }
 }
 
-static void passes__clip_bounds_come_from_constants_only(void **state)
+TEST(passes__clip_bounds_come_from_constants_only)
 {
-    (void)state;
     pass_case m = pass_case_start();
     value_id conv = add_conv(&m), low = pass_case_constant(&m, "low", 0, NULL),
              high = pass_case_input(&m, "high", 0, NULL);
@@ -266,9 +252,8 @@ static void passes__clip_bounds_come_from_constants_only(void **state)
 
 /* ---- Winograd's filtering ------------------------------------------------------------------------------------ */
 
-static void passes__only_plain_3x3_convolutions_may_be_filtered(void **state)
+TEST(passes__only_plain_3x3_convolutions_may_be_filtered)
 {
-    (void)state;
     const char *const off[] = {"winograd"};
     for (int i = 0; i < 3; i++) {
         pass_case m = pass_case_start();
@@ -290,9 +275,8 @@ static value_id as_half(pass_case *m, value_id x, const char *out)
     return y;
 }
 
-static void passes__convolutions_of_float16_may_be_filtered(void **state)
+TEST(passes__convolutions_of_float16_may_be_filtered)
 {
-    (void)state;
     pass_case m = pass_case_start();
     const value_id x = pass_case_input(&m, "x", 4, (int64_t[]){2, 4, 8, 8}),
                    w = pass_case_constant(&m, "w", 4, (int64_t[]){6, 4, 3, 3}),
@@ -302,27 +286,4 @@ static void passes__convolutions_of_float16_may_be_filtered(void **state)
     assert_non_null(filtered);
     assert_int_equal(node_int(filtered, "winograd", 0), 1);
     graph_free(g);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes__nodes_that_nobody_reads_go),
-        cmocka_unit_test(passes__identity_is_bypassed_but_outputs_stay),
-        cmocka_unit_test(passes__concat_begins_with_an_earlier_one),
-        cmocka_unit_test(passes__batchnorm_goes_into_conv),
-        cmocka_unit_test(passes__batchnorm_stays_apart_when_conv_is_read_twice),
-        cmocka_unit_test(passes__batchnorm_stays_apart_when_its_input_is_an_output),
-        cmocka_unit_test(passes__a_disabled_pass_does_nothing),
-        cmocka_unit_test(passes__an_unknown_name_is_refused),
-        cmocka_unit_test(passes__matmul_takes_bias_and_activation),
-        cmocka_unit_test(passes__a_bias_of_another_shape_is_no_bias),
-        cmocka_unit_test(passes__conv_takes_a_channel_bias_residual_and_relu),
-        cmocka_unit_test(passes__a_residual_that_broadcasts_stays),
-        cmocka_unit_test(passes__a_residual_of_any_batch),
-        cmocka_unit_test(passes__clip_bounds_come_from_constants_only),
-        cmocka_unit_test(passes__only_plain_3x3_convolutions_may_be_filtered),
-        cmocka_unit_test(passes__convolutions_of_float16_may_be_filtered),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static plan_check_counts check_seeds(clg_kernel_class kernels, bool allow_blas,
     return sum;
 }
 
-static void random__plans_keep_what_is_read_later(void **state)
+TEST(random__plans_keep_what_is_read_later)
 {
-    (void)state;
     const random_graph_options o = {.repeated_outputs = true};
     for (int round = 0; round < 3; round++) {
         plan_check_counts n =
@@ -64,9 +63,8 @@ static void random__plans_keep_what_is_read_later(void **state)
     }
 }
 
-static void random__segments_keep_it_too(void **state)
+TEST(random__segments_keep_it_too)
 {
-    (void)state;
     const random_graph_options o = {.repeated_outputs = true, .data_dependent = true};
     for (int round = 0; round < 2; round++) {
         plan_check_counts n = check_seeds(round ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE, round, o);
@@ -102,9 +100,8 @@ static clg_status plan_all(void *user)
     return status;
 }
 
-static void random__planning_survives_every_failing_allocation(void **state)
+TEST(random__planning_survives_every_failing_allocation)
 {
-    (void)state;
     const random_graph_options o = {.n_nodes = 24, .data_dependent = true};
     failing_alloc_install();
     for (uint64_t seed = 1; seed <= 8; seed++) {
@@ -117,14 +114,4 @@ static void random__planning_survives_every_failing_allocation(void **state)
     }
     assert_int_equal(failing_alloc_n_live(), 0);
     failing_alloc_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random__plans_keep_what_is_read_later),
-        cmocka_unit_test(random__segments_keep_it_too),
-        cmocka_unit_test(random__planning_survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,9 +32,8 @@ static value_id reshape(plan_case *k, value_id v, size_t rank, const int64_t *di
 
 /* ---- steps and views ----------------------------------------------------------------------------------- */
 
-static void planner__a_node_is_a_step_into_the_output(void **state)
+TEST(planner__a_node_is_a_step_into_the_output)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 2, DIMS(3, 5));
@@ -51,9 +50,8 @@ static void planner__a_node_is_a_step_into_the_output(void **state)
     plan_case_end(&k);
 }
 
-static void planner__views_move_nothing(void **state)
+TEST(planner__views_move_nothing)
 {
-    (void)state;
     plan_case k;
     value_id parts[2], x, v;
     plan_case_start(&k, CLG_KERNELS_SIMT);
@@ -77,9 +75,8 @@ static void planner__views_move_nothing(void **state)
     plan_case_end(&k);
 }
 
-static void planner__a_view_is_made_dense_once(void **state)
+TEST(planner__a_view_is_made_dense_once)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 2, DIMS(6, 8)), v = slice(&k, x, 1, 1, 4, 1);
@@ -93,9 +90,8 @@ static void planner__a_view_is_made_dense_once(void **state)
     plan_case_end(&k);
 }
 
-static void planner__shape_arithmetic_ends_at_planning(void **state)
+TEST(planner__shape_arithmetic_ends_at_planning)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 3, DIMS(2, 3, 4)), s = plan_case_node(&k, "Shape", 1, &x);
@@ -118,9 +114,8 @@ static void planner__shape_arithmetic_ends_at_planning(void **state)
     plan_case_end(&k);
 }
 
-static void planner__known_numbers_reach_the_device_as_literals(void **state)
+TEST(planner__known_numbers_reach_the_device_as_literals)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = plan_case_input(&k, "x", CLG_INT64, 1, DIMS(3)),
@@ -138,9 +133,8 @@ static void planner__known_numbers_reach_the_device_as_literals(void **state)
 
 /* ---- outputs --------------------------------------------------------------------------------------------- */
 
-static void planner__outputs_of_every_origin(void **state)
+TEST(planner__outputs_of_every_origin)
 {
-    (void)state;
     plan_case k;
     for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
         plan_case_start(&k, kernels);
@@ -163,9 +157,8 @@ static void planner__outputs_of_every_origin(void **state)
     }
 }
 
-static void planner__a_view_of_what_nobody_else_wants_is_no_copy(void **state)
+TEST(planner__a_view_of_what_nobody_else_wants_is_no_copy)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 2, DIMS(4, 6)), y = plan_case_node(&k, "Neg", 1, &x);
@@ -177,9 +170,8 @@ static void planner__a_view_of_what_nobody_else_wants_is_no_copy(void **state)
     plan_case_end(&k);
 }
 
-static void planner__a_constant_is_no_step(void **state)
+TEST(planner__a_constant_is_no_step)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id c = plan_case_floats(&k, 1, DIMS(3));
@@ -194,9 +186,8 @@ static void planner__a_constant_is_no_step(void **state)
 
 /* ---- memory ------------------------------------------------------------------------------------------------ */
 
-static void planner__a_chain_needs_two_pieces_of_memory(void **state)
+TEST(planner__a_chain_needs_two_pieces_of_memory)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id v = input(&k, 1, DIMS(64));
@@ -210,9 +201,8 @@ static void planner__a_chain_needs_two_pieces_of_memory(void **state)
     plan_case_end(&k);
 }
 
-static void planner__values_that_nobody_reads_lend_their_memory(void **state)
+TEST(planner__values_that_nobody_reads_lend_their_memory)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 1, DIMS(64));
@@ -224,9 +214,8 @@ static void planner__values_that_nobody_reads_lend_their_memory(void **state)
     plan_case_end(&k);
 }
 
-static void planner__nothing_runs_over_no_elements(void **state)
+TEST(planner__nothing_runs_over_no_elements)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_SIMT);
     value_id x = input(&k, 2, DIMS(0, 5)), w = plan_case_floats(&k, 2, DIMS(5, 3));
@@ -242,9 +231,8 @@ static void planner__nothing_runs_over_no_elements(void **state)
     plan_case_end(&k);
 }
 
-static void planner__too_much_for_the_device_is_told(void **state)
+TEST(planner__too_much_for_the_device_is_told)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 2, DIMS(1 << 20, 200)),
@@ -260,9 +248,8 @@ static void planner__too_much_for_the_device_is_told(void **state)
     plan_case_end(&k);
 }
 
-static void planner__weights_are_packed_by_their_owner(void **state)
+TEST(planner__weights_are_packed_by_their_owner)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = input(&k, 2, DIMS(40, 50)), w = plan_case_floats(&k, 2, DIMS(50, 60));
@@ -279,9 +266,8 @@ static void planner__weights_are_packed_by_their_owner(void **state)
     plan_case_end(&k);
 }
 
-static void planner__the_init_plan_packs_in_its_own_memory(void **state)
+TEST(planner__the_init_plan_packs_in_its_own_memory)
 {
-    (void)state;
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id a = plan_case_floats(&k, 2, DIMS(40, 50)), b = plan_case_floats(&k, 2, DIMS(50, 60));
@@ -298,9 +284,8 @@ static void planner__the_init_plan_packs_in_its_own_memory(void **state)
 
 /* ---- contents that decide ------------------------------------------------------------------------------------- */
 
-static void planner__a_shape_input_is_asked_for(void **state)
+TEST(planner__a_shape_input_is_asked_for)
 {
-    (void)state;
     plan_case k;
     shape two = {.rank = 1, .dims = {2}};
     tensor *to;
@@ -367,9 +352,8 @@ static void data_dependent(plan_case *k)
     plan_case_output(k, n);
 }
 
-static void planner__segments_end_where_the_host_must_read(void **state)
+TEST(planner__segments_end_where_the_host_must_read)
 {
-    (void)state;
     plan_case k;
     for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
         plan_case_start(&k, kernels);
@@ -385,9 +369,8 @@ static void planner__segments_end_where_the_host_must_read(void **state)
     }
 }
 
-static void planner__continuations_are_found_again_and_do_not_pile_up(void **state)
+TEST(planner__continuations_are_found_again_and_do_not_pile_up)
 {
-    (void)state;
     plan_case k;
     plan_segment *first, *again, *child;
     plan_case_start(&k, CLG_KERNELS_WIDE);
@@ -416,9 +399,8 @@ static void planner__continuations_are_found_again_and_do_not_pile_up(void **sta
     plan_case_end(&k);
 }
 
-static void planner__a_segment_outlives_its_plan(void **state)
+TEST(planner__a_segment_outlives_its_plan)
 {
-    (void)state;
     plan_case k;
     plan_segment *child;
     plan_case_start(&k, CLG_KERNELS_WIDE);
@@ -435,9 +417,8 @@ static void planner__a_segment_outlives_its_plan(void **state)
     plan_case_end(&k);
 }
 
-static void planner__a_fault_in_what_was_read_is_told(void **state)
+TEST(planner__a_fault_in_what_was_read_is_told)
 {
-    (void)state;
     plan_case k;
     plan_segment *child;
     plan_case_start(&k, CLG_KERNELS_WIDE);
@@ -454,30 +435,4 @@ static void planner__a_fault_in_what_was_read_is_told(void **state)
     tensor_free(huge);
     tensor_free(good);
     plan_case_end(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planner__a_node_is_a_step_into_the_output),
-        cmocka_unit_test(planner__views_move_nothing),
-        cmocka_unit_test(planner__a_view_is_made_dense_once),
-        cmocka_unit_test(planner__shape_arithmetic_ends_at_planning),
-        cmocka_unit_test(planner__known_numbers_reach_the_device_as_literals),
-        cmocka_unit_test(planner__outputs_of_every_origin),
-        cmocka_unit_test(planner__a_view_of_what_nobody_else_wants_is_no_copy),
-        cmocka_unit_test(planner__a_constant_is_no_step),
-        cmocka_unit_test(planner__a_chain_needs_two_pieces_of_memory),
-        cmocka_unit_test(planner__values_that_nobody_reads_lend_their_memory),
-        cmocka_unit_test(planner__nothing_runs_over_no_elements),
-        cmocka_unit_test(planner__too_much_for_the_device_is_told),
-        cmocka_unit_test(planner__weights_are_packed_by_their_owner),
-        cmocka_unit_test(planner__the_init_plan_packs_in_its_own_memory),
-        cmocka_unit_test(planner__a_shape_input_is_asked_for),
-        cmocka_unit_test(planner__segments_end_where_the_host_must_read),
-        cmocka_unit_test(planner__continuations_are_found_again_and_do_not_pile_up),
-        cmocka_unit_test(planner__a_segment_outlives_its_plan),
-        cmocka_unit_test(planner__a_fault_in_what_was_read_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

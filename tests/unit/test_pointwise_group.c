@@ -14,18 +14,16 @@
 
 /* ---- the table ------------------------------------------------------------------------------------------ */
 
-static void pointwise_group__names_are_unique(void **state)
+TEST(pointwise_group__names_are_unique)
 {
-    (void)state;
     for (size_t i = 0; i < n_pointwise_defs; i++)
         assert_ptr_equal(pointwise_find(pointwise_defs[i].name), &pointwise_defs[i]);
     assert_null(pointwise_find("Nothing"));
 }
 
 /* Every $ in an expression is one that the generator knows. */
-static void pointwise_group__expressions_are_understood(void **state)
+TEST(pointwise_group__expressions_are_understood)
 {
-    (void)state;
     static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_INT32, CLG_UINT8, CLG_BOOL};
     for (size_t i = 0; i < n_pointwise_defs; i++) {
         const pointwise_def *def = &pointwise_defs[i];
@@ -82,9 +80,8 @@ static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernel
 }
 
 /* New sizes bring no new text, in both classes; other patterns do. */
-static void pointwise_group__text_knows_no_sizes(void **state)
+TEST(pointwise_group__text_knows_no_sizes)
 {
-    (void)state;
     static const clg_kernel_class classes[] = {CLG_KERNELS_WIDE, CLG_KERNELS_SIMT};
     for (size_t i = 0; i < COUNT(classes); i++) {
         op_case k;
@@ -109,9 +106,8 @@ static void pointwise_group__text_knows_no_sizes(void **state)
 }
 
 /* Cast to the dtype that is there already, and Clip without bounds, are views. */
-static void pointwise_group__nothing_to_do_is_a_view(void **state)
+TEST(pointwise_group__nothing_to_do_is_a_view)
 {
-    (void)state;
     op_case k;
     arena memory = {0};
     lower_context c;
@@ -154,9 +150,8 @@ static void make_node(op_case *k, const pointwise_group *g)
     op_case_dims(k, 1, CLG_FLOAT32, LIST(1, 4));
 }
 
-static void pointwise_group__written_and_read(void **state)
+TEST(pointwise_group__written_and_read)
 {
-    (void)state;
     pointwise_group g, back;
     op_case k;
     text label;
@@ -182,9 +177,8 @@ static void pointwise_group__written_and_read(void **state)
 }
 
 /* A model may hold such a node; what it says is checked before any text is made of it. */
-static void pointwise_group__strangers_are_refused(void **state)
+TEST(pointwise_group__strangers_are_refused)
 {
-    (void)state;
     static const struct {
         const char *op;
         int64_t wiring[5], output;
@@ -216,9 +210,8 @@ static void pointwise_group__strangers_are_refused(void **state)
     }
 }
 
-static void pointwise_group__full(void **state)
+TEST(pointwise_group__full)
 {
-    (void)state;
     pointwise_group g = {0};
     pointwise_register r;
     for (int i = 0; i < POINTWISE_MAX_INPUTS; i++)
@@ -247,9 +240,8 @@ static void eval_pair(const char *op, clg_dtype dtype, int n, const int64_t *a, 
     op_case_end(&k);
 }
 
-static void pointwise_group__eval(void **state)
+TEST(pointwise_group__eval)
 {
-    (void)state;
     const int64_t a[] = {7, -7, INT64_MAX, INT64_MIN}, b[] = {2, 2, 1, -1}, zero[] = {0, 0, 0, 0};
     eval_pair("Add", CLG_INT64, 4, a, b, (int64_t[]){9, -5, INT64_MIN, INT64_MAX});
     eval_pair("Div", CLG_INT64, 4, a, b, (int64_t[]){3, -3, INT64_MAX, INT64_MIN});
@@ -266,9 +258,8 @@ static void pointwise_group__eval(void **state)
 }
 
 /* What kernels do in more than 53 bits is not done here. */
-static void pointwise_group__eval_declines(void **state)
+TEST(pointwise_group__eval_declines)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Add", 13, 2, 1);
     op_case_content(&k, 0, CLG_UINT64, 1, (int64_t[]){1});
@@ -283,9 +274,8 @@ static void pointwise_group__eval_declines(void **state)
     op_case_end(&k);
 }
 
-static void pointwise_group__eval_casts(void **state)
+TEST(pointwise_group__eval_casts)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Cast", 13, 1, 1);
     assert_ok(node_set_int(k.g, 0, "to", CLG_INT8));
@@ -300,9 +290,8 @@ static void pointwise_group__eval_casts(void **state)
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------------ */
 
-static void pointwise_group__shapes(void **state)
+TEST(pointwise_group__shapes)
 {
-    (void)state;
     op_case k;
     op_case_start(&k, "Where", 16, 3, 1);
     op_case_dims(&k, 0, CLG_BOOL, LIST(3, 1, 1));
@@ -332,22 +321,4 @@ static void pointwise_group__shapes(void **state)
     op_case_expect_dims(&k, LIST(4));
     assert_int_equal(k.outputs[0].dtype, CLG_INT8);
     op_case_end(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pointwise_group__names_are_unique),
-        cmocka_unit_test(pointwise_group__expressions_are_understood),
-        cmocka_unit_test(pointwise_group__text_knows_no_sizes),
-        cmocka_unit_test(pointwise_group__nothing_to_do_is_a_view),
-        cmocka_unit_test(pointwise_group__written_and_read),
-        cmocka_unit_test(pointwise_group__strangers_are_refused),
-        cmocka_unit_test(pointwise_group__full),
-        cmocka_unit_test(pointwise_group__eval),
-        cmocka_unit_test(pointwise_group__eval_declines),
-        cmocka_unit_test(pointwise_group__eval_casts),
-        cmocka_unit_test(pointwise_group__shapes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,26 +84,20 @@ static void ask(process *p, size_t source_bytes)
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
-static void start__of_no_program__names_it(void **state)
+TEST(start__of_no_program__names_it)
 {
-    (void)state;
     process *p = NULL;
     assert_error(process_start(CLG_TEST_BUILD_DIR "/no such program", &p), CLG_ERROR_IO,
                  "no such program' cannot be started");
     assert_null(p);
 }
 
-static void end__of_none__does_nothing(void **state)
-{
-    (void)state;
-    process_end(NULL);
-}
+TEST(end__of_none__does_nothing) { process_end(NULL); }
 
 /* ---- the channel --------------------------------------------------------------------------------------- */
 
-static void channel__carries_messages_both_ways(void **state)
+TEST(channel__carries_messages_both_ways)
 {
-    (void)state;
     process *p = start_helper();
     greet(p, HELPER_VERSION);
     expect(p, HELPER_DONE, NULL);
@@ -111,9 +105,8 @@ static void channel__carries_messages_both_ways(void **state)
 }
 
 /* A channel holds some 64 KiB at a time. Twice, since a helper starts a worker for each when there is no device. */
-static void channel__carries_more_than_it_holds(void **state)
+TEST(channel__carries_more_than_it_holds)
 {
-    (void)state;
     process *p = start_helper();
     greet(p, HELPER_VERSION);
     expect(p, HELPER_DONE, NULL);
@@ -124,9 +117,8 @@ static void channel__carries_more_than_it_holds(void **state)
     process_end(p);
 }
 
-static void receive__of_nothing__ends_in_time(void **state)
+TEST(receive__of_nothing__ends_in_time)
 {
-    (void)state;
     uint32_t n_bytes;
     process *p = start_helper();
     assert_error(process_receive(p, &n_bytes, sizeof n_bytes, in(SHORT_NS), NULL, NULL),
@@ -143,9 +135,8 @@ static bool count_down(void *user)
     return --*left > 0;
 }
 
-static void receive__is_cancelled(void **state)
+TEST(receive__is_cancelled)
 {
-    (void)state;
     int left = 3;
     uint32_t n_bytes;
     process *p = start_helper();
@@ -155,9 +146,8 @@ static void receive__is_cancelled(void **state)
     process_end(p);
 }
 
-static void channel__of_a_child_that_has_ended__is_closed(void **state)
+TEST(channel__of_a_child_that_has_ended__is_closed)
 {
-    (void)state;
     uint32_t n_bytes;
     process *p = start_helper();
     greet(p, "of another time");
@@ -165,18 +155,4 @@ static void channel__of_a_child_that_has_ended__is_closed(void **state)
     assert_error(process_receive(p, &n_bytes, sizeof n_bytes, in(LONG_NS), NULL, NULL),
                  CLG_ERROR_IO, "ended before it answered");
     process_end(p);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(start__of_no_program__names_it),
-        cmocka_unit_test(end__of_none__does_nothing),
-        cmocka_unit_test(channel__carries_messages_both_ways),
-        cmocka_unit_test(channel__carries_more_than_it_holds),
-        cmocka_unit_test(receive__of_nothing__ends_in_time),
-        cmocka_unit_test(receive__is_cancelled),
-        cmocka_unit_test(channel__of_a_child_that_has_ended__is_closed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static void check_kernel(const kernel_source *source, const char *name)
     text_deinit(&t);
 }
 
-static void program_text__has_one_kernel_of_a_file(void **state)
+TEST(program_text__has_one_kernel_of_a_file)
 {
-    (void)state;
     size_t n = 0;
     for (size_t i = 0; i < n_kernel_sources; i++)
         for (const char *at = kernel_sources[i].text;
@@ -70,9 +69,8 @@ static void program_text__has_one_kernel_of_a_file(void **state)
     assert_true(n > 100);
 }
 
-static void program_text__of_generated_kernels_is_whole(void **state)
+TEST(program_text__of_generated_kernels_is_whole)
 {
-    (void)state;
     text t;
     const kernel_ref ref = {.source = "chain",
                             .entry = "one",
@@ -85,9 +83,8 @@ static void program_text__of_generated_kernels_is_whole(void **state)
     text_deinit(&t);
 }
 
-static void program_text__joins_numbers(void **state)
+TEST(program_text__joins_numbers)
 {
-    (void)state;
     text t;
     kernel_ref ref = {.source = "chain",
                       .entry = "one",
@@ -120,14 +117,4 @@ static void program_text__joins_numbers(void **state)
     assert_int_equal(count(text_data(&t), "__kernel void "), 1);
     assert_int_equal(count(text_data(&t), "#endif\ntypedef struct joined_numbers "), 1);
     text_deinit(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(program_text__has_one_kernel_of_a_file),
-        cmocka_unit_test(program_text__of_generated_kernels_is_whole),
-        cmocka_unit_test(program_text__joins_numbers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,8 @@
 
 #include <string.h>
 
-static void quirks__rows_are_complete(void **state)
+TEST(quirks__rows_are_complete)
 {
-    (void)state;
     assert_true(n_quirk_rows > 0);
     for (size_t i = 0; i < n_quirk_rows; i++) {
         const quirk_row *row = &quirk_rows[i];
@@ -34,9 +33,8 @@ static void quirks__rows_are_complete(void **state)
 #define ON_X86 ""
 #endif
 
-static void quirks__fit_the_recorded_devices(void **state)
+TEST(quirks__fit_the_recorded_devices)
 {
-    (void)state;
     static const struct {
         const device_record *record;
         const char *names;
@@ -72,9 +70,8 @@ static void quirks__fit_the_recorded_devices(void **state)
     }
 }
 
-static void quirks__orders_versions_by_number(void **state)
+TEST(quirks__orders_versions_by_number)
 {
-    (void)state;
     static const char *const rising[] = {"",           "1.2.1", "1.3",    "1.3.1",  "3.0",
                                          "3.1+debian", "3.10",  "22.3.6", "511.65", "535.183.01"};
     size_t n = sizeof rising / sizeof *rising;
@@ -87,9 +84,8 @@ static void quirks__orders_versions_by_number(void **state)
     assert_int_equal(quirks_compare_versions("99999999999999999999", "99999999999999999999.0"), 0);
 }
 
-static void quirks__keeps_to_a_row_s_conditions(void **state)
+TEST(quirks__keeps_to_a_row_s_conditions)
 {
-    (void)state;
     static const char *const parts[] = {"rtx 20", "rtx 30", NULL};
     const quirk_row any = {.bit = QUIRK_NO_BLAS, .name = "x", .any_family = true};
     device_record record = recorded_rtx3080;
@@ -123,9 +119,8 @@ static void quirks__keeps_to_a_row_s_conditions(void **state)
     assert_true(quirks_row_holds(&row, &record, &caps));
 }
 
-static void quirks__keeps_to_a_range_of_drivers(void **state)
+TEST(quirks__keeps_to_a_range_of_drivers)
 {
-    (void)state;
     const quirk_row row = {
         .name = "x", .any_family = true, .driver_from = "1.3", .driver_before = "1.3.1"};
     static const struct {
@@ -152,21 +147,7 @@ static clg_status name_all(void *user)
     return named ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-static void quirks__survives_every_failing_allocation(void **state)
+TEST(quirks__survives_every_failing_allocation)
 {
-    (void)state;
     assert_true(fault_loop_alone(name_all, NULL) > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quirks__rows_are_complete),
-        cmocka_unit_test(quirks__fit_the_recorded_devices),
-        cmocka_unit_test(quirks__orders_versions_by_number),
-        cmocka_unit_test(quirks__keeps_to_a_row_s_conditions),
-        cmocka_unit_test(quirks__keeps_to_a_range_of_drivers),
-        cmocka_unit_test(quirks__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("quirks", tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-static void ranking__gives_reasons(void **state)
+TEST(ranking__gives_reasons)
 {
-    (void)state;
     static const struct {
         const char *machine, *place, *reason;
     } cases[] = {
@@ -78,9 +77,8 @@ static size_t taken_of(const device_record *a, const device_record *b)
     return taken;
 }
 
-static void ranking__goes_by_speed_then_memory(void **state)
+TEST(ranking__goes_by_speed_then_memory)
 {
-    (void)state;
     device_record a = recorded_gfx1100, b = recorded_rtx3080;
     a.compute_units = 60, a.max_clock_mhz = 1000, a.global_mem_bytes = 1;
     b.compute_units = 30, b.max_clock_mhz = 2001, b.global_mem_bytes = 1;
@@ -102,9 +100,8 @@ static void ranking__goes_by_speed_then_memory(void **state)
     assert_int_equal(taken_of(&a, &b), 0);
 }
 
-static void ranking__puts_software_last(void **state)
+TEST(ranking__puts_software_last)
 {
-    (void)state;
     device_record many = recorded_llvmpipe; /* as llvmpipe shows a large machine */
     many.compute_units = 256;
     many.max_clock_mhz = 5000;
@@ -120,9 +117,8 @@ static void ranking__puts_software_last(void **state)
     device_caps_free(caps, 2);
 }
 
-static void ranking__tells_one_card_from_two(void **state)
+TEST(ranking__tells_one_card_from_two)
 {
-    (void)state;
     device_record vendor = recorded_rtx3080, mesa = recorded_rusticl_navi31;
     mesa.platform_index = 1;
     /* by PCI address, UUIDs differing */
@@ -154,9 +150,8 @@ static void ranking__tells_one_card_from_two(void **state)
 }
 
 /* A processor is no second sight of the GPU in it. */
-static void ranking__keeps_processors_apart_from_cards(void **state)
+TEST(ranking__keeps_processors_apart_from_cards)
 {
-    (void)state;
     device_record records[2] = {recorded_intel_cpu, recorded_rusticl_iris};
     device_caps *caps;
     records[0].has_pci = true;
@@ -168,9 +163,8 @@ static void ranking__keeps_processors_apart_from_cards(void **state)
 }
 
 /* The vendor's driver that cannot be used does not stand in the way of the other. */
-static void ranking__takes_the_other_driver_when_the_vendor_s_is_broken(void **state)
+TEST(ranking__takes_the_other_driver_when_the_vendor_s_is_broken)
 {
-    (void)state;
     device_record records[2] = {recorded_gfx1100, recorded_rusticl_navi31};
     device_caps *caps;
     records[1].platform_index = 1;
@@ -296,9 +290,8 @@ static void permute_platforms(const device_record *records, size_t n, device_rec
     assert_int_equal(n_out, n);
 }
 
-static void ranking__holds_on_any_machine(void **state)
+TEST(ranking__holds_on_any_machine)
 {
-    (void)state;
     const char *given = getenv("CLG_TEST_SEED");
     uint64_t seed = given ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
     size_t n_taken = 0;
@@ -323,18 +316,4 @@ static void ranking__holds_on_any_machine(void **state)
         device_caps_free(permuted_caps, n);
     }
     assert_true(n_taken > 2000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranking__gives_reasons),
-        cmocka_unit_test(ranking__goes_by_speed_then_memory),
-        cmocka_unit_test(ranking__puts_software_last),
-        cmocka_unit_test(ranking__tells_one_card_from_two),
-        cmocka_unit_test(ranking__keeps_processors_apart_from_cards),
-        cmocka_unit_test(ranking__takes_the_other_driver_when_the_vendor_s_is_broken),
-        cmocka_unit_test(ranking__holds_on_any_machine),
-    };
-    return cmocka_run_group_tests_name("ranking", tests, NULL, NULL);
 }

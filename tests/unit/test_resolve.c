@@ -13,9 +13,8 @@
 
 /* ---- the registry ------------------------------------------------------------------------------------------- */
 
-static void registry__finds_rows_by_version(void **state)
+TEST(registry__finds_rows_by_version)
 {
-    (void)state;
     const op_row *old = ops_find("", "Squeeze", 11), *now = ops_find("", "Squeeze", 13);
     assert_non_null(old);
     assert_non_null(now);
@@ -42,9 +41,8 @@ static void check_stages(const op_row *row)
 }
 
 /* Versions of one operator do not overlap, rows are complete, and the index has room for all. */
-static void registry__rows_are_sound(void **state)
+TEST(registry__rows_are_sound)
 {
-    (void)state;
     size_t n_rows = 0;
     for (size_t f = 0; f < n_op_families; f++) {
         for (size_t i = 0; i < *op_families[f].n_rows; i++, n_rows++) {
@@ -68,9 +66,8 @@ static void registry__rows_are_sound(void **state)
     assert_true(n_rows > 0 && n_rows <= 2048);
 }
 
-static void dtypes__are_listed(void **state)
+TEST(dtypes__are_listed)
 {
-    (void)state;
     char names[DTYPE_SET_TEXT_BYTES];
     assert_string_equal(dtype_set_text(DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_BOOL), names),
                         "float32, bool");
@@ -106,9 +103,8 @@ static node_id add(graph *g, const char *domain, const char *op_type, const char
     return n;
 }
 
-static void resolve__accepts_what_fits(void **state)
+TEST(resolve__accepts_what_fits)
 {
-    (void)state;
     graph *g = make(13);
     node_id n = add(g, "", "Flatten", "f", "x", 1);
     assert_ok(node_set_int(g, n, "axis", 0));
@@ -117,9 +113,8 @@ static void resolve__accepts_what_fits(void **state)
     graph_free(g);
 }
 
-static void resolve__names_all_that_is_missing(void **state)
+TEST(resolve__names_all_that_is_missing)
 {
-    (void)state;
     graph *g = make(13);
     (void)add(g, "", "Frobnicate", "one", "x", 1);
     (void)add(g, "com.example", "Gizmo", "g", "x", 1);
@@ -143,9 +138,8 @@ static void resolve__names_all_that_is_missing(void **state)
     graph_free(g);
 }
 
-static void resolve__names_many_operators(void **state)
+TEST(resolve__names_many_operators)
 {
-    (void)state;
     const int counts[] = {20, 60, 500};
     for (size_t k = 0; k < 3; k++) {
         graph *g = make(13);
@@ -168,9 +162,8 @@ static void resolve__names_many_operators(void **state)
 }
 
 /* The operator is there, in another version. */
-static void resolve__names_versions(void **state)
+TEST(resolve__names_versions)
 {
-    (void)state;
     graph *g = make(8);
     (void)add(g, "", "ConstantOfShape", "c", "x", 1);
     assert_error(ops_resolve(g), CLG_ERROR_UNSUPPORTED_OPERATOR,
@@ -187,9 +180,8 @@ static void expect_fault(const char *op_type, const char *inputs, size_t n_outpu
     graph_free(g);
 }
 
-static void resolve__counts(void **state)
+TEST(resolve__counts)
 {
-    (void)state;
     expect_fault("Flatten", "", 1, CLG_ERROR_INVALID_MODEL,
                  "node 'n' (Flatten, opset 13) has 0 inputs, but takes at least 1");
     expect_fault("Flatten", "xx", 1, CLG_ERROR_INVALID_MODEL, "has 2 inputs, but takes at most 1");
@@ -198,9 +190,8 @@ static void resolve__counts(void **state)
     expect_fault("Flatten", "x", 0, CLG_ERROR_INVALID_MODEL, "has 0 outputs, but gives at least 1");
 }
 
-static void resolve__attributes(void **state)
+TEST(resolve__attributes)
 {
-    (void)state;
     graph *g = make(13);
     node_id n = add(g, "", "Flatten", "n", "x", 1);
     assert_ok(node_set_int(g, n, "axes", 1));
@@ -235,9 +226,8 @@ static void count_log(void *user, clg_log_level level, const char *message)
     if (level == CLG_LOG_WARNING && strstr(message, "newer")) ++*(int *)user;
 }
 
-static void resolve__warns_of_newer_opsets(void **state)
+TEST(resolve__warns_of_newer_opsets)
 {
-    (void)state;
     int n = 0;
     log_set(count_log, &n, CLG_LOG_WARNING);
     graph *g = make(OPS_NEWEST_OPSET);
@@ -268,26 +258,7 @@ static clg_status resolve_missing(void *user)
     return status == CLG_ERROR_UNSUPPORTED_OPERATOR ? CLG_OK : status;
 }
 
-static void resolve__survives_every_failed_allocation(void **state)
+TEST(resolve__survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(fault_loop_alone(resolve_missing, NULL) > 5);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(registry__finds_rows_by_version),
-        cmocka_unit_test(registry__rows_are_sound),
-        cmocka_unit_test(dtypes__are_listed),
-        cmocka_unit_test(resolve__accepts_what_fits),
-        cmocka_unit_test(resolve__names_all_that_is_missing),
-        cmocka_unit_test(resolve__names_many_operators),
-        cmocka_unit_test(resolve__names_versions),
-        cmocka_unit_test(resolve__counts),
-        cmocka_unit_test(resolve__attributes),
-        cmocka_unit_test(resolve__warns_of_newer_opsets),
-        cmocka_unit_test(resolve__survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -279,9 +279,8 @@ static bool fits(const char *expected, const char *got)
                             : strcmp(expected, got) == 0;
 }
 
-static void selector__means_what_the_table_says(void **state)
+TEST(selector__means_what_the_table_says)
 {
-    (void)state;
     size_t n_wrong = 0;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const selector_case *c = &cases[i];
@@ -304,9 +303,8 @@ static void selector__means_what_the_table_says(void **state)
 
 /* On every machine: P:D and the id find that device and no other, in any case of letters; the id is
  * unique. */
-static void selector__finds_every_device_by_place_and_id(void **state)
+TEST(selector__finds_every_device_by_place_and_id)
 {
-    (void)state;
     for (size_t r = 0; r < n_recordings; r++) {
         machine m;
         machine_open(recordings[r].name, &m);
@@ -333,9 +331,8 @@ static void selector__finds_every_device_by_place_and_id(void **state)
 }
 
 /* No bytes make it read astray or choose twice; what it accepts are devices of the machine. */
-static void selector__survives_any_text(void **state)
+TEST(selector__survives_any_text)
 {
-    (void)state;
     static const char alphabet[] = "0123:#,, ()idgpuallcpuautonvidiamesa\t\xc3\xa9%s";
     uint32_t x = 2463534242u;
     machine m;
@@ -362,9 +359,8 @@ static void selector__survives_any_text(void **state)
     machine_close(&m);
 }
 
-static void selector__bounds_lists_and_quotes(void **state)
+TEST(selector__bounds_lists_and_quotes)
 {
-    (void)state;
     machine m;
     size_t *indices, n;
     char longest[4096];
@@ -381,9 +377,8 @@ static void selector__bounds_lists_and_quotes(void **state)
 }
 
 /* A machine of very many devices: the sentence names some and counts the rest. */
-static void selector__lists_many_devices_in_short(void **state)
+TEST(selector__lists_many_devices_in_short)
 {
-    (void)state;
     enum { N = 30 };
     device_record records[N];
     device_caps *caps;
@@ -420,9 +415,8 @@ static clg_status select_on_a_machine(void *user)
     return status;
 }
 
-static void selector__survives_every_failing_allocation(void **state)
+TEST(selector__survives_every_failing_allocation)
 {
-    (void)state;
     selector_case faulty[] = {
         {"nvidia and intel and pocl", "all", "2:0 1:0", NULL},
         {"rocm and rusticl", "radeonsi, navi31,0:1", "0:0 0:1", NULL},
@@ -434,17 +428,4 @@ static void selector__survives_every_failing_allocation(void **state)
     for (size_t i = 0; i < sizeof faulty / sizeof *faulty; i++)
         assert_true(fault_loop(select_on_a_machine, &faulty[i]) > 15);
     failing_alloc_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(selector__means_what_the_table_says),
-        cmocka_unit_test(selector__finds_every_device_by_place_and_id),
-        cmocka_unit_test(selector__survives_any_text),
-        cmocka_unit_test(selector__bounds_lists_and_quotes),
-        cmocka_unit_test(selector__lists_many_devices_in_short),
-        cmocka_unit_test(selector__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("selector", tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static shape make(size_t rank, const int64_t *dims)
     return s;
 }
 
-static void shape__make_refuses(void **state)
+TEST(shape__make_refuses)
 {
-    (void)state;
     shape s;
     const int64_t nine[9] = {0}, negative[] = {2, -2}, huge[] = {INT64_MAX, 2},
                   hidden[] = {0, INT64_MAX, 2};
@@ -35,9 +34,8 @@ static void shape__make_refuses(void **state)
     assert_int_equal(s.rank, 0);
 }
 
-static void shape__counts_and_strides(void **state)
+TEST(shape__counts_and_strides)
 {
-    (void)state;
     int64_t n, strides[CLG_MAX_RANK];
     shape s = make(3, (int64_t[]){2, 3, 4});
     assert_ok(shape_n_elements(&s, &n));
@@ -64,9 +62,8 @@ static void shape__counts_and_strides(void **state)
     assert_error(shape_n_elements(&s, &n), CLG_ERROR_SHAPE, "[9223372036854775807,3]");
 }
 
-static void shape__products_of_some_dimensions(void **state)
+TEST(shape__products_of_some_dimensions)
 {
-    (void)state;
     const shape s = make(4, (int64_t[]){2, 0, 5, 7});
     assert_int_equal(shape_product(&s, 2, 4), 35);
     assert_int_equal(shape_product(&s, 0, 1), 2);
@@ -79,9 +76,8 @@ static void shape__products_of_some_dimensions(void **state)
     assert_false(dims_differ(U, U));
 }
 
-static void shape__text(void **state)
+TEST(shape__text)
 {
-    (void)state;
     char words[SHAPE_TEXT_BYTES];
     shape s = make(3, (int64_t[]){2, U, 8});
     assert_string_equal(shape_text(&s, words), "[2,?,8]");
@@ -94,9 +90,8 @@ static void shape__text(void **state)
     assert_int_equal(strlen(shape_text(&s, words)), 8 * 19 + 7 + 2);
 }
 
-static void shape__broadcast_table(void **state)
+TEST(shape__broadcast_table)
 {
-    (void)state;
     static const struct row {
         shape a, b, result;
         bool fails;
@@ -140,9 +135,8 @@ static void shape__broadcast_table(void **state)
     assert_error(shape_broadcast(&a, &b, &out), CLG_ERROR_SHAPE, "more elements");
 }
 
-static void shape__axes(void **state)
+TEST(shape__axes)
 {
-    (void)state;
     int axis;
     assert_ok(shape_axis(-1, 4, "axis", &axis));
     assert_int_equal(axis, 3);
@@ -155,17 +149,4 @@ static void shape__axes(void **state)
     assert_error(shape_axis(INT64_MIN, 4, "axis", &axis), CLG_ERROR_SHAPE,
                  "axis is -9223372036854775808");
     assert_error(shape_axis(0, 0, "axis", &axis), CLG_ERROR_SHAPE, "scalar");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shape__make_refuses),
-        cmocka_unit_test(shape__counts_and_strides),
-        cmocka_unit_test(shape__products_of_some_dimensions),
-        cmocka_unit_test(shape__text),
-        cmocka_unit_test(shape__broadcast_table),
-        cmocka_unit_test(shape__axes),
-    };
-    return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
 }

@@ -44,9 +44,8 @@ static void check(const plan_block *blocks, size_t n, const slabs *s)
     }
 }
 
-static void slabs__random_lifetimes_never_overlap(void **state)
+TEST(slabs__random_lifetimes_never_overlap)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 40; seed++) {
         uint64_t random = seed;
         plan_block blocks[MAX_BLOCKS];
@@ -81,9 +80,8 @@ static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
 }
 
 /* What a network's values look like: most live for a step or two, some over many. */
-static void slabs__stay_close_to_the_largest_live_set(void **state)
+TEST(slabs__stay_close_to_the_largest_live_set)
 {
-    (void)state;
     size_t taken = 0, floor = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         uint64_t random = seed * 77;
@@ -106,9 +104,8 @@ static void slabs__stay_close_to_the_largest_live_set(void **state)
     assert_true((double)taken < 1.1 * (double)floor); /* single ones may be further off: 1.35 */
 }
 
-static void slabs__a_chain_reuses_its_memory(void **state)
+TEST(slabs__a_chain_reuses_its_memory)
 {
-    (void)state;
     plan_block blocks[100];
     slabs s = {0};
     for (uint32_t i = 0; i < 100; i++)
@@ -122,9 +119,8 @@ static void slabs__a_chain_reuses_its_memory(void **state)
 
 /* The two largest are next to each other, and the one between them and the next fits into neither's place beside its neighbour, as
  * in MobileNetV2: by size alone that takes 40 of 32. A slab that may be no larger keeps what there is. */
-static void slabs__a_chain_of_several_sizes_leaves_no_gap(void **state)
+TEST(slabs__a_chain_of_several_sizes_leaves_no_gap)
 {
-    (void)state;
     static const size_t sizes[] = {16, 16, 8, 12, 4};
     for (int limited = 0; limited < 2; limited++) {
         plan_block blocks[5];
@@ -142,9 +138,8 @@ static void slabs__a_chain_of_several_sizes_leaves_no_gap(void **state)
     }
 }
 
-static void slabs__fixed_blocks_stay_where_they_are(void **state)
+TEST(slabs__fixed_blocks_stay_where_they_are)
 {
-    (void)state;
     slabs s = {0};
     s.bytes = memory_zalloc(1, sizeof *s.bytes);
     s.bytes[0] = 4096;
@@ -165,9 +160,8 @@ static void slabs__fixed_blocks_stay_where_they_are(void **state)
     memory_free(s.bytes);
 }
 
-static void slabs__a_full_slab_opens_another(void **state)
+TEST(slabs__a_full_slab_opens_another)
 {
-    (void)state;
     slabs s = {0};
     plan_block blocks[5];
     for (size_t i = 0; i < 5; i++)
@@ -178,26 +172,11 @@ static void slabs__a_full_slab_opens_another(void **state)
     memory_free(s.bytes);
 }
 
-static void slabs__a_block_beyond_the_largest_buffer_is_refused(void **state)
+TEST(slabs__a_block_beyond_the_largest_buffer_is_refused)
 {
-    (void)state;
     slabs s = {0};
     plan_block block = {.size_bytes = 4097, .first_step = 0, .last_step = 1};
     assert_error(plan_place_blocks(&block, 1, ALIGN, 4096, &s.bytes, &s.n, &s.live),
                  CLG_ERROR_OUT_OF_DEVICE_MEMORY, "4097 bytes");
     memory_free(s.bytes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(slabs__random_lifetimes_never_overlap),
-        cmocka_unit_test(slabs__stay_close_to_the_largest_live_set),
-        cmocka_unit_test(slabs__a_chain_reuses_its_memory),
-        cmocka_unit_test(slabs__a_chain_of_several_sizes_leaves_no_gap),
-        cmocka_unit_test(slabs__fixed_blocks_stay_where_they_are),
-        cmocka_unit_test(slabs__a_full_slab_opens_another),
-        cmocka_unit_test(slabs__a_block_beyond_the_largest_buffer_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

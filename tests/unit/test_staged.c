@@ -31,10 +31,9 @@ static plan_segment *go_on(const plan_case *k, plan_segment *segment, int64_t n)
     return child;
 }
 
-static void staged__a_count_ends_the_segment(void **state)
+TEST(staged__a_count_ends_the_segment)
 {
     plan_case k;
-    (void)state;
     for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
         plan_case_start(&k, kernels);
         value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 2, DIMS(30, 400));
@@ -58,10 +57,9 @@ static void staged__a_count_ends_the_segment(void **state)
 }
 
 /* The offsets that the first stage wrote are not overwritten before the second reads them. */
-static void staged__what_was_measured_lives_on(void **state)
+TEST(staged__what_was_measured_lives_on)
 {
     plan_case k;
-    (void)state;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 1, DIMS(9000));
     plan_case_output(&k, plan_case_node(&k, "NonZero", 1, &x));
@@ -75,10 +73,9 @@ static void staged__what_was_measured_lives_on(void **state)
     plan_case_end(&k);
 }
 
-static void staged__one_after_the_other(void **state)
+TEST(staged__one_after_the_other)
 {
     plan_case k;
-    (void)state;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 1, DIMS(50)), outputs[4];
     value_id positive = plan_case_node(&k, "Sign", 1, &x),
@@ -99,10 +96,9 @@ static void staged__one_after_the_other(void **state)
     plan_case_end(&k);
 }
 
-static void staged__small_known_numbers_need_no_device(void **state)
+TEST(staged__small_known_numbers_need_no_device)
 {
     plan_case k;
-    (void)state;
     plan_case_start(&k, CLG_KERNELS_WIDE);
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 3, DIMS(2, 0, 4));
     value_id dims = plan_case_node(&k, "Shape", 1, &x);
@@ -115,15 +111,4 @@ static void staged__small_known_numbers_need_no_device(void **state)
     assert_int_equal(tensor_get_int(known, 0), 0);
     assert_int_equal(tensor_get_int(known, 1), 2);
     plan_case_end(&k);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(staged__a_count_ends_the_segment),
-        cmocka_unit_test(staged__what_was_measured_lives_on),
-        cmocka_unit_test(staged__one_after_the_other),
-        cmocka_unit_test(staged__small_known_numbers_need_no_device),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void step__builds_lists_in_order(void **state)
+TEST_WITH(step__builds_lists_in_order, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     candidate *one = step_candidate(b, "one"), *two = step_candidate(b, "two");
@@ -70,7 +70,7 @@ static void step__builds_lists_in_order(void **state)
     assert_int_equal(a->local[1], 2);
 }
 
-static void step__args_grow_to_their_maximum(void **state)
+TEST_WITH(step__args_grow_to_their_maximum, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     step *s = step_kernel(b, step_candidate(b, "c"), "k", "k", "");
@@ -81,7 +81,7 @@ static void step__args_grow_to_their_maximum(void **state)
     assert_error(b->status, CLG_ERROR_INTERNAL, "too many kernel arguments");
 }
 
-static void step__ints_must_fit(void **state)
+TEST_WITH(step__ints_must_fit, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     step *s = step_kernel(b, step_candidate(b, "c"), "k", "entry", "");
@@ -93,7 +93,7 @@ static void step__ints_must_fit(void **state)
     assert_int_equal(s->n_args, 2);
 }
 
-static void step__packings_and_scratch(void **state)
+TEST_WITH(step__packings_and_scratch, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     const uint64_t global[1] = {16};
@@ -119,7 +119,7 @@ static void step__packings_and_scratch(void **state)
     assert_error(b->status, CLG_ERROR_INTERNAL, "no packed weight");
 }
 
-static void step__work_of_no_size_is_dropped(void **state)
+TEST_WITH(step__work_of_no_size_is_dropped, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     const uint64_t some[2] = {4, 4}, none[2] = {4, 0}, local[2] = {4, 4};
@@ -146,7 +146,7 @@ static void step__work_of_no_size_is_dropped(void **state)
     assert_ok(step_builder_check(b, 1, 1));
 }
 
-static void step__fills(void **state)
+TEST_WITH(step__fills, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     candidate *c = step_candidate(b, "c");
@@ -157,7 +157,7 @@ static void step__fills(void **state)
     assert_error(b->status, CLG_ERROR_INTERNAL, "pattern");
 }
 
-static void step__refuses_bad_ranges(void **state)
+TEST_WITH(step__refuses_bad_ranges, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     const uint64_t global[1] = {10}, local[1] = {4};
@@ -166,7 +166,7 @@ static void step__refuses_bad_ranges(void **state)
     assert_error(b->status, CLG_ERROR_INTERNAL, "entry: global size is no multiple");
 }
 
-static void step__check_finds_what_is_missing(void **state)
+TEST_WITH(step__check_finds_what_is_missing, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     const uint64_t global[1] = {4};
@@ -182,7 +182,7 @@ static void step__check_finds_what_is_missing(void **state)
     assert_error(step_builder_check(b, 2, 1), CLG_ERROR_INTERNAL, "operand that is not there");
 }
 
-static void step__the_first_failure_stays(void **state)
+TEST_WITH(step__the_first_failure_stays, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     candidate *c = step_candidate(b, "c");
@@ -202,7 +202,7 @@ static void step__the_first_failure_stays(void **state)
     assert_int_equal(b->status, CLG_ERROR_INTERNAL);
 }
 
-static void step__preludes(void **state)
+TEST_WITH(step__preludes, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     assert_string_equal(prelude_text(b, "%s", ""), "");
@@ -238,9 +238,8 @@ static clg_status build(void *user)
 }
 
 /* Texts are kept once whoever brings them, so that equal kernels have equal addresses. */
-static void step__texts_are_kept_once(void **state)
+TEST(step__texts_are_kept_once)
 {
-    (void)state;
     step_texts texts = {0};
     char one[] = "__kernel void f() {}", other[] = "__kernel void f() {}";
     const char *kept = step_texts_keep(&texts, one);
@@ -258,7 +257,7 @@ static void step__texts_are_kept_once(void **state)
     assert_null(step_texts_find(&texts, "key", 3));
 }
 
-static void step__clones_outlive_what_they_were_made_of(void **state)
+TEST_WITH(step__clones_outlive_what_they_were_made_of, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     arena memory = {0};
@@ -306,7 +305,7 @@ static step *numbers_step(step_builder *b, const char *body, uint64_t items)
     return s;
 }
 
-static void step__numbers_are_joined_where_groups_have_one_item(void **state)
+TEST_WITH(step__numbers_are_joined_where_groups_have_one_item, set_up, tear_down)
 {
     step_builder *b = &((fixture *)*state)->b;
     step_texts texts = {0};
@@ -362,38 +361,9 @@ static clg_status join_alone(void *unused)
     return status;
 }
 
-static void step__joining_survives_every_failed_allocation(void **state)
+TEST(step__joining_survives_every_failed_allocation)
 {
-    (void)state;
     assert_true(fault_loop_alone(join_alone, NULL) > 5);
 }
 
-static void step__survives_every_failed_allocation(void **state)
-{
-    (void)state;
-    assert_true(fault_loop_alone(build, NULL) > 5);
-}
-
-#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(step__builds_lists_in_order),
-        TEST(step__args_grow_to_their_maximum),
-        TEST(step__ints_must_fit),
-        TEST(step__packings_and_scratch),
-        TEST(step__work_of_no_size_is_dropped),
-        TEST(step__fills),
-        TEST(step__refuses_bad_ranges),
-        TEST(step__check_finds_what_is_missing),
-        TEST(step__the_first_failure_stays),
-        TEST(step__preludes),
-        cmocka_unit_test(step__texts_are_kept_once),
-        TEST(step__clones_outlive_what_they_were_made_of),
-        TEST(step__numbers_are_joined_where_groups_have_one_item),
-        cmocka_unit_test(step__joining_survives_every_failed_allocation),
-        cmocka_unit_test(step__survives_every_failed_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST(step__survives_every_failed_allocation) { assert_true(fault_loop_alone(build, NULL) > 5); }

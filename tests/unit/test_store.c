@@ -63,9 +63,8 @@ static void put(store *s, hash128 key, const char *what, const char *data)
 
 /* ---- entries ----------------------------------------------------------------------------------------------- */
 
-static void store__gives_back_what_was_put(void **state)
+TEST(store__gives_back_what_was_put)
 {
-    (void)state;
     const char *folder = scratch_path("a/b/c");
     store *s = open_store(folder);
     assert_false(has(s, key_a, ""));
@@ -98,9 +97,8 @@ static void damage_is_a_miss(void *user, const uint8_t *data, size_t n)
     d->n_tried++;
 }
 
-static void store__damage_is_a_miss_and_is_replaced(void **state)
+TEST(store__damage_is_a_miss_and_is_replaced)
 {
-    (void)state;
     const char *folder = scratch_path("damage");
     store *s = open_store(folder);
     put(s, key_a, "what", "payload");
@@ -123,9 +121,8 @@ static void store__damage_is_a_miss_and_is_replaced(void **state)
     store_close(s);
 }
 
-static void store__entry_under_another_name_is_a_miss(void **state)
+TEST(store__entry_under_another_name_is_a_miss)
 {
-    (void)state;
     const char *folder = scratch_path("foreign");
     store *s = open_store(folder);
     put(s, key_a, "what", "payload");
@@ -136,9 +133,8 @@ static void store__entry_under_another_name_is_a_miss(void **state)
     store_close(s);
 }
 
-static void store__unreadable_entry_is_a_miss_and_is_replaced(void **state)
+TEST(store__unreadable_entry_is_a_miss_and_is_replaced)
 {
-    (void)state;
     const char *folder = scratch_path("unreadable");
     store *s = open_store(folder);
     put(s, key_a, "what", "payload");
@@ -164,9 +160,8 @@ static void count_warnings(void *user, clg_log_level level, const char *message)
     if (level == CLG_LOG_WARNING && strstr(message, "memory only")) n_warnings++;
 }
 
-static void store__unusable_folder_is_memory_only_with_one_warning(void **state)
+TEST(store__unusable_folder_is_memory_only_with_one_warning)
 {
-    (void)state;
     const char *file = scratch_file("a file", "", 0);
     char below[1024];
     (void)snprintf(below, sizeof below, "%s/below", file);
@@ -186,9 +181,8 @@ static void store__unusable_folder_is_memory_only_with_one_warning(void **state)
     }
 }
 
-static void store__empty_folder_name_is_memory_only_without_a_warning(void **state)
+TEST(store__empty_folder_name_is_memory_only_without_a_warning)
 {
-    (void)state;
     n_warnings = 0;
     log_set(count_warnings, NULL, CLG_LOG_WARNING);
     store *s = open_store("");
@@ -204,9 +198,8 @@ static void store__empty_folder_name_is_memory_only_without_a_warning(void **sta
 
 static void age(const char *path, int64_t seconds) { assert_true(platform_age(path, seconds)); }
 
-static void store__least_recently_used_go_first(void **state)
+TEST(store__least_recently_used_go_first)
 {
-    (void)state;
     const char *folder = scratch_path("lru");
     store *s = open_store(folder);
     char name[128], payload[1001] = {0};
@@ -242,9 +235,8 @@ static void store__least_recently_used_go_first(void **state)
     store_close(s);
 }
 
-static void store__list_tells_what_entries_hold(void **state)
+TEST(store__list_tells_what_entries_hold)
 {
-    (void)state;
     const char *folder = scratch_path("list");
     store *s = open_store(folder);
     put(s, key_a, "device A: program gemm", "payload");
@@ -283,9 +275,8 @@ static void pack_is_refused(void *user, const uint8_t *data, size_t n)
     assert_int_equal(n_entries, 0);
 }
 
-static void store__pack_moves_all_entries(void **state)
+TEST(store__pack_moves_all_entries)
 {
-    (void)state;
     const char *from = scratch_path("pack from"), *to = scratch_path("pack to"),
                *file = scratch_path("all.pack");
     store *s = open_store(from);
@@ -345,9 +336,8 @@ static int hammer(const char *folder, int seed)
     return 0;
 }
 
-static void store__processes_share_a_folder(void **state)
+TEST(store__processes_share_a_folder)
 {
-    (void)state;
     enum { N_PROCESSES = 4 };
     const char *folder = scratch_path("shared");
     assert_true(platform_run_apart(N_PROCESSES, hammer, folder));
@@ -372,9 +362,8 @@ static clg_status list_and_pack(void *user)
     return ocl_store_prune(folder, 1 << 20, &n);
 }
 
-static void store__failed_allocations_lose_nothing(void **state)
+TEST(store__failed_allocations_lose_nothing)
 {
-    (void)state;
     const char *folder = scratch_path("faults");
     store *s = open_store(folder);
     put(s, key_a, "what", "payload");
@@ -394,9 +383,8 @@ static void store__failed_allocations_lose_nothing(void **state)
     store_close(s);
 }
 
-static void store__listing_and_packing_survive_failed_allocations(void **state)
+TEST(store__listing_and_packing_survive_failed_allocations)
 {
-    (void)state;
     const char *folder = scratch_path("faults 2");
     store *s = open_store(folder);
     put(s, key_a, "what", "payload");
@@ -404,9 +392,8 @@ static void store__listing_and_packing_survive_failed_allocations(void **state)
     assert_true(fault_loop_alone(list_and_pack, (void *)folder) > 5);
 }
 
-static void store__a_folder_has_a_name(void **state)
+TEST(store__a_folder_has_a_name)
 {
-    (void)state;
     char *path;
     clg_cache_entry *entries;
     size_t n = 7;
@@ -419,24 +406,4 @@ static void store__a_folder_has_a_name(void **state)
     assert_error(clg_cache_unpack("", scratch_path("pack"), NULL), CLG_ERROR_INVALID_ARGUMENT,
                  "an empty name");
     assert_int_equal(n, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(store__gives_back_what_was_put),
-        cmocka_unit_test(store__damage_is_a_miss_and_is_replaced),
-        cmocka_unit_test(store__entry_under_another_name_is_a_miss),
-        cmocka_unit_test(store__unreadable_entry_is_a_miss_and_is_replaced),
-        cmocka_unit_test(store__unusable_folder_is_memory_only_with_one_warning),
-        cmocka_unit_test(store__empty_folder_name_is_memory_only_without_a_warning),
-        cmocka_unit_test(store__least_recently_used_go_first),
-        cmocka_unit_test(store__list_tells_what_entries_hold),
-        cmocka_unit_test(store__pack_moves_all_entries),
-        cmocka_unit_test(store__processes_share_a_folder),
-        cmocka_unit_test(store__failed_allocations_lose_nothing),
-        cmocka_unit_test(store__listing_and_packing_survive_failed_allocations),
-        cmocka_unit_test(store__a_folder_has_a_name),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

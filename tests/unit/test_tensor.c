@@ -29,9 +29,8 @@ static const clg_dtype all_numbers[] = {
 };
 #define N_NUMBERS (sizeof all_numbers / sizeof all_numbers[0])
 
-static void tensor__owned_memory_is_zeroed_and_aligned(void **state)
+TEST(tensor__owned_memory_is_zeroed_and_aligned)
 {
-    (void)state;
     shape s = {.rank = 3, .dims = {2, 3, 5}};
     tensor *t;
     assert_ok(tensor_create(CLG_INT16, &s, &t));
@@ -52,9 +51,8 @@ static void tensor__owned_memory_is_zeroed_and_aligned(void **state)
     tensor_free(t);
 }
 
-static void tensor__create_refuses(void **state)
+TEST(tensor__create_refuses)
 {
-    (void)state;
     tensor *t;
     shape partly = {.rank = 1, .dims = {DIM_UNKNOWN}}, huge = {.rank = 1, .dims = {INT64_MAX}},
           one = {.rank = 0};
@@ -75,9 +73,8 @@ static void tensor__create_refuses(void **state)
 
 static void count_release(void *user) { ++*(int *)user; }
 
-static void tensor__wrap_releases_once(void **state)
+TEST(tensor__wrap_releases_once)
 {
-    (void)state;
     int n = 0;
     float data[2] = {1.5f, -2.0f};
     shape s = {.rank = 1, .dims = {2}}, huge = {.rank = 1, .dims = {INT64_MAX}};
@@ -104,9 +101,8 @@ static void note_unload(void *user, const void *data, size_t size_bytes)
     unloaded_bytes = size_bytes;
 }
 
-static void tensor__from_bytes_shares_what_it_may(void **state)
+TEST(tensor__from_bytes_shares_what_it_may)
 {
-    (void)state;
     int n[2] = {0, 0};
     tensor_owner owner = {
         .retain = count_retain, .release = count_release, .user = n, .unload = note_unload};
@@ -154,9 +150,8 @@ static void tensor__from_bytes_shares_what_it_may(void **state)
     assert_null(t);
 }
 
-static void elements__small_integers_survive_every_dtype(void **state)
+TEST(elements__small_integers_survive_every_dtype)
 {
-    (void)state;
     for (size_t d = 0; d < N_NUMBERS; d++) {
         tensor *t = make(all_numbers[d], 13);
         const dtype_info *info = dtype_find(all_numbers[d]);
@@ -176,9 +171,8 @@ static void elements__small_integers_survive_every_dtype(void **state)
     }
 }
 
-static void elements__integers_wrap_and_floats_saturate(void **state)
+TEST(elements__integers_wrap_and_floats_saturate)
 {
-    (void)state;
     static const struct row {
         clg_dtype dtype;
         double value;
@@ -220,9 +214,8 @@ static void elements__integers_wrap_and_floats_saturate(void **state)
     tensor_free(f);
 }
 
-static void elements__unaligned_memory_is_read(void **state)
+TEST(elements__unaligned_memory_is_read)
 {
-    (void)state;
     uint8_t bytes[8 * 3 + 1];
     shape s = {.rank = 1, .dims = {3}};
     tensor *t;
@@ -232,9 +225,8 @@ static void elements__unaligned_memory_is_read(void **state)
     tensor_free(t);
 }
 
-static void elements__packing_puts_low_bits_first(void **state)
+TEST(elements__packing_puts_low_bits_first)
 {
-    (void)state;
     tensor *t = make(CLG_INT4, 3), *u = make(CLG_UINT2, 5);
     tensor_set_int(t, 0, 1);
     tensor_set_int(t, 1, -2);
@@ -246,9 +238,8 @@ static void elements__packing_puts_low_bits_first(void **state)
     tensor_free(u);
 }
 
-static void cast__between_all_dtypes_keeps_what_both_hold(void **state)
+TEST(cast__between_all_dtypes_keeps_what_both_hold)
 {
-    (void)state;
     for (size_t a = 0; a < N_NUMBERS; a++) {
         for (size_t b = 0; b < N_NUMBERS; b++) {
             if (all_numbers[a] == CLG_FLOAT8E8M0 || all_numbers[b] == CLG_FLOAT8E8M0) continue;
@@ -265,9 +256,8 @@ static void cast__between_all_dtypes_keeps_what_both_hold(void **state)
     }
 }
 
-static void cast__rounds_once(void **state)
+TEST(cast__rounds_once)
 {
-    (void)state;
     /* Through a double, 2^62 + 2^38 + 1 would come down on the middle and go to even: the wrong way. */
     int64_t large = ((int64_t)1 << 62) + ((int64_t)1 << 38) + 1;
     tensor *t = make(CLG_INT64, 2), *cast;
@@ -295,9 +285,8 @@ static void cast__rounds_once(void **state)
     tensor_free(d);
 }
 
-static void cast__exactness_is_told(void **state)
+TEST(cast__exactness_is_told)
 {
-    (void)state;
     static const struct row {
         clg_dtype from, to;
         double value;
@@ -331,9 +320,8 @@ static void cast__exactness_is_told(void **state)
     }
 }
 
-static void strings__are_copied_and_replaced(void **state)
+TEST(strings__are_copied_and_replaced)
 {
-    (void)state;
     tensor *t = make(CLG_STRING, 3), *other = make(CLG_STRING, 3), *cast;
     assert_string_equal(tensor_get_string(t, 0), "");
     assert_ok(tensor_set_string(t, 0, "onetwo", 3));
@@ -359,9 +347,8 @@ static void strings__are_copied_and_replaced(void **state)
     tensor_free(other);
 }
 
-static void equal__ignores_padding_bits(void **state)
+TEST(equal__ignores_padding_bits)
 {
-    (void)state;
     tensor *a = make(CLG_UINT4, 3), *b = make(CLG_UINT4, 3);
     ((uint8_t *)b->data)[1] = 0xf0;
     assert_true(tensor_equal(a, b));
@@ -397,31 +384,9 @@ static clg_status use_tensors(void *user)
     return status;
 }
 
-static void tensor__survives_every_failing_allocation(void **state)
+TEST(tensor__survives_every_failing_allocation)
 {
-    (void)state;
     failing_alloc_install();
     assert_int_equal(fault_loop(use_tensors, NULL), 11);
     failing_alloc_remove();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensor__owned_memory_is_zeroed_and_aligned),
-        cmocka_unit_test(tensor__create_refuses),
-        cmocka_unit_test(tensor__wrap_releases_once),
-        cmocka_unit_test(tensor__from_bytes_shares_what_it_may),
-        cmocka_unit_test(elements__small_integers_survive_every_dtype),
-        cmocka_unit_test(elements__integers_wrap_and_floats_saturate),
-        cmocka_unit_test(elements__unaligned_memory_is_read),
-        cmocka_unit_test(elements__packing_puts_low_bits_first),
-        cmocka_unit_test(cast__between_all_dtypes_keeps_what_both_hold),
-        cmocka_unit_test(cast__rounds_once),
-        cmocka_unit_test(cast__exactness_is_told),
-        cmocka_unit_test(strings__are_copied_and_replaced),
-        cmocka_unit_test(equal__ignores_padding_bits),
-        cmocka_unit_test(tensor__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("tensor", tests, NULL, NULL);
 }

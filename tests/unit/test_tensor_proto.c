@@ -36,9 +36,8 @@ static clg_status from_hex(const char *hex, tensor **out_tensor)
     return status;
 }
 
-static void proto__reads_what_onnx_wrote(void **state)
+TEST(proto__reads_what_onnx_wrote)
 {
-    (void)state;
     static const struct row {
         const char *hex;
         clg_dtype dtype;
@@ -85,9 +84,8 @@ static void proto__reads_what_onnx_wrote(void **state)
 #define U32 "\x10\x0c"
 #define MESSAGE(bytes) bytes, sizeof(bytes) - 1, NULL
 
-static void proto__reads_fields_packed_and_scattered(void **state)
+TEST(proto__reads_fields_packed_and_scattered)
 {
-    (void)state;
     tensor *t;
     /* float_data one by one, a raw dimension packed, another alone. */
     assert_ok(from_bytes(MESSAGE("\x25\0\0\x80\x3f" F32 "\x0a\x01\x01\x08\x02\x25\0\0\0\x40"), &t));
@@ -177,9 +175,8 @@ static const struct refused {
 #undef ROW
 };
 
-static void proto__refuses(void **state)
+TEST(proto__refuses)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refused_messages / sizeof refused_messages[0]; i++) {
         tensor *t;
         clg_status status = from_bytes(refused_messages[i].bytes, refused_messages[i].n, NULL, &t);
@@ -213,9 +210,8 @@ static void check_shared(const char *message, size_t n_bytes)
     }
 }
 
-static void proto__shares_what_lies_as_in_a_tensor(void **state)
+TEST(proto__shares_what_lies_as_in_a_tensor)
 {
-    (void)state;
     static const char raw[] = "\x08\x01" F32 "\x4a\x04\0\0\x80\x3f";
     static const char packed[] = "\x08\x01" F32 "\x22\x04\0\0\x80\x3f";
     static const char single[] = "\x08\x01" F32 "\x25\0\0\x80\x3f";
@@ -245,9 +241,8 @@ static clg_status parse(const char *bytes, size_t n, tensor_proto *out_proto)
     return tensor_proto_parse(&message, out_proto);
 }
 
-static void external__is_a_view_to_resolve(void **state)
+TEST(external__is_a_view_to_resolve)
 {
-    (void)state;
     static const char bytes[] = EXTERNAL("\x6a\x0b\x0a\x06offset\x12\x01"
                                          "4"
                                          "\x6a\x0b\x0a\x06length\x12\x01"
@@ -282,9 +277,8 @@ static void external__is_a_view_to_resolve(void **state)
                  "not in another file");
 }
 
-static void external__refuses(void **state)
+TEST(external__refuses)
 {
-    (void)state;
     static const char *const offsets[] = {"x", "-", " ", "9x"};
     for (size_t i = 0; i < 3; i++) {
         char bytes[] = EXTERNAL("\x6a\x0b\x0a\x06offset\x12\x01"
@@ -338,9 +332,8 @@ static void refuse_prefix(void *user, const uint8_t *data, size_t n)
     tensor_free(t);
 }
 
-static void damage__prefixes_are_refused_and_changes_survived(void **state)
+TEST(damage__prefixes_are_refused_and_changes_survived)
 {
-    (void)state;
     size_t n_live = memory_n_live();
     for (size_t i = 0; i < sizeof whole_messages / sizeof whole_messages[0]; i++) {
         size_t n, needed = SIZE_MAX;
@@ -355,9 +348,8 @@ static void damage__prefixes_are_refused_and_changes_survived(void **state)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-static void files__round_trip_every_dtype(void **state)
+TEST(files__round_trip_every_dtype)
 {
-    (void)state;
     const char *path = scratch_path("t.pb");
     for (int d = CLG_FLOAT32; d <= CLG_INT2; d++) {
         shape s = {.rank = 2, .dims = {3, 5}};
@@ -409,25 +401,8 @@ static clg_status read_and_write(void *user)
     return status;
 }
 
-static void files__survive_every_failing_allocation(void **state)
+TEST(files__survive_every_failing_allocation)
 {
-    (void)state;
     fault_case c = {.path = scratch_path("fault.pb"), .hex = whole_messages, .n_hex = 4};
     assert_true(fault_loop_alone(read_and_write, &c) > 30);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(proto__reads_what_onnx_wrote),
-        cmocka_unit_test(proto__reads_fields_packed_and_scattered),
-        cmocka_unit_test(proto__refuses),
-        cmocka_unit_test(proto__shares_what_lies_as_in_a_tensor),
-        cmocka_unit_test(external__is_a_view_to_resolve),
-        cmocka_unit_test(external__refuses),
-        cmocka_unit_test(damage__prefixes_are_refused_and_changes_survived),
-        cmocka_unit_test(files__round_trip_every_dtype),
-        cmocka_unit_test(files__survive_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("tensor_proto", tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@
 
 #include <string.h>
 
-static void text__grows(void **state)
+TEST(text__grows)
 {
-    (void)state;
     text t;
     text_init(&t, 0);
     assert_string_equal(text_data(&t), "");
@@ -36,9 +35,8 @@ static void text__grows(void **state)
     text_deinit(&t);
 }
 
-static void text__keeps_to_its_maximum_and_remembers(void **state)
+TEST(text__keeps_to_its_maximum_and_remembers)
 {
-    (void)state;
     text t;
     char *taken;
     text_init(&t, 10);
@@ -71,15 +69,10 @@ static clg_status build(void *user)
     return status;
 }
 
-static void text__survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    assert_true(fault_loop_alone(build, NULL) > 3);
-}
+TEST(text__survives_every_failing_allocation) { assert_true(fault_loop_alone(build, NULL) > 3); }
 
-static void text__matches_patterns(void **state)
+TEST(text__matches_patterns)
 {
-    (void)state;
     static const struct {
         const char *pattern, *string;
         bool matches;
@@ -106,15 +99,4 @@ static void text__matches_patterns(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (text_matches(cases[i].pattern, cases[i].string) != cases[i].matches)
             fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].string);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(text__grows),
-        cmocka_unit_test(text__keeps_to_its_maximum_and_remembers),
-        cmocka_unit_test(text__survives_every_failing_allocation),
-        cmocka_unit_test(text__matches_patterns),
-    };
-    return cmocka_run_group_tests_name("text", tests, NULL, NULL);
 }

@@ -14,9 +14,8 @@ static void *look_at_mask(void *mask)
     return NULL;
 }
 
-static void threads__block_signals(void **state)
+TEST(threads__block_signals)
 {
-    (void)state;
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM, SIGCHLD};
     sigset_t before, after, inside;
     (void)sigemptyset(&inside);
@@ -30,10 +29,4 @@ static void threads__block_signals(void **state)
         assert_int_equal(sigismember(&before, signals[i]), 0);
         assert_int_equal(sigismember(&after, signals[i]), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads__block_signals)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,9 +46,8 @@ static clg_value *host_value(clg_dtype dtype, int64_t n)
     return v;
 }
 
-static void value__host_tensor(void **state)
+TEST(value__host_tensor)
 {
-    (void)state;
     clg_value *v = host_value(CLG_INT16, 3), *same;
     int16_t data[3] = {1, -2, 3}, back[3];
     assert_int_equal(v->kind, CLG_VALUE_TENSOR);
@@ -75,9 +74,8 @@ static void value__host_tensor(void **state)
     value_free(v);
 }
 
-static void value__device_tensor(void **state)
+TEST(value__device_tensor)
 {
-    (void)state;
     fake_device d = {0};
     shape s = {.rank = 2, .dims = {2, 2}}, unknown = {.rank = 1, .dims = {DIM_UNKNOWN}};
     float data[4] = {1, 2, 3, 4};
@@ -104,9 +102,8 @@ static void value__device_tensor(void **state)
     assert_int_equal(d.n_released, 1);
 }
 
-static void value__sequences_nest_and_come_to_the_host(void **state)
+TEST(value__sequences_nest_and_come_to_the_host)
 {
-    (void)state;
     fake_device d = {.memory = {7, 8}};
     shape s = {.rank = 1, .dims = {2}};
     clg_value *outer, *inner, *on_host = host_value(CLG_UINT8, 2), *on_device, *copy;
@@ -133,9 +130,8 @@ static void value__sequences_nest_and_come_to_the_host(void **state)
     value_free(on_host);
 }
 
-static void value__depth_is_limited(void **state)
+TEST(value__depth_is_limited)
 {
-    (void)state;
     clg_value *v = host_value(CLG_FLOAT32, 1);
     for (int depth = 1; depth <= VALUE_MAX_DEPTH; depth++) {
         clg_value *outer;
@@ -154,9 +150,8 @@ static void value__depth_is_limited(void **state)
     value_free(v);
 }
 
-static void value__optionals_and_maps(void **state)
+TEST(value__optionals_and_maps)
 {
-    (void)state;
     clg_value *v = host_value(CLG_FLOAT32, 2), *optional, *map,
               *floats = host_value(CLG_FLOAT32, 3);
     clg_value *keys = host_value(CLG_INT64, 2), *wrong = host_value(CLG_FLOAT32, 2);
@@ -209,21 +204,4 @@ static clg_status work(void *user)
     return status;
 }
 
-static void value__survives_every_failing_allocation(void **state)
-{
-    (void)state;
-    assert_true(fault_loop_alone(work, NULL) > 12);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value__host_tensor),
-        cmocka_unit_test(value__device_tensor),
-        cmocka_unit_test(value__sequences_nest_and_come_to_the_host),
-        cmocka_unit_test(value__depth_is_limited),
-        cmocka_unit_test(value__optionals_and_maps),
-        cmocka_unit_test(value__survives_every_failing_allocation),
-    };
-    return cmocka_run_group_tests_name("value", tests, NULL, NULL);
-}
+TEST(value__survives_every_failing_allocation) { assert_true(fault_loop_alone(work, NULL) > 12); }

@@ -19,9 +19,8 @@ static clg_value *floats(size_t n, const float *data)
     return v;
 }
 
-static void value__checks_what_it_is_given(void **state)
+TEST(value__checks_what_it_is_given)
 {
-    (void)state;
     clg_value *v;
     const int64_t dims[3] = {2, -1, INT64_MAX};
     assert_error(clg_value_create(CLG_FLOAT32, 2, dims, &v), CLG_ERROR_INVALID_ARGUMENT,
@@ -45,9 +44,8 @@ static void value__checks_what_it_is_given(void **state)
     clg_value_free(v);
 }
 
-static void value__is_what_was_written(void **state)
+TEST(value__is_what_was_written)
 {
-    (void)state;
     clg_value *v, *host;
     float back[6];
     assert_ok(clg_value_create(CLG_FLOAT32, 2, (int64_t[]){2, 3}, &v));
@@ -74,9 +72,8 @@ static void value__is_what_was_written(void **state)
 
 static void count(void *user) { ++*(int *)user; }
 
-static void wrap__releases_once(void **state)
+TEST(wrap__releases_once)
 {
-    (void)state;
     int n = 0;
     float data[2] = {1, 2};
     clg_value *v;
@@ -88,9 +85,8 @@ static void wrap__releases_once(void **state)
     assert_int_equal(n, 1);
 }
 
-static void file__gives_back_what_was_saved(void **state)
+TEST(file__gives_back_what_was_saved)
 {
-    (void)state;
     clg_value *v = floats(3, (float[]){1.5f, -2, NAN}), *back;
     static const char *const names[] = {"v.npy", "v.PB"};
     for (size_t i = 0; i < 2; i++) {
@@ -112,9 +108,8 @@ static void file__gives_back_what_was_saved(void **state)
 }
 
 /* Packed types among them: seven elements that end within a byte. */
-static void file__keeps_storage_types(void **state)
+TEST(file__keeps_storage_types)
 {
-    (void)state;
     const int64_t n = 7;
     const uint8_t bytes[7] = {0x21, 0x43, 0xf5, 0x07, 0x40, 0x38, 0x01};
     for (int dtype = CLG_FLOAT8E4M3FN; dtype <= CLG_INT2; dtype++) {
@@ -145,9 +140,8 @@ static void file__keeps_storage_types(void **state)
     }
 }
 
-static void npz__keeps_names(void **state)
+TEST(npz__keeps_names)
 {
-    (void)state;
     clg_value *v = floats(2, (float[]){1, 2}), *w = floats(1, (float[]){3}), **values;
     const char *path = scratch_path("set.npz");
     char **names;
@@ -185,9 +179,8 @@ static bool is_exact(clg_dtype from, double number, clg_dtype to)
     return exact;
 }
 
-static void cast__tells_whether_it_was_exact(void **state)
+TEST(cast__tells_whether_it_was_exact)
 {
-    (void)state;
     assert_true(is_exact(CLG_FLOAT64, 0.5, CLG_FLOAT32));
     assert_false(is_exact(CLG_FLOAT64, 0.1, CLG_FLOAT32));
     assert_true(is_exact(CLG_FLOAT64, NAN, CLG_FLOAT32));
@@ -238,9 +231,8 @@ static clg_status files_once(void *user)
     return status;
 }
 
-static void files__survive_every_failed_allocation(void **state)
+TEST(files__survive_every_failed_allocation)
 {
-    (void)state;
     const char *paths[2] = {scratch_path("faulty.npy"), scratch_path("faulty.npz")};
     assert_true(fault_loop_alone(files_once, paths) > 15);
 }
@@ -272,9 +264,8 @@ static clg_status write_and_read_rows(void *user)
     return status;
 }
 
-static void rows__of_large_files(void **state)
+TEST(rows__of_large_files)
 {
-    (void)state;
     const char *path = scratch_path("rows.npy");
     assert_true(fault_loop_alone(write_and_read_rows, (void *)path) > 4);
     clg_npy_reader *r;
@@ -312,20 +303,4 @@ static void rows__of_large_files(void **state)
     assert_ok(clg_npy_reader_open(unfinished, &r));
     assert_int_equal(clg_npy_reader_dims(r)[0], 0);
     clg_npy_reader_free(r);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value__checks_what_it_is_given),
-        cmocka_unit_test(value__is_what_was_written),
-        cmocka_unit_test(wrap__releases_once),
-        cmocka_unit_test(file__gives_back_what_was_saved),
-        cmocka_unit_test(file__keeps_storage_types),
-        cmocka_unit_test(npz__keeps_names),
-        cmocka_unit_test(cast__tells_whether_it_was_exact),
-        cmocka_unit_test(files__survive_every_failed_allocation),
-        cmocka_unit_test(rows__of_large_files),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,9 +36,8 @@ static clg_status read(const ow_bytes *b, clg_value_kind kind, clg_value **out_v
     return value_proto_read(&c, kind, out_value);
 }
 
-static void value_proto__nested(void **state)
+TEST(value_proto__nested)
 {
-    (void)state;
     clg_value *v;
     ow_bytes b = nested();
     assert_ok(read(&b, CLG_VALUE_OPTIONAL, &v));
@@ -53,9 +52,8 @@ static void value_proto__nested(void **state)
     ow_free(&b);
 }
 
-static void value_proto__empty(void **state)
+TEST(value_proto__empty)
 {
-    (void)state;
     clg_value *v;
     ow_bytes b = {0};
     for (int kind = CLG_VALUE_SEQUENCE; kind <= CLG_VALUE_OPTIONAL; kind++) {
@@ -101,9 +99,8 @@ static ow_bytes word_map(void)
     return map;
 }
 
-static void value_proto__maps(void **state)
+TEST(value_proto__maps)
 {
-    (void)state;
     clg_value *v;
     ow_bytes b = int_map(3, 3), list = {0};
     assert_ok(read(&b, CLG_VALUE_MAP, &v));
@@ -140,9 +137,8 @@ static void expect_refused(ow_bytes map, clg_status status, const char *words)
     ow_free(&list);
 }
 
-static void value_proto__refuses_bad_maps(void **state)
+TEST(value_proto__refuses_bad_maps)
 {
-    (void)state;
     expect_refused(int_map(3, 2), CLG_ERROR_INVALID_MODEL, "3 keys and 2 values");
     expect_refused(int_map(1, 2), CLG_ERROR_INVALID_MODEL, "1 keys and 2 values");
     ow_bytes b = {0};
@@ -166,9 +162,8 @@ static void value_proto__refuses_bad_maps(void **state)
     expect_refused(b, CLG_ERROR_INVALID_MODEL, "3 keys and 2 values");
 }
 
-static void value_proto__refuses_maps_of_tensors(void **state)
+TEST(value_proto__refuses_maps_of_tensors)
 {
-    (void)state;
     ow_bytes b = {0}, list = {0};
     ow_put_int(&b, KEY_TYPE, CLG_INT64);
     ow_put_int(&b, INT_KEYS, 5);
@@ -194,9 +189,8 @@ static void value_proto__refuses_maps_of_tensors(void **state)
 
 /* ---- damage --------------------------------------------------------------------------------------------- */
 
-static void value_proto__refuses_deep_ones(void **state)
+TEST(value_proto__refuses_deep_ones)
 {
-    (void)state;
     clg_value *v;
     ow_bytes b = {0};
     for (int i = 0; i < 1000; i++) {
@@ -220,9 +214,8 @@ static void survive(void *user, const uint8_t *data, size_t n)
         assert_null(v);
 }
 
-static void value_proto__survives_damage(void **state)
+TEST(value_proto__survives_damage)
 {
-    (void)state;
     ow_bytes b = nested();
     bytes_each_prefix(b.data, b.n, survive, NULL);
     bytes_each_damage(b.data, b.n, survive, NULL);
@@ -236,18 +229,4 @@ static void value_proto__survives_damage(void **state)
     bytes_each_prefix(b.data, b.n, survive, NULL);
     bytes_each_damage(b.data, b.n, survive, NULL);
     ow_free(&b);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(value_proto__nested),
-        cmocka_unit_test(value_proto__empty),
-        cmocka_unit_test(value_proto__maps),
-        cmocka_unit_test(value_proto__refuses_bad_maps),
-        cmocka_unit_test(value_proto__refuses_maps_of_tensors),
-        cmocka_unit_test(value_proto__refuses_deep_ones),
-        cmocka_unit_test(value_proto__survives_damage),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

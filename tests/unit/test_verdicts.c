@@ -21,9 +21,8 @@ static verdict made(uint64_t n, bool passed, double worst)
                      .kernel = "winograd_wide"};
 }
 
-static void verdicts__text_and_back(void **state)
+TEST(verdicts__text_and_back)
 {
-    (void)state;
     verdict_table a = {0}, b = {0};
     text t;
     const verdict first = made(1, true, 0), second = made(2, false, (double)INFINITY),
@@ -53,9 +52,8 @@ static void verdicts__text_and_back(void **state)
     verdicts_deinit(&b);
 }
 
-static void verdicts__what_is_no_text_of_them(void **state)
+TEST(verdicts__what_is_no_text_of_them)
 {
-    (void)state;
 #define KEY "0123456789abcdef0123456789abcdef"
     static const char *const bad[] = {
         "",
@@ -92,18 +90,7 @@ static clg_status add_some(void *user)
     return status;
 }
 
-static void verdicts__survive_every_failing_allocation(void **state)
+TEST(verdicts__survive_every_failing_allocation)
 {
-    (void)state;
     assert_true(fault_loop_alone(add_some, NULL) > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(verdicts__text_and_back),
-        cmocka_unit_test(verdicts__what_is_no_text_of_them),
-        cmocka_unit_test(verdicts__survive_every_failing_allocation),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

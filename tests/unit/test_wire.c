@@ -19,16 +19,14 @@ static clg_status only_field(const char *bytes, size_t n, wire_field *out_field)
 }
 #define FIELD(bytes, out_field) only_field(bytes, sizeof(bytes) - 1, out_field)
 
-static void wire__empty_is_at_its_end(void **state)
+TEST(wire__empty_is_at_its_end)
 {
-    (void)state;
     wire_cursor c = wire_open(NULL, 0);
     assert_true(wire_at_end(&c));
 }
 
-static void wire__reads_each_type(void **state)
+TEST(wire__reads_each_type)
 {
-    (void)state;
     wire_field f;
     int64_t i;
     float x;
@@ -59,9 +57,8 @@ static void wire__reads_each_type(void **state)
     assert_int_equal(f.size_bytes, 1);
 }
 
-static void wire__refuses_what_is_broken(void **state)
+TEST(wire__refuses_what_is_broken)
 {
-    (void)state;
     wire_field f;
     assert_error(FIELD("\x08", &f), CLG_ERROR_INVALID_MODEL, "cut off at byte 1");
     assert_error(FIELD("\x80", &f), CLG_ERROR_INVALID_MODEL, "cut off at byte 0");
@@ -83,9 +80,8 @@ static void wire__refuses_what_is_broken(void **state)
                  CLG_ERROR_INVALID_MODEL, "64 bits");
 }
 
-static void wire__types_must_fit(void **state)
+TEST(wire__types_must_fit)
 {
-    (void)state;
     wire_field f;
     int64_t i;
     float x;
@@ -104,9 +100,8 @@ static void wire__types_must_fit(void **state)
     assert_error(wire_get_int(&f, &i), CLG_ERROR_INVALID_MODEL, "wire type");
 }
 
-static void wire__messages_keep_offsets_of_the_file(void **state)
+TEST(wire__messages_keep_offsets_of_the_file)
 {
-    (void)state;
     static const char bytes[] = "\x08\x01\x12\x03\x08\x02\x80";
     wire_cursor c = wire_open(bytes, sizeof bytes - 1), sub;
     wire_field f;
@@ -119,9 +114,8 @@ static void wire__messages_keep_offsets_of_the_file(void **state)
     assert_error(wire_next(&sub, &f), CLG_ERROR_INVALID_MODEL, "at byte 6");
 }
 
-static void wire__repeated_numbers_packed_and_not(void **state)
+TEST(wire__repeated_numbers_packed_and_not)
 {
-    (void)state;
     /* Field 1: varints 3 and 270 packed, then 5 alone. Field 2: floats 1 packed and 2 alone. */
     static const char bytes[] =
         "\x0a\x03\x03\x8e\x02\x08\x05\x12\x04\x00\x00\x80\x3f\x15\x00\x00\x00\x40";
@@ -162,9 +156,8 @@ static void wire__repeated_numbers_packed_and_not(void **state)
 }
 
 /* Any bytes end in the end or an error, and no field reaches beyond the end. */
-static void wire__random_bytes_are_survived(void **state)
+TEST(wire__random_bytes_are_survived)
 {
-    (void)state;
     uint32_t seed = 12345;
     for (int round = 0; round < 20000; round++) {
         size_t n = (size_t)round % 40;
@@ -185,18 +178,4 @@ static void wire__random_bytes_are_survived(void **state)
         }
         free(bytes);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wire__empty_is_at_its_end),
-        cmocka_unit_test(wire__reads_each_type),
-        cmocka_unit_test(wire__refuses_what_is_broken),
-        cmocka_unit_test(wire__types_must_fit),
-        cmocka_unit_test(wire__messages_keep_offsets_of_the_file),
-        cmocka_unit_test(wire__repeated_numbers_packed_and_not),
-        cmocka_unit_test(wire__random_bytes_are_survived),
-    };
-    return cmocka_run_group_tests_name("wire", tests, NULL, NULL);
 }
