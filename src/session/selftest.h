@@ -62,15 +62,6 @@ clg_status selftest_small(const lower_context *lc, const candidate *way, size_t 
 /* References (selftest_products.c): of Conv, Gemm, MatMul, their fused and their quantised forms; NULL for other
  * operators. */
 selftest_reference *selftest_product_reference(const node *n);
-/* Adds what is a sum of products of both, and to `scale` their sizes. */
-typedef struct selftest_factor {
-    const shape *dims;
-    const double *numbers;
-} selftest_factor;
-void selftest_multiply(const lower_context *lc, const selftest_factor *left,
-                       const selftest_factor *right, double *y, double *scale);
-clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
-                             const selftest_factor *right, double *y, double *scale);
 
 /* Which inputs of a quantised product or convolution are what (selftest_quantized.c); SELFTEST_NONE: there is none. */
 enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
@@ -85,13 +76,8 @@ typedef struct selftest_roles {
 const selftest_roles *selftest_quantized_roles(const node *n); /* NULL: the operator is none */
 selftest_reference selftest_quantized;
 
-int64_t selftest_count(const shape *s); /* elements */
 /* The node's axis in x, from 0 on. */
 int selftest_axis(const node *n, const shape *x, int64_t fallback);
-/* Spells out a broadcast input as large as the output, times a factor; NULL for one that is absent. */
-clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
-                              double factor, double **out);
-
 /* A node of the table of problems that stand for the library's kernels (selftest_cases.c). */
 typedef struct selftest_case {
     const char *op_type, *domain;

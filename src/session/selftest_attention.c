@@ -6,6 +6,7 @@
  */
 #include "ops/attention.h"
 #include "session/selftest.h"
+#include "session/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  * scales, numbers of 8 bits again. All is exact in double, and in float32 too.
  */
 #include "session/selftest.h"
+#include "session/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,6 +4,7 @@
  */
 #include "ops/window.h"
 #include "session/selftest.h"
+#include "session/selftest_math.h"
 
 #include <math.h>
 #include <string.h>

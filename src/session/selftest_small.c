@@ -5,6 +5,7 @@
  * The node's own sizes, which may be tiny and stand for all later ones, limit them only when nothing else is left.
  */
 #include "session/selftest.h"
+#include "session/selftest_math.h"
 
 #include "ops/conv_blocked.h"
 #include "ops/work.h"

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arithmetic of self-test references, in double. `scale` gets the sums of the terms' absolute values, against which errors
+ * are measured; rows of large problems that are not computed have HUGE_VAL there, and nothing but NaNs counts in them.
+ */
+#ifndef CLG_SESSION_SELFTEST_MATH_H
+#define CLG_SESSION_SELFTEST_MATH_H
+
+#include "ops/op.h"
+
+/* The number of elements. */
+int64_t selftest_count(const shape *s);
+/* Copies a broadcast input to the output's shape, times a factor, into the arena of lc; NULL for an absent one. */
+clg_status selftest_broadcast(const lower_context *lc, size_t input, const double *const *in,
+                              double factor, double **out);
+/* y[j] += x * w[j * step] for j < n. */
+void selftest_axpy(double x, const double *w, int64_t step, int64_t n, double *y, double *scale);
+
+typedef struct selftest_factor {
+    const shape *dims;
+    const double *numbers; /* row-major */
+} selftest_factor;
+
+/* Adds the products of matrices (MatMul's broadcasting; transA and transB of the node) to y, of the shape of lc's output. */
+void selftest_multiply(const lower_context *lc, const selftest_factor *left,
+                       const selftest_factor *right, double *y, double *scale);
+/* The same for a convolution: left is x [n, c, ...], right the weights, window and groups are the node's. */
+clg_status selftest_convolve(const lower_context *lc, const selftest_factor *left,
+                             const selftest_factor *right, double *y, double *scale);
+
+#endif
