@@ -6,9 +6,9 @@
 
 set(generated_dir "${PROJECT_BINARY_DIR}/generated")
 
-# --- kernel_sources.c: every cl/*.cl and cl/common/*.clh as text in the library -----------------
+# --- kernel_sources.c: every cl/<family>/*.cl and *.clh as text in the library -------------------
 file(GLOB kernel_files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}"
-  "${PROJECT_SOURCE_DIR}/cl/*.cl" "${PROJECT_SOURCE_DIR}/cl/common/*.clh")
+  "${PROJECT_SOURCE_DIR}/cl/*/*.cl" "${PROJECT_SOURCE_DIR}/cl/*/*.clh")
 set(kernel_list "${generated_dir}/kernel_files.txt")
 list(JOIN kernel_files "\n" kernel_lines)
 file(CONFIGURE OUTPUT "${kernel_list}" CONTENT "@kernel_lines@" @ONLY)
@@ -21,13 +21,13 @@ add_custom_command(
   COMMENT "Embedding the kernels"
   VERBATIM)
 
-# --- op_families.c: one line for every src/ops/op_<family>.c ------------------------------------
+# --- op_families.c: one line for every src/ops/<family>/op_<rows>.c -----------------------------
 file(GLOB family_files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src/ops"
-  "${PROJECT_SOURCE_DIR}/src/ops/op_*.c")
+  "${PROJECT_SOURCE_DIR}/src/ops/*/op_*.c")
 set(family_externs "")
 set(family_rows "")
 foreach(file IN LISTS family_files)
-  string(REGEX REPLACE "^op_(.*)\\.c$" "\\1" family "${file}")
+  string(REGEX REPLACE "^.*/op_(.*)\\.c$" "\\1" family "${file}")
   string(APPEND family_externs
     "extern const op_row op_rows_${family}[];\nextern const size_t n_op_rows_${family};\n")
   string(APPEND family_rows
@@ -39,7 +39,7 @@ configure_file("${PROJECT_SOURCE_DIR}/cmake/op_families.c.in" "${generated_dir}/
 # --- the layers ----------------------------------------------------------------------------------
 set(layer_objects "")
 foreach(layer IN LISTS CLG_LAYERS)
-  file(GLOB layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
+  file(GLOB_RECURSE layer_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/${layer}/*.c")
   list(FILTER layer_sources EXCLUDE REGEX "${clg_other_system}")
   if(layer STREQUAL "step")
     list(APPEND layer_sources "${generated_dir}/kernel_sources.c")

@@ -51,7 +51,7 @@ target_compile_definitions(clg_test_support INTERFACE ${test_definitions})
 # clg_add_test_programs(AREA LABEL)
 function(clg_add_test_programs area label)
   add_custom_target(tests_${area}) # builds those of one area
-  file(GLOB sources CONFIGURE_DEPENDS "${tests_dir}/${area}/test_*.c")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${tests_dir}/${area}/test_*.c")
   list(FILTER sources EXCLUDE REGEX "${clg_other_system}")
   foreach(source IN LISTS sources)
     get_filename_component(stem "${source}" NAME_WE)

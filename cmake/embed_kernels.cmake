@@ -3,12 +3,11 @@
 # cmake -DSOURCE_DIR=... -DLIST=... -DOUTPUT=... -P embed_kernels.cmake
 #
 # Writes the C file behind src/step/kernel_source.h. LIST names one file a line, relative to
-# SOURCE_DIR: cl/<name>.cl and cl/common/<name>.clh. A line `#include "common/x.clh"` is replaced by
-# that file's text, once in each kernel, with #line directives, so that a build log names the true
+# SOURCE_DIR: cl/<family>/<name>.cl and .clh. A line `#include "common/x.clh"` is replaced by that file's text, once in each kernel, with #line directives, so that a build log names the true
 # file and line. Texts are byte arrays: no limit on their length, no escapes, no trigraphs.
 cmake_minimum_required(VERSION 3.25)
 
-set(include_pattern "[ \t]*#[ \t]*include[ \t]*\"(common/[^\"\n]+)\"[^\n]*")
+set(include_pattern "[ \t]*#[ \t]*include[ \t]*\"([a-z]+/[^\"\n]+)\"[^\n]*")
 
 # count_lines(TEXT_VAR OUT): the newlines in a text.
 function(count_lines text_var out)
@@ -73,14 +72,15 @@ foreach(file IN LISTS files)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
   string(REGEX REPLACE "(${sixteen})" "\\1\n" bytes "${bytes}")
   get_filename_component(name "${file}" NAME_WE)
+  string(REGEX REPLACE "^cl/" "" path "${file}")
   if(file MATCHES "\\.clh$")
     set(array "common_${name}")
-    set(row "    {\"${name}\", (const char *)common_${name}, ${size}},\n")
+    set(row "    {\"${name}\", \"${path}\", (const char *)common_${name}, ${size}},\n")
     string(APPEND common_rows "${row}")
     math(EXPR n_commons "${n_commons} + 1")
   else()
     set(array "kernel_${name}")
-    set(row "    {\"${name}\", (const char *)kernel_${name}, ${size}},\n")
+    set(row "    {\"${name}\", \"${path}\", (const char *)kernel_${name}, ${size}},\n")
     string(APPEND kernel_rows "${row}")
     math(EXPR n_kernels "${n_kernels} + 1")
   endif()
@@ -92,12 +92,12 @@ file(WRITE "${OUTPUT}" "/* SPDX-License-Identifier: Apache-2.0 */
 #include \"step/kernel_source.h\"
 
 ${arrays}const kernel_source kernel_sources[] = {
-${kernel_rows}    {NULL, NULL, 0},
+${kernel_rows}    {NULL, NULL, NULL, 0},
 };
 const size_t n_kernel_sources = ${n_kernels};
 
 const kernel_source kernel_commons[] = {
-${common_rows}    {NULL, NULL, 0},
+${common_rows}    {NULL, NULL, NULL, 0},
 };
 const size_t n_kernel_commons = ${n_commons};
 ")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-#   tools/kernel_variants.sh FOLDER [cl/FILE.cl...]
+#   tools/kernel_variants.sh FOLDER [cl/FAMILY/FILE.cl...]
 #
 # Writes the programs of kernel files into a folder, FOLDER/<stem>@<number>.cl: each line
 #   // @variant P_A=1 P_B=4
@@ -15,12 +15,12 @@ set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/..}"
 
 [ $# -ge 1 ] || {
-  echo "usage: tools/kernel_variants.sh FOLDER [cl/FILE.cl...]" >&2
+  echo "usage: tools/kernel_variants.sh FOLDER [cl/FAMILY/FILE.cl...]" >&2
   exit 2
 }
 folder=$1
 shift
-[ $# -gt 0 ] || set -- cl/*.cl
+[ $# -gt 0 ] || set -- cl/*/*.cl
 status=0
 for file in "$@"; do
   stem=${file##*/}

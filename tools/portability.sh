@@ -4,10 +4,10 @@
 # Every kernel through the compilers of GPU vendors, on a machine without a GPU (packages: tools/packages.sh, group vendors).
 #
 #   tools/portability.sh [--target NAME]... [--all] [--out FILE] [--texts FOLDER] [--jobs N]
-#                        [--cache FOLDER] [cl/FILE.cl...]
+#                        [--cache FOLDER] [cl/FAMILY/FILE.cl...]
 #   tools/portability.sh --targets       the targets whose compilers are installed
 #
-# Programs are the rows at the heads of cl/*.cl (tools/kernel_variants.sh); with --texts, those in a folder that
+# Programs are the rows at the heads of cl/*/*.cl (tools/kernel_variants.sh); with --texts, those in a folder that
 # tests/layers/opencl_texts.c filled. Marks at a file's head: `// @cpu`, its kernels are never given to a GPU and are left
 # out; `// @hot KERNEL... [P_A=1] [P_B!=1]`, kernels where a spill fails, in programs with such parameters; `// @ptx WORD...
 # [P_A=1]`, words that NVIDIA's assembly of such programs must have; `// @probe`, not compiling is an answer. `// @only
@@ -302,7 +302,7 @@ export -f amd_rows intel_rows nvidia_rows compile lacks marked compile_and_judge
 
 # ---- all of them ---------------------------------------------------------------------------------------------------------
 
-for file in cl/*.cl; do
+for file in cl/*/*.cl; do
   stem=${file##*/}
   stem=${stem%.cl}
   for mark in hot ptx; do
@@ -330,7 +330,7 @@ if [ -n "$cache" ]; then
   mkdir -p "$cache"
   find "$cache" -type f -mtime +30 -delete
   {
-    [ -n "$texts" ] || cat cl/common/*.clh # texts are whole
+    [ -n "$texts" ] || cat cl/*/*.clh # texts are whole
     cat tools/portability.sh
     dpkg-query -W -f '${Package} ${Version}\n' clang-15 intel-opencl-icd libigc1 libclc-15 rocm-device-libs || true
     if command -v ptxas >/dev/null; then ptxas --version; fi

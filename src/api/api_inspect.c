@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "onnx/onnx.h"
-#include "ops/op.h"
+#include "ops/core/op.h"
 #include "session/model.h"
 
 #include <clgraph/inspect.h>

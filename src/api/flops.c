@@ -4,7 +4,7 @@
  */
 #include "api/flops.h"
 
-#include "ops/einsum.h"
+#include "ops/matmul/einsum.h"
 
 #include <string.h>
 

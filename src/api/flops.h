@@ -6,7 +6,7 @@
 #ifndef CLG_API_FLOPS_H
 #define CLG_API_FLOPS_H
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 /* facts: of the graph's values. 0 for operators that only move data, and where shapes are not known. */
 double flops_of_node(const node *n, const value_fact *facts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Capabilities proved by building and running cl/probe.cl. Extension strings decide alone where a driver is known
+ * Capabilities proved by building and running cl/device/probe.cl. Extension strings decide alone where a driver is known
  * to announce all it has: there a probe of what is not announced would cost a compile and prove nothing.
  */
 #include "ocl/probe.h"
@@ -95,7 +95,7 @@ static bool is_worth_trying(const ocl_context *c, proof which)
 
 static float input_of(proof which, int i) { return which == PROOF_SUBGROUPS ? 3.0f : (float)i; }
 
-/* Work-item i's four sums of a product of 16x16 by 16x8, with weights 1, 10, 100, 1000; see cl/probe.cl. */
+/* Work-item i's four sums of a product of 16x16 by 16x8, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
 static float expected_of_matrix(int i)
 {
     static const int weights[4] = {1, 10, 100, 1000};

@@ -46,12 +46,10 @@ static clg_status append_file(text *t, const char *folder, const char *name, int
 
 static clg_status append_override(text *t, const char *source, bool *out_found)
 {
-    char name[128];
     const char *folder = env_get("CLG_KERNEL_DIR");
+    const kernel_source *embedded = kernel_source_find(source);
     *out_found = false;
-    if (!folder) return CLG_OK;
-    snprintf(name, sizeof name, "%s.cl", source);
-    return append_file(t, folder, name, 0, out_found);
+    return folder && embedded ? append_file(t, folder, embedded->path, 0, out_found) : CLG_OK;
 }
 #endif
 

@@ -3,7 +3,7 @@
  * Which values have the same first dimension though it is not known: a model's batch is mostly any number, and what its
  * operators keep of it is known without.
  */
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
 #include <string.h>

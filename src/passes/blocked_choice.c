@@ -3,8 +3,8 @@
  * Which nodes go along in blocks of channels: first those that can, then connected stretches of them, of which those remain that
  * save more than their borders cost.
  */
-#include "ops/conv_blocked.h"
-#include "ops/pointwise.h"
+#include "ops/conv/conv_blocked.h"
+#include "ops/pointwise/pointwise.h"
 #include "passes/blocked.h"
 
 #define MOST_PLANES 4 /* input channels that a convolution reads in NCHW order: pictures */

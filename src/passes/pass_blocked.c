@@ -2,7 +2,7 @@
  *
  * Stretches of a graph around convolutions whose maps lie in blocks of channels: [N, C, H, W] becomes
  * [N, C / lanes, H, W, lanes], where a vector is a pixel's neighbouring channels. Convolutions become clgraph.BlockedConv
- * (ops/op_conv_blocked.c), which reads and writes whole vectors; pools, reductions over pixels, pointwise operators and Concats go
+ * (ops/conv/op_conv_blocked.c), which reads and writes whole vectors; pools, reductions over pixels, pointwise operators and Concats go
  * along as ONNX's operators of rank 5. At a stretch's borders maps are turned by a Reshape and a Transpose.
  */
 #include "passes/blocked.h"

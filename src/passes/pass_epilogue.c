@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Conv, Gemm and MatMul take what follows them along: a constant bias, a residual of the same shape, an activation. They
- * become clgraph.FusedConv, FusedGemm, FusedMatMul (ops/epilogue.h has their definition).
+ * become clgraph.FusedConv, FusedGemm, FusedMatMul (ops/lowering/epilogue.h has their definition).
  */
-#include "ops/epilogue.h"
+#include "ops/lowering/epilogue.h"
 #include "passes/rewrite.h"
 
 #include <string.h>

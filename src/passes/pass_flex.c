@@ -2,7 +2,7 @@
  *
  * FlexAttention in terms of other operators: two products, a Softmax, and the graphs of its attributes between them. Heads
  * that share keys and values are [batch, heads of K, heads that share one, places, size], so that nothing is repeated.
- * Runs always: the operator has no kernel of its own (ops/op_flex.c).
+ * Runs always: the operator has no kernel of its own (ops/attention/op_flex.c).
  */
 #include "passes/rewrite.h"
 

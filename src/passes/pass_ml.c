@@ -2,10 +2,10 @@
  *
  * Operators of ai.onnx.ml in terms of others: what is arithmetic becomes operators of ONNX, trees become
  * clgraph.TreeEnsemble with their lists as constants, and labels are looked up behind the scores. Runs always, first: these
- * operators have no kernels of their own (ops/op_ml.c).
+ * operators have no kernels of their own (ops/ml/op_ml.c).
  */
-#include "ops/labels.h"
-#include "ops/tree.h"
+#include "ops/ml/labels.h"
+#include "ops/ml/tree.h"
 #include "passes/spelling.h"
 
 #include <math.h>

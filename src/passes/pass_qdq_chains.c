@@ -5,7 +5,7 @@
  * is the same, in float32. Constants stay: they are dequantised once. Late, since other passes know chains by values that are
  * read twice.
  */
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "passes/qdq.h"
 
 bool qdq_is_pointwise(const node *n) { return !n->removed && pointwise_is(n); }

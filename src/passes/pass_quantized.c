@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Quantised operators of com.microsoft in terms of others (ops/op_quantized.c). Runs always, in branches and bodies of loops
+ * Quantised operators of com.microsoft in terms of others (ops/quant/op_quantized.c). Runs always, in branches and bodies of loops
  * too: attributes and which inputs there are decide alone, no shapes. Windows over channels that are last become windows over
  * channels that are second between two Transposes; pass_transpose.c takes those away that undo one another.
  */

@@ -5,7 +5,7 @@
  * Models written for images with channels last have one before and one behind each convolution. A Transpose that stays is
  * left where it is: what reads it mostly reads it as a view.
  */
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "passes/rewrite.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 #define CLG_PASSES_PASSES_H
 
 #include "base/text.h"
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 typedef struct pass_options {
     clg_kernel_class kernel_class; /* wide or simt */

@@ -4,8 +4,8 @@
  */
 #include "passes/spelling.h"
 
-#include "ops/labels.h"
-#include "ops/tree.h"
+#include "ops/ml/labels.h"
+#include "ops/ml/tree.h"
 
 #include <string.h>
 

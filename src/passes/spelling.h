@@ -44,7 +44,7 @@ clg_dtype spelling_dtype(const spelling *w, size_t i);
 clg_status spelling_input(spelling *w, value_id *out);
 clg_status spelling_rows(spelling *w, value_id *out);
 
-/* How scores become what the model gives, cl/scores.cl. */
+/* How scores become what the model gives, cl/ml/scores.cl. */
 typedef struct spelling_finish {
     int form;
     float limit;

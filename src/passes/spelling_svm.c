@@ -3,10 +3,10 @@
  * Support vector machines in terms of others: how like each row is to each support vector (a product and a function of it,
  * or clgraph.SvmRbf), what each pair of classes makes of that (clgraph.SvmDecide), and who wins (clgraph.SvmVotes).
  */
-#include "ops/svm.h"
+#include "ops/ml/svm.h"
 #include "passes/spelling.h"
 
-#include "ops/tree.h"
+#include "ops/ml/tree.h"
 
 /* The support vectors as columns, [F,V]. */
 static clg_status add_vectors(spelling *w, const svm *m, value_id *out)

@@ -13,7 +13,7 @@
 #define CLG_PLAN_CHOICES_H
 
 #include "base/text.h"
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 typedef struct choice_table choice_table;
 

@@ -6,8 +6,8 @@
  */
 #include "plan/state.h"
 
-#include "ops/labels.h"
-#include "ops/maps.h"
+#include "ops/ml/labels.h"
+#include "ops/ml/maps.h"
 #include "tensor/value.h"
 
 static clg_status check_scores(const node *n, const value_fact *x, const tensor *labels)

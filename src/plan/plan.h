@@ -12,7 +12,7 @@
 #ifndef CLG_PLAN_PLAN_H
 #define CLG_PLAN_PLAN_H
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 #include <clgraph/inspect.h>
 

@@ -5,7 +5,7 @@
  */
 #include "session/model.h"
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 static void fill_port(clg_port *port, const value *v, clg_value_kind kind, clg_dtype dtype,
                       const shape *dims)

@@ -7,7 +7,7 @@
 #ifndef CLG_SESSION_SELFTEST_H
 #define CLG_SESSION_SELFTEST_H
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 #include "session/context.h"
 
 #include <clgraph/inspect.h>

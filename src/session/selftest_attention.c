@@ -4,7 +4,7 @@
  * for the kernels of any operator's attention steps (lower_context.attention). What else such an operator runs, like
  * projections and caches that grow, is not part of these problems.
  */
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "session/selftest.h"
 #include "session/selftest_math.h"
 
@@ -112,7 +112,7 @@ static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
     return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
 }
 
-/* A score, products as differences of squares; *size: of its terms. mode: P_MODE of cl/attention.cl, up to 2. */
+/* A score, products as differences of squares; *size: of its terms. mode: P_MODE of cl/attention/attention.cl, up to 2. */
 static double score(const core *c, const int64_t at[4], int mode, double *size)
 {
     const int64_t d = c->q->dims[3], group = c->q->dims[1] / c->k->dims[1];
@@ -194,7 +194,7 @@ typedef struct sizes {
 } sizes;
 
 /* The attempt-th; false behind the last. Queries for each count of register tiles that a work-item may take
- * (choose_tiles in ops/attention.c), with one row in the last work-item. */
+ * (choose_tiles in ops/attention/attention.c), with one row in the last work-item. */
 static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
 {
     static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};

@@ -5,7 +5,7 @@
  */
 #include "session/selftest_math.h"
 
-#include "ops/window.h"
+#include "ops/lowering/window.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #ifndef CLG_SESSION_SELFTEST_MATH_H
 #define CLG_SESSION_SELFTEST_MATH_H
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 /* The number of elements. */
 int64_t selftest_count(const shape *s);

@@ -2,8 +2,8 @@
  *
  * References of matrix products and convolutions in floating point, with their epilogues.
  */
-#include "ops/conv_blocked.h"
-#include "ops/epilogue.h"
+#include "ops/conv/conv_blocked.h"
+#include "ops/lowering/epilogue.h"
 #include "session/selftest.h"
 #include "session/selftest_math.h"
 

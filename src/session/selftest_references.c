@@ -2,7 +2,7 @@
  *
  * What operators other than products should give: in double, by other formulas than the kernels'.
  */
-#include "ops/window.h"
+#include "ops/lowering/window.h"
 #include "session/selftest.h"
 #include "session/selftest_math.h"
 

@@ -7,8 +7,8 @@
 #include "session/selftest.h"
 #include "session/selftest_math.h"
 
-#include "ops/conv_blocked.h"
-#include "ops/work.h"
+#include "ops/conv/conv_blocked.h"
+#include "ops/lowering/work.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /*
  * The OpenCL C texts of cl/, embedded in the library by the build.
  *
- * A kernel's text has the files of cl/common in place of the includes, each once, and #line
+ * A kernel's text has the headers in place of the includes, each once, and #line
  * directives that name the true file and line. It needs a prelude of P_* parameters in front.
  * Texts end in a NUL that text_bytes does not count; all of it is immutable.
  */
@@ -13,11 +13,12 @@
 
 typedef struct {
     const char *name; /* file stem: "gemm_wide" */
+    const char *path; /* below cl/: "matmul/gemm_wide.cl" */
     const char *text;
     size_t text_bytes;
 } kernel_source;
 
-/* The tables, sorted by name: cl/<name>.cl, and cl/common/<name>.clh on their own. */
+/* The tables: cl/<family>/<name>.cl, and the headers cl/<family>/<name>.clh. Stems are unique in each. */
 extern const kernel_source kernel_sources[];
 extern const size_t n_kernel_sources;
 extern const kernel_source kernel_commons[];
@@ -26,7 +27,7 @@ extern const size_t n_kernel_commons;
 /* The kernel file of that stem, or NULL. */
 const kernel_source *kernel_source_find(const char *name);
 
-/* The common file of that stem, or NULL: for kernels whose text is generated at run time. What it
+/* The header of that stem, or NULL: for kernels whose text is generated at run time. What it
  * includes itself is expanded; a text that takes several relies on the files' include guards. */
 const kernel_source *kernel_source_common(const char *name);
 

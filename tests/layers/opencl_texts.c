@@ -21,7 +21,7 @@ static uint64_t hash_of(const char *text, size_t n)
     return h;
 }
 
-/* The stem of the kernel file, from the first `#line 1 "cl/<stem>.cl"`; "generated" for a body that was generated. */
+/* The stem of the kernel file, from the first `#line 1 "cl/<family>/<stem>.cl"`; "generated" for a body that was generated. */
 static bool stem_of(const char *text, char *out, size_t size)
 {
     if (strstr(text, "#line 1 \"generated: ")) {
@@ -31,6 +31,8 @@ static bool stem_of(const char *text, char *out, size_t size)
     const char *at = strstr(text, "#line 1 \"cl/");
     if (!at) return false;
     at += strlen("#line 1 \"cl/");
+    at += strcspn(at, "/\"\n");
+    if (*at == '/') at++;
     const size_t n = strcspn(at, "./\"\n");
     snprintf(out, size, "%.*s", (int)n, at);
     return n > 0 && n < size && strncmp(at + n, ".cl\"", 4) == 0;

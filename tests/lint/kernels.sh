@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Checks every cl/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of parameters at its head
+# Checks every cl/*/*.cl with clang as OpenCL C 1.2, warnings as errors, once for each row of parameters at its head
 # (tools/kernel_variants.sh), for NVIDIA where a row is for that vendor only; rows for some of AMD's targets are left to
 # portability.sh. A kernel file without a row fails, and so does a kernel that is in none of its file's programs. The same
 # once more with the declarations of cl/common/builtins.clh in place of the compiler's, as for drivers whose own take long
@@ -26,7 +26,7 @@ trap 'rm -rf "$work"' EXIT
 status=0
 n=0
 # The library takes one kernel out of a file by its first column (src/ocl/program_text.c).
-if grep -nE '__kernel' cl/*.cl | grep -vE '^[^:]+:[0-9]+:(__kernel void [a-z_0-9]+\(|//)'; then
+if grep -nE '__kernel' cl/*/*.cl | grep -vE '^[^:]+:[0-9]+:(__kernel void [a-z_0-9]+\(|//)'; then
   echo "a kernel begins with '__kernel void NAME(' at the first column"
   status=1
 fi
@@ -47,7 +47,7 @@ while IFS=$'\t' read -r program file row only; do
     echo "$file: failed with $row"
     status=1
   fi
-  if [[ $only != nvidia && $file != cl/probe.cl ]] &&
+  if [[ $only != nvidia && $file != cl/device/probe.cl ]] &&
     ! cat cl/common/builtins.clh "$work/$program.cl" | "$clang" -x cl -cl-std=CL1.2 -target "${target[@]}" -cl-no-stdinc \
       -include opencl-c-base.h -fsyntax-only -Werror -Wno-unused-value -Icl -; then
     echo "$file: failed with the declarations of cl/common/builtins.clh and $row"
@@ -58,6 +58,6 @@ done <"$work/variants"
 while read -r kernel; do
   echo "the kernel $kernel is in no program of a row"
   status=1
-done < <(cat cl/*.cl | kernels_in | sort -u | comm -23 - <(sort -u "$work/seen"))
+done < <(cat cl/*/*.cl | kernels_in | sort -u | comm -23 - <(sort -u "$work/seen"))
 echo "$n kernel variants checked"
 exit $status

@@ -25,6 +25,6 @@ fi
 cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/clgraph-portability
 tools/portability.sh "${chosen[@]}" --cache "$cache"
 if grep -qx sm_80 <<<"$here"; then
-  mapfile -t files < <(grep -l '^// @ptx' cl/*.cl)
+  mapfile -t files < <(grep -l '^// @ptx' cl/*/*.cl)
   tools/portability.sh --target sm_80 --cache "$cache" "${files[@]}"
 fi

@@ -8,7 +8,7 @@
 
 #include "support/run_node.h"
 
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "tensor/tensor.h"
 
 typedef struct fused {

@@ -15,7 +15,7 @@
 
 #include "support/unit.h"
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 #define OP_CASE_INPUTS 8
 #define OP_CASE_OUTPUTS 4

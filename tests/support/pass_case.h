@@ -13,7 +13,7 @@
 
 #include "support/unit.h"
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 #include "passes/passes.h"
 
 typedef struct pass_case {

@@ -7,7 +7,7 @@
 #include "support/unit.h"
 
 #include "base/memory.h"
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "support/unit.h"
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  */
 #include "support/unit.h"
 
-#include "ops/gemm.h"
+#include "ops/matmul/gemm.h"
 
 #include <string.h>
 

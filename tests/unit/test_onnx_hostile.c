@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "onnx/onnx.h"
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 #include <stdio.h>
 #include <stdlib.h>

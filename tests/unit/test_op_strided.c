@@ -5,7 +5,7 @@
  */
 #include "support/op_case.h"
 
-#include "ops/grid.h"
+#include "ops/lowering/grid.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pass that joins a 1x1 convolution and the depthwise one behind it: which pairs it joins, and what becomes of their inputs and
- * activations. That the numbers stay is shown in tests/ops/test_conv_blocked.c and tests/api/test_blocked_maps.c.
+ * activations. That the numbers stay is shown in tests/ops/conv/test_conv_blocked.c and tests/api/test_blocked_maps.c.
  */
 #include "support/pass_case.h"
 
-#include "ops/conv_blocked.h"
+#include "ops/conv/conv_blocked.h"
 
 #include <stdio.h>
 #include <string.h>

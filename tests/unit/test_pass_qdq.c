@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The passes for DequantizeLinear and QuantizeLinear: names, values that others read too, and graphs that they leave alone.
- * That rewritten graphs compute the same is shown on devices in tests/ops/test_qdq.c.
+ * That rewritten graphs compute the same is shown on devices in tests/ops/quant/test_qdq.c.
  */
 #include "support/pass_case.h"
 

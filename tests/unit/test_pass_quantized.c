@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pass that spells quantised operators: Transposes between windows over channels that are last, and what stands in a
- * branch. That rewritten graphs compute the same is shown on devices in tests/ops/test_quantized.c.
+ * branch. That rewritten graphs compute the same is shown on devices in tests/ops/quant/test_quantized.c.
  */
 #include "support/unit.h"
 
-#include "ops/op.h"
+#include "ops/core/op.h"
 #include "passes/passes.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "support/op_case.h"
 
-#include "ops/pointwise.h"
+#include "ops/pointwise/pointwise.h"
 #include "tensor/tensor.h"
 
 #include <string.h>

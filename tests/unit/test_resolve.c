@@ -6,7 +6,7 @@
 #include "support/unit.h"
 
 #include "base/log.h"
-#include "ops/op.h"
+#include "ops/core/op.h"
 
 #include <stdio.h>
 #include <string.h>

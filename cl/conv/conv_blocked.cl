@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 2-D convolution over maps in blocks of channels, for the wide class: a pixel's P_VEC neighbouring channels are one vector,
+// [batch][channels / P_VEC][height][width][P_VEC].
+//
+//   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual), one group, for any
+//                   kernel, stride, dilation and padding
+//   conv_blocked_pack  w [oc][ic][kh*kw] -> [ceil(oc/NR)][slices][kh*kw][P_IN][NR], zeros at the end; NR = P_NRV * P_VEC
+//
+// Rows of the register tile are neighbouring pixels of a line, its columns NR output channels; both operands and the results
+// lie in memory in the order in which they are wanted. A group takes tile_h x tile_w output pixels and group_panels * NR
+// output channels: for each NR of them some slices of weights, which stay in the nearest cache, for all of its pixels, then
+// the next slices. Where there is padding, the pixels are copied first, with zeros around them.
+//
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
+//   P_MR, P_NRV  as in gemm_wide.cl
+//   P_IN         channels of a slice of x: P_VEC, or 1 where x is in NCHW order
+//   P_STRIDE     stride along lines
+//   P_PATCH      floats of copied pixels: 65536; 0: they are read where they lie, and there is no padding
+//   P_ACC        floats of the sums that wait in private memory: 65536
+//
+// Arguments of conv_blocked. Lengths in elements, all >= 1 but the padding.
+//   batch, slices, oc    slices: ceil(channels of x / P_IN); y has ceil(oc / P_VEC) blocks
+//   ih, iw, oh, ow       sizes of input and output
+//   kh, kw, dh, dw       kernel and dilations; kh * kw <= 256
+//   sh                   stride from line to line
+//   ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   x, x_off             dense
+//   packed_w, packed_w_off   from conv_blocked_pack
+//   y, y_off             dense, overlaps x nowhere
+//   tile_h, tile_w       pixels a group takes
+//   group_panels         panels of NR output channels a group takes
+//   chunk                slices whose weights are taken at a time
+//   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+// With parts = ceil(tile_w / P_MR), the caller keeps
+//   tile_h * parts * P_MR * NR <= P_ACC, or chunk >= slices
+//   chunk * P_IN * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((tile_w-1)*P_STRIDE + (kw-1)*dw + 1) <= P_PATCH, where that is not 0
+// The bits of an output do not depend on how the work is cut.
+//
+// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 panels / group_panels, 2 batch; each
+// may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none. Private memory: P_PATCH + P_ACC
+// floats.
+//
+// conv_blocked_pack(oc, slices, ic, taps, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split
+//   of slices.
+//
+// @cpu
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=16 P_STRIDE=1 P_PATCH=0 P_ACC=65536 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_IN=1 P_STRIDE=2 P_PATCH=65536 P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_IN=8 P_STRIDE=1 P_PATCH=65536 P_ACC=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_IN=4 P_STRIDE=2 P_PATCH=0 P_ACC=65536 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+
+#include "common/types.clh"
+#include "common/body.clh"
+#include "common/epilogue.clh"
+#include "common/lanes_wide.clh"
+#include "conv/finish_blocked.clh"
+
+#define MOST_TAPS 256
+#define MIN_ASKING 4 // tiles
+#define STEP (P_STRIDE * P_IN) // from the pixels of one output to those of the next
+
+#if P_PATCH
+typedef const float *pixel_ptr;
+#else
+typedef __global const float *pixel_ptr;
+#endif
+
+#define MICRO_PARAMS                                                                               \
+    const int slices, const int taps, const int *offsets, pixel_ptr x, const int x_slice,          \
+        __global const float *w, __global const float *next, const int next_step
+#define MICRO_ARGS slices, taps, offsets, x, x_slice, w, next, next_step
+#define MICRO_WALK                                                                                 \
+    for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
+        for (int tap = 0; tap < taps; ++tap) {                                                     \
+            pixel_ptr a = x + offsets[tap];                                                        \
+            _Pragma("unroll 2") for (int p = 0; p < P_IN;                                          \
+                                     ++p, w += NR, next += next_step, expect_far(next))
+#define MICRO_WALK_END }
+#define MICRO_A(i) a[(i) * STEP + p]
+#define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
+#define MICRO_T_ROW P_NRV
+#include "common/micro_wide.clh"
+
+#if P_PATCH
+#if P_IN == 1
+#define PUT(p, x) (*(p) = (x))
+#define GET(p) LOAD1(p)
+#else
+#define PUT(p, x) (((CAT(loose, P_VEC) *)(p))->v = (x))
+#define GET(p) VLOAD(p)
+#endif
+
+// One slice's pixels, height x width from (y0, x0) on, to p; zeros outside of the map x of ih x iw.
+static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height, const int width,
+                                                 const int y0, const int x0, const int ih, const int iw)
+{
+    const int low = clamp(-x0, 0, width), high = clamp(iw - x0, low, width);
+    for (int r = 0; r < height; ++r, p += width * P_IN) {
+        const int y = y0 + r, inside = y >= 0 && y < ih, first = inside ? low : width;
+        __global const elem *line = x + ((long)y * iw + x0) * P_IN;
+        for (int i = 0; i < first; ++i)
+            PUT(p + i * P_IN, 0.0f);
+        for (int i = first; i < high; ++i)
+            PUT(p + i * P_IN, GET(line + i * P_IN));
+        for (int i = max(first, high); i < width; ++i)
+            PUT(p + i * P_IN, 0.0f);
+    }
+}
+#endif
+
+#define CONV_BLOCKED_PARAMS                                                                        \
+    const int batch, const int slices, const int oc, const int ih, const int iw, const int oh,     \
+        const int ow, const int kh, const int kw, const int dh, const int dw, const int sh,        \
+        const int ph, const int pw, __global const elem *x, const long x_off,                      \
+        __global const elem *packed_w, const long packed_w_off, __global elem *y, const long y_off, \
+        const int tile_h, const int tile_w, const int group_panels, const int chunk, EPILOGUE_ARGS
+#define CONV_BLOCKED_PASSED                                                                        \
+    batch, slices, oc, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,             \
+        packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, EPILOGUE_PASSED
+
+BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
+{
+    vec acc[P_ACC / P_VEC];
+    int offsets[MOST_TAPS];
+#if P_PATCH
+    float patch[P_PATCH];
+#endif
+    const long plane = (long)oh * ow, in_plane = (long)ih * iw;
+    const int blocks = (oc + P_VEC - 1) / P_VEC, panels = (blocks + P_NRV - 1) / P_NRV, taps = kh * kw;
+    const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
+    const int blocks_y = (panels + group_panels - 1) / group_panels;
+
+    for (int image = group0.z; image < batch; image += group_step.z)
+    for (int by = group0.y; by < blocks_y; by += group_step.y)
+    for (int bx = group0.x; bx < tiles_h * tiles_w; bx += group_step.x) {
+        const int h0 = bx / tiles_w * tile_h, w0 = bx % tiles_w * tile_w;
+        const int height = min(oh - h0, tile_h), width = min(ow - w0, tile_w);
+        const int parts = (width + P_MR - 1) / P_MR, part = (width + parts - 1) / parts;
+        __global const elem *x_image = x + x_off + (long)image * slices * in_plane * P_IN;
+#if P_PATCH
+        const int lines = (height - 1) * sh + (kh - 1) * dh + 1;
+        const int pitch = (width - 1) * P_STRIDE + (kw - 1) * dw + 1, x_slice = lines * pitch * P_IN;
+        const int room = P_PATCH / x_slice, fit = room < slices ? room / chunk * chunk : slices;
+#else
+        const int pitch = iw, x_slice = (int)in_plane * P_IN, fit = slices;
+#endif
+        for (int tap = 0; tap < taps; ++tap)
+            offsets[tap] = (tap / kw * dh * pitch + tap % kw * dw) * P_IN;
+
+        const int panel1 = min((by + 1) * group_panels, panels);
+        for (int px = by * group_panels; px < panel1; ++px) {
+            const int block0 = px * P_NRV;
+            for (int s0 = 0; s0 < slices; s0 += chunk) {
+                const int n = min(chunk, slices - s0), in_fit = s0 % fit, last = s0 + n == slices;
+#if P_PATCH
+                if (in_fit == 0 && (fit < slices || px == by * group_panels))
+                    for (int s = s0; s < min(s0 + fit, slices); ++s)
+                        fill_slice(patch + (s - s0) * x_slice, x_image + s * in_plane * P_IN, lines, pitch,
+                                   h0 * sh - ph, w0 * P_STRIDE - pw, ih, iw);
+                pixel_ptr from = patch + in_fit * x_slice;
+#else
+                pixel_ptr from = x_image + s0 * in_plane * P_IN + ((long)h0 * sh * iw + w0 * P_STRIDE) * P_IN;
+#endif
+                __global const float *w = packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
+                // Weights come from far away, once: the next ones are asked for while sums are made, by each tile its share.
+                const int next_step = asking_share(NR, height * parts, MIN_ASKING);
+                __global const float *next = w + (long)n * taps * P_IN * NR;
+                for (int r = 0; r < height; ++r)
+                for (int i = 0; i < width; i += part, next += (long)n * taps * P_IN * next_step) {
+                    const int rows = min(part, width - i);
+                    vec *t = acc + (chunk < slices ? (r * parts + i / part) * P_MR * P_NRV : 0);
+                    const long at = ((long)image * blocks + block0) * plane + (long)(h0 + r) * ow + w0 + i;
+                    if (last)
+                        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j) {
+                            expect_lines(y + y_off + (at + j * plane) * P_VEC, rows * P_VEC);
+#if P_RESIDUAL
+                            expect_lines(residual + residual_off + (at + j * plane) * P_VEC, rows * P_VEC);
+#endif
+                        }
+                    micro(rows, n, taps, offsets, from + (r * sh * pitch + i * P_STRIDE) * P_IN, x_slice, w, next,
+                          next_step, t, s0 == 0);
+                    if (last)
+                        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
+                            finish_pixels(t + j, P_NRV, rows, y + y_off + (at + j * plane) * P_VEC,
+                                   bias + bias_off + (block0 + j) * P_VEC, oc - (block0 + j) * P_VEC,
+                                   residual + residual_off + (at + j * plane) * P_VEC, alpha, beta, act_a, act_b);
+                }
+            }
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_blocked(CONV_BLOCKED_PARAMS)
+{
+    convolve(BODY_GROUPS, CONV_BLOCKED_PASSED);
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_blocked_pack(const int oc, const int slices, const int ic, const int taps,
+                                __global const elem *w, const long w_off, __global elem *packed,
+                                const long packed_off)
+{
+    const int panels = (oc + NR - 1) / NR;
+    for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
+    for (int s = get_group_id(1); s < slices; s += get_num_groups(1))
+    for (int tap = 0; tap < taps; ++tap)
+    for (int p = 0; p < P_IN; ++p) {
+        __global elem *to = packed + packed_off + ((((long)px * slices + s) * taps + tap) * P_IN + p) * NR;
+        const int c = s * P_IN + p;
+        for (int i = 0; i < NR; ++i) {
+            const int o = px * NR + i;
+            STORE1(o < oc && c < ic ? LOAD1(w + w_off + ((long)o * ic + c) * taps + tap) : 0.0f, to + i);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 2-D depthwise convolution over maps in blocks of channels, as conv_blocked.cl has them, for the wide class: each channel with
+// weights of its own, so that a tap is one vector for all pixels of a block.
+//
+//   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta * bias[c] + residual), for any
+//                             kernel, stride, dilation and padding
+//   conv_depthwise_blocked_pack  w [channels][kh*kw] -> [blocks][kh*kw][P_VEC], zeros at the end
+//
+// Runs of AT_ONCE pixels of a line whose windows are within the map are summed together, the others one by one.
+//
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
+//   P_STRIDE     stride along lines
+//
+// Arguments of conv_depthwise_blocked. Lengths in elements, all >= 1 but the padding.
+//   batch, channels      channels: of x and y, in ceil(channels / P_VEC) blocks
+//   ih, iw, oh, ow       sizes of input and output
+//   kh, kw, dh, dw       kernel and dilations
+//   sh                   stride from line to line
+//   ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   x, x_off             dense
+//   packed_w, packed_w_off   from conv_depthwise_blocked_pack
+//   y, y_off             dense, overlaps x nowhere
+//   tile_h               lines a group takes
+//   EPILOGUE_ARGS        bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+//
+// NDRange: one work-item a group. Dimension 0 covers ceil(oh / tile_h), 1 blocks, 2 batch; each may be any number >= 1
+// (kernels stride over the rest), best below 65536. Local memory: none.
+//
+// conv_depthwise_blocked_pack(channels, taps, w, w_off, packed, packed_off): one work-item a group, dimension 0 blocks.
+//
+// @cpu
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_STRIDE=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_STRIDE=2 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_STRIDE=1 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+
+#include "common/types.clh"
+#include "common/body.clh"
+#include "common/epilogue.clh"
+#include "common/lanes_wide.clh"
+#include "conv/finish_blocked.clh"
+
+#define PIXELS __global const elem *
+#define PIXEL P_VEC
+#define PIXEL_AT(p) VLOAD(p)
+#include "conv/depthwise_blocked.clh"
+
+static __attribute__((noinline)) vec sum_one(__global const elem *x, __global const elem *packed_w,
+                                             const struct taps rows, const struct taps columns, const int kw,
+                                             const long row_step, const int tap_step)
+{
+    vec s = (vec)0.0f;
+    for (int r = rows.low; r < rows.high; ++r)
+        for (int c = columns.low; c < columns.high; ++c)
+            s = MAD(VLOAD(packed_w + ((long)r * kw + c) * P_VEC), VLOAD(x + r * row_step + (long)c * tap_step), s);
+    return s;
+}
+
+#define DEPTHWISE_PARAMS                                                                           \
+    const int batch, const int channels, const int ih, const int iw, const int oh, const int ow,   \
+        const int kh, const int kw, const int dh, const int dw, const int sh, const int ph,        \
+        const int pw, __global const elem *x, const long x_off, __global const elem *packed_w,     \
+        const long packed_w_off, __global elem *y, const long y_off, const int tile_h, EPILOGUE_ARGS
+#define DEPTHWISE_PASSED                                                                           \
+    batch, channels, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w, packed_w_off, \
+        y, y_off, tile_h, EPILOGUE_PASSED
+
+BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
+{
+    const int blocks = (channels + P_VEC - 1) / P_VEC, tap_step = dw * P_VEC;
+    const long row_step = (long)dh * iw * P_VEC;
+    const int extent = (kw - 1) * dw; // from the first tap of a line to the last
+    // Columns [inner0, inner1) see no padding.
+    const int inner0 = min((pw + P_STRIDE - 1) / P_STRIDE, ow);
+    const int fits = iw - 1 - extent + pw, inner1 = clamp(fits >= 0 ? fits / P_STRIDE + 1 : 0, inner0, ow);
+
+    for (int image = group0.z; image < batch; image += group_step.z)
+    for (int block = group0.y; block < blocks; block += group_step.y)
+    for (int h = group0.x * tile_h; h < oh; h += group_step.x * tile_h)
+    for (int i = h; i < min(h + tile_h, oh); ++i) {
+        const long plane = (long)image * blocks + block, at_y = (plane * oh + i) * ow * P_VEC;
+        const int y0 = i * sh - ph;
+        const struct taps rows = taps_within(y0, kh, dh, ih);
+        // A pointer to where no map is is never read.
+        __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
+        __global const elem *w = packed_w + packed_w_off + (long)block * kh * kw * P_VEC;
+        for (int j = 0; j < ow;) {
+            vec t[AT_ONCE];
+            const int x0 = j * P_STRIDE - pw, run = j >= inner0 && j + AT_ONCE <= inner1;
+            const int count = run ? AT_ONCE : 1;
+            if (run)
+                sum_run(t, line + (long)x0 * P_VEC, w, rows, kw, row_step, tap_step);
+            else
+                t[0] = sum_one(line + (long)x0 * P_VEC, w, rows, taps_within(x0, kw, dw, iw), kw, row_step, tap_step);
+            const long at = at_y + (long)j * P_VEC;
+            finish_pixels(t, 1, count, y + y_off + at, bias + bias_off + block * P_VEC, channels - block * P_VEC,
+                          residual + residual_off + at, alpha, beta, act_a, act_b);
+            j += count;
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_depthwise_blocked(DEPTHWISE_PARAMS)
+{
+    convolve(BODY_GROUPS, DEPTHWISE_PASSED);
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_depthwise_blocked_pack(const int channels, const int taps, __global const elem *w,
+                                          const long w_off, __global elem *packed, const long packed_off)
+{
+    const int blocks = (channels + P_VEC - 1) / P_VEC;
+    for (int block = get_group_id(0); block < blocks; block += get_num_groups(0))
+        for (int i = 0; i < taps * P_VEC; ++i) {
+            const int c = block * P_VEC + i % P_VEC;
+            STORE1(c < channels ? LOAD1(w + w_off + (long)c * taps + i / P_VEC) : 0.0f,
+                   packed + packed_off + (long)block * taps * P_VEC + i);
+        }
+}

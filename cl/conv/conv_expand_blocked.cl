@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A 1x1 convolution and the depthwise one behind it, over maps in blocks of channels as conv_blocked.cl has them, for the wide
+// class. The map between them, several times as large as those around it, is never whole: a group computes what it needs of NR
+// channels into private memory, with zeros at the sides, and takes the depthwise sums from there.
+//
+//   conv_expand_blocked    e[n, c, ...] = first(sum over i of w[c, i] * x[n, i, ...] + bias[c])
+//                          y[n, c, ...] = last(sum over taps of d[c, tap] * e[n, c, ...] + bias[c]), for any kernel, stride,
+//                          dilation and padding
+//
+// Weights w are packed by conv_blocked.cl, d by conv_depthwise_blocked.cl. Bits are those of the two kernels, but that a column of
+// padding adds zero times its weight here.
+//
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the depthwise one; P_RESIDUAL 0)
+//   P_MR, P_NRV      as in gemm_wide.cl
+//   P_STRIDE         of the depthwise convolution along lines
+//   P_FIRST_BIAS     1: the 1x1 convolution has a bias
+//   P_FIRST, P_LAST  1: P_ACT is behind the 1x1 convolution, behind the depthwise one; 0: nothing is
+//   P_MAP            floats of the map between them that a group has: 65536
+//
+// Arguments of conv_expand_blocked. Lengths in elements, all >= 1 but the padding.
+//   batch, slices, channels   slices: blocks of x; channels: of e and y
+//   ih, iw, oh, ow       sizes of x and e, and of y
+//   kh, kw, dh, dw       kernel and dilations; (kw - 1) * dw < 16, (kh - 1) * dh < 16
+//   sh                   stride from line to line
+//   ph, pw               padding in front, >= 0; what is behind follows from the output size
+//   x, x_off             dense
+//   packed_w, packed_w_off   from conv_blocked_pack with P_IN = P_VEC
+//   expand_bias, expand_bias_off
+//   packed_d, packed_d_off   from conv_depthwise_blocked_pack
+//   y, y_off             dense, overlaps x nowhere
+//   tile_h, tile_w       pixels of y a group takes
+//   EPILOGUE_ARGS        of the depthwise convolution; bias_rs .. bias_b1, residual, alpha and beta unused
+// With across = max(tile_w, 8), the caller keeps
+//   NR * ((tile_h-1)*sh + (kh-1)*dh + 1) * ((across-1)*P_STRIDE + (kw-1)*dw + 1) <= P_MAP
+//
+// NDRange: one work-item a group. Dimension 0 covers ceil(oh/tile_h) * ceil(ow/tile_w), 1 ceil(channels / NR), 2 batch; each
+// may be any number >= 1 (kernels stride over the rest), best below 65536. Local memory: none. Private memory: P_MAP floats.
+//
+// @cpu
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=1 P_LAST=1 P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=3
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_STRIDE=2 P_FIRST_BIAS=0 P_FIRST=1 P_LAST=0 P_MAP=65536 P_BIAS=1 P_RESIDUAL=0 P_ACT=1
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_STRIDE=1 P_FIRST_BIAS=1 P_FIRST=0 P_LAST=1 P_MAP=65536 P_BIAS=0 P_RESIDUAL=0 P_ACT=8
+
+#include "common/types.clh"
+#include "common/body.clh"
+#include "common/epilogue.clh"
+#include "common/lanes_wide.clh"
+
+#define MIN_ASKING 4 // tiles
+
+#define MICRO_PARAMS                                                                               \
+    const int slices, __global const float *x, const long x_slice, __global const float *w,        \
+        __global const float *next, const int next_step
+#define MICRO_ARGS slices, x, x_slice, w, next, next_step
+#define MICRO_WALK                                                                                 \
+    for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC;                                             \
+                                 ++p, w += NR, next += next_step, expect_far(next))
+#define MICRO_WALK_END
+#define MICRO_A(i) x[(i) * P_VEC + p]
+#define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
+#define MICRO_T_ROW P_NRV
+#include "common/micro_wide.clh"
+
+#define PIXELS const vec *
+#define PIXEL 1
+#define PIXEL_AT(p) (*(p))
+#include "conv/depthwise_blocked.clh"
+
+// The part of e that a group has: of P_NRV blocks, `lines` x `pitch` pixels each. Line 0 is line `top` of e; of a line, `first` pixels
+// are zeros, then `count` are there, then zeros.
+struct part {
+    int top, lines, pitch, first, count;
+};
+
+// The sums t of `rows` neighbouring pixels of e to its part, from pixel `at` of those that are there on, counted along the lines.
+static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t, const int rows, const int at,
+                                                 __global const elem *bias, const int channels, const float act_a,
+                                                 const float act_b)
+{
+    const int plane = m.lines * m.pitch;
+    for (int j = 0; j < P_NRV; ++j) {
+#if P_FIRST_BIAS
+        const vec b = load_lanes(bias + j * P_VEC, 1, clamp(channels - j * P_VEC, 0, P_VEC));
+#endif
+        int column = at % m.count;
+        vec *to = map + j * plane + at / m.count * m.pitch + m.first + column;
+        for (int i = 0; i < rows; ++i) {
+            vec v = t[i * P_NRV + j];
+#if P_FIRST_BIAS
+            v += b;
+#endif
+#if P_FIRST
+            v = epilogue_act(v, act_a, act_b);
+#endif
+            *to++ = v;
+            if (++column == m.count) {
+                column = 0;
+                to += m.pitch - m.count;
+            }
+        }
+    }
+}
+
+// Zeros at the sides of the lines.
+static inline void clear_sides(vec *map, const struct part m)
+{
+    for (int i = 0; i < P_NRV * m.lines; ++i, map += m.pitch) {
+        for (int c = 0; c < m.first; ++c)
+            map[c] = (vec)0.0f;
+        for (int c = m.first + m.count; c < m.pitch; ++c)
+            map[c] = (vec)0.0f;
+    }
+}
+
+#define EXPAND_PARAMS                                                                              \
+    const int batch, const int slices, const int channels, const int ih, const int iw,             \
+        const int oh, const int ow, const int kh, const int kw, const int dh, const int dw,        \
+        const int sh, const int ph, const int pw, __global const elem *x, const long x_off,        \
+        __global const elem *packed_w, const long packed_w_off, __global const elem *expand_bias,  \
+        const long expand_bias_off, __global const elem *packed_d, const long packed_d_off,        \
+        __global elem *y, const long y_off, const int tile_h, const int tile_w, EPILOGUE_ARGS
+#define EXPAND_PASSED                                                                              \
+    batch, slices, channels, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,       \
+        packed_w_off, expand_bias, expand_bias_off, packed_d, packed_d_off, y, y_off, tile_h,      \
+        tile_w, EPILOGUE_PASSED
+
+BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
+{
+    vec map[P_MAP / P_VEC];
+    vec t[P_MR * P_NRV];
+    const long in_plane = (long)ih * iw, plane = (long)oh * ow;
+    const int blocks = (channels + P_VEC - 1) / P_VEC, panels = (blocks + P_NRV - 1) / P_NRV;
+    const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
+
+    for (int image = group0.z; image < batch; image += group_step.z)
+    for (int px = group0.y; px < panels; px += group_step.y)
+    for (int bx = group0.x; bx < tiles_h * tiles_w; bx += group_step.x) {
+        const int h0 = bx / tiles_w * tile_h, w0 = bx % tiles_w * tile_w;
+        const int height = min(oh - h0, tile_h), width = min(ow - w0, tile_w);
+        const int block0 = px * P_NRV, y0 = h0 * sh - ph, x0 = w0 * P_STRIDE - pw;
+        struct part m;
+        m.top = clamp(y0, 0, ih);
+        m.lines = clamp(y0 + (height - 1) * sh + (kh - 1) * dh + 1, m.top, ih) - m.top;
+        m.pitch = (max(width, AT_ONCE) - 1) * P_STRIDE + (kw - 1) * dw + 1;
+        m.first = clamp(-x0, 0, m.pitch);
+        m.count = clamp(iw - x0, m.first, m.pitch) - m.first;
+        clear_sides(map, m);
+
+        // Where whole lines are wanted they are one long line.
+        const int whole = m.count == iw, runs = whole ? min(m.lines, 1) : m.lines;
+        const int length = whole ? m.lines * iw : m.count;
+        const int tiles = (length + P_MR - 1) / P_MR, part = tiles > 0 ? (length + tiles - 1) / tiles : 1;
+        __global const elem *from = x + x_off + ((long)image * slices * in_plane + (long)m.top * iw + x0 + m.first) * P_VEC;
+        __global const float *w = packed_w + packed_w_off + (long)px * slices * P_VEC * NR;
+        const int next_step = asking_share(NR, runs * tiles, MIN_ASKING);
+        __global const float *next = w + (long)slices * P_VEC * NR;
+        for (int r = 0; r < runs; ++r)
+        for (int i = 0; i < length; i += part, next += (long)slices * P_VEC * next_step) {
+            const int rows = min(part, length - i);
+            micro(rows, slices, from + ((long)r * iw + i) * P_VEC, in_plane * P_VEC, w, next, next_step, t, 1);
+            put_pixels(map, m, t, rows, r * m.count + i, expand_bias + expand_bias_off + block0 * P_VEC,
+                       channels - block0 * P_VEC, act_a, act_b);
+        }
+
+        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
+        for (int i = 0; i < height; ++i) {
+            const int top = y0 + i * sh;
+            const struct taps rows = taps_within(top, kh, dh, ih);
+            const vec *line = map + (j * m.lines + top - m.top) * m.pitch;
+            const long at = ((long)image * blocks + block0 + j) * plane + (long)(h0 + i) * ow + w0;
+            for (int c = 0; c < width; c += AT_ONCE) {
+                vec sums[AT_ONCE];
+                const int begin = max(min(c, width - AT_ONCE), 0);
+                sum_run(sums, line + begin * P_STRIDE, packed_d + packed_d_off + (long)(block0 + j) * kh * kw * P_VEC,
+                        rows, kw, dh * m.pitch, dw);
+#if P_BIAS
+                const vec b = load_lanes(bias + bias_off + (block0 + j) * P_VEC, 1, channels - (block0 + j) * P_VEC);
+#endif
+                for (int k = 0; k < min(width, AT_ONCE); ++k) {
+                    vec v = sums[k];
+#if P_BIAS
+                    v += b;
+#endif
+#if P_LAST
+                    v = epilogue_act(v, act_a, act_b);
+#endif
+                    VSTORE(v, y + y_off + (at + begin + k) * P_VEC);
+                }
+            }
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void conv_expand_blocked(EXPAND_PARAMS)
+{
+    convolve(BODY_GROUPS, EXPAND_PASSED);
+}

@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for the wide class (Lavin and Gray, "Fast Algorithms for
+// Convolutional Neural Networks", 2016), stride and dilation 1, one group, x and y in NCHW order:
+//
+//   winograd_wide    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual)
+//   winograd_pack_w  w [oc][ic][3][3] -> G w G^T as [ceil(oc/NR)][A*A][ic up][NR], zeros at the ends; A = m + 2,
+//                    NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC; float16: w itself, as [ceil(oc/NR)][ic up][9][NR]
+//
+//   Y = A^T [ (G w G^T) . (B^T x B) ] A     for each tile of m x m outputs, summed over c in the transformed domain
+//
+// Interpolation points: m = 2: 0, 1, -1, infinity. m = 4: 0, 3/4, -3/4, 3/2, -3/2, infinity, which keep the numbers of all
+// three transforms near 1 (with 1 and 2 in their place errors are three to ten times as large).
+//
+// A group takes block_tiles tiles and group_panels * NR output channels. Lanes are channels: pixels of P_VEC channels
+// are turned into [row][column][channel], so transforms are additions of whole vectors. The transformed
+// tiles of a group wait in private memory for all input channels, [A*A][ic/P_VEC][tile][P_VEC]; for each panel of NR output
+// channels, A*A products follow, the transform back and the epilogue, so that no sum leaves the group's cache.
+// Weights in float16 are transformed by each group, in float: rounded after it they would lose digits, and they are more then.
+//
+// Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0 or 1: per output channel)
+//   P_M          2 or 4
+//   P_MR, P_NRV  as in gemm_wide.cl
+//   P_STRIP      tiles of a row that are turned at a time: 32
+//   P_V          floats of the transformed tiles: 262144
+//   P_TILES      most tiles of a group: 64
+//   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl
+//
+// Arguments of winograd_wide. Lengths in elements, all >= 1.
+//   batch, ic, oc
+//   ih, iw, oh, ow     sizes of input and output
+//   ph, pw             padding in front, >= 0; what is behind follows from the output size
+//   x, x_off           dense
+//   packed_w, packed_w_off   from winograd_pack_w
+//   y, y_off           dense, overlaps x nowhere
+//   strip              tiles of a row that follow each other, 1..P_STRIP: tiles are counted by image, strip of columns, row
+//   block_tiles        1..P_TILES, block_tiles * A*A * (ic up) <= P_V
+//   group_panels       panels of NR output channels a group takes
+//   EPILOGUE_ARGS      bias_rs .. bias_b1 unused; the residual has y's strides and may be y
+// The bits of an output do not depend on how the work is cut.
+//
+// NDRange: one work-item a group. Dimension 0 covers tiles / block_tiles, 1 panels / group_panels; each may be any number
+// >= 1 (kernels stride over the rest), best below 65536. Local memory: none.
+// Private memory: P_V + A*A * P_TILES * NR floats and 8 lines of the turned pixels; with float16 A * 256 * NR floats more.
+//
+// winograd_pack_w(oc, ic, w, w_off, packed, packed_off): one work-item a group, dimension 0 panels, 1 any split of ic.
+//
+// @cpu
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+// @variant P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=1 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=1 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=0 P_ACT=8
+// @variant P_T=1 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=1 P_ACT=3
+// @variant P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_M=4 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=1 P_RESIDUAL=1 P_ACT=1
+// @variant P_T=10 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_M=2 P_STRIP=32 P_V=262144 P_TILES=64 P_BLOCKED=0 P_BIAS=0 P_RESIDUAL=0 P_ACT=0
+
+#include "common/types.clh"
+#include "common/body.clh"
+#include "common/epilogue.clh"
+#include "common/lanes_wide.clh"
+
+#define A (P_M + 2)
+#define MIN_ASKING 2 // parts
+#define RING 8                              // lines of turned pixels, a power of two >= A
+#define LINE (P_STRIP * P_M + 2 + P_VEC)    // vectors of a line; the last P_VEC may be written in vain
+
+#define U_IS_PACKED (P_T == 1)
+#if U_IS_PACKED
+typedef __global const float *weight_ptr;
+#else
+typedef const float *weight_ptr;
+#endif
+#define U_SLICES (256 / P_VEC) // of which transformed float16 weights are at hand
+
+#if U_IS_PACKED
+// Weights come from far away, once: the next element's are asked for while sums are made, by each part its share.
+#define ASK_NEXT , next += next_step, expect_far(next)
+#else
+#define ASK_NEXT
+#endif
+#define MICRO_PARAMS                                                                               \
+    const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next, const int next_step
+#define MICRO_ARGS slices, v, v_slice, w, next, next_step
+#define MICRO_WALK                                                                                 \
+    for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC ASK_NEXT)
+#define MICRO_WALK_END }
+#define MICRO_A(i) v[i * P_VEC + p]
+#define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
+#define MICRO_T_ROW P_NRV
+#define MICRO_BIAS (P_BIAS ? 2 : 0)
+#include "common/micro_wide.clh"
+#if P_BLOCKED
+#include "conv/finish_blocked.clh"
+#define PIXEL P_VEC // elements from one pixel of a line to the next
+#else
+#include "common/finish_wide.clh"
+#include "common/transpose_wide.clh"
+#define PIXEL 1
+#endif
+
+// ---- one-dimensional transforms, in place -----------------------------------------------------------------
+
+#define QA 0.75f // the points, and what follows from them
+#define QB 1.5f
+#define QAA (QA * QA)
+#define QBB (QB * QB)
+
+// B^T d
+static inline void input_1d(vec d[A])
+{
+#if P_M == 4
+    const vec even_a = MAD((vec)-QBB, d[2], d[4]), odd_a = MAD((vec)-QBB, d[1], d[3]);
+    const vec even_b = MAD((vec)-QAA, d[2], d[4]), odd_b = MAD((vec)-QAA, d[1], d[3]);
+    d[0] = MAD((vec)(QAA * QBB), d[0], MAD((vec) - (QAA + QBB), d[2], d[4]));
+    d[5] = MAD((vec)(QAA * QBB), d[1], MAD((vec) - (QAA + QBB), d[3], d[5]));
+    d[1] = MAD((vec)QA, odd_a, even_a);
+    d[2] = MAD((vec)-QA, odd_a, even_a);
+    d[3] = MAD((vec)QB, odd_b, even_b);
+    d[4] = MAD((vec)-QB, odd_b, even_b);
+#else
+    const vec one = d[1], two = d[2];
+    d[0] -= two;
+    d[1] = one + two;
+    d[2] = two - one;
+    d[3] -= one;
+#endif
+}
+
+// A^T m; the first P_M are the result
+static inline void output_1d(vec m[A])
+{
+#if P_M == 4
+    const vec sum_a = m[1] + m[2], diff_a = m[1] - m[2], sum_b = m[3] + m[4], diff_b = m[3] - m[4];
+    m[0] += sum_a + sum_b;
+    m[1] = MAD((vec)QA, diff_a, QB * diff_b);
+    m[2] = MAD((vec)QAA, sum_a, QBB * sum_b);
+    m[3] = MAD((vec)(QA * QAA), diff_a, MAD((vec)(QB * QBB), diff_b, m[5]));
+#else
+    m[0] += m[1] + m[2];
+    m[1] += m[3] - m[2];
+#endif
+}
+
+// Weights are divided once when they are packed, but multiplied where each group transforms them.
+#if U_IS_PACKED
+#define OVER(x, number) ((x) / (number))
+#else
+#define OVER(x, number) ((x) * (1.0f / (number)))
+#endif
+
+// G g, from g[0..2] to o[A]
+static inline void weight_1d(const vec g0, const vec g1, const vec g2, vec o[A])
+{
+#if P_M == 4
+    const vec even_a = MAD((vec)QAA, g2, g0), even_b = MAD((vec)QBB, g2, g0);
+    o[0] = OVER(g0, QAA * QBB);
+    o[1] = OVER(MAD((vec)QA, g1, even_a), 2 * QAA * (QAA - QBB));
+    o[2] = OVER(MAD((vec)-QA, g1, even_a), 2 * QAA * (QAA - QBB));
+    o[3] = OVER(MAD((vec)QB, g1, even_b), 2 * QBB * (QBB - QAA));
+    o[4] = OVER(MAD((vec)-QB, g1, even_b), 2 * QBB * (QBB - QAA));
+    o[5] = g2;
+#else
+    o[0] = g0;
+    o[1] = 0.5f * (g0 + g2 + g1);
+    o[2] = 0.5f * (g0 + g2 - g1);
+    o[3] = g2;
+#endif
+}
+
+#if !U_IS_PACKED
+// Row i of G.
+static inline void weight_row(const int i, float g[3])
+{
+#if P_M == 4
+    const float p = i < 3 ? QA : QB, scale = 1.0f / (i < 3 ? 2 * QAA * (QAA - QBB) : 2 * QBB * (QBB - QAA));
+    g[0] = i == 0 ? 1.0f / (QAA * QBB) : i == 5 ? 0.0f : scale;
+    g[1] = i == 0 || i == 5 ? 0.0f : i % 2 ? scale * p : -scale * p;
+    g[2] = i == 0 ? 0.0f : i == 5 ? 1.0f : scale * p * p;
+#else
+    g[0] = i == 0 ? 1.0f : i == 3 ? 0.0f : 0.5f;
+    g[1] = i == 1 ? 0.5f : i == 2 ? -0.5f : 0.0f;
+    g[2] = i == 3 ? 1.0f : i == 0 ? 0.0f : 0.5f;
+#endif
+}
+
+// Row i of G w G^T of `channels` input channels and NR output channels: element j of channel c goes to
+// u[(j * channels + c) * P_NRV].
+static __attribute__((noinline)) void transform_weights(vec *u, __global const elem *w, const int channels,
+                                                        const int i)
+{
+    float g[3];
+    weight_row(i, g);
+    for (int c = 0; c < channels; ++c, w += 9 * NR)
+        for (int v = 0; v < P_NRV; ++v) {
+            __global const elem *from = w + v * P_VEC;
+            vec r[3], o[A];
+#pragma unroll
+            for (int t = 0; t < 3; ++t)
+                r[t] = MAD((vec)g[2], VLOAD(from + (6 + t) * NR),
+                           MAD((vec)g[1], VLOAD(from + (3 + t) * NR), g[0] * VLOAD(from + t * NR)));
+            weight_1d(r[0], r[1], r[2], o);
+#pragma unroll
+            for (int j = 0; j < A; ++j)
+                u[(j * channels + c) * P_NRV + v] = o[j];
+        }
+}
+#endif
+
+// ---- runs of tiles --------------------------------------------------------------------------------------
+
+// Tiles that follow each other in a row of a strip.
+struct run {
+    int image, row, col0, tile, count; // col0: first tile column of the strip; tile: the run's first in the strip
+};
+
+static inline struct run run_at(const int t, const int end, const int strip, const int strips,
+                                const int rows)
+{
+    struct run r;
+    const int in_strip = t % (strip * rows), strip_at = t / (strip * rows);
+    r.image = strip_at / strips;
+    r.col0 = strip_at % strips * strip;
+    r.row = in_strip / strip;
+    r.tile = in_strip % strip;
+    r.count = min(strip - r.tile, end - t);
+    return r;
+}
+
+// Whether the lines of run b that a shares with it are in the ring already.
+static inline int continues(const struct run *a, const struct run *b)
+{
+    return a->image == b->image && a->col0 == b->col0 && a->row + 1 == b->row &&
+           a->tile <= b->tile && a->tile + a->count >= b->tile + b->count;
+}
+
+// One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`, `plane` apart) to
+// p[column][channel]; x is the plane's line, NULL outside the image; `left` elements may be read from x on. Zeros outside.
+static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left, const int x0,
+                                                const int width, const int iw, const int channels,
+                                                const long plane)
+{
+    const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
+    for (int i = 0; i < low; ++i)
+        p[i] = (vec)0.0f;
+#if P_BLOCKED
+    for (int i = low; i < high; ++i)
+        p[i] = VLOAD(x + (long)(x0 + i) * P_VEC);
+#else
+    for (int i = low; i < high; i += P_VEC) {
+        const long at = x0 + i;
+        vec r[P_VEC];
+        if (channels == P_VEC && (P_VEC - 1) * plane + at + P_VEC <= left) {
+#pragma unroll
+            for (int c = 0; c < P_VEC; ++c)
+                r[c] = VLOAD(x + c * plane + at);
+        } else {
+            vec s[P_VEC];
+            for (int c = 0; c < P_VEC; ++c)
+                s[c] = c < channels ? load_lanes(x + c * plane + at, 1, min(high - i, P_VEC)) : (vec)0.0f;
+#pragma unroll
+            for (int c = 0; c < P_VEC; ++c)
+                r[c] = s[c];
+        }
+        transpose(r);
+#pragma unroll
+        for (int c = 0; c < P_VEC; ++c)
+            p[i + c] = r[c];
+    }
+#endif
+    for (int i = high; i < width; ++i)
+        p[i] = (vec)0.0f;
+}
+
+// A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n that TO(i, j) are left.
+#define TRANSFORM(transform_1d, n, FROM, TO)                                                       \
+    vec u[n * A];                                                                                  \
+    _Pragma("unroll") for (int j = 0; j < A; ++j)                                                  \
+    {                                                                                              \
+        vec d[A];                                                                                  \
+        _Pragma("unroll") for (int i = 0; i < A; ++i) d[i] = FROM(i, j);                           \
+        transform_1d(d);                                                                           \
+        _Pragma("unroll") for (int i = 0; i < n; ++i) u[i * A + j] = d[i];                         \
+    }                                                                                              \
+    _Pragma("unroll") for (int i = 0; i < n; ++i)                                                  \
+    {                                                                                              \
+        vec d[A];                                                                                  \
+        _Pragma("unroll") for (int j = 0; j < A; ++j) d[j] = u[i * A + j];                         \
+        transform_1d(d);                                                                           \
+        _Pragma("unroll") for (int j = 0; j < n; ++j) TO(i, j) = d[j];                             \
+    }
+
+// B^T d B of `count` tiles; ring holds their lines from row `first` (modulo RING) on. Element k of a tile goes to
+// v[k * step], tiles are neighbours.
+#define IN_RING(i, j) ring[((first + i) & (RING - 1)) * LINE + t * P_M + j]
+#define IN_V(i, j) v[(i * A + j) * step]
+static __attribute__((noinline)) void transform_input(const vec *ring, const int first, const int count,
+                                                      vec *v, const int step)
+{
+    for (int t = 0; t < count; ++t, ++v) {
+        TRANSFORM(input_1d, A, IN_RING, IN_V)
+    }
+}
+
+// A^T m A of `count` tiles; element k of a tile is m[k * step], tiles are P_NRV apart. Pixels go to line[row * LINE + column].
+#define IN_M(i, j) m[(i * A + j) * step]
+#define IN_LINE(i, j) line[i * LINE + j]
+static __attribute__((noinline)) void transform_output(const vec *m, const int step, const int count,
+                                                       vec *line)
+{
+    for (int t = 0; t < count; ++t, m += P_NRV, line += P_M) {
+        TRANSFORM(output_1d, P_M, IN_M, IN_LINE)
+    }
+}
+
+// Epilogue and store of a line of `width` pixels of `channels` channels, `plane` apart in y and residual.
+static __attribute__((noinline)) void finish_line(const vec *line, const int width, const int channels,
+                                                  __global elem *y, const long plane,
+                                                  __global const elem *bias,
+                                                  __global const elem *residual, const float alpha,
+                                                  const float beta, const float act_a,
+                                                  const float act_b)
+{
+#if P_BLOCKED
+    finish_pixels(line, 1, width, y, bias, channels, residual, alpha, beta, act_a, act_b);
+#else
+    for (int i = 0; i < width; i += P_VEC) {
+        vec r[P_VEC], s[P_VEC];
+#pragma unroll
+        for (int c = 0; c < P_VEC; ++c)
+            r[c] = line[i + c];
+        transpose(r);
+#pragma unroll
+        for (int c = 0; c < P_VEC; ++c)
+            s[c] = r[c];
+        for (int c = 0; c < channels; ++c)
+            finish_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1, bias + c, 0,
+                       residual + c * plane + i, alpha, beta, act_a, act_b);
+    }
+#endif
+}
+
+#define WINOGRAD_PARAMS                                                                            \
+    const int batch, const int ic, const int oc, const int ih, const int iw, const int oh,         \
+    const int ow, const int ph, const int pw, __global const elem *x, const long x_off,            \
+    __global const elem *packed_w, const long packed_w_off, __global elem *y, const long y_off,    \
+    const int strip, const int block_tiles, const int group_panels, EPILOGUE_ARGS
+#define WINOGRAD_PASSED                                                                            \
+    batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
+    block_tiles, group_panels, EPILOGUE_PASSED
+
+BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
+{
+    vec v[P_V / P_VEC];
+    vec m[A * A * P_TILES * P_NRV];
+    vec ring[RING * LINE];
+#if !U_IS_PACKED
+    vec u[A * U_SLICES * P_VEC * P_NRV];
+#endif
+    const long plane = (long)ih * iw, out_plane = (long)oh * ow, x_all = (long)batch * ic * plane;
+    const int slices = (ic + P_VEC - 1) / P_VEC, panels = (oc + NR - 1) / NR;
+#if P_BLOCKED // channels of whole blocks
+    const int x_channels = slices * P_VEC, y_channels = (oc + P_VEC - 1) / P_VEC * P_VEC;
+#else
+    const int x_channels = ic, y_channels = oc;
+#endif
+    const int rows = (oh + P_M - 1) / P_M, strips = ((ow + P_M - 1) / P_M + strip - 1) / strip;
+    const int tiles = batch * strips * rows * strip;
+    const int blocks_x = (tiles + block_tiles - 1) / block_tiles;
+    const int blocks_y = (panels + group_panels - 1) / group_panels;
+
+    for (int by = group0.y; by < blocks_y; by += group_step.y)
+    for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
+        const int t0 = bx * block_tiles, t1 = min(t0 + block_tiles, tiles), count = t1 - t0;
+        for (int slice = 0; slice < slices; ++slice) {
+            struct run last = {-1, 0, 0, 0, 0};
+            for (int t = t0; t < t1; t += last.count) {
+                const struct run r = run_at(t, t1, strip, strips, rows);
+                const int first = r.row * P_M, shift = r.tile * P_M;
+                const int c0 = slice * P_VEC, x0 = r.col0 * P_M - pw + shift;
+                for (int i = continues(&last, &r) ? A - P_M : 0; i < A; ++i) {
+                    const int at_y = first - ph + i;
+                    const long at = ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
+                    turn_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
+                              at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
+                              r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
+                }
+                transform_input(ring + shift, first, r.count, v + (long)slice * count + (t - t0),
+                                slices * count);
+                last = r;
+            }
+        }
+        const int panel1 = min((by + 1) * group_panels, panels);
+        for (int px = by * group_panels; px < panel1; ++px) {
+            const int parts = (count + P_MR - 1) / P_MR, part = (count + parts - 1) / parts;
+#if U_IS_PACKED
+            __global const elem *w = packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
+            for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
+                const int next_step = asking_share(NR, parts, MIN_ASKING);
+                __global const float *next = w + (long)slices * P_VEC * NR;
+                for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
+                    micro(min(part, count - i), slices, (const float *)(v + (long)k * slices * count + i),
+                          count * P_VEC, w, next, next_step, m + (k * count + i) * P_NRV, 1);
+            }
+#else
+            for (int row = 0; row < A; ++row)
+            for (int s0 = 0; s0 < slices; s0 += U_SLICES) {
+                const int n = min(slices - s0, U_SLICES);
+                transform_weights(u, packed_w + packed_w_off + ((long)px * slices + s0) * P_VEC * 9 * NR, n * P_VEC, row);
+                for (int j = 0; j < A; ++j)
+                    for (int i = 0; i < count; i += part) {
+                        const int k = row * A + j;
+                        micro(min(part, count - i), n, (const float *)(v + ((long)k * slices + s0) * count + i),
+                              count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV), 0, 0,
+                              m + (k * count + i) * P_NRV, s0 == 0);
+                    }
+            }
+#endif
+            for (int j = 0; j < P_NRV && px * NR + j * P_VEC < oc; ++j) {
+                const int o0 = px * NR + j * P_VEC;
+                struct run r;
+                for (int t = t0; t < t1; t += r.count) {
+                    r = run_at(t, t1, strip, strips, rows);
+                    const int col = (r.col0 + r.tile) * P_M;
+                    transform_output(m + (t - t0) * P_NRV + j, count * P_NRV, r.count, ring);
+                    for (int i = 0; i < P_M && r.row * P_M + i < oh; ++i) {
+                        const long at = ((long)r.image * y_channels + o0) * out_plane + ((long)(r.row * P_M + i) * ow + col) * PIXEL;
+                        finish_line(ring + i * LINE, min(r.count * P_M, ow - col), min(oc - o0, P_VEC),
+                                    y + y_off + at, out_plane, bias + bias_off + o0,
+                                    residual + residual_off + at, alpha, beta, act_a, act_b);
+                    }
+                }
+            }
+        }
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void winograd_wide(WINOGRAD_PARAMS)
+{
+    filter_tiles(BODY_GROUPS, WINOGRAD_PASSED);
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w, const long w_off,
+                              __global elem *packed, const long packed_off)
+{
+    const int panels = (oc + NR - 1) / NR, all = (ic + P_VEC - 1) / P_VEC * P_VEC;
+    for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
+    for (int c = get_group_id(1); c < all; c += get_num_groups(1))
+    for (int j = 0; j < P_NRV; ++j) {
+        const int o0 = px * NR + j * P_VEC;
+        vec g[9];
+        for (int tap = 0; tap < 9; ++tap) {
+            float *lanes = (float *)(g + tap);
+            for (int i = 0; i < P_VEC; ++i)
+                lanes[i] = c < ic && o0 + i < oc ? LOAD1(w + w_off + ((long)(o0 + i) * ic + c) * 9 + tap) : 0.0f;
+        }
+#if !U_IS_PACKED
+        for (int tap = 0; tap < 9; ++tap)
+            VSTORE(g[tap], packed + packed_off + (((long)px * all + c) * 9 + tap) * NR + j * P_VEC);
+#else
+        vec u[3 * A];
+        for (int i = 0; i < 3; ++i)
+            weight_1d(g[i * 3], g[i * 3 + 1], g[i * 3 + 2], u + i * A);
+        __global elem *to = packed + packed_off + ((long)px * A * A * all + c) * NR + j * P_VEC;
+        for (int k = 0; k < A; ++k) {
+            vec o[A];
+            weight_1d(u[k], u[A + k], u[2 * A + k], o);
+            for (int i = 0; i < A; ++i)
+                VSTORE(o[i], to + (long)(i * A + k) * all * NR);
+        }
+#endif
+    }
+}

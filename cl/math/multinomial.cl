@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Multinomial (ONNX 7): samples of classes by unnormalised log-probabilities, random numbers by math/philox.clh.
+//
+//   P_T, P_VEC  see common/number.clh; P_T is a float type, P_VEC is 1
+//   P_INT       32 or 64: width of the samples
+//   P_LOCAL     multinomial_sums: work-items for a row, a power of two
+//
+// multinomial_sums: x: [batch, classes]; sums: [batch, classes] of num, running sums of exp(x - maximum of the row); they
+//   never fall. A NaN counts as a probability of 0. NDRange: batch x P_LOCAL.
+// multinomial_draw: y[e] for e < count: the first class whose sum is beyond u * total, u by counter e. NDRange: count.
+// Local memory: P_LOCAL * sizeof(num) bytes.
+//
+// @variant P_T=1 P_VEC=1 P_INT=32 P_LOCAL=1
+// @variant P_T=10 P_VEC=1 P_INT=64 P_LOCAL=64
+// @variant P_T=11 P_VEC=1 P_INT=64 P_LOCAL=256
+#include "common/number.clh"
+#include "math/philox.clh"
+
+typedef CAT(INT_, P_INT) whole;
+
+static inline num weight(const num x, const num high)
+{
+    return x == high ? 1 : x < high ? exp(x - high) : 0;
+}
+
+__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+__kernel void multinomial_sums(__global const elem *x, const long x_off, __global num *sums, const long sums_off,
+                               const int batch, const int classes)
+{
+    __local num shared[P_LOCAL];
+    const int me = get_local_id(0);
+    const int begin = (int)((long)classes * me / P_LOCAL), end = (int)((long)classes * (me + 1) / P_LOCAL);
+    for (int row = get_group_id(0); row < batch; row += get_num_groups(0)) {
+        __global const elem *from = x + x_off + (long)row * classes;
+        __global num *to = sums + sums_off + (long)row * classes;
+        num high = -INFINITY;
+        for (int i = begin; i < end; ++i) {
+            const num v = LOAD1(from + i);
+            high = v > high ? v : high;
+        }
+        shared[me] = high;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = 0; i < P_LOCAL; ++i)
+            high = shared[i] > high ? shared[i] : high;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        num sum = 0;
+        for (int i = begin; i < end; ++i) {
+            sum += weight(LOAD1(from + i), high);
+            to[i] = sum;
+        }
+        shared[me] = sum;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        num before = 0;
+        for (int i = 0; i < me; ++i)
+            before += shared[i];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int i = begin; i < end; ++i)
+            to[i] += before;
+    }
+}
+
+// The first of n sums, which never fall, that is beyond `limit`, or not below it; n where there is none.
+static inline int first_beyond(__global const num *sums, const int n, const num limit, const int or_equal)
+{
+    int low = 0, high = n;
+    while (low < high) {
+        const int middle = low + (high - low) / 2;
+        if (sums[middle] > limit || (or_equal && sums[middle] == limit))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+__kernel void multinomial_draw(__global const num *sums, const long sums_off, __global whole *y, const long y_off,
+                               const int count, const int classes, const int samples, const long key)
+{
+    for (int e = get_global_id(0); e < count; e += get_global_size(0)) {
+        __global const num *row = sums + sums_off + (long)(e / samples) * classes;
+        const num total = row[classes - 1];
+        uvec c[4];
+        c[0] = (uint)e;
+        c[1] = 0;
+        philox(c, (ulong)key);
+        int at = first_beyond(row, classes, UNIFORM(c) * total, 0);
+        if (at == classes) // the product was rounded up
+            at = first_beyond(row, classes, total, 1);
+        y[y_off + e] = at;
+    }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Random numbers, one for each element, by math/philox.clh: an element's number depends on its place and the key only,
+// not on P_VEC, the class of kernels or the device (normal numbers but for their last bits).
+//
+// Elements come in tiles of 16 counters times as many numbers as one counter gives (4, or 2 for double): number w of counter
+// 16 * t + l is element (numbers * t + w) * 16 + l.
+//
+//   P_OP    0 uniform: a + u * (b - a), below b      1 normal: a + b * z (Box and Muller)
+//           2 Bernoulli: y = u < x                   3 dropout: y = u >= a ? x * b : 0, mask = u >= a
+//   P_T     float type of x and of the numbers; P_VEC: see common/number.clh
+//   P_OUT   dtype of y (P_OP 2), of mask (3); else P_T. P_MASK  dropout: 1 with a mask; else 0
+//
+// Arguments: x: [n] (P_OP 2 and 3; else any), y: [n], mask: [n]; key; a, b: numbers, for double their bits as long.
+// NDRange: ceil(n / tile) * 16 / P_VEC.
+//
+// @variant P_OP=0 P_T=1 P_VEC=16 P_OUT=1 P_MASK=0
+// @variant P_OP=1 P_T=11 P_VEC=4 P_OUT=11 P_MASK=0
+// @variant P_OP=1 P_T=10 P_VEC=1 P_OUT=10 P_MASK=0
+// @variant P_OP=2 P_T=1 P_VEC=8 P_OUT=9 P_MASK=0
+// @variant P_OP=2 P_T=11 P_VEC=1 P_OUT=10 P_MASK=0
+// @variant P_OP=2 P_T=1 P_VEC=4 P_OUT=11 P_MASK=0
+// @variant P_OP=3 P_T=16 P_VEC=8 P_OUT=9 P_MASK=1
+// @variant P_OP=3 P_T=1 P_VEC=1 P_OUT=1 P_MASK=0
+#include "common/number.clh"
+#include "common/scalars.clh"
+#include "math/philox.clh"
+
+#define NUMBERS (4 / UNIFORM_WORDS)
+#define EACH_LANE(l) for (int l = 0; l < P_VEC; ++l)
+#define LANE_OF(v, l) (((const num *)&(v))[l])
+
+#if P_T == 11
+typedef long number_bits;
+#define NUMBER_OF(bits) as_double(bits)
+#else
+typedef float number_bits;
+#define NUMBER_OF(bits) (bits)
+#endif
+
+typedef SCALAR_ELEM(P_OUT) out_elem;
+#if P_OP == 2
+typedef out_elem y_elem;
+#else
+typedef elem y_elem;
+#endif
+
+#if P_OP == 1
+// Two normal numbers of two uniform ones, the first of which is not 0.
+static inline void normal_pair(const vec u1, const vec u2, vec *z1, vec *z2)
+{
+    const vec r = sqrt(-2 * log(u1)), angle = 2 * u2;
+    *z1 = r * cospi(angle);
+    *z2 = r * sinpi(angle);
+}
+#endif
+
+// Numbers 0 .. NUMBERS - 1 of P_VEC counters.
+static inline void draw(uvec c[4], vec to[4])
+{
+#if P_OP != 1
+    for (int w = 0; w < NUMBERS; ++w)
+        to[w] = UNIFORM(c + w * UNIFORM_WORDS);
+#elif P_T == 11
+    normal_pair(UNIFORM(c) + 0x1p-54, UNIFORM(c + 2), &to[0], &to[1]);
+#else
+    for (int w = 0; w < 4; w += 2)
+        normal_pair((TO_NUM(c[w]) + 0.5f) * 0x1p-32f, TO_NUM(c[w + 1]) * 0x1p-32f, &to[w], &to[w + 1]);
+#endif
+}
+
+__kernel void random(__global const elem *x, const long x_off, __global y_elem *y, const long y_off,
+                     __global out_elem *mask, const long mask_off, const long n, const long key,
+                     const number_bits a_bits, const number_bits b_bits)
+{
+    const num a = NUMBER_OF(a_bits), b = NUMBER_OF(b_bits);
+    const long tile = NUMBERS * 16, units = (n + tile - 1) / tile * (16 / P_VEC);
+    for (long unit = get_global_id(0); unit < units; unit += get_global_size(0)) {
+        const ulong counter = (ulong)unit * P_VEC;
+        const long first = (long)(counter / 16) * tile + (long)(counter % 16);
+        uvec c[4];
+        vec u[4];
+        c[0] = (uvec)(uint)counter;
+        EACH_LANE(l)
+            ((uint *)&c[0])[l] += (uint)l;
+        c[1] = (uvec)(uint)(counter >> 32);
+        philox(c, (ulong)key);
+        draw(c, u);
+        for (int w = 0; w < NUMBERS; ++w) {
+            const long at = first + w * 16;
+#if P_OP <= 1
+#if P_OP == 0
+            vec v = u[w] * (b - a) + a;
+            if (a < b)
+                v = v < b ? v : (vec)a;
+#else
+            const vec v = u[w] * b + a;
+#endif
+            if (at + P_VEC <= n) {
+                VSTORE(v, y + y_off + at);
+            } else {
+                for (long l = 0; at + l < n; ++l)
+                    STORE1(LANE_OF(v, l), y + y_off + at + l);
+            }
+#elif P_OP == 2
+            for (int l = 0; l < P_VEC && at + l < n; ++l) {
+                const float hit = LANE_OF(u[w], l) < (num)LOAD1(x + x_off + at + l) ? 1.0f : 0.0f;
+                SCALAR_PUT(P_OUT, hit, y + y_off + at + l);
+            }
+#else
+            for (int l = 0; l < P_VEC && at + l < n; ++l) {
+                const int kept = LANE_OF(u[w], l) >= a;
+                const num v = (num)LOAD1(x + x_off + at + l) * b;
+                STORE1(kept ? v : 0, y + y_off + at + l);
+#if P_MASK
+                SCALAR_PUT(P_OUT, kept ? 1.0f : 0.0f, mask + mask_off + at + l);
+#endif
+            }
+#endif
+        }
+    }
+}

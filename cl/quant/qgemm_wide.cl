@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the wide class, as qmatmul.cl has them: the same bits, by products
+// of words of several 8-bit numbers (common/dot_wide.clh). B becomes u words, A s words.
+//
+//   qgemm_wide    C[z] = (A[z] - a_zero) x (B[z] - b_zero), sums in int32
+//   qgemm_pack_b  B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, zeros at the ends, then the sums of the numbers
+//                 in each of their columns; NR = P_NRV * P_VEC
+//
+// Zero points are taken off behind the sums, see qconv_wide.cl.
+//
+// Parameters (also those of common/dot_wide.clh, and P_A, P_B, P_Y of quant/requantize.clh; P_FP64 0, P_INDEX 32)
+//   P_MR, P_NRV   as in gemm_wide.cl
+//   P_KC          words of a block in k: 256
+//   P_MC          most rows of a group: 96
+//   P_ACC         sums that wait in private memory: 32768
+//   P_B_PACKED    0: each group packs its panels of B; 1: panels from qgemm_pack_b, of one B for all batches
+//   P_ZERO_A, P_ZERO_B, P_RANK   as in qmatmul.cl
+//
+// Arguments: those of qmatmul.cl, and in front of QMATMUL_NUMBERS
+//   tile_m         height of a register tile, 1..P_MR
+//   group_tiles    tiles a group takes; group_tiles * tile_m <= P_MC
+//   group_panels   panels a group takes; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
+// m, n and batch are not 0.
+// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles, 2 batch.
+// Private memory: P_ACC + P_MC * (P_KC + 16) words, and P_KC * NR more with P_B_PACKED 0.
+// qgemm_pack_b(k, n, b, b_off, packed, packed_off): one work-item a group, dimension 0 panels.
+//
+// @cpu
+// @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=1 P_A=2 P_B=3 P_Y=6 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=0 P_RANK=0
+// @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=0 P_A=3 P_B=2 P_Y=3 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_RANK=2
+// @variant P_UNIT=2 P_DOT=0 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=0 P_A=2 P_B=2 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_RANK=1
+// @variant P_UNIT=1 P_DOT=0 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=1 P_A=3 P_B=3 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_RANK=0
+#include "common/ranks.clh"
+#include "quant/requantize.clh"
+#include "quant/qmatmul.clh"
+#include "common/dot_wide.clh"
+
+#define U_DTYPE P_B
+#define S_DTYPE P_A
+#include "quant/words_wide.clh"
+
+#define A_ROW (P_KC + 16) // words from row to row of A's copy: no power of two, rows share the cache
+
+#if P_B_PACKED
+typedef __global const int *panel_ptr;
+#define PANEL_WORDS(p) ((__global const loose_ints *)(p))->v
+#else
+typedef const int *panel_ptr;
+#define PANEL_WORDS(p) get_words(p)
+#endif
+#define MICRO_PARAMS const int k, const int *a, panel_ptr b, const int t_row
+#define MICRO_ARGS k, a, b, t_row
+#define MICRO_WALK for (int p = 0; p < k; ++p, ++a, b += NR)
+#define MICRO_WALK_END
+#define MICRO_A(i) S_WORD(a[(i)*A_ROW])
+#define MICRO_B(j) U_WORDS(PANEL_WORDS(b + j * P_VEC))
+#define MICRO_T_ROW t_row
+#include "common/micro_wide.clh"
+
+#define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
+#define BATCH_PLACE(i)                                                                             \
+    at_a += rest % d##i * sa##i;                                                                   \
+    at_b += rest % d##i * sb##i;                                                                   \
+    rest /= d##i;
+
+// ---- A -------------------------------------------------------------------------------------------------------------
+
+#if P_UNIT == 4
+typedef char s_elem;
+#define TO_S(v) (v)
+typedef vchar s_elems;
+#elif P_UNIT == 2
+typedef short s_elem;
+#define TO_S(v) to_vshort(v)
+typedef vshort s_elems;
+#else
+typedef float s_elem;
+#define TO_S(v) to_vfloat(v)
+typedef vfloat s_elems;
+#endif
+typedef struct __attribute__((packed)) {
+    s_elems v;
+} loose_s;
+
+// The first `count` bytes at x as s words, zeros in what is left of the last one. Returns their sum.
+static __attribute__((noinline)) int copy_row(int *to, __global const uchar *x, const int count)
+{
+    s_elem *t = (s_elem *)to;
+    vint sums = (vint)0;
+    int i = 0, sum = 0;
+    for (; i + P_VEC <= count; i += P_VEC) {
+        const vchar v = VNAME(as_char)(CAT(vload, P_VEC)(0, x + i) ^ (vuchar)S_FLIP);
+        sums += to_vint(v);
+        ((loose_s *)(t + i))->v = TO_S(v);
+    }
+    for (int l = 0; l < P_VEC; ++l)
+        sum += LANE(sums, const int, l);
+    for (; i < count; ++i) {
+        const char number = as_char((uchar)(x[i] ^ S_FLIP));
+        sum += number;
+        t[i] = (s_elem)number;
+    }
+    for (; i % P_UNIT != 0; ++i)
+        t[i] = (s_elem)0;
+    return sum;
+}
+
+// ---- B -------------------------------------------------------------------------------------------------------------
+
+// Row `p` of a panel's words: `cols` columns at b, n apart in k, of which k are left; `left` bytes from b on may be read.
+static inline void fetch_words(int *t, __global const b_elem *b, const int n, const int k, const int cols, const long left)
+{
+    const int lines = min(P_UNIT, k);
+    const struct lines from = lines_of(b, n, lines);
+    put_run(t, &from, 0, cols, 1, left - (long)(lines - 1) * n);
+}
+
+#if !P_B_PACKED
+// `depth` words of a panel, and the sums of their columns, `first` or added to what is there.
+static __attribute__((noinline)) void fetch_panel(int *t, vint *sums, __global const b_elem *b, const int n, const int k,
+                                                  const int depth, const int cols, const long left, const int first)
+{
+    vint sum[P_NRV];
+    for (int j = 0; j < P_NRV; ++j)
+        sum[j] = first ? (vint)0 : sums[j];
+    for (int p = 0; p < depth; ++p, t += NR) {
+        const long at = (long)p * P_UNIT * n;
+        fetch_words(t, b + at, n, k - p * P_UNIT, cols, left - at);
+        for (int j = 0; j < P_NRV; ++j)
+            sum[j] += u_sum(get_words(t + j * P_VEC));
+    }
+    for (int j = 0; j < P_NRV; ++j)
+        sums[j] = sum[j];
+}
+#endif
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void qgemm_pack_b(const int k, const int n, __global const b_elem *b, const long b_off,
+                           __global int *packed, const long packed_off)
+{
+    const int panels = (n + NR - 1) / NR, depth = (k + P_UNIT - 1) / P_UNIT;
+    for (int panel = get_group_id(0); panel < panels; panel += get_num_groups(0)) {
+        const int col = panel * NR, cols = min(NR, n - col);
+        __global int *to = packed + packed_off + (long)col * depth;
+        __global int *sums = packed + packed_off + (long)panels * NR * depth + col;
+        int line[NR];
+        vint sum[P_NRV];
+        for (int j = 0; j < P_NRV; ++j) {
+            sum[j] = (vint)0;
+            put_words(line + j * P_VEC, (vint)0);
+        }
+        for (int p = 0; p < depth; ++p) {
+            const long at = (long)p * P_UNIT * n + col;
+            fetch_words(line, b + b_off + at, n, k - p * P_UNIT, cols, (long)k * n - at);
+            for (int j = 0; j < P_NRV; ++j) {
+                const vint words = get_words(line + j * P_VEC);
+                CAT(vstore, P_VEC)(words, 0, to + (long)p * NR + j * P_VEC);
+                sum[j] += u_sum(words);
+            }
+        }
+        for (int j = 0; j < P_NRV; ++j)
+            CAT(vstore, P_VEC)(sum[j], 0, sums + j * P_VEC);
+    }
+}
+
+// ---- sums ----------------------------------------------------------------------------------------------------------
+
+#if P_UNIT == 1
+
+// t[i][j] = (first ? 0 : t[i][j]) + the products of k <= P_KC words, which floats have exactly.
+static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
+{
+    vec part[P_MR * P_NRV];
+    micro(rows, k, a, b, P_NRV, part, 1);
+    for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < P_NRV; ++j)
+            t[i * t_row + j] = to_vint(part[i * P_NRV + j]) + (first ? (vint)0 : t[i * t_row + j]);
+}
+
+#else
+#define add_products micro
+#endif
+
+static inline vint zeros_of(__global const b_elem *p, const int step, const int count)
+{
+#if P_ZERO_B
+    return (step ? to_vint(LOAD_B(p, count)) : (vint)(int)*p) + (vint)U_MOVED;
+#else
+    return (vint)U_MOVED;
+#endif
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void qgemm_wide(const int m, const int n, const int k, const int batch, RANK_UP(BATCH_ARGS)
+                         __global const a_elem *a, const long a_off,
+#if P_B_PACKED
+                         __global const int *b, const long b_off,
+#else
+                         __global const b_elem *b, const long b_off,
+#endif
+                         __global y_elem *c, const long c_off, const int tile_m, const int group_tiles,
+                         const int group_panels, QMATMUL_NUMBERS)
+{
+    int rows_of_a[P_MC * A_ROW];
+    int row_sums[P_MC];
+    vint acc[P_ACC / P_VEC];
+#if !P_B_PACKED
+    int fetched[P_KC * NR];
+#endif
+    const int tiles = (m + tile_m - 1) / tile_m, panels = (n + NR - 1) / NR, depth = (k + P_UNIT - 1) / P_UNIT;
+    const int blocks_x = (panels + group_panels - 1) / group_panels, blocks_y = (tiles + group_tiles - 1) / group_tiles;
+
+    for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
+    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+        long at_a = 0, at_b = 0;
+        int rest = z;
+        RANK_DOWN(BATCH_PLACE)
+        const int row0 = by * group_tiles * tile_m, rows = min(group_tiles * tile_m, m - row0);
+        const int panel0 = bx * group_panels, panel1 = min(panel0 + group_panels, panels);
+        const int t_row = (panel1 - panel0) * P_NRV;
+        __global const uchar *left = (__global const uchar *)(a + a_off + at_a + (long)row0 * k);
+        vint *sums = acc + t_row; // behind those of columns
+
+        int p0 = 0;
+        do {
+            const int pc = min(P_KC, depth - p0), k0 = p0 * P_UNIT, kc = min(pc * P_UNIT, k - k0), first = p0 == 0;
+            for (int i = 0; i < rows; ++i)
+                row_sums[i] = copy_row(rows_of_a + i * A_ROW, left + (long)i * k + k0, kc) + (first ? 0 : row_sums[i]);
+            for (int panel = panel0; panel < panel1; ++panel) {
+                const int at = (panel - panel0) * P_NRV;
+#if P_B_PACKED
+                panel_ptr right = b + b_off + ((long)panel * depth + p0) * NR;
+#else
+                const int col = panel * NR;
+                panel_ptr right = fetched;
+                fetch_panel(fetched, acc + at, b + b_off + at_b + (long)k0 * n + col, n, k - k0, pc, min(NR, n - col),
+                            (long)(k - k0) * n - col, first);
+#endif
+                for (int i = 0; i < rows; i += tile_m)
+                    add_products(min(tile_m, rows - i), pc, rows_of_a + i * A_ROW, right, t_row, sums + i * t_row + at,
+                                 first);
+            }
+            p0 += pc;
+        } while (p0 < depth);
+
+        for (int col = panel0 * NR; col < min(panel1 * NR, n); col += P_VEC) {
+            const int at = col / P_VEC - panel0 * P_NRV, count = min(P_VEC, n - col);
+            const vint right_zero = zeros_of(b_zero + b_zero_off + col * bz, bz, count);
+#if P_B_PACKED
+            const vint seen = CAT(vload, P_VEC)(0, b + b_off + (long)panels * NR * depth + col);
+#else
+            const vint seen = acc[at];
+#endif
+#if P_Y != 6
+            __global const float *scales = b_scale + b_scale_off + col * bs;
+            const vfloat by_column = bs ? load_float32(scales, count) : (vfloat)*scales;
+#endif
+            for (int i = 0; i < rows; ++i) {
+                const int a0 = (P_ZERO_A ? (int)a_zero[a_zero_off + (row0 + i) * az] : 0) + S_MOVED;
+                vint v = sums[i * t_row + at] + (vint)(k * a0 - row_sums[i]) * right_zero - (vint)a0 * seen;
+#if P_Y != 6
+                const float by_row = a_scale[a_scale_off + (row0 + i) * as];
+                v = requantize(v, by_row * by_column / y_scale[y_scale_off], (float)y_zero[y_zero_off]);
+#endif
+                store_results(c + c_off + ((long)z * m + row0 + i) * n + col, TO_VY(v), count);
+            }
+        }
+    }
+}

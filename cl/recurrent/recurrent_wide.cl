@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The recurrence of ONNX RNN, GRU and LSTM for the wide class: all time steps in one launch. A work-group is one
+// work-item; it takes one direction of a slice of the batch and never waits for another. What the input gives to the
+// gates was computed before (`x`).
+//
+// Parameters (also those of common/types.clh and recurrent/cell.clh)
+//   P_MR   rows (places in the batch) of the largest register tile: 4, 6, 8 or 12
+//   P_NRV  its width in vectors: what a panel of r holds for each k
+//            P_CELL 0  2: two vectors of units           1  4: one vector of units, gates i, o, f, c
+//            P_CELL 2  3: one vector, gates z, r, h      3  2: one vector, gates z, r; behind these panels, others of
+//                                                              two vectors of gate h
+//   P_VEC  4, 8 or 16
+// Arguments: RECURRENT_ARGS, r by recurrent_pack_lanes, the state's units padded to whole vectors, then
+//   tile_rows   rows of a register tile, 1 .. P_MR
+//
+// A slice of one row reads several panels side by side, which hides the latency of additions; more rows go through
+// register tiles. Both add up over k in order: a row gives the same bits in any batch.
+// NDRange: one work-item a group, groups over n_dirs * ceil(batch / slice_rows), any number >= 1. Local memory: none.
+//
+// @cpu
+// @variant P_CELL=0 P_COUPLED=0 P_F=1 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
+// @variant P_CELL=1 P_COUPLED=0 P_F=2 P_G=1 P_H=1 P_T=1 P_FMA=1 P_VEC=16 P_MR=6 P_NRV=4
+// @variant P_CELL=1 P_COUPLED=1 P_F=7 P_G=3 P_H=10 P_T=10 P_FMA=0 P_VEC=4 P_MR=4 P_NRV=4
+// @variant P_CELL=2 P_COUPLED=0 P_F=2 P_G=8 P_H=1 P_T=1 P_FMA=1 P_VEC=8 P_MR=4 P_NRV=3
+// @variant P_CELL=3 P_COUPLED=0 P_F=9 P_G=6 P_H=1 P_T=10 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2
+
+#include "common/types.clh"
+
+#define CELL vec
+#define STATE float
+#include "recurrent/cell.clh"
+
+#define MICRO_PARAMS const int k, __global const float *a, const int a_row, __global const elem *b
+#define MICRO_ARGS k, a, a_row, b
+#define MICRO_WALK for (int p = 0; p < k; ++p, ++a, b += NR)
+#define MICRO_WALK_END
+#define MICRO_A(i) a[(long)i * a_row]
+#define MICRO_B(j) VLOAD(b + j * P_VEC)
+#define MICRO_T_ROW P_NRV
+#include "common/micro_wide.clh"
+#include "common/lanes_wide.clh"
+
+#define STATE_LOAD(p) CAT(vload, P_VEC)(0, p)
+#define STATE_STORE(x, p) (((__global CAT(loose, P_VEC) *)(p))->v = (x))
+
+// Panels that a single row reads side by side.
+#if P_NRV == 2
+#define LINES 4
+#define UP_TO_LINES UP_TO_4
+#else
+#define LINES 2
+#define UP_TO_LINES UP_TO_2
+#endif
+
+#define LINE_ZERO(i, j) vec acc##i##_##j = (vec)0.0f;
+#define LINE_MAD(i, j) acc##i##_##j = MAD(v, VLOAD(b##i + j * P_VEC), acc##i##_##j);
+#define LINE_PUT(i, j) t[i * P_NRV + j] = acc##i##_##j;
+
+// t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels behind the first, step apart.
+static __attribute__((noinline)) void line(const int k, __global const float *h, __global const elem *b,
+                                           const long step, const int last, vec *t)
+{
+    __global const elem *b0 = b, *b1 = b + min(last, 1) * step;
+#if LINES == 4
+    __global const elem *b2 = b + min(last, 2) * step, *b3 = b + min(last, 3) * step;
+#endif
+    UP_TO_LINES(LINE_ZERO)
+    for (int p = 0; p < k; ++p) {
+        const vec v = (vec)h[p];
+        UP_TO_LINES(LINE_MAD)
+        b0 += NR;
+        b1 += NR;
+#if LINES == 4
+        b2 += NR;
+        b3 += NR;
+#endif
+    }
+    UP_TO_LINES(LINE_PUT)
+}
+
+// One direction of one slice of the batch.
+typedef struct {
+    int rows, padded; // of the slice; units of a line of the state
+    int hidden, parts, length, t0, tile_rows;
+    long x_t, x_b, y_t, y_b, s_b;
+    __global const elem *x, *r, *bias, *peep;
+    __global const int *lens;
+    __global elem *y;
+    __global float *h, *next, *own; // h: Ht-1; next: Ht, or r * Ht-1 of a GRU; own: Ct or z
+    __global int *fault;
+    int code;
+    cell_numbers numbers;
+} cell_job;
+
+static inline int row_length(const cell_job *j, const int row)
+{
+    return sequence_length(j->lens, j->parts, row, j->length, j->fault, j->code);
+}
+
+static inline void put_y(const cell_job *j, const int row, const int t, const int u, const vec h)
+{
+    if (j->parts & WANT_Y)
+        store_lanes(j->y + t * j->y_t + row * j->y_b + u, 1, j->hidden - u, h);
+}
+
+// What the input gives to gate g, from unit u on.
+#define INPUT_GATE(g) load_lanes(x + (g)*j->hidden + u, 1, j->hidden - u)
+#define PEEPHOLE(g) load_lanes(j->peep + (g)*j->hidden + u, 1, j->hidden - u)
+
+// The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, behind z and r.
+static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row, const int time,
+                                             const int p, const int second)
+{
+    __global const elem *x = j->x + (time - j->t0) * j->x_t + row * j->x_b;
+    __global float *h = j->h + (long)row * j->padded, *next = j->next + (long)row * j->padded;
+    __global float *own = j->own + (long)row * j->padded;
+    const cell_numbers *n = &j->numbers;
+#if P_CELL == 1
+    const int u = p * P_VEC, has_peep = j->parts & HAS_PEEP;
+    vec state = STATE_LOAD(own + u), p_i = (vec)0.0f, p_o = p_i, p_f = p_i;
+    if (has_peep) {
+        p_i = PEEPHOLE(0);
+        p_o = PEEPHOLE(1);
+        p_f = PEEPHOLE(2);
+    }
+    const vec now = lstm_cell(t[0] + INPUT_GATE(0), t[1] + INPUT_GATE(1), t[2] + INPUT_GATE(2),
+                              t[3] + INPUT_GATE(3), &state, has_peep, p_i, p_o, p_f, n);
+    STATE_STORE(state, own + u);
+    STATE_STORE(now, next + u);
+    put_y(j, row, time, u, now);
+#elif P_CELL == 2
+    const int u = p * P_VEC;
+    vec linear = t[2];
+    if (j->parts & HAS_BIAS)
+        linear += load_lanes(j->bias + u, 1, j->hidden - u);
+    const vec z = act_f(t[0] + INPUT_GATE(0), n), r = act_f(t[1] + INPUT_GATE(1), n);
+    const vec now = gru_cell(z, INPUT_GATE(2) + r * linear, STATE_LOAD(h + u), n);
+    STATE_STORE(now, next + u);
+    put_y(j, row, time, u, now);
+#else
+    if (P_CELL == 3 && !second) {
+        const int u = p * P_VEC;
+        STATE_STORE(act_f(t[0] + INPUT_GATE(0), n), own + u);
+        STATE_STORE(act_f(t[1] + INPUT_GATE(1), n) * STATE_LOAD(h + u), next + u);
+        return;
+    }
+    for (int i = 0; i < 2; ++i) {
+        const int u = (p * 2 + i) * P_VEC;
+        if (u >= j->hidden)
+            break;
+#if P_CELL == 3
+        const vec now = gru_cell(STATE_LOAD(own + u), t[i] + INPUT_GATE(2), STATE_LOAD(h + u), n);
+        STATE_STORE(now, h + u);
+#else
+        const vec now = act_f(t[i] + INPUT_GATE(0), n);
+        STATE_STORE(now, next + u);
+#endif
+        put_y(j, row, time, u, now);
+    }
+#endif
+}
+
+// finish, or for a row whose sequence is over: its state goes on as it is.
+static inline void finish_if(const cell_job *j, const vec *t, const int row, const int time, const int p,
+                             const int second)
+{
+    if (!(j->parts & HAS_LENS) || time < row_length(j, row)) {
+        finish(j, t, row, time, p, second);
+        return;
+    }
+#if P_CELL != 3
+    const int units = P_CELL == 0 ? 2 * P_VEC : P_VEC, end = min((p + 1) * units, j->padded);
+    for (int u = p * units; u < end; u += P_VEC)
+        STATE_STORE(STATE_LOAD(j->h + (long)row * j->padded + u), j->next + (long)row * j->padded + u);
+#endif
+}
+
+// One time step of all rows, or half a step of a GRU.
+static __attribute__((noinline)) void advance(const cell_job *j, const int time, const int second)
+{
+    vec t[P_MR * P_NRV < 8 ? 8 : P_MR * P_NRV];
+    const int vectors = (j->hidden + P_VEC - 1) / P_VEC;
+    const int panels = P_CELL == 0 || second ? (vectors + 1) / 2 : vectors;
+    const long step = (long)j->hidden * NR;
+    __global const float *from = second ? j->next : j->h;
+    __global const elem *r = j->r + (second ? vectors * step : 0);
+    if (j->rows == 1) {
+        for (int p = 0; p < panels; p += LINES) {
+            line(j->hidden, from, r + p * step, step, panels - 1 - p, t);
+            for (int i = 0; i < LINES && p + i < panels; ++i)
+                finish_if(j, t + i * P_NRV, 0, time, p + i, second);
+        }
+        return;
+    }
+    for (int p = 0; p < panels; ++p) {
+        for (int row = 0; row < j->rows; row += j->tile_rows) {
+            const int n = min(j->tile_rows, j->rows - row);
+            micro(n, j->hidden, from + (long)row * j->padded, j->padded, r + p * step, t, 1);
+            for (int i = 0; i < n; ++i)
+                finish_if(j, t + i * P_NRV, row + i, time, p, second);
+        }
+    }
+}
+
+// The state of a slice before its first step.
+static void start(const cell_job *j, __global const elem *h0, __global const elem *c0)
+{
+    for (int row = 0; row < j->rows; ++row) {
+        for (int u = 0; u < j->padded; u += P_VEC) {
+            const long at = (long)row * j->padded + u, from = row * j->s_b + u;
+            vec h = (vec)0.0f, c = (vec)0.0f;
+            if (j->parts & HAS_H0)
+                h = load_lanes(h0 + from, 1, j->hidden - u);
+            if (j->parts & HAS_C0)
+                c = load_lanes(c0 + from, 1, j->hidden - u);
+            STATE_STORE(h, j->h + at);
+            STATE_STORE(c, j->own + at);
+        }
+    }
+}
+
+// What is told of the state after the last step, and zeros in Y behind the ends of sequences.
+static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
+{
+    for (int row = 0; row < j->rows; ++row) {
+        for (int u = 0; u < j->hidden; u += P_VEC) {
+            const long at = (long)row * j->padded + u, to = row * j->s_b + u;
+            if (j->parts & WANT_Y_H)
+                store_lanes(y_h + to, 1, j->hidden - u, STATE_LOAD(j->h + at));
+            if (j->parts & WANT_Y_C)
+                store_lanes(y_c + to, 1, j->hidden - u, STATE_LOAD(j->own + at));
+        }
+        for (int t = row_length(j, row); t < j->length; ++t)
+            for (int u = 0; u < j->hidden; u += P_VEC)
+                put_y(j, row, t, u, (vec)0.0f);
+    }
+}
+
+__attribute__((reqd_work_group_size(1, 1, 1)))
+__kernel void recurrent_wide(RECURRENT_ARGS, const int tile_rows)
+{
+    const int slices = (batch + slice_rows - 1) / slice_rows;
+    for (int item = get_group_id(0); item < n_dirs * slices; item += get_num_groups(0)) {
+        const int d = dir0 + item / slices, b = item % slices * slice_rows;
+        const int padded = (hidden + P_VEC - 1) / P_VEC * P_VEC;
+        const long inside = ((long)d * batch + b) * padded, outside = d * s_d + b * s_b;
+        cell_job j = {.rows = min(slice_rows, batch - b), .padded = padded, .hidden = hidden, .parts = parts,
+                      .length = length, .t0 = t0, .tile_rows = tile_rows, .x_t = x_t, .x_b = x_b, .y_t = y_t,
+                      .y_b = y_b, .s_b = s_b, .fault = fault, .code = code,
+                      .numbers = {clip, f_a, f_b, g_a, g_b, h_a, h_b}};
+        j.x = x + x_off + b * x_b + (long)(d - dir0) * GATES * hidden;
+        j.r = r + r_off + d * r_dir;
+        j.bias = bias + bias_off + ((long)d * 2 * GATES + 2 * GATES - 1) * hidden;
+        j.peep = peep + peep_off + (long)d * 3 * hidden;
+        j.lens = lens + lens_off + b;
+        j.y = y + y_off + d * y_d + b * y_b;
+        j.h = state + state_off + inside;
+        j.next = j.h + state_plane;
+        j.own = j.next + state_plane;
+        if (parts & IS_FIRST)
+            start(&j, h0 + h0_off + outside, c0 + c0_off + outside);
+        int longest = 0;
+        for (int row = 0; row < j.rows; ++row)
+            longest = max(longest, row_length(&j, row));
+        const int steps = min(n_steps, longest - t0);
+        for (int i = 0; i < steps; ++i) {
+            const int time = reverse >> d & 1 ? steps - 1 - i : i;
+            advance(&j, t0 + time, 0);
+#if P_CELL == 3
+            advance(&j, t0 + time, 1);
+#else
+            __global float *swap = j.h;
+            j.h = j.next;
+            j.next = swap;
+#endif
+        }
+        if (parts & IS_LAST)
+            stop(&j, y_h + y_h_off + outside, y_c + y_c_off + outside);
+        else if (P_CELL != 3 && steps > 0 && steps % 2 == 1)
+            for (long i = 0; i < (long)j.rows * padded; i += P_VEC)
+                STATE_STORE(STATE_LOAD(j.h + i), j.next + i);
+    }
+}

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/attention/attention.h"
+
+#include "ops/lowering/grid.h"
+#include "ops/lowering/work.h"
+
+attention_rows attention_by_place(operand at, int64_t places, int64_t heads, int64_t d)
+{
+    return (attention_rows){at, places * heads * d, d, heads * d};
+}
+
+attention_rows attention_by_head(operand at, int64_t places, int64_t heads, int64_t d)
+{
+    return (attention_rows){at, heads * places * d, places * d, d};
+}
+
+/* ---- broadcasting ------------------------------------------------------------------------------------------ */
+
+bool attention_broadcasts(const shape *dims, const int64_t over[4], bool last_may_be_short)
+{
+    if (dims->rank < 1 || dims->rank > 4) return false;
+    for (int i = 0; i < dims->rank; i++) {
+        const int to = 4 - dims->rank + i;
+        const int64_t here = dims->dims[i], there = over[to];
+        const bool is_short = last_may_be_short && to == 3 && here < there;
+        if (here != DIM_UNKNOWN && there != DIM_UNKNOWN && here != 1 && here != there && !is_short)
+            return false;
+    }
+    return true;
+}
+
+void attention_broadcast(const shape *dims, attention_addend *out)
+{
+    int64_t stride = 1;
+    for (int i = 3; i >= 0; i--) {
+        const int from = i - (4 - dims->rank);
+        const int64_t n = from >= 0 ? dims->dims[from] : 1;
+        out->strides[i] = n == 1 ? 0 : stride;
+        stride *= n;
+    }
+    out->length = dims->dims[dims->rank - 1];
+}
+
+/* ---- attention ------------------------------------------------------------------------------------------------ */
+
+/* What the rows and groups kernels, and the one for scores, are parameterised by. */
+typedef struct attention_form {
+    const char *file, *entry;
+    int rows, local, lanes, mode;
+    int mr, nrv; /* of tiles; 0: none */
+} attention_form;
+
+static const char *attention_prelude(lower_context *c, const attention_job *j,
+                                     const attention_form *f)
+{
+    const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
+    const char *tile = f->nrv ? arena_printf(c->memory, "P_MR=%d P_NRV=%d ", f->mr, f->nrv) : "";
+    if (!tile) {
+        c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+        tile = "";
+    }
+    return prelude_text(&c->build,
+                        "%sP_D=%d P_DV=%d P_ROWS=%d P_LOCAL=%d P_MASK=%d P_BIAS=%d P_CAUSAL=%d "
+                        "P_WINDOW=%d P_KEYS=%d P_INT=%d "
+                        "P_SINK=%d P_MODE=%d P_T=%d P_FMA=%d P_VEC=%d",
+                        tile, (int)j->d, (int)j->dv, f->rows, f->local, (int)j->mask_kind,
+                        j->has_bias, (int)j->causal, j->window > 0, (int)j->keys,
+                        by_length && j->lengths_dtype == CLG_INT64 ? 64 : 32, (int)j->sink, f->mode,
+                        (int)j->dtype, work_fma(c), f->lanes);
+}
+
+static void rows_args(step_builder *b, step *s, const attention_rows *r, clg_dtype dtype)
+{
+    step_arg_buffer(b, s, r->at, dtype);
+    step_arg_long(b, s, r->sb);
+    step_arg_long(b, s, r->sh);
+    step_arg_long(b, s, r->si);
+}
+
+static void addend_args(step_builder *b, step *s, bool given, const attention_addend *a,
+                        const attention_job *j)
+{
+    step_arg_buffer(b, s, given ? a->at : j->q.at, given ? a->dtype : j->dtype);
+    for (int i = 0; i < 4; i++) step_arg_long(b, s, given ? a->strides[i] : 0);
+}
+
+static step *start_attention(lower_context *c, candidate *way, const attention_job *j,
+                             const attention_form *f, const attention_rows *y)
+{
+    step_builder *b = &c->build;
+    const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
+    step *s = step_kernel(b, way, f->file, f->entry, attention_prelude(c, j, f));
+    if (j->d > 4096 || j->dv > 4096)
+        b->status = error_set(CLG_ERROR_SHAPE, "a head of more than 4096 numbers is not supported");
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->heads);
+    step_arg_int(b, s, j->heads / j->kv_heads);
+    step_arg_int(b, s, j->q_len);
+    step_arg_int(b, s, j->kv_len);
+    rows_args(b, s, &j->q, j->dtype);
+    rows_args(b, s, &j->k, j->dtype);
+    rows_args(b, s, &j->v, j->dtype);
+    rows_args(b, s, y, j->dtype);
+    addend_args(b, s, j->mask_kind != MASK_NONE, &j->mask, j);
+    step_arg_int(b, s,
+                 j->mask_kind == MASK_NONE || j->mask.strides[3] == 0 ? j->kv_len : j->mask.length);
+    addend_args(b, s, j->has_bias, &j->bias, j);
+    step_arg_buffer(b, s, by_length ? j->lengths : j->q.at,
+                    by_length ? j->lengths_dtype : j->dtype);
+    step_arg_int(b, s, j->length_add);
+    step_arg_buffer(b, s, j->sink == SINK_BY_HEAD ? j->sinks : j->q.at, j->dtype);
+    step_arg_float(b, s, j->scale);
+    step_arg_float(b, s, j->softcap);
+    step_arg_float(b, s, j->masked);
+    step_arg_int(b, s, j->offset);
+    step_arg_int(b, s, j->window);
+    s->flops = 2.0 * (double)(j->batch * j->heads) * (double)j->q_len * (double)j->kv_len *
+               (double)(j->d + j->dv);
+    s->bytes = (double)(j->batch * j->heads) * (double)(j->q_len + j->kv_len) *
+               (double)(j->d + j->dv) * (double)dtype_size(j->dtype);
+    return s;
+}
+
+/* ---- tiles --------------------------------------------------------------------------------------------------- */
+
+#define TILES_MIN_QUERIES 4
+#define TILES_MAX_HEAD 256 /* queries of a block lie on the stack */
+
+static int64_t divide_up(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+static int vector_lanes(const lower_context *c)
+{
+    return c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
+}
+
+/* Keys and values are packed for all heads; worth it where several queries read them. */
+static bool has_tiles(const lower_context *c, const attention_job *j)
+{
+    return lower_is_wide(c) && j->q_len >= TILES_MIN_QUERIES && j->d <= TILES_MAX_HEAD &&
+           j->dv <= TILES_MAX_HEAD && j->d > 0 && j->dv > 0 && j->kv_len > 0;
+}
+
+/* Register tiles of rows x vectors fill the registers: 32 of 16 lanes, else 16. */
+static attention_form choose_tiles(const lower_context *c, const attention_job *j, int lanes)
+{
+    static const int rows_of[2][5] = {{0, 8, 6, 0, 0}, {0, 12, 12, 8, 6}};
+    const int most = lanes == 16 ? 4 : 2;
+    const int64_t vectors = divide_up(j->dv, lanes);
+    attention_form f = {.file = "attention_tiles",
+                        .entry = "attention_tiles",
+                        .local = 1,
+                        .lanes = lanes,
+                        .nrv = vectors < most ? (int)vectors : most};
+    f.mr = rows_of[lanes == 16][f.nrv];
+    const int64_t units = c->caps->compute_units ? (int64_t)c->caps->compute_units : 1;
+    f.rows = 4 * f.mr;
+    while (f.rows > f.mr && j->batch * j->heads * divide_up(j->q_len, f.rows) < 4 * units)
+        f.rows -= f.mr;
+    return f;
+}
+
+static operand pack_step(lower_context *c, candidate *way, const attention_job *j,
+                         const attention_form *f)
+{
+    step_builder *b = &c->build;
+    const int64_t keys = (int64_t)f->nrv * f->lanes, n_panels = divide_up(j->kv_len, keys);
+    const int64_t panel = keys * (j->d + divide_up(j->dv, keys) * keys);
+    const operand panels =
+        step_scratch(b, way, (size_t)(j->batch * j->kv_heads * n_panels * panel) * sizeof(float));
+    step *s = step_kernel(b, way, f->file, "attention_pack", attention_prelude(c, j, f));
+    s->label = "attention: pack keys and values";
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->kv_heads);
+    step_arg_int(b, s, j->kv_len);
+    rows_args(b, s, &j->k, j->dtype);
+    rows_args(b, s, &j->v, j->dtype);
+    step_arg_buffer(b, s, panels, CLG_FLOAT32);
+    s->bytes = (double)(j->batch * j->kv_heads * j->kv_len * (j->d + j->dv)) *
+               (double)(dtype_size(j->dtype) + sizeof(float));
+    const int64_t pieces[3] = {n_panels, j->kv_heads, j->batch};
+    grid_range(c, s, 3, pieces, NULL);
+    return panels;
+}
+
+/* ---- implementations ------------------------------------------------------------------------------------- */
+
+static attention_form tiles_form(const lower_context *c, const attention_job *j)
+{
+    return choose_tiles(c, j, vector_lanes(c));
+}
+
+/* On GPUs one query each: private memory is small there. */
+static attention_form rows_form(const lower_context *c, const attention_job *j)
+{
+    const bool wide = lower_is_wide(c);
+    return (attention_form){.file = "attention",
+                            .entry = "attention_rows",
+                            .rows = wide && j->q_len >= 8 ? 8 : 1,
+                            .local = 1,
+                            .lanes = wide ? vector_lanes(c) : 4};
+}
+
+static int groups_local(const lower_context *c, const attention_job *j)
+{
+    return (int)work_local(c, 128, j->kv_len > 64 ? 128 : 32);
+}
+
+/* Local memory: rows * (d + local) floats. */
+static attention_form groups_form(const lower_context *c, const attention_job *j)
+{
+    return (attention_form){.file = "attention",
+                            .entry = "attention_groups",
+                            .rows = j->q_len >= 4 && j->d <= 512 ? 4 : 1,
+                            .local = groups_local(c, j),
+                            .lanes = 1};
+}
+
+typedef struct implementation {
+    const char *name;
+    attention_form (*form)(const lower_context *c, const attention_job *j);
+} implementation;
+static const implementation tiles = {"attention_tiles", tiles_form},
+                            rows = {"attention_rows", rows_form},
+                            groups = {"attention_groups", groups_form};
+
+enum { MOST_IMPLEMENTATIONS = 3 };
+
+static int list(const lower_context *c, const attention_job *j,
+                const implementation *out[MOST_IMPLEMENTATIONS])
+{
+    int n = 0;
+    const bool wide = lower_is_wide(c), has_groups = groups_local(c, j) > 1;
+    if (has_tiles(c, j)) out[n++] = &tiles;
+    if (has_groups && !wide) out[n++] = &groups;
+    out[n++] = &rows;
+    if (has_groups && wide) out[n++] = &groups;
+    return n;
+}
+
+int attention_count(const lower_context *c, const attention_job *j)
+{
+    const implementation *all[MOST_IMPLEMENTATIONS];
+    return list(c, j, all);
+}
+
+const char *attention_name(const lower_context *c, const attention_job *j, int implementation)
+{
+    const struct implementation *all[MOST_IMPLEMENTATIONS];
+    (void)list(c, j, all);
+    return all[implementation]->name;
+}
+
+candidate *attention_candidate(lower_context *c, const char *name, int implementation,
+                               const attention_job *j)
+{
+    if (implementation >= attention_count(c, j)) return NULL;
+    candidate *way =
+        step_candidate(&c->build, implementation ? attention_name(c, j, implementation) : name);
+    way->last_resort = implementation > 0;
+    return way;
+}
+
+/* Self-tests ask for it. */
+static void keep_job(lower_context *c, const attention_job *j)
+{
+    attention_job *kept = arena_alloc(c->memory, 1, sizeof *kept);
+    if (kept)
+        *kept = *j;
+    else
+        c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    c->attention = kept;
+}
+
+void attention_step(lower_context *c, candidate *way, const attention_job *j, int implementation)
+{
+    const struct implementation *all[MOST_IMPLEMENTATIONS];
+    (void)list(c, j, all);
+    const attention_form f = all[implementation]->form(c, j);
+    operand panels = {0};
+    if (f.nrv) panels = pack_step(c, way, j, &f);
+    step *s = start_attention(c, way, j, &f, &j->y);
+    if (f.nrv) step_arg_buffer(&c->build, s, panels, CLG_FLOAT32);
+    s->label = "attention";
+    const int64_t pieces[3] = {divide_up(j->q_len, f.rows) * f.local, j->heads, j->batch};
+    const uint64_t local[3] = {(uint64_t)f.local, 1, 1};
+    grid_range(c, s, 3, pieces, local);
+    keep_job(c, j);
+}
+
+void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
+                           int mode)
+{
+    const attention_form f = {.file = "attention",
+                              .entry = "attention_scores",
+                              .rows = 1,
+                              .local = 1,
+                              .lanes = 1,
+                              .mode = mode};
+    const attention_rows y = {to, 0, 0, 0};
+    step *s = start_attention(c, way, j, &f, &y);
+    s->label = "attention_scores";
+    const int64_t pieces[3] = {j->q_len, j->heads, j->batch};
+    const uint64_t local[3] = {lower_is_wide(c) ? 1 : work_power_of_two(j->q_len, 64), 1, 1};
+    grid_range(c, s, 3, pieces, local);
+}
+
+/* ---- caches ------------------------------------------------------------------------------------------------------ */
+
+void attention_append_step(lower_context *c, candidate *way, const attention_append *a)
+{
+    step_builder *b = &c->build;
+    const bool wide = lower_is_wide(c);
+    const int lanes = wide ? work_lanes(c, a->d) : 1;
+    step *s =
+        step_kernel(b, way, "kvcache", "kv_append",
+                    prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_START=%d P_KEEP=%d",
+                                 (int)dtype_size(a->dtype), lanes, a->has_lengths, a->keeps));
+    step_arg_int(b, s, a->batch * a->heads);
+    step_arg_int(b, s, a->heads);
+    step_arg_int(b, s, a->total);
+    step_arg_int(b, s, a->has_past ? a->past_len : 0);
+    step_arg_int(b, s, a->count);
+    step_arg_int(b, s, a->d);
+    step_arg_buffer(b, s, a->has_past ? a->past : a->fresh.at, a->dtype);
+    rows_args(b, s, &a->fresh, a->dtype);
+    step_arg_buffer(b, s, a->present, a->dtype);
+    step_arg_buffer(b, s, a->has_lengths ? a->lengths : a->fresh.at,
+                    a->has_lengths ? CLG_INT32 : a->dtype);
+    const int64_t start = a->has_past && !a->at_front ? a->past_len : 0;
+    step_arg_int(b, s, a->has_lengths ? a->length_add : start);
+    step_arg_fault(b, s, STEP_FAULT_COUNT);
+    s->bytes = 2.0 * (double)(a->batch * a->heads) * (double)a->total * (double)a->d *
+               (double)dtype_size(a->dtype);
+    const int64_t places = a->batch * a->heads * a->total;
+    const uint64_t across = wide ? 1 : work_power_of_two(a->d, 64);
+    work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, wide ? 16 : 64 / across);
+}
+
+attention_rows attention_grow(lower_context *c, candidate *way, attention_append *a, uint32_t past,
+                              uint32_t present)
+{
+    const bool wanted = work_has_output(c, present);
+    a->has_past = lower_has_input(c, past);
+    if (!a->has_past && !wanted) return a->fresh;
+    a->past = operand_input(past);
+    a->present =
+        wanted
+            ? operand_output(present)
+            : step_scratch(&c->build, way,
+                           (size_t)(a->batch * a->heads * a->total * a->d) * dtype_size(a->dtype));
+    attention_append_step(c, way, a);
+    return attention_by_head(a->present, a->total, a->heads, a->d);
+}
+
+/* ---- rotary embedding --------------------------------------------------------------------------------------------- */
+
+void attention_rotary_step(lower_context *c, candidate *way, const attention_rotary *r)
+{
+    step_builder *b = &c->build;
+    const bool by_ids = r->positions != ROTARY_CACHE_ROWS;
+    step *s = step_kernel(
+        b, way, "rotary", "rotary",
+        prelude_text(b, "P_PAIRS=%d P_POSITIONS=%d P_INT=%d P_T=%d P_FMA=%d P_VEC=1",
+                     r->interleaved, (int)r->positions,
+                     by_ids && r->ids_dtype == CLG_INT32 ? 32 : 64, (int)r->dtype, work_fma(c)));
+    step_arg_int(b, s, r->batch);
+    step_arg_int(b, s, r->places);
+    step_arg_int(b, s, r->heads);
+    step_arg_int(b, s, r->d);
+    step_arg_int(b, s, r->rotated);
+    step_arg_int(b, s, r->cache_len);
+    rows_args(b, s, &r->x, r->dtype);
+    rows_args(b, s, &r->y, r->dtype);
+    step_arg_buffer(b, s, r->cos, r->dtype);
+    step_arg_buffer(b, s, r->sin, r->dtype);
+    step_arg_buffer(b, s, by_ids ? r->ids : r->x.at, by_ids ? r->ids_dtype : r->dtype);
+    step_arg_int(b, s, r->length_add);
+    step_arg_fault(b, s, STEP_FAULT_INDEX);
+    const int64_t pairs = r->rotated / 2, rest = r->d - r->rotated;
+    s->bytes = 2.0 * (double)(r->batch * r->places * r->heads) * (double)r->d *
+               (double)dtype_size(r->dtype);
+    const int64_t pieces[3] = {lower_is_wide(c) ? 1
+                               : pairs > rest   ? pairs
+                                                : rest,
+                               r->heads, r->batch * r->places};
+    const uint64_t local[3] = {lower_is_wide(c) ? 1 : work_power_of_two(pieces[0], 64), 1, 1};
+    grid_range(c, s, 3, r->d > 0 ? pieces : (int64_t[3]){0, 0, 0}, local);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * clgraph.AttentionCore: an attention job (attention.h) as a node, so that self-tests run the kernels that all attention
+ * operators share, with any of their parameters. No graph contains it.
+ *
+ * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv], mask, bias, lengths,
+ * sinks. Attributes are fields of the job; with scores: P_MODE + 1 of cl/attention/attention.cl, the scores are the output.
+ */
+#include "ops/attention/attention.h"
+
+#include <math.h>
+
+enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS };
+
+static clg_status core_infer(op_context *c)
+{
+    const shape *q = &op_input(c, Q)->dims, *k = &op_input(c, K)->dims, *v = &op_input(c, V)->dims;
+    if (q->rank != 4 || k->rank != 4 || v->rank != 4)
+        return op_error(c, CLG_ERROR_SHAPE, "q, k and v must have four dimensions");
+    const bool scores = node_int(c->node, "scores", 0) > 0;
+    const shape y = {
+        .rank = 4, .dims = {q->dims[0], q->dims[1], q->dims[2], scores ? k->dims[2] : v->dims[3]}};
+    fact_set(&c->outputs[0], op_input(c, Q)->dtype, &y);
+    return CLG_OK;
+}
+
+static attention_rows heads_of(const lower_context *c, uint32_t input)
+{
+    const shape *x = &lower_input(c, input)->dims;
+    return attention_by_head(operand_input(input), x->dims[2], x->dims[1], x->dims[3]);
+}
+
+static bool read_addend(const lower_context *c, uint32_t input, attention_addend *out)
+{
+    if (!lower_has_input(c, input)) return false;
+    *out = (attention_addend){.at = operand_input(input), .dtype = lower_input(c, input)->dtype};
+    attention_broadcast(&lower_input(c, input)->dims, out);
+    return true;
+}
+
+static attention_mask mask_kind(clg_dtype dtype)
+{
+    return dtype == CLG_BOOL ? MASK_BOOL : dtype == CLG_INT32 ? MASK_INT : MASK_ADD;
+}
+
+static clg_status core_lower(lower_context *c)
+{
+    const node *n = c->node;
+    const shape *q = &lower_input(c, Q)->dims, *k = &lower_input(c, K)->dims;
+    attention_job j = {.dtype = lower_input(c, Q)->dtype,
+                       .batch = q->dims[0],
+                       .heads = q->dims[1],
+                       .kv_heads = k->dims[1],
+                       .q_len = q->dims[2],
+                       .kv_len = k->dims[2],
+                       .d = q->dims[3],
+                       .dv = lower_input(c, V)->dims.dims[3],
+                       .q = heads_of(c, Q),
+                       .k = heads_of(c, K),
+                       .v = heads_of(c, V),
+                       .causal = (attention_causal)node_int(n, "causal", 0),
+                       .offset = node_int(n, "offset", 0),
+                       .window = node_int(n, "window", 0),
+                       .keys = (attention_keys)node_int(n, "keys", 0),
+                       .lengths = operand_input(LENGTHS),
+                       .lengths_dtype = lower_input(c, LENGTHS)->dtype,
+                       .length_add = node_int(n, "length_add", 0),
+                       .sink = (attention_sink)node_int(n, "sink", 0),
+                       .sinks = operand_input(SINKS),
+                       .scale = (double)node_float(n, "scale", 1),
+                       .softcap = (double)node_float(n, "softcap", 0),
+                       .masked = (double)node_float(n, "masked", -INFINITY)};
+    j.y = attention_by_head(operand_output(0), j.q_len, j.heads, j.dv);
+    j.has_bias = read_addend(c, BIAS, &j.bias);
+    if (read_addend(c, MASK, &j.mask)) j.mask_kind = mask_kind(j.mask.dtype);
+    const int64_t scores = node_int(n, "scores", 0);
+    if (scores > 0) {
+        attention_scores_step(c, step_candidate(&c->build, "attention_scores"), &j,
+                              operand_output(0), (int)scores - 1);
+        return CLG_OK;
+    }
+    candidate *way;
+    for (int i = 0; (way = attention_candidate(c, attention_name(c, &j, 0), i, &j)) != NULL; i++)
+        attention_step(c, way, &j, i);
+    return CLG_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+#define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16))
+static const op_types types[] = {{'T', HALF_OR_FLOAT},
+                                 {'M', HALF_OR_FLOAT | DTYPE_BIT(CLG_BOOL) | DTYPE_BIT(CLG_INT32)},
+                                 {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+                                 {0}};
+static const op_attribute attributes[] = {{"causal", ATTRIBUTE_INT, false},
+                                          {"offset", ATTRIBUTE_INT, false},
+                                          {"window", ATTRIBUTE_INT, false},
+                                          {"keys", ATTRIBUTE_INT, false},
+                                          {"length_add", ATTRIBUTE_INT, false},
+                                          {"sink", ATTRIBUTE_INT, false},
+                                          {"scores", ATTRIBUTE_INT, false},
+                                          {"scale", ATTRIBUTE_FLOAT, false},
+                                          {"softcap", ATTRIBUTE_FLOAT, false},
+                                          {"masked", ATTRIBUTE_FLOAT, false},
+                                          {0}};
+
+const op_row op_rows_attention_core[] = {
+    {.name = "AttentionCore",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(3, 7, "TTTMTIT"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types,
+     .attributes = attributes,
+     .infer = core_infer,
+     .lower = core_lower},
+};
+const size_t n_op_rows_attention_core =
+    sizeof op_rows_attention_core / sizeof *op_rows_attention_core;

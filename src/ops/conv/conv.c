@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which implementations a convolution is offered to.
+ */
+#include "ops/conv/conv.h"
+
+#include "ops/conv/conv_impls.h"
+#include "ops/conv/winograd.h"
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm.h"
+
+/* ---- 1x1: a matrix product ---------------------------------------------------------------------------------------- */
+
+static bool is_product(const conv_job *j)
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        const window_axis *a = &j->axes[i];
+        if (a->kernel != 1 || a->stride != 1 || a->pad_begin != 0 || a->pad_end != 0) return false;
+    }
+    return true;
+}
+
+#define SMALL_MAP 256
+
+/* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number, and its columns channels. */
+static void turn_product(gemm_job *g)
+{
+    const gemm_matrix a = g->a;
+    g->a = (gemm_matrix){g->b.at, g->b.cs, g->b.rs, g->b.b0, g->b.b1, g->b.constant};
+    g->b = (gemm_matrix){a.at, a.cs, a.rs, a.b0, a.b1, a.constant};
+    g->c = (gemm_matrix){g->c.at, g->c.cs, g->c.rs, g->c.b0, g->c.b1, g->c.constant};
+    const int64_t m = g->m;
+    g->m = g->n;
+    g->n = m;
+    if (g->tail.bias == BIAS_ROW) g->tail.bias = BIAS_COLUMN;
+}
+
+/* The part of the multiplications in tiles of the wide class that count. */
+static double used_part(const lower_context *c, int64_t m, int64_t n)
+{
+    const int64_t tiles = work_ceil_div(m, work_wide_rows(c)), nr = 2 * (int64_t)work_wide_lanes(c);
+    return (double)m / (double)(tiles * work_ceil_div(m, tiles)) * (double)n /
+           (double)(work_ceil_div(n, nr) * nr);
+}
+
+/* Results that are turned on their way out take about as long as 40 steps of the sum. Large maps lie too far apart. */
+static bool gains_by_turning(const lower_context *c, const conv_job *j, const gemm_job *g)
+{
+    return j->weight_constant && g->n <= SMALL_MAP &&
+           (double)g->k * (used_part(c, g->n, g->m) - used_part(c, g->m, g->n)) > 40.0;
+}
+
+/* y[image, group] = weight[group] x x[image, group]. */
+static clg_status product_candidates(lower_context *c, const conv_job *j)
+{
+    const int64_t n = window_count_out(j->axes), in = j->ic * n, out = j->oc * n;
+    const bool by_group = j->groups > 1;
+    gemm_job g = {.dtype = j->dtype,
+                  .m = j->oc,
+                  .n = n,
+                  .k = j->ic,
+                  .batch = j->batch * j->groups,
+                  .batch_in = by_group ? j->groups : j->batch,
+                  .tail = j->tail};
+    g.batch_in = g.batch_in > 0 ? g.batch_in : 1;
+    g.a = (gemm_matrix){operand_input(j->weight), j->ic, 1, 0, by_group ? j->oc * j->ic : 0,
+                        j->weight_constant};
+    g.b = (gemm_matrix){j->x, n, 1, j->groups * in, in, false};
+    g.c = (gemm_matrix){j->y, n, 1, j->groups * out, out, false};
+    g.tail.bias_b1 = by_group ? j->tail.bias_b1 : 0;
+    if (lower_is_wide(c) && gains_by_turning(c, j, &g)) turn_product(&g);
+    return gemm_lower(c, &g, 1);
+}
+
+/* ---- the choice ---------------------------------------------------------------------------------------------- */
+
+clg_status conv_add(lower_context *c, const conv_job *j)
+{
+    if (j->batch == 0 || j->oc == 0 || window_count_out(j->axes) == 0) {
+        (void)step_candidate(&c->build, "nothing");
+        return CLG_OK;
+    }
+    const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
+    if (tiled && is_product(j) && !conv_is_depthwise(j)) return product_candidates(c, j);
+    if (lower_is_wide(c)) winograd_add(c, j);
+    if (tiled && !lower_is_wide(c))
+        conv_add_simt(c, j);
+    else if (tiled && conv_is_depthwise(j))
+        conv_add_depthwise_wide(c, j);
+    else if (tiled)
+        conv_add_wide(c, j);
+    conv_add_direct(c, j);
+    return CLG_OK;
+}

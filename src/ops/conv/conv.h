@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lowering of a convolution: which implementations its node is offered.
+ */
+#ifndef CLG_OPS_CONV_H
+#define CLG_OPS_CONV_H
+
+#include "ops/conv/conv_desc.h"
+
+clg_status conv_add(lower_context *c, const conv_job *j);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/conv/conv_blocked.h"
+
+#include "ops/lowering/work.h"
+
+#include <stdio.h>
+
+#define PATCH 65536
+#define ACC 65536
+#define CHUNK 8192 /* floats of weights that stay in the nearest cache */
+
+void conv_blocked_size_args(step_builder *b, step *s, const window_axis *h, const window_axis *w)
+{
+    step_arg_int(b, s, h->in);
+    step_arg_int(b, s, w->in);
+    step_arg_int(b, s, h->out);
+    step_arg_int(b, s, w->out);
+    step_arg_int(b, s, h->kernel);
+    step_arg_int(b, s, w->kernel);
+    step_arg_int(b, s, h->dilation);
+    step_arg_int(b, s, w->dilation);
+    step_arg_int(b, s, h->stride);
+    step_arg_int(b, s, h->pad_begin);
+    step_arg_int(b, s, w->pad_begin);
+}
+
+void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const window_axis *h,
+                           const window_axis *w, operand weights)
+{
+    conv_blocked_size_args(b, s, h, w);
+    step_arg_buffer(b, s, j->x, j->dtype);
+    step_arg_buffer(b, s, weights, j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
+}
+
+/* The job as the kernel sees it, and how the work is cut. */
+typedef struct blocked_cut {
+    window_axis h, w;
+    int64_t in, slices, taps, panels; /* in: channels of a slice */
+    bool copied;                      /* pixels are, with zeros around them */
+    int64_t chunk, tile_h, tile_w, group_panels;
+    double cost; /* estimated cycles; negative: not allowed */
+} blocked_cut;
+
+shape conv_blocked_flat(const shape *x)
+{
+    shape flat = *x;
+    if (x->rank != 5) return flat;
+    flat.rank = 4;
+    flat.dims[1] = x->dims[1] == DIM_UNKNOWN || x->dims[4] == DIM_UNKNOWN ? DIM_UNKNOWN
+                                                                          : x->dims[1] * x->dims[4];
+    return flat;
+}
+
+shape conv_blocked_shape(const shape *flat, int64_t lanes)
+{
+    shape x = *flat;
+    if (x.dims[1] != DIM_UNKNOWN) x.dims[1] = work_ceil_div(x.dims[1], lanes);
+    x.dims[x.rank++] = lanes;
+    return x;
+}
+
+static blocked_cut describe(const lower_context *c, const conv_job *j, bool input_is_blocked)
+{
+    const int64_t nr = BLOCKED_NRV * (int64_t)work_wide_lanes(c);
+    blocked_cut t = {.h = j->axes[1],
+                     .w = j->axes[2],
+                     .chunk = 1,
+                     .tile_h = 1,
+                     .tile_w = 1,
+                     .group_panels = 1,
+                     .cost = -1};
+    t.in = input_is_blocked ? work_wide_lanes(c) : 1;
+    t.slices = work_ceil_div(j->ic, t.in);
+    t.taps = t.h.kernel * t.w.kernel;
+    t.panels = work_ceil_div(j->oc, nr);
+    /* Behind the map the kernel may not look: without padding there it does not. */
+    t.copied = t.h.pad_begin > 0 || t.w.pad_begin > 0 || window_seen(&t.h, t.h.out) > t.h.in ||
+               window_seen(&t.w, t.w.out) > t.w.in;
+    if (t.taps == 1 && t.h.stride == 1 && t.w.stride == 1 && !t.copied && t.h.out == t.h.in &&
+        t.w.out == t.w.in) { /* one long line */
+        t.w.in = t.w.out = t.h.in * t.w.in;
+        t.h.in = t.h.out = 1;
+    }
+    return t;
+}
+
+/* Slices whose weights are taken at a time, of which all pixels of a tile fit. */
+static int64_t chunk_of(const blocked_cut *t, int64_t nr)
+{
+    const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
+    int64_t chunk = CHUNK / (t->taps * t->in * nr);
+    if (t->copied)
+        chunk = work_least(chunk > 1 ? chunk : 1, PATCH / slice);
+    else if (chunk < 1)
+        chunk = 1;
+    return work_least(chunk, t->slices);
+}
+
+static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
+{
+    const int64_t lanes = work_wide_lanes(c), nr = BLOCKED_NRV * lanes, mr = work_wide_rows(c);
+    const int64_t parts = work_ceil_div(t->tile_w, mr), part = work_ceil_div(t->tile_w, parts);
+    const int64_t patch = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
+    t->chunk = chunk_of(t, nr);
+    if (t->chunk < 1 || (t->chunk < t->slices && t->tile_h * parts * mr * nr > ACC)) return -1;
+    const double k = (double)(t->slices * t->taps * t->in), panels = (double)t->group_panels;
+    const double steps = (double)work_ceil_div(t->slices, t->chunk);
+    const int64_t fits = t->copied && PATCH / patch < t->slices ? t->group_panels : 1;
+    const double fill = t->copied ? (double)(fits * t->slices * patch) / (double)lanes * 1.5 : 0;
+    const double tile = (double)(part > 4 ? part : 4) * k + 25.0 * steps;
+    const double products = panels * (double)(t->tile_h * parts) * tile;
+    const double weights = panels * k * (double)nr * 4.0 / 12.0;
+    const double done = panels * (double)(t->tile_h * t->tile_w) * BLOCKED_NRV * 4.0;
+    const int64_t groups = work_ceil_div(t->h.out, t->tile_h) * work_ceil_div(t->w.out, t->tile_w) *
+                           work_ceil_div(t->panels, t->group_panels) * j->batch;
+    /* The last groups are seldom taken at once: more of them leave less to wait for. */
+    return (fill + products + weights + done + 300.0) *
+           ((double)work_ceil_div(groups, work_units(c)) + 0.8);
+}
+
+/* The cheapest cut; its cost is negative when none is allowed. */
+static blocked_cut find_cut(const lower_context *c, const conv_job *j, blocked_cut t)
+{
+    blocked_cut best = t;
+    for (int64_t across = 1; across <= t.w.out; across += work_ceil_div(across, 8)) {
+        t.tile_w = work_ceil_div(t.w.out, across);
+        for (int64_t down = 1; down <= t.h.out; down += work_ceil_div(down, 8)) {
+            t.tile_h = work_ceil_div(t.h.out, down);
+            for (t.group_panels = t.panels; t.group_panels > 0; t.group_panels /= 2) {
+                t.cost = cost_of(c, j, &t);
+                if (t.cost >= 0 && (best.cost < 0 || t.cost < best.cost)) best = t;
+            }
+        }
+    }
+    return best;
+}
+
+static const char *prelude(lower_context *c, const conv_job *j, const blocked_cut *t,
+                           const char *tail)
+{
+    return prelude_text(
+        &c->build,
+        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_IN=%d P_STRIDE=%d P_PATCH=%d P_ACC=%d %s",
+        (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), BLOCKED_NRV, (int)t->in,
+        (int)t->w.stride, t->copied ? PATCH : 0, ACC, tail);
+}
+
+operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j,
+                             bool input_is_blocked)
+{
+    step_builder *b = &c->build;
+    const blocked_cut own = describe(c, j, input_is_blocked), *t = &own;
+    const int64_t nr = BLOCKED_NRV * (int64_t)work_wide_lanes(c);
+    const int64_t n = t->panels * t->slices * t->taps * t->in * nr;
+    char recipe[128];
+    (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
+                   (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
+    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
+    blocked_cut any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
+    step *s = step_pack_kernel(b, way, to, "conv_blocked", "conv_blocked_pack",
+                               prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step_arg_int(b, s, j->oc);
+    step_arg_int(b, s, t->slices);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, t->taps);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
+    step_arg_buffer(b, s, to, j->dtype);
+    const uint64_t ones[2] = {1, 1};
+    const uint64_t range[2] = {work_items(c, t->panels, 1), work_items(c, t->slices, 1)};
+    step_range(b, s, 2, range, ones);
+    return to;
+}
+
+clg_status conv_blocked_append(lower_context *c, candidate *way, const conv_job *j,
+                               bool input_is_blocked)
+{
+    step_builder *b = &c->build;
+    const blocked_cut t = find_cut(c, j, describe(c, j, input_is_blocked));
+    if (t.cost < 0 || t.h.in * t.w.in > INT32_MAX / t.in)
+        return lower_error(c, CLG_ERROR_SHAPE, "the maps are too large for blocks of channels");
+    way->cost += t.cost;
+    const operand packed = conv_blocked_weights(c, way, j, input_is_blocked);
+    step *s = step_kernel(b, way, "conv_blocked", "conv_blocked",
+                          prelude(c, j, &t, conv_tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, t.slices);
+    step_arg_int(b, s, j->oc);
+    conv_blocked_map_args(b, s, j, &t.h, &t.w, packed);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    step_arg_int(b, s, t.group_panels);
+    step_arg_int(b, s, t.chunk);
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    conv_count_work(j, s);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {
+        work_items(c, work_ceil_div(t.h.out, t.tile_h) * work_ceil_div(t.w.out, t.tile_w), 1),
+        work_items(c, work_ceil_div(t.panels, t.group_panels), 1), work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, ones);
+    return CLG_OK;
+}
+
+clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked)
+{
+    candidate *way = step_candidate(&c->build, "conv_blocked");
+    CLG_TRY(conv_blocked_append(c, way, j, input_is_blocked));
+    if (j->winograd > 1) way->cost = 0;
+    return CLG_OK;
+}

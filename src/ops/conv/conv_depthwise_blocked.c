@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/conv/conv_blocked.h"
+
+#include "ops/lowering/work.h"
+
+#include <stdio.h>
+
+static const char *prelude(lower_context *c, const conv_job *j, int64_t stride, const char *tail)
+{
+    return prelude_text(&c->build, "P_T=%d P_FMA=%d P_VEC=%d P_STRIDE=%d %s", (int)j->dtype,
+                        work_fma(c), work_wide_lanes(c), (int)stride, tail);
+}
+
+operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const int64_t lanes = work_wide_lanes(c), blocks = work_ceil_div(j->groups, lanes);
+    const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
+    char recipe[96];
+    (void)snprintf(recipe, sizeof recipe, "conv_depthwise_blocked lanes=%d channels=%lld taps=%lld",
+                   (int)lanes, (long long)j->groups, (long long)taps);
+    const operand to = step_packing(b, way, j->weight, recipe,
+                                    (size_t)(blocks * taps * lanes) * dtype_size(j->dtype));
+    step *s = step_pack_kernel(b, way, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
+                               prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, taps);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
+    step_arg_buffer(b, s, to, j->dtype);
+    const uint64_t one = 1, range = work_items(c, blocks, 1);
+    step_range(b, s, 1, &range, &one);
+    return to;
+}
+
+#define DEPTHWISE_PIXELS 256 /* of a group: enough that it is worth handing out */
+
+void conv_depthwise_blocked_append(lower_context *c, candidate *way, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const window_axis *h = &j->axes[1], *w = &j->axes[2];
+    const int64_t blocks = work_ceil_div(j->groups, work_wide_lanes(c));
+    const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
+    const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
+    const int64_t tile_h = work_least(share > fewest ? share : fewest, h->out);
+    const operand packed = conv_depthwise_blocked_weights(c, way, j);
+    step *s = step_kernel(b, way, "conv_depthwise_blocked", "conv_depthwise_blocked",
+                          prelude(c, j, w->stride, conv_tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    conv_blocked_map_args(b, s, j, h, w, packed);
+    step_arg_int(b, s, tile_h);
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    conv_count_work(j, s);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, work_ceil_div(h->out, tile_h), 1),
+                               work_items(c, blocks, 1), work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, ones);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Reading a convolution from its node, its work, and the arguments that several kernels begin with.
+ */
+#include "ops/conv/conv_impls.h"
+#include "tensor/dtype.h"
+
+clg_status conv_read(lower_context *c, const shape *x, conv_job *out)
+{
+    const lower_operand *w = lower_input(c, 1);
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    *out = (conv_job){.dtype = lower_input(c, 0)->dtype,
+                      .x = operand_input(0),
+                      .y = operand_output(0),
+                      .weight = 1,
+                      .batch = x->dims[0],
+                      .groups = groups,
+                      .ic = w->dims.dims[1],
+                      .oc = w->dims.dims[0] / groups,
+                      .weight_constant = w->constant,
+                      .winograd = node_int(c->node, "winograd", 0)};
+    CLG_TRY(window_read(c->node, x, &w->dims, &win));
+    window_fill(&win, out->axes);
+    epilogue_read(c, &out->tail);
+    if (lower_has_input(c, 2)) {
+        out->tail.bias = BIAS_ROW;
+        out->tail.bias_at = operand_input(2);
+        out->tail.bias_b1 = out->oc;
+    }
+    return CLG_OK;
+}
+
+bool conv_is_depthwise(const conv_job *j) { return j->ic == 1 && j->groups > 1 && j->oc <= 4; }
+
+void conv_count_work(const conv_job *j, step *s)
+{
+    const double planes = (double)j->batch * (double)j->groups;
+    const double elements =
+        planes * (double)(j->ic * window_count_in(j->axes) + j->oc * window_count_out(j->axes)) +
+        (double)(j->groups * j->oc * j->ic * window_count_taps(j->axes));
+    s->flops = 2.0 * planes * (double)(j->oc * window_count_out(j->axes)) *
+               (double)(j->ic * window_count_taps(j->axes));
+    s->bytes = elements * (double)dtype_size(j->dtype);
+}
+
+void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight)
+{
+    step_arg_buffer(b, s, j->x, j->dtype);
+    step_arg_long(b, s, j->groups * j->ic * window_count_in(j->axes));
+    step_arg_buffer(b, s, weight, j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
+    step_arg_long(b, s, j->groups * j->oc * window_count_out(j->axes));
+}
+
+const char *conv_tail_prelude(lower_context *c, const conv_job *j)
+{
+    epilogue tail = j->tail;
+    tail.bias = tail.bias == BIAS_NONE ? BIAS_NONE : BIAS_COLUMN;
+    return epilogue_prelude(c, &tail);
+}

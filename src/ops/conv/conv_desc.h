@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The descriptor of a convolution, as its node says it: what all implementations start from.
+ */
+#ifndef CLG_OPS_CONV_DESC_H
+#define CLG_OPS_CONV_DESC_H
+
+#include "ops/lowering/epilogue.h"
+#include "ops/lowering/window.h"
+
+/* x [batch, groups * ic, D, H, W], weight [groups * oc, ic, KD, KH, KW]. */
+typedef struct conv_job {
+    clg_dtype dtype;
+    operand x, y;
+    uint32_t weight;               /* which input of the node */
+    int64_t batch, groups, ic, oc; /* ic and oc of one group */
+    window_axis axes[WINDOW_MAX_AXES];
+    bool weight_constant;
+    bool blocked;     /* x, y and the residual are in blocks of channels (BlockedConv) */
+    int64_t winograd; /* 0: not; 1: where it is estimated to be faster; 2, 4: tiles of that side */
+    epilogue tail;    /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
+} conv_job;
+
+/* The attributes that all convolutions have, for rows' tables. */
+#define CONV_ATTRIBUTES                                                                            \
+    {"auto_pad", ATTRIBUTE_STRING, false}, {"dilations", ATTRIBUTE_INTS, false},                   \
+        {"group", ATTRIBUTE_INT, false}, {"kernel_shape", ATTRIBUTE_INTS, false},                  \
+        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},
+
+/* The job of a node with the inputs of FusedConv, whose input 0 is, or stands for, one of shape `x` in NCHW order. */
+clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
+/* Operations and bytes of the formula, into s. */
+void conv_count_work(const conv_job *j, step *s);
+/* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS says whether. */
+const char *conv_tail_prelude(lower_context *c, const conv_job *j);
+
+#endif

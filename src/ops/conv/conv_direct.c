@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementation conv_direct, for any dtype: cl/conv/conv_direct.cl.
+ */
+#include "ops/conv/conv_impls.h"
+#include "ops/lowering/work.h"
+
+void conv_add_direct(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const int64_t planes = j->batch * j->groups * j->oc;
+    candidate *way = step_candidate(b, "conv_direct");
+    way->last_resort = true;
+    step *s =
+        step_kernel(b, way, "conv_direct", "conv_direct",
+                    prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    window_args(b, s, j->axes);
+    step_arg_buffer(b, s, j->x, j->dtype);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
+    step_arg_buffer(b, s, j->y, j->dtype);
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    conv_count_work(j, s);
+    const uint64_t across = work_power_of_two(window_count_out(j->axes), 64);
+    work_range_2d(c, s, window_count_out(j->axes), across, planes, 64 / across);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/conv/conv_blocked.h"
+
+#include "ops/lowering/work.h"
+
+#define MAP 65536 /* floats of the map between the two that a group has */
+#define AT_ONCE 8 /* pixels whose depthwise sums are made together */
+
+/* How the work is cut. */
+typedef struct expand_cut {
+    int64_t tile_h, tile_w;
+    double cost; /* estimated cycles */
+} expand_cut;
+
+/* False when the part of a tile does not fit. */
+static bool fits(const lower_context *c, const conv_job *depthwise, const expand_cut *t)
+{
+    const int64_t across = t->tile_w < AT_ONCE ? AT_ONCE : t->tile_w;
+    const int64_t pixels =
+        window_seen(&depthwise->axes[1], t->tile_h) * window_seen(&depthwise->axes[2], across);
+    return pixels * BLOCKED_NRV * (int64_t)work_wide_lanes(c) <= MAP;
+}
+
+static double cost_of(const lower_context *c, const conv_job *point, const conv_job *depthwise,
+                      const expand_cut *t)
+{
+    const int64_t lanes = work_wide_lanes(c), mr = work_wide_rows(c);
+    const window_axis *h = &depthwise->axes[1], *w = &depthwise->axes[2];
+    const int64_t lines = work_least(window_seen(h, t->tile_h), h->in);
+    const int64_t columns = work_least(window_seen(w, t->tile_w), w->in);
+    const int64_t tiles =
+        columns == w->in ? work_ceil_div(lines * columns, mr) : lines * work_ceil_div(columns, mr);
+    const double k = (double)(work_ceil_div(point->ic, lanes) * lanes);
+    const double tile = (double)mr * (k + BLOCKED_NRV * 6.0) + 30.0;
+    const double taps = (double)(h->kernel * w->kernel);
+    const double runs =
+        (double)(BLOCKED_NRV * t->tile_h * work_ceil_div(t->tile_w, (int64_t)AT_ONCE));
+    const double group =
+        (double)tiles * tile + runs * (AT_ONCE * (0.7 * taps + 4.0) + 20.0) + 300.0;
+    const int64_t groups = work_ceil_div(h->out, t->tile_h) * work_ceil_div(w->out, t->tile_w) *
+                           work_ceil_div(point->oc, BLOCKED_NRV * lanes) * point->batch;
+    return group * ((double)work_ceil_div(groups, work_units(c)) + 0.8);
+}
+
+/* The cheapest cut. A line of AT_ONCE pixels always fits. */
+static expand_cut find_cut(const lower_context *c, const conv_job *point, const conv_job *depthwise)
+{
+    const int64_t oh = depthwise->axes[1].out, ow = depthwise->axes[2].out;
+    expand_cut best = {1, work_least(ow, AT_ONCE), 0}, t;
+    best.cost = cost_of(c, point, depthwise, &best);
+    for (int64_t across = 1; across <= ow; across += work_ceil_div(across, 8)) {
+        t.tile_w = work_ceil_div(ow, across);
+        for (int64_t down = 1; down <= oh; down += work_ceil_div(down, 8)) {
+            t.tile_h = work_ceil_div(oh, down);
+            if (!fits(c, depthwise, &t)) continue;
+            t.cost = cost_of(c, point, depthwise, &t);
+            if (t.cost < best.cost) best = t;
+        }
+    }
+    return best;
+}
+
+static const char *prelude(lower_context *c, const conv_job *point, const conv_job *depthwise)
+{
+    conv_job tail = *depthwise;
+    const bool first = point->tail.activation != 0, last = depthwise->tail.activation != 0;
+    tail.tail.activation = last ? depthwise->tail.activation : point->tail.activation;
+    return prelude_text(&c->build,
+                        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_STRIDE=%d P_FIRST_BIAS=%d "
+                        "P_FIRST=%d P_LAST=%d P_MAP=%d %s",
+                        (int)point->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c),
+                        BLOCKED_NRV, (int)depthwise->axes[2].stride, point->tail.bias != BIAS_NONE,
+                        first, last, MAP, conv_tail_prelude(c, &tail));
+}
+
+static void add_together(lower_context *c, const conv_job *point, const conv_job *depthwise)
+{
+    step_builder *b = &c->build;
+    const int64_t lanes = work_wide_lanes(c);
+    const expand_cut t = find_cut(c, point, depthwise);
+    candidate *way = step_candidate(b, "conv_expand_blocked");
+    const operand w = conv_blocked_weights(c, way, point, true);
+    const operand d = conv_depthwise_blocked_weights(c, way, depthwise);
+    step *s = step_kernel(b, way, "conv_expand_blocked", "conv_expand_blocked",
+                          prelude(c, point, depthwise));
+    const window_axis *h = &depthwise->axes[1], *a = &depthwise->axes[2];
+    epilogue tail = depthwise->tail;
+    if (tail.activation == 0) {
+        tail.act_a = point->tail.act_a;
+        tail.act_b = point->tail.act_b;
+    }
+    step_arg_int(b, s, point->batch);
+    step_arg_int(b, s, work_ceil_div(point->ic, lanes));
+    step_arg_int(b, s, point->oc);
+    conv_blocked_size_args(b, s, h, a);
+    step_arg_buffer(b, s, point->x, point->dtype);
+    step_arg_buffer(b, s, w, point->dtype);
+    step_arg_buffer(b, s, point->tail.bias != BIAS_NONE ? point->tail.bias_at : depthwise->y,
+                    point->dtype);
+    step_arg_buffer(b, s, d, point->dtype);
+    step_arg_buffer(b, s, depthwise->y, point->dtype);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    epilogue_args(c, s, &tail, point->dtype, depthwise->y);
+    conv_count_work(depthwise, s);
+    const double flops = s->flops, bytes = s->bytes;
+    conv_count_work(point, s);
+    const double between =
+        2.0 * (double)(point->batch * point->oc * h->in * a->in) * (double)dtype_size(point->dtype);
+    s->flops += flops;
+    s->bytes += bytes - between;
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {
+        work_items(c, work_ceil_div(h->out, t.tile_h) * work_ceil_div(a->out, t.tile_w), 1),
+        work_items(c, work_ceil_div(point->oc, BLOCKED_NRV * lanes), 1),
+        work_items(c, point->batch, 1)};
+    step_range(b, s, 3, range, ones);
+}
+
+static clg_status add_apart(lower_context *c, const conv_job *point, const conv_job *depthwise)
+{
+    const int64_t lanes = work_wide_lanes(c);
+    const int64_t pixels = point->axes[1].out * point->axes[2].out;
+    const int64_t n = point->batch * work_ceil_div(point->oc, lanes) * lanes * pixels;
+    conv_job first = *point, last = *depthwise;
+    candidate *way = step_candidate(&c->build, "conv_expand_apart");
+    first.y = last.x = step_scratch(&c->build, way, (size_t)n * dtype_size(point->dtype));
+    CLG_TRY(conv_blocked_append(c, way, &first, true));
+    conv_depthwise_blocked_append(c, way, &last);
+    return CLG_OK;
+}
+
+clg_status conv_expand_blocked_add(lower_context *c, const conv_job *point,
+                                   const conv_job *depthwise)
+{
+    add_together(c, point, depthwise);
+    return add_apart(c, point, depthwise);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementations conv_wide and conv_depthwise_wide: cl/conv/conv_wide.cl.
+ */
+#include "ops/conv/conv_cut.h"
+#include "ops/conv/conv_impls.h"
+#include "ops/lowering/work.h"
+#include "tensor/dtype.h"
+
+#include <stdio.h>
+
+#define WIDE_PATCH 65536
+#define WIDE_ACC 32768
+
+static const char *wide_prelude(lower_context *c, const conv_job *j, const char *tail)
+{
+    return prelude_text(
+        &c->build, "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2 P_PATCH=%d P_ACC=%d %s", (int)j->dtype,
+        work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_PATCH, WIDE_ACC, tail);
+}
+
+static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
+{
+    return (conv_cut_job){.axes = j->axes,
+                          .oc = j->oc,
+                          .slices = j->axes[0].kernel * j->ic,
+                          .planes = j->batch * j->groups,
+                          .patch = WIDE_PATCH,
+                          .sums = WIDE_ACC,
+                          .lanes = work_wide_lanes(c),
+                          .rows = work_wide_rows(c),
+                          .step = 1,
+                          .fill_vector = 2,
+                          .fill_line = 12,
+                          .done_vector = 2,
+                          .done_line = 15};
+}
+
+/* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
+static operand wide_weights(lower_context *c, candidate *way, const conv_job *j, const conv_cut *t)
+{
+    step_builder *b = &c->build;
+    const window_axis *a = j->axes;
+    const int64_t taps = a[1].kernel * a[2].kernel, k = j->ic * a[0].kernel * taps;
+    char recipe[160];
+    (void)snprintf(recipe, sizeof recipe,
+                   "conv_wide tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
+                   (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
+                   (long long)a[0].kernel, (long long)taps);
+    const int64_t n = j->groups * t->tiles * t->tile_m * k;
+    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
+    step *s = step_pack_kernel(b, way, to, "conv_wide", "conv_pack_w",
+                               wide_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step_arg_int(b, s, j->oc);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, a[0].kernel);
+    step_arg_int(b, s, taps);
+    step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
+    step_arg_buffer(b, s, to, j->dtype);
+    step_arg_int(b, s, t->tile_m);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, t->tiles, 1), work_items(c, work_ceil_div(k, 16), 1),
+                               (uint64_t)j->groups};
+    step_range(b, s, 3, range, ones);
+    return to;
+}
+
+void conv_add_wide(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const conv_cut_job cut = cut_job(c, j);
+    conv_cut t;
+    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return;
+    candidate *way = step_candidate(b, "conv_wide");
+    way->cost = j->winograd > 1 ? 0 : t.cost;
+    const operand packed = wide_weights(c, way, j, &t);
+    step *s =
+        step_kernel(b, way, "conv_wide", "conv_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->oc);
+    window_args(b, s, j->axes);
+    conv_image_args(b, s, j, packed);
+    step_arg_int(b, s, t.tile_m);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    conv_count_work(j, s);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
+                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
+                               work_items(c, j->batch * j->groups, 1)};
+    step_range(b, s, 3, range, ones);
+}
+
+void conv_add_depthwise_wide(lower_context *c, const conv_job *j)
+{
+    step_builder *b = &c->build;
+    const conv_cut_job cut = cut_job(c, j);
+    conv_cut t;
+    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
+    step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
+                          "conv_depthwise_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->oc);
+    window_args(b, s, j->axes);
+    conv_image_args(b, s, j, operand_input(j->weight));
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    conv_count_work(j, s);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
+                               work_items(c, work_ceil_div(j->groups, t.group_tiles), 1),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, ones);
+}

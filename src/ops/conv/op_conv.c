@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Conv over one to three axes, and FusedConv, which passes make of it. The attribute `winograd` of clgraph.FusedConv
+ * allows other sums than the formula's for 3x3 kernels: 1 where they are estimated to be faster, 2 or 4 with tiles of
+ * that many outputs in any case. 1x1 convolutions are matrix products;
+ * depthwise ones and float64 go straight by the formula; the rest by tiled kernels over packed weights.
+ */
+#include "ops/conv/conv.h"
+#include "ops/lowering/window.h"
+#include "ops/lowering/work.h"
+
+#include <inttypes.h>
+
+static clg_status conv_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    CLG_TRY(window_check(n));
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups < 1 || groups > INT32_MAX)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
+                         groups);
+    return epilogue_check(n);
+}
+
+static clg_status conv_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    if (x->rank != w->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has rank %d and the weight %d; they must be equal", x->rank,
+                        w->rank);
+    CLG_TRY(window_read(c->node, x, w, &win));
+    const int64_t channels = x->dims[1], per_group = w->dims[1], outputs = w->dims[0];
+    if (per_group != DIM_UNKNOWN && dims_differ(channels, per_group * groups))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
+                        " are wanted",
+                        channels, groups, per_group);
+    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
+                        outputs, groups);
+    int64_t n_bias;
+    CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
+    if (op_has_input(c, 2) && dims_differ(n_bias, outputs))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
+                        outputs);
+    shape y;
+    window_shape(&win, x->dims[0], outputs, &y);
+    const shape *residual = &op_input(c, 3)->dims;
+    if (op_has_input(c, 3) && shape_is_known(residual) && shape_is_known(&y) &&
+        !shape_equal(residual, &y))
+        return op_error(c, CLG_ERROR_SHAPE, "the residual does not have the shape of the output");
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+static clg_status conv_lower(lower_context *c)
+{
+    const lower_operand *x = lower_input(c, 0);
+    conv_job j;
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    CLG_TRY(conv_read(c, &x->dims, &j));
+    return conv_add(c, &j);
+}
+
+#define TILED (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
+static const op_types types[] = {{'T', TILED | DTYPE_BIT(CLG_FLOAT64)}, {0}};
+static const op_types fused_types[] = {{'T', TILED}, {0}};
+
+static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
+static const op_attribute fused_attributes[] = {
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute microsoft_attributes[] = {
+    CONV_ATTRIBUTES{"activation", ATTRIBUTE_STRING, false},
+    {"activation_params", ATTRIBUTE_FLOATS, false},
+    {0}};
+
+#define CONV OP_OUTPUTS(1, 1, "T"), .check = conv_check, .infer = conv_infer, .lower = conv_lower
+
+const op_row op_rows_conv[] = {
+    {.name = "Conv",
+     .since = 1,
+     OP_INPUTS(2, 3, "T"),
+     .types = types,
+     .attributes = attributes,
+     CONV},
+    {.name = "FusedConv",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(2, 4, "T"),
+     .types = fused_types,
+     .attributes = fused_attributes,
+     CONV},
+    {.name = "FusedConv",
+     .domain = "com.microsoft",
+     .since = 1,
+     OP_INPUTS(2, 4, "T"),
+     .types = fused_types,
+     .attributes = microsoft_attributes,
+     CONV},
+};
+const size_t n_op_rows_conv = sizeof op_rows_conv / sizeof *op_rows_conv;

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * BlockedConv, which the pass `blocked` makes of two-dimensional Convs: clgraph.FusedConv whose output y and residual, and mostly
+ * its input x, are maps in blocks of channels, [N, ceil(C / lanes), H, W, lanes], lanes those of the device's register tile.
+ * An x of four dimensions is in NCHW order. Weight and bias are as Conv has them; there is one group, or one for each channel.
+ * What the last block has beyond the channels counts as zeros: x has them there, and y gets what follows from them.
+ *
+ * With input 4, and perhaps 5, it is two convolutions, as the pass `expand` joins them: x goes through a 1x1 convolution of weight
+ * [M, C, 1, 1] and bias [M] first, and the one of input 1 has a group for each of the M channels. `activated` says which of them has
+ * the activation behind it: 1 the first, 2 the second, 3 (the default) both. There is no residual then.
+ */
+#include "ops/conv/conv_blocked.h"
+#include "ops/conv/winograd.h"
+#include "ops/lowering/work.h"
+
+#include <inttypes.h>
+
+static clg_status blocked_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    CLG_TRY(window_check(n));
+    if (node_has_input(n, BLOCKED_EXPAND_WEIGHT) ? node_has_input(n, 3)
+                                                 : node_has_input(n, BLOCKED_EXPAND_BIAS))
+        return error_set(
+            CLG_ERROR_INVALID_MODEL,
+            "%s has a residual beside two convolutions, or a bias of one that is not there",
+            node_text(n, shown));
+    if (node_int(n, "lanes", 1) < 1 || node_int(n, "group", 1) < 1)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has no lanes or no groups",
+                         node_text(n, shown));
+    return epilogue_check(n);
+}
+
+/* Whether a map of `channels`, whole blocks of `lanes`, is one of `wanted` channels. */
+static bool holds(int64_t channels, int64_t lanes, int64_t wanted)
+{
+    return channels == DIM_UNKNOWN || wanted == DIM_UNKNOWN ||
+           channels == work_ceil_div(wanted, lanes) * lanes;
+}
+
+static clg_status check_bias(op_context *c, size_t input, int64_t channels)
+{
+    int64_t n;
+    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &n));
+    if (!op_has_input(c, input) || n == DIM_UNKNOWN || n == channels) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE,
+                    "the bias has %" PRId64 " elements for %" PRId64 " output channels", n,
+                    channels);
+}
+
+/* What goes into the convolution of input 1, which is depthwise, in NCHW order. */
+static clg_status infer_expanded(op_context *c, shape *flat)
+{
+    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, BLOCKED_EXPAND_WEIGHT)->dims;
+    CLG_TRY(check_bias(c, BLOCKED_EXPAND_BIAS, w->rank > 0 ? w->dims[0] : 0));
+    if (x->rank != 5 || w->rank != 4 || w->dims[2] != 1 || w->dims[3] != 1 ||
+        w->dims[0] != node_int(c->node, "group", 1) || op_input(c, 1)->dims.dims[1] != 1 ||
+        !holds(flat->dims[1], x->dims[4], w->dims[1]))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "a map of rank %d does not go through the 1x1 convolution in front",
+                        x->rank);
+    flat->dims[1] = x->dims[4] == DIM_UNKNOWN ? DIM_UNKNOWN
+                                              : work_ceil_div(w->dims[0], x->dims[4]) * x->dims[4];
+    return CLG_OK;
+}
+
+static clg_status blocked_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
+    const int64_t lanes = node_int(c->node, "lanes", 1), groups = node_int(c->node, "group", 1);
+    window win;
+    if ((x->rank != 4 && x->rank != 5) || w->rank != 4)
+        return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and the weight %d", x->rank,
+                        w->rank);
+    shape flat = conv_blocked_flat(x);
+    if (node_has_input(c->node, BLOCKED_EXPAND_WEIGHT)) CLG_TRY(infer_expanded(c, &flat));
+    CLG_TRY(window_read(c->node, &flat, w, &win));
+    const int64_t in = w->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[1] * groups;
+    if (w->dims[0] == DIM_UNKNOWN || !holds(flat.dims[1], x->rank == 5 ? x->dims[4] : 1, in) ||
+        (groups > 1 && (x->rank != 5 || w->dims[1] != 1 || w->dims[0] != groups)))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "a map of %" PRId64 " channels does not fit a weight of %" PRId64
+                        " and %" PRId64 ", and %" PRId64 " groups",
+                        flat.dims[1], w->dims[0], w->dims[1], groups);
+    CLG_TRY(check_bias(c, 2, w->dims[0]));
+    shape y;
+    window_shape(&win, flat.dims[0], w->dims[0], &y);
+    y = conv_blocked_shape(&y, lanes);
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+static clg_status lower_expanded(lower_context *c, const conv_job *depthwise)
+{
+    const shape *w = &lower_input(c, BLOCKED_EXPAND_WEIGHT)->dims;
+    const int64_t activated = node_int(c->node, "activated", BLOCKED_BOTH_ACTIVATED);
+    conv_job first = *depthwise, last = *depthwise;
+    first.weight = BLOCKED_EXPAND_WEIGHT;
+    first.weight_constant = lower_input(c, BLOCKED_EXPAND_WEIGHT)->constant;
+    first.groups = 1;
+    first.ic = w->dims[1];
+    first.oc = w->dims[0];
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        const int64_t in = depthwise->axes[i].in;
+        first.axes[i] = (window_axis){.in = in, .out = in, .kernel = 1, .stride = 1, .dilation = 1};
+    }
+    first.tail.bias = lower_has_input(c, BLOCKED_EXPAND_BIAS) ? BIAS_ROW : BIAS_NONE;
+    first.tail.bias_at = operand_input(BLOCKED_EXPAND_BIAS);
+    first.tail.bias_b1 = first.oc;
+    if (!(activated & BLOCKED_FIRST_ACTIVATED)) first.tail.activation = 0;
+    if (!(activated & BLOCKED_LAST_ACTIVATED)) last.tail.activation = 0;
+    return conv_expand_blocked_add(c, &first, &last);
+}
+
+static clg_status blocked_lower(lower_context *c)
+{
+    const shape *x = &lower_input(c, 0)->dims;
+    const int64_t lanes = node_int(c->node, "lanes", 1);
+    const bool is_blocked = x->rank == 5;
+    const shape flat = conv_blocked_flat(x);
+    conv_job j;
+    if (!lower_is_wide(c) || lanes != work_wide_lanes(c) || (is_blocked && x->dims[4] != lanes))
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_DEVICE,
+                           "blocks of %" PRId64 " channels are not those of the device", lanes);
+    CLG_TRY(conv_read(c, &flat, &j));
+    j.blocked = true;
+    for (int i = 1; i < 3; i++)
+        if ((j.axes[i].kernel - 1) * j.axes[i].dilation >= BLOCKED_MOST_SIDE ||
+            j.axes[i].stride > BLOCKED_MOST_STRIDE)
+            return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                               "windows of more than %d pixels and strides of more than %d are not "
+                               "for blocks of channels",
+                               BLOCKED_MOST_SIDE, BLOCKED_MOST_STRIDE);
+    if (j.batch == 0 || j.axes[1].out == 0 || j.axes[2].out == 0) {
+        (void)step_candidate(&c->build, "nothing");
+        return CLG_OK;
+    }
+    if (lower_has_input(c, BLOCKED_EXPAND_WEIGHT)) return lower_expanded(c, &j);
+    if (j.groups > 1) {
+        conv_depthwise_blocked_append(c, step_candidate(&c->build, "conv_depthwise_blocked"), &j);
+        return CLG_OK;
+    }
+    if (is_blocked) winograd_add(c, &j);
+    return conv_blocked_add(c, &j, is_blocked);
+}
+
+static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0}};
+static const op_attribute attributes[] = {
+    CONV_ATTRIBUTES EPILOGUE_ATTRIBUTES{"winograd", ATTRIBUTE_INT, false},
+    {"lanes", ATTRIBUTE_INT, true},
+    {"activated", ATTRIBUTE_INT, false},
+    {0}};
+
+const op_row op_rows_conv_blocked[] = {
+    {.name = "BlockedConv",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(2, 6, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types,
+     .attributes = attributes,
+     .check = blocked_check,
+     .infer = blocked_infer,
+     .lower = blocked_lower},
+};
+const size_t n_op_rows_conv_blocked = sizeof op_rows_conv_blocked / sizeof *op_rows_conv_blocked;

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ConvTranspose over one to three axes: a matrix product gives what each pixel of the input spreads over its window,
+ * and cl/conv/col2im.cl adds the windows up. Col2Im is the second half alone.
+ */
+#include "ops/lowering/window.h"
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define LINE 256 /* P_LINE */
+#define MAX_EXTENT ((int64_t)1 << 30)
+
+/* An axis as window_axis has it: `in` windows add up to `out` pixels. */
+typedef struct spread {
+    int n_axes;
+    window_axis axes[WINDOW_MAX_AXES];
+} spread;
+
+/* ---- ConvTranspose: shapes ------------------------------------------------------------------------------- */
+
+static clg_status transpose_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    size_t count;
+    CLG_TRY(window_check(n));
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups < 1 || groups > INT32_MAX)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
+                         groups);
+    static const char *const lists[] = {"output_padding", "output_shape"};
+    for (int l = 0; l < 2; l++) {
+        const int64_t *values = node_ints(n, lists[l], &count);
+        for (size_t i = 0; i < count; i++)
+            if (values[i] < 0 || values[i] > MAX_EXTENT)
+                return error_set(CLG_ERROR_INVALID_MODEL,
+                                 "%s: %s holds %" PRId64 ", which is out of range",
+                                 node_text(n, shown), lists[l], values[i]);
+    }
+    return CLG_OK;
+}
+
+/* Value i of a list attribute that has one for each axis, or `fallback` when it is absent. */
+static clg_status axis_value(const node *n, const char *name, int n_axes, int i, int64_t fallback,
+                             int64_t *out)
+{
+    size_t count;
+    const int64_t *values = node_ints(n, name, &count);
+    char shown[NODE_TEXT_BYTES];
+    *out = fallback;
+    if (count == 0) return CLG_OK;
+    /* output_shape may name batch and channels too. */
+    const size_t skip = strcmp(name, "output_shape") == 0 && count == (size_t)n_axes + 2 ? 2 : 0;
+    if (count - skip != (size_t)n_axes)
+        return error_set(CLG_ERROR_SHAPE, "%s: %s has %zu values where the input asks for %d",
+                         node_text(n, shown), name, count, n_axes);
+    *out = values[skip + (size_t)i];
+    return CLG_OK;
+}
+
+/* Works out padding and size of an axis from what is asked for; sizes are known or DIM_UNKNOWN. */
+static clg_status place_axis(const node *n, spread *s, int i)
+{
+    window_axis *a = &s->axes[i];
+    const char *mode = node_string(n, "auto_pad", "NOTSET");
+    const bool same = strncmp(mode, "SAME", 4) == 0;
+    int64_t extra, wanted;
+    char shown[NODE_TEXT_BYTES];
+    CLG_TRY(axis_value(n, "output_padding", s->n_axes, i, 0, &extra));
+    CLG_TRY(axis_value(n, "output_shape", s->n_axes, i, DIM_UNKNOWN, &wanted));
+    if (a->in == DIM_UNKNOWN || a->kernel == DIM_UNKNOWN) return CLG_OK;
+    if (a->in > MAX_EXTENT / a->stride || a->kernel < 1 || a->kernel - 1 > MAX_EXTENT / a->dilation)
+        return error_set(CLG_ERROR_SHAPE, "%s: spatial axis %d is too long or its window empty",
+                         node_text(n, shown), i);
+    const int64_t whole =
+        a->in > 0 ? a->stride * (a->in - 1) + extra + (a->kernel - 1) * a->dilation + 1 : 0;
+    if (wanted == DIM_UNKNOWN && same) wanted = a->in * a->stride;
+    if (wanted == DIM_UNKNOWN) {
+        a->out = whole - a->pad_begin - a->pad_end;
+    } else {
+        const int64_t total = whole > wanted ? whole - wanted : 0;
+        a->pad_begin = strcmp(mode, "SAME_UPPER") == 0 ? total / 2 : total - total / 2;
+        a->pad_end = total - a->pad_begin;
+        a->out = wanted;
+    }
+    if (a->out < 0)
+        return error_set(CLG_ERROR_SHAPE, "%s: spatial axis %d is all padding", node_text(n, shown),
+                         i);
+    return CLG_OK;
+}
+
+static clg_status transpose_read(const node *n, const shape *x, const shape *w, spread *out)
+{
+    char shown[NODE_TEXT_BYTES];
+    *out = (spread){.n_axes = x->rank - 2};
+    if (x->rank < 3 || x->rank != w->rank || out->n_axes > WINDOW_MAX_AXES)
+        return error_set(
+            CLG_ERROR_SHAPE,
+            "%s: the input has rank %d and the weight %d; they must be equal and 3 to %d",
+            node_text(n, shown), x->rank, w->rank, WINDOW_MAX_AXES + 2);
+    size_t n_pads;
+    const int64_t *pads = node_ints(n, "pads", &n_pads);
+    const bool padded = n_pads > 0 && strcmp(node_string(n, "auto_pad", "NOTSET"), "NOTSET") == 0;
+    if (padded && n_pads != 2 * (size_t)out->n_axes)
+        return error_set(CLG_ERROR_SHAPE, "%s: pads has %zu values for %d axes",
+                         node_text(n, shown), n_pads, out->n_axes);
+    for (int i = 0; i < out->n_axes; i++) {
+        window_axis *a = &out->axes[i];
+        int64_t asked;
+        *a = (window_axis){.in = x->dims[2 + i], .out = DIM_UNKNOWN, .kernel = w->dims[2 + i]};
+        CLG_TRY(axis_value(n, "kernel_shape", out->n_axes, i, a->kernel, &asked));
+        CLG_TRY(axis_value(n, "strides", out->n_axes, i, 1, &a->stride));
+        CLG_TRY(axis_value(n, "dilations", out->n_axes, i, 1, &a->dilation));
+        if (dims_differ(asked, a->kernel))
+            return error_set(CLG_ERROR_SHAPE,
+                             "%s: kernel_shape says %" PRId64 " where the weight has %" PRId64,
+                             node_text(n, shown), asked, a->kernel);
+        if (padded) a->pad_begin = pads[i];
+        if (padded) a->pad_end = pads[out->n_axes + i];
+        CLG_TRY(place_axis(n, out, i));
+    }
+    return CLG_OK;
+}
+
+static clg_status transpose_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
+    const int64_t groups = node_int(c->node, "group", 1);
+    spread s;
+    int64_t n_bias;
+    CLG_TRY(transpose_read(c->node, x, w, &s));
+    const int64_t outputs = w->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : w->dims[1] * groups;
+    if (dims_differ(x->dims[1], w->dims[0]) ||
+        (w->dims[0] != DIM_UNKNOWN && w->dims[0] % groups != 0))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " channels meet a weight for %" PRId64 " in %" PRId64 " groups",
+                        x->dims[1], w->dims[0], groups);
+    CLG_TRY(shape_n_elements(&op_input(c, 2)->dims, &n_bias));
+    if (op_has_input(c, 2) && dims_differ(n_bias, outputs))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
+                        outputs);
+    shape y = {.rank = x->rank, .dims = {x->dims[0], outputs}};
+    for (int i = 0; i < s.n_axes; i++) y.dims[2 + i] = s.axes[i].out;
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+/* ---- adding up --------------------------------------------------------------------------------------------- */
+
+/* The axes as three, W last, with ones in front. */
+static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
+{
+    const window w = {.n_axes = s->n_axes, .axes = {s->axes[0], s->axes[1], s->axes[2]}};
+    window_fill(&w, out);
+}
+
+/* The step that adds the windows in `cols` up to output 0. bias: the input, or 0 for none. */
+static void add_up(lower_context *c, candidate *way, const window_axis *a, int64_t planes,
+                   int64_t channels, operand cols, uint32_t bias)
+{
+    const clg_dtype dtype = c->outputs[0].dtype;
+    const bool wide = lower_is_wide(c);
+    step_builder *b = &c->build;
+    step *s = step_kernel(b, way, "col2im", "col2im",
+                          prelude_text(b, "P_BIAS=%d P_FORM=%d P_LINE=%d P_T=%d P_VEC=1", bias != 0,
+                                       !wide, wide ? LINE : 1, (int)dtype));
+    step_arg_int(b, s, planes);
+    step_arg_int(b, s, channels);
+    window_args(b, s, a);
+    step_arg_buffer(b, s, cols, dtype);
+    step_arg_buffer(b, s, bias ? operand_input(bias) : cols, dtype);
+    step_arg_buffer(b, s, operand_output(0), dtype);
+    s->flops = (double)planes * (double)window_count_taps(a) * (double)window_count_in(a);
+    s->bytes = s->flops * (double)dtype_size(dtype);
+    if (wide) {
+        /* A line is over in no time: each group has several. */
+        const int64_t lines = planes * a[0].out * a[1].out, groups = 16 * work_units(c);
+        work_check_work(c, s, lines);
+        work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_least(lines, groups), 1);
+    } else {
+        const uint64_t across = work_power_of_two(window_count_out(a), 64);
+        work_range_2d(c, s, window_count_out(a), across, planes, 64 / across);
+    }
+}
+
+static clg_status transpose_lower(lower_context *c)
+{
+    const lower_operand *x = lower_input(c, 0), *w = lower_input(c, 1);
+    const int64_t groups = node_int(c->node, "group", 1), images = x->dims.dims[0];
+    spread s;
+    window_axis a[WINDOW_MAX_AXES];
+    size_t size_bytes;
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    CLG_TRY(transpose_read(c->node, &x->dims, &w->dims, &s));
+    fill_axes(&s, a);
+    const int64_t pixels = window_count_in(a), taps = window_count_taps(a),
+                  per_group = w->dims.dims[0] / groups, outputs = w->dims.dims[1];
+    gemm_job j = {.dtype = x->dtype,
+                  .m = outputs * taps,
+                  .n = pixels,
+                  .k = per_group,
+                  .batch = images * groups,
+                  .batch_in = groups,
+                  .tail = {.alpha = 1, .beta = 1}};
+    const operand cols = {OPERAND_SCRATCH, 0, 0}; /* each candidate's only scratch */
+    j.a = (gemm_matrix){operand_input(1), 1, j.m, 0, groups > 1 ? per_group * j.m : 0, w->constant};
+    j.b = (gemm_matrix){operand_input(0),
+                        pixels,
+                        1,
+                        groups * per_group * pixels,
+                        groups > 1 ? per_group * pixels : 0,
+                        false};
+    j.c =
+        (gemm_matrix){cols, pixels, 1, groups * j.m * pixels, groups > 1 ? j.m * pixels : 0, false};
+    if (groups == 1) { /* one batch dimension: CLBlast knows only that */
+        j.batch_in = images > 0 ? images : 1;
+        j.b.b1 = j.b.b0;
+        j.c.b1 = j.c.b0;
+    }
+    if (j.n > 0 && j.m > INT64_MAX / 8 / j.n)
+        return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
+    if (!dtype_bytes(x->dtype, j.m * j.n * (j.batch > 0 ? j.batch : 1), &size_bytes))
+        return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
+    CLG_TRY(gemm_lower(c, &j, 1));
+    for (candidate *way = c->build.candidates; way; way = way->next) {
+        const operand made = step_scratch(&c->build, way, size_bytes);
+        if (made.index != cols.index && c->build.status == CLG_OK)
+            return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
+        add_up(c, way, a, images * groups * outputs, groups * outputs, cols,
+               lower_has_input(c, 2) ? 2 : 0);
+    }
+    return CLG_OK;
+}
+
+/* ---- Col2Im -------------------------------------------------------------------------------------------------- */
+
+/* Reads image and block shape; false while they are not known. */
+static bool col2im_read(op_context *c, spread *s, clg_status *status)
+{
+    int64_t image[OP_MAX_INTS], block[OP_MAX_INTS];
+    size_t n_image, n_block, n_pads;
+    const bool known = op_need_ints(c, 1, image, &n_image, status) && *status == CLG_OK;
+    if (!op_need_ints(c, 2, block, &n_block, status) || !known || *status != CLG_OK) return false;
+    if (n_image != n_block || n_image < 1 || n_image > WINDOW_MAX_AXES) {
+        *status =
+            op_error(c, CLG_ERROR_SHAPE,
+                     "image_shape has %zu and block_shape %zu numbers; both must have 1 to %d",
+                     n_image, n_block, WINDOW_MAX_AXES);
+        return false;
+    }
+    *s = (spread){.n_axes = (int)n_image};
+    const int64_t *pads = node_ints(c->node, "pads", &n_pads);
+    if (n_pads != 0 && n_pads != 2 * n_image) {
+        *status = op_error(c, CLG_ERROR_SHAPE, "pads has %zu values for %zu axes", n_pads, n_image);
+        return false;
+    }
+    for (int i = 0; i < s->n_axes; i++) {
+        window_axis *a = &s->axes[i];
+        *a = (window_axis){.out = image[i],
+                           .kernel = block[i],
+                           .pad_begin = n_pads ? pads[i] : 0,
+                           .pad_end = n_pads ? pads[s->n_axes + i] : 0};
+        *status = axis_value(c->node, "strides", s->n_axes, i, 1, &a->stride);
+        if (*status == CLG_OK)
+            *status = axis_value(c->node, "dilations", s->n_axes, i, 1, &a->dilation);
+        if (*status != CLG_OK) return false;
+        const bool sane = a->out >= 0 && a->out <= MAX_EXTENT && a->kernel >= 1 &&
+                          a->kernel - 1 <= MAX_EXTENT / a->dilation;
+        const int64_t room =
+            sane ? a->out + a->pad_begin + a->pad_end - (a->kernel - 1) * a->dilation - 1 : -1;
+        if (room < 0) {
+            *status =
+                op_error(c, CLG_ERROR_SHAPE,
+                         "a block of %" PRId64 " does not fit axis %d of the image", a->kernel, i);
+            return false;
+        }
+        a->in = room / a->stride + 1;
+    }
+    return true;
+}
+
+static clg_status col2im_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims;
+    clg_status status = CLG_OK;
+    spread s;
+    int64_t windows = 1, taps = 1;
+    if (x->rank != 3)
+        return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and must have 3", x->rank);
+    if (!col2im_read(c, &s, &status)) return status;
+    for (int i = 0; i < s.n_axes; i++) {
+        windows *= s.axes[i].in;
+        taps *= s.axes[i].kernel;
+    }
+    if (dims_differ(x->dims[2], windows) || (x->dims[1] != DIM_UNKNOWN && x->dims[1] % taps != 0))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " columns of %" PRId64 " do not hold %" PRId64
+                        " blocks of %" PRId64,
+                        x->dims[2], x->dims[1], windows, taps);
+    shape y = {.rank = 2 + s.n_axes,
+               .dims = {x->dims[0], x->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : x->dims[1] / taps}};
+    for (int i = 0; i < s.n_axes; i++) y.dims[2 + i] = s.axes[i].out;
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+static clg_status col2im_lower(lower_context *c)
+{
+    /* Shapes were known to infer; lowering sees the same contents. */
+    const value_fact facts[3] = {
+        {.dtype = c->inputs[0].dtype, .dims = c->inputs[0].dims},
+        {.dtype = c->inputs[1].dtype, .dims = c->inputs[1].dims, .known = c->inputs[1].known},
+        {.dtype = c->inputs[2].dtype, .dims = c->inputs[2].dims, .known = c->inputs[2].known}};
+    op_context look = {.node = c->node, .row = c->row, .inputs = facts, .n_inputs = 3};
+    clg_status status = CLG_OK;
+    spread s;
+    window_axis a[WINDOW_MAX_AXES];
+    CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
+    if (!col2im_read(&look, &s, &status))
+        return status != CLG_OK ? status
+                                : lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not known");
+    fill_axes(&s, a);
+    const shape *y = &c->outputs[0].dims;
+    add_up(c, step_candidate(&c->build, "col2im"), a, y->dims[0] * y->dims[1], y->dims[1],
+           operand_input(0), 0);
+    return CLG_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+static const op_types types[] = {
+    {'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
+static const op_types col2im_types[] = {
+    {'T', DTYPES_NUMERIC & ~DTYPE_BIT(CLG_BFLOAT16)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_attribute transpose_attributes[] = {{"auto_pad", ATTRIBUTE_STRING, false},
+                                                    {"dilations", ATTRIBUTE_INTS, false},
+                                                    {"group", ATTRIBUTE_INT, false},
+                                                    {"kernel_shape", ATTRIBUTE_INTS, false},
+                                                    {"output_padding", ATTRIBUTE_INTS, false},
+                                                    {"output_shape", ATTRIBUTE_INTS, false},
+                                                    {"pads", ATTRIBUTE_INTS, false},
+                                                    {"strides", ATTRIBUTE_INTS, false},
+                                                    {0}};
+static const op_attribute col2im_attributes[] = {{"dilations", ATTRIBUTE_INTS, false},
+                                                 {"pads", ATTRIBUTE_INTS, false},
+                                                 {"strides", ATTRIBUTE_INTS, false},
+                                                 {0}};
+
+const op_row op_rows_convtranspose[] = {
+    {.name = "ConvTranspose",
+     .since = 1,
+     OP_INPUTS(2, 3, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types,
+     .attributes = transpose_attributes,
+     .check = transpose_check,
+     .infer = transpose_infer,
+     .lower = transpose_lower},
+    {.name = "Col2Im",
+     .since = 18,
+     OP_INPUTS(3, 3, "TII"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = col2im_types,
+     .attributes = col2im_attributes,
+     .check = window_check,
+     .infer = col2im_infer,
+     .lower = col2im_lower},
+};
+const size_t n_op_rows_convtranspose = sizeof op_rows_convtranspose / sizeof *op_rows_convtranspose;

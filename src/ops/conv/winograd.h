@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Candidates for 3x3 convolutions by Winograd's minimal filtering: cl/conv/winograd_wide.cl.
+ */
+#ifndef CLG_OPS_WINOGRAD_H
+#define CLG_OPS_WINOGRAD_H
+
+#include "ops/conv/conv_desc.h"
+
+/* Adds F(2x2, 3x3) and F(4x4, 3x3), each with its cost, where job and device allow them. */
+void winograd_add(lower_context *c, const conv_job *j);
+
+#endif

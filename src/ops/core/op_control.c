@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Control flow and sequences: If, Loop, Scan, SequenceMap, and the operators on sequences and optionals (ONNX versions 1 to 25). The planner executes
+ * them itself (plan/control.c, plan/scan.c, plan/sequence.c, plan/optional.c): these rows say that they exist and which attributes they have. What
+ * they give cannot be told while a graph is only looked at.
+ */
+#include "ops/core/op.h"
+
+static clg_status control_infer(op_context *c)
+{
+    c->needs |= 1; /* the planner decides */
+    return CLG_OK;
+}
+
+static clg_status if_check(const node *n)
+{
+    const attribute *then_branch = node_attribute(n, "then_branch"),
+                    *else_branch = node_attribute(n, "else_branch");
+    char text[NODE_TEXT_BYTES];
+    if (then_branch->as.g->n_inputs == 0 && else_branch->as.g->n_inputs == 0) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: a branch has inputs of its own",
+                     node_text(n, text));
+}
+
+static const op_types bool_and_any[] = {{'B', DTYPE_BIT(CLG_BOOL)}, {0}};
+static const op_types loop_types[] = {{'I', DTYPE_BIT(CLG_INT64)}, {'B', DTYPE_BIT(CLG_BOOL)}, {0}};
+
+static const op_attribute if_attributes[] = {
+    {"then_branch", ATTRIBUTE_GRAPH, true}, {"else_branch", ATTRIBUTE_GRAPH, true}, {0}};
+static const op_attribute loop_attributes[] = {{"body", ATTRIBUTE_GRAPH, true}, {0}};
+static const op_attribute scan_8_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
+                                                 {"num_scan_inputs", ATTRIBUTE_INT, true},
+                                                 {"directions", ATTRIBUTE_INTS, false},
+                                                 {0}};
+static const op_attribute scan_attributes[] = {{"body", ATTRIBUTE_GRAPH, true},
+                                               {"num_scan_inputs", ATTRIBUTE_INT, true},
+                                               {"scan_input_axes", ATTRIBUTE_INTS, false},
+                                               {"scan_input_directions", ATTRIBUTE_INTS, false},
+                                               {"scan_output_axes", ATTRIBUTE_INTS, false},
+                                               {"scan_output_directions", ATTRIBUTE_INTS, false},
+                                               {0}};
+static const op_attribute empty_attributes[] = {{"dtype", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute optional_attributes[] = {
+    {"type", ATTRIBUTE_NONE, false}, /* a type is not read: what is in it says more */
+    {0}};
+static const op_attribute split_attributes[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"keepdims", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute join_attributes[] = {
+    {"axis", ATTRIBUTE_INT, true}, {"new_axis", ATTRIBUTE_INT, false}, {0}};
+
+#define CONTROL_FLAGS (OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK)
+#define CONTROL(op_kind) (&(const op_control){op_kind})
+#define ROW_OF(row_flags, row_name, from, n_out, op_kind, ...)                                     \
+    {                                                                                              \
+        .name = row_name, .since = from, OP_OUTPUTS(1, n_out, "?"), .flags = row_flags,            \
+        .infer = control_infer, .param = CONTROL(op_kind), __VA_ARGS__                             \
+    }
+#define ROW(...) ROW_OF(CONTROL_FLAGS, __VA_ARGS__)
+#define ROW_LACKING(...) ROW_OF(CONTROL_FLAGS | OP_MAY_LACK, __VA_ARGS__)
+
+const op_row op_rows_control[] = {
+    ROW("If", 1, OP_ANY_NUMBER, CONTROL_IF, OP_INPUTS(1, 1, "B"), .types = bool_and_any,
+        .attributes = if_attributes, .check = if_check),
+    ROW_LACKING("Loop", 1, OP_ANY_NUMBER, CONTROL_LOOP, OP_INPUTS(2, OP_ANY_NUMBER, "IB?"),
+                .types = loop_types, .attributes = loop_attributes),
+    ROW_LACKING("Scan", 8, OP_ANY_NUMBER, CONTROL_SCAN_8, OP_INPUTS(2, OP_ANY_NUMBER, "?"),
+                .until = 8, .attributes = scan_8_attributes),
+    ROW("Scan", 9, OP_ANY_NUMBER, CONTROL_SCAN, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
+        .attributes = scan_attributes),
+    ROW("SequenceMap", 17, OP_ANY_NUMBER, CONTROL_SEQUENCE_MAP, OP_INPUTS(1, OP_ANY_NUMBER, "?"),
+        .attributes = loop_attributes),
+    ROW("SequenceEmpty", 11, 1, CONTROL_SEQUENCE_EMPTY, OP_INPUTS(0, 0, NULL),
+        .attributes = empty_attributes),
+    ROW("SequenceConstruct", 11, 1, CONTROL_SEQUENCE_CONSTRUCT, OP_INPUTS(1, OP_ANY_NUMBER, "?")),
+    ROW("SequenceInsert", 11, 1, CONTROL_SEQUENCE_INSERT, OP_INPUTS(2, 3, "?")),
+    ROW("SequenceErase", 11, 1, CONTROL_SEQUENCE_ERASE, OP_INPUTS(1, 2, "?")),
+    ROW("SequenceAt", 11, 1, CONTROL_SEQUENCE_AT, OP_INPUTS(2, 2, "?")),
+    ROW("SequenceLength", 11, 1, CONTROL_SEQUENCE_LENGTH, OP_INPUTS(1, 1, "?")),
+    ROW("Optional", 15, 1, CONTROL_OPTIONAL, OP_INPUTS(0, 1, "?"),
+        .attributes = optional_attributes),
+    ROW("OptionalHasElement", 15, 1, CONTROL_OPTIONAL_HAS, OP_INPUTS(0, 1, "?")),
+    ROW("OptionalGetElement", 15, 1, CONTROL_OPTIONAL_GET, OP_INPUTS(1, 1, "?")),
+    ROW("SplitToSequence", 11, 1, CONTROL_SPLIT_TO_SEQUENCE, OP_INPUTS(1, 2, "?"),
+        .attributes = split_attributes),
+    ROW("ConcatFromSequence", 11, 1, CONTROL_CONCAT_FROM_SEQUENCE, OP_INPUTS(1, 1, "?"),
+        .attributes = join_attributes),
+};
+const size_t n_op_rows_control = sizeof op_rows_control / sizeof op_rows_control[0];

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes to rows: which operator each node is, and whether the node has the inputs, outputs and attributes that
+ * the operator's table allows. What is not supported is collected over the whole model and told at once.
+ */
+#include "base/log.h"
+#include "base/text.h"
+#include "ops/core/op.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what is missing -------------------------------------------------------------------------------- */
+
+#define MAX_NODES_NAMED 3
+
+/* One operator of one version that there is no row for, and the first nodes that ask for it. */
+typedef struct missing_operator {
+    const node *nodes[MAX_NODES_NAMED];
+    size_t n_nodes;
+} missing_operator;
+
+typedef struct missing_list {
+    map index; /* "domain\0op_type\0opset" -> position */
+    missing_operator *operators;
+    size_t n, capacity, n_nodes;
+} missing_list;
+
+static void missing_deinit(missing_list *list)
+{
+    memory_free(list->operators);
+    map_deinit(&list->index);
+}
+
+static clg_status note_missing(missing_list *list, const node *n)
+{
+    text key;
+    clg_status status;
+    text_init(&key, 0);
+    text_append_bytes(&key, n->domain, strlen(n->domain) + 1);
+    text_append_bytes(&key, n->op_type, strlen(n->op_type) + 1);
+    text_printf(&key, "%lld", (long long)n->opset);
+    CLG_TRY_GOTO(key.status, done);
+    size_t at = map_get(&list->index, key.data, key.size_bytes);
+    if (at >= list->n) { /* MAP_NONE */
+        at = list->n;
+        CLG_TRY_GOTO(MEMORY_RESERVE(list->operators, list->capacity, list->n + 1), done);
+        CLG_TRY_GOTO(map_set(&list->index, key.data, key.size_bytes, at), done);
+        list->operators[list->n++] = (missing_operator){.n_nodes = 0};
+    }
+    missing_operator *m = &list->operators[at];
+    if (m->n_nodes < MAX_NODES_NAMED) m->nodes[m->n_nodes] = n;
+    m->n_nodes++;
+    list->n_nodes++;
+done:
+    text_deinit(&key);
+    return status;
+}
+
+static clg_status find_rows(graph *g, missing_list *list)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        node *n = &g->nodes[i];
+        if (n->removed) continue;
+        n->op = ops_find(n->domain, n->op_type, n->opset);
+        if (!n->op) CLG_TRY(note_missing(list, n));
+        for (size_t k = 0; k < n->n_attributes; k++) {
+            if (n->attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(find_rows(n->attributes[k].as.g, list));
+        }
+    }
+    return CLG_OK;
+}
+
+/* "Foo (opset 13: 'a', 'b' and 3 more)" */
+static void describe(text *out, const missing_operator *m, size_t n_named)
+{
+    char shown[NAME_TEXT_BYTES];
+    const node *first = m->nodes[0];
+    text_printf(out, "%s (opset %lld", operator_text(first->domain, first->op_type, shown),
+                (long long)first->opset);
+    if (n_named > m->n_nodes) n_named = m->n_nodes;
+    if (n_named == 0) text_printf(out, ": %zu node%s", m->n_nodes, m->n_nodes > 1 ? "s" : "");
+    for (size_t i = 0; i < n_named; i++) {
+        const char *before = i > 0 ? "," : m->n_nodes > 1 ? ": nodes" : ": node";
+        text_printf(out, "%s '%s'", before, name_text(m->nodes[i]->label, shown));
+    }
+    if (n_named > 0 && m->n_nodes > n_named)
+        text_printf(out, " and %zu more", m->n_nodes - n_named);
+    text_append(out, ")");
+}
+
+/* Every operator is named; of how many nodes the names fit depends on how many operators there are. */
+static clg_status tell_missing(const missing_list *list)
+{
+    size_t n_named = list->n <= 12 ? MAX_NODES_NAMED : list->n <= 30 ? 1 : 0;
+    const size_t room = ERROR_TEXT_BYTES - 512;
+    text names;
+    text_init(&names, 0);
+    size_t n_told = 0;
+    for (; n_told < list->n && names.size_bytes < room; n_told++) {
+        if (n_told > 0) text_append(&names, ", ");
+        describe(&names, &list->operators[n_told], n_named);
+    }
+    if (n_told < list->n) text_printf(&names, " and %zu more operators", list->n - n_told);
+    clg_status status = names.status;
+    if (status == CLG_OK) {
+        status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
+                           "%zu operator%s of the model %s not supported: %s", list->n,
+                           list->n > 1 ? "s" : "", list->n > 1 ? "are" : "is", text_data(&names));
+        error_hint("`cltool inspect` lists the operators of a model, docs/operators.md those that "
+                   "are supported");
+    }
+    text_deinit(&names);
+    return status;
+}
+
+/* ---- what a node must look like ------------------------------------------------------------------------ */
+
+static clg_status node_fault(const node *n, clg_status status, const char *what)
+{
+    char shown[NODE_TEXT_BYTES];
+    return error_set(status, "%s %s", node_text(n, shown), what);
+}
+
+static clg_status check_counts(const node *n, const op_row *row)
+{
+    char what[96];
+    if (n->n_inputs < row->min_inputs ||
+        (row->max_inputs != OP_ANY_NUMBER && n->n_inputs > row->max_inputs)) {
+        (void)snprintf(what, sizeof what, "has %zu inputs, but takes %s%d", n->n_inputs,
+                       n->n_inputs < row->min_inputs ? "at least " : "at most ",
+                       n->n_inputs < row->min_inputs ? row->min_inputs : row->max_inputs);
+        return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
+    }
+    if (n->n_outputs < row->min_outputs ||
+        (row->max_outputs != OP_ANY_NUMBER && n->n_outputs > row->max_outputs)) {
+        (void)snprintf(what, sizeof what, "has %zu outputs, but gives %s%d", n->n_outputs,
+                       n->n_outputs < row->min_outputs ? "at least " : "at most ",
+                       n->n_outputs < row->min_outputs ? row->min_outputs : row->max_outputs);
+        return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
+    }
+    for (size_t i = 0; i < n->n_inputs; i++) {
+        bool is_required = i < row->min_inputs || row->max_inputs == OP_ANY_NUMBER;
+        if (n->inputs[i] != VALUE_NONE || !is_required || (row->flags & OP_MAY_LACK)) continue;
+        (void)snprintf(what, sizeof what, "leaves out input %zu, which is required", i);
+        return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
+    }
+    return CLG_OK;
+}
+
+static const char *type_name(attribute_type type)
+{
+    switch (type) {
+    case ATTRIBUTE_FLOAT: return "a float";
+    case ATTRIBUTE_INT: return "an integer";
+    case ATTRIBUTE_STRING: return "a string";
+    case ATTRIBUTE_TENSOR: return "a tensor";
+    case ATTRIBUTE_GRAPH: return "a graph";
+    case ATTRIBUTE_FLOATS: return "a list of floats";
+    case ATTRIBUTE_INTS: return "a list of integers";
+    case ATTRIBUTE_STRINGS: return "a list of strings";
+    case ATTRIBUTE_NONE: break;
+    }
+    return "of a type that is not read";
+}
+
+static const op_attribute *find_attribute(const op_row *row, const char *name)
+{
+    for (const op_attribute *a = row->attributes; a && a->name; a++) {
+        if (strcmp(a->name, name) == 0) return a;
+    }
+    return NULL;
+}
+
+static clg_status check_attribute(const node *n, const op_row *row, const attribute *a)
+{
+    char what[NAME_TEXT_BYTES + 96], shown[NAME_TEXT_BYTES];
+    const op_attribute *known = find_attribute(row, a->name);
+    if (known && known->type == a->type) return CLG_OK;
+    if (known && a->type != ATTRIBUTE_NONE) {
+        (void)snprintf(what, sizeof what, "has the attribute '%s' as %s, but it is %s", known->name,
+                       type_name(a->type), type_name(known->type));
+        return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
+    }
+    (void)snprintf(what, sizeof what, "has the attribute '%s', which is not %s",
+                   name_text(a->name, shown), known ? "supported in this form" : "supported");
+    return node_fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, what);
+}
+
+clg_status ops_check_node(const node *n)
+{
+    const op_row *row = n->op;
+    CLG_TRY(check_counts(n, row));
+    for (size_t i = 0; i < n->n_attributes; i++)
+        CLG_TRY(check_attribute(n, row, &n->attributes[i]));
+    for (const op_attribute *a = row->attributes; a && a->name; a++) {
+        if (!a->required || node_attribute(n, a->name)) continue;
+        char what[NAME_TEXT_BYTES];
+        (void)snprintf(what, sizeof what, "lacks the attribute '%s'", a->name);
+        return node_fault(n, CLG_ERROR_INVALID_MODEL, what);
+    }
+    return row->check ? row->check(n) : CLG_OK;
+}
+
+static clg_status check_nodes(const graph *g)
+{
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        if (n->removed) continue;
+        CLG_TRY(ops_check_node(n));
+        for (size_t k = 0; k < n->n_attributes; k++) {
+            if (n->attributes[k].type == ATTRIBUTE_GRAPH)
+                CLG_TRY(check_nodes(n->attributes[k].as.g));
+        }
+    }
+    return CLG_OK;
+}
+
+clg_status ops_resolve(graph *g)
+{
+    missing_list missing = {0};
+    clg_status status = find_rows(g, &missing);
+    if (status == CLG_OK && missing.n > 0) status = tell_missing(&missing);
+    missing_deinit(&missing);
+    if (status != CLG_OK) return status;
+    if (graph_opset(g, "") > OPS_NEWEST_OPSET) {
+        log_write(
+            CLG_LOG_WARNING,
+            "the model uses opset %lld, newer than %d, the newest this version of clgraph knows",
+            (long long)graph_opset(g, ""), OPS_NEWEST_OPSET);
+    }
+    return check_nodes(g);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps that find elements which are not zero. See compact.h.
+ */
+#include "ops/lowering/compact.h"
+
+#include "ops/lowering/work.h"
+
+#define LEAST_BLOCK 4096
+#define MOST_BLOCKS 1024 /* one group adds them up */
+
+static int64_t block_length(int64_t n)
+{
+    const int64_t least = (n + MOST_BLOCKS - 1) / MOST_BLOCKS;
+    return least > LEAST_BLOCK ? least : LEAST_BLOCK;
+}
+
+int64_t compact_blocks(int64_t n) { return n <= 0 ? 1 : (n - 1) / block_length(n) + 1; }
+
+/* The bits that make an element something else than zero. */
+static int64_t value_bits(clg_dtype dtype)
+{
+    switch (dtype_is_float(dtype) ? dtype_size(dtype) : 0) {
+    case 2: return 0x7fff;
+    case 4: return 0x7fffffff;
+    case 8: return INT64_MAX;
+    default: return -1;
+    }
+}
+
+static step *start(lower_context *c, candidate *way, clg_dtype dtype, const char *entry,
+                   compact_form form, uint64_t local)
+{
+    return step_kernel(&c->build, way, "compact", entry,
+                       prelude_text(&c->build,
+                                    "P_SIZE=%d P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=%d P_FORM=%d",
+                                    (int)dtype_size(dtype), (int)local, (int)form));
+}
+
+static uint64_t local_of(const lower_context *c, int64_t n)
+{
+    return lower_is_wide(c) ? 1 : work_group_local(c, n);
+}
+
+static void block_args(lower_context *c, step *s, const compact *what)
+{
+    step_builder *b = &c->build;
+    step_arg_int(b, s, what->n);
+    step_arg_int(b, s, block_length(what->n));
+    step_arg_int(b, s, compact_blocks(what->n));
+    step_arg_long(b, s, value_bits(what->dtype));
+    step_arg_buffer(b, s, what->x, what->dtype);
+    step_arg_buffer(b, s, what->offsets, CLG_INT32);
+    s->bytes = (double)what->n * (double)dtype_size(what->dtype);
+}
+
+void compact_append_offsets(lower_context *c, candidate *way, int64_t n, operand counts,
+                            operand total)
+{
+    step_builder *b = &c->build;
+    const uint64_t local = local_of(c, n);
+    step *s = start(c, way, CLG_UINT8, "compact_offsets", COMPACT_LIST, local);
+    step_arg_int(b, s, n);
+    step_arg_buffer(b, s, counts, CLG_INT32);
+    step_arg_buffer(b, s, total, CLG_INT64);
+    work_range_groups(c, s, 1, local);
+}
+
+void compact_append_count(lower_context *c, candidate *way, const compact *what, operand total)
+{
+    const int64_t n_blocks = compact_blocks(what->n);
+    const uint64_t local = local_of(c, what->n);
+    step *s = start(c, way, what->dtype, "compact_count", COMPACT_LIST, local);
+    block_args(c, s, what);
+    work_range_groups(c, s, n_blocks, local);
+    compact_append_offsets(c, way, n_blocks, what->offsets, total);
+}
+
+void compact_append_write(lower_context *c, candidate *way, const compact *what, compact_form form,
+                          const shape *dims, int64_t found, operand y)
+{
+    step_builder *b = &c->build;
+    const uint64_t local = local_of(c, what->n);
+    const int rank = dims ? dims->rank : 0;
+    step *s = start(c, way, what->dtype, "compact_write", form, local);
+    block_args(c, s, what);
+    step_arg_int(b, s, found);
+    step_arg_int(b, s, rank);
+    for (int d = 0; d < CLG_MAX_RANK; d++) step_arg_int(b, s, d < rank ? dims->dims[d] : 1);
+    step_arg_buffer(b, s, y, form == COMPACT_COORDINATES ? CLG_INT64 : CLG_INT32);
+    work_range_groups(c, s, compact_blocks(what->n), local);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Dot products of 8-bit numbers as the device has them. How many numbers the words hold that kernels of the wide class
+ * multiply: P_UNIT and P_DOT of cl/common/dot_wide.clh. And P_DOT of cl/common/dot4.clh, for those of GPUs.
+ */
+#ifndef CLG_OPS_DOT_H
+#define CLG_OPS_DOT_H
+
+#include "ops/lowering/work.h"
+
+typedef enum dot_unit { DOT_NONE = 0, DOT_FLOAT = 1, DOT_SHORT = 2, DOT_BYTE = 4 } dot_unit;
+
+/* Whether the device has an instruction for it: P_DOT. */
+static inline bool dot_is_proved(const lower_context *c, dot_unit unit)
+{
+    if (c->caution > LOWER_AS_USUAL) return false;
+    return unit == DOT_BYTE ? c->caps->dot_bytes : unit == DOT_SHORT && c->caps->dot_shorts;
+}
+
+/* Whether it is one of those to take where nothing is said: not by a formula that is slower than floats. */
+static inline bool dot_is_fast(const lower_context *c, dot_unit unit)
+{
+    return unit == DOT_FLOAT || dot_is_proved(c, unit);
+}
+
+/* The instruction that kernels for GPUs may use; 0: none but plain OpenCL C. */
+static inline int dot4_best(const lower_context *c)
+{
+    if (c->caution > LOWER_AS_USUAL) return 0;
+    switch (c->caps->int8_dot_kind) {
+    case INT8_DOT_KHR: return 1;
+    case INT8_DOT_PTX: return 2;
+    case INT8_DOT_AMD: return 3;
+    case INT8_DOT_AMD_MIXED: return 4;
+    default: return 0;
+    }
+}
+
+/* "P_UNIT=4 P_DOT=1 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2": the register tile of these words. */
+static inline const char *dot_prelude(lower_context *c, dot_unit unit)
+{
+    const char *text =
+        arena_printf(c->memory, "P_UNIT=%d P_DOT=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2", (int)unit,
+                     dot_is_proved(c, unit), work_fma(c), work_wide_lanes(c), work_wide_rows(c));
+    if (!text && c->build.status == CLG_OK) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return text ? text : "";
+}
+
+#endif

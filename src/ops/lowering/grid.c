@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Merging of dimensions, and ranges of kernels; see grid.h.
+ */
+#include "ops/lowering/grid.h"
+
+#include "ops/lowering/work.h"
+
+#include <string.h>
+
+grid *grid_create(arena *memory, const shape *over, size_t n_operands)
+{
+    grid *g = arena_alloc(memory, 1, sizeof *g);
+    if (!g) return NULL;
+    g->strides = arena_alloc(memory, n_operands + 1, sizeof *g->strides);
+    if (!g->strides) return NULL;
+    g->rank = over->rank;
+    memcpy(g->dims, over->dims, (size_t)over->rank * sizeof g->dims[0]);
+    g->n_operands = n_operands;
+    return g;
+}
+
+void grid_set_operand(grid *g, size_t which, const lower_operand *what)
+{
+    const int shift = g->rank - what->dims.rank;
+    for (int i = 0; i < shift; i++) g->strides[which][i] = 0;
+    for (int i = 0; i < what->dims.rank; i++)
+        g->strides[which][i + shift] = what->dims.dims[i] == 1 ? 0 : what->strides[i];
+}
+
+void grid_set_strides(grid *g, size_t which, const int64_t *strides)
+{
+    memcpy(g->strides[which], strides, (size_t)g->rank * sizeof strides[0]);
+}
+
+static void move_dim(grid *g, int from, int to)
+{
+    g->dims[to] = g->dims[from];
+    for (size_t k = 0; k < g->n_operands; k++) g->strides[k][to] = g->strides[k][from];
+}
+
+/* Whether dimension `outer` continues where `inner`, right of it, ends, for every operand. */
+static bool continues(const grid *g, int outer, int inner)
+{
+    for (size_t k = 0; k < g->n_operands; k++)
+        if (g->strides[k][outer] != g->strides[k][inner] * g->dims[inner]) return false;
+    return true;
+}
+
+void grid_collapse(grid *g)
+{
+    int rank = 0;
+    for (int i = 0; i < g->rank; i++) {
+        if (g->dims[i] == 1) continue;
+        if (rank > 0 && continues(g, rank - 1, i)) {
+            const int64_t outer = g->dims[rank - 1];
+            move_dim(g, i, rank - 1);
+            g->dims[rank - 1] *= outer;
+        } else {
+            move_dim(g, i, rank++);
+        }
+    }
+    g->rank = rank;
+}
+
+int64_t grid_n_elements(const grid *g)
+{
+    int64_t n = 1;
+    for (int i = 0; i < g->rank; i++) n *= g->dims[i];
+    return n;
+}
+
+bool grid_is_dense(const grid *g, size_t which)
+{
+    int64_t stride = 1;
+    for (int i = g->rank - 1; i >= 0; i--) {
+        if (g->dims[i] != 1 && g->strides[which][i] != stride) return false;
+        stride *= g->dims[i];
+    }
+    return true;
+}
+
+bool grid_needs_64_bits(const grid *g)
+{
+    /* Half of what an int holds, so that a loop may count one step past the end. */
+    const int64_t most = INT32_MAX / 2;
+    if (grid_n_elements(g) > most) return true;
+    for (size_t k = 0; k < g->n_operands; k++) {
+        int64_t reach = 0;
+        for (int i = 0; i < g->rank; i++) {
+            const int64_t stride = g->strides[k][i];
+            if (stride > most || stride < -most) return true;
+            reach += (g->dims[i] - 1) * (stride < 0 ? -stride : stride);
+            if (reach > most) return true;
+        }
+    }
+    return false;
+}
+
+void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
+                const uint64_t *local)
+{
+    const uint64_t ones[3] = {1, 1, 1};
+    uint64_t global[3];
+    if (!local) local = ones;
+    for (uint32_t i = 0; i < n_dims && i < 3; i++) {
+        /* Drivers allow many groups along the first dimension alone. */
+        const uint64_t unit = local[i] ? local[i] : 1, most = WORK_MAX_ITEMS / unit * unit;
+        global[i] = work_items(c, pieces[i], unit);
+        if (i > 0 && global[i] > most) global[i] = most;
+    }
+    step_range(&c->build, s, n_dims, global, local);
+}
+
+uint64_t grid_local(const lower_context *c)
+{
+    return lower_is_wide(c) ? 1 : work_local(c, 128, 128);
+}
+
+void grid_range_1d(lower_context *c, step *s, int64_t n)
+{
+    const uint64_t local = grid_local(c);
+    grid_range(c, s, 1, &n, &local);
+}
+
+void grid_range_rows(lower_context *c, step *s, int64_t inner, int64_t n_inner, int64_t n_rows)
+{
+    const uint64_t all = grid_local(c);
+    uint64_t along = inner >= 128 ? 128 : inner >= 32 ? 32 : inner >= 8 ? 8 : 1;
+    while (along > 1 && along > all) along /= 2;
+    const int64_t pieces[2] = {n_inner, n_rows};
+    const uint64_t local[2] = {along, all / along};
+    grid_range(c, s, 2, pieces, local);
+}
+
+void grid_arg(lower_context *c, step *s, bool wide_index, int64_t number)
+{
+    if (wide_index)
+        step_arg_long(&c->build, s, number);
+    else
+        step_arg_int(&c->build, s, number);
+}

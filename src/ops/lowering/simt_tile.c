@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which tile a product gets.
+ */
+#include "ops/lowering/simt_tile.h"
+
+static const simt_tile few_rows = {4, 64, 1, 1, 32};
+static const simt_tile large = {16, 16, 8, 8, 8};
+static const simt_tile usual = {16, 16, 4, 4, 16};
+static const simt_tile smaller[] = {{8, 8, 4, 4, 8}, {1, 1, 1, 1, 8}};
+
+#define N_SMALLER (sizeof smaller / sizeof *smaller)
+
+bool simt_tile_fits(const lower_context *c, const simt_tile *t)
+{
+    return (uint64_t)t->wg_m * (uint64_t)t->wg_n <= c->caps->max_work_group_size;
+}
+
+bool simt_tile_has_groups(const lower_context *c) { return simt_tile_fits(c, &smaller[0]); }
+
+simt_tile simt_tile_choose(const lower_context *c, int64_t m, int64_t n)
+{
+    if (!simt_tile_fits(c, &usual)) return smaller[simt_tile_has_groups(c) ? 0 : 1];
+    if (m <= 8) return few_rows;
+    const bool has_registers = (c->caps->quirks & QUIRK_SMALL_ARRAYS) == 0;
+    return has_registers && m >= 1024 && n >= 1024 ? large : usual;
+}
+
+bool simt_tile_smaller(const lower_context *c, size_t i, simt_tile *out)
+{
+    const size_t first = simt_tile_fits(c, &usual) ? 0 : simt_tile_has_groups(c) ? 1 : N_SMALLER;
+    if (first + i >= N_SMALLER) return false;
+    *out = smaller[first + i];
+    return true;
+}

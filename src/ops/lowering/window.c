@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/lowering/window.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+CLG_PRINTF(3, 4)
+static clg_status fault(const node *n, clg_status status, const char *format, ...)
+{
+    char shown[NODE_TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)error_set_v(status, format, args);
+    va_end(args);
+    return error_prefix(status, "%s", node_text(n, shown));
+}
+
+/* Longer windows would not fit the kernels' 32-bit sizes. */
+#define MAX_EXTENT ((int64_t)1 << 30)
+
+typedef enum auto_pad { PAD_NOTSET, PAD_SAME_UPPER, PAD_SAME_LOWER, PAD_VALID, PAD_WRONG } auto_pad;
+
+static auto_pad read_auto_pad(const node *n)
+{
+    static const char *const words[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+    const char *word = node_string(n, "auto_pad", "NOTSET");
+    for (int i = 0; i < PAD_WRONG; i++) {
+        if (strcmp(word, words[i]) == 0) return (auto_pad)i;
+    }
+    return PAD_WRONG;
+}
+
+static clg_status check_range(const node *n, const char *name, int64_t least)
+{
+    size_t count;
+    const int64_t *values = node_ints(n, name, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (values[i] < least || values[i] > MAX_EXTENT)
+            return fault(n, CLG_ERROR_INVALID_MODEL, "%s holds %lld, which is out of range", name,
+                         (long long)values[i]);
+    }
+    return CLG_OK;
+}
+
+clg_status window_check(const node *n)
+{
+    if (read_auto_pad(n) == PAD_WRONG)
+        return fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "auto_pad is '%s', which is no padding that ONNX names",
+                     node_string(n, "auto_pad", ""));
+    CLG_TRY(check_range(n, "kernel_shape", 1));
+    CLG_TRY(check_range(n, "strides", 1));
+    CLG_TRY(check_range(n, "dilations", 1));
+    CLG_TRY(check_range(n, "pads", 0));
+    size_t n_axes;
+    (void)node_ints(n, "kernel_shape", &n_axes);
+    if (n_axes > WINDOW_MAX_AXES)
+        return fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "a window over %zu axes is not supported; at most %d are", n_axes,
+                     WINDOW_MAX_AXES);
+    return CLG_OK;
+}
+
+/* An attribute of n_expected integers, or `fallback` for each when it is absent. */
+static clg_status read_axes(const node *n, const char *name, int n_expected, int64_t fallback,
+                            int64_t *out)
+{
+    size_t count;
+    const int64_t *values = node_ints(n, name, &count);
+    if (values && count > 0 && count != (size_t)n_expected)
+        return fault(n, CLG_ERROR_SHAPE, "%s has %zu values where the input asks for %d", name,
+                     count, n_expected);
+    for (int i = 0; i < n_expected; i++) out[i] = values && count > 0 ? values[i] : fallback;
+    return CLG_OK;
+}
+
+static int64_t extent(const window_axis *a) { return (a->kernel - 1) * a->dilation + 1; }
+
+/* Padding and number of outputs along an axis whose size is known. */
+static clg_status place(const node *n, window_axis *a, auto_pad mode, int axis)
+{
+    if (mode == PAD_SAME_UPPER || mode == PAD_SAME_LOWER) {
+        a->out = (a->in + a->stride - 1) / a->stride;
+        int64_t total = (a->out - 1) * a->stride + extent(a) - a->in;
+        total = total > 0 ? total : 0;
+        a->pad_begin = mode == PAD_SAME_UPPER ? total / 2 : total - total / 2;
+        a->pad_end = total - a->pad_begin;
+        return CLG_OK;
+    }
+    int64_t room = a->in + a->pad_begin + a->pad_end - extent(a);
+    if (room < 0)
+        return fault(n, CLG_ERROR_SHAPE,
+                     "a window of %" PRId64 " does not fit spatial axis %d of size %" PRId64
+                     " with padding %" PRId64,
+                     extent(a), axis, a->in, a->pad_begin + a->pad_end);
+    a->out = room / a->stride + 1;
+    if (node_int(n, "ceil_mode", 0) != 0 && mode != PAD_VALID) {
+        a->out = (room + a->stride - 1) / a->stride + 1;
+        /* A window that would start in the padding at the end is none. */
+        if ((a->out - 1) * a->stride >= a->in + a->pad_begin) a->out--;
+    }
+    return CLG_OK;
+}
+
+clg_status window_read(const node *n, const shape *in, const shape *kernel, window *out_window)
+{
+    *out_window = (window){0};
+    int axes = in->rank - 2;
+    if (axes < 1)
+        return fault(n, CLG_ERROR_SHAPE,
+                     "the input has rank %d and needs batch, channels and one axis at least",
+                     in->rank);
+    if (axes > WINDOW_MAX_AXES)
+        return fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "a window over %d axes is not supported; at most %d are", axes,
+                     WINDOW_MAX_AXES);
+    int64_t sizes[WINDOW_MAX_AXES], strides[WINDOW_MAX_AXES], dilations[WINDOW_MAX_AXES];
+    int64_t pads[2 * WINDOW_MAX_AXES];
+    CLG_TRY(read_axes(n, "kernel_shape", axes, DIM_UNKNOWN, sizes));
+    CLG_TRY(read_axes(n, "strides", axes, 1, strides));
+    CLG_TRY(read_axes(n, "dilations", axes, 1, dilations));
+    CLG_TRY(read_axes(n, "pads", 2 * axes, 0, pads));
+    auto_pad mode = read_auto_pad(n);
+    out_window->n_axes = axes;
+    for (int i = 0; i < axes; i++) {
+        window_axis *a = &out_window->axes[i];
+        bool padded = mode == PAD_NOTSET;
+        *a = (window_axis){in->dims[2 + i],
+                           DIM_UNKNOWN,
+                           sizes[i],
+                           strides[i],
+                           dilations[i],
+                           padded ? pads[i] : 0,
+                           padded ? pads[axes + i] : 0};
+        if (kernel && kernel->rank == in->rank) {
+            int64_t there = kernel->dims[2 + i];
+            if (a->kernel != DIM_UNKNOWN && there != DIM_UNKNOWN && a->kernel != there)
+                return fault(n, CLG_ERROR_SHAPE, "kernel_shape says %lld where the weight has %lld",
+                             (long long)a->kernel, (long long)there);
+            a->kernel = a->kernel == DIM_UNKNOWN ? there : a->kernel;
+        }
+        if (a->kernel == DIM_UNKNOWN) {
+            if (!kernel) return fault(n, CLG_ERROR_INVALID_MODEL, "kernel_shape is missing");
+            continue;
+        }
+        if (a->kernel < 1 || a->in > MAX_EXTENT || (a->kernel - 1) > MAX_EXTENT / a->dilation)
+            return fault(n, CLG_ERROR_SHAPE, "spatial axis %d is too long or its window empty", i);
+        if (a->in != DIM_UNKNOWN) CLG_TRY(place(n, a, mode, i));
+    }
+    return CLG_OK;
+}
+
+void window_shape(const window *w, int64_t batch, int64_t channels, shape *out_shape)
+{
+    *out_shape = (shape){.rank = w->n_axes + 2, .dims = {batch, channels}};
+    for (int i = 0; i < w->n_axes; i++) out_shape->dims[2 + i] = w->axes[i].out;
+}
+
+shape window_channels_first(const shape *dims)
+{
+    shape s = *dims;
+    for (int i = 2; i < s.rank; i++) s.dims[i] = dims->dims[i - 1];
+    if (s.rank > 2) s.dims[1] = dims->dims[s.rank - 1];
+    return s;
+}
+
+shape window_channels_last(const shape *dims)
+{
+    shape s = *dims;
+    for (int i = 2; i < s.rank; i++) s.dims[i - 1] = dims->dims[i];
+    if (s.rank > 2) s.dims[s.rank - 1] = dims->dims[1];
+    return s;
+}
+
+void window_fill(const window *w, window_axis out_axes[WINDOW_MAX_AXES])
+{
+    int missing = WINDOW_MAX_AXES - w->n_axes;
+    for (int i = 0; i < missing; i++) out_axes[i] = (window_axis){1, 1, 1, 1, 1, 0, 0};
+    for (int i = 0; i < w->n_axes; i++) out_axes[missing + i] = w->axes[i];
+}
+
+int64_t window_seen(const window_axis *a, int64_t outputs)
+{
+    return (outputs - 1) * a->stride + (a->kernel - 1) * a->dilation + 1;
+}
+
+int64_t window_count_in(const window_axis *axes) { return axes[0].in * axes[1].in * axes[2].in; }
+
+int64_t window_count_out(const window_axis *axes)
+{
+    return axes[0].out * axes[1].out * axes[2].out;
+}
+
+int64_t window_count_taps(const window_axis *axes)
+{
+    return axes[0].kernel * axes[1].kernel * axes[2].kernel;
+}
+
+void window_args(step_builder *b, step *s, const window_axis *axes)
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].in);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].out);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].kernel);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].stride);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].dilation);
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) step_arg_int(b, s, axes[i].pad_begin);
+}

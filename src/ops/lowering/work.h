@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lowerings share about kernels' work: sizes of index spaces, lanes, outputs that are asked for.
+ */
+#ifndef CLG_OPS_WORK_H
+#define CLG_OPS_WORK_H
+
+#include "ops/core/op.h"
+
+/* A dimension of 65,536 work-items makes PoCL compile again; kernels stride over what is left. */
+#define WORK_MAX_ITEMS 65535
+
+/* float64 is the only dtype that a device may lack. */
+static inline clg_status work_check_dtype(const lower_context *c, clg_dtype dtype)
+{
+    if (dtype != CLG_FLOAT64 || c->caps->fp64) return CLG_OK;
+    return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "the device has no float64 arithmetic");
+}
+
+static inline bool work_has_output(const lower_context *c, size_t i)
+{
+    return i < c->n_outputs && c->node->outputs[i] != VALUE_NONE;
+}
+
+/* Work-items for n pieces of work in groups of `local`: a multiple of local; 0 for no work. GPUs want all
+ * their threads busy. */
+static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)
+{
+    const bool small = c->kernel_class == CLG_KERNELS_WIDE ||
+                       (c->caps->quirks & QUIRK_GLOBAL_SIZE_RECOMPILES) != 0;
+    if (n <= 0) return 0;
+    uint64_t most = (small ? WORK_MAX_ITEMS : (uint64_t)1 << 22) / local,
+             groups = ((uint64_t)n - 1) / local + 1;
+    return (groups < most ? groups : most) * local;
+}
+
+static inline int64_t work_least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* a / b rounded up, of numbers >= 0; never overflows. */
+static inline int64_t work_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+/* The smallest power of two >= n, at most `most` (itself a power of two). */
+static inline uint64_t work_power_of_two(int64_t n, uint64_t most)
+{
+    uint64_t p = 1;
+    while (p < most && (int64_t)p < n) p *= 2;
+    return p;
+}
+
+/* The same, and no more than the device takes: for kernels whose groups have the size that they are built with. */
+static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t most)
+{
+    const uint64_t limit = c->caps->max_work_group_size;
+    while (most > 1 && limit > 0 && most > limit) most /= 2;
+    return work_power_of_two(n, most);
+}
+
+/* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes. Fewer would be as slow, and
+ * each size is a kernel of its own. */
+static inline uint64_t work_group_local(const lower_context *c, int64_t n)
+{
+    return work_local(c, n > 32 ? n : 32, 256);
+}
+
+/* Kernels count their work in 32 bits. */
+static inline void work_check_work(lower_context *c, const step *s, int64_t n)
+{
+    if (n > INT32_MAX && c->build.status == CLG_OK)
+        c->build.status =
+            error_set(CLG_ERROR_SHAPE, "%s counts in 32 bits, and %lld is more than that",
+                      s->kernel.entry ? s->kernel.entry : "", (long long)n);
+}
+
+/* Sets a range of one or two dimensions: n0 x n1 pieces of work in groups of local0 x local1. */
+static inline void work_range_2d(lower_context *c, step *s, int64_t n0, uint64_t local0, int64_t n1,
+                                 uint64_t local1)
+{
+    work_check_work(c, s, n0);
+    work_check_work(c, s, n1);
+    const uint64_t global[2] = {work_items(c, n0, local0), work_items(c, n1, local1)};
+    const uint64_t local[2] = {local0, local1};
+    step_range(&c->build, s, 2, global, local);
+}
+
+static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t local)
+{
+    work_check_work(c, s, n);
+    const uint64_t global[1] = {work_items(c, n, local)};
+    step_range(&c->build, s, 1, global, &local);
+}
+
+/* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes several in turn. */
+static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)
+{
+    const int64_t most = INT64_MAX / (int64_t)local;
+    const uint64_t global[1] = {
+        work_items(c, (n_groups < most ? n_groups : most) * (int64_t)local, local)};
+    step_range(&c->build, s, 1, global, &local);
+}
+
+/* Groups that can be under way at once. */
+static inline int64_t work_units(const lower_context *c)
+{
+    return c->caps->compute_units > 0 ? (int64_t)c->caps->compute_units : 1;
+}
+
+/* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
+static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
+
+/* The register tile of the wide class's products: lanes of its vectors, and rows; it is two vectors across. */
+static inline int work_wide_lanes(const lower_context *c) { return caps_wide_lanes(c->caps); }
+static inline int work_wide_rows(const lower_context *c)
+{
+    return work_wide_lanes(c) == 16 ? 12 : 6;
+}
+
+/* Lanes of float vectors in the wide class for rows of n elements: the device's, or fewer to fit n. */
+static inline int work_lanes(const lower_context *c, int64_t n)
+{
+    int lanes = c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    while (lanes > 1 && lanes > n) lanes /= 2;
+    return lanes;
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Random numbers: steps of cl/math/random.cl and the keys that they draw by. A node's attribute seed is its key; without one
+ * each launch gets another, from a seed that each session draws when it is made.
+ */
+#ifndef CLG_OPS_RANDOM_H
+#define CLG_OPS_RANDOM_H
+
+#include "ops/core/op.h"
+
+/* P_OP of cl/math/random.cl. */
+typedef enum random_op {
+    RANDOM_UNIFORM,
+    RANDOM_NORMAL,
+    RANDOM_BERNOULLI,
+    RANDOM_DROPOUT
+} random_op;
+
+typedef struct random_job {
+    random_op op;
+    clg_dtype dtype; /* a float: of x and of the numbers */
+    clg_dtype out;   /* Bernoulli: of y; dropout: of the mask; else `dtype` */
+    operand x, y, mask;
+    bool has_mask;
+    int64_t n;
+    double a, b; /* as the kernel says */
+} random_job;
+
+clg_status random_append(lower_context *c, candidate *way, const random_job *j);
+/* The argument `key` of a kernel. */
+void random_arg_key(lower_context *c, step *s);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Equations of Einsum: which label each dimension of each term has.
+ */
+#ifndef CLG_OPS_EINSUM_H
+#define CLG_OPS_EINSUM_H
+
+#include "ops/core/op.h"
+
+#define EINSUM_MAX_TERMS 16
+/* Letters in the order of their codes, then the dimensions that "..." stands for. */
+#define EINSUM_DOTS 52
+#define EINSUM_LABELS (EINSUM_DOTS + CLG_MAX_RANK)
+
+typedef struct einsum_term {
+    int rank;
+    uint8_t labels[CLG_MAX_RANK];
+} einsum_term;
+
+typedef struct einsum_equation {
+    size_t n_terms;
+    einsum_term terms[EINSUM_MAX_TERMS], out;
+    int64_t sizes[EINSUM_LABELS]; /* of labels that occur: a dimension, or DIM_UNKNOWN */
+} einsum_equation;
+
+/* Reads the node's equation for inputs of these shapes, all of known rank. Errors are told without the node. */
+clg_status einsum_read(const node *n, const shape *const *shapes, einsum_equation *out_equation);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products by matrix units. They come last among the candidates of a product, so nobody gets them unasked: until they have been
+ * measured they are taken where a session prefers them or `cltool tune` found them to be faster, after their self-test
+ * (docs/decisions/0029).
+ */
+#include "ops/matmul/gemm_matrix.h"
+
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm_step.h"
+
+/* A unit as the kernel knows it: a branch of cl/common/matrix_units.clh, its fragment of results, work-items of its warp. */
+typedef struct unit_row {
+    int code; /* P_UNIT */
+    int m, n, items;
+} unit_row;
+
+static const unit_row units[] = {
+    [MATRIX_UNIT_EMULATED] = {0, 16, 8, 32},
+    [MATRIX_UNIT_NVIDIA] = {1, 16, 8, 32},
+};
+
+/* Warps of a work-group, and fragments of a warp, along m and n. */
+typedef struct unit_tile {
+    int warps_m, warps_n, fm, fn;
+} unit_tile;
+
+#define TILE_K 32
+
+static unit_tile plan_tile(const gemm_job *j)
+{
+    if (j->m >= 1024 && j->n >= 1024) return (unit_tile){2, 4, 4, 4};
+    return (unit_tile){2, 2, 2, 4};
+}
+
+static int64_t count_items(const unit_tile *t, const unit_row *unit)
+{
+    return (int64_t)t->warps_m * t->warps_n * unit->items;
+}
+
+/* The kernel counts to the end of its last tile in 32 bits. */
+#define MOST_LENGTH (INT32_MAX - 1024)
+
+static bool fits(const lower_context *c, const gemm_job *j)
+{
+    const device_caps *caps = c->caps;
+    if (caps->matrix == MATRIX_UNIT_NONE) return false;
+    const unit_row *unit = &units[caps->matrix];
+    const unit_tile t = plan_tile(j);
+    const uint64_t items = (uint64_t)count_items(&t, unit);
+    return (j->dtype == CLG_FLOAT16 || j->dtype == CLG_BFLOAT16) && j->m <= MOST_LENGTH &&
+           j->n <= MOST_LENGTH && j->k <= MOST_LENGTH && items <= caps->max_work_group_size &&
+           items <= caps->max_work_item_sizes[0];
+}
+
+static void add_steps(lower_context *c, candidate *way, const gemm_job *j)
+{
+    step_builder *b = &c->build;
+    const unit_row *unit = &units[c->caps->matrix];
+    const unit_tile t = plan_tile(j);
+    const char *prelude =
+        prelude_text(b,
+                     "P_UNIT=%d P_T=%d P_FMA=%d P_VEC=1 P_WARPS_M=%d P_WARPS_N=%d "
+                     "P_FM=%d P_FN=%d P_TK=%d P_TA=%d P_TB=%d %s",
+                     unit->code, (int)j->dtype, work_fma(c), t.warps_m, t.warps_n, t.fm, t.fn,
+                     TILE_K, j->a.rs < j->a.cs, j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
+    step *s = step_kernel(b, way, "gemm_matrix", "gemm_matrix", prelude);
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &j->a, j->dtype);
+    gemm_step_matrix(b, s, &j->b, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
+    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    gemm_step_work(s, j);
+    const int64_t tile_m = t.warps_m * t.fm * unit->m, tile_n = t.warps_n * t.fn * unit->n;
+    const int64_t items = count_items(&t, unit);
+    const uint64_t local[3] = {(uint64_t)items, 1, 1};
+    const uint64_t range[3] = {work_items(c, (j->n + tile_n - 1) / tile_n * items, local[0]),
+                               work_items(c, (j->m + tile_m - 1) / tile_m, 1),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, local);
+}
+
+void gemm_matrix_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)
+{
+    for (size_t i = 0; i < n_jobs; i++) {
+        if (!fits(c, &jobs[i])) return;
+    }
+    candidate *way = step_candidate(&c->build, "gemm_matrix");
+    way->needs_proof = true;
+    for (size_t i = 0; i < n_jobs; i++) add_steps(c, way, &jobs[i]);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementation gemm_plain, for any dtype: cl/matmul/gemm_plain.cl.
+ */
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm_impls.h"
+#include "ops/matmul/gemm_step.h"
+#include "tensor/dtype.h"
+
+#include <math.h>
+
+clg_status gemm_plain_check(const lower_context *c, const gemm_job *j)
+{
+    const float alpha = j->tail.alpha, beta = j->tail.beta;
+    CLG_TRY(work_check_dtype(c, j->dtype));
+    if (j->tail.activation != 0 || j->tail.has_residual)
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "nothing is fused with a product of %s",
+                           dtype_name(j->dtype));
+    if (j->dtype != CLG_FLOAT64 && (floorf(alpha) != alpha || floorf(beta) != beta))
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                           "alpha or beta is not whole where numbers are %s", dtype_name(j->dtype));
+    return CLG_OK;
+}
+
+void gemm_plain_steps(lower_context *c, candidate *way, const gemm_job *j)
+{
+    step_builder *b = &c->build;
+    const epilogue *e = &j->tail;
+    const bool bias = e->bias != BIAS_NONE;
+    step *s = step_kernel(b, way, "gemm_plain", "gemm_plain",
+                          prelude_text(b, "P_BIAS=%d P_T=%d P_VEC=1", bias, (int)j->dtype));
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &j->a, j->dtype);
+    gemm_step_matrix(b, s, &j->b, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
+    const gemm_matrix addend = {
+        bias ? e->bias_at : j->c.at, e->bias_rs, e->bias_cs, e->bias_b0, e->bias_b1, false};
+    gemm_step_matrix(b, s, &addend, j->dtype);
+    step_arg_float(b, s, e->alpha);
+    step_arg_float(b, s, e->beta);
+    gemm_step_work(s, j);
+    const uint64_t across = work_power_of_two(j->n, 64), local[3] = {across, 64 / across, 1};
+    const uint64_t range[3] = {work_items(c, j->n, across), work_items(c, j->m, 64 / across),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, local);
+}

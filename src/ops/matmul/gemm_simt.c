@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementation gemm_simt: cl/matmul/gemm_simt.cl.
+ */
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm_impls.h"
+#include "ops/matmul/gemm_step.h"
+
+void gemm_simt_steps(lower_context *c, candidate *way, const gemm_job *j, simt_tile t)
+{
+    step_builder *b = &c->build;
+    const char *prelude = prelude_text(
+        b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_TA=%d P_TB=%d %s",
+        (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
+        j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
+    step *s = step_kernel(b, way, "gemm_simt", "gemm_simt", prelude);
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &j->a, j->dtype);
+    gemm_step_matrix(b, s, &j->b, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
+    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    gemm_step_work(s, j);
+    const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
+    const uint64_t local[3] = {wg_n, wg_m, 1};
+    const uint64_t range[3] = {work_items(c, work_ceil_div(j->n, t.tn), wg_n),
+                               work_items(c, work_ceil_div(j->m, t.tm), wg_m),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, local);
+}

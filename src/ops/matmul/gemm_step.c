@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See gemm_step.h.
+ */
+#include "ops/matmul/gemm_step.h"
+
+void gemm_step_sizes(step_builder *b, step *s, const gemm_job *j)
+{
+    step_arg_int(b, s, j->m);
+    step_arg_int(b, s, j->n);
+    step_arg_int(b, s, j->k);
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->batch_in);
+}
+
+void gemm_step_matrix(step_builder *b, step *s, const gemm_matrix *x, clg_dtype dtype)
+{
+    step_arg_buffer(b, s, x->at, dtype);
+    step_arg_int(b, s, x->rs);
+    step_arg_int(b, s, x->cs);
+    step_arg_long(b, s, x->b0);
+    step_arg_long(b, s, x->b1);
+}
+
+void gemm_step_work(step *s, const gemm_job *j)
+{
+    const double m = (double)j->m, n = (double)j->n, k = (double)j->k, batch = (double)j->batch;
+    s->flops = 2 * batch * m * n * k;
+    s->bytes = batch * (m * k + k * n + m * n) * (double)dtype_size(j->dtype);
+}

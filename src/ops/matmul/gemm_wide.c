@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementation gemm_wide: cl/matmul/gemm_wide.cl.
+ */
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm_impls.h"
+#include "ops/matmul/gemm_step.h"
+#include "tensor/dtype.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WIDE_KC 256
+#define WIDE_ACC 65536
+#define WIDE_MOST_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
+
+/* The register tile for this device, and how the work is cut. */
+typedef struct wide_tile {
+    int vec, mr, nrv;
+    int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
+} wide_tile;
+
+/* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B from afar. */
+#define OPERATIONS_PER_LANE_NS 6.0
+#define BYTES_PER_NS 50.0
+#define WAKING_NS 12000.0
+
+/* Done by one thread before a second one has woken up. */
+static bool is_over_at_once(const gemm_job *j, int lanes)
+{
+    const double b = (double)j->batch * (double)j->n * (double)j->k;
+    return b * (double)dtype_size(j->dtype) / BYTES_PER_NS < WAKING_NS &&
+           b * 2 * (double)j->m / (OPERATIONS_PER_LANE_NS * lanes) < WAKING_NS;
+}
+
+static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
+{
+    wide_tile t = {.vec = work_wide_lanes(c), .mr = work_wide_rows(c)};
+    t.nrv = j->n <= t.vec ? 1 : 2;
+    t.nr = (int64_t)t.nrv * t.vec;
+    t.tile_m = work_ceil_div(j->m, work_ceil_div(j->m, t.mr));
+    t.tiles = work_ceil_div(j->m, t.tile_m);
+    t.panels = work_ceil_div(j->n, t.nr);
+    /* Tall groups use a panel of B often; a few groups for each core even out what they take. */
+    const bool at_once = is_over_at_once(j, t.vec);
+    const int64_t wanted = at_once ? 1 : 4 * work_units(c);
+    const int64_t across = t.panels * j->batch;
+    const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
+    int64_t most = WIDE_MOST_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
+    /* One block deep the sums do not wait. */
+    const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
+    if (j->k <= WIDE_KC && most < evened) most = evened;
+    rows = rows < most ? rows : most;
+    t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
+    /* A group that is over in no time costs more than its work; where k has several blocks, one of A serves all panels of a group
+     * while it is near. Groups beyond some 64 for each core are given out as cores come to take them: that evens out more. */
+    const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
+    const int64_t spare = groups / wanted, many = groups / (64 * work_units(c));
+    const int64_t fit = j->k > WIDE_KC ? WIDE_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
+    int64_t together = spare;
+    if (!at_once && j->k > WIDE_KC && many > 0) together = many;
+    if (!at_once && j->k <= WIDE_KC)
+        together = work_least(
+            spare, work_ceil_div(100000, 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
+    together = work_least(work_least(together, fit), t.panels);
+    t.group_panels = together < 1 ? 1 : together;
+    return t;
+}
+
+static const char *wide_prelude(lower_context *c, const gemm_job *j, const wide_tile *t,
+                                bool a_packed, bool b_packed, const char *tail)
+{
+    return prelude_text(
+        &c->build,
+        "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_ACC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
+        (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, WIDE_KC, WIDE_ACC, a_packed, b_packed,
+        tail);
+}
+
+/* Which batches of a matrix differ: those with a stride of 0 are packed once. */
+typedef struct packed_batch {
+    int64_t outer, inner;
+} packed_batch;
+
+static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
+{
+    const int64_t outer = j->batch / j->batch_in;
+    return (packed_batch){x->b0 != 0 ? outer : 1, x->b1 != 0 ? j->batch_in : 1};
+}
+
+/* The packed form of an input that the candidate has asked for already, for an earlier product. */
+static bool find_packing(const candidate *way, uint32_t input, const char *recipe, operand *out)
+{
+    for (uint32_t i = 0; i < way->n_packings; i++) {
+        if (way->packings[i].input != input || strcmp(way->packings[i].recipe, recipe) != 0)
+            continue;
+        *out = (operand){OPERAND_PACKED, i, 0};
+        return true;
+    }
+    return false;
+}
+
+/* How x becomes `lines` tiles or panels of `line` x k elements. */
+typedef struct pack_job {
+    const gemm_job *j;
+    const gemm_matrix *x;
+    operand to;
+    const char *prelude;
+    packed_batch batches;
+    bool is_a;
+    int64_t line, length; /* of the lines together: m or n */
+    int64_t line_stride, k_stride, tile_m;
+} pack_job;
+
+/* Bytes of a constant that one step of packing takes, where these lie together. */
+#define PACK_PIECE_BYTES ((int64_t)8 << 20)
+
+/* Packs `length` elements from `at` on across, and k from k0 on down. */
+static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int64_t at,
+                        int64_t length, int64_t k0, int64_t k)
+{
+    step_builder *b = &c->build;
+    gemm_matrix from = *p->x;
+    operand to = p->to;
+    from.at.offset_elems += at * p->line_stride + k0 * p->k_stride;
+    to.offset_elems += at * p->j->k + k0 * p->line;
+    step *s = step_pack_kernel(b, way, p->to, "gemm_wide", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
+                               p->prelude);
+    step_arg_int(b, s, p->is_a ? length : k);
+    step_arg_int(b, s, p->is_a ? k : length);
+    step_arg_int(b, s, p->batches.inner);
+    gemm_step_matrix(b, s, &from, p->j->dtype);
+    step_arg_buffer(b, s, to, p->j->dtype);
+    step_arg_int(b, s, p->j->k);
+    if (p->is_a) step_arg_int(b, s, p->tile_m);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, work_ceil_div(length, p->line), 1),
+                               work_items(c, work_ceil_div(k, 16), 1),
+                               (uint64_t)(p->batches.outer * p->batches.inner)};
+    step_range(b, s, 3, range, ones);
+    const size_t size = dtype_size(p->j->dtype);
+    s->window_offset = (size_t)from.at.offset_elems * size;
+    s->window_bytes = (size_t)((length - 1) * p->line_stride + (k - 1) * p->k_stride + 1) * size;
+    return s;
+}
+
+/* A large matrix whose rows lie together goes piece by piece, so that little of it is there in both forms at once. */
+static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
+{
+    const int64_t size = (int64_t)dtype_size(p->j->dtype), k = p->j->k;
+    const int64_t piece = PACK_PIECE_BYTES / size;
+    const bool one = p->batches.outer * p->batches.inner == 1;
+    if (one && p->length > 2 * piece / k && p->k_stride == 1 && p->line_stride >= k) {
+        const int64_t lines = piece / p->line_stride / p->line;
+        const int64_t most = (lines > 0 ? lines : 1) * p->line;
+        for (int64_t at = 0; at < p->length; at += most)
+            pack_piece(c, way, p, at, p->length - at < most ? p->length - at : most, 0, k);
+    } else if (one && p->length > 2 * piece / k && p->line_stride == 1 &&
+               p->k_stride >= p->length) {
+        const int64_t most = work_ceil_div(piece, p->k_stride);
+        for (int64_t k0 = 0; k0 < k; k0 += most)
+            pack_piece(c, way, p, 0, p->length, k0, k - k0 < most ? k - k0 : most);
+    } else {
+        pack_piece(c, way, p, 0, p->length, 0, k)->window_bytes = 0;
+    }
+}
+
+/* Replaces x by its packed form. */
+static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job *j,
+                               const wide_tile *t, const gemm_matrix *x, bool is_a)
+{
+    step_builder *b = &c->build;
+    const packed_batch batches = count_batches(j, x);
+    pack_job p = {.j = j,
+                  .x = x,
+                  .batches = batches,
+                  .is_a = is_a,
+                  .line = is_a ? t->tile_m : t->nr,
+                  .length = is_a ? j->m : j->n,
+                  .line_stride = is_a ? x->rs : x->cs,
+                  .k_stride = is_a ? x->cs : x->rs,
+                  .tile_m = t->tile_m};
+    const int64_t lines = is_a ? t->tiles : t->panels;
+    const int64_t one = lines * p.line * j->k, count = batches.outer * batches.inner;
+    gemm_matrix result = {.b0 = batches.outer > 1 ? batches.inner * one : 0,
+                          .b1 = batches.inner > 1 ? one : 0,
+                          .constant = true};
+    char recipe[256];
+    (void)snprintf(
+        recipe, sizeof recipe,
+        "gemm_%c line=%lld vec=%d k=%lld n=%lld at=%lld rs=%lld cs=%lld b=%lldx%lld/%lld,%lld",
+        is_a ? 'a' : 'b', (long long)p.line, t->vec, (long long)j->k, (long long)p.length,
+        (long long)x->at.offset_elems, (long long)x->rs, (long long)x->cs, (long long)batches.outer,
+        (long long)batches.inner, (long long)x->b0, (long long)x->b1);
+    if (find_packing(way, x->at.index, recipe, &result.at)) return result;
+    p.to = result.at =
+        step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * dtype_size(j->dtype));
+    p.prelude = wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
+    pack_pieces(c, way, &p);
+    return result;
+}
+
+static bool may_pack(const gemm_job *j, const gemm_matrix *x)
+{
+    const packed_batch batches = count_batches(j, x);
+    return x->constant && j->k > 0 && batches.outer * batches.inner <= WORK_MAX_ITEMS;
+}
+
+void gemm_wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack)
+{
+    step_builder *b = &c->build;
+    const wide_tile t = wide_plan(c, j);
+    const bool pack_b = pack && may_pack(j, &j->b), pack_a = pack && !pack_b && may_pack(j, &j->a);
+    const gemm_matrix left = pack_a ? pack_matrix(c, way, j, &t, &j->a, true) : j->a;
+    const gemm_matrix right = pack_b ? pack_matrix(c, way, j, &t, &j->b, false) : j->b;
+    step *s = step_kernel(b, way, "gemm_wide", "gemm_wide",
+                          wide_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
+    gemm_step_sizes(b, s, j);
+    gemm_step_matrix(b, s, &left, j->dtype);
+    gemm_step_matrix(b, s, &right, j->dtype);
+    gemm_step_matrix(b, s, &j->c, j->dtype);
+    step_arg_int(b, s, t.tile_m);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.group_panels);
+    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    gemm_step_work(s, j);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),
+                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
+                               work_items(c, j->batch, 1)};
+    step_range(b, s, 3, range, ones);
+}

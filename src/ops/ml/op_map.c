@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Maps, ai.onnx.ml: ZipMap (1), which puts names to the scores of classes, DictVectorizer (1) and CastMap (1), which make
+ * tensors of maps. The planner executes them itself (plan/maps.c): the rows say that they exist, which attributes they have
+ * and what they give.
+ */
+#include "ops/ml/labels.h"
+#include "ops/ml/maps.h"
+
+#include <string.h>
+
+/* ---- ZipMap ------------------------------------------------------------------------------------------------------ */
+
+/* One map a row. Its keys are told here; whether they are as many as the scores, when a run is planned. */
+static clg_status zipmap_infer(op_context *c)
+{
+    const shape none = shape_unknown();
+    fact_set(&c->outputs[0], CLG_FLOAT32, &none);
+    c->outputs[0].kind = CLG_VALUE_SEQUENCE;
+    c->outputs[0].key_dtype = labels_dtype(c->node);
+    c->needs |= 1; /* the planner decides */
+    return CLG_OK;
+}
+
+/* ---- DictVectorizer, CastMap -------------------------------------------------------------------------------------- */
+
+static size_t count_of(const node *n, const char *name)
+{
+    const attribute *a = node_attribute(n, name);
+    return a ? a->n : 0;
+}
+
+static clg_status dict_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    if ((count_of(n, "string_vocabulary") > 0) != (count_of(n, "int64_vocabulary") > 0))
+        return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL,
+                     "%s: it must have one of string_vocabulary and int64_vocabulary",
+                     node_text(n, shown));
+}
+
+/* Keys of a map that is declared; what a run is given is looked at when it is planned. */
+static clg_status check_map(const op_context *c, clg_dtype keys)
+{
+    const value_fact *m = &c->inputs[0];
+    if (m->kind != CLG_VALUE_MAP && m->dtype != CLG_DTYPE_NONE)
+        return op_error(c, CLG_ERROR_INVALID_MODEL, "its input is no map");
+    if (m->key_dtype == CLG_DTYPE_NONE || m->key_dtype == keys) return CLG_OK;
+    return op_error(c, CLG_ERROR_INVALID_MODEL, "its input has keys of %s, not of %s",
+                    dtype_name(m->key_dtype), dtype_name(keys));
+}
+
+static clg_status dict_infer(op_context *c)
+{
+    const size_t words = count_of(c->node, "string_vocabulary"),
+                 numbers = count_of(c->node, "int64_vocabulary");
+    const shape dims = {.rank = 2, .dims = {1, (int64_t)(words ? words : numbers)}};
+    CLG_TRY(check_map(c, words ? CLG_STRING : CLG_INT64));
+    fact_set(&c->outputs[0], c->inputs[0].dtype, &dims);
+    c->needs |= 1; /* the planner decides */
+    return CLG_OK;
+}
+
+static clg_status bad_word(const node *n, const char *name, const char *word, const char *words)
+{
+    char shown[NODE_TEXT_BYTES], text[NAME_TEXT_BYTES];
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: its %s '%s' is none of %s", node_text(n, shown),
+                     name, name_text(word, text), words);
+}
+
+static clg_status cast_check(const node *n)
+{
+    const char *to = node_string(n, "cast_to", "TO_FLOAT"),
+               *form = node_string(n, "map_form", "DENSE");
+    const int64_t most = node_int(n, "max_map", 1);
+    char shown[NODE_TEXT_BYTES];
+    if (strcmp(to, "TO_FLOAT") != 0 && strcmp(to, "TO_INT64") != 0 && strcmp(to, "TO_STRING") != 0)
+        return bad_word(n, "cast_to", to, "TO_FLOAT, TO_INT64 and TO_STRING");
+    if (strcmp(form, "DENSE") != 0 && strcmp(form, "SPARSE") != 0)
+        return bad_word(n, "map_form", form, "DENSE and SPARSE");
+    if (most >= 1 && most <= INT32_MAX) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: its max_map is %lld", node_text(n, shown),
+                     (long long)most);
+}
+
+static clg_status cast_infer(op_context *c)
+{
+    const char *to = node_string(c->node, "cast_to", "TO_FLOAT");
+    const bool sparse = strcmp(node_string(c->node, "map_form", "DENSE"), "SPARSE") == 0;
+    const shape dims = {.rank = 2,
+                        .dims = {1, sparse ? node_int(c->node, "max_map", 1) : DIM_UNKNOWN}};
+    CLG_TRY(check_map(c, CLG_INT64));
+    fact_set(&c->outputs[0],
+             strcmp(to, "TO_FLOAT") == 0   ? CLG_FLOAT32
+             : strcmp(to, "TO_INT64") == 0 ? CLG_INT64
+                                           : CLG_STRING,
+             &dims);
+    c->needs |= 1;
+    return CLG_OK;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static const op_types zipmap_types[] = {{'F', DTYPE_BIT(CLG_FLOAT32)}, {0}};
+static const op_attribute zipmap_attributes[] = {{"classlabels_strings", ATTRIBUTE_STRINGS, false},
+                                                 {"classlabels_int64s", ATTRIBUTE_INTS, false},
+                                                 {0}};
+static const op_attribute dict_attributes[] = {{"string_vocabulary", ATTRIBUTE_STRINGS, false},
+                                               {"int64_vocabulary", ATTRIBUTE_INTS, false},
+                                               {0}};
+static const op_attribute cast_attributes[] = {{"cast_to", ATTRIBUTE_STRING, false},
+                                               {"map_form", ATTRIBUTE_STRING, false},
+                                               {"max_map", ATTRIBUTE_INT, false},
+                                               {0}};
+
+#define ROW(row_name, letters, op_kind, ...)                                                       \
+    {                                                                                              \
+        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(1, 1, letters),            \
+        OP_OUTPUTS(1, 1, "?"), .flags = OP_HOST | OP_CONTROL | OP_UNKNOWN_RANK,                    \
+        .param = &(const op_control){op_kind}, __VA_ARGS__                                         \
+    }
+
+const op_row op_rows_map[] = {
+    ROW("ZipMap", "F", CONTROL_ZIP_MAP, .types = zipmap_types, .attributes = zipmap_attributes,
+        .check = labels_check, .infer = zipmap_infer),
+    ROW("DictVectorizer", "?", CONTROL_READ_MAP, .attributes = dict_attributes, .check = dict_check,
+        .infer = dict_infer),
+    ROW("CastMap", "?", CONTROL_READ_MAP, .attributes = cast_attributes, .check = cast_check,
+        .infer = cast_infer),
+};
+const size_t n_op_rows_map = sizeof op_rows_map / sizeof op_rows_map[0];

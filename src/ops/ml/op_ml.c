@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ai.onnx.ml, as exporters of scikit-learn, XGBoost and LightGBM write it: attributes, checks and shapes. Most of these
+ * operators are spelled in others by a pass that always runs (passes/pass_ml.c) and have no kernels of their own; what
+ * looks up words in tables runs on the host (op_label.c).
+ */
+#include "ops/ml/labels.h"
+#include "ops/ml/tree.h"
+#include "tensor/tensor.h"
+
+#include <string.h>
+
+static clg_status bad(const node *n, const char *what)
+{
+    char shown[NODE_TEXT_BYTES];
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(n, shown), what);
+}
+
+static size_t count_of(const node *n, const char *name)
+{
+    const attribute *a = node_attribute(n, name);
+    return a ? a->n : 0;
+}
+
+/* Only what a pass left where it does not look. */
+static clg_status not_spelled(lower_context *c)
+{
+    return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
+                       "it is supported outside of branches and loops, with inputs of known rank");
+}
+
+/* Rows of the input; 1 for a single one. */
+static int64_t rows_of(const shape *x)
+{
+    return x->rank == 2 ? x->dims[0] : x->rank == 1 ? 1 : DIM_UNKNOWN;
+}
+
+static clg_status need_rows(const op_context *c)
+{
+    const int rank = c->inputs[0].dims.rank;
+    if (rank == 1 || rank == 2) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "its input must be rows of features [N,F]");
+}
+
+/* ---- classifiers and regressors --------------------------------------------------------------------------------- */
+
+static clg_status classifier_infer(op_context *c)
+{
+    CLG_TRY(need_rows(c));
+    shape dims = {.rank = 2, .dims = {rows_of(&c->inputs[0].dims), (int64_t)labels_count(c->node)}};
+    if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_FLOAT32, &dims);
+    dims.rank = 1;
+    fact_set(&c->outputs[0], labels_dtype(c->node), &dims);
+    return CLG_OK;
+}
+
+static clg_status regressor_infer(op_context *c)
+{
+    const bool is_tree = strcmp(c->node->op_type, "TreeEnsembleRegressor") == 0;
+    CLG_TRY(need_rows(c));
+    const shape dims = {.rank = 2,
+                        .dims = {rows_of(&c->inputs[0].dims),
+                                 node_int(c->node, is_tree ? "n_targets" : "targets", 1)}};
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    return CLG_OK;
+}
+
+static clg_status tree_classifier_check(const node *n)
+{
+    tree_forest f;
+    CLG_TRY(tree_read(n, true, &f));
+    tree_deinit(&f);
+    return CLG_OK;
+}
+
+static clg_status tree_regressor_check(const node *n)
+{
+    tree_forest f;
+    CLG_TRY(tree_read(n, false, &f));
+    tree_deinit(&f);
+    return CLG_OK;
+}
+
+static clg_status tree_check(const node *n)
+{
+    tree_forest f;
+    CLG_TRY(tree_read_5(n, &f));
+    tree_deinit(&f);
+    return CLG_OK;
+}
+
+/* As many floats as there are rows and targets; float64 rows give float64. */
+static clg_status tree_infer(op_context *c)
+{
+    CLG_TRY(need_rows(c));
+    const shape dims = {.rank = 2,
+                        .dims = {rows_of(&c->inputs[0].dims), node_int(c->node, "n_targets", 1)}};
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &dims);
+    return CLG_OK;
+}
+
+static clg_status linear_check(const node *n)
+{
+    const size_t n_coefficients = count_of(n, "coefficients"), n_labels_all = labels_count(n);
+    size_t n_scores = count_of(n, "intercepts");
+    if (strcmp(n->op_type, "LinearRegressor") == 0) {
+        const int64_t targets = node_int(n, "targets", 1);
+        if (targets < 1 || (uint64_t)targets > n_coefficients ||
+            (n_scores != 0 && n_scores != (size_t)targets))
+            return bad(n, "its intercepts and targets are not as many");
+        n_scores = (size_t)targets;
+    } else {
+        CLG_TRY(labels_check(n));
+        if (n_scores == 0) n_scores = n_labels_all;
+        if (n_scores != n_labels_all && !(n_scores == 1 && n_labels_all == 2))
+            return bad(n, "its intercepts and labels are not as many");
+    }
+    if (n_coefficients == 0 || n_coefficients % n_scores != 0)
+        return bad(n, "its coefficients are not rows of one number for each feature");
+    if (ml_transform_of(n) < 0) return bad(n, "its post_transform is unknown");
+    return CLG_OK;
+}
+
+/* ---- features ------------------------------------------------------------------------------------------------------ */
+
+/* As many floats as the input has, in its shape. */
+static clg_status to_float_infer(op_context *c)
+{
+    fact_set(&c->outputs[0], CLG_FLOAT32, &c->inputs[0].dims);
+    return CLG_OK;
+}
+
+static clg_status same_infer(op_context *c)
+{
+    fact_set(&c->outputs[0], c->inputs[0].dtype, &c->inputs[0].dims);
+    return CLG_OK;
+}
+
+static clg_status scaler_check(const node *n)
+{
+    const size_t offsets = count_of(n, "offset"), scales = count_of(n, "scale");
+    return offsets == scales || offsets == 0 || scales == 0
+               ? CLG_OK
+               : bad(n, "its offset and scale are not as many");
+}
+
+static clg_status normalizer_check(const node *n)
+{
+    const char *norm = node_string(n, "norm", "MAX");
+    return strcmp(norm, "MAX") == 0 || strcmp(norm, "L1") == 0 || strcmp(norm, "L2") == 0
+               ? CLG_OK
+               : bad(n, "its norm is none of MAX, L1 and L2");
+}
+
+static clg_status imputer_check(const node *n)
+{
+    return (count_of(n, "imputed_value_floats") == 0) != (count_of(n, "imputed_value_int64s") == 0)
+               ? CLG_OK
+               : bad(n, "it must have one of imputed_value_floats and imputed_value_int64s");
+}
+
+static clg_status imputer_infer(op_context *c)
+{
+    const bool is_int = dtype_is_integer(c->inputs[0].dtype);
+    if (c->inputs[0].dtype != CLG_DTYPE_NONE &&
+        is_int != (count_of(c->node, "imputed_value_int64s") > 0))
+        return op_error(c, CLG_ERROR_INVALID_MODEL,
+                        "its imputed values are of another kind than its input");
+    return same_infer(c);
+}
+
+/* Columns of the input; a single row comes back as [1, n]. */
+static clg_status extractor_infer(op_context *c)
+{
+    shape dims = c->inputs[0].dims;
+    const shape *columns = &c->inputs[1].dims;
+    int64_t n = 1;
+    if (dims.rank == 0) return op_error(c, CLG_ERROR_SHAPE, "its input has no axis");
+    for (int i = 0; i < columns->rank && n != DIM_UNKNOWN; i++)
+        n = columns->dims[i] == DIM_UNKNOWN ? DIM_UNKNOWN : n * columns->dims[i];
+    if (dims.rank == 1) dims = (shape){.rank = 2, .dims = {1, 0}};
+    dims.dims[dims.rank - 1] = n;
+    fact_set(&c->outputs[0], c->inputs[0].dtype, &dims);
+    return CLG_OK;
+}
+
+static clg_status vectorizer_check(const node *n)
+{
+    size_t count;
+    const int64_t *dims = node_ints(n, "inputdimensions", &count);
+    if (count != n->n_inputs) return bad(n, "inputdimensions has not one number for each input");
+    for (size_t i = 0; i < count; i++)
+        if (dims[i] < 1 || dims[i] > INT32_MAX)
+            return bad(n, "inputdimensions has a number below 1");
+    return CLG_OK;
+}
+
+static clg_status vectorizer_infer(op_context *c)
+{
+    size_t count;
+    const int64_t *lengths = node_ints(c->node, "inputdimensions", &count);
+    shape dims = {.rank = 2, .dims = {DIM_UNKNOWN, 0}};
+    for (size_t i = 0; i < count; i++) {
+        const shape *x = &c->inputs[i].dims;
+        int64_t n;
+        dims.dims[1] += lengths[i];
+        if (!shape_is_known(x)) continue;
+        CLG_TRY(shape_n_elements(x, &n));
+        if (n % lengths[i] != 0 || (dims.dims[0] != DIM_UNKNOWN && dims.dims[0] != n / lengths[i]))
+            return op_error(c, CLG_ERROR_SHAPE, "input %zu has not rows of %lld numbers", i,
+                            (long long)lengths[i]);
+        dims.dims[0] = n / lengths[i];
+    }
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    return CLG_OK;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------- */
+
+#define NUMBERS                                                                                    \
+    DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)
+static const op_types types[] = {
+    {'T', NUMBERS}, {'F', DTYPE_BIT(CLG_FLOAT32)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types float_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)}, {0}};
+static const op_types extractor_types[] = {
+    {'T', NUMBERS | DTYPE_BIT(CLG_STRING)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+
+#define INTS(name)                                                                                 \
+    {                                                                                              \
+        name, ATTRIBUTE_INTS, false                                                                \
+    }
+#define FLOATS(name)                                                                               \
+    {                                                                                              \
+        name, ATTRIBUTE_FLOATS, false                                                              \
+    }
+#define STRING(name)                                                                               \
+    {                                                                                              \
+        name, ATTRIBUTE_STRING, false                                                              \
+    }
+#define STRINGS(name)                                                                              \
+    {                                                                                              \
+        name, ATTRIBUTE_STRINGS, false                                                             \
+    }
+#define TENSOR(name)                                                                               \
+    {                                                                                              \
+        name, ATTRIBUTE_TENSOR, false                                                              \
+    }
+#define NODES                                                                                      \
+    INTS("nodes_treeids"), INTS("nodes_nodeids"), INTS("nodes_featureids"),                        \
+        FLOATS("nodes_values"), TENSOR("nodes_values_as_tensor"), FLOATS("nodes_hitrates"),        \
+        TENSOR("nodes_hitrates_as_tensor"), STRINGS("nodes_modes"), INTS("nodes_truenodeids"),     \
+        INTS("nodes_falsenodeids"), INTS("nodes_missing_value_tracks_true"),                       \
+        STRING("post_transform"), FLOATS("base_values"), TENSOR("base_values_as_tensor")
+
+static const op_attribute tree_classifier_attributes[] = {NODES,
+                                                          INTS("class_treeids"),
+                                                          INTS("class_nodeids"),
+                                                          INTS("class_ids"),
+                                                          FLOATS("class_weights"),
+                                                          TENSOR("class_weights_as_tensor"),
+                                                          STRINGS("classlabels_strings"),
+                                                          INTS("classlabels_int64s"),
+                                                          {0}};
+static const op_attribute tree_regressor_attributes[] = {NODES,
+                                                         INTS("target_treeids"),
+                                                         INTS("target_nodeids"),
+                                                         INTS("target_ids"),
+                                                         FLOATS("target_weights"),
+                                                         TENSOR("target_weights_as_tensor"),
+                                                         STRING("aggregate_function"),
+                                                         {"n_targets", ATTRIBUTE_INT, false},
+                                                         {0}};
+static const op_attribute tree_attributes[] = {{"aggregate_function", ATTRIBUTE_INT, false},
+                                               {"leaf_targetids", ATTRIBUTE_INTS, true},
+                                               {"leaf_weights", ATTRIBUTE_TENSOR, true},
+                                               TENSOR("membership_values"),
+                                               {"n_targets", ATTRIBUTE_INT, false},
+                                               {"nodes_falseleafs", ATTRIBUTE_INTS, true},
+                                               {"nodes_falsenodeids", ATTRIBUTE_INTS, true},
+                                               {"nodes_featureids", ATTRIBUTE_INTS, true},
+                                               TENSOR("nodes_hitrates"),
+                                               INTS("nodes_missing_value_tracks_true"),
+                                               {"nodes_modes", ATTRIBUTE_TENSOR, true},
+                                               {"nodes_splits", ATTRIBUTE_TENSOR, true},
+                                               {"nodes_trueleafs", ATTRIBUTE_INTS, true},
+                                               {"nodes_truenodeids", ATTRIBUTE_INTS, true},
+                                               {"post_transform", ATTRIBUTE_INT, false},
+                                               {"tree_roots", ATTRIBUTE_INTS, true},
+                                               {0}};
+static const op_attribute linear_classifier_attributes[] = {
+    {"coefficients", ATTRIBUTE_FLOATS, true},
+    FLOATS("intercepts"),
+    {"multi_class", ATTRIBUTE_INT, false},
+    STRING("post_transform"),
+    STRINGS("classlabels_strings"),
+    INTS("classlabels_ints"),
+    {0}};
+static const op_attribute linear_regressor_attributes[] = {FLOATS("coefficients"),
+                                                           FLOATS("intercepts"),
+                                                           {"targets", ATTRIBUTE_INT, false},
+                                                           STRING("post_transform"),
+                                                           {0}};
+static const op_attribute scaler_attributes[] = {FLOATS("offset"), FLOATS("scale"), {0}};
+static const op_attribute normalizer_attributes[] = {STRING("norm"), {0}};
+static const op_attribute imputer_attributes[] = {FLOATS("imputed_value_floats"),
+                                                  INTS("imputed_value_int64s"),
+                                                  {"replaced_value_float", ATTRIBUTE_FLOAT, false},
+                                                  {"replaced_value_int64", ATTRIBUTE_INT, false},
+                                                  {0}};
+static const op_attribute binarizer_attributes[] = {{"threshold", ATTRIBUTE_FLOAT, false}, {0}};
+static const op_attribute vectorizer_attributes[] = {{"inputdimensions", ATTRIBUTE_INTS, true},
+                                                     {0}};
+
+#define ROW(row_name, least, most, n_out, in, out, ...)                                            \
+    {                                                                                              \
+        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(least, most, in),          \
+        OP_OUTPUTS(1, n_out, out), .lower = not_spelled, __VA_ARGS__                               \
+    }
+
+const op_row op_rows_ml[] = {
+    ROW("TreeEnsembleClassifier", 1, 1, 2, "T", "?F", .types = types,
+        .attributes = tree_classifier_attributes, .check = tree_classifier_check,
+        .infer = classifier_infer),
+    ROW("TreeEnsembleRegressor", 1, 1, 1, "T", "F", .types = types,
+        .attributes = tree_regressor_attributes, .check = tree_regressor_check,
+        .infer = regressor_infer),
+    {.name = "TreeEnsemble",
+     .domain = "ai.onnx.ml",
+     .since = 5,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = float_types,
+     .attributes = tree_attributes,
+     .check = tree_check,
+     .infer = tree_infer,
+     .lower = not_spelled},
+    ROW("LinearClassifier", 1, 1, 2, "T", "?F", .types = types,
+        .attributes = linear_classifier_attributes, .check = linear_check,
+        .infer = classifier_infer),
+    ROW("LinearRegressor", 1, 1, 1, "T", "F", .types = types,
+        .attributes = linear_regressor_attributes, .check = linear_check, .infer = regressor_infer),
+    ROW("Scaler", 1, 1, 1, "T", "F", .types = types, .attributes = scaler_attributes,
+        .check = scaler_check, .infer = to_float_infer),
+    ROW("Normalizer", 1, 1, 1, "T", "F", .types = types, .attributes = normalizer_attributes,
+        .check = normalizer_check, .infer = to_float_infer),
+    ROW("Imputer", 1, 1, 1, "T", "T", .types = types, .attributes = imputer_attributes,
+        .check = imputer_check, .infer = imputer_infer),
+    ROW("Binarizer", 1, 1, 1, "T", "T", .types = types, .attributes = binarizer_attributes,
+        .infer = same_infer),
+    ROW("ArrayFeatureExtractor", 2, 2, 1, "TI", "T", .types = extractor_types,
+        .infer = extractor_infer),
+    ROW("FeatureVectorizer", 1, OP_ANY_NUMBER, 1, "?", "F", .types = types,
+        .attributes = vectorizer_attributes, .check = vectorizer_check, .infer = vectorizer_infer),
+};
+const size_t n_op_rows_ml = sizeof op_rows_ml / sizeof op_rows_ml[0];

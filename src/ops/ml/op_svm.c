@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass spells in other operators
+ * (passes/spelling_svm.c), and those of them that are for this alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels:
+ * cl/ml/svm.cl.
+ */
+#include "ops/core/op.h"
+#include "ops/lowering/work.h"
+#include "ops/ml/labels.h"
+#include "ops/ml/svm.h"
+
+/* ---- what models have ------------------------------------------------------------------------------------------ */
+
+static clg_status svm_check(const node *n)
+{
+    svm m;
+    return svm_read(n, &m);
+}
+
+/* Rows of [N,F], or the one of [F]. */
+static clg_status find_rows(op_context *c, const svm *m, int64_t *out_rows)
+{
+    const shape *x = &c->inputs[0].dims;
+    if (x->rank != 1 && x->rank != 2)
+        return op_error(c, CLG_ERROR_SHAPE, "its input must be rows of features [N,F]");
+    const int64_t features = x->dims[x->rank - 1];
+    *out_rows = x->rank == 2 ? x->dims[0] : 1;
+    if (features == DIM_UNKNOWN || features == m->n_features) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "it has %lld features, its input %lld",
+                    (long long)m->n_features, (long long)features);
+}
+
+static clg_status classifier_infer(op_context *c)
+{
+    svm m;
+    shape dims = {.rank = 2};
+    CLG_TRY(svm_read(c->node, &m));
+    CLG_TRY(find_rows(c, &m, &dims.dims[0]));
+    /* Of two classes both have a score. */
+    dims.dims[1] = m.has_probabilities || m.n_classes == 2 ? m.n_classes : m.n_scores;
+    if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_FLOAT32, &dims);
+    dims.rank = 1;
+    fact_set(&c->outputs[0], labels_dtype(c->node), &dims);
+    return CLG_OK;
+}
+
+static clg_status regressor_infer(op_context *c)
+{
+    svm m;
+    shape dims = {.rank = 2, .dims = {0, 1}};
+    CLG_TRY(svm_read(c->node, &m));
+    CLG_TRY(find_rows(c, &m, &dims.dims[0]));
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    return CLG_OK;
+}
+
+static clg_status not_spelled(lower_context *c)
+{
+    return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
+                       "it is supported outside of branches and loops, with inputs of known rank");
+}
+
+/* ---- SvmRbf: exp(-gamma |x - v|^2) ------------------------------------------------------------------------------- */
+
+static clg_status rbf_infer(op_context *c)
+{
+    const shape *x = &c->inputs[0].dims, *v = &c->inputs[1].dims;
+    if (x->rank != 2 || v->rank != 2)
+        return op_error(c, CLG_ERROR_SHAPE, "rows and vectors must be matrices");
+    if (x->dims[1] != DIM_UNKNOWN && x->dims[1] != v->dims[0])
+        return op_error(c, CLG_ERROR_SHAPE, "it has %lld features, its input %lld",
+                        (long long)v->dims[0], (long long)x->dims[1]);
+    const shape dims = {.rank = 2, .dims = {x->dims[0], v->dims[1]}};
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    return CLG_OK;
+}
+
+#define RBF_ROWS 4 /* of a work-item, cl/ml/svm.cl */
+
+static clg_status rbf_lower(lower_context *c)
+{
+    const int64_t rows = c->inputs[0].dims.dims[0], features = c->inputs[0].dims.dims[1],
+                  vectors = c->inputs[1].dims.dims[1];
+    const bool wide = lower_is_wide(c);
+    const int lanes = wide ? work_lanes(c, vectors) : 1;
+    step_builder *b = &c->build;
+    step *s =
+        step_kernel(b, step_candidate(b, "rbf"), "svm", "svm_rbf",
+                    prelude_text(b, "P_T=1 P_FMA=%d P_VEC=%d P_PROBABILITY=0", work_fma(c), lanes));
+    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    step_arg_int(b, s, rows);
+    step_arg_int(b, s, features);
+    step_arg_int(b, s, vectors);
+    step_arg_float(b, s, (double)node_float(c->node, "gamma", 0));
+    work_range_2d(c, s, (vectors + lanes - 1) / lanes, wide ? 1 : 64,
+                  (rows + RBF_ROWS - 1) / RBF_ROWS, 1);
+    return CLG_OK;
+}
+
+/* ---- SvmDecide: a score for each pair of classes ------------------------------------------------------------------- */
+
+enum { DECIDE_K, DECIDE_COEFFICIENTS, DECIDE_STARTS, DECIDE_RHO };
+
+static clg_status decide_infer(op_context *c)
+{
+    const shape *k = &c->inputs[DECIDE_K].dims;
+    if (k->rank != 2) return op_error(c, CLG_ERROR_SHAPE, "its input must be a matrix");
+    const shape dims = {.rank = 2, .dims = {k->dims[0], c->inputs[DECIDE_RHO].dims.dims[0]}};
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    return CLG_OK;
+}
+
+static clg_status decide_lower(lower_context *c)
+{
+    const int64_t rows = c->outputs[0].dims.dims[0], pairs = c->outputs[0].dims.dims[1],
+                  vectors = c->inputs[DECIDE_K].dims.dims[1];
+    const bool wide = lower_is_wide(c);
+    step_builder *b = &c->build;
+    step *s = step_kernel(b, step_candidate(b, "decide"), "svm", "svm_decide",
+                          prelude_text(b, "P_T=1 P_FMA=%d P_VEC=%d P_PROBABILITY=0", work_fma(c),
+                                       wide ? work_lanes(c, vectors) : 1));
+    for (uint32_t i = DECIDE_K; i <= DECIDE_RHO; i++)
+        step_arg_buffer(b, s, operand_input(i), i == DECIDE_STARTS ? CLG_INT32 : CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    step_arg_int(b, s, rows);
+    step_arg_int(b, s, pairs);
+    step_arg_int(b, s, vectors);
+    step_arg_int(b, s, c->inputs[DECIDE_STARTS].dims.dims[0] - 1);
+    work_range_1d(c, s, rows * pairs, wide ? 1 : 64);
+    return CLG_OK;
+}
+
+/* ---- SvmVotes: who wins, and how probable each class is -------------------------------------------------------------- */
+
+static clg_status votes_infer(op_context *c)
+{
+    shape dims = {.rank = 2, .dims = {c->inputs[0].dims.dims[0], node_int(c->node, "classes", 2)}};
+    if (c->inputs[0].dims.rank != 2) return op_error(c, CLG_ERROR_SHAPE, "scores must be a matrix");
+    if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_FLOAT32, &dims);
+    dims.rank = 1;
+    fact_set(&c->outputs[0], CLG_INT64, &dims);
+    return CLG_OK;
+}
+
+#define VOTES_SCRATCH_BYTES ((int64_t)1 << 26)
+
+/* Work-items that each have their own scratch: as many as 64 MiB hold. */
+static uint64_t votes_items(const lower_context *c, int64_t rows, int64_t scratch, uint64_t local)
+{
+    const int64_t most = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));
+    return work_items(c, rows < most ? rows : most > 0 ? most : 1, local);
+}
+
+static clg_status votes_lower(lower_context *c)
+{
+    const int64_t rows = c->inputs[0].dims.dims[0], classes = node_int(c->node, "classes", 2);
+    const bool probable = c->n_inputs > 1;
+    const int64_t scratch = probable ? classes * (classes + 1) : 1;
+    const uint64_t local = lower_is_wide(c) ? 1 : 64, items = votes_items(c, rows, scratch, local);
+    step_builder *b = &c->build;
+    candidate *way = step_candidate(b, "votes");
+    step *s = step_kernel(
+        b, way, "svm", "svm_votes",
+        prelude_text(b, "P_T=1 P_FMA=%d P_VEC=1 P_PROBABILITY=%d", work_fma(c), (int)probable));
+    work_check_work(c, s, rows);
+    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_output(0), CLG_INT64);
+    if (probable) {
+        const size_t n_bytes = (size_t)items * (size_t)scratch * sizeof(float);
+        step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
+        step_arg_buffer(b, s, operand_input(2), CLG_FLOAT32);
+        step_arg_buffer(b, s, operand_output(1), CLG_FLOAT32);
+        step_arg_buffer(b, s, step_scratch(b, way, n_bytes), CLG_FLOAT32);
+    }
+    step_arg_int(b, s, rows);
+    step_arg_int(b, s, classes);
+    step_range(b, s, 1, &items, &local);
+    return CLG_OK;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------------- */
+
+static const op_types types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
+                                           DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+                                 {'F', DTYPE_BIT(CLG_FLOAT32)},
+                                 {'I', DTYPE_BIT(CLG_INT32)},
+                                 {'L', DTYPE_BIT(CLG_INT64)},
+                                 {0}};
+static const op_attribute classifier_attributes[] = {
+    {"classlabels_ints", ATTRIBUTE_INTS, false},
+    {"classlabels_strings", ATTRIBUTE_STRINGS, false},
+    {"coefficients", ATTRIBUTE_FLOATS, true},
+    {"kernel_params", ATTRIBUTE_FLOATS, false},
+    {"kernel_type", ATTRIBUTE_STRING, false},
+    {"post_transform", ATTRIBUTE_STRING, false},
+    {"prob_a", ATTRIBUTE_FLOATS, false},
+    {"prob_b", ATTRIBUTE_FLOATS, false},
+    {"rho", ATTRIBUTE_FLOATS, true},
+    {"support_vectors", ATTRIBUTE_FLOATS, false},
+    {"vectors_per_class", ATTRIBUTE_INTS, false},
+    {0}};
+static const op_attribute regressor_attributes[] = {{"coefficients", ATTRIBUTE_FLOATS, true},
+                                                    {"kernel_params", ATTRIBUTE_FLOATS, false},
+                                                    {"kernel_type", ATTRIBUTE_STRING, false},
+                                                    {"n_supports", ATTRIBUTE_INT, false},
+                                                    {"one_class", ATTRIBUTE_INT, false},
+                                                    {"post_transform", ATTRIBUTE_STRING, false},
+                                                    {"rho", ATTRIBUTE_FLOATS, true},
+                                                    {"support_vectors", ATTRIBUTE_FLOATS, false},
+                                                    {0}};
+static const op_attribute rbf_attributes[] = {{"gamma", ATTRIBUTE_FLOAT, true}, {0}};
+static const op_attribute votes_attributes[] = {{"classes", ATTRIBUTE_INT, true}, {0}};
+
+#define ROW(row_domain, row_name, ...)                                                             \
+    {                                                                                              \
+        .name = row_name, .domain = row_domain, .since = 1, .types = types, __VA_ARGS__            \
+    }
+
+const op_row op_rows_svm[] = {
+    ROW("ai.onnx.ml", "SVMClassifier", OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 2, "?F"),
+        .attributes = classifier_attributes, .check = svm_check, .infer = classifier_infer,
+        .lower = not_spelled),
+    ROW("ai.onnx.ml", "SVMRegressor", OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "F"),
+        .attributes = regressor_attributes, .check = svm_check, .infer = regressor_infer,
+        .lower = not_spelled),
+    ROW("clgraph", "SvmRbf", OP_INPUTS(2, 2, "F"), OP_OUTPUTS(1, 1, "F"),
+        .attributes = rbf_attributes, .infer = rbf_infer, .lower = rbf_lower),
+    ROW("clgraph", "SvmDecide", OP_INPUTS(4, 4, "FFIF"), OP_OUTPUTS(1, 1, "F"),
+        .infer = decide_infer, .lower = decide_lower),
+    ROW("clgraph", "SvmVotes", OP_INPUTS(1, 3, "F"), OP_OUTPUTS(1, 2, "LF"),
+        .attributes = votes_attributes, .infer = votes_infer, .lower = votes_lower),
+};
+const size_t n_op_rows_svm = sizeof op_rows_svm / sizeof op_rows_svm[0];

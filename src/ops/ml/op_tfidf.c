@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TfIdfVectorizer (ONNX 9): how often each n-gram of a list occurs in a row of words or numbers, words of an n-gram
+ * standing 1 to max_skip_count + 1 places apart. On the host, whose hash table finds them.
+ */
+#include "base/map.h"
+#include "base/text.h"
+#include "ops/ml/strings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct pool {
+    const node *n;
+    const attribute *strings, *numbers; /* one of them */
+    const int64_t *counts, *indexes; /* where n-grams of each length start; columns of the output */
+    const float *weights;            /* NULL: all 1 */
+    size_t n_lengths, n_grams, n_weights;
+    int64_t least, most, skips, columns;
+    map grams; /* the items of an n-gram -> its number */
+} pool;
+
+static clg_status pool_error(const node *n, const char *what)
+{
+    char shown[NODE_TEXT_BYTES];
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(n, shown), what);
+}
+
+static size_t pool_size(const pool *p) { return p->strings ? p->strings->n : p->numbers->n; }
+
+/* n-grams of length i + 1 lie between these places of the pool. */
+static size_t start_of(const pool *p, size_t i)
+{
+    return i < p->n_lengths ? (size_t)p->counts[i] : pool_size(p);
+}
+
+static clg_status pool_check(const pool *p)
+{
+    size_t n_grams = 0;
+    for (size_t i = 0; i < p->n_lengths; i++) {
+        if (p->counts[i] < 0 || (uint64_t)p->counts[i] > pool_size(p) ||
+            start_of(p, i) > start_of(p, i + 1) ||
+            (start_of(p, i + 1) - start_of(p, i)) % (i + 1) != 0)
+            return pool_error(p->n, "ngram_counts does not divide the pool into n-grams");
+        n_grams += (start_of(p, i + 1) - start_of(p, i)) / (i + 1);
+    }
+    if (n_grams != p->n_grams)
+        return pool_error(p->n, "ngram_indexes has not one number for each n-gram of the pool");
+    for (size_t i = 0; i < p->n_grams; i++)
+        if (p->indexes[i] < 0 || p->indexes[i] >= INT32_MAX)
+            return pool_error(p->n, "a number of ngram_indexes is no column");
+    if (p->weights && p->n_weights != p->n_grams)
+        return pool_error(p->n, "weights has not one number for each n-gram of the pool");
+    if (p->least < 1 || p->most < p->least || p->skips < 0)
+        return pool_error(p->n, "lengths of n-grams must be at least 1, skips at least 0");
+    if ((uint64_t)p->least > p->n_lengths || (uint64_t)p->most > p->n_lengths)
+        return pool_error(p->n, "ngram_counts says nothing of the longest n-grams");
+    return CLG_OK;
+}
+
+static clg_status pool_read(const node *n, pool *p)
+{
+    *p = (pool){.n = n,
+                .strings = node_attribute(n, "pool_strings"),
+                .numbers = node_attribute(n, "pool_int64s"),
+                .least = node_int(n, "min_gram_length", 1),
+                .most = node_int(n, "max_gram_length", 1),
+                .skips = node_int(n, "max_skip_count", 0)};
+    p->counts = node_ints(n, "ngram_counts", &p->n_lengths);
+    p->indexes = node_ints(n, "ngram_indexes", &p->n_grams);
+    p->weights = node_floats(n, "weights", &p->n_weights);
+    if (p->strings && p->strings->n == 0) p->strings = NULL;
+    if (p->strings && p->numbers && p->numbers->n == 0) p->numbers = NULL;
+    if (!p->strings == !p->numbers)
+        return pool_error(n, "it has not one of pool_strings and pool_int64s");
+    CLG_TRY(pool_check(p));
+    for (size_t i = 0; i < p->n_grams; i++)
+        if (p->indexes[i] >= p->columns) p->columns = p->indexes[i] + 1;
+    return CLG_OK;
+}
+
+/* ---- matching ---------------------------------------------------------------------------------------------- */
+
+static void add_string(text *key, const char *s) { text_append_bytes(key, s, strlen(s) + 1); }
+
+static void add_number(text *key, int64_t i) { text_append_bytes(key, (const char *)&i, sizeof i); }
+
+static void start_key(text *key)
+{
+    key->size_bytes = 0;
+    key->status = CLG_OK;
+}
+
+static clg_status fill_map(pool *p, text *key)
+{
+    size_t gram = 0;
+    for (size_t i = 0; i < p->n_lengths; i++) {
+        for (size_t at = start_of(p, i); at < start_of(p, i + 1); at += i + 1, gram++) {
+            start_key(key);
+            for (size_t k = at; k <= at + i; k++) {
+                if (p->strings)
+                    add_string(key, p->strings->as.strings[k]);
+                else
+                    add_number(key, p->numbers->as.ints[k]);
+            }
+            CLG_TRY(key->status);
+            if ((int64_t)i + 1 < p->least || (int64_t)i + 1 > p->most) continue;
+            if (map_get(&p->grams, key->data, key->size_bytes) != MAP_NONE)
+                return pool_error(p->n, "an n-gram is twice in the pool");
+            CLG_TRY(map_set(&p->grams, key->data, key->size_bytes, gram));
+        }
+    }
+    return CLG_OK;
+}
+
+typedef enum weighing { WEIGH_TF, WEIGH_IDF, WEIGH_TFIDF } weighing;
+
+static weighing weighing_of(const node *n)
+{
+    const char *mode = node_string(n, "mode", "");
+    return strcmp(mode, "TF") == 0 ? WEIGH_TF : strcmp(mode, "IDF") == 0 ? WEIGH_IDF : WEIGH_TFIDF;
+}
+
+static void count_gram(const pool *p, weighing how, size_t gram, float *row)
+{
+    const float weight = p->weights ? p->weights[gram] : 1.0f;
+    float *y = &row[p->indexes[gram]];
+    if (how == WEIGH_IDF)
+        *y = weight;
+    else
+        *y += how == WEIGH_TF ? 1.0f : weight;
+}
+
+/* All n-grams that start at item `from` of a row of n, their items `step` apart. */
+static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_t n, int64_t from,
+                             int64_t step, text *key, float *y)
+{
+    start_key(key);
+    for (int64_t length = 1; length <= p->most; length++) {
+        if (length > 1 && (n - 1 - from) / (length - 1) < step) break;
+        const int64_t at = row * n + from + (length - 1) * step;
+        if (p->strings)
+            add_string(key, tensor_get_string(x, at));
+        else
+            add_number(key, tensor_get_int(x, at));
+        CLG_TRY(key->status);
+        if (length < p->least || (length == 1 && step > 1)) continue;
+        const size_t gram = map_get(&p->grams, key->data, key->size_bytes);
+        if (gram != MAP_NONE) count_gram(p, weighing_of(p->n), gram, y);
+    }
+    return CLG_OK;
+}
+
+static clg_status count_all(const pool *p, const tensor *x, text *key, tensor *y)
+{
+    const int64_t n = x->dims.dims[x->dims.rank - 1],
+                  rows = x->dims.rank == 2 ? x->dims.dims[0] : 1;
+    int64_t steps = p->skips < n ? p->skips + 1 : n;
+    if (p->most == 1 && steps > 1) steps = 1;
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t step = 1; step <= steps; step++)
+            for (int64_t from = 0; from < n; from++)
+                CLG_TRY(
+                    count_from(p, x, row, n, from, step, key, (float *)y->data + row * p->columns));
+    return CLG_OK;
+}
+
+/* ---- the row --------------------------------------------------------------------------------------------------- */
+
+static clg_status tfidf_check(const node *n)
+{
+    pool p;
+    const char *mode = node_string(n, "mode", "");
+    if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0)
+        return pool_error(n, "mode is none of TF, IDF and TFIDF");
+    return pool_read(n, &p);
+}
+
+static clg_status tfidf_infer(op_context *c)
+{
+    pool p;
+    shape dims = c->inputs[0].dims;
+    CLG_TRY(pool_read(c->node, &p));
+    if (dims.rank != 1 && dims.rank != 2)
+        return op_error(c, CLG_ERROR_SHAPE, "its input must be [C] or [N,C]");
+    if ((c->inputs[0].dtype == CLG_STRING) != (p.strings != NULL))
+        return op_error(c, CLG_ERROR_INVALID_MODEL, "its input is %s, its pool is not",
+                        dtype_name(c->inputs[0].dtype));
+    dims.dims[dims.rank - 1] = p.columns;
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    (void)op_need(c, 0);
+    return CLG_OK;
+}
+
+static clg_status tfidf_eval(op_context *c, tensor **out_tensors)
+{
+    pool p;
+    text key;
+    CLG_TRY(pool_read(c->node, &p));
+    CLG_TRY(tensor_create(CLG_FLOAT32, &c->outputs[0].dims, &out_tensors[0]));
+    text_init(&key, 0);
+    clg_status status = fill_map(&p, &key);
+    if (status == CLG_OK) status = count_all(&p, c->inputs[0].known, &key, out_tensors[0]);
+    text_deinit(&key);
+    map_deinit(&p.grams);
+    return op_prefix(c, status);
+}
+
+static const op_types types[] = {
+    {'T', DTYPE_BIT(CLG_STRING) | DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+    {'F', DTYPE_BIT(CLG_FLOAT32)},
+    {0}};
+static const op_attribute attributes[] = {
+    {"max_gram_length", ATTRIBUTE_INT, true}, {"max_skip_count", ATTRIBUTE_INT, true},
+    {"min_gram_length", ATTRIBUTE_INT, true}, {"mode", ATTRIBUTE_STRING, true},
+    {"ngram_counts", ATTRIBUTE_INTS, true},   {"ngram_indexes", ATTRIBUTE_INTS, true},
+    {"pool_int64s", ATTRIBUTE_INTS, false},   {"pool_strings", ATTRIBUTE_STRINGS, false},
+    {"weights", ATTRIBUTE_FLOATS, false},     {0}};
+
+const op_row op_rows_tfidf[] = {
+    {.name = "TfIdfVectorizer",
+     .since = 9,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "F"),
+     .types = types,
+     .attributes = attributes,
+     .flags = OP_HOST,
+     .check = tfidf_check,
+     .infer = tfidf_infer,
+     .eval = tfidf_eval},
+};
+const size_t n_op_rows_tfidf = sizeof op_rows_tfidf / sizeof op_rows_tfidf[0];

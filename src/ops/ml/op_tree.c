@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trees on the device: clgraph.TreeEnsemble, which a pass makes of the operators of ai.onnx.ml (pass_ml.c), and
+ * clgraph.Scores, what classifiers and regressors do with their scores. Kernels: cl/ml/tree.cl, cl/ml/scores.cl.
+ */
+#include "ops/lowering/work.h"
+#include "ops/ml/tree.h"
+
+/* ---- TreeEnsemble -------------------------------------------------------------------------------------------- */
+
+enum { TREE_X, TREE_NODES, TREE_VALUES, TREE_ROOTS, TREE_IDS, TREE_WEIGHTS, TREE_BASE };
+
+static clg_status tree_infer(op_context *c)
+{
+    const shape *x = &c->inputs[TREE_X].dims;
+    const int64_t wanted = node_int(c->node, "features", 1);
+    shape dims = {.rank = 2,
+                  .dims = {x->rank == 2 ? x->dims[0] : 1, node_int(c->node, "targets", 1)}};
+    if (x->rank != 1 && x->rank != 2)
+        return op_error(c, CLG_ERROR_SHAPE, "its input must be rows of features [N,F]");
+    const int64_t features = x->dims[x->rank - 1];
+    if (features != DIM_UNKNOWN && features < wanted)
+        return op_error(c, CLG_ERROR_SHAPE, "its trees ask for %lld features, there are %lld",
+                        (long long)wanted, (long long)features);
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    return CLG_OK;
+}
+
+/* Blocks of trees for a row, so that few rows too keep the device busy. */
+static int64_t blocks_of(const lower_context *c, int64_t rows, int64_t trees)
+{
+    const int64_t wanted = work_units(c) * (lower_is_wide(c) ? 4 : 256);
+    int64_t blocks = rows > 0 ? (wanted + rows - 1) / rows : 1;
+    if (blocks > trees) blocks = trees;
+    return blocks > 32 ? 32 : blocks < 1 ? 1 : blocks;
+}
+
+static clg_status tree_lower(lower_context *c)
+{
+    const lower_operand *x = &c->inputs[TREE_X], *values = &c->inputs[TREE_VALUES];
+    const int64_t rows = c->outputs[0].dims.dims[0], targets = c->outputs[0].dims.dims[1];
+    const int64_t trees = c->inputs[TREE_ROOTS].dims.dims[0], blocks = blocks_of(c, rows, trees);
+    const uint64_t local = lower_is_wide(c) ? 1 : 64;
+    step_builder *b = &c->build;
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    CLG_TRY(work_check_dtype(c, values->dtype));
+    const char *prelude =
+        prelude_text(b, "P_T=%d P_W=%d P_HOW=%d P_VEC=1", (int)x->dtype, (int)values->dtype,
+                     (int)node_int(c->node, "aggregate", TREE_SUM));
+    candidate *way = step_candidate(b, "tree");
+    const operand part = step_scratch(b, way, (size_t)(rows * blocks * targets) * sizeof(float));
+    step *s = step_kernel(b, way, "tree", "tree_walk", prelude);
+    step_arg_buffer(b, s, operand_input(TREE_X), x->dtype);
+    step_arg_buffer(b, s, operand_input(TREE_NODES), CLG_INT32);
+    step_arg_buffer(b, s, operand_input(TREE_VALUES), values->dtype);
+    step_arg_buffer(b, s, operand_input(TREE_ROOTS), CLG_INT32);
+    step_arg_buffer(b, s, operand_input(TREE_IDS), CLG_INT32);
+    step_arg_buffer(b, s, operand_input(TREE_WEIGHTS), CLG_FLOAT32);
+    step_arg_buffer(b, s, part, CLG_FLOAT32);
+    step_arg_int(b, s, rows);
+    step_arg_int(b, s, x->dims.dims[x->dims.rank - 1]);
+    step_arg_int(b, s, trees);
+    step_arg_int(b, s, targets);
+    step_arg_int(b, s, blocks);
+    step_arg_int(b, s, (trees + blocks - 1) / blocks);
+    work_range_1d(c, s, rows * blocks, local);
+    s = step_kernel(b, way, "tree", "tree_finish", prelude);
+    step_arg_buffer(b, s, part, CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_input(TREE_BASE), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    step_arg_int(b, s, rows);
+    step_arg_int(b, s, trees);
+    step_arg_int(b, s, targets);
+    step_arg_int(b, s, blocks);
+    work_range_1d(c, s, rows * targets, local);
+    return CLG_OK;
+}
+
+/* ---- Scores ---------------------------------------------------------------------------------------------------- */
+
+static bool makes_two(const node *n)
+{
+    const int64_t form = node_int(n, "form", 0);
+    return form == 1 || form == 2;
+}
+
+static clg_status scores_infer(op_context *c)
+{
+    shape dims = c->inputs[0].dims;
+    if (dims.rank != 2) return op_error(c, CLG_ERROR_SHAPE, "scores must be [N,E]");
+    if (makes_two(c->node)) dims.dims[1] = 2;
+    fact_set(&c->outputs[0], CLG_FLOAT32, &dims);
+    dims.rank = 1;
+    if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_INT64, &dims);
+    return CLG_OK;
+}
+
+static clg_status scores_lower(lower_context *c)
+{
+    const shape *x = &c->inputs[0].dims;
+    const bool index = work_has_output(c, 1);
+    step_builder *b = &c->build;
+    candidate *way = step_candidate(b, "scores");
+    step *s = step_kernel(b, way, "scores", "scores",
+                          prelude_text(b, "P_TRANSFORM=%d P_FORM=%d P_INDEX=%d",
+                                       (int)node_int(c->node, "transform", ML_NONE),
+                                       (int)node_int(c->node, "form", 0), index));
+    step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
+    step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
+    if (index)
+        step_arg_buffer(b, s, operand_output(1), CLG_INT64);
+    else
+        step_arg_buffer(b, s, step_scratch(b, way, sizeof(int64_t)), CLG_INT64);
+    step_arg_int(b, s, x->dims[0]);
+    step_arg_int(b, s, x->dims[1]);
+    step_arg_float(b, s, (double)node_float(c->node, "limit", 0));
+    work_range_1d(c, s, x->dims[0], lower_is_wide(c) ? 1 : 64);
+    return CLG_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+static const op_types tree_types[] = {{'T', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64) |
+                                                DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+                                      {'I', DTYPE_BIT(CLG_INT32)},
+                                      {'V', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64)},
+                                      {'F', DTYPE_BIT(CLG_FLOAT32)},
+                                      {'L', DTYPE_BIT(CLG_INT64)},
+                                      {0}};
+static const op_attribute tree_attributes[] = {{"aggregate", ATTRIBUTE_INT, true},
+                                               {"features", ATTRIBUTE_INT, true},
+                                               {"targets", ATTRIBUTE_INT, true},
+                                               {0}};
+static const op_attribute scores_attributes[] = {{"form", ATTRIBUTE_INT, true},
+                                                 {"transform", ATTRIBUTE_INT, true},
+                                                 {"limit", ATTRIBUTE_FLOAT, false},
+                                                 {0}};
+
+const op_row op_rows_tree[] = {
+    {.name = "TreeEnsemble",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(7, 7, "TIVIIFF"),
+     OP_OUTPUTS(1, 1, "F"),
+     .types = tree_types,
+     .attributes = tree_attributes,
+     .infer = tree_infer,
+     .lower = tree_lower},
+    {.name = "Scores",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(1, 1, "F"),
+     OP_OUTPUTS(1, 2, "FL"),
+     .types = tree_types,
+     .attributes = scores_attributes,
+     .infer = scores_infer,
+     .lower = scores_lower},
+};
+const size_t n_op_rows_tree = sizeof op_rows_tree / sizeof op_rows_tree[0];

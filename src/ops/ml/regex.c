@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * PCRE2 behind three functions: its memory is the library's, and expressions, which come out of a model file, are held to
+ * bounds. Its other matcher, which never goes back, would need none, but PCRE2 10.42's lets repeated groups end before the end
+ * of an anchored string, and knows no $ before a line's end beside PCRE2_DOLLAR_ENDONLY.
+ */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "ops/ml/regex.h"
+
+#include <pcre2.h>
+
+/* A step is a place that was tried; the memory is of places to go back to. */
+enum { MOST_STEPS = 10000000, MOST_HEAP_KIB = 64 << 10 };
+
+struct regex {
+    pcre2_general_context *memory;
+    pcre2_compile_context *reading;
+    pcre2_match_context *bounds;
+    pcre2_code *code;
+    pcre2_match_data *found;
+    char *pattern;
+};
+
+static void *take(PCRE2_SIZE size_bytes, void *unused)
+{
+    (void)unused;
+    return memory_alloc(size_bytes);
+}
+
+static void give_back(void *block, void *unused)
+{
+    (void)unused;
+    memory_free(block);
+}
+
+static clg_status refuse(const regex *r, clg_status status, int code)
+{
+    PCRE2_UCHAR reason[160] = "";
+    (void)pcre2_get_error_message(code, reason, sizeof reason);
+    return error_set(status, "the regular expression '%.200s': %s", r->pattern,
+                     (const char *)reason);
+}
+
+static clg_status compile(regex *r)
+{
+    int code;
+    PCRE2_SIZE where;
+    uint32_t refers_to = 0;
+    r->code = pcre2_compile((PCRE2_SPTR)r->pattern, PCRE2_ZERO_TERMINATED,
+                            PCRE2_UTF | PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOLLAR_ENDONLY |
+                                PCRE2_NEVER_BACKSLASH_C,
+                            &code, &where, r->reading);
+    if (!r->code && code == PCRE2_ERROR_HEAP_FAILED) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!r->code)
+        return refuse(r,
+                      code == PCRE2_ERROR_BACKSLASH_C_CALLER_DISABLED
+                          ? CLG_ERROR_UNSUPPORTED_ATTRIBUTE
+                          : CLG_ERROR_INVALID_MODEL,
+                      code);
+    (void)pcre2_pattern_info(r->code, PCRE2_INFO_BACKREFMAX, &refers_to);
+    if (refers_to > 0)
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "the regular expression '%.200s' refers back to a group", r->pattern);
+    r->found = pcre2_match_data_create(1, r->memory);
+    return r->found ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static clg_status set_up(regex *r, const char *pattern)
+{
+    r->pattern = memory_strdup(pattern);
+    r->memory = pcre2_general_context_create(take, give_back, NULL);
+    if (!r->pattern || !r->memory) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    r->reading = pcre2_compile_context_create(r->memory);
+    r->bounds = pcre2_match_context_create(r->memory);
+    if (!r->reading || !r->bounds) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    (void)pcre2_set_match_limit(r->bounds, MOST_STEPS);
+    (void)pcre2_set_heap_limit(r->bounds, MOST_HEAP_KIB);
+    return compile(r);
+}
+
+clg_status regex_create(const char *pattern, regex **out_regex)
+{
+    regex *r = memory_zalloc(1, sizeof *r);
+    *out_regex = NULL;
+    if (!r) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const clg_status status = set_up(r, pattern);
+    if (status == CLG_OK)
+        *out_regex = r;
+    else
+        regex_free(r);
+    return status;
+}
+
+void regex_free(regex *r)
+{
+    if (!r) return;
+    pcre2_match_data_free(r->found);
+    pcre2_code_free(r->code);
+    pcre2_match_context_free(r->bounds);
+    pcre2_compile_context_free(r->reading);
+    pcre2_general_context_free(r->memory);
+    memory_free(r->pattern);
+    memory_free(r);
+}
+
+clg_status regex_matches(regex *r, const char *string, bool *out_matches)
+{
+    const int found =
+        pcre2_match(r->code, (PCRE2_SPTR)string, PCRE2_ZERO_TERMINATED, 0, 0, r->found, r->bounds);
+    *out_matches = found >= 0;
+    if (found >= 0 || found == PCRE2_ERROR_NOMATCH) return CLG_OK;
+    if (found == PCRE2_ERROR_NOMEMORY) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return refuse(r, CLG_ERROR_DATA, found);
+}

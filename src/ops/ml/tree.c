@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trees from attributes; see tree.h. A model may say anything: what comes out can be walked without looking back.
+ */
+#include "ops/ml/tree.h"
+
+#include "base/map.h"
+
+#include <string.h>
+
+static const char *const mode_names[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
+                                         "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
+/* By name, in this order. A NaN is unequal. */
+static const int32_t mode_words[] = {TREE_LESS | TREE_EQUAL,
+                                     TREE_LESS,
+                                     TREE_GREATER | TREE_EQUAL,
+                                     TREE_GREATER,
+                                     TREE_EQUAL,
+                                     TREE_LESS | TREE_GREATER | TREE_UNORDERED,
+                                     TREE_LEAF};
+static const char *const aggregate_names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+static const char *const transform_names[] = {"NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO",
+                                              "PROBIT"};
+
+static int find_word(const char *word, const char *const *words, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(word, words[i]) == 0) return i;
+    return -1;
+}
+
+int ml_transform_of(const node *n)
+{
+    const attribute *a = node_attribute(n, "post_transform");
+    if (a && a->type == ATTRIBUTE_INT) return a->as.i >= 0 && a->as.i < 5 ? (int)a->as.i : -1;
+    return find_word(node_string(n, "post_transform", "NONE"), transform_names, 5);
+}
+
+/* ---- the lists --------------------------------------------------------------------------------------------- */
+
+/* Floats of an attribute, or of the tensor that stands for it. */
+typedef struct number_list {
+    const float *floats;
+    const tensor *t;
+    size_t n;
+} number_list;
+
+typedef struct reader {
+    const node *n;
+    tree_forest *f;
+    const int64_t *tree_ids, *node_ids, *features, *true_ids, *false_ids, *nan_is_true;
+    const char *const *modes;
+    number_list values, weights;
+    const int64_t *vote_trees, *vote_nodes, *vote_ids;
+    size_t n_nodes, n_votes;
+    map index;         /* (tree, node) -> place in the lists */
+    uint32_t *parents; /* how many nodes lead here */
+    uint32_t *first_vote,
+        *next_vote; /* chains of a leaf's votes, in the order of the model; 0: none */
+} reader;
+
+static clg_status bad(const reader *r, const char *what)
+{
+    char shown[NODE_TEXT_BYTES];
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: %s", node_text(r->n, shown), what);
+}
+
+static number_list read_numbers(const node *n, const char *name, const char *tensor_name)
+{
+    number_list l = {.floats = node_floats(n, name, &l.n)};
+    const attribute *a = node_attribute(n, tensor_name);
+    if (a && l.n == 0) l = (number_list){.t = a->as.t, .n = (size_t)a->as.t->n_elements};
+    return l;
+}
+
+static double number_at(const number_list *l, size_t i)
+{
+    return l->t ? tensor_get_float(l->t, (int64_t)i) : (double)l->floats[i];
+}
+
+/* A list of one number a node or vote. */
+static clg_status read_ints(const reader *r, const char *name, size_t n, const int64_t **out)
+{
+    size_t count;
+    *out = node_ints(r->n, name, &count);
+    return count == n ? CLG_OK : bad(r, "its lists are not of the same length");
+}
+
+static clg_status read_lists(reader *r, bool is_classifier)
+{
+    const attribute *modes = node_attribute(r->n, "nodes_modes");
+    size_t n_missing;
+    r->n_nodes = modes ? modes->n : 0;
+    r->modes = modes ? modes->as.strings : NULL;
+    if (r->n_nodes == 0) return bad(r, "it has no nodes");
+    if (r->n_nodes > INT32_MAX / 8) return bad(r, "it has too many nodes");
+    CLG_TRY(read_ints(r, "nodes_treeids", r->n_nodes, &r->tree_ids));
+    CLG_TRY(read_ints(r, "nodes_nodeids", r->n_nodes, &r->node_ids));
+    CLG_TRY(read_ints(r, "nodes_featureids", r->n_nodes, &r->features));
+    CLG_TRY(read_ints(r, "nodes_truenodeids", r->n_nodes, &r->true_ids));
+    CLG_TRY(read_ints(r, "nodes_falsenodeids", r->n_nodes, &r->false_ids));
+    r->nan_is_true = node_ints(r->n, "nodes_missing_value_tracks_true", &n_missing);
+    if (n_missing == 0) r->nan_is_true = NULL;
+    if (n_missing != 0 && n_missing != r->n_nodes)
+        return bad(r, "its lists are not of the same length");
+    r->values = read_numbers(r->n, "nodes_values", "nodes_values_as_tensor");
+    if (r->values.n != r->n_nodes) return bad(r, "its lists are not of the same length");
+    r->weights = is_classifier ? read_numbers(r->n, "class_weights", "class_weights_as_tensor")
+                               : read_numbers(r->n, "target_weights", "target_weights_as_tensor");
+    r->n_votes = r->weights.n;
+    if (r->n_votes > INT32_MAX / 8) return bad(r, "it has too many votes");
+    CLG_TRY(read_ints(r, is_classifier ? "class_treeids" : "target_treeids", r->n_votes,
+                      &r->vote_trees));
+    CLG_TRY(read_ints(r, is_classifier ? "class_nodeids" : "target_nodeids", r->n_votes,
+                      &r->vote_nodes));
+    return read_ints(r, is_classifier ? "class_ids" : "target_ids", r->n_votes, &r->vote_ids);
+}
+
+static size_t find_node(const reader *r, int64_t tree, int64_t id)
+{
+    const int64_t key[2] = {tree, id};
+    return map_get(&r->index, key, sizeof key);
+}
+
+static clg_status index_nodes(reader *r)
+{
+    for (size_t i = 0; i < r->n_nodes; i++) {
+        const int64_t key[2] = {r->tree_ids[i], r->node_ids[i]};
+        if (map_get(&r->index, key, sizeof key) != MAP_NONE) return bad(r, "a node is there twice");
+        CLG_TRY(map_set(&r->index, key, sizeof key, i));
+    }
+    return CLG_OK;
+}
+
+/* ---- order ------------------------------------------------------------------------------------------------- */
+
+static bool is_leaf(const reader *r, size_t i) { return strcmp(r->modes[i], "LEAF") == 0; }
+
+static clg_status count_parents(reader *r)
+{
+    for (size_t i = 0; i < r->n_nodes; i++) {
+        if (find_word(r->modes[i], mode_names, 7) < 0) return bad(r, "a node's mode is unknown");
+        if (r->features[i] < 0 || r->features[i] >= INT32_MAX)
+            return bad(r, "a node's feature is out of range");
+        if (is_leaf(r, i)) continue;
+        if (r->features[i] >= r->f->n_features) r->f->n_features = r->features[i] + 1;
+        const size_t yes = find_node(r, r->tree_ids[i], r->true_ids[i]),
+                     no = find_node(r, r->tree_ids[i], r->false_ids[i]);
+        if (yes == MAP_NONE || no == MAP_NONE)
+            return bad(r, "a node leads to one that is not there");
+        r->parents[yes]++;
+        if (no != yes) r->parents[no]++;
+    }
+    for (size_t i = 0; i < r->n_nodes; i++)
+        if (r->parents[i] > 1) return bad(r, "a node has two above it");
+    return CLG_OK;
+}
+
+static clg_status chain_votes(reader *r)
+{
+    tree_forest *f = r->f;
+    f->first_id = r->n_votes ? r->vote_ids[0] : -1;
+    f->is_never_negative = true;
+    for (size_t v = r->n_votes; v-- > 0;) {
+        const size_t i = find_node(r, r->vote_trees[v], r->vote_nodes[v]);
+        if (i == MAP_NONE) return bad(r, "a vote is of a node that is not there");
+        if (!is_leaf(r, i)) return bad(r, "a vote is of a node that is no leaf");
+        if (r->vote_ids[v] < 0 || r->vote_ids[v] >= f->n_targets)
+            return bad(r, "a vote is for a class or target that is not there");
+        if (r->vote_ids[v] != f->first_id) f->first_id = -1;
+        if (number_at(&r->weights, v) < 0) f->is_never_negative = false;
+        r->next_vote[v + 1] = r->first_vote[i];
+        r->first_vote[i] = (uint32_t)v + 1;
+    }
+    return CLG_OK;
+}
+
+static void put_votes(reader *r, size_t from, int32_t *words)
+{
+    tree_forest *f = r->f;
+    words[2] = (int32_t)f->n_votes;
+    for (uint32_t v = r->first_vote[from]; v; v = r->next_vote[v], f->n_votes++) {
+        f->vote_ids[f->n_votes] = (int32_t)r->vote_ids[v - 1];
+        f->vote_weights[f->n_votes] = number_at(&r->weights, v - 1);
+    }
+    words[3] = (int32_t)f->n_votes - words[2];
+}
+
+/* The tree below `root`, the true side first. stack: pairs of a node and the word that is to lead there. */
+static void put_tree(reader *r, size_t root, size_t (*stack)[2])
+{
+    tree_forest *f = r->f;
+    size_t n_stack = 0;
+    stack[n_stack][0] = root;
+    stack[n_stack++][1] = SIZE_MAX;
+    f->roots[f->n_trees++] = (int32_t)f->n_nodes;
+    while (n_stack > 0) {
+        const size_t from = stack[--n_stack][0], word = stack[n_stack][1], at = f->n_nodes++;
+        int32_t *words = &f->nodes[at * TREE_NODE_WORDS];
+        if (word != SIZE_MAX) f->nodes[word] = (int32_t)at;
+        words[0] = (int32_t)r->features[from];
+        words[1] = mode_words[find_word(r->modes[from], mode_names, 7)];
+        f->values[at] = number_at(&r->values, from);
+        if (words[1] == TREE_LEAF) {
+            words[0] = 0;
+            put_votes(r, from, words);
+            continue;
+        }
+        if (r->nan_is_true && r->nan_is_true[from]) words[1] |= TREE_UNORDERED;
+        const size_t yes = find_node(r, r->tree_ids[from], r->true_ids[from]),
+                     no = find_node(r, r->tree_ids[from], r->false_ids[from]);
+        stack[n_stack][0] = no;
+        stack[n_stack++][1] = at * TREE_NODE_WORDS + 3;
+        if (no == yes) continue;
+        stack[n_stack][0] = yes;
+        stack[n_stack++][1] = at * TREE_NODE_WORDS + 2;
+    }
+}
+
+static clg_status put_all(reader *r)
+{
+    tree_forest *f = r->f;
+    map trees = {0};
+    clg_status status = CLG_OK;
+    size_t(*stack)[2] = memory_zalloc(r->n_nodes + 2, sizeof *stack);
+    if (!stack) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < r->n_nodes && status == CLG_OK; i++) {
+        if (r->parents[i] > 0) continue;
+        if (map_get(&trees, &r->tree_ids[i], sizeof(int64_t)) != MAP_NONE)
+            status = bad(r, "a tree has two roots");
+        if (status == CLG_OK) status = map_set(&trees, &r->tree_ids[i], sizeof(int64_t), i);
+        if (status == CLG_OK) put_tree(r, i, stack);
+    }
+    if (status == CLG_OK && f->n_nodes != r->n_nodes)
+        status = bad(r, "some of its nodes are on a circle");
+    map_deinit(&trees);
+    memory_free(stack);
+    return status;
+}
+
+/* A node whose two ways lead to one node: what is below the word for true is not set, so both are made the same. */
+static void settle_single_ways(tree_forest *f)
+{
+    for (size_t i = 0; i < f->n_nodes; i++) {
+        int32_t *words = &f->nodes[i * TREE_NODE_WORDS];
+        if (words[1] != TREE_LEAF && words[2] == 0) words[2] = words[3];
+    }
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
+
+static clg_status count_targets(reader *r, bool is_classifier)
+{
+    const attribute *ints = node_attribute(r->n, "classlabels_int64s"),
+                    *strings = node_attribute(r->n, "classlabels_strings");
+    const size_t n_ints = ints ? ints->n : 0, n_strings = strings ? strings->n : 0;
+    r->f->n_targets =
+        is_classifier ? (int64_t)(n_ints + n_strings) : node_int(r->n, "n_targets", 0);
+    if (is_classifier && (n_ints == 0) == (n_strings == 0))
+        return bad(r, "it must have labels that are numbers or strings, and not both");
+    if (r->f->n_targets < 1 || r->f->n_targets > 1 << 20)
+        return bad(r, "it has no targets, or too many");
+    if (ml_transform_of(r->n) < 0) return bad(r, "its post_transform is unknown");
+    const int how = find_word(node_string(r->n, "aggregate_function", "SUM"), aggregate_names, 4);
+    if (how < 0) return bad(r, "its aggregate_function is unknown");
+    r->f->aggregate = (tree_aggregate)how;
+    return CLG_OK;
+}
+
+static clg_status read_base(reader *r)
+{
+    const number_list base = read_numbers(r->n, "base_values", "base_values_as_tensor");
+    tree_forest *f = r->f;
+    f->n_base = base.n;
+    if (base.n > 1 && base.n != (size_t)f->n_targets)
+        return bad(r, "it has not one base value for each class or target");
+    f->base = arena_alloc(&f->memory, (size_t)f->n_targets, sizeof *f->base);
+    if (!f->base) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < base.n; i++) f->base[i] = number_at(&base, i);
+    return CLG_OK;
+}
+
+static clg_status make_room(reader *r)
+{
+    tree_forest *f = r->f;
+    arena *m = &f->memory;
+    f->nodes = arena_alloc(m, r->n_nodes * TREE_NODE_WORDS, sizeof *f->nodes);
+    f->values = arena_alloc(m, r->n_nodes, sizeof *f->values);
+    f->roots = arena_alloc(m, r->n_nodes, sizeof *f->roots);
+    f->vote_ids = arena_alloc(m, r->n_votes + 1, sizeof *f->vote_ids);
+    f->vote_weights = arena_alloc(m, r->n_votes + 1, sizeof *f->vote_weights);
+    r->parents = arena_alloc(m, r->n_nodes, sizeof *r->parents);
+    r->first_vote = arena_alloc(m, r->n_nodes, sizeof *r->first_vote);
+    r->next_vote = arena_alloc(m, r->n_votes + 1, sizeof *r->next_vote);
+    const bool all = f->nodes && f->values && f->roots && f->vote_ids && f->vote_weights &&
+                     r->parents && r->first_vote && r->next_vote;
+    return all ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+static clg_status read_all(reader *r, bool is_classifier)
+{
+    CLG_TRY(read_lists(r, is_classifier));
+    CLG_TRY(count_targets(r, is_classifier));
+    CLG_TRY(make_room(r));
+    CLG_TRY(read_base(r));
+    CLG_TRY(index_nodes(r));
+    CLG_TRY(count_parents(r));
+    CLG_TRY(chain_votes(r));
+    CLG_TRY(put_all(r));
+    settle_single_ways(r->f);
+    return CLG_OK;
+}
+
+clg_status tree_read(const node *n, bool is_classifier, tree_forest *out_forest)
+{
+    *out_forest = (tree_forest){.n_features = 1};
+    reader r = {.n = n, .f = out_forest};
+    const clg_status status = read_all(&r, is_classifier);
+    map_deinit(&r.index);
+    if (status != CLG_OK) tree_deinit(out_forest);
+    return status;
+}
+
+void tree_deinit(tree_forest *f)
+{
+    arena_deinit(&f->memory);
+    *f = (tree_forest){0};
+}

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ScatterElements (Scatter before opset 11), ScatterND and TensorScatter: a copy of the data, into which a kernel puts
+ * updates. Reductions are done in the order of the updates, so results are the same in each run.
+ */
+#include "ops/lowering/grid.h"
+#include "ops/lowering/work.h"
+#include "tensor/tensor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define WIDE_CHUNK 16384
+#define WIDE_ROWS 1024
+
+/* P_REDUCE of cl/movement/scatter.cl. */
+typedef enum scatter_reduction {
+    REDUCE_NONE,
+    REDUCE_ADD,
+    REDUCE_MUL,
+    REDUCE_MIN,
+    REDUCE_MAX,
+    REDUCE_WRONG
+} scatter_reduction;
+
+static scatter_reduction find_reduction(const node *n)
+{
+    static const char *const words[] = {"none", "add", "mul", "min", "max"};
+    const char *word = node_string(n, "reduction", "none");
+    for (int i = 0; i < REDUCE_WRONG; i++)
+        if (strcmp(word, words[i]) == 0) return (scatter_reduction)i;
+    return REDUCE_WRONG;
+}
+
+static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
+
+static clg_status scatter_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const scatter_reduction r = find_reduction(n);
+    if (r != REDUCE_WRONG && (r < REDUCE_MIN || n->opset >= 18)) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s has the reduction '%s', which its opset does not have",
+                     node_text(n, shown), node_string(n, "reduction", ""));
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+
+/* Inputs by place; TensorScatter has the updates first. */
+typedef struct scatter_step {
+    step *s;
+    bool wide_index, reduces;
+    uint32_t updates, indices;
+} scatter_step;
+
+static clg_status check_reduced(const lower_context *c, clg_dtype dtype)
+{
+    if (dtype == CLG_BOOL || dtype == CLG_BFLOAT16)
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "nothing is reduced with elements of %s",
+                           dtype_name(dtype));
+    return work_check_dtype(c, dtype);
+}
+
+/* Copies the data and starts the step that puts updates. */
+static clg_status start_step(lower_context *c, const char *entry, int rank, scatter_reduction r,
+                             scatter_step *out)
+{
+    const lower_operand *data = &c->inputs[0];
+    const clg_dtype dtype = data->dtype;
+    const int64_t most = INT32_MAX / 2, n = shape_product(&data->dims, 0, data->dims.rank);
+    size_t size_bytes;
+    if (out->reduces) CLG_TRY(check_reduced(c, dtype));
+    if (!dtype_bytes(dtype, n, &size_bytes))
+        return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
+    candidate *way = step_candidate(&c->build, entry);
+    (void)step_copy(&c->build, way, operand_input(0), operand_output(0), size_bytes);
+    out->wide_index = n > most;
+    for (size_t i = 1; i < c->n_inputs; i++)
+        out->wide_index = out->wide_index ||
+                          (lower_has_input(c, i) &&
+                           shape_product(&c->inputs[i].dims, 0, c->inputs[i].dims.rank) > most);
+    const bool vectors = lower_is_wide(c) && !out->reduces;
+    const int vec = !vectors ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
+    const lower_operand *indices = lower_input(c, out->indices),
+                        *updates = lower_input(c, out->updates);
+    out->s = step_kernel(
+        &c->build, way, "scatter", entry,
+        prelude_text(&c->build,
+                     "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d P_REDUCE=%d P_T=%d",
+                     (int)dtype_size(dtype), vec, out->wide_index ? 64 : 32,
+                     indices->dtype == CLG_INT32 ? 32 : 64, rank, (int)r,
+                     out->reduces ? (int)dtype : CLG_FLOAT32));
+    out->s->bytes = 2.0 * (double)shape_product(&updates->dims, 0, updates->dims.rank) *
+                    (double)dtype_size(dtype);
+    return CLG_OK;
+}
+
+static void buffers(lower_context *c, const scatter_step *g)
+{
+    const bool given = lower_has_input(c, g->indices);
+    step_arg_buffer(&c->build, g->s, operand_input(given ? g->indices : g->updates),
+                    given ? c->inputs[g->indices].dtype : CLG_INT64);
+    step_arg_buffer(&c->build, g->s, operand_input(g->updates), c->inputs[0].dtype);
+    step_arg_buffer(&c->build, g->s, operand_output(0), c->inputs[0].dtype);
+    step_arg_fault(&c->build, g->s, STEP_FAULT_INDEX);
+}
+
+/* The rest of a step that copies rows of `inner` elements. */
+static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, int64_t inner)
+{
+    const bool wide = lower_is_wide(c);
+    const int64_t chunk = wide ? WIDE_CHUNK : 1;
+    int64_t block = wide ? WIDE_CHUNK / at_least_one(inner) : 1;
+    block = at_least_one(block < WIDE_ROWS ? block : WIDE_ROWS);
+    step_arg_int(&c->build, g->s, chunk);
+    step_arg_int(&c->build, g->s, block);
+    buffers(c, g);
+    const int64_t pieces[2] = {divide_up(inner, chunk), divide_up(rows, block)};
+    const uint64_t along = wide ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
+    const uint64_t local[2] = {along, wide ? 1 : 128 / along};
+    grid_range(c, g->s, 2, pieces, local);
+}
+
+/* How many owners share n places, so that `others` times as many work-items have work. */
+static int64_t count_owners(const lower_context *c, int64_t n, int64_t others)
+{
+    const int64_t wanted =
+        divide_up((lower_is_wide(c) ? 2 : 128) * work_units(c), at_least_one(others));
+    return at_least_one(wanted < n ? wanted : n);
+}
+
+/* ---- ScatterElements ------------------------------------------------------------------------------------------------------ */
+
+static clg_status elements_infer(op_context *c)
+{
+    int axis;
+    const shape *data = &c->inputs[0].dims, *indices = &c->inputs[1].dims,
+                *updates = &c->inputs[2].dims;
+    if (data->rank != indices->rank || updates->rank != indices->rank || data->rank < 1)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "data has rank %d, indices %d, updates %d; they must be equal and not 0",
+                        data->rank, indices->rank, updates->rank);
+    if (shape_axis(node_int(c->node, "axis", 0), data->rank, "axis", &axis) != CLG_OK)
+        return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
+    for (int i = 0; i < data->rank; i++) {
+        const int64_t m = indices->dims[i], u = updates->dims[i];
+        if (m != DIM_UNKNOWN && u != DIM_UNKNOWN && m != u)
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "dimension %d of the indices is %" PRId64 ", of the updates %" PRId64,
+                            i, m, u);
+        if (i != axis && data->dims[i] != DIM_UNKNOWN && m > data->dims[i])
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "dimension %d of the indices is %" PRId64 ", of the data %" PRId64, i,
+                            m, data->dims[i]);
+    }
+    fact_set(&c->outputs[0], c->inputs[0].dtype, data);
+    return CLG_OK;
+}
+
+static clg_status elements_lower(lower_context *c)
+{
+    int axis;
+    const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
+    const shape *m = &indices->dims;
+    const scatter_reduction r = find_reduction(c->node);
+    const bool wide = lower_is_wide(c);
+    scatter_step g = {.reduces = r != REDUCE_NONE, .indices = 1, .updates = 2};
+    CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
+    CLG_TRY(start_step(c, "scatter_elements", m->rank, r, &g));
+    int64_t lines = shape_product(m, 0, m->rank);
+    if (g.reduces) lines = shape_product(m, 0, axis) * shape_product(m, axis + 1, m->rank);
+    for (int i = 0; i < m->rank; i++) {
+        grid_arg(c, g.s, g.wide_index, g.reduces && i == axis ? 1 : m->dims[i]);
+        grid_arg(c, g.s, g.wide_index, i == axis ? 0 : data->strides[i]);
+        grid_arg(c, g.s, g.wide_index, indices->strides[i]);
+    }
+    grid_arg(c, g.s, g.wide_index, data->dims.dims[axis]);
+    grid_arg(c, g.s, g.wide_index, data->strides[axis]);
+    grid_arg(c, g.s, g.wide_index, m->dims[axis]);
+    grid_arg(c, g.s, g.wide_index, indices->strides[axis]);
+    const int64_t chunk = !wide       ? 1
+                          : g.reduces ? at_least_one(WIDE_ROWS / at_least_one(m->dims[axis]))
+                                      : WIDE_ROWS;
+    const int64_t owners = g.reduces ? count_owners(c, data->dims.dims[axis], lines) : 1;
+    step_arg_int(&c->build, g.s, chunk);
+    if (g.reduces) {
+        step_arg_int(&c->build, g.s, owners);
+        grid_arg(c, g.s, g.wide_index, at_least_one(divide_up(data->dims.dims[axis], owners)));
+    }
+    buffers(c, &g);
+    const int64_t pieces[2] = {m->dims[axis] > 0 ? divide_up(lines, chunk) : 0, owners};
+    const uint64_t local[2] = {wide ? 1 : work_power_of_two(lines, 64), 1};
+    grid_range(c, g.s, 2, pieces, local);
+    return CLG_OK;
+}
+
+/* ---- ScatterND -------------------------------------------------------------------------------------------------------------- */
+
+static clg_status nd_infer(op_context *c)
+{
+    const shape *data = &c->inputs[0].dims, *indices = &c->inputs[1].dims,
+                *updates = &c->inputs[2].dims;
+    char text[SHAPE_TEXT_BYTES];
+    if (data->rank < 1 || indices->rank < 1)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "data has rank %d and indices %d; both must be at least 1", data->rank,
+                        indices->rank);
+    fact_set(&c->outputs[0], c->inputs[0].dtype, data);
+    const int64_t k = indices->dims[indices->rank - 1];
+    if (k == DIM_UNKNOWN) return CLG_OK;
+    if (k < 1 || k > data->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "an index has %" PRId64 " numbers; there are 1 to %d dimensions for them",
+                        k, data->rank);
+    const int outer = indices->rank - 1;
+    bool fits = updates->rank == outer + data->rank - (int)k;
+    for (int i = 0; fits && i < updates->rank; i++)
+        fits = !dims_differ(updates->dims[i],
+                            i < outer ? indices->dims[i] : data->dims[k + i - outer]);
+    if (!fits)
+        return op_error(c, CLG_ERROR_SHAPE, "updates of shape %s do not fit indices and data",
+                        shape_text(updates, text));
+    return CLG_OK;
+}
+
+/* Shape arithmetic; without a reduction alone. */
+static clg_status nd_eval(op_context *c, tensor **out_tensors)
+{
+    tensor *t;
+    const tensor *data = c->inputs[0].known, *indices = c->inputs[1].known,
+                 *updates = c->inputs[2].known;
+    const size_t size = dtype_size(data->dtype);
+    const int k = (int)indices->dims.dims[indices->dims.rank - 1];
+    int64_t strides[CLG_MAX_RANK];
+    if (find_reduction(c->node) != REDUCE_NONE || size == 0) return CLG_OK;
+    shape_strides(&data->dims, strides);
+    CLG_TRY(tensor_create(data->dtype, &data->dims, &t));
+    memcpy(t->data, data->data, data->size_bytes);
+    const int64_t inner = shape_product(&data->dims, k, data->dims.rank),
+                  tuples = indices->n_elements / k;
+    for (int64_t row = 0; row < tuples; row++) {
+        int64_t to = 0;
+        for (int i = 0; i < k; i++) {
+            const int64_t given = tensor_get_int(indices, row * k + i), n = data->dims.dims[i];
+            if (given < -n || given >= n) {
+                tensor_free(t);
+                return op_error(c, CLG_ERROR_DATA,
+                                "index %" PRId64 " is out of range for an axis of %" PRId64, given,
+                                n);
+            }
+            to += (given < 0 ? given + n : given) * strides[i];
+        }
+        if (inner > 0)
+            memcpy((char *)t->data + (size_t)to * size,
+                   (const char *)updates->data + (size_t)(row * inner) * size,
+                   (size_t)inner * size);
+    }
+    out_tensors[0] = t;
+    return CLG_OK;
+}
+
+static void finish_owners(lower_context *c, const scatter_step *g, int64_t n, int64_t tuples,
+                          int64_t inner)
+{
+    const int64_t owners = count_owners(c, n / at_least_one(inner), inner);
+    const bool wide = lower_is_wide(c);
+    step_arg_int(&c->build, g->s, owners);
+    grid_arg(c, g->s, g->wide_index, at_least_one(divide_up(n, owners)));
+    buffers(c, g);
+    const int64_t lanes = wide ? work_units(c) : inner;
+    const int64_t pieces[2] = {tuples > 0 ? (lanes < inner ? lanes : inner) : 0, owners};
+    const uint64_t local[2] = {wide ? 1 : work_power_of_two(inner, 64), 1};
+    grid_range(c, g->s, 2, pieces, local);
+}
+
+static clg_status nd_lower(lower_context *c)
+{
+    const lower_operand *data = &c->inputs[0];
+    const shape *indices = &c->inputs[1].dims;
+    const scatter_reduction r = find_reduction(c->node);
+    const int k = (int)indices->dims[indices->rank - 1];
+    const int64_t tuples = shape_product(indices, 0, indices->rank - 1),
+                  inner = shape_product(&data->dims, k, data->dims.rank);
+    scatter_step g = {.reduces = r != REDUCE_NONE, .indices = 1, .updates = 2};
+    CLG_TRY(start_step(c, "scatter_nd", k, r, &g));
+    grid_arg(c, g.s, g.wide_index, tuples);
+    grid_arg(c, g.s, g.wide_index, inner);
+    for (int i = 0; i < k; i++) {
+        grid_arg(c, g.s, g.wide_index, data->dims.dims[i]);
+        grid_arg(c, g.s, g.wide_index, data->strides[i]);
+    }
+    if (g.reduces)
+        finish_owners(c, &g, shape_product(&data->dims, 0, data->dims.rank), tuples, inner);
+    else
+        finish_rows(c, &g, tuples, inner);
+    return CLG_OK;
+}
+
+/* ---- TensorScatter ------------------------------------------------------------------------------------------------------------- */
+
+static clg_status tensor_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const char *mode = node_string(n, "mode", "linear");
+    if (strcmp(mode, "linear") == 0 || strcmp(mode, "circular") == 0) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s has the mode '%s', which ONNX does not name", node_text(n, shown), mode);
+}
+
+static clg_status tensor_infer(op_context *c)
+{
+    int axis;
+    const shape *past = &c->inputs[0].dims, *update = &c->inputs[1].dims,
+                *write = &op_input(c, 2)->dims;
+    if (past->rank != update->rank || past->rank < 2)
+        return op_error(
+            c, CLG_ERROR_SHAPE,
+            "the cache has rank %d and the update %d; they must be equal and at least 2",
+            past->rank, update->rank);
+    if (shape_axis(node_int(c->node, "axis", -2), past->rank, "axis", &axis) != CLG_OK || axis == 0)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "axis must be one of the cache's, and not that of the batch");
+    for (int i = 0; i < past->rank; i++) {
+        const int64_t p = past->dims[i], u = update->dims[i];
+        if (i == axis ? p != DIM_UNKNOWN && u > p : dims_differ(p, u))
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "dimension %d of the cache is %" PRId64 ", of the update %" PRId64, i,
+                            p, u);
+    }
+    if (op_has_input(c, 2) && (write->rank != 1 || dims_differ(write->dims[0], past->dims[0])))
+        return op_error(c, CLG_ERROR_SHAPE, "there must be one write index for each of the batch");
+    fact_set(&c->outputs[0], c->inputs[0].dtype, past);
+    return CLG_OK;
+}
+
+static clg_status tensor_lower(lower_context *c)
+{
+    int axis;
+    const shape *past = &c->inputs[0].dims, *update = &c->inputs[1].dims;
+    scatter_step g = {.indices = 2, .updates = 1};
+    CLG_TRY(shape_axis(node_int(c->node, "axis", -2), past->rank, "axis", &axis));
+    CLG_TRY(start_step(c, "tensor_scatter", 0, REDUCE_NONE, &g));
+    const int64_t prefixes = shape_product(past, 0, axis),
+                  inner = shape_product(past, axis + 1, past->rank);
+    const int64_t sizes[] = {prefixes, shape_product(past, 1, axis), past->dims[axis],
+                             update->dims[axis], inner};
+    for (int i = 0; i < 5; i++) grid_arg(c, g.s, g.wide_index, sizes[i]);
+    step_arg_int(&c->build, g.s, strcmp(node_string(c->node, "mode", "linear"), "circular") == 0);
+    step_arg_int(&c->build, g.s, lower_has_input(c, 2));
+    finish_rows(c, &g, prefixes * update->dims[axis], inner);
+    return CLG_OK;
+}
+
+/* ---- rows ----------------------------------------------------------------------------------------------------------------------- */
+
+static const op_attribute elements_11[] = {{"axis", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute elements_16[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"reduction", ATTRIBUTE_STRING, false}, {0}};
+static const op_attribute nd_16[] = {{"reduction", ATTRIBUTE_STRING, false}, {0}};
+static const op_attribute tensor_24[] = {
+    {"axis", ATTRIBUTE_INT, false}, {"mode", ATTRIBUTE_STRING, false}, {0}};
+static const op_types types[] = {{'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types types64[] = {{'I', DTYPE_BIT(CLG_INT64)}, {0}};
+
+#define SCATTER OP_INPUTS(3, 3, "TIT"), OP_OUTPUTS(1, 1, "T")
+#define ELEMENTS SCATTER, .types = types, .infer = elements_infer, .lower = elements_lower
+#define ND SCATTER, .types = types64, .infer = nd_infer, .eval = nd_eval, .lower = nd_lower
+
+const op_row op_rows_scatter[] = {
+    {.name = "Scatter", .since = 9, .until = 10, ELEMENTS, .attributes = elements_11},
+    {.name = "ScatterElements", .since = 11, .until = 15, ELEMENTS, .attributes = elements_11},
+    {.name = "ScatterElements",
+     .since = 16,
+     ELEMENTS,
+     .attributes = elements_16,
+     .check = scatter_check},
+    {.name = "ScatterND", .since = 11, .until = 15, ND},
+    {.name = "ScatterND", .since = 16, ND, .attributes = nd_16, .check = scatter_check},
+    {.name = "TensorScatter",
+     .since = 24,
+     OP_INPUTS(2, 3, "TTI"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types64,
+     .attributes = tensor_24,
+     .check = tensor_check,
+     .infer = tensor_infer,
+     .lower = tensor_lower},
+};
+const size_t n_op_rows_scatter = sizeof op_rows_scatter / sizeof op_rows_scatter[0];

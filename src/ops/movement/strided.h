@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Copies between strided places, on the device and, for shape arithmetic, on the host: what operators that move
+ * data are made of.
+ */
+#ifndef CLG_OPS_STRIDED_H
+#define CLG_OPS_STRIDED_H
+
+#include "ops/lowering/grid.h"
+#include "tensor/tensor.h"
+
+/* Operands of the grid. */
+#define STRIDED_FROM 0
+#define STRIDED_TO 1
+
+/* A grid of two operands over dims given one by one; strides start at 0. NULL when memory is short. */
+grid *strided_grid(arena *memory, int rank, const int64_t *dims);
+/* Appends the step that copies along the grid, which it collapses. Places along which the destination's stride is
+ * 0 are written once. offset_elems of the operands count elements of `dtype`. */
+void strided_copy(lower_context *c, candidate *to, grid *g, operand source, operand destination,
+                  clg_dtype dtype);
+/* The same on the host. Elements are of element_bytes. */
+void strided_copy_host(const grid *g, size_t element_bytes, const void *source, void *destination);
+
+/* ---- operators that rearrange input 0 ------------------------------------------------------------------------- */
+
+/* What a walk function is given, and what it gives: the grid, over places of the output in any order, and where in
+ * the input it starts. Dims of the grid may be finer than those of the output (Tile, DepthToSpace). */
+typedef struct strided_walk {
+    const node *node;
+    const shape *in, *out;
+    const int64_t *in_strides;
+    const tensor *const *known; /* contents of the node's inputs, NULL where not known */
+    size_t n_known;
+    grid *g;
+    int64_t offset_elems;
+} strided_walk;
+
+/* param of a row whose eval and lower are the two functions below. */
+typedef struct strided_op {
+    const char *variant;
+    clg_status (*walk)(strided_walk *w);
+} strided_op;
+
+/* Appends a dimension of the grid; n of output stride `to`. */
+void strided_add_dim(strided_walk *w, int64_t n, int64_t from, int64_t to);
+/* The content of input i as integers; 0 numbers when it is not known or absent. */
+size_t strided_known_ints(const strided_walk *w, size_t i, int64_t out_values[OP_MAX_INTS]);
+
+clg_status strided_eval(op_context *c, tensor **out_tensors);
+/* A view where the grid is that of the output and reading it in place costs no more than a copy would; else a copy. */
+clg_status strided_lower(lower_context *c);
+
+#endif

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pointwise operators of ONNX, and clgraph.Pointwise, which a pass makes of several: how each is spelled, and of
+ * which rows of pointwise_table.c it is made. Shapes, host arithmetic and lowering are the same for all
+ * (pointwise_node.c).
+ */
+#include "ops/pointwise/pointwise.h"
+#include "ops/quant/narrow.h"
+
+#include <float.h>
+#include <string.h>
+
+/* ---- operators of more than one instruction --------------------------------------------------------------------- */
+
+static clg_status expand_mean(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
+{
+    const float n = (float)s->node->n_inputs;
+    CLG_TRY(pointwise_fold(g, s, out));
+    return pointwise_add(g, "DivScalar", out, &n, out);
+}
+
+/* Clip of opset 11: bounds are optional inputs; the upper one wins where they cross. */
+static clg_status expand_clip(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
+{
+    *out = s->registers[0];
+    if (s->n > 1 && s->registers[1] != POINTWISE_NONE)
+        CLG_TRY(
+            pointwise_add(g, "ClipLow", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
+    if (s->n > 2 && s->registers[2] != POINTWISE_NONE)
+        CLG_TRY(
+            pointwise_add(g, "ClipHigh", (pointwise_register[]){*out, s->registers[2]}, NULL, out));
+    return CLG_OK;
+}
+
+static clg_status expand_cast(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
+{
+    return pointwise_add_cast(g, s->registers[0], (clg_dtype)node_int(s->node, "to", CLG_FLOAT32),
+                              out);
+}
+
+static clg_status expand_cast_like(pointwise_group *g, const pointwise_source *s,
+                                   pointwise_register *out)
+{
+    return pointwise_add_cast(g, s->registers[0], pointwise_dtype(g, s->registers[1]), out);
+}
+
+/* The row that raises to a known power without pow, NULL when there is none. */
+static const char *known_power(const pointwise_source *s)
+{
+    static const struct {
+        double power;
+        const char *row;
+    } rows[] = {{1, "Copy"}, {2, "Square"}, {3, "Cube"}, {-1, "Reciprocal"}, {0.5, "Pow.half"}};
+    const tensor *e = s->known ? s->known[1] : NULL;
+    if (!e || e->n_elements != 1) return NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (tensor_get_float(e, 0) == rows[i].power) return rows[i].row;
+    return NULL;
+}
+
+/* Pow of opset 12: the exponent has a dtype of its own. */
+static clg_status expand_pow(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+{
+    pointwise_register operands[2] = {s->registers[0], s->registers[1]};
+    const clg_dtype base = pointwise_dtype(g, operands[0]);
+    if (dtype_is_float(base)) {
+        const char *known = known_power(s);
+        if (known) return pointwise_add(g, known, operands, NULL, out);
+        CLG_TRY(pointwise_add_cast(g, operands[1], base, &operands[1]));
+        return pointwise_add(g, "Pow", operands, NULL, out);
+    }
+    const bool whole = !dtype_is_float(pointwise_dtype(g, operands[1]));
+    return pointwise_add(g, whole ? "Pow" : "Pow.float", operands, NULL, out);
+}
+
+static clg_status expand_mod(pointwise_group *g, const pointwise_source *s, pointwise_register *out)
+{
+    const bool is_fmod = node_int(s->node, "fmod", 0) != 0;
+    if (!is_fmod && s->row->since < 28 && dtype_is_float(pointwise_dtype(g, s->registers[0])))
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "fmod must be 1 for floating point before opset 28");
+    return pointwise_add(g, is_fmod ? "Fmod" : "Mod", s->registers, NULL, out);
+}
+
+static clg_status expand_shift(pointwise_group *g, const pointwise_source *s,
+                               pointwise_register *out)
+{
+    const bool left = strcmp(node_string(s->node, "direction", ""), "LEFT") == 0;
+    return pointwise_add(g, left ? "ShiftLeft" : "ShiftRight", s->registers, NULL, out);
+}
+
+/* Swish of the gate, times the other. */
+static clg_status expand_swiglu(pointwise_group *g, const pointwise_source *s,
+                                pointwise_register *out)
+{
+    const float slope = node_float(s->node, "alpha", 1.0f);
+    CLG_TRY(pointwise_add(g, "Swish", s->registers, &slope, out));
+    return pointwise_add(g, "Mul", (pointwise_register[]){*out, s->registers[1]}, NULL, out);
+}
+
+static clg_status expand_is_inf(pointwise_group *g, const pointwise_source *s,
+                                pointwise_register *out)
+{
+    static const char *const rows[2][2] = {{"Never", "IsInf.positive"},
+                                           {"IsInf.negative", "IsInf"}};
+    const bool negative = node_int(s->node, "detect_negative", 1) != 0;
+    const bool positive = node_int(s->node, "detect_positive", 1) != 0;
+    return pointwise_add(g, rows[negative][positive], s->registers, NULL, out);
+}
+
+static clg_status expand_gelu(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out)
+{
+    const bool by_tanh = strcmp(node_string(s->node, "approximate", "none"), "tanh") == 0;
+    return pointwise_add(g, by_tanh ? "Gelu.tanh" : "Gelu", s->registers, NULL, out);
+}
+
+/* com.microsoft's BiasGelu and FastGelu: a bias in front, optional with the latter. */
+static clg_status expand_bias_gelu(pointwise_group *g, const pointwise_source *s,
+                                   pointwise_register *out)
+{
+    const pointwise_op *op = s->row->param;
+    *out = s->registers[0];
+    if (s->n > 1 && s->registers[1] != POINTWISE_NONE)
+        CLG_TRY(pointwise_add(g, "Add", (pointwise_register[]){*out, s->registers[1]}, NULL, out));
+    return pointwise_add(g, op->def, out, NULL, out);
+}
+
+/* DequantizeLinear and QuantizeLinear of one known scale, from and to int8 or uint8. */
+static clg_status expand_dequantized(pointwise_group *g, const pointwise_source *s,
+                                     pointwise_register *out)
+{
+    const float numbers[2] = {node_float(s->node, "zero", 0), node_float(s->node, "scale", 1)};
+    CLG_TRY(pointwise_add_cast(g, s->registers[0], CLG_FLOAT32, out));
+    return pointwise_add(g, "Dequantize", out, numbers, out);
+}
+
+static clg_status expand_quantized(pointwise_group *g, const pointwise_source *s,
+                                   pointwise_register *out)
+{
+    const clg_dtype to = (clg_dtype)node_int(s->node, "to", CLG_UINT8);
+    const float numbers[2] = {node_float(s->node, "zero", 0), node_float(s->node, "scale", 1)},
+                low = to == CLG_INT8 ? -128.0f : 0.0f, range[2] = {low, low + 255};
+    CLG_TRY(pointwise_add(g, "Quantize", s->registers, numbers, out));
+    CLG_TRY(pointwise_add(g, "Clip", out, range, out));
+    return pointwise_add_cast(g, *out, to, out);
+}
+
+/* ---- checks at load ---------------------------------------------------------------------------------------------- */
+
+#define CASTABLE (DTYPES_ALL_FIXED | DTYPES_NARROW | DTYPE_BIT(CLG_STRING))
+
+#define STRINGS DTYPE_BIT(CLG_STRING)
+
+static clg_status check_round_mode(const node *n)
+{
+    int mode;
+    char shown[NODE_TEXT_BYTES];
+    if (narrow_round_mode(n, &mode)) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: round_mode is '%s', not up, down or nearest",
+                     node_text(n, shown), node_string(n, "round_mode", ""));
+}
+
+static clg_status check_cast(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const int64_t to = node_int(n, "to", 0);
+    if (to > 0 && to < 32 && DTYPE_BIT(to) & CASTABLE) return check_round_mode(n);
+    return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s casts to %s, which is not supported",
+                     node_text(n, shown), dtype_name((clg_dtype)to));
+}
+
+static clg_status check_shift(const node *n)
+{
+    const char *direction = node_string(n, "direction", "");
+    if (strcmp(direction, "LEFT") == 0 || strcmp(direction, "RIGHT") == 0) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "direction is '%s', neither LEFT nor RIGHT",
+                     direction);
+}
+
+static clg_status check_gelu(const node *n)
+{
+    const char *approximate = node_string(n, "approximate", "none");
+    if (strcmp(approximate, "none") == 0 || strcmp(approximate, "tanh") == 0) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "approximate is '%s', neither none nor tanh",
+                     approximate);
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------------- */
+
+#define BOOL_ONLY DTYPE_BIT(CLG_BOOL)
+#define FLOAT_SIGNED (DTYPES_FLOAT | DTYPES_SIGNED)
+
+static const op_types floats[] = {{'T', DTYPES_FLOAT}, {0, 0}};
+static const op_types floats_signed[] = {{'T', FLOAT_SIGNED}, {0, 0}};
+static const op_types numbers[] = {{'T', DTYPES_NUMERIC}, {0, 0}};
+static const op_types compared[] = {{'T', DTYPES_NUMERIC}, {'B', BOOL_ONLY}, {0, 0}};
+static const op_types equated_1[] = {{'T', DTYPES_ALL_FIXED}, {'B', BOOL_ONLY}, {0, 0}};
+static const op_types equated[] = {{'T', DTYPES_ALL_FIXED | STRINGS}, {'B', BOOL_ONLY}, {0, 0}};
+static const op_types tested[] = {{'T', DTYPES_FLOAT}, {'B', BOOL_ONLY}, {0, 0}};
+static const op_types bools[] = {{'B', BOOL_ONLY}, {0, 0}};
+static const op_types integers[] = {{'T', DTYPES_INTEGER}, {0, 0}};
+static const op_types shifted[] = {{'T', DTYPES_UNSIGNED}, {0, 0}};
+static const op_types powers[] = {{'T', FLOAT_SIGNED}, {'E', DTYPES_NUMERIC}, {0, 0}};
+static const op_types chosen[] = {{'B', BOOL_ONLY}, {'T', DTYPES_ALL_FIXED}, {0, 0}};
+static const op_types bytes[] = {{'T', DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {0, 0}};
+static const op_types singles[] = {{'T', DTYPE_BIT(CLG_FLOAT32)}, {0, 0}};
+static const op_types casts[] = {{'T', CASTABLE}, {'U', CASTABLE}, {0, 0}};
+
+#define END                                                                                        \
+    {                                                                                              \
+        NULL, ATTRIBUTE_NONE, false                                                                \
+    }
+#define FLOAT_ATTRIBUTE(name)                                                                      \
+    {                                                                                              \
+        name, ATTRIBUTE_FLOAT, false                                                               \
+    }
+#define INT_ATTRIBUTE(name)                                                                        \
+    {                                                                                              \
+        name, ATTRIBUTE_INT, false                                                                 \
+    }
+static const op_attribute alpha[] = {FLOAT_ATTRIBUTE("alpha"), END};
+static const op_attribute alpha_beta[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("beta"), END};
+static const op_attribute alpha_gamma[] = {FLOAT_ATTRIBUTE("alpha"), FLOAT_ATTRIBUTE("gamma"), END};
+static const op_attribute min_max[] = {FLOAT_ATTRIBUTE("min"), FLOAT_ATTRIBUTE("max"), END};
+static const op_attribute bias_lambd[] = {FLOAT_ATTRIBUTE("bias"), FLOAT_ATTRIBUTE("lambd"), END};
+static const op_attribute fmod_attribute[] = {INT_ATTRIBUTE("fmod"), END};
+static const op_attribute detect[] = {INT_ATTRIBUTE("detect_negative"),
+                                      INT_ATTRIBUTE("detect_positive"), END};
+static const op_attribute direction[] = {{"direction", ATTRIBUTE_STRING, true}, END};
+static const op_attribute approximate[] = {{"approximate", ATTRIBUTE_STRING, false}, END};
+/* saturate and round_mode are about float8 alone */
+static const op_attribute cast_attributes[] = {{"to", ATTRIBUTE_INT, true},
+                                               INT_ATTRIBUTE("saturate"),
+                                               {"round_mode", ATTRIBUTE_STRING, false},
+                                               END};
+static const op_attribute cast_like_attributes[] = {
+    INT_ATTRIBUTE("saturate"), {"round_mode", ATTRIBUTE_STRING, false}, END};
+static const op_attribute aligned_attributes[] = {INT_ATTRIBUTE("axis"), INT_ATTRIBUTE("broadcast"),
+                                                  END};
+static const op_attribute quantized_attributes[] = {
+    FLOAT_ATTRIBUTE("zero"), {"scale", ATTRIBUTE_FLOAT, true}, {"to", ATTRIBUTE_INT, true}, END};
+static const op_attribute fused_attributes[] = {{"ops", ATTRIBUTE_STRINGS, true},
+                                                {"wiring", ATTRIBUTE_INTS, true},
+                                                {"scalars", ATTRIBUTE_FLOATS, false},
+                                                {"outputs", ATTRIBUTE_INTS, true},
+                                                END};
+
+#define FUNCTIONS                                                                                  \
+    .infer = pointwise_infer_node, .eval = pointwise_eval_node, .lower = pointwise_lower_node
+#define OP(...)                                                                                    \
+    .param = &(const pointwise_op) { __VA_ARGS__ }
+#define ROW(...) ROW_THAT(0, __VA_ARGS__)
+#define ROW_THAT(more_flags, op_name, first, last, min, max, in, out, set, ...)                    \
+    {                                                                                              \
+        .name = op_name, .since = first, .until = last, OP_INPUTS(min, max, in),                   \
+        OP_OUTPUTS(1, 1, out), .types = set,                                                       \
+        .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK | (more_flags), FUNCTIONS, __VA_ARGS__        \
+    }
+#define UNARY(name, since, set) ROW(name, since, 0, 1, 1, "T", "T", set, OP(.def = name))
+#define BINARY(name, since, set) ROW(name, since, 0, 2, 2, "TT", "T", set, OP(.def = name))
+#define COMPARE(name, since, set) ROW(name, since, 0, 2, 2, "TT", "B", set, OP(.def = name))
+#define LOGIC(name) ROW(name, 7, 0, 2, 2, "BB", "B", bools, OP(.def = name))
+/* Before opset 7: broadcasting by attributes. */
+#define ALIGNED(name, since, in, out, set, how)                                                    \
+    ROW(name, since, 6, 2, 2, in, out, set, OP(.def = name, .shapes = how),                        \
+        .attributes = aligned_attributes)
+#define VARIADIC(name, since, set, ...)                                                            \
+    ROW(name, since, 0, 1, OP_ANY_NUMBER, "T", "T", set, OP(__VA_ARGS__))
+
+const op_row op_rows_pointwise[] = {
+    BINARY("Add", 7, numbers),
+    BINARY("Sub", 7, numbers),
+    BINARY("Mul", 7, numbers),
+    BINARY("Div", 7, numbers),
+    ROW("Pow", 7, 0, 2, 2, "TE", "T", powers, OP(.expand = expand_pow)),
+    ROW("Mod", 10, 27, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
+        .attributes = fmod_attribute),
+    ROW("Mod", 28, 0, 2, 2, "TT", "T", numbers, OP(.expand = expand_mod),
+        .attributes = fmod_attribute),
+    VARIADIC("Min", 6, numbers, .def = "Min", .expand = pointwise_fold),
+    VARIADIC("Max", 6, numbers, .def = "Max", .expand = pointwise_fold),
+    VARIADIC("Sum", 6, floats, .def = "Add", .expand = pointwise_fold),
+    VARIADIC("Mean", 6, floats, .def = "Add", .expand = expand_mean),
+
+    UNARY("Neg", 6, floats_signed),
+    UNARY("Abs", 6, numbers),
+    UNARY("Sign", 9, numbers),
+    UNARY("Sqrt", 6, floats),
+    UNARY("Exp", 6, floats),
+    UNARY("Log", 6, floats),
+    UNARY("Reciprocal", 6, floats),
+    UNARY("Floor", 6, floats),
+    UNARY("Ceil", 6, floats),
+    UNARY("Round", 11, floats),
+    UNARY("Erf", 9, floats),
+    UNARY("Sin", 7, floats),
+    UNARY("Cos", 7, floats),
+    UNARY("Tan", 7, floats),
+    UNARY("Asin", 7, floats),
+    UNARY("Acos", 7, floats),
+    UNARY("Atan", 7, floats),
+    UNARY("Sinh", 9, floats),
+    UNARY("Cosh", 9, floats),
+    UNARY("Tanh", 6, floats),
+    UNARY("Asinh", 9, floats),
+    UNARY("Acosh", 9, floats),
+    UNARY("Atanh", 9, floats),
+
+    UNARY("Relu", 6, floats_signed),
+    ROW("LeakyRelu", 6, 0, 1, 1, "T", "T", floats,
+        OP(.def = "LeakyRelu", .scalars = {{"alpha", 0.01f}}), .attributes = alpha),
+    ROW("PRelu", 7, 0, 2, 2, "TT", "T", numbers, OP(.def = "PRelu", .shapes = POINTWISE_OF_FIRST)),
+    ROW("ThresholdedRelu", 10, 0, 1, 1, "T", "T", floats,
+        OP(.def = "ThresholdedRelu", .scalars = {{"alpha", 1.0f}}), .attributes = alpha),
+    ROW("Elu", 6, 0, 1, 1, "T", "T", floats, OP(.def = "Elu", .scalars = {{"alpha", 1.0f}}),
+        .attributes = alpha),
+    ROW("Selu", 6, 0, 1, 1, "T", "T", floats,
+        OP(.def = "Selu", .scalars = {{"alpha", 1.67326319217681884765625f},
+                                      {"gamma", 1.05070102214813232421875f}}),
+        .attributes = alpha_gamma),
+    ROW("Celu", 12, 0, 1, 1, "T", "T", floats, OP(.def = "Celu", .scalars = {{"alpha", 1.0f}}),
+        .attributes = alpha),
+    UNARY("Sigmoid", 6, floats),
+    ROW("HardSigmoid", 6, 0, 1, 1, "T", "T", floats,
+        OP(.def = "HardSigmoid", .scalars = {{"alpha", 0.2f}, {"beta", 0.5f}}),
+        .attributes = alpha_beta),
+    UNARY("HardSwish", 14, floats),
+    ROW("Gelu", 20, 0, 1, 1, "T", "T", floats, OP(.expand = expand_gelu), .attributes = approximate,
+        .check = check_gelu),
+    UNARY("Softplus", 1, floats),
+    UNARY("Softsign", 1, floats),
+    UNARY("Mish", 18, floats),
+    ROW("Swish", 24, 0, 1, 1, "T", "T", floats, OP(.def = "Swish", .scalars = {{"alpha", 1.0f}}),
+        .attributes = alpha),
+    ROW("SwiGLU", 28, 0, 2, 2, "TT", "T", floats,
+        OP(.expand = expand_swiglu, .shapes = POINTWISE_ALIKE), .attributes = alpha),
+    ROW("Shrink", 9, 0, 1, 1, "T", "T", floats,
+        OP(.def = "Shrink", .scalars = {{"bias", 0.0f}, {"lambd", 0.5f}}),
+        .attributes = bias_lambd),
+    ROW("Clip", 6, 10, 1, 1, "T", "T", floats,
+        OP(.def = "Clip", .scalars = {{"min", -FLT_MAX}, {"max", FLT_MAX}}), .attributes = min_max),
+    ROW("Clip", 11, 0, 1, 3, "TTT", "T", numbers, OP(.expand = expand_clip)),
+
+    COMPARE("Equal", 7, equated),
+    COMPARE("Less", 7, compared),
+    COMPARE("LessOrEqual", 12, compared),
+    COMPARE("Greater", 7, compared),
+    COMPARE("GreaterOrEqual", 12, compared),
+    ROW("IsNaN", 9, 0, 1, 1, "T", "B", tested, OP(.def = "IsNaN")),
+    ROW("IsInf", 10, 0, 1, 1, "T", "B", tested, OP(.expand = expand_is_inf), .attributes = detect),
+    LOGIC("And"),
+    LOGIC("Or"),
+    LOGIC("Xor"),
+    ROW("Not", 1, 0, 1, 1, "B", "B", bools, OP(.def = "Not")),
+    ROW("BitwiseAnd", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "And")),
+    ROW("BitwiseOr", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Or")),
+    ROW("BitwiseXor", 18, 0, 2, 2, "TT", "T", integers, OP(.def = "Xor")),
+    UNARY("BitwiseNot", 18, integers),
+    ROW("BitShift", 11, 27, 2, 2, "TT", "T", shifted, OP(.expand = expand_shift),
+        .attributes = direction, .check = check_shift),
+    ROW("BitShift", 28, 0, 2, 2, "TT", "T", integers, OP(.expand = expand_shift),
+        .attributes = direction, .check = check_shift),
+    ROW_THAT(OP_MOVES, "Where", 9, 0, 3, 3, "BTT", "T", chosen, OP(.def = "Where")),
+    ROW("Cast", 6, 0, 1, 1, "T", "?", casts, OP(.expand = expand_cast, .to = true),
+        .attributes = cast_attributes, .check = check_cast),
+    ROW("CastLike", 15, 0, 2, 2, "TU", "U", casts,
+        OP(.expand = expand_cast_like, .shapes = POINTWISE_FIRST_ALONE),
+        .attributes = cast_like_attributes, .check = check_round_mode),
+
+    ALIGNED("Add", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
+    ALIGNED("Sub", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
+    ALIGNED("Mul", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
+    ALIGNED("Div", 6, "TT", "T", numbers, POINTWISE_ALIGNED),
+    ALIGNED("Pow", 1, "TT", "T", floats, POINTWISE_ALIGNED),
+    ALIGNED("PRelu", 6, "TT", "T", numbers, POINTWISE_ALIGNED_SLOPE),
+    ALIGNED("Equal", 1, "TT", "B", equated_1, POINTWISE_ALIGNED),
+    ALIGNED("Less", 1, "TT", "B", compared, POINTWISE_ALIGNED),
+    ALIGNED("Greater", 1, "TT", "B", compared, POINTWISE_ALIGNED),
+    ALIGNED("And", 1, "BB", "B", bools, POINTWISE_ALIGNED),
+    ALIGNED("Or", 1, "BB", "B", bools, POINTWISE_ALIGNED),
+    ALIGNED("Xor", 1, "BB", "B", bools, POINTWISE_ALIGNED),
+
+    ROW("Gelu", 1, 0, 1, 1, "T", "T", floats, OP(.def = "Gelu"), .domain = "com.microsoft"),
+    ROW("BiasGelu", 1, 0, 2, 2, "TT", "T", floats, OP(.def = "Gelu", .expand = expand_bias_gelu),
+        .domain = "com.microsoft"),
+    ROW("FastGelu", 1, 0, 1, 2, "TT", "T", floats,
+        OP(.def = "Gelu.tanh", .expand = expand_bias_gelu), .domain = "com.microsoft"),
+    ROW("QuickGelu", 1, 0, 1, 1, "T", "T", floats,
+        OP(.def = "Swish", .scalars = {{"alpha", 1.702f}}), .attributes = alpha,
+        .domain = "com.microsoft"),
+
+    ROW("Dequantized", 1, 0, 1, 1, "T", "?", bytes, OP(.expand = expand_dequantized, .to = true),
+        .attributes = quantized_attributes, .domain = "clgraph"),
+    ROW("Quantized", 1, 0, 1, 1, "T", "?", singles, OP(.expand = expand_quantized, .to = true),
+        .attributes = quantized_attributes, .domain = "clgraph"),
+    {.name = "Pointwise",
+     .domain = "clgraph",
+     .since = 1,
+     OP_INPUTS(1, POINTWISE_MAX_INPUTS, "?"),
+     OP_OUTPUTS(1, POINTWISE_MAX_OUTPUTS, "?"),
+     .attributes = fused_attributes,
+     .flags = OP_STRIDED_INPUTS | OP_UNKNOWN_RANK,
+     FUNCTIONS},
+};
+const size_t n_op_rows_pointwise = sizeof op_rows_pointwise / sizeof op_rows_pointwise[0];

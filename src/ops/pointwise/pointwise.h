@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pointwise operators: every one is a row with an expression, and nodes are groups of instructions that refer to
+ * rows. A group reads its inputs once, keeps what lies between in registers and writes its outputs; one ONNX
+ * node is a small group, the internal operator clgraph.Pointwise a larger one that a pass has fused. All of
+ * them become OpenCL C here (pointwise_codegen.c, pointwise_lower.c), and all can be computed on the host for
+ * shape arithmetic (pointwise_eval.c).
+ *
+ * Inputs are broadcast to the shape of the outputs, which is the same for all outputs of a group.
+ */
+#ifndef CLG_OPS_POINTWISE_H
+#define CLG_OPS_POINTWISE_H
+
+#include "base/text.h"
+#include "ops/core/op.h"
+#include "ops/lowering/grid.h"
+
+#define POINTWISE_MAX_INPUTS 16
+#define POINTWISE_MAX_OUTPUTS 8
+#define POINTWISE_MAX_INSTRUCTIONS 64
+#define POINTWISE_MAX_SCALARS 24
+#define POINTWISE_MAX_OPERANDS 3
+
+/* ---- rows -------------------------------------------------------------------------------------------- */
+
+typedef enum pointwise_flags {
+    POINTWISE_TO_BOOL = 1u << 0,    /* the result is bool, whatever the operands are */
+    POINTWISE_LANES_INT = 1u << 1,  /* integer expressions are for one lane at a time */
+    POINTWISE_LANES_ALL = 1u << 7,  /* all expressions are */
+    POINTWISE_MOVES_BITS = 1u << 2, /* the content of elements does not matter, only their size */
+    POINTWISE_KIND_OF_B =
+        1u << 3, /* the dtype of the result is operand b's, and chooses the expression */
+    POINTWISE_HEAVY = 1u << 4, /* tens of cycles a vector */
+    POINTWISE_CAST = 1u << 5,  /* to the dtype of the result; has no expression */
+    POINTWISE_MIXED = 1u << 6  /* operand b may have a dtype of its own */
+} pointwise_flags;
+
+/* An expression over registers. In texts stand
+ *   $a $b $c   operands               $p $q   scalars of the instruction, in the type of the operands
+ *   $T  vector type of the operands   $U      the same, unsigned      $M  type of its comparisons
+ *   $S $V       one lane of $T, of $U  $bits  of a lane            $k(x)  a number, as precise as $T
+ *   $t( $u( $m( conversion to $T, $U, $M, wrapping
+ * An expression that gives bool from something else (POINTWISE_TO_BOOL) is a comparison. NULL: not for this kind of dtype. Registers of float16 and bfloat16 are float, of bool uchar 0 or 1. */
+typedef struct pointwise_def {
+    const char *name; /* unique; what clgraph.Pointwise writes down */
+    uint8_t n_operands, n_scalars;
+    uint8_t flags;
+    const char *on_float, *on_signed, *on_unsigned, *on_bool;
+    /* The same on the host, for shape arithmetic; NULL: never needed there. Operands, then scalars; booleans are 0
+     * and 1; integers of any width as int64, whose result is cut to the dtype. */
+    double (*eval_float)(double a, double b, double c);
+    int64_t (*eval_int)(int64_t a, int64_t b, int64_t c);
+} pointwise_def;
+
+extern const pointwise_def pointwise_defs[];
+extern const size_t n_pointwise_defs;
+const pointwise_def *pointwise_find(const char *name); /* NULL when there is none */
+/* The expression for operands of a dtype, NULL when there is none. */
+const char *pointwise_expression(const pointwise_def *def, clg_dtype dtype);
+
+/* ---- groups ------------------------------------------------------------------------------------------- */
+
+/* A register: input i is i, the result of instruction j POINTWISE_RESULT(j). */
+typedef uint16_t pointwise_register;
+#define POINTWISE_RESULT(j) ((pointwise_register)(POINTWISE_MAX_INPUTS + (j)))
+#define POINTWISE_NONE ((pointwise_register)UINT16_MAX)
+
+typedef struct pointwise_instruction {
+    const pointwise_def *def;
+    pointwise_register operands[POINTWISE_MAX_OPERANDS];
+    clg_dtype dtype;       /* of the result */
+    uint16_t first_scalar; /* into the group's scalars */
+} pointwise_instruction;
+
+typedef struct pointwise_group {
+    size_t n_inputs, n_instructions, n_scalars, n_outputs;
+    clg_dtype inputs[POINTWISE_MAX_INPUTS];
+    pointwise_instruction instructions[POINTWISE_MAX_INSTRUCTIONS];
+    float scalars[POINTWISE_MAX_SCALARS];
+    pointwise_register outputs[POINTWISE_MAX_OUTPUTS];
+} pointwise_group;
+
+clg_dtype pointwise_dtype(const pointwise_group *g, pointwise_register r);
+
+/* Building. Each gives UNSUPPORTED_OPERATOR when the group is full, which a pass takes as "stop fusing", and
+ * UNSUPPORTED_DTYPE for operands that the row is not for. scalars: as many as the def has. */
+clg_status pointwise_add_input(pointwise_group *g, clg_dtype dtype, pointwise_register *out);
+clg_status pointwise_add(pointwise_group *g, const char *def, const pointwise_register *operands,
+                         const float *scalars, pointwise_register *out);
+clg_status pointwise_add_cast(pointwise_group *g, pointwise_register from, clg_dtype to,
+                              pointwise_register *out);
+clg_status pointwise_add_output(pointwise_group *g, pointwise_register r);
+/* Leaves out inputs that nothing reads; moved[i] is the new register of input i, POINTWISE_NONE when it has gone. */
+void pointwise_drop_unread(pointwise_group *g, pointwise_register moved[POINTWISE_MAX_INPUTS]);
+
+/* A node that is to be computed in a group: registers[i] holds its input i, POINTWISE_NONE where absent; known[i] its
+ * content or NULL (known itself may be NULL). */
+typedef struct pointwise_source {
+    const node *node;
+    const op_row *row;
+    const pointwise_register *registers;
+    const tensor *const *known;
+    size_t n; /* of registers */
+} pointwise_source;
+
+/* Whether a node (resolved) is one of the pointwise operators; clgraph.Pointwise itself is none. */
+bool pointwise_is(const node *n);
+/* Appends what a pointwise node computes. Nothing is changed on failure. */
+clg_status pointwise_add_node(pointwise_group *g, const pointwise_source *s,
+                              pointwise_register *out);
+
+/* Writes a group as attributes of a clgraph.Pointwise node that has none yet, and reads it back. */
+clg_status pointwise_write(const pointwise_group *g, graph *in, node_id n);
+clg_status pointwise_read(const node *n, const clg_dtype *inputs, pointwise_group *out_group);
+
+/* ---- lowering ------------------------------------------------------------------------------------------ */
+
+/* How a kernel walks: rows along the last dimension, or each element on its own where rows are short. */
+typedef enum pointwise_mode { POINTWISE_ROWS, POINTWISE_SINGLE } pointwise_mode;
+
+/* Strides that several inputs share. */
+typedef enum pointwise_access {
+    POINTWISE_DENSE,  /* element i of the output is element i of the input */
+    POINTWISE_SCALAR, /* one element for all */
+    POINTWISE_NEXT,   /* rows: neighbours */
+    POINTWISE_SAME,   /* rows: one element for a whole row */
+    POINTWISE_LANES,  /* rows: one vector again and again */
+    POINTWISE_STRIDED /* rows: a stride from element to element; single: any strides */
+} pointwise_access;
+
+#define POINTWISE_MAX_PATTERNS (POINTWISE_MAX_INPUTS)
+
+/* What of a launch shapes the text: never a size. */
+typedef struct pointwise_layout {
+    pointwise_mode mode;
+    int rank; /* of the grid, at least 1 */
+    size_t n_patterns;
+    pointwise_access patterns[POINTWISE_MAX_PATTERNS];
+    uint8_t pattern_of[POINTWISE_MAX_INPUTS];
+} pointwise_layout;
+
+/* The OpenCL C of a group, entry "pointwise". Arguments: for each dimension its length (idx); chunk (int: elements of
+ * the last dimension, or of all, for one turn of a work-item) and in rows mode of rank 2 and more block (int: rows
+ * a turn); for each pattern that is neither dense nor scalar its strides (idx, one a dimension); buffers of
+ * inputs, of outputs; scalars (float). */
+void pointwise_text(const pointwise_group *g, const pointwise_layout *layout, text *out_text);
+/* "Add+Relu" */
+void pointwise_label(const pointwise_group *g, text *out_text);
+/* Both, generated once for each collection of texts; the label says "pointwise Add+Relu". */
+clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
+                                const pointwise_layout *layout, const char **out_text,
+                                const char **out_label);
+
+/* An operand of the group: which buffer, and how it lies there. */
+typedef struct pointwise_binding {
+    operand where;
+    const lower_operand *what;
+} pointwise_binding;
+
+/* Appends to the candidate the steps that compute the group. Outputs are dense and of one shape. */
+clg_status pointwise_lower(lower_context *c, candidate *to, const pointwise_group *g,
+                           const pointwise_binding *inputs, const pointwise_binding *outputs);
+
+/* Host arithmetic over known contents; *out_tensor stays NULL when the group is none that the host computes. */
+clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
+                          pointwise_register result, tensor **out_tensor);
+
+/* ---- operators ------------------------------------------------------------------------------------------ */
+
+/* How the shapes of the inputs give that of the output. */
+typedef enum pointwise_shapes {
+    POINTWISE_BROADCAST,
+    POINTWISE_ALIKE,       /* all have the same */
+    POINTWISE_OF_FIRST,    /* input 0 has it, others broadcast to it */
+    POINTWISE_FIRST_ALONE, /* input 0 has it, others do not matter for it */
+    POINTWISE_ALIGNED, /* before opset 7: attribute `axis` says where in input 0 the second input belongs */
+    POINTWISE_ALIGNED_SLOPE /* the same of PRelu: to the channels, and the shape is of input 0 */
+} pointwise_shapes;
+
+/* param of a row of op_pointwise.c: how the operator is made of instructions. */
+typedef struct pointwise_op {
+    const char *def; /* one instruction; or what `expand` builds upon */
+    struct {
+        const char *attribute;
+        float fallback;
+    } scalars[2];
+    /* NULL: the one instruction, inputs in order. */
+    clg_status (*expand)(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
+    pointwise_shapes shapes;
+    bool to; /* the dtype is what attribute `to` says */
+} pointwise_op;
+
+/* The functions of these rows, and of clgraph.Pointwise, whose param is NULL (pointwise_node.c). */
+clg_status pointwise_infer_node(op_context *c);
+clg_status pointwise_eval_node(op_context *c, tensor **out_tensors);
+clg_status pointwise_lower_node(lower_context *c);
+/* An `expand`: def between the inputs from the left, as Sum, Min and Max have it. */
+clg_status pointwise_fold(pointwise_group *g, const pointwise_source *s, pointwise_register *out);
+
+#endif

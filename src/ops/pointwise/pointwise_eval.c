@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Groups of pointwise instructions on the host: element by element, for the small tensors of shape arithmetic.
+ * Every result is cut to its dtype, as a kernel's is.
+ */
+#include "ops/pointwise/pointwise.h"
+
+#include "tensor/tensor.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A register: both readings of one number. */
+typedef struct number {
+    double f;
+    int64_t i;
+} number;
+
+static int64_t saturate(double x, double low, double high, int64_t most)
+{
+    if (!(x == x)) return 0;
+    return x <= low ? (int64_t)low : x >= high ? most : (int64_t)x;
+}
+
+static int64_t int_of_float(double x, const dtype_info *to)
+{
+    if (to->kind == DTYPE_KIND_SIGNED) {
+        const double half = ldexp(1, to->bits - 1);
+        return saturate(x, -half, half, (int64_t)((UINT64_C(1) << (to->bits - 1)) - 1));
+    }
+    const int bits = to->bits > 63 ? 63 : to->bits;
+    return saturate(x, 0, ldexp(1, bits), (int64_t)((UINT64_C(1) << bits) - 1));
+}
+
+static int64_t wrap_int(int64_t x, const dtype_info *to)
+{
+    if (to->bits == 64) return x;
+    const uint64_t mask = (UINT64_C(1) << to->bits) - 1, low = (uint64_t)x & mask;
+    if (to->kind == DTYPE_KIND_SIGNED && low >> (to->bits - 1))
+        return (int64_t)low - (int64_t)(mask + 1);
+    return (int64_t)low;
+}
+
+static double round_float(double x, clg_dtype dtype)
+{
+    switch (dtype) {
+    case CLG_FLOAT64: return x;
+    case CLG_FLOAT16: return half_to_float(half_from_float(float_for_narrowing(x)));
+    case CLG_BFLOAT16: return bfloat16_to_float(bfloat16_from_float(float_for_narrowing(x)));
+    default: return (double)(float)x;
+    }
+}
+
+/* A number of one kind as a register of `dtype`. */
+static number as_dtype(number x, bool is_float, clg_dtype dtype)
+{
+    const dtype_info *to = dtype_find(dtype);
+    number y;
+    if (to->kind == DTYPE_KIND_FLOAT) {
+        y.f = round_float(is_float ? x.f : (double)x.i, dtype);
+        y.i = 0;
+        return y;
+    }
+    if (to->kind == DTYPE_KIND_BOOL)
+        y.i = is_float ? x.f != 0 : x.i != 0;
+    else
+        y.i = is_float ? int_of_float(x.f, to) : wrap_int(x.i, to);
+    y.f = (double)y.i;
+    return y;
+}
+
+static bool is_evaluated(const pointwise_group *g)
+{
+    for (size_t i = 0; i < g->n_inputs; i++)
+        if (g->inputs[i] == CLG_UINT64) return false;
+    for (size_t i = 0; i < g->n_instructions; i++) {
+        const pointwise_instruction *at = &g->instructions[i];
+        const clg_dtype kind =
+            pointwise_dtype(g, at->operands[at->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]);
+        const bool is_float = dtype_is_float(kind);
+        if (at->dtype == CLG_UINT64) return false;
+        if (!(at->def->flags & POINTWISE_CAST) &&
+            !(is_float ? at->def->eval_float != NULL : at->def->eval_int != NULL))
+            return false;
+    }
+    return true;
+}
+
+static number run_instruction(const pointwise_group *g, const pointwise_instruction *i,
+                              const number *registers)
+{
+    number x[POINTWISE_MAX_OPERANDS + 2] = {{0, 0}}, y = {0, 0};
+    for (int k = 0; k < i->def->n_operands; k++) x[k] = registers[i->operands[k]];
+    for (int k = 0; k < i->def->n_scalars; k++)
+        x[i->def->n_operands + k].f = g->scalars[i->first_scalar + k];
+    const bool is_float = dtype_is_float(
+        pointwise_dtype(g, i->operands[i->def->flags & POINTWISE_KIND_OF_B ? 1 : 0]));
+    if (i->def->flags & POINTWISE_CAST) return as_dtype(x[0], is_float, i->dtype);
+    if (is_float)
+        y.f = i->def->eval_float(x[0].f, x[1].f, x[2].f);
+    else
+        y.i = i->def->eval_int(x[0].i, x[1].i, x[2].i);
+    return as_dtype(y, is_float, i->dtype);
+}
+
+static number read_number(const tensor *t, int64_t at)
+{
+    number x = {tensor_get_float(t, at), 0};
+    if (!dtype_is_float(t->dtype)) x.i = tensor_get_int(t, at);
+    return x;
+}
+
+/* Where an input that is broadcast to dims has its element number `at`. */
+static int64_t broadcast_place(const tensor *t, const shape *dims, int64_t at)
+{
+    int64_t place = 0, stride = 1;
+    for (int d = dims->rank - 1, own = t->dims.rank - 1; own >= 0; d--, own--) {
+        const int64_t i = at % dims->dims[d];
+        at /= dims->dims[d];
+        if (t->dims.dims[own] != 1) place += i * stride;
+        stride *= t->dims.dims[own];
+    }
+    return place;
+}
+
+clg_status pointwise_eval(const pointwise_group *g, const tensor *const *inputs, const shape *dims,
+                          pointwise_register result, tensor **out_tensor)
+{
+    number registers[POINTWISE_MAX_INPUTS + POINTWISE_MAX_INSTRUCTIONS];
+    tensor *t;
+    *out_tensor = NULL;
+    if (!is_evaluated(g)) return CLG_OK;
+    CLG_TRY(tensor_create(pointwise_dtype(g, result), dims, &t));
+    for (int64_t at = 0; at < t->n_elements; at++) {
+        for (size_t i = 0; i < g->n_inputs; i++)
+            registers[i] = read_number(inputs[i], broadcast_place(inputs[i], dims, at));
+        for (size_t i = 0; i < g->n_instructions; i++)
+            registers[POINTWISE_RESULT(i)] = run_instruction(g, &g->instructions[i], registers);
+        if (dtype_is_float(t->dtype))
+            tensor_set_float(t, at, registers[result].f);
+        else
+            tensor_set_int(t, at, registers[result].i);
+    }
+    *out_tensor = t;
+    return CLG_OK;
+}

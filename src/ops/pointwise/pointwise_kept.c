@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Kernel texts of groups, generated once and found again by what shapes them: planning a new shape then writes no text.
+ */
+#include "ops/pointwise/pointwise.h"
+
+#define KEY_MAX                                                                                    \
+    (8 + POINTWISE_MAX_INPUTS * 2 + POINTWISE_MAX_INSTRUCTIONS * (4 + POINTWISE_MAX_OPERANDS) +    \
+     POINTWISE_MAX_OUTPUTS + POINTWISE_MAX_PATTERNS)
+
+typedef struct text_key {
+    uint32_t words[KEY_MAX];
+    size_t n;
+} text_key;
+
+static void add(text_key *k, size_t word) { k->words[k->n++] = (uint32_t)word; }
+
+/* All that pointwise_text and pointwise_label read, word by word: structs have gaps. */
+static void make_key(const pointwise_group *g, const pointwise_layout *l, bool label, text_key *k)
+{
+    k->n = 0;
+    add(k, label);
+    add(k, g->n_inputs);
+    add(k, g->n_instructions);
+    add(k, g->n_outputs);
+    add(k, g->n_scalars);
+    add(k, l->mode);
+    add(k, (size_t)l->rank);
+    add(k, l->n_patterns);
+    for (size_t i = 0; i < g->n_inputs; i++) {
+        add(k, g->inputs[i]);
+        add(k, l->pattern_of[i]);
+    }
+    for (size_t i = 0; i < g->n_instructions; i++) {
+        const pointwise_instruction *at = &g->instructions[i];
+        add(k, (size_t)(at->def - pointwise_defs));
+        for (size_t o = 0; o < POINTWISE_MAX_OPERANDS; o++) add(k, at->operands[o]);
+        add(k, at->dtype);
+        add(k, at->first_scalar);
+    }
+    for (size_t i = 0; i < g->n_outputs; i++) add(k, g->outputs[i]);
+    for (size_t p = 0; p < l->n_patterns; p++) add(k, l->patterns[p]);
+}
+
+static const char *kept_text(lower_context *c, const pointwise_group *g, const pointwise_layout *l,
+                             bool label)
+{
+    text_key key;
+    make_key(g, l, label, &key);
+    const size_t key_bytes = key.n * sizeof key.words[0];
+    const char *string = c->texts ? step_texts_find(c->texts, key.words, key_bytes) : NULL;
+    if (string) return string;
+    text fresh;
+    text_init(&fresh, 0);
+    if (label) {
+        text_append(&fresh, "pointwise ");
+        pointwise_label(g, &fresh);
+    } else {
+        pointwise_text(g, l, &fresh);
+    }
+    if (fresh.status == CLG_OK)
+        string = c->texts ? step_texts_keep_as(c->texts, key.words, key_bytes, text_data(&fresh))
+                          : arena_strdup(c->memory, text_data(&fresh));
+    text_deinit(&fresh);
+    return string;
+}
+
+clg_status pointwise_kept_texts(lower_context *c, const pointwise_group *g,
+                                const pointwise_layout *layout, const char **out_text,
+                                const char **out_label)
+{
+    *out_text = kept_text(c, g, layout, false);
+    *out_label = kept_text(c, g, layout, true);
+    return *out_text && *out_label ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}

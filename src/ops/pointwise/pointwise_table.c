@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The rows of pointwise expressions. An operator is added here (unless it is made of rows that are here) and in
+ * op_pointwise.c, which says how ONNX spells it. Formulas are those of the ONNX operators of the same name; a
+ * NaN comes out of every one of them that ONNX does not define otherwise, and no integer traps.
+ */
+#include "ops/pointwise/pointwise.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- host arithmetic ----------------------------------------------------------------------------------- */
+
+#define EVAL_FLOAT(name, expression)                                                               \
+    static double name##_float(double a, double b, double c)                                       \
+    {                                                                                              \
+        (void)a, (void)b, (void)c;                                                                 \
+        return expression;                                                                         \
+    }
+#define EVAL_INT(name, expression)                                                                 \
+    static int64_t name##_int(int64_t a, int64_t b, int64_t c)                                     \
+    {                                                                                              \
+        (void)a, (void)b, (void)c;                                                                 \
+        return expression;                                                                         \
+    }
+#define EVAL(name, on_float, on_int) EVAL_FLOAT(name, on_float) EVAL_INT(name, on_int)
+
+static int64_t wrap(uint64_t x)
+{
+    int64_t y;
+    memcpy(&y, &x, sizeof y);
+    return y;
+}
+
+static int64_t divide(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? wrap(0u - (uint64_t)a) : a / b;
+}
+
+static int64_t remainder_of(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+static int64_t modulo(int64_t a, int64_t b)
+{
+    const int64_t r = remainder_of(a, b);
+    return r != 0 && (r ^ b) < 0 ? r + b : r;
+}
+
+/* The sign of the divisor, a zero's too. */
+static double modulo_of(double a, double b)
+{
+    const double r = fmod(a, b);
+    return r == 0 ? copysign(r, b) : (r < 0) != (b < 0) ? r + b : r;
+}
+
+static int64_t power(int64_t a, int64_t e)
+{
+    if (e < 0) return a == 1 ? 1 : a == -1 ? (e & 1 ? -1 : 1) : 0;
+    uint64_t r = 1, square = (uint64_t)a;
+    for (; e; e >>= 1, square *= square)
+        if (e & 1) r *= square;
+    return wrap(r);
+}
+
+EVAL(copy, a, a)
+EVAL(add, a + b, wrap((uint64_t)a + (uint64_t)b))
+EVAL(sub, a - b, wrap((uint64_t)a - (uint64_t)b))
+EVAL(mul, a *b, wrap((uint64_t)a *(uint64_t)b))
+EVAL(div, a / b, divide(a, b))
+EVAL(mod, modulo_of(a, b), modulo(a, b))
+EVAL(fmod, fmod(a, b), remainder_of(a, b))
+EVAL_FLOAT(pow, pow(a, b))
+EVAL_INT(pow, power(a, b))
+EVAL(min, a < b || a != a ? a : b, a < b ? a : b)
+EVAL(max, a > b || a != a ? a : b, a > b ? a : b)
+EVAL(clip_low, a < b ? b : a, a < b ? b : a)
+EVAL(clip_high, a > b ? b : a, a > b ? b : a)
+EVAL(neg, -a, wrap(0u - (uint64_t)a))
+EVAL(abs, fabs(a), a < 0 ? wrap(0u - (uint64_t)a) : a)
+EVAL(sign, a > 0 ? 1 : a < 0 ? -1 : a, a > 0 ? 1 : a < 0 ? -1 : 0)
+EVAL_FLOAT(square, a *a)
+EVAL_FLOAT(sqrt, sqrt(a))
+EVAL_FLOAT(reciprocal, 1 / a)
+EVAL_FLOAT(floor, floor(a))
+EVAL_FLOAT(ceil, ceil(a))
+EVAL_FLOAT(round, nearbyint(a))
+EVAL_FLOAT(exp, exp(a))
+EVAL_FLOAT(log, log(a))
+EVAL(equal, a == b, a == b)
+EVAL(less, a < b, a < b)
+EVAL(less_equal, a <= b, a <= b)
+EVAL(greater, a > b, a > b)
+EVAL(greater_equal, a >= b, a >= b)
+EVAL_INT(and, a &b)
+EVAL_INT(or, a | b)
+EVAL_INT(xor, a ^ b)
+EVAL_INT(not, !a)
+EVAL_INT(complement, ~a)
+EVAL(where, a != 0 ? b : c, a != 0 ? b : c)
+EVAL(relu, a < 0 ? 0 : a, a < 0 ? 0 : a)
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+#define ON_HOST(name) .eval_float = name##_float, .eval_int = name##_int
+#define BY_FLOAT(name) .eval_float = name##_float
+#define BY_INT(name) .eval_int = name##_int
+
+/* The same text for floats, for all numbers, for all numbers and bool. */
+#define FLOATS(x) .on_float = x
+#define INTEGERS(x) .on_signed = x, .on_unsigned = x
+#define NUMBERS(x) FLOATS(x), INTEGERS(x)
+#define ALL(x) NUMBERS(x), .on_bool = x
+
+#define UNARY_FLOAT(name, expression, ...)                                                         \
+    {                                                                                              \
+        name, 1, 0, __VA_ARGS__, FLOATS(expression)                                                \
+    }
+#define COMPARISON(name, op, function)                                                             \
+    {                                                                                              \
+        name, 2, 0, POINTWISE_TO_BOOL, ALL("$a " op " $b"), ON_HOST(function)                      \
+    }
+#define LANES POINTWISE_LANES_INT | POINTWISE_HEAVY
+#define SOFTPLUS "(($a > ($T)0 ? $a : ($T)0) + log1p(exp(-fabs($a))))"
+
+const pointwise_def pointwise_defs[] = {
+    {"Copy", 1, 0, POINTWISE_MOVES_BITS, ALL("$a"), ON_HOST(copy)},
+    {"Cast", 1, 0, POINTWISE_CAST, FLOATS(NULL)},
+    {"Where", 3, 0, POINTWISE_KIND_OF_B | POINTWISE_MOVES_BITS, ALL("$m($a) != ($M)0 ? $b : $c"),
+     ON_HOST(where)},
+
+    /* Signed integers add, subtract and multiply as unsigned ones, where overflow is defined. */
+    {"Add", 2, 0, 0, FLOATS("$a + $b"), INTEGERS("$t($u($a) + $u($b))"), ON_HOST(add)},
+    {"Sub", 2, 0, 0, FLOATS("$a - $b"), INTEGERS("$t($u($a) - $u($b))"), ON_HOST(sub)},
+    {"Mul", 2, 0, 0, FLOATS("$a * $b"), INTEGERS("$t($u($a) * $u($b))"), ON_HOST(mul)},
+    {"Div", 2, 0, LANES, FLOATS("$a / $b"), .on_signed = "DIV_SIGNED($S, $V, $a, $b)",
+     .on_unsigned = "DIV_UNSIGNED($S, $a, $b)", ON_HOST(div)},
+    {"DivOrZero", 2, 0, 0, FLOATS("$b == ($T)0 ? ($T)0 : $a / $b")},
+    {"DivScalar", 1, 1, 0, FLOATS("$a / $p"), BY_FLOAT(div)},
+    {"Mod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("MOD_FLOAT($a, $b)"),
+     .on_signed = "MOD_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
+     ON_HOST(mod)},
+    /* PoCL 3.1's fmod of double vectors is wrong in some lanes. */
+    {"Fmod", 2, 0, LANES | POINTWISE_LANES_ALL, FLOATS("fmod($a, $b)"),
+     .on_signed = "REM_SIGNED($S, $a, $b)", .on_unsigned = "REM_UNSIGNED($S, $a, $b)",
+     ON_HOST(fmod)},
+    {"Pow", 2, 0, LANES | POINTWISE_MIXED, FLOATS("pow($a, $b)"),
+     .on_signed = "POWER_OF($S, $a, $b)", ON_HOST(pow)},
+    {"Pow.float", 2, 0, LANES | POINTWISE_MIXED, .on_signed = "POWER_OF_FLOAT($S, $a, $b)"},
+    {"Square", 1, 0, 0, FLOATS("$a * $a"), BY_FLOAT(square)},
+    /* The root, but for pow's zero and infinity. */
+    {"Pow.half", 1, 0, 0, FLOATS("$a == -($T)INFINITY ? ($T)INFINITY : fabs(sqrt($a))")},
+    {"Cube", 1, 0, 0, FLOATS("$a * $a * $a")},
+    {"Min", 2, 0, 0, FLOATS("MIN_OF($a, $b)"), INTEGERS("min($a, $b)"), ON_HOST(min)},
+    {"Max", 2, 0, 0, FLOATS("MAX_OF($a, $b)"), INTEGERS("max($a, $b)"), ON_HOST(max)},
+    {"ClipLow", 2, 0, 0, NUMBERS("$a < $b ? $b : $a"), ON_HOST(clip_low)},
+    {"ClipHigh", 2, 0, 0, NUMBERS("$a > $b ? $b : $a"), ON_HOST(clip_high)},
+    {"Clip", 1, 2, 0, FLOATS("CLAMP_OF($a, $p, $q)")},
+
+    {"Neg", 1, 0, 0, FLOATS("-$a"), .on_signed = "$t(($U)0 - $u($a))", ON_HOST(neg)},
+    {"Abs", 1, 0, 0, FLOATS("fabs($a)"), .on_signed = "$a < ($T)0 ? $t(($U)0 - $u($a)) : $a",
+     .on_unsigned = "$a", ON_HOST(abs)},
+    {"Sign", 1, 0, 0, FLOATS("$a > ($T)0 ? ($T)1 : ($a < ($T)0 ? ($T)-1 : $a)"),
+     .on_signed = "$a > ($T)0 ? ($T)1 : ($a < ($T)0 ? ($T)-1 : ($T)0)",
+     .on_unsigned = "min($a, ($T)1)", ON_HOST(sign)},
+    UNARY_FLOAT("Sqrt", "sqrt($a)", 0, BY_FLOAT(sqrt)),
+    UNARY_FLOAT("Reciprocal", "($T)1 / $a", 0, BY_FLOAT(reciprocal)),
+    UNARY_FLOAT("Floor", "floor($a)", 0, BY_FLOAT(floor)),
+    UNARY_FLOAT("Ceil", "ceil($a)", 0, BY_FLOAT(ceil)),
+    UNARY_FLOAT("Round", "rint($a)", 0, BY_FLOAT(round)),
+    /* Of float32: rint within 1024, beyond it some number that 8 bits have not either. On CPUs rint is 20 instructions. */
+    {"RoundNear", 1, 0, 0,
+     FLOATS("CLAMP_OF($a, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0)")},
+    /* Of one zero point, $p, and scale, $q; what is quantised is not saturated yet. */
+    {"Dequantize", 1, 2, 0, FLOATS("($a - $p) * $q")},
+    {"Quantize", 1, 2, 0,
+     FLOATS("CLAMP_OF($a / $q, ($T)-1024, ($T)1024) + $k(12582912.0) - $k(12582912.0) + $p")},
+    UNARY_FLOAT("Exp", "exp($a)", POINTWISE_HEAVY, BY_FLOAT(exp)),
+    UNARY_FLOAT("Log", "log($a)", POINTWISE_HEAVY, BY_FLOAT(log)),
+    UNARY_FLOAT("Erf", "erf_$T($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Sin", "sin($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Cos", "cos($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Tan", "tan($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Asin", "asin($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Acos", "acos($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Atan", "atan($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Sinh", "sinh($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Cosh", "cosh($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Tanh", "tanh($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Asinh", "asinh($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Acosh", "acosh($a)", POINTWISE_HEAVY),
+    UNARY_FLOAT("Atanh", "atanh($a)", POINTWISE_HEAVY),
+
+    {"Relu", 1, 0, 0, FLOATS("$a < ($T)0 ? ($T)0 : $a"), .on_signed = "max($a, ($T)0)",
+     .on_unsigned = "$a", ON_HOST(relu)},
+    {"LeakyRelu", 1, 1, 0, FLOATS("$a < ($T)0 ? $p * $a : $a")},
+    {"PRelu", 2, 0, 0, FLOATS("$a < ($T)0 ? $a * $b : $a"),
+     .on_signed = "$a < ($T)0 ? $t($u($a) * $u($b)) : $a", .on_unsigned = "$a"},
+    {"ThresholdedRelu", 1, 1, 0, FLOATS("$a > $p ? $a : ($T)0")},
+    {"Elu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a) : $a")},
+    {"Selu", 1, 2, POINTWISE_HEAVY, FLOATS("$q * ($a > ($T)0 ? $a : $p * expm1($a))")},
+    {"Celu", 1, 1, POINTWISE_HEAVY, FLOATS("$a < ($T)0 ? $p * expm1($a / $p) : $a")},
+    UNARY_FLOAT("Sigmoid", "($T)1 / (($T)1 + exp(-$a))", POINTWISE_HEAVY),
+    {"HardSigmoid", 1, 2, 0, FLOATS("CLAMP_OF($a * $p + $q, ($T)0, ($T)1)")},
+    UNARY_FLOAT("HardSwish", "$a * CLAMP_OF($a / ($T)6 + $k(0.5), ($T)0, ($T)1)", 0),
+    UNARY_FLOAT("Gelu", "$k(0.5) * $a * (($T)1 + erf_$T($a * $k(0.70710678118654752)))",
+                POINTWISE_HEAVY),
+    UNARY_FLOAT("Gelu.tanh",
+                "$k(0.5) * $a * (($T)1 + tanh($k(0.79788456080286536) * ($a + $k(0.044715) * $a * "
+                "$a * $a)))",
+                POINTWISE_HEAVY),
+    UNARY_FLOAT("Softplus", SOFTPLUS, POINTWISE_HEAVY),
+    UNARY_FLOAT("Softsign", "$a / (($T)1 + fabs($a))", 0),
+    UNARY_FLOAT("Mish", "$a * tanh(" SOFTPLUS ")", POINTWISE_HEAVY),
+    {"Swish", 1, 1, POINTWISE_HEAVY, FLOATS("$a / (($T)1 + exp(-$p * $a))")},
+    {"Shrink", 1, 2, 0, FLOATS("$a < -$q ? $a + $p : ($a > $q ? $a - $p : ($T)0)")},
+
+    COMPARISON("Equal", "==", equal),
+    COMPARISON("Less", "<", less),
+    COMPARISON("LessOrEqual", "<=", less_equal),
+    COMPARISON("Greater", ">", greater),
+    COMPARISON("GreaterOrEqual", ">=", greater_equal),
+    {"IsNaN", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a != $a")},
+    {"IsInf", 1, 0, POINTWISE_TO_BOOL, FLOATS("fabs($a) == ($T)INFINITY")},
+    {"IsInf.positive", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a == ($T)INFINITY")},
+    {"IsInf.negative", 1, 0, POINTWISE_TO_BOOL, FLOATS("$a == -($T)INFINITY")},
+    {"Never", 1, 0, POINTWISE_TO_BOOL, FLOATS("($M)0")},
+
+    {"And", 2, 0, 0, INTEGERS("$a & $b"), .on_bool = "$a & $b", BY_INT(and)},
+    {"Or", 2, 0, 0, INTEGERS("$a | $b"), .on_bool = "$a | $b", BY_INT(or)},
+    {"Xor", 2, 0, 0, INTEGERS("$a ^ $b"), .on_bool = "$a ^ $b", BY_INT(xor)},
+    {"Not", 1, 0, 0, .on_bool = "$a ^ ($T)1", BY_INT(not )},
+    {"BitwiseNot", 1, 0, 0, INTEGERS("~$a"), BY_INT(complement)},
+    {"ShiftLeft", 2, 0, 0, .on_signed = "$t($u($b) < ($U)$bits ? $u($u($a) << $u($b)) : ($U)0)",
+     .on_unsigned = "$b < ($T)$bits ? $t($a << $b) : ($T)0"},
+    {"ShiftRight", 2, 0, 0,
+     .on_signed = "$u($b) < ($U)$bits ? ($a < ($T)0 ? $t(~($u(~$u($a)) >> $u($b))) : $t($u($a) >> "
+                  "$u($b))) : ($a < ($T)0 ? ($T)-1 : ($T)0)",
+     .on_unsigned = "$b < ($T)$bits ? $t($a >> $b) : ($T)0"},
+};
+const size_t n_pointwise_defs = sizeof pointwise_defs / sizeof pointwise_defs[0];
+
+const pointwise_def *pointwise_find(const char *name)
+{
+    for (size_t i = 0; i < n_pointwise_defs; i++)
+        if (strcmp(pointwise_defs[i].name, name) == 0) return &pointwise_defs[i];
+    return NULL;
+}
+
+const char *pointwise_expression(const pointwise_def *def, clg_dtype dtype)
+{
+    switch (dtype_find(dtype)->kind) {
+    case DTYPE_KIND_FLOAT: return def->on_float;
+    case DTYPE_KIND_SIGNED: return def->on_signed;
+    case DTYPE_KIND_UNSIGNED: return def->on_unsigned;
+    case DTYPE_KIND_BOOL: return def->on_bool;
+    default: return NULL;
+    }
+}

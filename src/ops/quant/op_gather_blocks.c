@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * com.microsoft.GatherBlockQuantized: rows of a table that stays in 2, 4 or 8 bits, as decoders have for their embedding.
+ * Bytes hold as many numbers as fit. See cl/quant/gather_blocks.cl.
+ */
+#include "ops/lowering/work.h"
+
+#include <inttypes.h>
+
+enum { DATA, INDICES, SCALES, ZEROS };
+
+typedef struct table {
+    int64_t rows, cols, block, blocks;
+    int bits, per; /* per: numbers in an element of the data */
+} table;
+
+static table read_table(const node *n, clg_dtype dtype, const shape *data)
+{
+    table t = {.bits = dtype == CLG_UINT8 ? (int)node_int(n, "bits", 4) : 4,
+               .per = 1,
+               .block = node_int(n, "block_size", 128),
+               .rows = data->dims[0]};
+    if (dtype == CLG_UINT8) t.per = 8 / t.bits;
+    t.cols = data->dims[1] == DIM_UNKNOWN ? DIM_UNKNOWN : data->dims[1] * t.per;
+    t.blocks = t.cols == DIM_UNKNOWN ? DIM_UNKNOWN : (t.cols + t.block - 1) / t.block;
+    return t;
+}
+
+static clg_status blocks_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const int64_t bits = node_int(n, "bits", 4), block = node_int(n, "block_size", 128);
+    if (bits != 2 && bits != 4 && bits != 8)
+        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                         "%s has bits %" PRId64 "; 2, 4 and 8 are supported", node_text(n, shown),
+                         bits);
+    if (block < 16 || block > INT32_MAX / 2 || (block & (block - 1)) != 0)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has block_size %" PRId64, node_text(n, shown),
+                         block);
+    return CLG_OK;
+}
+
+static bool fits(const shape *s, int64_t rows, int64_t cols)
+{
+    return s->rank == 2 &&
+           (rows == DIM_UNKNOWN || s->dims[0] == DIM_UNKNOWN || s->dims[0] == rows) &&
+           (cols == DIM_UNKNOWN || s->dims[1] == DIM_UNKNOWN || s->dims[1] == cols);
+}
+
+static clg_status blocks_infer(op_context *c)
+{
+    const shape *data = &op_input(c, DATA)->dims;
+    shape y = op_input(c, INDICES)->dims;
+    int gathered, quantized;
+    if (data->rank != 2 ||
+        shape_axis(node_int(c->node, "gather_axis", 0), 2, "gather_axis", &gathered) != CLG_OK ||
+        shape_axis(node_int(c->node, "quantize_axis", 1), 2, "quantize_axis", &quantized) !=
+            CLG_OK ||
+        gathered != 0 || quantized != 1)
+        return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                        "rows of a table [rows, columns] in blocks of columns are supported");
+    const table t = read_table(c->node, op_input(c, DATA)->dtype, data);
+    const int64_t zeros = t.blocks == DIM_UNKNOWN ? DIM_UNKNOWN : (t.blocks + t.per - 1) / t.per;
+    if (!fits(&op_input(c, SCALES)->dims, t.rows, t.blocks) ||
+        (op_has_input(c, ZEROS) && !fits(&op_input(c, ZEROS)->dims, t.rows, zeros)))
+        return op_error(c, CLG_ERROR_SHAPE, "scales or zero points do not fit the table's blocks");
+    if (y.rank == CLG_MAX_RANK) return op_error(c, CLG_ERROR_SHAPE, "the result has too many axes");
+    y.dims[y.rank++] = t.cols;
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+static clg_status blocks_lower(lower_context *c)
+{
+    const lower_operand *data = lower_input(c, DATA), *index = lower_input(c, INDICES),
+                        *zeros = lower_input(c, ZEROS);
+    const table t = read_table(c->node, data->dtype, &data->dims);
+    const bool has_zeros = lower_has_input(c, ZEROS);
+    const clg_dtype dtype = c->outputs[0].dtype;
+    int64_t picks;
+    CLG_TRY(shape_n_elements(&index->dims, &picks));
+    step_builder *b = &c->build;
+    step *s =
+        step_kernel(b, step_candidate(b, "gather_blocks"), "gather_blocks", "gather_blocks",
+                    prelude_text(b,
+                                 "P_BITS=%d P_SIGNED=%d P_PER=%d P_ZERO=%d P_INT=%d P_T=%d "
+                                 "P_FMA=%d P_VEC=1",
+                                 t.bits, data->dtype == CLG_INT4, t.per, has_zeros,
+                                 index->dtype == CLG_INT64 ? 64 : 32, (int)dtype, work_fma(c)));
+    step_arg_int(b, s, picks);
+    step_arg_int(b, s, t.rows);
+    step_arg_int(b, s, t.cols);
+    step_arg_int(b, s, t.block);
+    step_arg_int(b, s, t.blocks);
+    step_arg_int(b, s, has_zeros ? zeros->dims.dims[1] * t.per : 0);
+    step_arg_int(b, s, data->dtype == CLG_UINT8 ? 1 << (t.bits - 1) : 0);
+    step_arg_buffer(b, s, operand_input(DATA), data->dtype);
+    step_arg_buffer(b, s, operand_input(INDICES), index->dtype);
+    step_arg_buffer(b, s, operand_input(SCALES), dtype);
+    step_arg_buffer(b, s, operand_input(has_zeros ? ZEROS : DATA), data->dtype);
+    step_arg_buffer(b, s, operand_output(0), dtype);
+    s->bytes = (double)picks * (double)t.cols * ((double)t.bits / 8 + (double)dtype_size(dtype));
+    const uint64_t across = work_power_of_two(t.cols, 64);
+    work_range_2d(c, s, t.cols, across, picks, 64 / across);
+    return CLG_OK;
+}
+
+static const op_types types[] = {
+    {'D', DTYPE_BIT(CLG_UINT8) | DTYPE_BIT(CLG_INT4) | DTYPE_BIT(CLG_UINT4)},
+    {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)},
+    {'S', DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_BFLOAT16)},
+    {0}};
+static const op_attribute attributes[] = {{"bits", ATTRIBUTE_INT, false},
+                                          {"block_size", ATTRIBUTE_INT, false},
+                                          {"gather_axis", ATTRIBUTE_INT, false},
+                                          {"quantize_axis", ATTRIBUTE_INT, false},
+                                          {0}};
+
+const op_row op_rows_gather_blocks[] = {
+    {.name = "GatherBlockQuantized",
+     .domain = "com.microsoft",
+     .since = 1,
+     OP_INPUTS(3, 4, "DISD"),
+     OP_OUTPUTS(1, 1, "S"),
+     .types = types,
+     .attributes = attributes,
+     .check = blocks_check,
+     .infer = blocks_infer,
+     .lower = blocks_lower},
+};
+const size_t n_op_rows_gather_blocks = sizeof op_rows_gather_blocks / sizeof *op_rows_gather_blocks;

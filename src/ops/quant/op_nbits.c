@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * com.microsoft.MatMulNBits: products with weights of 4 or 8 bits in blocks, which stay packed in memory. See cl/quant/nbits.cl.
+ */
+#include "ops/lowering/work.h"
+
+#include <inttypes.h>
+
+enum nbits_input { NBITS_A, NBITS_B, NBITS_SCALES, NBITS_ZEROS, NBITS_GROUPS, NBITS_BIAS };
+
+typedef struct nbits_sizes {
+    int64_t n, k, bits, block, blocks;
+} nbits_sizes;
+
+static nbits_sizes read_sizes(const node *n)
+{
+    nbits_sizes s = {node_int(n, "N", 0), node_int(n, "K", 0), node_int(n, "bits", 4),
+                     node_int(n, "block_size", 0), 0};
+    s.blocks = s.block > 0 ? s.k / s.block + (s.k % s.block != 0) : 0;
+    return s;
+}
+
+static clg_status nbits_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const nbits_sizes s = read_sizes(n);
+    if (s.bits != 4 && s.bits != 8)
+        return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                         "%s has bits %" PRId64 "; 4 and 8 are supported", node_text(n, shown),
+                         s.bits);
+    if (s.n < 1 || s.k < 1 || s.n > INT32_MAX / 2 || s.k > INT32_MAX / 2 || s.block < 16 ||
+        s.block > INT32_MAX / 2 || (s.block & (s.block - 1)) != 0)
+        return error_set(CLG_ERROR_INVALID_MODEL,
+                         "%s has N %" PRId64 ", K %" PRId64 ", block_size %" PRId64,
+                         node_text(n, shown), s.n, s.k, s.block);
+    return CLG_OK;
+}
+
+static clg_status check_count(const op_context *c, size_t i, int64_t wanted)
+{
+    int64_t n;
+    CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
+    if (!op_has_input(c, i) || n == DIM_UNKNOWN || n == wanted) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE,
+                    "input %zu has %" PRId64 " elements where N, K and block_size ask for %" PRId64,
+                    i, n, wanted);
+}
+
+static clg_status nbits_infer(op_context *c)
+{
+    const nbits_sizes s = read_sizes(c->node);
+    shape y = op_input(c, NBITS_A)->dims;
+    if (y.rank < 1 || (y.dims[y.rank - 1] != DIM_UNKNOWN && y.dims[y.rank - 1] != s.k))
+        return op_error(c, CLG_ERROR_SHAPE, "the rows of A must have K = %" PRId64 " elements",
+                        s.k);
+    if (op_has_input(c, NBITS_GROUPS))
+        return op_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "g_idx is not supported");
+    CLG_TRY(check_count(c, NBITS_B, s.n * s.blocks * (s.block * s.bits / 8)));
+    CLG_TRY(check_count(c, NBITS_SCALES, s.n * s.blocks));
+    const bool packed = op_input(c, NBITS_ZEROS)->dtype == CLG_UINT8;
+    CLG_TRY(check_count(c, NBITS_ZEROS, s.n * (packed ? (s.blocks * s.bits + 7) / 8 : s.blocks)));
+    CLG_TRY(check_count(c, NBITS_BIAS, s.n));
+    y.dims[y.rank - 1] = s.n;
+    fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
+    return CLG_OK;
+}
+
+static clg_status nbits_lower(lower_context *c)
+{
+    const nbits_sizes s = read_sizes(c->node);
+    const lower_operand *a = lower_input(c, NBITS_A), *zeros = lower_input(c, NBITS_ZEROS);
+    const bool wide = lower_is_wide(c), has_zeros = lower_has_input(c, NBITS_ZEROS),
+               bias = lower_has_input(c, NBITS_BIAS);
+    const int form = !has_zeros ? 0 : zeros->dtype == CLG_UINT8 ? 1 : 2;
+    int64_t m = 1;
+    for (int i = 0; i < a->dims.rank - 1; i++) m *= a->dims.dims[i];
+    const int64_t block_bytes = s.block * s.bits / 8;
+    int vec = wide ? work_lanes(c, block_bytes) : 4;
+    if (vec < 4) vec = 4;
+    const int rows = m >= 4 ? 4 : 1, cols = wide ? 4 : 1;
+    const int64_t shares = (s.k + vec * 8 / s.bits - 1) / (vec * 8 / s.bits);
+    uint64_t local = wide ? 1 : work_group_local(c, shares);
+    if (local > 64) local = 64;
+    step_builder *b = &c->build;
+    step *k = step_kernel(
+        b, step_candidate(b, "nbits"), "nbits", "nbits",
+        prelude_text(b,
+                     "P_BITS=%d P_ZERO=%d P_Z=%d P_BIAS=%d P_ROWS=%d P_COLS=%d P_LOCAL=%d P_T=%d "
+                     "P_FMA=%d P_VEC=%d",
+                     (int)s.bits, form, form == 2 ? (int)zeros->dtype : 1, bias, rows, cols,
+                     (int)local, (int)a->dtype, work_fma(c), vec));
+    step_arg_buffer(b, k, operand_input(NBITS_A), a->dtype);
+    step_arg_buffer(b, k, operand_input(NBITS_B), CLG_UINT8);
+    step_arg_buffer(b, k, operand_input(NBITS_SCALES), a->dtype);
+    step_arg_buffer(b, k, operand_input(has_zeros ? NBITS_ZEROS : NBITS_B),
+                    has_zeros ? zeros->dtype : CLG_UINT8);
+    step_arg_buffer(b, k, operand_input(bias ? NBITS_BIAS : NBITS_A), a->dtype);
+    step_arg_buffer(b, k, operand_output(0), a->dtype);
+    step_arg_int(b, k, m);
+    step_arg_int(b, k, s.n);
+    step_arg_int(b, k, s.k);
+    step_arg_int(b, k, s.blocks);
+    step_arg_int(b, k, block_bytes / vec);
+    k->flops = 2.0 * (double)m * (double)s.n * (double)s.k;
+    k->bytes = (double)s.n * (double)s.blocks * (double)block_bytes;
+    const uint64_t most = WORK_MAX_ITEMS / local;
+    const int64_t groups[2] = {(s.n + cols - 1) / cols, (m + rows - 1) / rows};
+    const uint64_t global[2] = {((uint64_t)groups[0] < most ? (uint64_t)groups[0] : most) * local,
+                                (uint64_t)groups[1] < WORK_MAX_ITEMS ? (uint64_t)groups[1]
+                                                                     : WORK_MAX_ITEMS};
+    step_range(b, k, 2, global, (uint64_t[]){local, 1});
+    return CLG_OK;
+}
+
+#define HALF_OR_FLOAT (DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT16))
+static const op_types types[] = {{'T', HALF_OR_FLOAT},
+                                 {'B', DTYPE_BIT(CLG_UINT8)},
+                                 {'Z', DTYPE_BIT(CLG_UINT8) | HALF_OR_FLOAT},
+                                 {'I', DTYPE_BIT(CLG_INT32)},
+                                 {0}};
+static const op_attribute attributes[] = {{"K", ATTRIBUTE_INT, true},
+                                          {"N", ATTRIBUTE_INT, true},
+                                          {"bits", ATTRIBUTE_INT, false},
+                                          {"block_size", ATTRIBUTE_INT, true},
+                                          {"accuracy_level", ATTRIBUTE_INT, false},
+                                          {0}};
+
+const op_row op_rows_nbits[] = {
+    {.name = "MatMulNBits",
+     .domain = "com.microsoft",
+     .since = 1,
+     OP_INPUTS(3, 6, "TBTZIT"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types,
+     .attributes = attributes,
+     .check = nbits_check,
+     .infer = nbits_infer,
+     .lower = nbits_lower},
+};
+const size_t n_op_rows_nbits = sizeof op_rows_nbits / sizeof *op_rows_nbits;

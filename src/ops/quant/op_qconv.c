@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit numbers with int32 sums, exact; see
+ * cl/quant/qconv.cl. That of com.microsoft may have its channels last: a pass makes it one with channels first
+ * (passes/pass_quantized.c).
+ */
+#include "ops/conv/conv_desc.h"
+#include "ops/lowering/work.h"
+#include "ops/quant/qconv.h"
+
+#include <inttypes.h>
+
+#define LINE 256 /* P_LINE */
+
+static const qconv_inputs integer_inputs = {.x = 0, .w = 1, .x_zero = 2, .w_zero = 3};
+static const qconv_inputs linear_inputs = {.x = 0,
+                                           .x_scale = 1,
+                                           .x_zero = 2,
+                                           .w = 3,
+                                           .w_scale = 4,
+                                           .w_zero = 5,
+                                           .y_scale = 6,
+                                           .y_zero = 7,
+                                           .bias = 8};
+
+static clg_status qconv_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    CLG_TRY(window_check(n));
+    const int64_t groups = node_int(n, "group", 1);
+    if (groups < 1 || groups > INT32_MAX)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %" PRId64 " groups", node_text(n, shown),
+                         groups);
+    return CLG_OK;
+}
+
+/* One number, or one for each of n. */
+static clg_status check_list(const op_context *c, uint32_t input, int64_t n, const char *what)
+{
+    int64_t count;
+    if (input == 0 || !op_has_input(c, input)) return CLG_OK;
+    CLG_TRY(shape_n_elements(&op_input(c, input)->dims, &count));
+    if (count == DIM_UNKNOWN || count == 1 || !dims_differ(count, n)) return CLG_OK;
+    return op_error(c, CLG_ERROR_SHAPE, "%s has %" PRId64 " numbers; 1 or %" PRId64 " are wanted",
+                    what, count, n);
+}
+
+static clg_status check_lists(const op_context *c, const qconv_inputs *at, int64_t outputs)
+{
+    int64_t n_bias;
+    CLG_TRY(check_list(c, at->x_zero, 1, "the zero point of x"));
+    CLG_TRY(check_list(c, at->w_zero, outputs, "the zero point of w"));
+    CLG_TRY(check_list(c, at->x_scale, 1, "the scale of x"));
+    CLG_TRY(check_list(c, at->w_scale, outputs, "the scale of w"));
+    CLG_TRY(check_list(c, at->y_scale, 1, "the scale of y"));
+    CLG_TRY(check_list(c, at->y_zero, 1, "the zero point of y"));
+    if (at->bias == 0 || !op_has_input(c, at->bias)) return CLG_OK;
+    CLG_TRY(shape_n_elements(&op_input(c, at->bias)->dims, &n_bias));
+    if (dims_differ(n_bias, outputs))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the bias has %" PRId64 " elements for %" PRId64 " output channels", n_bias,
+                        outputs);
+    return CLG_OK;
+}
+
+static clg_status qconv_infer(op_context *c)
+{
+    const qconv_inputs *at = c->row->param;
+    const bool last = node_int(c->node, "channels_last", 0) != 0;
+    const shape *w = &op_input(c, at->w)->dims, given = op_input(c, at->x)->dims,
+                turned = window_channels_first(&given), *x = last ? &turned : &given;
+    const int64_t groups = node_int(c->node, "group", 1);
+    window win;
+    shape y;
+    if (x->rank != w->rank)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has rank %d and the weight %d; they must be equal", x->rank,
+                        w->rank);
+    CLG_TRY(window_read(c->node, x, w, &win));
+    const int64_t outputs = w->dims[0];
+    if (w->dims[1] != DIM_UNKNOWN && dims_differ(x->dims[1], w->dims[1] * groups))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "the input has %" PRId64 " channels where %" PRId64 " groups of %" PRId64
+                        " are wanted",
+                        x->dims[1], groups, w->dims[1]);
+    if (outputs != DIM_UNKNOWN && outputs % groups != 0)
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "%" PRId64 " output channels are not divisible into %" PRId64 " groups",
+                        outputs, groups);
+    CLG_TRY(check_lists(c, at, outputs));
+    window_shape(&win, x->dims[0], outputs, &y);
+    if (last) y = window_channels_last(&y);
+    fact_set(&c->outputs[0], at->y_zero ? op_input(c, at->y_zero)->dtype : CLG_INT32, &y);
+    return CLG_OK;
+}
+
+/* ---- any device: cl/quant/qconv.cl --------------------------------------------------------------------------------- */
+
+static void add_plain(lower_context *c, const qconv_job *j)
+{
+    const bool wide = lower_is_wide(c), bias = j->at->bias && lower_has_input(c, j->at->bias);
+    step_builder *b = &c->build;
+    step *s = step_kernel(
+        b, step_candidate(b, "qconv"), "qconv", "qconv",
+        prelude_text(b,
+                     "P_A=%d P_B=%d P_Y=%d P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=%d P_ZERO_B=%d "
+                     "P_BIAS=%d P_FORM=%d P_LINE=%d",
+                     (int)j->x_dtype, (int)j->w_dtype, (int)j->y_dtype,
+                     lower_has_input(c, j->at->x_zero), lower_has_input(c, j->at->w_zero), bias,
+                     !wide, wide ? LINE : 1));
+    qconv_size_args(b, s, j);
+    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
+    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
+    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    qconv_number_args(c, s, j);
+    s->flops = qconv_flops(j);
+    const int64_t pixels = window_count_out(j->axes), planes = j->batch * j->groups * j->oc;
+    if (wide) {
+        work_range_2d(c, s, (j->axes[2].out + LINE - 1) / LINE, 1,
+                      planes * j->axes[0].out * j->axes[1].out, 1);
+    } else {
+        const uint64_t across = work_power_of_two(pixels, 64);
+        work_range_2d(c, s, pixels, across, planes, 64 / across);
+    }
+}
+
+static clg_status qconv_lower(lower_context *c)
+{
+    const qconv_inputs *at = c->row->param;
+    if (node_int(c->node, "channels_last", 0) != 0)
+        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
+    const lower_operand *x = lower_input(c, at->x), *w = lower_input(c, at->w);
+    qconv_job j = {.at = at,
+                   .x_dtype = x->dtype,
+                   .w_dtype = w->dtype,
+                   .y_dtype = c->outputs[0].dtype,
+                   .batch = x->dims.dims[0],
+                   .groups = node_int(c->node, "group", 1),
+                   .ic = w->dims.dims[1]};
+    window win;
+    j.oc = w->dims.dims[0] / j.groups;
+    CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
+    window_fill(&win, j.axes);
+    if (lower_is_wide(c))
+        qconv_wide_add(c, &j, true);
+    else
+        qconv_simt_add(c, &j);
+    add_plain(c, &j);
+    if (lower_is_wide(c)) qconv_wide_add(c, &j, false);
+    return CLG_OK;
+}
+
+#define BYTES (DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8))
+static const op_types types[] = {{'A', BYTES},
+                                 {'B', BYTES},
+                                 {'Y', BYTES},
+                                 {'S', DTYPE_BIT(CLG_FLOAT32)},
+                                 {'I', DTYPE_BIT(CLG_INT32)},
+                                 {0}};
+static const op_attribute attributes[] = {CONV_ATTRIBUTES{0}};
+static const op_attribute microsoft_attributes[] = {{"channels_last", ATTRIBUTE_INT, false},
+                                                    CONV_ATTRIBUTES{0}};
+
+#define CONV                                                                                       \
+    OP_OUTPUTS(1, 1, "?"), .types = types, .check = qconv_check, .infer = qconv_infer,             \
+                           .lower = qconv_lower
+
+const op_row op_rows_qconv[] = {
+    {.name = "ConvInteger",
+     .since = 10,
+     OP_INPUTS(2, 4, "ABAB"),
+     CONV,
+     .attributes = attributes,
+     .param = &integer_inputs},
+    {.name = "QLinearConv",
+     .since = 10,
+     OP_INPUTS(8, 9, "ASABSBSYI"),
+     CONV,
+     .attributes = attributes,
+     .param = &linear_inputs},
+    {.name = "QLinearConv",
+     .domain = "com.microsoft",
+     .since = 1,
+     OP_INPUTS(8, 9, "ASABSBSYI"),
+     CONV,
+     .attributes = microsoft_attributes,
+     .param = &linear_inputs},
+};
+const size_t n_op_rows_qconv = sizeof op_rows_qconv / sizeof *op_rows_qconv;

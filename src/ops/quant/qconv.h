@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Convolutions of 8-bit numbers: what their kernels share.
+ */
+#ifndef CLG_OPS_QCONV_H
+#define CLG_OPS_QCONV_H
+
+#include "ops/lowering/window.h"
+
+/* Where the inputs of an operator stand; 0 for those that there are not. */
+typedef struct qconv_inputs {
+    uint32_t x, w, x_zero, w_zero, x_scale, w_scale, y_scale, y_zero, bias;
+} qconv_inputs;
+
+typedef struct qconv_job {
+    const qconv_inputs *at;
+    clg_dtype x_dtype, w_dtype, y_dtype;
+    int64_t batch, groups, ic, oc; /* ic and oc of one group */
+    window_axis axes[WINDOW_MAX_AXES];
+} qconv_job;
+
+/* Adds batch, groups, ic, oc and the arguments of window_args, which all kernels begin with but the depthwise ones, which have no
+ * ic. */
+void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
+/* Adds QCONV_NUMBERS of cl/quant/qconv.clh, which all kernels end with. */
+void qconv_number_args(lower_context *c, step *s, const qconv_job *j);
+/* Operations of the formula. */
+double qconv_flops(const qconv_job *j);
+
+/* Candidates of the wide class (cl/quant/qconv_wide.cl): those that are fast on this device, or the others, which are as right. */
+void qconv_wide_add(lower_context *c, const qconv_job *j, bool fast);
+/* And of the other class (cl/quant/qconv_simt.cl). */
+void qconv_simt_add(lower_context *c, const qconv_job *j);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The implementations qconv_simt and qconv_dot: cl/quant/qconv_simt.cl.
+ */
+#include "ops/lowering/dot.h"
+#include "ops/lowering/work.h"
+#include "ops/quant/qconv.h"
+#include "ops/quant/qtile_simt.h"
+
+#include <stdio.h>
+
+/* Sizes of a convolution over words of four channels. */
+typedef struct conv_words {
+    int64_t depth, taps, volume, pixels; /* words of a group's channels; pixels of all images */
+    int64_t x_bytes, w_bytes;            /* packed */
+} conv_words;
+
+/* Depthwise convolutions have no sums over channels that four bytes could be part of. */
+static bool measure_words(const qconv_job *j, conv_words *out)
+{
+    const window_axis *a = j->axes;
+    int64_t unused;
+    out->depth = work_ceil_div(j->ic, 4);
+    return j->batch > 0 && j->oc > 0 && j->ic > 0 && !(j->ic == 1 && j->groups > 1) &&
+           QTILE_FITS(QTILE_MAX_COUNT, &out->taps, a[0].kernel, a[1].kernel, a[2].kernel) &&
+           QTILE_FITS(QTILE_MAX_COUNT, &unused, out->taps, out->depth) &&
+           QTILE_FITS(QTILE_MAX_COUNT, &unused, j->groups, out->depth) &&
+           QTILE_FITS(QTILE_MAX_COUNT, &unused, j->groups, j->oc) &&
+           QTILE_FITS(QTILE_MAX_COUNT, &out->volume, a[0].in, a[1].in, a[2].in) &&
+           QTILE_FITS(QTILE_MAX_COUNT, &out->pixels, j->batch, a[0].out, a[1].out, a[2].out) &&
+           out->volume > 0 && out->pixels > 0 &&
+           QTILE_FITS(INT64_MAX, &out->x_bytes, j->batch, j->groups, out->depth, out->volume,
+                      QTILE_WORD_BYTES) &&
+           QTILE_FITS(INT64_MAX, &out->w_bytes, j->groups, out->taps, out->depth, j->oc,
+                      QTILE_WORD_BYTES);
+}
+
+/* x in words, into scratch memory. */
+static operand pack_x(lower_context *c, candidate *way, const qconv_job *j, const conv_words *z)
+{
+    step_builder *b = &c->build;
+    const bool zero = lower_has_input(c, j->at->x_zero);
+    const qtile_dtypes d = {j->x_dtype, j->x_dtype, CLG_INT32, zero, false};
+    const operand x = operand_input(j->at->x), to = step_scratch(b, way, (size_t)z->x_bytes);
+    step *s = step_kernel(b, way, "qconv_simt", "qconv_pack_x",
+                          qtile_prelude(b, &d, &qtile_packing, 0, "P_BIAS", 0));
+    step_arg_int(b, s, z->volume);
+    step_arg_int(b, s, j->groups * z->depth);
+    step_arg_int(b, s, z->depth);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, j->batch);
+    step_arg_buffer(b, s, x, j->x_dtype);
+    step_arg_buffer(b, s, to, CLG_INT32);
+    step_arg_buffer(b, s, zero ? operand_input(j->at->x_zero) : x, j->x_dtype);
+    s->bytes = 2.0 * (double)z->x_bytes;
+    qtile_packing_range(c, s, z->volume, j->groups * z->depth, j->batch);
+    return to;
+}
+
+static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j,
+                            const conv_words *z)
+{
+    step_builder *b = &c->build;
+    const qtile_dtypes d = {j->w_dtype, j->w_dtype, CLG_INT32, false, false};
+    char recipe[128];
+    (void)snprintf(recipe, sizeof recipe, "qconv dtype=%d groups=%lld oc=%lld ic=%lld taps=%lld",
+                   (int)j->w_dtype, (long long)j->groups, (long long)j->oc, (long long)j->ic,
+                   (long long)z->taps);
+    const operand to = step_packing(b, way, j->at->w, recipe, (size_t)z->w_bytes);
+    step *s = step_pack_kernel(b, way, to, "qconv_simt", "qconv_pack_w",
+                               qtile_prelude(b, &d, &qtile_packing, 0, "P_BIAS", 0));
+    step_arg_int(b, s, j->oc);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, z->taps);
+    step_arg_int(b, s, z->depth);
+    step_arg_int(b, s, j->groups);
+    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
+    step_arg_buffer(b, s, to, CLG_INT32);
+    qtile_packing_range(c, s, j->oc, z->taps * z->depth, j->groups);
+    return to;
+}
+
+static void add_tiled(lower_context *c, const char *name, const qconv_job *j, const conv_words *z,
+                      int dot4)
+{
+    step_builder *b = &c->build;
+    candidate *way = step_candidate(b, name);
+    const simt_tile t = simt_tile_choose(c, j->oc, z->pixels);
+    const qtile_dtypes d = {j->x_dtype, j->w_dtype, j->y_dtype, lower_has_input(c, j->at->x_zero),
+                            lower_has_input(c, j->at->w_zero)};
+    const bool bias = j->at->bias && lower_has_input(c, j->at->bias);
+    const operand weights = pack_weights(c, way, j, z), x = pack_x(c, way, j, z);
+    step *s = step_kernel(b, way, "qconv_simt", "qconv_simt",
+                          qtile_prelude(b, &d, &t, dot4, "P_BIAS", bias));
+    qconv_size_args(b, s, j);
+    step_arg_buffer(b, s, x, CLG_INT32);
+    step_arg_buffer(b, s, weights, CLG_INT32);
+    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    qconv_number_args(c, s, j);
+    s->flops = qconv_flops(j);
+    qtile_range(c, s, &t, j->oc, z->pixels, j->groups);
+}
+
+void qconv_simt_add(lower_context *c, const qconv_job *j)
+{
+    conv_words z = {0};
+    if (!simt_tile_has_groups(c) || !measure_words(j, &z)) return;
+    if (dot4_best(c) != 0) add_tiled(c, "qconv_dot", j, &z, dot4_best(c));
+    add_tiled(c, "qconv_simt", j, &z, 0);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cl/quant/qconv_wide.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be called.
+ */
+#include "ops/conv/conv_cut.h"
+#include "ops/lowering/dot.h"
+#include "ops/quant/qconv.h"
+
+#include <stdio.h>
+
+#define PATCH 65536   /* P_PATCH */
+#define SUMS 32768    /* P_ACC */
+#define MOST_TAPS 256 /* DOT_DEPTH: of a depthwise convolution */
+
+static bool is_depthwise(const qconv_job *j)
+{
+    return j->ic == 1 && j->groups > 1 && j->oc <= 4 && window_count_taps(j->axes) <= MOST_TAPS;
+}
+
+/* Kernels count in 32 bits; what is larger is left to the plain one. */
+static bool counts_fit(const qconv_job *j)
+{
+    const window_axis *a = j->axes;
+    const int64_t most = INT32_MAX;
+    int64_t depth = j->ic, pixels = 1;
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        if (a[i].kernel > most / depth || a[i].out > most / pixels) return false;
+        depth *= a[i].kernel;
+        pixels *= a[i].out;
+    }
+    return j->groups <= WORK_MAX_ITEMS && j->batch <= most / j->groups && j->oc <= most / j->groups;
+}
+
+/* A convolution of single pixels sees an image as one line. */
+static void join_lines(qconv_job *j)
+{
+    int64_t pixels = 1;
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        const window_axis *a = &j->axes[i];
+        if (a->kernel != 1 || a->stride != 1 || a->pad_begin != 0 || a->pad_end != 0) return;
+        pixels *= a->out;
+    }
+    const window_axis one = {.in = 1, .out = 1, .kernel = 1, .stride = 1, .dilation = 1};
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) j->axes[i] = one;
+    j->axes[WINDOW_MAX_AXES - 1].in = j->axes[WINDOW_MAX_AXES - 1].out = pixels;
+}
+
+static conv_cut_job cut_job(const lower_context *c, const qconv_job *j, dot_unit unit)
+{
+    return (conv_cut_job){.axes = j->axes,
+                          .oc = j->oc,
+                          .slices = j->axes[0].kernel * work_ceil_div(j->ic, unit),
+                          .planes = j->batch * j->groups,
+                          .patch = PATCH,
+                          .sums = SUMS,
+                          .spare_rows = 1,
+                          .lanes = work_wide_lanes(c),
+                          .rows = work_wide_rows(c),
+                          .step = unit == DOT_SHORT ? 2 : 1,
+                          .fill_vector = unit == DOT_BYTE ? 8 : 4,
+                          .fill_line = 25,
+                          .done_vector = 8,
+                          .done_line = 20};
+}
+
+static const char *prelude(lower_context *c, const qconv_job *j, dot_unit unit, bool for_weights)
+{
+    const bool bias = j->at->bias && lower_has_input(c, j->at->bias) && !for_weights;
+    return prelude_text(&c->build,
+                        "%s P_PATCH=%d P_ACC=%d P_A=%d P_B=%d P_Y=%d P_FP64=0 P_INDEX=32 "
+                        "P_ZERO_A=%d P_ZERO_B=%d P_BIAS=%d",
+                        dot_prelude(c, unit), PATCH, SUMS,
+                        for_weights ? CLG_UINT8 : (int)j->x_dtype, (int)j->w_dtype,
+                        for_weights ? CLG_INT32 : (int)j->y_dtype,
+                        !for_weights && lower_has_input(c, j->at->x_zero),
+                        !for_weights && lower_has_input(c, j->at->w_zero), bias);
+}
+
+static bool count_bytes(const qconv_job *j, const conv_cut *t, dot_unit unit, size_t *out)
+{
+    const window_axis *a = j->axes;
+    const int64_t words = a[0].kernel * work_ceil_div(j->ic, unit) * a[1].kernel * a[2].kernel + 1;
+    const int64_t rows = j->groups * t->tiles * t->tile_m;
+    return rows <= INT32_MAX && dtype_bytes(CLG_INT32, rows * words, out);
+}
+
+/* The weights in the form of qconv_pack_w: a program of its own, the same whatever the tail. */
+static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j, const conv_cut *t,
+                            dot_unit unit, size_t size_bytes)
+{
+    step_builder *b = &c->build;
+    const window_axis *a = j->axes;
+    const int64_t taps = a[1].kernel * a[2].kernel;
+    char recipe[160];
+    (void)snprintf(recipe, sizeof recipe,
+                   "qconv_wide unit=%d tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
+                   (int)unit, (long long)t->tile_m, (long long)j->groups, (long long)j->oc,
+                   (long long)j->ic, (long long)a[0].kernel, (long long)taps);
+    const operand to = step_packing(b, way, j->at->w, recipe, size_bytes);
+    step *s = step_pack_kernel(b, way, to, "qconv_wide", "qconv_pack_w", prelude(c, j, unit, true));
+    step_arg_int(b, s, j->oc);
+    step_arg_int(b, s, j->ic);
+    step_arg_int(b, s, a[0].kernel);
+    step_arg_int(b, s, taps);
+    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
+    step_arg_buffer(b, s, to, CLG_INT32);
+    step_arg_int(b, s, t->tile_m);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, t->tiles, 1), (uint64_t)j->groups, 1};
+    step_range(b, s, 2, range, ones);
+    return to;
+}
+
+static void set_range(lower_context *c, step *s, const qconv_job *j, const conv_cut *t,
+                      int64_t blocks, int64_t planes)
+{
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t->tile_h, t->tile_w), 1),
+                               work_items(c, blocks, 1), work_items(c, planes, 1)};
+    s->flops = qconv_flops(j);
+    step_range(&c->build, s, 3, range, ones);
+}
+
+static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const char *name)
+{
+    step_builder *b = &c->build;
+    const conv_cut_job cut = cut_job(c, j, unit);
+    conv_cut t;
+    size_t size_bytes;
+    if (!conv_cut_find(c, &cut, &t) || !count_bytes(j, &t, unit, &size_bytes)) return;
+    candidate *way = step_candidate(b, name);
+    const operand packed = pack_weights(c, way, j, &t, unit, size_bytes);
+    step *s = step_kernel(b, way, "qconv_wide", "qconv_wide", prelude(c, j, unit, false));
+    qconv_size_args(b, s, j);
+    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
+    step_arg_buffer(b, s, packed, CLG_INT32);
+    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    step_arg_int(b, s, t.tile_m);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    qconv_number_args(c, s, j);
+    set_range(c, s, j, &t, work_ceil_div(t.tiles, t.group_tiles), j->batch * j->groups);
+}
+
+static void add_depthwise(lower_context *c, const qconv_job *j)
+{
+    step_builder *b = &c->build;
+    const conv_cut_job cut = cut_job(c, j, DOT_FLOAT);
+    conv_cut t;
+    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
+    step *s = step_kernel(b, step_candidate(b, "qconv_depthwise_wide"), "qconv_wide",
+                          "qconv_depthwise_wide", prelude(c, j, DOT_FLOAT, false));
+    step_arg_int(b, s, j->batch);
+    step_arg_int(b, s, j->groups);
+    step_arg_int(b, s, j->oc);
+    window_args(b, s, j->axes);
+    step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
+    step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
+    step_arg_buffer(b, s, operand_output(0), j->y_dtype);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.tile_h);
+    step_arg_int(b, s, t.tile_w);
+    qconv_number_args(c, s, j);
+    set_range(c, s, j, &t, work_ceil_div(j->groups, t.group_tiles), j->batch);
+}
+
+void qconv_wide_add(lower_context *c, const qconv_job *j, bool fast)
+{
+    static const struct {
+        dot_unit unit;
+        const char *name;
+    } ways[] = {{DOT_BYTE, "qconv_wide_byte"},
+                {DOT_SHORT, "qconv_wide_short"},
+                {DOT_FLOAT, "qconv_wide_float"}};
+    qconv_job joined = *j;
+    if (j->ic == 0 || j->batch == 0 || j->oc == 0 || !counts_fit(j)) return;
+    if (is_depthwise(j)) {
+        if (fast) add_depthwise(c, j);
+        return;
+    }
+    join_lines(&joined);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (dot_is_fast(c, ways[i].unit) == fast) add_tiled(c, &joined, ways[i].unit, ways[i].name);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cl/quant/qgemm_wide.cl: how products of 8-bit matrices are cut for it, and how it wants to be called.
+ */
+#include "ops/quant/qmatmul.h"
+
+#include <stdio.h>
+
+#define DEPTH 256  /* P_KC */
+#define ROWS 96    /* P_MC */
+#define SUMS 32768 /* P_ACC */
+
+typedef struct tile_plan {
+    int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
+} tile_plan;
+
+/* A few groups for each core even out what they take; in one, many panels share its copy of A. */
+static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
+{
+    const int64_t wanted = 4 * work_units(c), batch = grid_n_elements(z->batches);
+    tile_plan t = {.nr = 2 * (int64_t)work_wide_lanes(c)};
+    t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_wide_rows(c)));
+    t.tiles = work_ceil_div(z->m, t.tile_m);
+    t.panels = work_ceil_div(z->n, t.nr);
+    const int64_t splits = work_ceil_div(wanted, work_least(wanted, t.panels * batch));
+    const int64_t most = work_least(work_ceil_div(t.tiles, splits), ROWS / t.tile_m);
+    t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, most));
+    const int64_t room = SUMS / ((t.group_tiles * t.tile_m + 1) * t.nr);
+    const int64_t spare = t.panels * batch * work_ceil_div(t.tiles, t.group_tiles) / wanted;
+    t.group_panels = work_least(room, work_least(spare < 1 ? 1 : spare, t.panels));
+    return t;
+}
+
+bool qgemm_wide_fits(const qmatmul_size *z)
+{
+    return z->m > 0 && z->n > 0 && z->k > 0 && grid_n_elements(z->batches) > 0;
+}
+
+static const char *prelude(lower_context *c, const qmatmul_job *j, dot_unit unit, bool packed,
+                           int rank)
+{
+    return prelude_text(&c->build,
+                        "%s P_KC=%d P_MC=%d P_ACC=%d P_B_PACKED=%d P_A=%d P_B=%d P_Y=%d P_FP64=0 "
+                        "P_INDEX=32 P_ZERO_A=%d P_ZERO_B=%d P_RANK=%d",
+                        dot_prelude(c, unit), DEPTH, ROWS, SUMS, packed, (int)j->a_dtype,
+                        (int)j->b_dtype, (int)j->y_dtype, j->a_zero.given, j->b_zero.given, rank);
+}
+
+static bool is_one_matrix(const qmatmul_size *z)
+{
+    for (int i = 0; i < z->batches->rank; i++)
+        if (z->batches->strides[1][i] != 0) return false;
+    return true;
+}
+
+static operand pack_right(lower_context *c, candidate *way, const qmatmul_job *j,
+                          const qmatmul_size *z, const tile_plan *t, dot_unit unit,
+                          size_t size_bytes)
+{
+    static const number_list none = {0};
+    step_builder *b = &c->build;
+    qmatmul_job any = *j; /* a program of its own, the same whatever is done with it */
+    char recipe[96];
+    any.a_dtype = CLG_UINT8;
+    any.y_dtype = CLG_INT32;
+    any.a_zero = any.b_zero = none;
+    (void)snprintf(recipe, sizeof recipe, "qgemm_wide unit=%d nr=%lld k=%lld n=%lld", (int)unit,
+                   (long long)t->nr, (long long)z->k, (long long)z->n);
+    const operand to = step_packing(b, way, j->b.index, recipe, size_bytes);
+    step *s =
+        step_pack_kernel(b, way, to, "qgemm_wide", "qgemm_pack_b", prelude(c, &any, unit, true, 0));
+    step_arg_int(b, s, z->k);
+    step_arg_int(b, s, z->n);
+    step_arg_buffer(b, s, j->b, j->b_dtype);
+    step_arg_buffer(b, s, to, CLG_INT32);
+    const uint64_t one = 1, range = work_items(c, t->panels, 1);
+    step_range(b, s, 1, &range, &one);
+    return to;
+}
+
+void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
+                      dot_unit unit)
+{
+    step_builder *b = &c->build;
+    const tile_plan t = plan_tiles(c, z);
+    size_t size_bytes;
+    const bool packed =
+        j->b_constant && is_one_matrix(z) &&
+        dtype_bytes(CLG_INT32, t.panels * t.nr * (work_ceil_div(z->k, unit) + 1), &size_bytes);
+    const operand right = packed ? pack_right(c, way, j, z, &t, unit, size_bytes) : j->b;
+    step *s = step_kernel(b, way, "qgemm_wide", "qgemm_wide",
+                          prelude(c, j, unit, packed, z->batches->rank));
+    qmatmul_size_args(b, s, z);
+    step_arg_buffer(b, s, j->a, j->a_dtype);
+    step_arg_buffer(b, s, right, packed ? CLG_INT32 : j->b_dtype);
+    step_arg_buffer(b, s, j->y, j->y_dtype);
+    step_arg_int(b, s, t.tile_m);
+    step_arg_int(b, s, t.group_tiles);
+    step_arg_int(b, s, t.group_panels);
+    qmatmul_number_args(c, s, j);
+    qmatmul_count_work(s, z);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),
+                               work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
+                               work_items(c, grid_n_elements(z->batches), 1)};
+    step_range(b, s, 3, range, ones);
+}

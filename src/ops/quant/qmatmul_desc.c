@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The shapes, arguments and work that kernels of 8-bit matrix products share.
+ */
+#include "ops/quant/qmatmul.h"
+
+/* The dimensions that a product adds to vectors. */
+shape qmatmul_as_matrix(const shape *x, bool is_left)
+{
+    if (x->rank != 1) return *x;
+    return (shape){.rank = 2, .dims = {is_left ? 1 : x->dims[0], is_left ? x->dims[0] : 1}};
+}
+
+shape qmatmul_leading(const shape *x)
+{
+    shape s = *x;
+    s.rank -= 2;
+    return s;
+}
+
+number_list qmatmul_list(const lower_context *c, uint32_t input)
+{
+    if (!lower_has_input(c, input)) return (number_list){0};
+    return (number_list){
+        true, shape_product(&lower_input(c, input)->dims, 0, lower_input(c, input)->dims.rank) != 1,
+        operand_input(input)};
+}
+
+/* A buffer of one number or a list, and the step from one to the next; `unused` stands in for one that is left out. */
+static void list_args(lower_context *c, step *s, number_list list, clg_dtype dtype, operand unused)
+{
+    step_arg_buffer(&c->build, s, list.given ? list.at : unused, dtype);
+    step_arg_int(&c->build, s, list.many);
+}
+
+void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z)
+{
+    const grid *g = z->batches;
+    step_arg_int(b, s, z->m);
+    step_arg_int(b, s, z->n);
+    step_arg_int(b, s, z->k);
+    step_arg_int(b, s, grid_n_elements(g));
+    for (int i = 0; i < g->rank; i++) {
+        step_arg_int(b, s, g->dims[i]);
+        step_arg_long(b, s, g->strides[0][i]);
+        step_arg_long(b, s, g->strides[1][i]);
+    }
+}
+
+void qmatmul_number_args(lower_context *c, step *s, const qmatmul_job *j)
+{
+    list_args(c, s, j->a_zero, j->a_dtype, j->a);
+    list_args(c, s, j->b_zero, j->b_dtype, j->b);
+    if (j->y_dtype == CLG_INT32) return;
+    list_args(c, s, j->a_scale, CLG_FLOAT32, j->a);
+    list_args(c, s, j->b_scale, CLG_FLOAT32, j->a);
+    step_arg_buffer(&c->build, s, j->y_scale, CLG_FLOAT32);
+    step_arg_buffer(&c->build, s, j->y_zero, j->y_dtype);
+}
+
+void qmatmul_count_work(step *s, const qmatmul_size *z)
+{
+    const double m = (double)z->m, n = (double)z->n, k = (double)z->k,
+                 batch = (double)grid_n_elements(z->batches);
+    s->flops = 2.0 * batch * m * n * k;
+    s->bytes = batch * (m * k + k * n + m * n);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ops/recurrent/recurrent.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- activations --------------------------------------------------------------------------------------- */
+
+/* The functions that ONNX names for recurrent cells, in the order of their codes. */
+static const struct activation_row {
+    const char *name;
+    bool has_alpha, has_beta;
+    float alpha, beta; /* defaults; NAN: ONNX has none */
+} activation_rows[] = {
+    {"Relu", false, false, 0, 0},         {"Tanh", false, false, 0, 0},
+    {"Sigmoid", false, false, 0, 0},      {"Affine", true, true, 1, 0},
+    {"LeakyRelu", true, false, 0.01f, 0}, {"ThresholdedRelu", true, false, 1, 0},
+    {"ScaledTanh", true, true, NAN, NAN}, {"HardSigmoid", true, true, 0.2f, 0.5f},
+    {"Elu", true, false, 1, 0},           {"Softsign", false, false, 0, 0},
+    {"Softplus", false, false, 0, 0},
+};
+#define N_ACTIVATIONS ((int)(sizeof activation_rows / sizeof *activation_rows))
+
+static int find_activation(const char *name)
+{
+    int code = 0;
+    while (code < N_ACTIVATIONS && strcmp(activation_rows[code].name, name) != 0) code++;
+    return code;
+}
+
+/* Numbers of activation_alpha or activation_beta, taken one by one by the activations that have such a number. */
+typedef struct number_list {
+    const float *numbers;
+    size_t n, next;
+} number_list;
+
+static float take(number_list *list, bool wanted, float fallback)
+{
+    return wanted && list->next < list->n ? list->numbers[list->next++] : fallback;
+}
+
+static clg_status read_activations(const node *n, const recurrent_kind *kind, recurrent *out)
+{
+    char shown[NODE_TEXT_BYTES], name_shown[NAME_TEXT_BYTES];
+    const attribute *given = node_attribute(n, "activations");
+    const size_t wanted = (size_t)out->n_dirs * (size_t)kind->n_activations;
+    number_list alphas = {.next = 0}, betas = {.next = 0};
+    alphas.numbers = node_floats(n, "activation_alpha", &alphas.n);
+    betas.numbers = node_floats(n, "activation_beta", &betas.n);
+    if (given && given->n != wanted)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has %zu activations where %zu are wanted",
+                         node_text(n, shown), given->n, wanted);
+    for (int d = 0; d < out->n_dirs; d++) {
+        for (int i = 0; i < kind->n_activations; i++) {
+            const char *name =
+                given ? given->as.strings[d * kind->n_activations + i] : kind->activations[i];
+            const int code = find_activation(name);
+            if (code == N_ACTIVATIONS)
+                return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                                 "%s has an activation '%s', which ONNX does not know for it",
+                                 node_text(n, shown), name_text(name, name_shown));
+            const struct activation_row *row = &activation_rows[code];
+            const float alpha = take(&alphas, row->has_alpha, row->alpha);
+            const float beta = take(&betas, row->has_beta, row->beta);
+            if (isnan(alpha) || isnan(beta))
+                return error_set(CLG_ERROR_INVALID_MODEL,
+                                 "%s has the activation %s without an alpha and a beta",
+                                 node_text(n, shown), row->name);
+            out->activations[d][i] = (recurrent_activation){code, alpha, beta};
+        }
+    }
+    return CLG_OK;
+}
+
+/* ---- the rest ---------------------------------------------------------------------------------------------- */
+
+static clg_status read_direction(const node *n, recurrent *out)
+{
+    static const char *const words[] = {"forward", "reverse", "bidirectional"};
+    char shown[NODE_TEXT_BYTES], word_shown[NAME_TEXT_BYTES];
+    const char *word = node_string(n, "direction", words[0]);
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(word, words[i]) != 0) continue;
+        out->direction = (recurrent_direction)i;
+        out->n_dirs = out->direction == DIRECTION_BOTH ? 2 : 1;
+        return CLG_OK;
+    }
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s has the direction '%s', which is none",
+                     node_text(n, shown), name_text(word, word_shown));
+}
+
+clg_status recurrent_read(const node *n, recurrent *out)
+{
+    char shown[NODE_TEXT_BYTES];
+    const op_row *row = n->op;
+    const recurrent_kind *kind = row->param;
+    const int64_t layout = node_int(n, "layout", 0);
+    *out = (recurrent){.cell = kind->cell, .n_gates = kind->n_gates, .batch_first = layout == 1};
+    CLG_TRY(read_direction(n, out));
+    CLG_TRY(read_activations(n, kind, out));
+    if (layout != 0 && layout != 1)
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has layout %lld, which is none",
+                         node_text(n, shown), (long long)layout);
+    out->clip = node_float(n, "clip", INFINITY);
+    if (!(out->clip > 0))
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has a clip that is not above 0",
+                         node_text(n, shown));
+    if (kind->cell == CELL_GRU && node_int(n, "linear_before_reset", 0) != 0)
+        out->cell = CELL_GRU_LINEAR;
+    out->coupled = kind->cell == CELL_LSTM && node_int(n, "input_forget", 0) != 0;
+    return CLG_OK;
+}

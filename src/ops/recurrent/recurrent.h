@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a node RNN, GRU or LSTM says, as numbers; and its candidates. Gates in ONNX's order: RNN i, LSTM iofc, GRU zrh.
+ */
+#ifndef CLG_OPS_RECURRENT_H
+#define CLG_OPS_RECURRENT_H
+
+#include "ops/core/op.h"
+
+/* P_CELL of cl/recurrent/cell.clh. CELL_GRU_LINEAR: linear_before_reset. */
+typedef enum recurrent_cell { CELL_RNN, CELL_LSTM, CELL_GRU_LINEAR, CELL_GRU } recurrent_cell;
+
+#define RECURRENT_MAX_ACTIVATIONS 3
+
+/* What the rows of one operator have in common: op_row.param. */
+typedef struct recurrent_kind {
+    recurrent_cell cell; /* CELL_GRU_LINEAR is an attribute's doing */
+    int n_gates, n_activations;
+    const char *activations[RECURRENT_MAX_ACTIVATIONS]; /* the defaults */
+} recurrent_kind;
+
+extern const recurrent_kind recurrent_lstm;
+
+typedef struct recurrent_activation {
+    int code; /* P_F, P_G, P_H */
+    float alpha, beta;
+} recurrent_activation;
+
+typedef enum recurrent_direction {
+    DIRECTION_FORWARD,
+    DIRECTION_REVERSE,
+    DIRECTION_BOTH
+} recurrent_direction;
+
+typedef struct recurrent {
+    recurrent_cell cell;
+    recurrent_direction direction;
+    int n_gates, n_dirs;
+    bool batch_first;                                               /* layout 1 */
+    bool coupled;                                                   /* LSTM: input_forget */
+    float clip;                                                     /* INFINITY: none */
+    recurrent_activation activations[2][RECURRENT_MAX_ACTIVATIONS]; /* f, g, h of each direction */
+} recurrent;
+
+/* Reads the attributes, hidden_size apart. Errors name the node: INVALID_MODEL or UNSUPPORTED_ATTRIBUTE. */
+clg_status recurrent_read(const node *n, recurrent *out);
+
+/* Inputs of all three operators. */
+enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H0, IN_C0, IN_P };
+
+/* For rows' lower. */
+clg_status recurrent_lower(lower_context *c);
+
+#endif

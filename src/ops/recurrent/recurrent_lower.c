@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Candidates for recurrent cells: X W + biases for all gates, directions and many time steps is one matrix product;
+ * what is left runs in one launch over these steps. Only where the product would take too much memory is time cut
+ * into chunks, and only then, or where directions differ in their activations, are directions launched one by one.
+ */
+#include "ops/lowering/work.h"
+#include "ops/matmul/gemm.h"
+#include "ops/recurrent/recurrent.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Room for the product of a chunk: many steps of most models, and little beside their weights. */
+#define MAX_PRODUCT_BYTES ((int64_t)16 << 20)
+/* OpenCL's full profile promises this much local memory. */
+#define MAX_LOCAL_BYTES ((int64_t)32 << 10)
+
+/* Bits of `parts` in cl/recurrent/cell.clh. */
+enum {
+    HAS_LENS = 1,
+    HAS_H0 = 2,
+    HAS_C0 = 4,
+    HAS_BIAS = 8,
+    HAS_PEEP = 16,
+    WANT_Y = 32,
+    WANT_Y_H = 64,
+    WANT_Y_C = 128,
+    IS_FIRST = 256,
+    IS_LAST = 512
+};
+
+typedef struct recurrent_plan {
+    recurrent r;
+    clg_dtype dtype, state_dtype;
+    int64_t length, batch, input, hidden;
+    int64_t width;   /* gates * hidden: what a direction has of product columns */
+    int64_t chunk;   /* time steps of a launch */
+    bool one_launch; /* for all directions */
+    bool wide, blas;
+    candidate *way;
+    operand product, bias, weights, state;
+    /* wide */
+    int lanes, tile_vectors, tile_rows_max;
+    /* both */
+    int64_t slice_rows, padded, weights_dir;
+    /* simt */
+    uint64_t local;
+    bool state_is_global;
+} recurrent_plan;
+
+/* ---- sizes ----------------------------------------------------------------------------------------------------- */
+
+/* Both directions then run the same kernel. */
+static bool directions_agree(const recurrent *r)
+{
+    for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
+        const recurrent_activation *a = &r->activations[0][i], *b = &r->activations[1][i];
+        if (a->code != b->code || a->alpha != b->alpha || a->beta != b->beta) return false;
+    }
+    return true;
+}
+
+static void read_sizes(const lower_context *c, recurrent_plan *p)
+{
+    const shape *x = &lower_input(c, IN_X)->dims, *weights = &lower_input(c, IN_R)->dims;
+    p->dtype = lower_input(c, IN_X)->dtype;
+    p->state_dtype = p->dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
+    p->length = x->dims[p->r.batch_first ? 1 : 0];
+    p->batch = x->dims[p->r.batch_first ? 0 : 1];
+    p->input = x->dims[2];
+    p->hidden = weights->dims[2];
+    p->width = p->r.n_gates * p->hidden;
+    p->wide = lower_is_wide(c) && p->dtype != CLG_FLOAT64;
+    p->one_launch = p->r.n_dirs == 1 || directions_agree(&p->r);
+    const int64_t step_bytes = p->batch * p->width * (int64_t)dtype_size(p->dtype);
+    const int64_t most = MAX_PRODUCT_BYTES / (step_bytes > 0 ? step_bytes : 1);
+    p->chunk = p->length;
+    if (most >= p->length * (p->one_launch ? p->r.n_dirs : 1)) return;
+    p->one_launch = p->r.n_dirs == 1;
+    p->chunk = most < 1 ? 1 : most < p->length ? most : p->length;
+}
+
+/* A slice of the batch for each unit of the device: rows of one slice share what is read of R, slices run side by
+ * side. */
+static void size_wide(const lower_context *c, recurrent_plan *p)
+{
+    static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
+    const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
+    const int64_t units = work_units(c) > dirs ? work_units(c) / dirs : 1;
+    p->lanes = work_lanes(c, p->hidden) < 4 ? 4 : work_lanes(c, p->hidden);
+    p->tile_vectors = vectors[p->r.cell];
+    /* 24 accumulators of 32 registers, 8 of 16. */
+    p->tile_rows_max = (p->lanes == 16 ? 24 : 8) / p->tile_vectors;
+    p->slice_rows = work_ceil_div(p->batch, p->batch < units ? p->batch : units);
+    p->padded = work_ceil_div(p->hidden, p->lanes) * p->lanes;
+    const int64_t panels = p->r.cell == CELL_RNN ? work_ceil_div(p->padded / p->lanes, 2)
+                           : p->r.cell == CELL_GRU
+                               ? p->padded / p->lanes + work_ceil_div(p->padded / p->lanes, 2)
+                               : p->padded / p->lanes;
+    p->weights_dir = panels * p->hidden * p->tile_vectors * p->lanes;
+}
+
+static void size_simt(const lower_context *c, recurrent_plan *p)
+{
+    const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
+    const int64_t room = (int64_t)c->caps->local_mem_bytes < MAX_LOCAL_BYTES
+                             ? (int64_t)c->caps->local_mem_bytes
+                             : MAX_LOCAL_BYTES;
+    p->local = (int64_t)work_local(c, 256, p->hidden <= 64 ? 64 : 256);
+    p->padded = work_ceil_div(p->hidden, 4) * 4;
+    p->weights_dir = p->padded * p->width;
+    const int64_t row_bytes = 2 * p->padded * (int64_t)dtype_size(p->state_dtype);
+    p->slice_rows = 1;
+    while (p->slice_rows < 4 && work_ceil_div(p->batch, p->slice_rows) * dirs > work_units(c) &&
+           2 * p->slice_rows * row_bytes <= room)
+        p->slice_rows *= 2;
+    p->state_is_global = row_bytes > room;
+}
+
+/* ---- weights ------------------------------------------------------------------------------------------------- */
+
+static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, uint32_t input,
+                       const char *entry)
+{
+    step_builder *b = &c->build;
+    step *s = step_pack_kernel(b, p->way, to, "recurrent_pack", entry,
+                               prelude_text(b, "P_T=%d P_VEC=1", (int)p->dtype));
+    step_arg_buffer(b, s, operand_input(input), p->dtype);
+    step_arg_buffer(b, s, to, p->dtype);
+    step_arg_int(b, s, p->r.n_dirs);
+    return s;
+}
+
+/* Gates gate0.. of R as panels of `units` vectors of hidden units each. */
+static void pack_panels(lower_context *c, const recurrent_plan *p, int64_t at, int gate0, int gates)
+{
+    const int units = p->tile_vectors / gates;
+    const int64_t panels = work_ceil_div(p->padded / p->lanes, units);
+    operand to = p->weights;
+    to.offset_elems = at;
+    step_builder *b = &c->build;
+    step *s = pack_step(c, p, to, IN_R, "recurrent_pack_lanes");
+    step_arg_int(b, s, p->hidden);
+    step_arg_int(b, s, p->r.n_gates);
+    step_arg_int(b, s, gate0);
+    step_arg_int(b, s, gates);
+    step_arg_int(b, s, units);
+    step_arg_int(b, s, panels);
+    step_arg_int(b, s, p->lanes);
+    step_arg_long(b, s, p->weights_dir);
+    const uint64_t ones[3] = {1, 1, 1};
+    const uint64_t range[3] = {work_items(c, panels, 1), work_items(c, p->hidden, 1),
+                               (uint64_t)p->r.n_dirs};
+    step_range(b, s, 3, range, ones);
+}
+
+static void pack_weights(lower_context *c, recurrent_plan *p)
+{
+    step_builder *b = &c->build;
+    const size_t size_bytes = (size_t)(p->r.n_dirs * p->weights_dir) * dtype_size(p->dtype);
+    char recipe[64];
+    if (p->wide) {
+        (void)snprintf(recipe, sizeof recipe, "recurrent_lanes cell=%d vec=%d", (int)p->r.cell,
+                       p->lanes);
+        p->weights = step_packing(b, p->way, IN_R, recipe, size_bytes);
+        if (p->r.cell == CELL_GRU) {
+            pack_panels(c, p, 0, 0, 2);
+            pack_panels(c, p, p->padded / p->lanes * p->hidden * p->tile_vectors * p->lanes, 2, 1);
+        } else {
+            pack_panels(c, p, 0, 0, p->r.n_gates);
+        }
+        return;
+    }
+    (void)snprintf(recipe, sizeof recipe, "recurrent_fours gates=%d", p->r.n_gates);
+    p->weights = step_packing(b, p->way, IN_R, recipe, size_bytes);
+    step *s = pack_step(c, p, p->weights, IN_R, "recurrent_pack_fours");
+    step_arg_int(b, s, p->hidden);
+    step_arg_int(b, s, p->r.n_gates);
+    const uint64_t local[3] = {work_power_of_two(p->hidden, p->local), 1, 1};
+    const uint64_t range[3] = {work_items(c, p->hidden, local[0]),
+                               work_items(c, work_ceil_div(p->hidden, 4), 1),
+                               (uint64_t)p->r.n_gates};
+    step_range(b, s, 3, range, local);
+}
+
+/* Wb + Rb, where the equations add them up before anything else happens to them. */
+static void pack_bias(lower_context *c, recurrent_plan *p)
+{
+    step_builder *b = &c->build;
+    const int64_t joined = p->r.cell == CELL_GRU_LINEAR ? 2 * p->hidden : p->width;
+    char recipe[64];
+    if (!lower_has_input(c, IN_B)) return;
+    (void)snprintf(recipe, sizeof recipe, "recurrent_bias gates=%d joined=%lld", p->r.n_gates,
+                   (long long)joined);
+    p->bias = step_packing(b, p->way, IN_B, recipe,
+                           (size_t)(p->r.n_dirs * p->width) * dtype_size(p->dtype));
+    step *s = pack_step(c, p, p->bias, IN_B, "recurrent_pack_bias");
+    step_arg_int(b, s, p->width);
+    step_arg_int(b, s, joined);
+    work_range_1d(c, s, p->r.n_dirs * p->width, 1);
+}
+
+/* ---- steps ----------------------------------------------------------------------------------------------------- */
+
+/* One launch: directions dir0.., times t0 .. t0 + n - 1. */
+typedef struct launch {
+    int dir0, n_dirs;
+    int64_t t0, n;
+} launch;
+
+/* product = X W + bias: [t][b] or, batch first, [b][t] rows of n_dirs * width columns. */
+static gemm_job product_job(const lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    const int64_t columns = l->n_dirs * p->width;
+    const bool cut = p->r.batch_first && l->n < p->length;
+    gemm_job j = {.dtype = p->dtype,
+                  .m = cut ? l->n : l->n * p->batch,
+                  .n = columns,
+                  .k = p->input,
+                  .batch = cut ? p->batch : 1,
+                  .batch_in = cut ? p->batch : 1,
+                  .tail = {.alpha = 1, .beta = 1}};
+    j.a = (gemm_matrix){operand_input(IN_X), p->input, 1, 0, cut ? p->length * p->input : 0, false};
+    j.a.at.offset_elems = l->t0 * p->input * (p->r.batch_first ? 1 : p->batch);
+    j.b = (gemm_matrix){operand_input(IN_W), 1, p->input, 0, 0, lower_input(c, IN_W)->constant};
+    j.b.at.offset_elems = l->dir0 * p->width * p->input;
+    j.c = (gemm_matrix){p->product, columns, 1, 0, cut ? l->n * columns : 0, false};
+    if (lower_has_input(c, IN_B)) {
+        j.tail.bias = BIAS_COLUMN;
+        j.tail.bias_at = p->bias;
+        j.tail.bias_at.offset_elems = l->dir0 * p->width;
+        j.tail.bias_cs = 1;
+    }
+    return j;
+}
+
+static int parts_of(const lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    const bool forward_first = l->t0 == 0, forward_last = l->t0 + l->n == p->length;
+    const bool backwards = p->r.direction == DIRECTION_REVERSE || l->dir0 == 1;
+    int parts = lower_has_input(c, IN_LENS) ? HAS_LENS : 0;
+    parts |= lower_has_input(c, IN_H0) ? HAS_H0 : 0;
+    parts |= lower_has_input(c, IN_C0) ? HAS_C0 : 0;
+    parts |= lower_has_input(c, IN_B) ? HAS_BIAS : 0;
+    parts |= lower_has_input(c, IN_P) ? HAS_PEEP : 0;
+    parts |= work_has_output(c, 0) ? WANT_Y : 0;
+    parts |= work_has_output(c, 1) ? WANT_Y_H : 0;
+    parts |= work_has_output(c, 2) ? WANT_Y_C : 0;
+    parts |= (backwards ? forward_last : forward_first) ? IS_FIRST : 0;
+    parts |= (backwards ? forward_first : forward_last) ? IS_LAST : 0;
+    return parts;
+}
+
+/* Buffers of RECURRENT_ARGS; what is not there is stood in for by the product. */
+static void buffer_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
+{
+    step_builder *b = &c->build;
+    const int64_t columns = l->n_dirs * p->width;
+    step_arg_buffer(b, s, p->product, p->dtype);
+    step_arg_long(b, s, p->r.batch_first ? columns : p->batch * columns);
+    step_arg_long(b, s, p->r.batch_first ? l->n * columns : columns);
+    step_arg_buffer(b, s, p->weights, p->dtype);
+    step_arg_long(b, s, p->weights_dir);
+    static const uint32_t inputs[] = {IN_B, IN_P, IN_LENS, IN_H0, IN_C0};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++)
+        step_arg_buffer(b, s, lower_has_input(c, inputs[i]) ? operand_input(inputs[i]) : p->product,
+                        inputs[i] == IN_LENS ? CLG_INT32 : p->dtype);
+    for (uint32_t i = 0; i < 3; i++)
+        step_arg_buffer(b, s, work_has_output(c, i) ? operand_output(i) : p->product, p->dtype);
+    step_arg_buffer(b, s, p->state, p->state_dtype);
+    step_arg_long(b, s, p->r.n_dirs * p->batch * p->padded);
+}
+
+/* The rest of RECURRENT_ARGS. */
+static void number_args(lower_context *c, step *s, const recurrent_plan *p, const launch *l)
+{
+    static const int reverse[] = {0, 1, 2}; /* bits of directions, by enum recurrent_direction */
+    step_builder *b = &c->build;
+    const int64_t dirs = p->r.n_dirs, units = p->hidden;
+    step_arg_int(b, s, parts_of(c, p, l));
+    step_arg_int(b, s, reverse[p->r.direction]);
+    step_arg_int(b, s, l->dir0);
+    step_arg_int(b, s, l->n_dirs);
+    step_arg_int(b, s, p->batch);
+    step_arg_int(b, s, units);
+    step_arg_int(b, s, p->length);
+    step_arg_int(b, s, l->t0);
+    step_arg_int(b, s, l->n);
+    if (p->r.batch_first) {
+        step_arg_long(b, s, dirs * units);
+        step_arg_long(b, s, p->length * dirs * units);
+        step_arg_long(b, s, units);
+        step_arg_long(b, s, dirs * units);
+        step_arg_long(b, s, units);
+    } else {
+        step_arg_long(b, s, dirs * p->batch * units);
+        step_arg_long(b, s, units);
+        step_arg_long(b, s, p->batch * units);
+        step_arg_long(b, s, units);
+        step_arg_long(b, s, p->batch * units);
+    }
+    step_arg_int(b, s, p->slice_rows);
+    step_arg_float(b, s, (double)p->r.clip);
+    for (int i = 0; i < RECURRENT_MAX_ACTIVATIONS; i++) {
+        step_arg_float(b, s, (double)p->r.activations[l->dir0][i].alpha);
+        step_arg_float(b, s, (double)p->r.activations[l->dir0][i].beta);
+    }
+    step_arg_fault(b, s, STEP_FAULT_COUNT);
+}
+
+static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    const recurrent_activation *a = p->r.activations[l->dir0];
+    const int n = p->r.cell == CELL_LSTM ? 3 : p->r.cell == CELL_RNN ? 1 : 2;
+    const char *cell =
+        arena_printf(c->memory, "P_CELL=%d P_COUPLED=%d P_F=%d P_G=%d P_H=%d P_T=%d P_FMA=%d",
+                     (int)p->r.cell, p->r.coupled, a[0].code, n > 1 ? a[1].code : 1,
+                     n > 2 ? a[2].code : 1, (int)p->dtype, work_fma(c));
+    if (!cell) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return cell ? cell : "";
+}
+
+static void wide_step(lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    step_builder *b = &c->build;
+    static const int tile_rows[] = {4, 6, 8, 12}; /* P_MR */
+    int i = 0;
+    while (tile_rows[i] < p->tile_rows_max) i++;
+    step *s = step_kernel(b, p->way, "recurrent_wide", "recurrent_wide",
+                          prelude_text(b, "%s P_VEC=%d P_MR=%d P_NRV=%d", cell_prelude(c, p, l),
+                                       p->lanes, tile_rows[i], p->tile_vectors));
+    buffer_args(c, s, p, l);
+    number_args(c, s, p, l);
+    step_arg_int(b, s,
+                 work_ceil_div(p->slice_rows, work_ceil_div(p->slice_rows, p->tile_rows_max)));
+    const int64_t slices = work_ceil_div(p->batch, p->slice_rows);
+    const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
+    s->flops = 2 * walks * (double)p->batch;
+    s->bytes = walks * (double)slices * (double)dtype_size(p->dtype);
+    work_range_1d(c, s, l->n_dirs * slices, 1);
+}
+
+static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    step_builder *b = &c->build;
+    step *s = step_kernel(b, p->way, "recurrent_simt", "recurrent_simt",
+                          prelude_text(b, "%s P_VEC=4 P_LOCAL=%d P_ROWS=%d P_STATE=%d",
+                                       cell_prelude(c, p, l), (int)p->local, (int)p->slice_rows,
+                                       p->state_is_global));
+    buffer_args(c, s, p, l);
+    number_args(c, s, p, l);
+    if (!p->state_is_global)
+        step_arg_local(b, s, (size_t)(2 * p->slice_rows * p->padded) * dtype_size(p->state_dtype));
+    const int64_t slices = work_ceil_div(p->batch, p->slice_rows);
+    const double walks = (double)(l->n_dirs * l->n) * (double)p->width * (double)p->hidden;
+    s->flops = 2 * walks * (double)p->batch;
+    s->bytes = walks * (double)slices * (double)dtype_size(p->dtype);
+    work_range_1d(c, s, l->n_dirs * slices * (int64_t)p->local, p->local);
+}
+
+static clg_status add_launch(lower_context *c, const recurrent_plan *p, const launch *l)
+{
+    const gemm_job product = product_job(c, p, l);
+    CLG_TRY(gemm_append(c, p->way, &product, p->blas));
+    if (p->wide)
+        wide_step(c, p, l);
+    else
+        simt_step(c, p, l);
+    return CLG_OK;
+}
+
+/* ---- all together ---------------------------------------------------------------------------------------------- */
+
+static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
+{
+    const launch whole = {0, p->one_launch ? p->r.n_dirs : 1, 0, p->chunk};
+    const gemm_job j = product_job(c, p, &whole);
+    return !p->wide && p->dtype == CLG_FLOAT32 && !lower_is_wide(c) && gemm_fits_blas(&j);
+}
+
+static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char *variant)
+{
+    step_builder *b = &c->build;
+    const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
+    const int64_t product = p->chunk * p->batch * dirs * p->width;
+    p->way = step_candidate(b, variant);
+    /* A sequence of no steps has no product, and the kernel gets a buffer all the same. */
+    p->product =
+        step_scratch(b, p->way, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
+    p->state = step_scratch(
+        b, p->way, (size_t)(3 * p->r.n_dirs * p->batch * p->padded) * dtype_size(p->state_dtype));
+    pack_weights(c, p);
+    pack_bias(c, p);
+    for (int dir = 0; dir < p->r.n_dirs; dir += (int)dirs) {
+        const bool backwards = p->r.direction == DIRECTION_REVERSE || dir == 1;
+        int64_t done = 0;
+        do {
+            const int64_t n = p->length - done < p->chunk ? p->length - done : p->chunk;
+            const launch l = {dir, (int)dirs, backwards ? p->length - done - n : done, n};
+            CLG_TRY(add_launch(c, p, &l));
+            done += n;
+        } while (done < p->length);
+    }
+    return CLG_OK;
+}
+
+clg_status recurrent_lower(lower_context *c)
+{
+    recurrent_plan p = {.chunk = 0};
+    CLG_TRY(recurrent_read(c->node, &p.r));
+    CLG_TRY(work_check_dtype(c, lower_input(c, IN_X)->dtype));
+    read_sizes(c, &p);
+    if (p.wide)
+        size_wide(c, &p);
+    else
+        size_simt(c, &p);
+    if (may_use_blas(c, &p)) {
+        p.blas = true;
+        CLG_TRY(add_candidate(c, &p, "recurrent_blas"));
+        p.blas = false;
+    }
+    return add_candidate(c, &p, p.wide ? "recurrent_wide" : "recurrent_simt");
+}

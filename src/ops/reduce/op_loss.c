@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. The latter is a LogSoftmax, which may be an output of its own,
+ * with the former behind it.
+ */
+#include "ops/lowering/work.h"
+#include "ops/reduce/softmax.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+typedef struct loss_op {
+    bool of_scores; /* takes logits, not log-probabilities */
+} loss_op;
+
+static const char *reduction_of(const node *n) { return node_string(n, "reduction", "mean"); }
+static bool is_reduced(const node *n) { return strcmp(reduction_of(n), "none") != 0; }
+static bool is_mean(const node *n) { return strcmp(reduction_of(n), "mean") == 0; }
+
+static clg_status loss_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES], word[NAME_TEXT_BYTES];
+    if (!is_reduced(n) || is_mean(n) || strcmp(reduction_of(n), "sum") == 0) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL,
+                     "%s has the reduction '%s'; there are none, mean and sum", node_text(n, shown),
+                     name_text(reduction_of(n), word));
+}
+
+/* x: [N, C, d1 ..], targets: [N, d1 ..], weights: [C] */
+static clg_status loss_infer(op_context *c)
+{
+    const shape *x = &c->inputs[0].dims, *target = &c->inputs[1].dims,
+                *weight = &op_input(c, 2)->dims;
+    if (x->rank < 2)
+        return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and needs batch and classes",
+                        x->rank);
+    if (target->rank != x->rank - 1)
+        return op_error(c, CLG_ERROR_SHAPE, "the targets have rank %d for an input of rank %d",
+                        target->rank, x->rank);
+    for (int i = 0; i < target->rank; i++)
+        if (dims_differ(target->dims[i], x->dims[i > 0 ? i + 1 : 0]))
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "dimension %d of the targets is %" PRId64 ", of the input %" PRId64, i,
+                            target->dims[i], x->dims[i > 0 ? i + 1 : 0]);
+    if (op_has_input(c, 2) && (weight->rank != 1 || dims_differ(weight->dims[0], x->dims[1])))
+        return op_error(c, CLG_ERROR_SHAPE,
+                        "there must be one weight for each of %" PRId64 " classes", x->dims[1]);
+    const shape scalar = shape_scalar();
+    fact_set(&c->outputs[0], c->outputs[0].dtype, is_reduced(c->node) ? &scalar : target);
+    if (c->n_outputs > 1) fact_set(&c->outputs[1], c->outputs[1].dtype, x);
+    return CLG_OK;
+}
+
+/* ---- lowering ------------------------------------------------------------------------------------------------ */
+
+typedef struct loss_job {
+    candidate *way;
+    operand x; /* log-probabilities */
+    softmax_shape dims;
+    int64_t positions;
+} loss_job;
+
+static step *loss_step(lower_context *c, const loss_job *j, const char *entry)
+{
+    const clg_dtype dtype = c->inputs[0].dtype, whole = c->inputs[1].dtype;
+    return step_kernel(&c->build, j->way, "loss", entry,
+                       prelude_text(&c->build, "P_T=%d P_VEC=1 P_INT=%d P_WEIGHT=%d", (int)dtype,
+                                    whole == CLG_INT32 ? 32 : 64, lower_has_input(c, 2)));
+}
+
+/* LOSS_ARGS of the kernels. */
+static void loss_args(lower_context *c, const loss_job *j, step *k)
+{
+    step_builder *b = &c->build;
+    const clg_dtype dtype = c->inputs[0].dtype;
+    step_arg_buffer(b, k, j->x, dtype);
+    step_arg_buffer(b, k, operand_input(1), c->inputs[1].dtype);
+    step_arg_buffer(b, k, lower_has_input(c, 2) ? operand_input(2) : j->x, dtype);
+    step_arg_int(b, k, j->positions);
+    step_arg_int(b, k, j->dims.cols);
+    step_arg_int(b, k, j->dims.inner);
+    step_arg_int(b, k, node_attribute(c->node, "ignore_index") != NULL);
+    step_arg_long(b, k, node_int(c->node, "ignore_index", 0));
+    step_arg_fault(b, k, STEP_FAULT_INDEX);
+    k->bytes = (double)j->positions * (double)(8 + 2 * dtype_size(dtype));
+}
+
+static void lower_each(lower_context *c, const loss_job *j)
+{
+    step *k = loss_step(c, j, "loss_each");
+    loss_args(c, j, k);
+    step_arg_buffer(&c->build, k, operand_output(0), c->outputs[0].dtype);
+    work_range_1d(c, k, j->positions, lower_is_wide(c) ? 16 : 64);
+}
+
+/* Parts are neighbours for a CPU; on a GPU neighbouring work-items read neighbours. */
+static void lower_reduced(lower_context *c, const loss_job *j)
+{
+    step_builder *b = &c->build;
+    const bool wide = lower_is_wide(c);
+    const clg_dtype dtype = c->outputs[0].dtype,
+                    sums = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
+    const int64_t most = wide ? 4 * work_units(c) : 4096, worth = j->positions / (wide ? 1024 : 8);
+    int64_t n_parts = worth < most ? worth : most;
+    if (n_parts < 1) n_parts = 1;
+    const int64_t count = (j->positions + n_parts - 1) / n_parts;
+    const operand parts = step_scratch(b, j->way, (size_t)n_parts * 2 * dtype_size(sums));
+    step *k = loss_step(c, j, "loss_parts");
+    loss_args(c, j, k);
+    step_arg_buffer(b, k, parts, sums);
+    step_arg_int(b, k, n_parts);
+    step_arg_int(b, k, wide ? count : 1);
+    step_arg_int(b, k, wide ? 1 : n_parts);
+    step_arg_int(b, k, count);
+    work_range_1d(c, k, n_parts, wide ? 1 : 64);
+    k = loss_step(c, j, "loss_total");
+    step_arg_buffer(b, k, parts, sums);
+    step_arg_int(b, k, n_parts);
+    step_arg_int(b, k, is_mean(c->node));
+    step_arg_buffer(b, k, operand_output(0), dtype);
+    work_range_1d(c, k, 1, 1);
+}
+
+static clg_status loss_lower(lower_context *c)
+{
+    const lower_operand *x = &c->inputs[0];
+    const loss_op *op = c->row->param;
+    loss_job j = {.way = step_candidate(&c->build, "loss"),
+                  .x = operand_input(0),
+                  .dims = {x->dims.dims[0], x->dims.dims[1], 1}};
+    int64_t n;
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    for (int i = 2; i < x->dims.rank; i++) j.dims.inner *= x->dims.dims[i];
+    j.positions = j.dims.outer * j.dims.inner;
+    if (op->of_scores) {
+        size_t size_bytes;
+        CLG_TRY(shape_n_elements(&x->dims, &n));
+        if (!dtype_bytes(x->dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
+        j.x =
+            work_has_output(c, 1) ? operand_output(1) : step_scratch(&c->build, j.way, size_bytes);
+        const softmax_job s = {LOG_SOFTMAX, x->dtype, j.dims, operand_input(0), j.x};
+        softmax_append(c, j.way, &s);
+    }
+    if (is_reduced(c->node))
+        lower_reduced(c, &j);
+    else
+        lower_each(c, &j);
+    return CLG_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------ */
+
+static const op_types types[] = {
+    {'T', DTYPES_FLOAT}, {'I', DTYPE_BIT(CLG_INT32) | DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_attribute attributes[] = {
+    {"ignore_index", ATTRIBUTE_INT, false}, {"reduction", ATTRIBUTE_STRING, false}, {0}};
+static const loss_op likelihood = {false}, cross_entropy = {true};
+
+#define ROW(row_name, most_outputs, kind)                                                          \
+    {                                                                                              \
+        .name = row_name, .since = 12, OP_INPUTS(2, 3, "TIT"), OP_OUTPUTS(1, most_outputs, "TT"),  \
+        .types = types, .attributes = attributes, .check = loss_check, .infer = loss_infer,        \
+        .lower = loss_lower, .param = &(kind)                                                      \
+    }
+
+const op_row op_rows_loss[] = {
+    ROW("NegativeLogLikelihoodLoss", 1, likelihood),
+    ROW("SoftmaxCrossEntropyLoss", 2, cross_entropy),
+};
+const size_t n_op_rows_loss = sizeof op_rows_loss / sizeof *op_rows_loss;

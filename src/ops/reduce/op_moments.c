@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MeanVarianceNormalization, and the mechanism that it shares with BatchNormalization in training: statistics in parts,
+ * a table for each channel, and a walk that applies it.
+ */
+#include "ops/lowering/work.h"
+#include "ops/movement/strided.h"
+#include "ops/reduce/moments.h"
+
+/* ---- steps ----------------------------------------------------------------------------------------------------------- */
+
+typedef struct moments_plan {
+    const moments_job *job;
+    candidate *way;
+    clg_dtype dtype, sums, scale, mean;
+    int64_t n_parts;
+    uint64_t local;
+    operand parts, table;
+} moments_plan;
+
+static step *moments_step(lower_context *c, const moments_plan *p, const char *entry,
+                          uint64_t local, int lanes)
+{
+    return step_kernel(&c->build, p->way, "moments", entry,
+                       prelude_text(&c->build, "P_KIND=%d P_LOCAL=%d P_T=%d P_VEC=%d P_S=%d P_M=%d",
+                                    (int)p->job->kind, (int)local, (int)p->dtype, lanes,
+                                    (int)p->scale, (int)p->mean));
+}
+
+/* Parts keep all of the device at work where channels are few. */
+static int64_t count_parts(const lower_context *c, const moments_job *j)
+{
+    const bool wide = lower_is_wide(c);
+    const int64_t n = j->outer * j->inner, wanted = (wide ? 4 : 64) * work_units(c);
+    const int64_t worth = n / (wide ? 16384 : 4096) + 1;
+    int64_t parts = j->channels > 0 ? (wanted + j->channels - 1) / j->channels : 1;
+    if (parts > worth) parts = worth;
+    return parts < 1 ? 1 : parts > 256 ? 256 : parts;
+}
+
+static void add_parts(lower_context *c, const moments_plan *p)
+{
+    const moments_job *j = p->job;
+    step_builder *b = &c->build;
+    const bool groups = p->local > 1;
+    step *k = moments_step(c, p, "moments_parts", p->local,
+                           lower_is_wide(c) ? work_lanes(c, j->inner) : 1);
+    step_arg_buffer(b, k, j->x, p->dtype);
+    step_arg_buffer(b, k, p->parts, p->sums);
+    step_arg_int(b, k, j->outer);
+    step_arg_int(b, k, j->channels);
+    step_arg_int(b, k, j->inner);
+    step_arg_int(b, k, p->n_parts);
+    work_check_work(c, k, j->outer * j->inner);
+    k->bytes =
+        (double)j->outer * (double)j->channels * (double)j->inner * (double)dtype_size(p->dtype);
+    const uint64_t local = groups ? p->local : lower_is_wide(c) ? 1 : 64;
+    work_range_2d(c, k, groups ? j->channels * (int64_t)p->local : j->channels, local, p->n_parts,
+                  1);
+}
+
+static void add_finish(lower_context *c, const moments_plan *p)
+{
+    const moments_job *j = p->job;
+    const bool batch = j->kind == MOMENTS_BATCH;
+    step_builder *b = &c->build;
+    int64_t wanted = 0;
+    step *k = moments_step(c, p, "moments_finish", 1, 1);
+    step_arg_buffer(b, k, p->parts, p->sums);
+    step_arg_buffer(b, k, p->table, p->sums);
+    for (uint32_t i = 1; i < 5; i++)
+        step_arg_buffer(b, k, batch ? operand_input(i) : j->x, i < 3 ? p->scale : p->mean);
+    for (uint32_t i = 1; i < 5; i++) {
+        const bool asked = batch && work_has_output(c, i);
+        step_arg_buffer(b, k, asked ? operand_output(i) : p->table, asked ? p->mean : p->sums);
+        if (asked) wanted |= 1 << (i - 1);
+    }
+    step_arg_int(b, k, j->outer * j->inner);
+    step_arg_int(b, k, j->channels);
+    step_arg_int(b, k, p->n_parts);
+    step_arg_int(b, k, wanted);
+    step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
+    step_arg_float(b, k, node_float(c->node, "momentum", 0.9f));
+    work_range_1d(c, k, j->channels, lower_is_wide(c) ? 1 : 64);
+}
+
+static void add_apply(lower_context *c, const moments_plan *p)
+{
+    const moments_job *j = p->job;
+    const bool wide = lower_is_wide(c);
+    const int64_t planes = j->outer * j->channels;
+    step_builder *b = &c->build;
+    step *k = moments_step(c, p, "moments_apply", 1, wide ? work_lanes(c, j->inner) : 1);
+    step_arg_buffer(b, k, j->x, p->dtype);
+    step_arg_buffer(b, k, j->y, p->dtype);
+    step_arg_buffer(b, k, p->table, p->sums);
+    step_arg_int(b, k, planes);
+    step_arg_int(b, k, j->channels);
+    step_arg_int(b, k, j->inner);
+    k->bytes = 2.0 * (double)planes * (double)j->inner * (double)dtype_size(p->dtype);
+    if (wide) {
+        work_range_2d(c, k, j->inner > 0 ? 1 : 0, 1, planes, j->inner < 256 ? 16 : 1);
+    } else {
+        const uint64_t across = work_power_of_two(j->inner, 64);
+        work_range_2d(c, k, j->inner, across, planes, 64 / across);
+    }
+}
+
+void moments_append(lower_context *c, candidate *way, const moments_job *j)
+{
+    const bool batch = j->kind == MOMENTS_BATCH;
+    moments_plan p = {.job = j, .way = way, .dtype = c->inputs[0].dtype};
+    p.sums = p.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
+    p.scale = batch ? c->inputs[1].dtype : p.dtype;
+    p.mean = batch ? c->inputs[3].dtype : p.dtype;
+    p.n_parts = count_parts(c, j);
+    /* Neighbouring work-items read neighbours: elements of a channel, or channels where these are elements' neighbours. */
+    p.local = lower_is_wide(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
+    const size_t rows = (size_t)(j->channels > 0 ? j->channels : 1) * dtype_size(p.sums);
+    p.parts = step_scratch(&c->build, way, (size_t)p.n_parts * rows * 3);
+    p.table = step_scratch(&c->build, way, rows * 3);
+    add_parts(c, &p);
+    add_finish(c, &p);
+    add_apply(c, &p);
+}
+
+/* ---- MeanVarianceNormalization ------------------------------------------------------------------------------------------ */
+
+static clg_status find_axes(const node *n, int rank, bool out_reduced[CLG_MAX_RANK])
+{
+    static const int64_t usual[] = {0, 2, 3};
+    size_t count;
+    const int64_t *axes = node_ints(n, "axes", &count);
+    if (!node_attribute(n, "axes")) {
+        axes = usual;
+        count = 3;
+    }
+    for (int i = 0; i < rank; i++) out_reduced[i] = false;
+    for (size_t i = 0; i < count; i++) {
+        int axis;
+        CLG_TRY(shape_axis(axes[i], rank, "an axis", &axis));
+        out_reduced[axis] = true;
+    }
+    return CLG_OK;
+}
+
+static clg_status mvn_infer(op_context *c)
+{
+    bool reduced[CLG_MAX_RANK];
+    const shape *x = &c->inputs[0].dims;
+    if (find_axes(c->node, x->rank, reduced) != CLG_OK)
+        return op_error(c, CLG_ERROR_SHAPE, "%s", error_text());
+    fact_set(&c->outputs[0], c->outputs[0].dtype, x);
+    return CLG_OK;
+}
+
+/* [outer, channels, inner] when kept dimensions are neighbours; false when they are not. */
+static bool measure(const shape *x, const bool *reduced, moments_job *j)
+{
+    j->outer = j->channels = j->inner = 1;
+    enum { BEFORE, AMONG, BEHIND } at = BEFORE;
+    for (int i = 0; i < x->rank; i++) {
+        if (x->dims[i] == 1) continue;
+        if (!reduced[i] && at == BEHIND) return false;
+        if (!reduced[i])
+            at = AMONG;
+        else if (at == AMONG)
+            at = BEHIND;
+        *(at == BEFORE ? &j->outer : at == AMONG ? &j->channels : &j->inner) *= x->dims[i];
+    }
+    if (at == BEFORE) { /* all in one */
+        j->inner = j->outer;
+        j->outer = 1;
+    }
+    return true;
+}
+
+/* Kept dimensions to the front; strides are those of x. */
+static grid *gathering(lower_context *c, const bool *reduced, size_t side)
+{
+    const shape *x = &c->inputs[0].dims;
+    int64_t dims[CLG_MAX_RANK], strides[CLG_MAX_RANK];
+    shape front = {.rank = x->rank};
+    int n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < x->rank; i++)
+            if (reduced[i] == (pass == 1)) {
+                strides[n] = c->inputs[0].strides[i];
+                dims[n++] = x->dims[i];
+            }
+    for (int i = 0; i < n; i++) front.dims[i] = dims[i];
+    grid *g = strided_grid(c->memory, n, dims);
+    if (!g) return NULL;
+    grid_set_strides(g, side, strides);
+    shape_strides(&front, dims);
+    grid_set_strides(g, side == STRIDED_FROM ? STRIDED_TO : STRIDED_FROM, dims);
+    return g;
+}
+
+static clg_status mvn_lower(lower_context *c)
+{
+    bool reduced[CLG_MAX_RANK];
+    int64_t n;
+    size_t size_bytes;
+    const shape *x = &c->inputs[0].dims;
+    const clg_dtype dtype = c->inputs[0].dtype;
+    moments_job j = {.kind = MOMENTS_PLAIN, .x = operand_input(0), .y = operand_output(0)};
+    CLG_TRY(work_check_dtype(c, dtype));
+    CLG_TRY(find_axes(c->node, x->rank, reduced));
+    candidate *way = step_candidate(&c->build, "moments");
+    if (measure(x, reduced, &j)) {
+        moments_append(c, way, &j);
+        return CLG_OK;
+    }
+    j.outer = j.channels = j.inner = 1;
+    for (int i = 0; i < x->rank; i++) *(reduced[i] ? &j.inner : &j.channels) *= x->dims[i];
+    CLG_TRY(shape_n_elements(x, &n));
+    if (!dtype_bytes(dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
+    j.x = step_scratch(&c->build, way, size_bytes);
+    j.y = step_scratch(&c->build, way, size_bytes);
+    grid *in = gathering(c, reduced, STRIDED_FROM), *out = gathering(c, reduced, STRIDED_TO);
+    if (!in || !out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    strided_copy(c, way, in, operand_input(0), j.x, dtype);
+    moments_append(c, way, &j);
+    strided_copy(c, way, out, j.y, operand_output(0), dtype);
+    return CLG_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+
+static const op_types types[] = {{'T', DTYPES_FLOAT}, {0}};
+static const op_attribute attributes[] = {{"axes", ATTRIBUTE_INTS, false}, {0}};
+
+const op_row op_rows_moments[] = {
+    {.name = "MeanVarianceNormalization",
+     .since = 9,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types,
+     .attributes = attributes,
+     .infer = mvn_infer,
+     .lower = mvn_lower},
+};
+const size_t n_op_rows_moments = sizeof op_rows_moments / sizeof *op_rows_moments;

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Normalisations: BatchNormalization (in training by moments.h), and those that find mean and variance of rows:
+ * LayerNormalization, InstanceNormalization, GroupNormalization; LRN across channels.
+ */
+#include "ops/lowering/work.h"
+#include "ops/reduce/moments.h"
+
+#include <string.h>
+
+/* P_FORM of cl/reduce/norm.cl. */
+typedef enum norm_form { FORM_BATCH, FORM_ROWS, FORM_GROUPS, FORM_LRN } norm_form;
+/* P_SCALE: which element of scale and bias belongs to an element of a row. */
+typedef enum scale_rule { SCALE_BY_COL, SCALE_BY_ROW, SCALE_BY_BOTH } scale_rule;
+
+static const char *norm_prelude(lower_context *c, norm_form form, scale_rule rule, uint64_t local,
+                                int lanes, bool bias, bool stats, clg_dtype stats_dtype)
+{
+    const lower_operand *scale = lower_input(c, form == FORM_LRN ? 0 : 1);
+    return prelude_text(
+        &c->build,
+        "P_FORM=%d P_SCALE=%d P_BIAS=%d P_STATS=%d P_LOCAL=%d P_S=%d P_M=%d P_T=%d P_VEC=%d",
+        (int)form, (int)rule, bias, stats, (int)local, (int)scale->dtype, (int)stats_dtype,
+        (int)lower_input(c, 0)->dtype, lanes);
+}
+
+static double tensor_bytes(const lower_operand *x, double times)
+{
+    int64_t n = 0;
+    return shape_n_elements(&x->dims, &n) == CLG_OK
+               ? times * (double)n * (double)dtype_size(x->dtype)
+               : 0;
+}
+
+/* ---- BatchNormalization ------------------------------------------------------------------------------ */
+
+static bool asks_for_statistics(const node *n)
+{
+    for (size_t i = 1; i < n->n_outputs; i++)
+        if (n->outputs[i] != VALUE_NONE) return true;
+    return false;
+}
+
+/* By training_mode from opset 14 on, by outputs that only training gives from 7 on, by both is_test and these before. */
+static bool batch_trains(const node *n)
+{
+    return n->opset >= 14 ? node_int(n, "training_mode", 0) != 0 : asks_for_statistics(n);
+}
+
+static clg_status batch_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    const bool is_test = n->opset >= 7 || node_int(n, "is_test", 0) != 0;
+    if (n->opset >= 7 || is_test != asks_for_statistics(n)) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s has is_test %d and %s outputs of training; export the model for inference",
+                     node_text(n, shown), is_test, is_test ? "asks for" : "none of the");
+}
+
+/* Channels that have statistics of their own: C, or before opset 9 with spatial = 0 every element of a sample. */
+static int64_t batch_channels(const node *n, const shape *x)
+{
+    int64_t channels = x->rank > 1 ? x->dims[1] : 1;
+    if (node_int(n, "spatial", 1) != 0) return channels;
+    for (int i = 2; i < x->rank; i++) channels *= x->dims[i];
+    return channels;
+}
+
+static clg_status batch_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims;
+    fact_set(&c->outputs[0], c->outputs[0].dtype, x);
+    for (size_t i = 1; i < c->n_outputs; i++)
+        fact_set(&c->outputs[i], c->outputs[i].dtype, &op_input(c, 3)->dims);
+    if (x->rank < 1) return op_error(c, CLG_ERROR_SHAPE, "a scalar has no channels to normalise");
+    if (!shape_is_known(x)) return CLG_OK;
+    int64_t channels = batch_channels(c->node, x), n;
+    for (size_t i = 1; i < 5; i++) {
+        CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
+        if (n != DIM_UNKNOWN && n != channels)
+            return op_error(c, CLG_ERROR_SHAPE, "input %zu has %lld elements for %lld channels", i,
+                            (long long)n, (long long)channels);
+    }
+    return CLG_OK;
+}
+
+static clg_status batch_lower(lower_context *c)
+{
+    const lower_operand *x = lower_input(c, 0);
+    for (size_t i = 0; i < 5; i++) CLG_TRY(work_check_dtype(c, lower_input(c, i)->dtype));
+    if (asks_for_statistics(c->node) && !batch_trains(c->node))
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                           "has outputs of training with training_mode 0");
+    int64_t channels = batch_channels(c->node, &x->dims), n;
+    CLG_TRY(shape_n_elements(&x->dims, &n));
+    const int64_t samples = x->dims.rank > 1 ? x->dims.dims[0] : n;
+    const int64_t planes = samples * channels, inner = planes > 0 ? n / planes : 0;
+    const bool wide = lower_is_wide(c);
+    const int lanes = wide ? work_lanes(c, inner) : 1;
+    step_builder *b = &c->build;
+    if (batch_trains(c->node)) {
+        const moments_job j = {MOMENTS_BATCH, operand_input(0), operand_output(0),
+                               samples,       channels,         inner};
+        moments_append(c, step_candidate(b, "moments"), &j);
+        return CLG_OK;
+    }
+    step *k = step_kernel(
+        b, step_candidate(b, "norm_batch"), "norm", "norm_batch",
+        norm_prelude(c, FORM_BATCH, SCALE_BY_COL, 1, lanes, true, false, lower_input(c, 3)->dtype));
+    k->label = "batch_norm";
+    k->bytes = tensor_bytes(x, 2);
+    step_arg_buffer(b, k, operand_input(0), x->dtype);
+    step_arg_buffer(b, k, operand_output(0), x->dtype);
+    for (uint32_t i = 1; i < 5; i++)
+        step_arg_buffer(b, k, operand_input(i), lower_input(c, i)->dtype);
+    step_arg_int(b, k, planes);
+    step_arg_int(b, k, channels);
+    step_arg_int(b, k, inner);
+    step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
+    if (wide) {
+        /* Long planes are one work-item each, many short ones go to a group. */
+        work_range_2d(c, k, inner > 0 ? 1 : 0, 1, planes, inner < 256 ? 16 : 1);
+    } else {
+        const uint64_t across = work_power_of_two(inner, 64);
+        work_range_2d(c, k, inner, across, planes, 64 / across);
+    }
+    return CLG_OK;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------ */
+
+/* x as rows with a mean and a variance each, and where scale and bias come from. */
+typedef struct norm_rows {
+    int64_t rows, cols, row_mod, row_mul, col_div;
+    scale_rule rule;
+} norm_rows;
+
+static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *label)
+{
+    const lower_operand *x = lower_input(c, 0), *scale = lower_input(c, 1);
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    CLG_TRY(work_check_dtype(c, scale->dtype));
+    const bool wide = lower_is_wide(c), bias = lower_has_input(c, 2);
+    const bool stats = work_has_output(c, 1) || work_has_output(c, 2);
+    const uint64_t local = wide ? 1 : work_group_local(c, r->cols);
+    const norm_form form = wide ? FORM_ROWS : FORM_GROUPS;
+    const char *entry = wide ? "norm_rows" : "norm_groups";
+    step_builder *b = &c->build;
+    candidate *way = step_candidate(b, entry);
+    step *k = step_kernel(b, way, "norm", entry,
+                          norm_prelude(c, form, r->rule, local, wide ? work_lanes(c, r->cols) : 1,
+                                       bias, stats, stats ? CLG_FLOAT32 : x->dtype));
+    k->label = label;
+    k->bytes = tensor_bytes(x, 3);
+    step_arg_buffer(b, k, operand_input(0), x->dtype);
+    step_arg_buffer(b, k, operand_output(0), x->dtype);
+    step_arg_buffer(b, k, operand_input(1), scale->dtype);
+    step_arg_buffer(b, k, operand_input(bias ? 2 : 1), scale->dtype);
+    for (uint32_t i = 1; i < 3; i++) {
+        /* The kernel writes both or none. */
+        operand to = operand_output(0);
+        if (work_has_output(c, i))
+            to = operand_output(i);
+        else if (stats)
+            to = step_scratch(b, way, (size_t)r->rows * sizeof(float));
+        step_arg_buffer(b, k, to, stats ? CLG_FLOAT32 : x->dtype);
+    }
+    step_arg_int(b, k, r->rows);
+    step_arg_int(b, k, r->cols);
+    step_arg_int(b, k, r->row_mod);
+    step_arg_int(b, k, r->row_mul);
+    step_arg_int(b, k, r->col_div);
+    step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
+    work_range_groups(c, k, r->cols > 0 ? r->rows : 0, local);
+    return CLG_OK;
+}
+
+/* ---- LayerNormalization ------------------------------------------------------------------------------------ */
+
+static clg_status layer_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    if (node_int(n, "stash_type", 1) == 1) return CLG_OK;
+    return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
+                     "%s has stash_type %lld; only 1 (float32) is supported", node_text(n, shown),
+                     (long long)node_int(n, "stash_type", 1));
+}
+
+static clg_status layer_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims;
+    int axis;
+    if (shape_axis(node_int(c->node, "axis", -1), x->rank, "axis", &axis) != CLG_OK)
+        return op_error(c, CLG_ERROR_SHAPE, "axis does not fit an input of rank %d", x->rank);
+    fact_set(&c->outputs[0], c->outputs[0].dtype, x);
+    shape stats = *x;
+    for (int i = axis; i < x->rank; i++) stats.dims[i] = 1;
+    for (size_t i = 1; i < c->n_outputs; i++) fact_set(&c->outputs[i], CLG_FLOAT32, &stats);
+    if (!shape_is_known(x)) return CLG_OK;
+    int64_t cols = shape_product(x, axis, x->rank), n;
+    for (size_t i = 1; i < c->n_inputs; i++) {
+        CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
+        if (op_has_input(c, i) && n != DIM_UNKNOWN && n != cols)
+            return op_error(c, CLG_ERROR_SHAPE,
+                            "input %zu has %lld elements for %lld that are normalised", i,
+                            (long long)n, (long long)cols);
+    }
+    return CLG_OK;
+}
+
+static clg_status layer_lower(lower_context *c)
+{
+    const shape *x = &lower_input(c, 0)->dims;
+    int axis;
+    CLG_TRY(shape_axis(node_int(c->node, "axis", -1), x->rank, "axis", &axis));
+    const norm_rows r = {
+        shape_product(x, 0, axis), shape_product(x, axis, x->rank), 1, 0, 1, SCALE_BY_COL};
+    return lower_rows(c, &r, "layer_norm");
+}
+
+/* ---- InstanceNormalization, GroupNormalization ------------------------------------------------------------- */
+
+/* How many scales there are: one a channel, or one a group (GroupNormalization 18). */
+static int64_t n_scales(const node *n, int64_t channels)
+{
+    return strcmp(n->op_type, "GroupNormalization") == 0 && n->opset < 21
+               ? node_int(n, "num_groups", 1)
+               : channels;
+}
+
+static clg_status group_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims;
+    fact_set(&c->outputs[0], c->outputs[0].dtype, x);
+    if (x->rank < 2)
+        return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and needs batch and channels",
+                        x->rank);
+    if (x->dims[1] == DIM_UNKNOWN) return CLG_OK;
+    const int64_t groups = node_int(c->node, "num_groups", x->dims[1]);
+    if (groups < 1 ? x->dims[1] > 0 : x->dims[1] % groups != 0)
+        return op_error(c, CLG_ERROR_SHAPE, "%lld channels are not divisible into %lld groups",
+                        (long long)x->dims[1], (long long)groups);
+    for (size_t i = 1; i < 3; i++) {
+        int64_t n, wanted = n_scales(c->node, x->dims[1]);
+        CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
+        if (n != DIM_UNKNOWN && n != wanted)
+            return op_error(c, CLG_ERROR_SHAPE, "input %zu has %lld elements where %lld are needed",
+                            i, (long long)n, (long long)wanted);
+    }
+    return CLG_OK;
+}
+
+static clg_status group_lower(lower_context *c)
+{
+    const shape *x = &lower_input(c, 0)->dims;
+    const int64_t channels = x->dims[1], inner = shape_product(x, 2, x->rank);
+    const int64_t groups = node_int(c->node, "num_groups", channels);
+    const int64_t per_group = groups > 0 ? channels / groups : 0;
+    norm_rows r = {x->dims[0] * groups, per_group * inner, groups, 1, 1, SCALE_BY_ROW};
+    if (n_scales(c->node, channels) != groups) {
+        r.rule = SCALE_BY_BOTH;
+        r.row_mul = per_group;
+        r.col_div = inner > 0 ? inner : 1;
+    }
+    return lower_rows(c, &r, "group_norm");
+}
+
+/* ---- LRN ------------------------------------------------------------------------------------------------------ */
+
+static clg_status lrn_check(const node *n)
+{
+    char shown[NODE_TEXT_BYTES];
+    if (node_int(n, "size", 0) >= 1 && node_int(n, "size", 0) <= INT32_MAX) return CLG_OK;
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s has a size that is less than 1 or absurd",
+                     node_text(n, shown));
+}
+
+static clg_status lrn_infer(op_context *c)
+{
+    const shape *x = &op_input(c, 0)->dims;
+    if (x->rank < 2)
+        return op_error(c, CLG_ERROR_SHAPE, "the input has rank %d and needs batch and channels",
+                        x->rank);
+    fact_set(&c->outputs[0], c->outputs[0].dtype, x);
+    return CLG_OK;
+}
+
+static clg_status lrn_lower(lower_context *c)
+{
+    const lower_operand *x = lower_input(c, 0);
+    CLG_TRY(work_check_dtype(c, x->dtype));
+    const int64_t outer = x->dims.dims[0], channels = x->dims.dims[1],
+                  inner = shape_product(&x->dims, 2, x->dims.rank);
+    const int64_t size = node_int(c->node, "size", 1);
+    step_builder *b = &c->build;
+    step *k = step_kernel(b, step_candidate(b, "norm_lrn"), "norm", "norm_lrn",
+                          norm_prelude(c, FORM_LRN, SCALE_BY_COL, 1, 1, false, false, x->dtype));
+    k->label = "lrn";
+    k->bytes = tensor_bytes(x, 2);
+    step_arg_buffer(b, k, operand_input(0), x->dtype);
+    step_arg_buffer(b, k, operand_output(0), x->dtype);
+    step_arg_int(b, k, outer);
+    step_arg_int(b, k, channels);
+    step_arg_int(b, k, inner);
+    step_arg_int(b, k, size);
+    step_arg_float(b, k, (double)node_float(c->node, "alpha", 1e-4f) / (double)size);
+    step_arg_float(b, k, node_float(c->node, "beta", 0.75f));
+    step_arg_float(b, k, node_float(c->node, "bias", 1.0f));
+    work_range_2d(c, k, channels * inner, 64, outer, 1);
+    return CLG_OK;
+}
+
+/* ---- rows of the table ----------------------------------------------------------------------------------------- */
+
+static const op_types types[] = {
+    {'T', DTYPES_FLOAT}, {'S', DTYPES_FLOAT}, {'M', DTYPES_FLOAT}, {0}};
+
+static const op_attribute batch_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false},
+                                                {"momentum", ATTRIBUTE_FLOAT, false},
+                                                {"spatial", ATTRIBUTE_INT, false},
+                                                {"training_mode", ATTRIBUTE_INT, false},
+                                                {0}};
+static const op_attribute batch_1_attributes[] = {
+    {"epsilon", ATTRIBUTE_FLOAT, false},        {"momentum", ATTRIBUTE_FLOAT, false},
+    {"spatial", ATTRIBUTE_INT, false},          {"is_test", ATTRIBUTE_INT, false},
+    {"consumed_inputs", ATTRIBUTE_INTS, false}, {0}};
+static const op_attribute layer_attributes[] = {{"axis", ATTRIBUTE_INT, false},
+                                                {"epsilon", ATTRIBUTE_FLOAT, false},
+                                                {"stash_type", ATTRIBUTE_INT, false},
+                                                {0}};
+static const op_attribute instance_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false}, {0}};
+static const op_attribute group_attributes[] = {{"epsilon", ATTRIBUTE_FLOAT, false},
+                                                {"num_groups", ATTRIBUTE_INT, true},
+                                                {"stash_type", ATTRIBUTE_INT, false},
+                                                {0}};
+static const op_attribute lrn_attributes[] = {{"alpha", ATTRIBUTE_FLOAT, false},
+                                              {"beta", ATTRIBUTE_FLOAT, false},
+                                              {"bias", ATTRIBUTE_FLOAT, false},
+                                              {"size", ATTRIBUTE_INT, true},
+                                              {0}};
+
+#define BATCH                                                                                      \
+    .types = types, .attributes = batch_attributes, .check = batch_check, .infer = batch_infer,    \
+    .lower = batch_lower
+#define GROUPS                                                                                     \
+    OP_INPUTS(3, 3, "T"), OP_OUTPUTS(1, 1, "T"), .types = types, .infer = group_infer,             \
+                                                 .lower = group_lower
+
+const op_row op_rows_norm[] = {
+    {.name = "BatchNormalization",
+     .since = 1,
+     .until = 6,
+     OP_INPUTS(5, 5, "T"),
+     OP_OUTPUTS(1, 5, "T"),
+     .types = types,
+     .attributes = batch_1_attributes,
+     .check = batch_check,
+     .infer = batch_infer,
+     .lower = batch_lower},
+    {.name = "BatchNormalization",
+     .since = 7,
+     .until = 13,
+     OP_INPUTS(5, 5, "T"),
+     OP_OUTPUTS(1, 5, "T"),
+     BATCH},
+    {.name = "BatchNormalization",
+     .since = 14,
+     .until = 14,
+     OP_INPUTS(5, 5, "TTTMM"),
+     OP_OUTPUTS(1, 3, "TMM"),
+     BATCH},
+    {.name = "BatchNormalization",
+     .since = 15,
+     OP_INPUTS(5, 5, "TSSMM"),
+     OP_OUTPUTS(1, 3, "TMM"),
+     BATCH},
+    {.name = "LayerNormalization",
+     .since = 17,
+     OP_INPUTS(2, 3, "T"),
+     OP_OUTPUTS(1, 3, "T??"),
+     .types = types,
+     .attributes = layer_attributes,
+     .check = layer_check,
+     .infer = layer_infer,
+     .lower = layer_lower},
+    {.name = "InstanceNormalization", .since = 6, .attributes = instance_attributes, GROUPS},
+    {.name = "GroupNormalization", .since = 18, .attributes = group_attributes, GROUPS},
+    {.name = "LRN",
+     .since = 1,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = types,
+     .attributes = lrn_attributes,
+     .check = lrn_check,
+     .infer = lrn_infer,
+     .lower = lrn_lower},
+};
+const size_t n_op_rows_norm = sizeof op_rows_norm / sizeof *op_rows_norm;

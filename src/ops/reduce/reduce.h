@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums for operators of which a reduction is one part.
+ */
+#ifndef CLG_OPS_REDUCE_H
+#define CLG_OPS_REDUCE_H
+
+#include "ops/core/op.h"
+
+/* Appends to a candidate the sums of input 0 over some axes, into scratch memory: dense, in the order of the axes that
+ * stay. Their dtype is float32 or float64 for floats, int64 or uint64 for integers, whose sums are exact. */
+clg_status reduce_append_sum(lower_context *c, candidate *to, const bool reduced[CLG_MAX_RANK],
+                             operand *out_sums, clg_dtype *out_dtype);
+/* The same of any x, which lies as `in` says, into y: dense, of x's dtype. */
+clg_status reduce_append_sum_to(lower_context *c, candidate *to, const lower_operand *in, operand x,
+                                const bool reduced[CLG_MAX_RANK], operand y);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Softmax and its like as a part of larger operators.
+ */
+#ifndef CLG_OPS_SOFTMAX_H
+#define CLG_OPS_SOFTMAX_H
+
+#include "ops/core/op.h"
+
+typedef enum softmax_op {
+    SOFTMAX,
+    LOG_SOFTMAX,
+    HARDMAX
+} softmax_op; /* P_OP of cl/reduce/softmax.cl */
+
+/* The input as [outer, cols, inner]; cols are what sums up to 1. */
+typedef struct softmax_shape {
+    int64_t outer, cols, inner;
+} softmax_shape;
+
+typedef struct softmax_job {
+    softmax_op op;
+    clg_dtype dtype; /* a float, of x and y */
+    softmax_shape dims;
+    operand x, y; /* dense */
+} softmax_job;
+
+/* Appends the step that computes it. */
+void softmax_append(lower_context *c, candidate *way, const softmax_job *j);
+
+#endif

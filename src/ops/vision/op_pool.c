@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MaxPool, AveragePool and LpPool over one to three axes. Global pools are reductions.
+ */
+#include "ops/lowering/window.h"
+#include "ops/lowering/work.h"
+#include "ops/vision/pool.h"
+
+typedef enum pool_op {
+    POOL_MAX,
+    POOL_AVERAGE,
+    POOL_AVERAGE_PADDED,
+    POOL_LP
+} pool_op; /* P_OP of cl/vision/pool.cl */
+
+static const pool_op pool_max = POOL_MAX, pool_average = POOL_AVERAGE, pool_lp = POOL_LP;
+
+static clg_status pool_infer(op_context *c)
+{
+    const value_fact *x = op_input(c, 0);
+    window w;
+    shape y;
+    CLG_TRY(window_read(c->node, &x->dims, NULL, &w));
+    window_shape(&w, x->dims.dims[0], x->dims.dims[1], &y);
+    for (size_t i = 0; i < c->n_outputs; i++) fact_set(&c->outputs[i], c->outputs[i].dtype, &y);
+    return CLG_OK;
+}
+
+/* P_P of the kernel: powers that need no pow(). */
+static int power_form(pool_op op, int64_t p)
+{
+    return op == POOL_LP && (p == 1 || p == 2) ? (int)p : 0;
+}
+
+static void add_sizes(step_builder *b, step *k, const window_axis *axes)
+{
+    for (int i = 0; i < WINDOW_MAX_AXES; i++) {
+        const window_axis *a = &axes[i];
+        step_arg_int(b, k, a->in);
+        step_arg_int(b, k, a->out);
+        step_arg_int(b, k, a->kernel);
+        step_arg_int(b, k, a->stride);
+        step_arg_int(b, k, a->dilation);
+        step_arg_int(b, k, a->pad_begin);
+        step_arg_int(b, k, a->pad_end);
+    }
+}
+
+/* What a pool reads and writes; indices with the maximum alone. */
+typedef struct pool_job {
+    pool_op op;
+    operand x, y;
+    clg_dtype dtype;
+    bool indices;
+} pool_job;
+
+#define LINE_ROOM 4096 /* P_LINE of the kernel */
+
+/* How many rows of outputs a work-item may take, in vectors of `lanes`; 0: not one fits. Enough groups are left for all units. */
+static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
+{
+    const int64_t length = window_seen(w, w->out) + lanes;
+    const int64_t most = LINE_ROOM / length, share = work_ceil_div(n_rows, 8 * work_units(c));
+    return share < most && share > 0 ? share : most;
+}
+
+/* way: NULL makes a candidate. */
+static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
+{
+    static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};
+    const shape *x = &lower_input(c, 0)->dims;
+    window w;
+    window_axis axes[WINDOW_MAX_AXES];
+    CLG_TRY(window_read(c->node, x, NULL, &w));
+    window_fill(&w, axes);
+    const int64_t planes = x->dims[0] * x->dims[1], p = node_int(c->node, "p", 2);
+    const int64_t rows = axes[0].out * axes[1].out, outputs = rows * axes[2].out;
+    pool_op op = j->op;
+    if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
+        op = POOL_AVERAGE_PADDED;
+    const int64_t at_once =
+        lower_is_wide(c) && !j->indices && axes[2].out >= 4
+            ? rows_at_once(c, &axes[2], work_lanes(c, axes[2].out), planes * rows)
+            : 0;
+    const bool in_rows = at_once > 0;
+    const int lanes = in_rows ? work_lanes(c, axes[2].out) : 1;
+
+    step_builder *b = &c->build;
+    const char *entry = in_rows ? "pool_rows" : "pool_items";
+    step *k = step_kernel(b, way ? way : step_candidate(b, entry), "pool", entry,
+                          prelude_text(b,
+                                       "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_LINE=%d P_T=%d "
+                                       "P_VEC=%d",
+                                       (int)op, power_form(op, p), j->indices, in_rows,
+                                       in_rows ? LINE_ROOM : 0, (int)j->dtype, lanes));
+    k->label = labels[op];
+    step_arg_buffer(b, k, j->x, j->dtype);
+    step_arg_buffer(b, k, j->y, j->dtype);
+    step_arg_buffer(b, k, j->indices ? operand_output(1) : j->y, j->indices ? CLG_INT64 : j->dtype);
+    step_arg_int(b, k, planes);
+    add_sizes(b, k, axes);
+    step_arg_int(b, k, node_int(c->node, "storage_order", 0) != 0);
+    step_arg_float(b, k, (double)p);
+    step_arg_int(b, k, at_once);
+    k->flops =
+        (double)(planes * outputs) * (double)(axes[0].kernel * axes[1].kernel * axes[2].kernel);
+    k->bytes = (double)(planes * (outputs + axes[0].in * axes[1].in * axes[2].in)) *
+               (double)dtype_size(j->dtype);
+    if (in_rows) {
+        work_range_2d(c, k, work_ceil_div(rows, at_once), 1, planes, 1);
+    } else {
+        const uint64_t across = work_power_of_two(outputs, 64);
+        work_range_2d(c, k, outputs, across, planes, 64 / across);
+    }
+    return CLG_OK;
+}
+
+clg_status pool_append_average(lower_context *c, candidate *way, operand x, operand y)
+{
+    const pool_job j = {.op = POOL_AVERAGE, .x = x, .y = y, .dtype = CLG_FLOAT32};
+    return add_pool(c, way, &j);
+}
+
+static clg_status pool_lower(lower_context *c)
+{
+    const pool_job j = {.op = *(const pool_op *)c->row->param,
+                        .x = operand_input(0),
+                        .y = operand_output(0),
+                        .dtype = lower_input(c, 0)->dtype,
+                        .indices = work_has_output(c, 1)};
+    CLG_TRY(work_check_dtype(c, j.dtype));
+    return add_pool(c, NULL, &j);
+}
+
+#define FLOATS (DTYPE_BIT(CLG_FLOAT16) | DTYPE_BIT(CLG_FLOAT32) | DTYPE_BIT(CLG_FLOAT64))
+static const op_types max_types[] = {
+    {'T', FLOATS | DTYPE_BIT(CLG_INT8) | DTYPE_BIT(CLG_UINT8)}, {'I', DTYPE_BIT(CLG_INT64)}, {0}};
+static const op_types float_types[] = {{'T', FLOATS}, {0}};
+
+#define WINDOW_ATTRIBUTES                                                                          \
+    {"kernel_shape", ATTRIBUTE_INTS, true}, {"auto_pad", ATTRIBUTE_STRING, false},                 \
+        {"pads", ATTRIBUTE_INTS, false}, {"strides", ATTRIBUTE_INTS, false},                       \
+        {"dilations", ATTRIBUTE_INTS, false}, {"ceil_mode", ATTRIBUTE_INT, false},
+static const op_attribute max_attributes[] = {
+    WINDOW_ATTRIBUTES{"storage_order", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute average_attributes[] = {
+    WINDOW_ATTRIBUTES{"count_include_pad", ATTRIBUTE_INT, false}, {0}};
+static const op_attribute lp_attributes[] = {WINDOW_ATTRIBUTES{"p", ATTRIBUTE_INT, false}, {0}};
+
+const op_row op_rows_pool[] = {
+    {.name = "MaxPool",
+     .since = 1,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 2, "TI"),
+     .types = max_types,
+     .attributes = max_attributes,
+     .check = window_check,
+     .infer = pool_infer,
+     .lower = pool_lower,
+     .param = &pool_max},
+    {.name = "AveragePool",
+     .since = 1,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = float_types,
+     .attributes = average_attributes,
+     .check = window_check,
+     .infer = pool_infer,
+     .lower = pool_lower,
+     .param = &pool_average},
+    {.name = "LpPool",
+     .since = 2,
+     OP_INPUTS(1, 1, "T"),
+     OP_OUTPUTS(1, 1, "T"),
+     .types = float_types,
+     .attributes = lp_attributes,
+     .check = window_check,
+     .infer = pool_infer,
+     .lower = pool_lower,
+     .param = &pool_lp},
+};
+const size_t n_op_rows_pool = sizeof op_rows_pool / sizeof *op_rows_pool;

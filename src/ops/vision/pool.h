@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pools for operators of which one is a part.
+ */
+#ifndef CLG_OPS_POOL_H
+#define CLG_OPS_POOL_H
+
+#include "ops/core/op.h"
+
+/* Appends AveragePool, with the node's window attributes, from x, dense float32 of input 0's shape, to y, of output 0's. */
+clg_status pool_append_average(lower_context *c, candidate *way, operand x, operand y);
+
+#endif
