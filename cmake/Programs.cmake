@@ -3,10 +3,11 @@
 # cltool and the examples. Both see the public headers alone.
 
 if(CLG_BUILD_TOOLS)
-  file(GLOB tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
+  file(GLOB_RECURSE tool_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/cltool/*.c")
   list(FILTER tool_sources EXCLUDE REGEX "${clg_other_system}")
   if(tool_sources)
     add_executable(cltool ${tool_sources})
+    target_include_directories(cltool PRIVATE "${PROJECT_SOURCE_DIR}/tools/cltool/lib")
     target_link_libraries(cltool PRIVATE clg_settings clgraph clg_jansson clg_stb Threads::Threads)
     if(UNIX)
       target_link_libraries(cltool PRIVATE m)

@@ -33,7 +33,7 @@ set(test_definitions
   "CLG_TEST_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"" "CLG_TEST_BUILD_DIR=\"${PROJECT_BINARY_DIR}\""
   "CLG_TEST_COMPILE_HELPER=\"$<TARGET_FILE:clgraph-compile>\""
   "CLG_TEST_MODELS=\"${CLG_TEST_MODELS}\"" "CLG_TEST_SANITIZED=$<BOOL:${CLG_SANITIZE}>")
-file(GLOB support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
+file(GLOB_RECURSE support_sources CONFIGURE_DEPENDS "${tests_dir}/support/*.c")
 list(FILTER support_sources EXCLUDE REGEX "${clg_other_system}")
 add_library(clg_test_support INTERFACE)
 if(support_sources)

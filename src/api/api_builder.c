@@ -4,7 +4,7 @@
  * mention on, and what nothing gives is found when the model is built.
  */
 #include "api/arguments.h"
-#include "session/model.h"
+#include "session/exec/model.h"
 
 #include <string.h>
 

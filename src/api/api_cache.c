@@ -4,8 +4,8 @@
  */
 #include "api/arguments.h"
 #include "base/memory.h"
+#include "ocl/cache/store.h"
 #include "ocl/ocl.h"
-#include "ocl/store.h"
 
 #include <clgraph/inspect.h>
 

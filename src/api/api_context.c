@@ -5,7 +5,7 @@
 #include "api/arguments.h"
 #include "api/context_settings.h"
 #include "base/files.h"
-#include "session/selftest.h"
+#include "session/selftest/selftest.h"
 
 #include <clgraph/inspect.h>
 

@@ -5,7 +5,7 @@
 #include "api/arguments.h"
 #include "api/flops.h"
 #include "base/memory.h"
-#include "session/model.h"
+#include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
 

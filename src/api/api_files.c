@@ -4,11 +4,11 @@
  */
 #include "api/arguments.h"
 #include "base/memory.h"
-#include "tensor/npy.h"
-#include "tensor/npz.h"
-#include "tensor/tensor_proto.h"
+#include "tensor/formats/npy.h"
+#include "tensor/formats/npz.h"
+#include "tensor/formats/tensor_proto.h"
+#include "tensor/formats/value_proto.h"
 #include "tensor/value.h"
-#include "tensor/value_proto.h"
 
 #include <clgraph/inspect.h>
 

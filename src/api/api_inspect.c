@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "onnx/onnx.h"
 #include "ops/core/op.h"
-#include "session/model.h"
+#include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
 

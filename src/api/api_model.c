@@ -4,7 +4,7 @@
  */
 #include "api/arguments.h"
 #include "onnx/onnx.h"
-#include "session/model.h"
+#include "session/exec/model.h"
 
 static unsigned flags_of(const clg_model_options *options)
 {

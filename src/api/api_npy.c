@@ -4,7 +4,7 @@
  */
 #include "api/arguments.h"
 #include "base/memory.h"
-#include "tensor/npy.h"
+#include "tensor/formats/npy.h"
 
 #include <clgraph/inspect.h>
 

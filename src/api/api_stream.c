@@ -3,7 +3,7 @@
  * Public functions of streams.
  */
 #include "api/arguments.h"
-#include "session/stream.h"
+#include "session/stream/stream.h"
 
 clg_status clg_stream_create(clg_session *const *sessions, size_t n_sessions,
                              const clg_stream_options *options, clg_stream **out_stream)

@@ -6,7 +6,7 @@
 #ifndef CLG_HELPER_CHANNEL_H
 #define CLG_HELPER_CHANNEL_H
 
-#include "ocl/helper_message.h"
+#include "ocl/helper/helper_message.h"
 
 /* The channel to the process that started this one, called once, first of all: it was the standard input. What a host program
  * left open is closed, and a channel that is gone raises no signal. Negative when there is none. */

@@ -6,7 +6,7 @@
 #ifndef CLG_HELPER_CHILD_H
 #define CLG_HELPER_CHILD_H
 
-#include "ocl/helper_message.h"
+#include "ocl/helper/helper_message.h"
 
 #define CHILD_OUTPUT_BYTES 2048
 

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "helper/channel.h"
-#include "ocl/helper_execute.h"
+#include "ocl/helper/helper_execute.h"
 
 static bool answer_next(int channel, helper_device *device)
 {

@@ -5,7 +5,7 @@
 #ifndef CLG_OCL_BATCH_H
 #define CLG_OCL_BATCH_H
 
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 
 typedef clg_status (*batch_function)(ocl_context *c, void *jobs, size_t i);
 

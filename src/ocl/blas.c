@@ -12,7 +12,7 @@
 #include "ocl/blas.h"
 
 #include "ocl/dynlib.h"
-#include "ocl/queue.h"
+#include "ocl/queue/queue.h"
 
 #include <clblast_c.h>
 

@@ -5,7 +5,7 @@
 #ifndef CLG_OCL_BLAS_H
 #define CLG_OCL_BLAS_H
 
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 
 /* A context that used CLBlast goes: with the last one, CLBlast's own cache of programs is emptied, which would
  * keep their cl_contexts alive. */

@@ -2,7 +2,7 @@
  *
  * Memory on the device. Buffers count references and keep their context alive.
  */
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 
 #include "base/memory.h"
 

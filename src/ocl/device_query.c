@@ -4,7 +4,7 @@
  * control characters. Each such field is left empty and the rest is kept. Vendors' own queries are made only
  * where the device names their extension.
  */
-#include "ocl/machine.h"
+#include "ocl/diagnose/machine.h"
 
 #include "base/memory.h"
 

@@ -5,7 +5,7 @@
 #include "ocl/kernel.h"
 
 #include "base/memory.h"
-#include "ocl/helper.h"
+#include "ocl/helper/helper.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
 #ifndef CLG_OCL_KERNEL_H
 #define CLG_OCL_KERNEL_H
 
-#include "ocl/context.h"
 #include "ocl/kernel_args.h"
-#include "ocl/launch_guard.h"
+#include "ocl/ocl_context.h"
+#include "ocl/queue/launch_guard.h"
 
 struct ocl_kernel {
     ocl_context *context;

@@ -5,7 +5,7 @@
  */
 #include "base/files.h"
 #include "base/memory.h"
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * The devices of all platforms. Nothing is kept between calls: the OpenCL loader has its own table, so that
  * asking again takes microseconds and gives the same order. A platform that fails is passed by with a warning.
  */
-#include "ocl/machine.h"
+#include "ocl/diagnose/machine.h"
 
 #include "base/log.h"
 #include "base/memory.h"

@@ -9,9 +9,9 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ocl/batch.h"
-#include "ocl/helper.h"
+#include "ocl/helper/helper.h"
 #include "ocl/program_build.h"
-#include "ocl/queue.h"
+#include "ocl/queue/queue.h"
 
 #include <stdio.h>
 #include <string.h>

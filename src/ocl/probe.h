@@ -5,7 +5,7 @@
 #ifndef CLG_OCL_PROBE_H
 #define CLG_OCL_PROBE_H
 
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 
 /* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind and matrix. The verdicts are kept in the store, where they hold
  * for this device, driver and library. What cannot be proved is false; fails for want of memory or when the

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "ocl/helper.h"
+#include "ocl/helper/helper.h"
 #include "ocl/program_build.h"
 
 #include <string.h>

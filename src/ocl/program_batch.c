@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "ocl/batch.h"
-#include "ocl/helper.h"
+#include "ocl/helper/helper.h"
 #include "ocl/kernel.h"
 
 #define MAX_THREADS 4

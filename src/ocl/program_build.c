@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "ocl/launch_guard.h"
+#include "ocl/queue/launch_guard.h"
 #include "step/kernel_source.h"
 
 #include <string.h>

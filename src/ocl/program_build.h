@@ -6,7 +6,7 @@
 #ifndef CLG_OCL_PROGRAM_BUILD_H
 #define CLG_OCL_PROGRAM_BUILD_H
 
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 
 /* The options of every build. Nothing that lets the compiler forget NaN, infinities or signs of zero. */
 #define PROGRAM_OPTIONS "-cl-std=CL1.2 -cl-mad-enable"

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/wire.h"
 #include "onnx/onnx.h"
-#include "tensor/tensor_proto.h"
+#include "tensor/formats/tensor_proto.h"
 
 /* Bytes that tensors point into: the model itself or a file of external data. Counted. */
 typedef struct onnx_source onnx_source;

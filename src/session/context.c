@@ -5,7 +5,7 @@
 #include "session/context.h"
 
 #include "plan/choices.h"
-#include "session/exec.h"
+#include "session/exec/exec.h"
 
 clg_status context_create(ocl_context *ocl, const context_settings *settings,
                           clg_context **out_context)

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/threads.h"
 #include "ocl/ocl.h"
-#include "session/verdicts.h"
+#include "session/selftest/verdicts.h"
 #include "tensor/value.h"
 
 struct clg_context {

@@ -6,7 +6,7 @@
 #ifndef CLG_SESSION_SESSION_H
 #define CLG_SESSION_SESSION_H
 
-#include "session/frame.h"
+#include "session/run/frame.h"
 
 typedef struct session_input {
     clg_value *value; /* as set; a reference */

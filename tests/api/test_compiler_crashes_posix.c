@@ -7,10 +7,10 @@
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fakes/wrong_driver.h"
+#include "support/fixtures/build_session.h"
 #include "support/literals.h"
 #include "support/scratch.h"
-#include "support/wrong_driver.h"
 
 #include <dirent.h>
 #include <fcntl.h>

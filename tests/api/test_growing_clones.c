@@ -6,8 +6,8 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
-#include "support/ocl_platforms.h"
 
 #include <clgraph/clgraph.h>
 

@@ -4,9 +4,9 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
-#include "support/onnx_writer.h"
-#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
 

@@ -5,7 +5,7 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
 
 #include <clgraph/inspect.h>

@@ -6,7 +6,7 @@
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/fixtures/ocl_platforms.h"
 
 #include "base/files.h"
 #include "base/memory.h"

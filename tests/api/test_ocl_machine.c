@@ -4,7 +4,7 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
 
 #include "base/memory.h"

@@ -7,13 +7,13 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
 
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "ocl/store_entry.h"
+#include "ocl/cache/store_entry.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -4,10 +4,10 @@
  */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/fixtures/ocl_platforms.h"
 
 #include "base/memory.h"
-#include "ocl/queue.h"
+#include "ocl/queue/queue.h"
 
 #include <clgraph/opencl.h>
 

@@ -5,7 +5,7 @@
  */
 #include "support/unit.h"
 
-#include "support/pocl_context.h"
+#include "support/fixtures/pocl_context.h"
 
 #include <clgraph/inspect.h>
 

@@ -4,8 +4,8 @@
  */
 #include "support/unit.h"
 
-#include "support/onnx_writer.h"
-#include "support/pocl_context.h"
+#include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/pocl_context.h"
 
 #include <math.h>
 #include <string.h>

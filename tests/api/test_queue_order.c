@@ -8,12 +8,12 @@
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fakes/opencl_delay.h"
+#include "support/fixtures/build_session.h"
+#include "support/fixtures/ocl_platforms.h"
+#include "support/fixtures/stream_rows.h"
 #include "support/literals.h"
-#include "support/ocl_platforms.h"
-#include "support/opencl_delay.h"
 #include "support/scratch.h"
-#include "support/stream_rows.h"
 
 #include "session/context.h"
 

@@ -8,10 +8,10 @@
 /* ctest: label slow timeout 600 */
 #include "support/unit.h"
 
-#include "support/pocl_context.h"
-#include "support/random_graph.h"
+#include "support/fixtures/pocl_context.h"
+#include "support/fixtures/random_graph.h"
 
-#include "session/model.h"
+#include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
 

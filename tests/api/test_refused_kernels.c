@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers that refuse kernels (support/wrong_driver.h): where the compiler gives up, or the device has no registers for a
+ * Drivers that refuse kernels (support/fakes/wrong_driver.h): where the compiler gives up, or the device has no registers for a
  * group's work-items, another way to compute the node serves; groups shrink where the kernel does not mind; and what is
  * left without a way is told with the kernel's name. Refusals are not remembered: the next process asks again.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fakes/wrong_driver.h"
+#include "support/fixtures/build_session.h"
 #include "support/literals.h"
-#include "support/wrong_driver.h"
 
 #include <clgraph/inspect.h>
 

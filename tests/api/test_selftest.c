@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of kernels before their first use, behind a driver that miscompiles one of them (support/wrong_driver.h):
+ * Self-tests of kernels before their first use, behind a driver that miscompiles one of them (support/fakes/wrong_driver.h):
  * the wrong way is found, told of once and not used, the model's answer is right by another one, the verdict outlives
  * the context, and another driver version is tested anew. Without self-tests the same model's answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
+#include "support/fakes/wrong_driver.h"
 #include "support/literals.h"
 #include "support/scratch.h"
-#include "support/wrong_driver.h"
 
 #include <clgraph/inspect.h>
 

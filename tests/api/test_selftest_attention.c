@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Self-tests of attention behind a driver that miscompiles one of its kernels (support/wrong_driver.h): the wrong
+ * Self-tests of attention behind a driver that miscompiles one of its kernels (support/fakes/wrong_driver.h): the wrong
  * implementation is noticed and another one gives the right answer, for each of the operators that share the kernels; where
  * all are wrong, an error says so. Without self-tests the same model's answer is wrong.
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
+#include "support/fakes/wrong_driver.h"
 #include "support/literals.h"
 #include "support/scratch.h"
-#include "support/wrong_driver.h"
 
 #include <clgraph/inspect.h>
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Self-tests of CLBlast's kernels, of which it has several and does not tell which one it takes: each is tested before
- * the first product that may take it, behind a driver that miscompiles one (support/wrong_driver.h).
+ * the first product that may take it, behind a driver that miscompiles one (support/fakes/wrong_driver.h).
  */
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
+#include "support/fakes/wrong_driver.h"
 #include "support/literals.h"
-#include "support/wrong_driver.h"
 
 #include <clgraph/opencl.h>
 

@@ -5,8 +5,8 @@
  */
 #include "support/unit.h"
 
-#include "support/driver_faults.h"
-#include "support/ocl_platforms.h"
+#include "support/fakes/driver_faults.h"
+#include "support/fixtures/ocl_platforms.h"
 
 #include "session/context.h"
 

@@ -7,7 +7,7 @@
 /* ctest: timeout 900 */
 #include "support/unit.h"
 
-#include "support/ocl_platforms.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
 
 #include <clgraph/inspect.h>

@@ -5,9 +5,9 @@
  */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fixtures/build_session.h"
+#include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
-#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
 

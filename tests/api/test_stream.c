@@ -5,12 +5,12 @@
  */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fixtures/build_session.h"
+#include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/pocl_context.h"
+#include "support/fixtures/stream_rows.h"
 #include "support/literals.h"
-#include "support/onnx_writer.h"
-#include "support/pocl_context.h"
 #include "support/scratch.h"
-#include "support/stream_rows.h"
 
 #include <clgraph/inspect.h>
 

@@ -5,10 +5,10 @@
  */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fixtures/build_session.h"
+#include "support/fixtures/pocl_context.h"
+#include "support/fixtures/stream_rows.h"
 #include "support/literals.h"
-#include "support/pocl_context.h"
-#include "support/stream_rows.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  */
 #include "support/unit.h"
 
-#include "support/onnx_writer.h"
-#include "support/pocl_context.h"
+#include "support/fixtures/onnx_writer.h"
+#include "support/fixtures/pocl_context.h"
 
 #include <stdlib.h>
 #include <string.h>

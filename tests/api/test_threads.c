@@ -5,9 +5,9 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/pocl_context.h"
+#include "support/fixtures/session_life.h"
 #include "support/literals.h"
-#include "support/pocl_context.h"
-#include "support/session_life.h"
 
 #include <clgraph/inspect.h>
 

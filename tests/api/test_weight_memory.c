@@ -5,9 +5,9 @@
  */
 #include "support/unit.h"
 
-#include "support/build_session.h"
+#include "support/fixtures/build_session.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/literals.h"
-#include "support/ocl_platforms.h"
 
 #include <clgraph/inspect.h>
 

@@ -8,8 +8,8 @@
  *
  * MODEL is one that growing_model.h describes; tables for 8 positions are made longer.
  */
-#include "support/counting_alloc.h"
-#include "support/growing_model.h"
+#include "support/fakes/counting_alloc.h"
+#include "support/fixtures/growing_model.h"
 
 #include <clgraph/inspect.h>
 

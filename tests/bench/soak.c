@@ -9,8 +9,8 @@
  *
  * FOLDERs are models with test_data_set_*, five or fewer. Exit code 77 when one is not there.
  */
-#include "support/counting_alloc.h"
-#include "support/soak_models.h"
+#include "support/fakes/counting_alloc.h"
+#include "support/fixtures/soak_models.h"
 
 #include <clgraph/inspect.h>
 

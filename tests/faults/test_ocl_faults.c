@@ -6,9 +6,9 @@
 /* ctest: timeout 600 */
 #include "support/unit.h"
 
-#include "support/failing_alloc.h"
-#include "support/ocl_platforms.h"
-#include "support/opencl_faults.h"
+#include "support/fakes/failing_alloc.h"
+#include "support/fakes/opencl_faults.h"
+#include "support/fixtures/ocl_platforms.h"
 #include "support/scratch.h"
 
 #include "base/memory.h"

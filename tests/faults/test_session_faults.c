@@ -11,11 +11,11 @@
 /* ctest: label slow timeout 900 */
 #include "support/unit.h"
 
-#include "support/failing_alloc.h"
-#include "support/ocl_platforms.h"
-#include "support/opencl_faults.h"
+#include "support/fakes/failing_alloc.h"
+#include "support/fakes/opencl_faults.h"
+#include "support/fixtures/ocl_platforms.h"
+#include "support/fixtures/session_life.h"
 #include "support/scratch.h"
-#include "support/session_life.h"
 
 #include "base/memory.h"
 

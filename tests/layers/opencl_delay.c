@@ -18,7 +18,7 @@
  */
 #define LAYER_NAME "clgraph's late commands"
 
-#include "support/opencl_delay.h"
+#include "support/fakes/opencl_delay.h"
 
 #include "layers/opencl_delay/late.h"
 

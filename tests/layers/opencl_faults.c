@@ -5,12 +5,12 @@
  *
  * Releases never fail. Retaining a queue does not either: CLBlast 1.7 ignores that result and releases the queue once
  * too often then. A failing clFinish waits first: what it stands for is a device that is lost, not memory that is
- * still being written. Tests find the exported functions with dlsym; see support/opencl_faults.h.
+ * still being written. Tests find the exported functions with dlsym; see support/fakes/opencl_faults.h.
  */
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define LAYER_NAME "clgraph's faults"
 
-#include "support/opencl_faults.h"
+#include "support/fakes/opencl_faults.h"
 
 #include "opencl_layer.h"
 

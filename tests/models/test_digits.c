@@ -6,8 +6,8 @@
  */
 #include "support/unit.h"
 
+#include "support/fixtures/pocl_context.h"
 #include "support/literals.h"
-#include "support/pocl_context.h"
 
 #include <clgraph/inspect.h>
 

@@ -6,11 +6,11 @@
  */
 #include "support/unit.h"
 
-#include "support/counting_alloc.h"
-#include "support/growing_model.h"
-#include "support/pocl_context.h"
+#include "support/fakes/counting_alloc.h"
+#include "support/fixtures/growing_model.h"
+#include "support/fixtures/pocl_context.h"
 
-#include "ocl/context.h"
+#include "ocl/ocl_context.h"
 #include "session/session.h"
 
 #include <clgraph/inspect.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Maps, ai.onnx.ml: ZipMap (1), which puts names to the scores of classes, DictVectorizer (1) and CastMap (1), which make
- * tensors of maps. The planner executes them itself (plan/maps.c): the rows say that they exist, which attributes they have
+ * tensors of maps. The planner executes them itself (plan/control/map_type.c): the rows say that they exist, which attributes they have
  * and what they give.
  */
 #include "ops/ml/labels.h"

@@ -4,7 +4,7 @@
  * turning pairs as complex numbers. float32: sums of a few hundred products of size 1 and exponentials, 2e-5; float16
  * stores 11 bits: 4e-3, bfloat16 8: 3e-2.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <complex.h>
 #include <math.h>

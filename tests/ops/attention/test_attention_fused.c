@@ -4,7 +4,7 @@
  * mask hides adds a negative number, later places are left out; the sizes keep tests few, test_attention.c has the kernel's.
  * float32: 2e-5; float16: 6e-3 of numbers of size 1.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

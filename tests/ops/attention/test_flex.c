@@ -3,8 +3,8 @@
  * FlexAttention, as models written byte by byte, against the plain formula in double. float32: 2e-5 of numbers of size 1.
  */
 /* ctest: timeout 900 */
-#include "support/onnx_writer.h"
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
+#include "support/fixtures/onnx_writer.h"
 
 #include <math.h>
 #include <string.h>

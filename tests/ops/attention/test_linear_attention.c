@@ -4,7 +4,7 @@
  * weighed by the decays between, and outputs are sums of updates, weighed alike; in double. float32: sums of a few
  * hundred products of size 1, 2e-5; float16 and bfloat16 round the results: 11 and 8 bits.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * each output, in double. float32: sums of a few products of size 1, 1e-5; float16 and bfloat16 round the result: 11 and
  * 8 bits of a number up to 4.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

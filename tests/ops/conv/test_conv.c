@@ -5,7 +5,7 @@
  * Tolerance: as for matrix products, 2e-6 of the larger of the result and sqrt(terms); float16 stores 11 bits.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

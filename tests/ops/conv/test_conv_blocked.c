@@ -3,7 +3,7 @@
  * clgraph.BlockedConv: convolutions of maps in blocks of channels.
  */
 /* ctest: timeout 900 */
-#include "support/conv_blocked_case.h"
+#include "support/cases/conv_blocked_case.h"
 
 /* ---- cases -------------------------------------------------------------------------------------------- */
 

@@ -5,7 +5,7 @@
  * Tolerance: sums of at most a few hundred terms of size 1 in float32, 5e-6 of their root; float16 also rounds the
  * products' sums before they are added up: 4e-3.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

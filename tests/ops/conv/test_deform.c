@@ -4,7 +4,7 @@
  * gives it. float32: sums of at most 200 numbers of size 1: 1e-4; float16: columns are rounded: 2e-2.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

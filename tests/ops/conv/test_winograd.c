@@ -8,9 +8,9 @@
  * 11 bits for the result, 5e-4 of it.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
-#include "session/model.h"
+#include "session/exec/model.h"
 
 #include <clgraph/inspect.h>
 

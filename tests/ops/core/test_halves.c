@@ -5,7 +5,7 @@
  * lies between two of them by having put it there; nothing may be off by a bit, so there is no tolerance.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

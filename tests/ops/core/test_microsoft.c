@@ -3,7 +3,7 @@
  * com.microsoft's fused operators that rows of other families serve: Gelu, BiasGelu, FastGelu, QuickGelu, FusedConv,
  * FusedGemm, FusedMatMul, against their formulas in double. float32: 5e-6 of numbers of size 1.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

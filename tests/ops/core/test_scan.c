@@ -3,8 +3,8 @@
  * Scan and SequenceMap, as models written byte by byte: their bodies against loops in C.
  */
 /* ctest: timeout 900 */
-#include "support/onnx_writer.h"
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
+#include "support/fixtures/onnx_writer.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * Tolerance: LU in float32, or float64, of well-conditioned matrices of numbers of size 1; 16-bit floats round the result.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * of n; float32 loses 2e-6 of that, primes of a hundred included, float16 1e-3, float64 1e-13.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * Tolerance: a dozen operations and a root on numbers of size 1.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

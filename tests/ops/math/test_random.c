@@ -9,7 +9,7 @@
  * some units in the last place.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Windows against products of sines, and MelWeightMatrix against tents around its edges. float32: a cosine's 1e-6.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * Tolerance: sums of at most some thousand products of numbers of size 1, in the order of matrix products.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Gemm and MatMul in all dtypes, on every device.
  */
 /* ctest: timeout 900 */
-#include "support/gemm_cases.h"
+#include "support/cases/gemm_cases.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * deep; 16 bytes are loaded at once where rows lie at multiples of them, as those of 8 elements do.
  */
 /* ctest: timeout 900 */
-#include "support/gemm_cases.h"
+#include "support/cases/gemm_cases.h"
 
 #include "session/context.h"
 

@@ -2,8 +2,8 @@
  *
  * ai.onnx.ml but for trees: linear models, features, tables of labels. Expectations are sums in double, or written out.
  */
-#include "support/onnx_writer.h"
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
+#include "support/fixtures/onnx_writer.h"
 
 #include <math.h>
 #include <string.h>

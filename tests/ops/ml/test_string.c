@@ -3,7 +3,7 @@
  * Strings: the operators on them, moving them, casts, and going to and fro between host and device. Expected strings are
  * written out; what is asked of expressions is what RE2 answers.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <clgraph/inspect.h>
 

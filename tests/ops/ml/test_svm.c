@@ -3,7 +3,7 @@
  * Support vector machines: SVMClassifier and SVMRegressor. Expectations are sums in double over distances and products as
  * the formulas have them; probabilities are where the gradient is zero, solved for, not walked to.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

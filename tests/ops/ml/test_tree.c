@@ -4,7 +4,7 @@
  * classifiers worked out from the definitions. Forests are drawn at random.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <stdio.h>

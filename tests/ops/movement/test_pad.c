@@ -2,7 +2,7 @@
  *
  * CenterCropPad against a look at each place of the output. Moves are exact. (Pad itself is in ONNX's cases.)
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * ReverseSequence against a loop over batch and time. Elements are moved, so results are exact.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 static void reverse(clg_dtype dtype, int64_t time, int64_t batch, int64_t inner, bool batch_first,
                     const double *lengths)

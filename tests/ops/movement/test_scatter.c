@@ -4,7 +4,7 @@
  * exact. Reductions of float32 are sums of at most a hundred numbers of size 1: 1e-5; float16 rounds after each: 2e-2.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

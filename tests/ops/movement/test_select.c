@@ -3,7 +3,7 @@
  * NonZero and Compress against walking over the elements one by one. Nothing is computed, so results are exact.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * never look alike; what is compared is exact.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Unique against looking each row up among those found so far. Nothing is computed, so results are exact.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

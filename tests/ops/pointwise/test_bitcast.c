@@ -3,7 +3,7 @@
  * BitCast: the bytes of every element are the same as before. The test writes an element's bytes down as a number of
  * either dtype.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * that mix. Expressions are tested in test_pointwise_floats.c and test_pointwise_ints.c.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * and pow 5 to 16, and expressions add up); float16 keeps 11 bits and bfloat16 8: one and a half units of their last.
  */
 /* ctest: timeout 900 */
-#include "support/fused_node.h"
+#include "support/cases/fused_node.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Pointwise rows over integers and bool, exactly: wrapping, division by zero, the ends of every dtype; choices; casts.
  */
 /* ctest: timeout 900 */
-#include "support/fused_node.h"
+#include "support/cases/fused_node.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * GatherBlockQuantized against looking up and dequantising in double. float32: products of numbers that it holds, 1e-6;
  * float16 is rounded once: 1e-3.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Casts from and to ONNX's storage types of a byte and less, exactly. The reference writes down all numbers of a type from its
  * exponent, mantissa and bias, and looks for the nearest one; of two the one with the even code.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 #include "tensor/dtype.h"
 
 #include <clgraph/inspect.h>

@@ -4,7 +4,7 @@
  * weights up to 8 and 128: 1e-5 of the largest; float16 rounds scales and results: 2e-3 of it.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
  *
  * ConvInteger and QLinearConv in the way that is taken by itself, axes that are missing being axes of 1; and in the ways of CPUs.
  */
-#include "support/quantized_case.h"
+#include "support/cases/quantized_case.h"
 
 static const qconv_case cases[] = {
     {2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, false, false, false, false},

@@ -4,7 +4,7 @@
  * four channels and of tiles' depth (16 words), with all four signs of operands.
  */
 /* ctest: timeout 1800 */
-#include "support/quantized_case.h"
+#include "support/cases/quantized_case.h"
 
 #define TILED .way = "qconv_simt", .way_kernels = CLG_KERNELS_SIMT
 

@@ -5,8 +5,8 @@
  * may differ by one step, in rare ties: one in a hundred is allowed. What the pass only moves must be the same bytes.
  */
 /* ctest: timeout 900 */
-#include "support/qdq_expression.h"
-#include "support/run_node.h"
+#include "support/cases/qdq_expression.h"
+#include "support/cases/run_node.h"
 
 #include <clgraph/inspect.h>
 

@@ -3,7 +3,7 @@
  * Operators on quantised numbers against double precision, exactly: scales are such that a quotient is a half or is
  * clear of one, whatever float32 makes of it.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -4,7 +4,7 @@
  * the scales are powers of two. com.microsoft's products that end in float32 round a few times: 1e-5 of the largest; where they
  * quantise first, a number that lies on a half may go either way: one step of it times the largest of B.
  */
-#include "support/quantized_case.h"
+#include "support/cases/quantized_case.h"
 
 #include <math.h>
 

@@ -4,9 +4,9 @@
  *
  * Quantised numbers are exact: the inputs are such that x / scale is not within 1e-6 of a tie unless it is one. What is
  * dequantised is one product: 1e-6; float16 1e-3, bfloat16 8e-3. Of float8 and float4 the nearest number is taken from the
- * host's tables, which tests/unit/test_half.c holds.
+ * host's tables, which tests/unit/tensor/test_half.c holds.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 #include "tensor/dtype.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * allowed, where a quotient is rounded to the other side of a half. float32: 1e-5 of numbers of size 1.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

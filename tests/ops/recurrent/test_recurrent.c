@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * RNN, GRU and LSTM: directions and layouts, inputs and outputs that are left out, sizes, activations, dtypes, and what
- * is refused. The reference is in support/recurrent_case.h.
+ * is refused. The reference is in support/cases/recurrent_case.h.
  */
 /* ctest: timeout 900 */
-#include "support/recurrent_case.h"
+#include "support/cases/recurrent_case.h"
 
 #include <math.h>
 #include <string.h>

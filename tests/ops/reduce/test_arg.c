@@ -2,7 +2,7 @@
  *
  * ArgMax, ArgMin, CumSum and CumProd. Values repeat, so that ties are met everywhere; places are compared exactly.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * log-probabilities to 11 or 8 bits.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

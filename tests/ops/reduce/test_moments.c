@@ -6,7 +6,7 @@
  * Tolerance: results are up to 10 in size and off by some units in the last place of their dtype.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

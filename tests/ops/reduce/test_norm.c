@@ -6,7 +6,7 @@
  * Tolerance: sums of up to a thousand float32 of size 1, then a square root and a division: 1e-5.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

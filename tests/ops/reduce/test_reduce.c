@@ -6,7 +6,7 @@
  * (ten millions below); float16 and bfloat16 round the result to 11 and 8 bits. Integers are exact.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * against looking its tables up. float32: 1e-5 of numbers of size 1; float16: 4e-3; bfloat16, of
  * operands that it holds: 8e-3.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

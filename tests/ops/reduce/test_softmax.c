@@ -6,7 +6,7 @@
  * Tolerance: the exponential's argument is off by 2^-24 of its size, which is up to 200 here, the sum by less: 2e-5.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * and their quotients stay clear of thresholds whatever the rounding.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -5,7 +5,7 @@
  * Tolerance: a maximum is exact; means and norms of up to a hundred numbers in float32 are good to 2e-6.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include "tensor/dtype.h"
 

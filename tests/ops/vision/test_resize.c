@@ -7,7 +7,7 @@
  * double finds each place without rounding.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include "tensor/dtype.h"
 

@@ -3,7 +3,7 @@
  * RoiAlign against samples that are interpolated one by one, MaxRoiPool against a look at every element of a picture.
  * float32: places carry 1e-6 of the picture's size into the weights: 1e-4; float16: 4e-3.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -4,7 +4,7 @@
  * against its formula. float32: coordinates carry 1e-6 of the picture's size into the weights: 1e-4; float16: 4e-3.
  */
 /* ctest: timeout 900 */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * MaxUnpool of random places, and behind the MaxPool whose indices it takes back. Moves are exact.
  */
-#include "support/run_node.h"
+#include "support/cases/run_node.h"
 
 #include <math.h>
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is in the way of OpenCL on this machine, as a text to paste into a report.
+ */
+#include "ocl/diagnose/diagnose.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "ocl/blas.h"
+#include "ocl/diagnose/machine.h"
+
+#include <string.h>
+
+#define MAX_PLATFORMS 64
+
+/* Settings that change what drivers show. */
+static const char *const variables[] = {
+    "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
+    "POCL_DEVICES",    "POCL_CACHE_DIR",     "RUSTICL_ENABLE",    "CUDA_VISIBLE_DEVICES",
+    "CLG_DEVICE",      "CLG_CACHE_DIR",      "CLG_SELFTEST",
+};
+
+static void describe_variables(text *report)
+{
+    text_append(report, "Environment\n");
+    bool any = false;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
+        const char *value = env_get(variables[i]);
+        if (value) text_printf(report, "  %s=%s\n", variables[i], value);
+        any = any || value;
+    }
+    if (!any) text_append(report, "  nothing that matters is set\n");
+}
+
+static void describe_device(text *report, const device_record *r, const device_caps *caps)
+{
+    text_printf(report, "    %s '%s', driver '%s', %s, %u compute units, %.0f MiB%s%s\n",
+                caps->selector, r->name, r->driver_version, r->version, (unsigned)r->compute_units,
+                (double)r->global_mem_bytes / (1024.0 * 1024.0),
+                caps->is_default ? ", taken by auto" : "", r->available ? "" : ", NOT AVAILABLE");
+    if (caps->auto_reason[0]) text_printf(report, "        %s\n", caps->auto_reason);
+    const char *unusable = caps_check(r) == CLG_OK ? NULL : error_text();
+    if (unusable) text_printf(report, "        CANNOT BE USED: %s\n", unusable);
+}
+
+/* Why a platform may have no device, by its name. */
+static const char *advice_for(const device_record *named)
+{
+    const char *name = named->platform_name;
+    if (strstr(name, "rusticl"))
+        return "rusticl shows a device when RUSTICL_ENABLE names its driver: iris, radeonsi, "
+               "llvmpipe";
+    if (strstr(name, "Clover")) return "Clover needs a Gallium driver for a GPU of this system";
+    if (strstr(name, "Portable Computing Language"))
+        return "PoCL shows none when its cache folder cannot be written, see below";
+    return "see below what the system shows of it";
+}
+
+static clg_status describe_platform(text *report, const machine *m, cl_platform_id platform,
+                                    int index)
+{
+    device_record *named = memory_zalloc(1, sizeof *named);
+    if (!named) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = platform_query(platform, named);
+    if (status == CLG_OK) {
+        size_t n_devices = 0;
+        text_printf(report, "  %d '%s', %s\n", index, named->platform_name,
+                    named->platform_version);
+        for (size_t i = 0; i < m->n; i++)
+            if (m->records[i].platform_index == index) {
+                describe_device(report, &m->records[i], &m->caps[i]);
+                n_devices++;
+            }
+        if (n_devices == 0) text_printf(report, "    no device: %s\n", advice_for(named));
+    }
+    device_records_free(named, 1);
+    return status;
+}
+
+static clg_status describe_platforms(text *report, const machine *m)
+{
+    cl_platform_id platforms[MAX_PLATFORMS];
+    cl_uint n = 0;
+    text_append(report, "Platforms and devices\n");
+    if (cl.GetPlatformIDs(MAX_PLATFORMS, platforms, &n) != CL_SUCCESS) n = 0;
+    for (cl_uint i = 0; i < n && i < MAX_PLATFORMS; i++)
+        CLG_TRY(describe_platform(report, m, platforms[i], (int)i));
+    return CLG_OK;
+}
+
+static clg_status describe(text *report)
+{
+    machine m = {0};
+    clg_status status = CLG_OK, loaded = cl_api_load();
+    text_printf(report, "OpenCL library\n  %s\n", loaded == CLG_OK ? "loads" : error_text());
+    if (loaded == CLG_OK) {
+        clg_status listed = machine_list(&m);
+        if (listed == CLG_OK)
+            status = describe_platforms(report, &m);
+        else
+            text_printf(report, "Platforms and devices\n  %s\n  %s\n", error_text(),
+                        error_hint_text());
+    } else {
+        text_printf(report, "  %s\n", error_hint_text());
+    }
+    diagnose_system(report, m.records, m.n);
+    text_printf(report, "CLBlast\n  %s\n", blas_why_not()[0] ? blas_why_not() : "loads");
+    describe_variables(report);
+    machine_deinit(&m);
+    return status;
+}
+
+clg_status ocl_diagnose(char **out_report)
+{
+    text report;
+    *out_report = NULL;
+    text_init(&report, 0);
+    clg_status status = describe(&report);
+    if (status == CLG_OK) status = text_take(&report, out_report);
+    text_deinit(&report);
+    return status;
+}

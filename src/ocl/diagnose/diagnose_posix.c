@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the system shows: driver files, graphics cards, device nodes, PoCL's cache. Nothing here fails: what
+ * cannot be read is said in the report.
+ */
+#include "ocl/diagnose/diagnose.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "ocl/dynlib.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL_FILE_BYTES 4096
+
+/* The first line of a small file without blanks at the ends; NULL when it cannot be read. */
+static char *read_line(const char *folder, const char *name)
+{
+    char *path = NULL, *data = NULL;
+    size_t n = 0;
+    if (file_join(folder, name, &path) != CLG_OK) return NULL;
+    clg_status status =
+        file_exists(path) ? file_read(path, SMALL_FILE_BYTES, &data, &n) : CLG_ERROR_IO;
+    memory_free(path);
+    if (status != CLG_OK) return NULL;
+    size_t start = 0, end = 0;
+    while (start < n && strchr(" \t\r\n", data[start])) start++;
+    for (end = start; end < n && data[end] != '\n' && data[end] != '\0';) end++;
+    while (end > start && strchr(" \t\r\n", data[end - 1])) end--;
+    char *line = memory_strndup(data + start, end - start);
+    memory_free(data);
+    return line;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* ---- drivers ----------------------------------------------------------------------------------------------- */
+
+static void describe_driver(text *report, const char *folder, const char *name)
+{
+    char why[DYNLIB_WHY_BYTES];
+    char *library_name = read_line(folder, name);
+    if (!library_name || library_name[0] == '\0') {
+        text_printf(report, "  %s: cannot be read, or is empty\n", name);
+        memory_free(library_name);
+        return;
+    }
+    void *library = dynlib_open(library_name, why);
+    if (library)
+        text_printf(report, "  %s: '%s' loads\n", name, library_name);
+    else
+        text_printf(report, "  %s: '%s' DOES NOT LOAD: %s\n", name, library_name, why);
+    dynlib_close(library);
+    memory_free(library_name);
+}
+
+void diagnose_drivers(text *report, const char *folder)
+{
+    file_entry *files = NULL;
+    size_t n = 0, n_drivers = 0;
+    text_printf(report, "Drivers: .icd files in '%s'\n", folder);
+    if (file_list(folder, &files, &n) != CLG_OK) {
+        text_printf(report, "  the folder cannot be read: %s\n", error_text());
+        files = NULL;
+        n = 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!files[i].is_folder && ends_with(files[i].name, ".icd")) {
+            describe_driver(report, folder, files[i].name);
+            n_drivers++;
+        }
+    if (n_drivers == 0)
+        text_append(report, "  none: install a driver's package; in a container the host's driver "
+                            "needs such a file "
+                            "here too, for NVIDIA one with the line 'libnvidia-opencl.so.1'\n");
+    file_list_free(files, n);
+}
+
+/* ---- cards ------------------------------------------------------------------------------------------------- */
+
+typedef struct vendor_row {
+    unsigned id;
+    const char *name, *advice;
+} vendor_row;
+
+static const vendor_row vendors[] = {
+    {0x10de, "NVIDIA", "install 'nvidia-opencl-icd', from the same version as the kernel's driver"},
+    {0x1002, "AMD",
+     "install 'rocm-opencl-icd' (newer cards), or 'mesa-opencl-icd' and set "
+     "RUSTICL_ENABLE=radeonsi"},
+    {0x8086, "Intel",
+     "install 'intel-opencl-icd', or 'mesa-opencl-icd' and set RUSTICL_ENABLE=iris"},
+};
+
+static bool is_of_card(const device_record *r, unsigned vendor, const char *address)
+{
+    unsigned domain, bus, device, function;
+    const bool is_cpu = (r->type & 2) != 0; /* CL_DEVICE_TYPE_CPU: PoCL says 0x8086 everywhere */
+    if (is_cpu) return false;
+    char *end;
+    domain = (unsigned)strtoul(address, &end, 16);
+    bus = *end == ':' ? (unsigned)strtoul(end + 1, &end, 16) : 0;
+    device = *end == ':' ? (unsigned)strtoul(end + 1, &end, 16) : 0;
+    function = *end == '.' ? (unsigned)strtoul(end + 1, &end, 16) : 0;
+    if (r->has_pci)
+        return r->pci_domain == domain && r->pci_bus == bus && r->pci_device == device &&
+               r->pci_function == function;
+    return r->vendor_id == vendor;
+}
+
+static void describe_card(text *report, const char *address, unsigned vendor, const char *model,
+                          const device_record *records, size_t n)
+{
+    const vendor_row *row = NULL;
+    for (size_t i = 0; i < sizeof vendors / sizeof *vendors; i++)
+        if (vendors[i].id == vendor) row = &vendors[i];
+    text_printf(report, "  %s: vendor 0x%04x (%s), model %s: ", address, vendor,
+                row ? row->name : "unknown", model);
+    for (size_t i = 0; i < n; i++)
+        if (is_of_card(&records[i], vendor, address)) {
+            text_printf(report, "device %d:%d '%s'\n", records[i].platform_index,
+                        records[i].device_index, records[i].name);
+            return;
+        }
+    text_printf(report, "NO OPENCL DEVICE; %s\n",
+                row ? row->advice : "see its vendor for a driver");
+}
+
+void diagnose_gpus(text *report, const char *pci_folder, const device_record *records, size_t n)
+{
+    file_entry *cards = NULL;
+    size_t n_cards = 0, n_gpus = 0;
+    text_append(report, "Graphics cards and accelerators that the system shows\n");
+    if (!file_exists(pci_folder) || file_list(pci_folder, &cards, &n_cards) != CLG_OK) {
+        cards = NULL;
+        n_cards = 0;
+    }
+    for (size_t i = 0; i < n_cards; i++) {
+        char *folder;
+        if (file_join(pci_folder, cards[i].name, &folder) != CLG_OK) continue;
+        char *class_code = read_line(folder, "class"), *vendor = read_line(folder, "vendor"),
+             *model = read_line(folder, "device");
+        /* 0x03....: display controllers; 0x1200..: processing accelerators */
+        if (class_code && vendor && model &&
+            (strncmp(class_code, "0x03", 4) == 0 || strncmp(class_code, "0x1200", 6) == 0)) {
+            describe_card(report, cards[i].name, (unsigned)strtoul(vendor, NULL, 16), model,
+                          records, n);
+            n_gpus++;
+        }
+        memory_free(class_code);
+        memory_free(vendor);
+        memory_free(model);
+        memory_free(folder);
+    }
+    if (n_gpus == 0) text_append(report, "  none\n");
+    file_list_free(cards, n_cards);
+}
+
+/* ---- device nodes ------------------------------------------------------------------------------------------ */
+
+static bool is_gpu_node(const char *name)
+{
+    return strncmp(name, "renderD", 7) == 0 || strncmp(name, "card", 4) == 0 ||
+           strncmp(name, "nvidia", 6) == 0 || strcmp(name, "kfd") == 0;
+}
+
+static size_t describe_nodes(text *report, const char *folder)
+{
+    file_entry *nodes = NULL;
+    size_t n = 0, n_found = 0;
+    if (!file_exists(folder) || file_list(folder, &nodes, &n) != CLG_OK) return 0;
+    for (size_t i = 0; i < n; i++) {
+        char *path;
+        if (nodes[i].is_folder || !is_gpu_node(nodes[i].name) ||
+            file_join(folder, nodes[i].name, &path) != CLG_OK)
+            continue;
+        const bool allowed = file_is_allowed(path, true, true);
+        text_printf(report, "  %s: %s\n", path,
+                    allowed ? "may be opened"
+                            : "MAY NOT BE OPENED by this user; add the user to the groups 'render' "
+                              "and 'video'");
+        memory_free(path);
+        n_found++;
+    }
+    file_list_free(nodes, n);
+    return n_found;
+}
+
+void diagnose_nodes(text *report, const char *dev_folder)
+{
+    char *dri;
+    text_append(report, "Device nodes\n");
+    size_t n = describe_nodes(report, dev_folder);
+    if (file_join(dev_folder, "dri", &dri) == CLG_OK) {
+        n += describe_nodes(report, dri);
+        memory_free(dri);
+    }
+    if (n == 0) text_append(report, "  none: no GPU is passed to this system or container\n");
+}
+
+/* ---- PoCL's cache ------------------------------------------------------------------------------------------ */
+
+/* Where PoCL 3.1 keeps its programs; NULL when it cannot be told. */
+static char *pocl_cache_folder(void)
+{
+    char *path = NULL;
+    const char *given = env_get("POCL_CACHE_DIR"), *xdg = env_get("XDG_CACHE_HOME"),
+               *home = env_get("HOME");
+    if (given) return memory_strdup(given);
+    if ((xdg && file_join(xdg, "pocl/kcache", &path) == CLG_OK) ||
+        (!xdg && home && file_join(home, ".cache/pocl/kcache", &path) == CLG_OK))
+        return path;
+    return NULL;
+}
+
+void diagnose_pocl_cache(text *report)
+{
+    char *folder = pocl_cache_folder();
+    text_append(report, "PoCL's cache\n");
+    if (!folder) {
+        text_append(report, "  neither POCL_CACHE_DIR, XDG_CACHE_HOME nor HOME is set: PoCL uses a "
+                            "temporary folder\n");
+        return;
+    }
+    const char *verdict = "can be written";
+    if (!file_exists(folder))
+        verdict = "is not there; PoCL makes it when it starts: if PoCL is installed, it COULD NOT "
+                  "and shows no device. "
+                  "Set POCL_CACHE_DIR to a folder that can be written";
+    else if (!file_is_allowed(folder, false, true))
+        verdict =
+            "CANNOT BE WRITTEN: PoCL then shows no device; set POCL_CACHE_DIR to a folder that can";
+    text_printf(report, "  '%s' %s\n", folder, verdict);
+    memory_free(folder);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------- */
+
+void diagnose_system(text *report, const device_record *records, size_t n)
+{
+    const char *folder = env_get("OCL_ICD_VENDORS");
+    diagnose_drivers(report, folder ? folder : "/etc/OpenCL/vendors");
+    diagnose_gpus(report, "/sys/bus/pci/devices", records, n);
+    diagnose_nodes(report, "/dev");
+    diagnose_pocl_cache(report);
+}

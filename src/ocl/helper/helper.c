@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool of compile helpers.
+ */
+#include "ocl/helper/helper.h"
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "ocl/dynlib.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_HELPERS 4
+#define NS_PER_S UINT64_C(1000000000)
+/* The helper keeps to the limit itself; so much longer it may take to report. */
+#define GRACE_S 15
+
+struct helper_pool {
+    char *path; /* NULL: there is none */
+    uint32_t limit_s, limit_mib;
+    mutex lock; /* guards what follows */
+    condition changed;
+    bool is_off;
+    process *items[MAX_HELPERS]; /* idle ones */
+    size_t n_idle, n_busy;
+};
+
+/* ---- the program --------------------------------------------------------------------------------------- */
+
+/* Places of the helper relative to the library's folder: beside it in a build tree or a wheel, and where packages put programs
+ * that users do not call. */
+#define PLACE_BYTES 64
+static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
+                                     "../libexec/clgraph/clgraph-compile",
+                                     "../../libexec/clgraph/clgraph-compile"};
+
+static clg_status find_beside_library(char **out_path)
+{
+    char library[DYNLIB_WHY_BYTES], place[PLACE_BYTES], *folder;
+    *out_path = NULL;
+    if (!dynlib_own_path(library)) return CLG_OK;
+    CLG_TRY(file_folder(library, &folder));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < sizeof places / sizeof *places && status == CLG_OK && !*out_path; i++) {
+        (void)snprintf(place, sizeof place, "%s%s", places[i], process_suffix);
+        status = file_join(folder, place, out_path);
+        if (status == CLG_OK && !file_exists(*out_path)) {
+            memory_free(*out_path);
+            *out_path = NULL;
+        }
+    }
+    memory_free(folder);
+    return status;
+}
+
+static clg_status find_helper(const char *path, char **out_path)
+{
+    *out_path = NULL;
+    if (process_is_privileged()) {
+        log_write(CLG_LOG_INFO, "compile helper: not used in a program with raised privileges");
+        return CLG_OK;
+    }
+    if (!path) path = env_get("CLG_COMPILE_HELPER");
+    if (!path) {
+        CLG_TRY(find_beside_library(out_path));
+        if (!*out_path)
+            log_write(CLG_LOG_WARNING,
+                      "compile helper: clgraph-compile is not beside the library; kernels are "
+                      "compiled in this process, which a faulty driver can end");
+        return CLG_OK;
+    }
+    if (strcmp(path, "off") == 0) return CLG_OK;
+    *out_path = memory_strdup(path);
+    return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+clg_status helper_pool_create(const ocl_context_options *options, helper_pool **out_pool)
+{
+    *out_pool = NULL;
+    helper_pool *pool = memory_zalloc(1, sizeof *pool);
+    if (!pool) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    pool->limit_s = options->compile_limit_s ? options->compile_limit_s : HELPER_LIMIT_S;
+    pool->limit_mib = options->compile_limit_mib ? options->compile_limit_mib : HELPER_LIMIT_MIB;
+    clg_status status = mutex_init(&pool->lock);
+    if (status != CLG_OK) goto no_lock;
+    status = condition_init(&pool->changed);
+    if (status != CLG_OK) goto no_condition;
+    status = find_helper(options->compile_helper, &pool->path);
+    if (status != CLG_OK) goto no_path;
+    pool->is_off = !pool->path;
+    *out_pool = pool;
+    return CLG_OK;
+no_path:
+    condition_deinit(&pool->changed);
+no_condition:
+    mutex_deinit(&pool->lock);
+no_lock:
+    memory_free(pool);
+    return status;
+}
+
+void helper_pool_free(helper_pool *pool)
+{
+    if (!pool) return;
+    for (size_t i = 0; i < pool->n_idle; i++) process_end(pool->items[i]);
+    condition_deinit(&pool->changed);
+    mutex_deinit(&pool->lock);
+    memory_free(pool->path);
+    memory_free(pool);
+}
+
+bool helper_is_on(ocl_context *c)
+{
+    helper_pool *pool = c->helpers;
+    if (!pool) return false;
+    mutex_lock(&pool->lock);
+    const bool is_on = !pool->is_off;
+    mutex_unlock(&pool->lock);
+    return is_on;
+}
+
+size_t helper_n_parallel(void)
+{
+    const size_t n = thread_n_processors();
+    return n < 1 ? 1 : n < MAX_HELPERS ? n : MAX_HELPERS;
+}
+
+/* ---- messages ------------------------------------------------------------------------------------------ */
+
+static uint64_t deadline(const helper_pool *pool)
+{
+    return time_now_ns() + (pool->limit_s + GRACE_S) * NS_PER_S;
+}
+
+static clg_status receive(const helper_pool *pool, process *p, process_keep_waiting keep_waiting,
+                          void *user, helper_reply *out_reply)
+{
+    uint32_t n_bytes;
+    const uint64_t until = deadline(pool);
+    CLG_TRY(process_receive(p, &n_bytes, sizeof n_bytes, until, keep_waiting, user));
+    if (n_bytes > HELPER_MESSAGE_MAX_BYTES)
+        return error_set(CLG_ERROR_IO, "the compile helper's answer is damaged");
+    char *data = memory_alloc((size_t)n_bytes + 1);
+    if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    clg_status status = process_receive(p, data, n_bytes, until, keep_waiting, user);
+    if (status == CLG_OK) status = helper_read_reply(data, n_bytes, out_reply);
+    memory_free(data);
+    return status;
+}
+
+static clg_status exchange(const helper_pool *pool, process *p, const text *message,
+                           process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
+{
+    CLG_TRY(message->status);
+    CLG_TRY(
+        process_send(p, message->data, message->size_bytes, deadline(pool), keep_waiting, user));
+    return receive(pool, p, keep_waiting, user, out_reply);
+}
+
+/* ---- processes ----------------------------------------------------------------------------------------- */
+
+static clg_status greet(ocl_context *c, process *p, helper_reply *out_reply)
+{
+    const helper_hello hello = {.version = HELPER_VERSION,
+                                .device_index = c->index,
+                                .identity = c->identity,
+                                .limit_s = c->helpers->limit_s,
+                                .max_memory_bytes = (uint64_t)c->helpers->limit_mib << 20};
+    text t;
+    text_init(&t, 0);
+    helper_write_hello(&t, &hello);
+    const clg_status status = exchange(c->helpers, p, &t, NULL, NULL, out_reply);
+    text_deinit(&t);
+    return status;
+}
+
+/* After this the pool stays off; the first to notice says so. */
+static void switch_off(helper_pool *pool, const char *why)
+{
+    mutex_lock(&pool->lock);
+    const bool first = !pool->is_off;
+    pool->is_off = true;
+    condition_broadcast(&pool->changed);
+    mutex_unlock(&pool->lock);
+    if (first)
+        log_write(CLG_LOG_WARNING,
+                  "compile helper: '%s' cannot be used: %s; kernels are compiled in this process, "
+                  "which a faulty driver can end",
+                  pool->path, why);
+}
+
+/* Tried twice: somebody may have killed the first one. */
+static process *start(ocl_context *c)
+{
+    helper_pool *pool = c->helpers;
+    helper_reply reply = {0};
+    process *p = NULL;
+    clg_status status = CLG_ERROR_IO;
+    for (int i = 0; i < 2 && status == CLG_ERROR_IO; i++) {
+        process_end(p);
+        status = process_start(pool->path, &p);
+        if (status == CLG_OK) status = greet(c, p, &reply);
+    }
+    if (status == CLG_OK && reply.outcome == HELPER_DONE) return p;
+    switch_off(pool, status != CLG_OK ? error_text() : reply.text ? reply.text : "no reason given");
+    helper_reply_deinit(&reply);
+    process_end(p);
+    return NULL;
+}
+
+/* An idle helper or a new one; NULL when the pool is off. */
+static process *take(ocl_context *c, bool *out_is_new)
+{
+    helper_pool *pool = c->helpers;
+    process *p = NULL;
+    mutex_lock(&pool->lock);
+    while (!pool->is_off && pool->n_idle == 0 && pool->n_busy >= helper_n_parallel())
+        condition_wait(&pool->changed, &pool->lock);
+    const bool is_off = pool->is_off;
+    if (!is_off) {
+        pool->n_busy++;
+        if (pool->n_idle > 0) p = pool->items[--pool->n_idle];
+    }
+    mutex_unlock(&pool->lock);
+    *out_is_new = !p;
+    if (is_off) return NULL;
+    if (!p) p = start(c);
+    if (p) return p;
+    mutex_lock(&pool->lock);
+    pool->n_busy--;
+    mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* p NULL: it has ended. */
+static void give_back(helper_pool *pool, process *p)
+{
+    mutex_lock(&pool->lock);
+    pool->n_busy--;
+    if (p) pool->items[pool->n_idle++] = p;
+    condition_broadcast(&pool->changed);
+    mutex_unlock(&pool->lock);
+}
+
+/* One exchange with one helper. *out_stale: an idle helper had ended meanwhile, as they do; another one is to be asked. */
+static clg_status ask_one(ocl_context *c, const text *message, process_keep_waiting keep_waiting,
+                          void *user, helper_reply *out_reply, bool *out_stale)
+{
+    bool is_new;
+    *out_stale = false;
+    process *p = take(c, &is_new);
+    if (!p) {
+        out_reply->outcome = HELPER_UNABLE;
+        return CLG_OK;
+    }
+    const clg_status status = exchange(c->helpers, p, message, keep_waiting, user, out_reply);
+    if (status != CLG_OK) process_end(p);
+    give_back(c->helpers, status == CLG_OK ? p : NULL);
+    if (status != CLG_ERROR_IO) return status;
+    *out_stale = !is_new;
+    out_reply->outcome = HELPER_KILLED;
+    return CLG_OK;
+}
+
+clg_status helper_ask(ocl_context *c, const helper_request *request,
+                      process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
+{
+    text message;
+    bool is_stale = true;
+    clg_status status = CLG_OK;
+    *out_reply = (helper_reply){0};
+    text_init(&message, HELPER_MESSAGE_MAX_BYTES);
+    helper_write_request(&message, request);
+    for (int i = 0; i <= MAX_HELPERS && is_stale && status == CLG_OK; i++)
+        status = ask_one(c, &message, keep_waiting, user, out_reply, &is_stale);
+    text_deinit(&message);
+    return status;
+}

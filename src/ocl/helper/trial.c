@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Trials of builds and launches, and their results.
+ */
+#include "ocl/helper/trial.h"
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "ocl/helper/helper.h"
+#include "ocl/kernel.h"
+#include "ocl/program_build.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRIAL_PASSED ((size_t)0)
+/* The fact that this device's compiler has died at all. */
+#define MARK "compiler crashes 1"
+/* A crash counts when it happens twice: the first may have had another cause. */
+#define N_TRIES 2
+
+clg_status trial_table_init(trial_table *t) { return mutex_init(&t->lock); }
+
+void trial_table_deinit(trial_table *t)
+{
+    for (size_t i = 0; i < t->n_refusals; i++) memory_free(t->refusals[i]);
+    memory_free(t->refusals);
+    map_deinit(&t->results);
+    mutex_deinit(&t->lock);
+}
+
+/* ---- what is known ------------------------------------------------------------------------------------- */
+
+static hash128 key_of(hash128 program_key, uint64_t form)
+{
+    const uint64_t parts[3] = {program_key.low, program_key.high, form};
+    return hash128_bytes(parts, sizeof parts);
+}
+
+/* The name of the fact in the store: empty for a pass, else the text of the refusal. */
+#define FACT_BYTES 64
+static void fact_name(hash128 key, char out_name[FACT_BYTES])
+{
+    char hex[33];
+    hash128_hex(key, hex);
+    (void)snprintf(out_name, FACT_BYTES, "trial 1 %s", hex);
+}
+
+/* TRIAL_PASSED, MAP_NONE, or else the text of an error. With the table's lock held. */
+static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
+{
+    const size_t result = map_get(&t->results, &key, sizeof key);
+    *out_refusal = result == MAP_NONE || result == TRIAL_PASSED ? NULL : t->refusals[result - 1];
+    return result;
+}
+
+/* refusal: given away, NULL for a pass. With the table's lock held. */
+static clg_status keep(trial_table *t, hash128 key, char *refusal)
+{
+    clg_status status = MEMORY_RESERVE(t->refusals, t->capacity, t->n_refusals + 1);
+    if (status == CLG_OK)
+        status = map_set(&t->results, &key, sizeof key, refusal ? t->n_refusals + 1 : TRIAL_PASSED);
+    if (status != CLG_OK)
+        memory_free(refusal);
+    else if (refusal)
+        t->refusals[t->n_refusals++] = refusal;
+    return status;
+}
+
+/* What earlier processes found; MAP_NONE when nothing. With the table's lock held. */
+static size_t recall(ocl_context *c, hash128 key, const char **out_refusal)
+{
+    trial_table *t = &c->trials;
+    char name[FACT_BYTES], *stored;
+    size_t n_bytes;
+    fact_name(key, name);
+    if (!ocl_context_recall(c, name, &stored, &n_bytes)) return MAP_NONE;
+    char *refusal = n_bytes > 0 ? memory_strndup(stored, n_bytes) : NULL;
+    memory_free(stored);
+    if ((n_bytes > 0 && !refusal) || keep(t, key, refusal) != CLG_OK) return MAP_NONE;
+    return find(t, key, out_refusal);
+}
+
+void trial_keep_passes(ocl_context *c, const program *p, const uint64_t *forms, size_t n_forms)
+{
+    char name[FACT_BYTES];
+    text what;
+    text_init(&what, 0);
+    text_printf(&what, "program %s compiles", p->name);
+    for (size_t i = 0; what.status == CLG_OK && i < n_forms; i++) {
+        fact_name(key_of(p->key, forms[i]), name);
+        ocl_context_remember(c, name, text_data(&what), "", 0);
+    }
+    text_deinit(&what);
+}
+
+static clg_status refuse(const char *text)
+{
+    const clg_status status = error_set(CLG_ERROR_KERNEL_BUILD, "%s", text);
+    error_hint("a newer driver may help; 'cltool cache clear --crashes' has it tried again");
+    return status;
+}
+
+bool trial_has_failed(ocl_context *c, hash128 program_key, uint64_t form)
+{
+    const hash128 key = key_of(program_key, form);
+    const char *refusal;
+    mutex_lock(&c->trials.lock);
+    if (find(&c->trials, key, &refusal) == MAP_NONE) (void)recall(c, key, &refusal);
+    if (refusal) (void)refuse(refusal);
+    mutex_unlock(&c->trials.lock);
+    return refusal != NULL;
+}
+
+bool trial_knows_refusals(ocl_context *c)
+{
+    trial_table *t = &c->trials;
+    char *nothing;
+    size_t n_bytes;
+    mutex_lock(&t->lock);
+    if (!t->searched && ocl_context_recall(c, MARK, &nothing, &n_bytes)) {
+        t->has_mark = true;
+        memory_free(nothing);
+    }
+    t->searched = true;
+    const bool knows = t->has_mark || t->n_refusals > 0;
+    mutex_unlock(&t->lock);
+    return knows;
+}
+
+size_t trial_n_refusals(ocl_context *c)
+{
+    mutex_lock(&c->trials.lock);
+    const size_t n = c->trials.n_refusals;
+    mutex_unlock(&c->trials.lock);
+    return n;
+}
+
+/* ---- one trial ----------------------------------------------------------------------------------------- */
+
+typedef struct attempt {
+    ocl_context *c;
+    program *p;
+    const helper_request *request;
+    process_keep_waiting keep_waiting;
+    void *user;
+} attempt;
+
+/* What became of the driver's compiler, for messages. */
+static void describe(const attempt *a, const helper_reply *reply, text *t)
+{
+    const char *device = context_record(a->c)->name;
+    const char *driver = context_record(a->c)->driver_version;
+    text_printf(t, "the compiler of driver '%s' on '%s' ", driver, device);
+    switch (reply->outcome) {
+    case HELPER_CRASHED:
+        if (reply->signal > 0)
+            text_printf(t, "crashes (signal %d)", (int)reply->signal);
+        else if (reply->signal < 0)
+            text_printf(t, "crashes (exception 0x%08lX)", (unsigned long)(uint32_t)reply->signal);
+        else
+            text_append(t, "ends the process");
+        break;
+    case HELPER_TIMED_OUT: text_append(t, "does not come to an end in the time it has"); break;
+    case HELPER_OUT_OF_MEMORY: text_append(t, "takes more memory than it may"); break;
+    default: text_append(t, "was killed"); break;
+    }
+    text_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->p->name);
+    if (reply->text && reply->text[0]) text_printf(t, ": %s", reply->text);
+}
+
+/* Keeps a failure: in the store when it is a crash, else for this context alone. */
+static clg_status keep_failure(const attempt *a, hash128 key, const helper_reply *reply)
+{
+    char name[FACT_BYTES], *refusal;
+    text t, what;
+    text_init(&t, 0);
+    describe(a, reply, &t);
+    CLG_TRY(text_take(&t, &refusal));
+    log_write(CLG_LOG_WARNING, "%s", refusal);
+    const clg_status status = refuse(refusal);
+    if (reply->outcome == HELPER_CRASHED) {
+        fact_name(key, name);
+        text_init(&what, 0);
+        text_printf(&what, "compiler crash on kernel '%s' of '%s'", a->request->entry, a->p->name);
+        if (what.status == CLG_OK)
+            ocl_context_remember(a->c, name, text_data(&what), refusal, strlen(refusal));
+        ocl_context_remember(a->c, MARK, "compiler crashes are known", "", 0);
+        text_deinit(&what);
+    }
+    mutex_lock(&a->c->trials.lock);
+    (void)keep(&a->c->trials, key, refusal);
+    mutex_unlock(&a->c->trials.lock);
+    return status;
+}
+
+/* The driver returned an error, as it would here: the build log is in the text. */
+static clg_status pass_refusal_on(const helper_reply *reply)
+{
+    const char *words = reply->text ? reply->text : "no reason given";
+    log_write(CLG_LOG_ERROR, "%s", words);
+    const clg_status status = error_set((clg_status)reply->status, "%s", words);
+    error_hint("the compiler's whole output is in the log; a newer driver may help, and a "
+               "report to clgraph");
+    return status;
+}
+
+/* words may be NULL. */
+static void say_unable(const char *name, const char *words)
+{
+    log_write(CLG_LOG_INFO, "kernel '%s' is about to be compiled in this process%s%s", name,
+              words ? ": the compile helper reports: " : "", words ? words : "");
+}
+
+static bool is_death(helper_outcome outcome)
+{
+    return outcome == HELPER_CRASHED || outcome == HELPER_KILLED;
+}
+
+static clg_status try_twice(const attempt *a, hash128 key, helper_reply *reply)
+{
+    const uint64_t begun_ns = time_now_ns();
+    for (int i = 0; i < N_TRIES; i++) {
+        helper_reply_deinit(reply);
+        CLG_TRY(helper_ask(a->c, a->request, a->keep_waiting, a->user, reply));
+        if (!is_death(reply->outcome)) break;
+    }
+    switch (reply->outcome) {
+    case HELPER_REFUSED: return pass_refusal_on(reply);
+    case HELPER_UNABLE: say_unable(a->p->name, reply->text); return CLG_OK;
+    case HELPER_DONE: break;
+    default: return keep_failure(a, key, reply);
+    }
+    log_write(CLG_LOG_DEBUG, "the compile helper compiled '%s' of '%s' in %.0f ms",
+              a->request->entry, a->p->name, (double)(time_now_ns() - begun_ns) * 1e-6);
+    mutex_lock(&a->c->trials.lock);
+    clg_status status = keep(&a->c->trials, key, NULL);
+    if (status == CLG_OK) /* which a launch begins with */
+        status = keep(&a->c->trials, key_of(a->p->key, TRIAL_FORM_OF_BUILD), NULL);
+    if (reply->binary && !a->p->binary) {
+        a->p->binary = reply->binary;
+        a->p->binary_bytes = reply->binary_bytes;
+        reply->binary = NULL;
+    }
+    mutex_unlock(&a->c->trials.lock);
+    return status;
+}
+
+/* Makes the trial unless its result is known. */
+static clg_status try_once(const attempt *a, hash128 key, helper_reply *reply)
+{
+    trial_table *t = &a->c->trials;
+    const char *refusal;
+    mutex_lock(&t->lock);
+    size_t known = find(t, key, &refusal);
+    if (known == MAP_NONE) known = recall(a->c, key, &refusal);
+    const clg_status status = refusal ? refuse(refusal) : CLG_OK;
+    mutex_unlock(&t->lock);
+    if (known != MAP_NONE) return status;
+    return try_twice(a, key, reply);
+}
+
+/* ---- builds and launches ------------------------------------------------------------------------------- */
+
+static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *global,
+                            const size_t *local)
+{
+    *l = (helper_launch){.n_dims = n_dims, .has_local = local != NULL};
+    for (uint32_t i = 0; i < 3; i++) {
+        l->global[i] = i < n_dims ? global[i] : 1;
+        l->local[i] = i < n_dims && local ? local[i] : 1;
+    }
+}
+
+/* Where a binary can be loaded and reading it does not compile, a program is compiled once, by the helper. */
+static bool wants_binary(ocl_context *c, program *p)
+{
+    return !program_handle(c, p) && !context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
+           !context_has_quirk(c, QUIRK_NO_BINARIES);
+}
+
+clg_status trial_of_build(ocl_context *c, program *p, const char *entry)
+{
+    if (!helper_is_on(c)) {
+        say_unable(p->name, NULL);
+        return CLG_OK;
+    }
+    const helper_request request = {.name = p->name,
+                                    .entry = entry,
+                                    .source = p->source,
+                                    .source_bytes = p->source_bytes,
+                                    .content_arg = HELPER_NO_ARG,
+                                    .wants_binary = wants_binary(c, p)};
+    const attempt a = {.c = c, .p = p, .request = &request};
+    helper_reply reply = {0};
+    const clg_status status = try_once(&a, key_of(p->key, TRIAL_FORM_OF_BUILD), &reply);
+    helper_reply_deinit(&reply);
+    return status;
+}
+
+clg_status trial_of_launch(ocl_kernel *k, uint64_t form, uint32_t n_dims, const size_t *global,
+                           const size_t *local, process_keep_waiting keep_waiting, void *user)
+{
+    program *p = k->program;
+    if (!p->source || !helper_is_on(k->context)) return CLG_OK;
+    helper_request request = {.name = p->name,
+                              .entry = k->entry,
+                              .source = p->source,
+                              .source_bytes = p->source_bytes,
+                              .has_launch = true,
+                              .args = k->args,
+                              .content_arg = HELPER_NO_ARG,
+                              .wants_binary = wants_binary(k->context, p)};
+    describe_launch(&request.launch, n_dims, global, local);
+    const attempt a = {
+        .c = k->context, .p = p, .request = &request, .keep_waiting = keep_waiting, .user = user};
+    helper_reply reply = {0};
+    const clg_status status = try_once(&a, key_of(p->key, form), &reply);
+    helper_reply_deinit(&reply);
+    return status;
+}
+
+bool trial_take_binary(ocl_context *c, program *p, char **out_binary, size_t *out_binary_bytes)
+{
+    mutex_lock(&c->trials.lock);
+    *out_binary = p->binary;
+    *out_binary_bytes = p->binary_bytes;
+    p->binary = NULL;
+    mutex_unlock(&c->trials.lock);
+    return *out_binary != NULL;
+}
+
+/* Of a reply with a binary, behind prefix_bytes. */
+static clg_status copy_binary(const helper_reply *reply, size_t prefix_bytes, char **out_data,
+                              size_t *out_binary_bytes)
+{
+    if (reply->outcome == HELPER_UNABLE) return CLG_OK;
+    if (reply->outcome != HELPER_DONE || reply->binary_bytes == 0)
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the driver gives no program binary: %s",
+                         reply->text ? reply->text : "no reason given");
+    *out_data = memory_alloc(prefix_bytes + reply->binary_bytes);
+    if (!*out_data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    memcpy(*out_data + prefix_bytes, reply->binary, reply->binary_bytes);
+    *out_binary_bytes = reply->binary_bytes;
+    return CLG_OK;
+}
+
+clg_status trial_read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data,
+                             size_t *out_binary_bytes)
+{
+    *out_data = NULL;
+    *out_binary_bytes = 0;
+    if (!p->source || !helper_is_on(c)) return CLG_OK;
+    const helper_request request = {.name = p->name,
+                                    .entry = "",
+                                    .source = p->source,
+                                    .source_bytes = p->source_bytes,
+                                    .content_arg = HELPER_NO_ARG,
+                                    .wants_binary = true};
+    helper_reply reply;
+    CLG_TRY(helper_ask(c, &request, NULL, NULL, &reply));
+    const clg_status status = copy_binary(&reply, prefix_bytes, out_data, out_binary_bytes);
+    helper_reply_deinit(&reply);
+    return status;
+}

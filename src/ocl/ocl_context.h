@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a context holds, for the files of this folder.
+ */
+#ifndef CLG_OCL_CONTEXT_H
+#define CLG_OCL_CONTEXT_H
+
+#include "base/threads.h"
+#include "ocl/cache/store.h"
+#include "ocl/diagnose/machine.h"
+#include "ocl/helper/trial.h"
+#include "ocl/ocl.h"
+#include "ocl/program.h"
+
+typedef struct helper_pool helper_pool;
+
+/* Order between queues: queue_order.c. Guarded by the context's lock, but for reading the count. */
+typedef struct upload_order {
+    atomic_uint_fast64_t count; /* writes of the upload queue */
+    cl_event last;              /* of the last one; NULL once it is known to be complete */
+    bool is_ignored;            /* by a test */
+} upload_order;
+
+struct ocl_context {
+    refcount references; /* of the owner and of each buffer, queue and kernel */
+    machine machine;     /* the enumeration that this device is part of */
+    size_t index;        /* of the device in it */
+    cl_context handle;
+    cl_device_id device;
+    bool is_sub_device;             /* ours to release */
+    cl_command_queue callers_queue; /* until the first queue takes it; guarded by lock */
+    mutex lock;
+    upload_order uploads;
+    bool profiling;
+    store *store;
+    hash128 identity; /* of platform, device, driver and library: part of every key in the store */
+    program_table programs;
+    helper_pool *helpers; /* NULL in the helper itself */
+    trial_table trials;
+    atomic_bool used_blas;
+    atomic_uint_fast64_t n_compiled, n_loaded, n_launched, n_blas_calls, buffer_bytes,
+        buffer_bytes_peak;
+};
+
+static inline const device_record *context_record(const ocl_context *c)
+{
+    return &c->machine.records[c->index];
+}
+
+static inline const device_caps *context_caps(const ocl_context *c)
+{
+    return &c->machine.caps[c->index];
+}
+
+static inline bool context_has_quirk(const ocl_context *c, quirk which)
+{
+    return (context_caps(c)->quirks & (uint32_t)which) != 0;
+}
+
+/* The key of something in the store that holds for this device, driver and library alone. */
+hash128 context_key(const ocl_context *c, const char *kind, const void *data, size_t size_bytes);
+
+/* CL_TRY(c, Finish, (queue)): returns the status when the call fails. */
+#define CL_TRY(c, function, arguments) CLG_TRY(CL_DO(context_record(c)->name, function, arguments))
+
+static inline void count(atomic_uint_fast64_t *counter, uint64_t n)
+{
+    atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+#endif

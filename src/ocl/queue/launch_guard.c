@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Turns, and the table of launches that the driver is known to have. The driver keeps 128 entries and drops those not
+ * used for longest, so what is known is forgotten as a whole before that many can have been used since.
+ */
+#include "ocl/queue/launch_guard.h"
+
+#include "base/hash.h"
+#include "base/threads.h"
+
+#include <string.h>
+
+/* Of the driver's 128; the rest is for kernels that are not ours. */
+#define MAX_ENTRIES 96
+#define N_SLOTS 256
+
+typedef struct guard_slot {
+    bool used;
+    launch_form form;
+} guard_slot;
+
+static struct {
+    mutex lock; /* guards all of it */
+    condition changed;
+    uint64_t next_ticket, serving; /* tickets are handed out and served in order */
+    size_t n_inside;
+    bool alone;       /* the one that is inside */
+    bool has_strange; /* ... launched what nothing is known of */
+    bool is_stale;    /* to be forgotten by the next who enters, alone */
+    size_t
+        n_entries; /* that launches may have made in the driver's table since the table here was empty */
+    size_t n_lost; /* entries there that are of no launch, and may stay for ever */
+    guard_slot slots[N_SLOTS];
+} guard = {.lock = MUTEX_INIT, .changed = CONDITION_INIT};
+
+static atomic_uint_fast64_t epoch = 1;
+
+/* ---- the table --------------------------------------------------------------------------------------------- */
+
+static bool same_kernel(const launch_form *a, const launch_form *b)
+{
+    return memcmp(a->kernel, b->kernel, sizeof a->kernel) == 0 &&
+           memcmp(a->local, b->local, sizeof a->local) == 0;
+}
+
+/* Its slot, or the free one where it goes: slots are never all in use. */
+static guard_slot *find(const launch_form *form)
+{
+    uint64_t at = hash_bytes(form, offsetof(launch_form, extent), 0);
+    for (;; at++) {
+        guard_slot *s = &guard.slots[at % N_SLOTS];
+        if (!s->used || same_kernel(&s->form, form)) return s;
+    }
+}
+
+static bool knows(const launch_form *form)
+{
+    const guard_slot *s = find(form);
+    return s->used && form->extent[0] <= s->form.extent[0] && form->extent[1] <= s->form.extent[1];
+}
+
+static void forget(void)
+{
+    memset(guard.slots, 0, sizeof guard.slots);
+    guard.n_entries = 0;
+    guard.is_stale = false;
+    atomic_fetch_add(&epoch, 1);
+}
+
+/* The driver has an entry for each of the two extents at least. */
+static void note(const launch_form *form)
+{
+    guard_slot *s = find(form);
+    if (!s->used) s->form = *form;
+    s->used = true;
+    for (int i = 0; i < 2; i++)
+        if (s->form.extent[i] < form->extent[i]) s->form.extent[i] = form->extent[i];
+    guard.n_entries++;
+}
+
+bool launch_guard_knows(const launch_form *form)
+{
+    mutex_lock(&guard.lock);
+    const bool known = knows(form);
+    mutex_unlock(&guard.lock);
+    return known;
+}
+
+uint64_t launch_guard_epoch(void) { return atomic_load_explicit(&epoch, memory_order_relaxed); }
+
+void launch_guard_learn(const launch_form *form)
+{
+    mutex_lock(&guard.lock);
+    if (!form) {
+        guard.has_strange = true;
+    } else if (!knows(form)) {
+        if (guard.n_entries + guard.n_lost >= MAX_ENTRIES) forget();
+        if (guard.n_lost < MAX_ENTRIES) note(form);
+    }
+    mutex_unlock(&guard.lock);
+}
+
+void launch_guard_lose_room(size_t n)
+{
+    mutex_lock(&guard.lock);
+    guard.n_lost += n;
+    if (guard.n_entries + guard.n_lost > MAX_ENTRIES) guard.is_stale = true;
+    mutex_unlock(&guard.lock);
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------- */
+
+guard_place launch_guard_enter(const launch_form *form)
+{
+    mutex_lock(&guard.lock);
+    const uint64_t ticket = guard.next_ticket++;
+    while (ticket != guard.serving || guard.alone) condition_wait(&guard.changed, &guard.lock);
+    const bool alone = !form || guard.is_stale || !knows(form);
+    while (alone && guard.n_inside > 0) condition_wait(&guard.changed, &guard.lock);
+    if (guard.is_stale) forget();
+    guard.n_inside++;
+    guard.alone = alone;
+    guard.serving++;
+    if (guard.serving != guard.next_ticket) condition_broadcast(&guard.changed);
+    mutex_unlock(&guard.lock);
+    return alone ? GUARD_ALONE : GUARD_SHARED;
+}
+
+void launch_guard_leave(guard_place place, bool finished)
+{
+    if (place == GUARD_OUTSIDE) return;
+    mutex_lock(&guard.lock);
+    if (place == GUARD_ALONE && (guard.has_strange || !finished)) forget();
+    guard.has_strange = guard.alone = false;
+    guard.n_inside--;
+    if (guard.serving != guard.next_ticket) condition_broadcast(&guard.changed);
+    mutex_unlock(&guard.lock);
+}

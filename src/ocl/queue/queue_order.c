@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Order between the queues of a context (decision 37). OpenCL orders commands of one queue;
+ * commands of two queues are ordered by events alone, and a blocking write that has returned is no
+ * event: Intel's CPU runtime lets a kernel of a second queue read what the buffer held before.
+ *
+ * So the context keeps the event of the last write of its upload queue, and every other queue
+ * waits for it, in a barrier, before the next command it is given. A queue that has waited does
+ * so again only after the next upload, and once a finish has shown that the write is complete
+ * the event is dropped: a run on uploaded weights costs one comparison per command.
+ */
+#include "ocl/queue/queue.h"
+
+static void drop_event(upload_order *o)
+{
+    if (o->last) (void)cl.ReleaseEvent(o->last);
+    o->last = NULL;
+}
+
+void order_publish(ocl_queue *q, cl_event written)
+{
+    ocl_context *c = q->context;
+    mutex_lock(&c->lock);
+    drop_event(&c->uploads);
+    c->uploads.last = written;
+    atomic_fetch_add_explicit(&c->uploads.count, 1, memory_order_release);
+    mutex_unlock(&c->lock);
+}
+
+clg_status order_wait(ocl_queue *q)
+{
+    ocl_context *c = q->context;
+    clg_status status = CLG_OK;
+    /* Commands that overlap come after the marker that ocl_queue_spread enqueued, and so after
+     * all uploads before it. */
+    if (q->is_upload || q->overlap.is_open) return CLG_OK;
+    mutex_lock(&c->lock);
+    if (c->uploads.last && !c->uploads.is_ignored) {
+        status = CL_DO(context_record(c)->name, EnqueueBarrierWithWaitList,
+                       (q->handle, 1, &c->uploads.last, NULL));
+        q->has_waited = status == CLG_OK;
+    }
+    if (status == CLG_OK) q->n_uploads = atomic_load(&c->uploads.count);
+    mutex_unlock(&c->lock);
+    return status;
+}
+
+void order_settle(ocl_queue *q)
+{
+    ocl_context *c = q->context;
+    if (!q->is_upload && !q->has_waited) return;
+    mutex_lock(&c->lock);
+    if (q->is_upload || q->n_uploads == atomic_load(&c->uploads.count)) drop_event(&c->uploads);
+    mutex_unlock(&c->lock);
+    q->has_waited = false;
+}
+
+void ocl_context_ignore_uploads(ocl_context *c) { c->uploads.is_ignored = true; }

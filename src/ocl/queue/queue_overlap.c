@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Commands of a queue that may be under way together. They go to a second OpenCL queue, out of order, each with the events of those
+ * that it comes after; a marker in the queue itself goes before them, and a barrier comes behind them. So the queue itself stays in
+ * order for whoever shares it, and has nothing to do with them where the driver does not gain by it (decision 35).
+ */
+#include "ocl/queue/queue.h"
+
+/* PoCL gives a command to its threads as soon as what it waits for has ended; with one queue in order they fall asleep between
+ * two launches. Others have not been measured. */
+static bool gains_by_overlapping(const ocl_queue *q)
+{
+    const device_caps *caps = context_caps(q->context);
+    return caps->family == PLATFORM_POCL && caps->kind == CLG_DEVICE_CPU &&
+           caps->compute_units > 1 && !q->is_callers && !q->profiling;
+}
+
+static void release(cl_event *event)
+{
+    if (*event) (void)cl.ReleaseEvent(*event);
+    *event = NULL;
+}
+
+static void forget(queue_overlap *o)
+{
+    release(&o->begun);
+    for (int i = 0; i < QUEUE_WINDOW; i++) release(&o->done[i]);
+    o->is_open = false;
+    o->last = 0;
+}
+
+static clg_status open_second(ocl_queue *q)
+{
+    cl_int code;
+    q->overlap.handle = cl.CreateCommandQueue(q->context->handle, q->context->device,
+                                              CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &code);
+    return cl_check(code, "clCreateCommandQueue", context_record(q->context)->name);
+}
+
+clg_status ocl_queue_spread(ocl_queue *q)
+{
+    queue_overlap *o = &q->overlap;
+    if (!gains_by_overlapping(q) || q->place == GUARD_ALONE) return CLG_OK;
+    if (!o->handle) CLG_TRY(open_second(q));
+    CLG_TRY(order_catch_up(q));
+    CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &o->begun));
+    o->is_open = o->is_first_window = true;
+    CL_TRY(q->context, Flush, (q->handle));
+    return CLG_OK;
+}
+
+/* Commands of the window that none of it comes after. */
+static cl_uint list_last(const queue_overlap *o, cl_event *out)
+{
+    cl_uint n = 0;
+    for (int i = 0; i < QUEUE_WINDOW; i++)
+        if (o->last >> i & 1u) out[n++] = o->done[i];
+    return n;
+}
+
+clg_status ocl_queue_gather(ocl_queue *q)
+{
+    queue_overlap *o = &q->overlap;
+    cl_event last[QUEUE_WINDOW];
+    if (!o->is_open) return CLG_OK;
+    const cl_uint n = list_last(o, last);
+    CL_TRY(q->context, Flush, (o->handle));
+    if (n > 0) CL_TRY(q->context, EnqueueBarrierWithWaitList, (q->handle, n, last, NULL));
+    forget(o);
+    return CLG_OK;
+}
+
+void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after)
+{
+    q->overlap.slot = slot;
+    q->overlap.after = after;
+    q->overlap.is_new_slot = true;
+}
+
+void overlap_begin(const ocl_queue *q, queue_command *c)
+{
+    const queue_overlap *o = &q->overlap;
+    *c = (queue_command){.handle = q->handle};
+    if (!o->is_open) return;
+    c->handle = o->handle;
+    c->overlaps = true;
+    if (!o->is_new_slot) {
+        c->wait[c->n_wait++] = o->done[o->slot];
+    } else if (o->slot == 0) {
+        c->n_wait = list_last(o, c->wait);
+    } else {
+        for (int i = 0; i < QUEUE_WINDOW; i++)
+            if (o->after >> i & 1u) c->wait[c->n_wait++] = o->done[i];
+    }
+    if (c->n_wait == 0) c->wait[c->n_wait++] = o->is_first_window ? o->begun : o->done[0];
+}
+
+void overlap_keep(ocl_queue *q, const queue_command *c)
+{
+    queue_overlap *o = &q->overlap;
+    if (!c->overlaps) return;
+    if (o->slot == 0 && o->is_new_slot && o->last != 0) {
+        for (int i = 0; i < QUEUE_WINDOW; i++) release(&o->done[i]);
+        o->last = 0;
+        o->is_first_window = false;
+    }
+    release(&o->done[o->slot]);
+    o->done[o->slot] = c->made;
+    o->last = (o->last & ~o->after) | 1u << o->slot;
+    o->is_new_slot = false;
+}
+
+clg_status overlap_finish(ocl_queue *q)
+{
+    queue_overlap *o = &q->overlap;
+    if (!o->is_open) return CLG_OK;
+    const clg_status status = CL_DO(context_record(q->context)->name, Finish, (o->handle));
+    forget(o);
+    return status;
+}
+
+void overlap_free(ocl_queue *q)
+{
+    (void)overlap_finish(q);
+    if (q->overlap.handle) (void)cl.ReleaseCommandQueue(q->overlap.handle);
+}

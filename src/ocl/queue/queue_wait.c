@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Waiting: for a queue, for events, and events for others to wait for.
+ *
+ * A thread that waits in the driver sleeps, and its processor with it; to wake both takes longer than a small graph runs.
+ * So where the wait before was short, the first AWAKE_NS of the next are spent asking whether it is over, giving way to
+ * whoever wants the processor, before the thread goes to sleep in clFinish. What takes longer pays that once; launches
+ * that have work for all processors get all of them (decision 31).
+ */
+#include "ocl/queue/queue.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#define AWAKE_NS 200000u
+
+/* Drivers of GPUs have ways of their own. Software rasterisers need longer than that for anything, and one of them, rusticl of Mesa
+ * 22, does not wait in clFinish for what clFlush sent off. */
+bool queue_may_stay_awake(const ocl_context *c)
+{
+    return context_caps(c)->kind == CLG_DEVICE_CPU && !context_caps(c)->is_software;
+}
+
+void queue_leave(ocl_queue *q, bool finished)
+{
+    launch_guard_leave(q->place, finished);
+    q->place = GUARD_OUTSIDE;
+    q->wants_all = false;
+}
+
+void queue_unwatch(ocl_queue *q)
+{
+    if (q->watched) (void)cl.ReleaseEvent(q->watched);
+    q->watched = NULL;
+}
+
+clg_status ocl_queue_flush(ocl_queue *q)
+{
+    CL_TRY(q->context, Flush, (q->handle));
+    return CLG_OK;
+}
+
+/* Until what is watched has ended, whether well or not, or for as long as AWAKE_NS. */
+static void wait_awake(ocl_queue *q, uint64_t since_ns)
+{
+    cl_int state = CL_QUEUED;
+    if (!q->watched || q->wants_all || q->last_wait_ns > AWAKE_NS) return;
+    if (cl.Flush(q->handle) != CL_SUCCESS) return;
+    while (state > CL_COMPLETE && time_now_ns() - since_ns < AWAKE_NS) {
+        thread_yield();
+        if (cl.GetEventInfo(q->watched, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state,
+                            NULL) != CL_SUCCESS)
+            return;
+    }
+}
+
+clg_status ocl_queue_finish(ocl_queue *q)
+{
+    const uint64_t since_ns = time_now_ns();
+    const clg_status overlapping = overlap_finish(q);
+    wait_awake(q, since_ns);
+    queue_unwatch(q);
+    const clg_status finished = CL_DO(context_record(q->context)->name, Finish, (q->handle));
+    const clg_status status = overlapping != CLG_OK ? overlapping : finished;
+    q->last_wait_ns = time_now_ns() - since_ns;
+    if (status == CLG_OK) order_settle(q);
+    queue_leave(q, status == CLG_OK);
+    return status;
+}
+
+clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events)
+{
+    if (n_events == 0) return CLG_OK;
+    cl_event *events = memory_zalloc(n_events, sizeof *events);
+    if (!events) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n_events; i++) events[i] = cl_events[i];
+    clg_status status = CL_DO(context_record(q->context)->name, EnqueueBarrierWithWaitList,
+                              (q->handle, (cl_uint)n_events, events, NULL));
+    memory_free(events);
+    q->waits_for_others = true;
+    return status;
+}
+
+clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event)
+{
+    cl_event event = NULL;
+    *out_cl_event = NULL;
+    CL_TRY(q->context, EnqueueMarkerWithWaitList, (q->handle, 0, NULL, &event));
+    clg_status status = ocl_queue_flush(q);
+    if (status != CLG_OK)
+        (void)cl.ReleaseEvent(event);
+    else
+        *out_cl_event = event;
+    return status;
+}
+
+clg_status ocl_event_create(ocl_context *c, void **out_cl_event)
+{
+    cl_int code;
+    *out_cl_event = cl.CreateUserEvent(c->handle, &code);
+    return cl_check(code, "clCreateUserEvent", context_record(c)->name);
+}
+
+clg_status ocl_event_retain(ocl_context *c, void *event)
+{
+    CL_TRY(c, RetainEvent, (event));
+    return CLG_OK;
+}
+
+void ocl_event_complete(void *event, bool failed)
+{
+    (void)cl.SetUserEventStatus(event, failed ? CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
+                                              : CL_COMPLETE);
+    (void)cl.ReleaseEvent(event);
+}
+
+clg_status ocl_event_wait(ocl_context *c, void *event)
+{
+    cl_event waited = event;
+    clg_status status = CL_DO(context_record(c)->name, WaitForEvents, (1, &waited));
+    (void)cl.ReleaseEvent(waited);
+    return status;
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Compiling the kernels of a plan ahead, several at once in compile helpers. While a plan is made, kernels are tested and weights are
+ * packed one after the other, and each would wait for its own compile. So when the first is found that the device has never run,
+ * the same plan is made dry - nothing is tested, packed or launched -, and all its kernels are compiled. Planning takes
+ * milliseconds, a compile 0.1 s. It is a matter of speed alone: where it fails, kernels are compiled when they are needed.
+ */
+#include "session/exec/exec.h"
+#include "session/run/launch.h"
+
+#include <string.h>
+
+/* Memory that only has a size, for arguments of launches that will not happen here. */
+typedef struct draft_buffer {
+    place_kind kind;
+    uint32_t index;
+    ocl_buffer *buffer;
+} draft_buffer;
+
+typedef struct packed_draft {
+    const step *steps;
+    value_id weight;
+    uint32_t input; /* of the node: the operand that is the weight */
+    size_t weight_bytes, packed_bytes;
+} packed_draft;
+
+typedef struct ahead {
+    exec *e;
+    arena memory; /* copies of packings' steps */
+    packed_draft *packed;
+    size_t n_packed, packed_capacity;
+    draft_buffer *buffers;
+    size_t n_buffers, buffers_capacity;
+    ocl_kernel **kernels;
+    size_t n_kernels, kernels_capacity;
+    ocl_launch *launches;
+    size_t n_launches, launches_capacity;
+    const plan_segment *segment;
+    const value_fact *inputs;
+} ahead;
+
+/* ---- the dry plan -------------------------------------------------------------------------------------- */
+
+static size_t fact_bytes(const value_fact *f)
+{
+    int64_t n;
+    size_t n_bytes;
+    return f && f->dtype != CLG_DTYPE_NONE && shape_n_elements(&f->dims, &n) == CLG_OK &&
+                   dtype_bytes(f->dtype, n, &n_bytes)
+               ? n_bytes
+               : 0;
+}
+
+/* plan_owner.pack: notes the packing, with steps of its own since the candidate's do not last. */
+static clg_status note_packing(void *self, value_id weight, const value_fact *fact,
+                               const candidate *c, const packing *p, uint32_t *out_index)
+{
+    ahead *a = self;
+    step *first = NULL, **link = &first;
+    (void)c;
+    CLG_TRY(MEMORY_RESERVE(a->packed, a->packed_capacity, a->n_packed + 1));
+    for (const step *s = p->steps; s; s = s->next) {
+        *link = step_clone(s, &a->memory, &a->e->texts);
+        if (!*link) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        link = &(*link)->next;
+    }
+    a->packed[a->n_packed] = (packed_draft){.steps = first,
+                                            .weight = weight,
+                                            .input = p->input,
+                                            .weight_bytes = fact_bytes(fact),
+                                            .packed_bytes = p->size_bytes};
+    *out_index = (uint32_t)a->n_packed++;
+    return CLG_OK;
+}
+
+static clg_status plan_dry(ahead *a, plan **out_plan)
+{
+    plan_context c = a->e->planning;
+    c.owner = (plan_owner){a, note_packing};
+    c.judge.passes = NULL;
+    c.notes_choices = false;
+    bool *needed = memory_zalloc(c.g->n_inputs + 1, sizeof *needed);
+    if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    const clg_status status = plan_create(&c, a->inputs, needed, out_plan);
+    memory_free(needed);
+    return status;
+}
+
+/* ---- memory -------------------------------------------------------------------------------------------- */
+
+static size_t place_bytes(const ahead *a, place_kind kind, uint32_t index)
+{
+    const plan_segment *s = a->segment;
+    switch (kind) {
+    case PLACE_SLAB: return s->slab_bytes[index];
+    case PLACE_INPUT: return fact_bytes(&a->inputs[index]);
+    case PLACE_OUTPUT: return s->output_bytes[index] == PLAN_NO_OUTPUT ? 0 : s->output_bytes[index];
+    case PLACE_WEIGHT: return fact_bytes(&a->e->weights[index]);
+    case PLACE_PACKED: return a->packed[index].packed_bytes;
+    case PLACE_LITERAL: return s->literal_bytes;
+    case PLACE_NONE: break;
+    }
+    return 0;
+}
+
+static clg_status find_buffer(ahead *a, place_kind kind, uint32_t index, ocl_buffer **out_buffer)
+{
+    for (size_t i = 0; i < a->n_buffers; i++)
+        if (a->buffers[i].kind == kind && a->buffers[i].index == index) {
+            *out_buffer = a->buffers[i].buffer;
+            return CLG_OK;
+        }
+    CLG_TRY(MEMORY_RESERVE(a->buffers, a->buffers_capacity, a->n_buffers + 1));
+    CLG_TRY(ocl_buffer_create_draft(a->e->context->ocl, place_bytes(a, kind, index), out_buffer));
+    a->buffers[a->n_buffers++] = (draft_buffer){kind, index, *out_buffer};
+    return CLG_OK;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------- */
+
+static clg_status add_launch(ahead *a, ocl_kernel *k, const step *s)
+{
+    clg_status status = MEMORY_RESERVE(a->kernels, a->kernels_capacity, a->n_kernels + 1);
+    if (status == CLG_OK)
+        status = MEMORY_RESERVE(a->launches, a->launches_capacity, a->n_launches + 1);
+    if (status != CLG_OK) {
+        ocl_kernel_free(k);
+        return status;
+    }
+    a->kernels[a->n_kernels++] = k;
+    a->launches[a->n_launches++] = (ocl_launch){k, s->n_dims, s->global, s->local};
+    return CLG_OK;
+}
+
+static clg_status add_step(ahead *a, const plan_step *s)
+{
+    bound_buffer bound[STEP_MAX_ARGS];
+    ocl_kernel *k;
+    if (s->what->kind != STEP_KERNEL) return CLG_OK;
+    for (uint32_t i = 0; i < s->n_buffers; i++) {
+        bound[i] = (bound_buffer){.offset_bytes = s->buffers[i].offset_bytes};
+        CLG_TRY(find_buffer(a, s->buffers[i].kind, s->buffers[i].index, &bound[i].buffer));
+    }
+    CLG_TRY(ocl_kernel_create_draft(a->e->context->ocl, &s->what->kernel, &k));
+    const clg_status status = launch_set_args(k, s->what, bound, NULL, NULL, (int32_t)s->node);
+    if (status == CLG_OK) return add_launch(a, k, s->what);
+    ocl_kernel_free(k);
+    return status;
+}
+
+typedef struct pack_binding {
+    ahead *a;
+    uint32_t index; /* among the packings */
+} pack_binding;
+
+/* launch_operand. A packing's own scratch is not known here: it has none. */
+static clg_status bind_pack_operand(void *self, const operand *o, bound_buffer *to)
+{
+    pack_binding *b = self;
+    const packed_draft *p = &b->a->packed[b->index];
+    const bool is_weight = o->space == OPERAND_INPUT && o->index == p->input;
+    return is_weight ? find_buffer(b->a, PLACE_WEIGHT, p->weight, &to->buffer)
+                     : find_buffer(b->a, PLACE_PACKED, b->index, &to->buffer);
+}
+
+static clg_status add_packing(ahead *a, uint32_t index)
+{
+    pack_binding b = {a, index};
+    for (const step *s = a->packed[index].steps; s; s = s->next) {
+        ocl_kernel *k;
+        if (s->kind != STEP_KERNEL) continue;
+        CLG_TRY(launch_draft(a->e->context, s, bind_pack_operand, &b, &k));
+        CLG_TRY(add_launch(a, k, s));
+    }
+    return CLG_OK;
+}
+
+static clg_status compile(ahead *a, const plan *p)
+{
+    a->segment = p->root;
+    for (size_t i = 0; i < p->root->n_steps; i++) CLG_TRY(add_step(a, &p->root->steps[i]));
+    for (uint32_t i = 0; i < a->n_packed; i++) CLG_TRY(add_packing(a, i));
+    return ocl_launches_try(a->e->context->ocl, a->launches, a->n_launches);
+}
+
+clg_status exec_compile_ahead(exec *e, const value_fact *inputs)
+{
+    ahead a = {.e = e, .inputs = inputs};
+    plan *p = NULL;
+    clg_status status = plan_dry(&a, &p);
+    if (status == CLG_OK && p) status = compile(&a, p);
+    for (size_t i = 0; i < a.n_kernels; i++) ocl_kernel_free(a.kernels[i]);
+    for (size_t i = 0; i < a.n_buffers; i++) ocl_buffer_free(a.buffers[i].buffer);
+    memory_free(a.kernels);
+    memory_free(a.buffers);
+    memory_free(a.launches);
+    memory_free(a.packed);
+    plan_free(p);
+    arena_deinit(&a.memory);
+    return status == CLG_ERROR_OUT_OF_HOST_MEMORY ? status : CLG_OK;
+}

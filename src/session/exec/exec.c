@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making, sharing and freeing execs, and their cache of plans.
+ */
+#include "session/exec/exec.h"
+
+#include "passes/passes.h"
+#include "plan/choices.h"
+
+#include <string.h>
+
+/* Plans of different input shapes that are kept; the least recently used goes. A plan takes a kilobyte a step, more where
+ * its shapes depend on data. */
+#define MAX_PLANS 64
+#define MIN_PLANS 4
+#define MAX_PLAN_BYTES ((size_t)32 << 20)
+
+/* ---- options --------------------------------------------------------------------------------------- */
+
+static bool same_names(name_list a, name_list b)
+{
+    if (a.n != b.n) return false;
+    for (size_t i = 0; i < a.n; i++)
+        if (strcmp(a.names[i], b.names[i]) != 0) return false;
+    return true;
+}
+
+static bool same_options(const exec_options *a, const exec_options *b)
+{
+    return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
+           a->strict == b->strict && a->keep_all == b->keep_all && a->halves == b->halves &&
+           same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
+           same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
+}
+
+/* The list gets strings of its own. */
+static clg_status copy_names(arena *memory, name_list *list)
+{
+    const char **copy = arena_alloc(memory, list->n + 1, sizeof *copy);
+    if (!copy) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < list->n; i++) {
+        copy[i] = arena_strdup(memory, list->names[i]);
+        if (!copy[i]) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    list->names = copy;
+    return CLG_OK;
+}
+
+/* ---- the graph to run --------------------------------------------------------------------------------- */
+
+/* A clone of the model's graph in which the values to keep are outputs. */
+static clg_status keep_values(const exec *e, graph **out_graph)
+{
+    graph *g;
+    CLG_TRY(graph_clone(e->model->graph, &g));
+    clg_status status = CLG_OK;
+    for (size_t i = 0; i < e->options.keep.n && status == CLG_OK; i++) {
+        value_id v = graph_find_value(g, e->options.keep.names[i]);
+        if (v == VALUE_NONE)
+            status = error_set(CLG_ERROR_NOT_FOUND, "the model has no value named '%s'",
+                               e->options.keep.names[i]);
+        else if (!g->values[v].is_output)
+            status = graph_add_output(g, v);
+    }
+    for (size_t n = 0; e->options.keep_all && n < g->n_nodes && status == CLG_OK; n++)
+        for (size_t i = 0; i < g->nodes[n].n_outputs && status == CLG_OK; i++) {
+            value_id v = g->nodes[n].outputs[i];
+            if (v != VALUE_NONE && !g->values[v].is_output && g->values[v].name[0])
+                status = graph_add_output(g, v);
+        }
+    if (status != CLG_OK) {
+        graph_free(g);
+        return status;
+    }
+    *out_graph = g;
+    return CLG_OK;
+}
+
+static clg_status optimise(exec *e)
+{
+    pass_options options = {.kernel_class = e->options.kernel_class,
+                            .lanes = caps_wide_lanes(ocl_context_caps(e->context->ocl)),
+                            .disabled = e->options.disabled,
+                            .halves = e->options.halves,
+                            .keep_fp32 = e->options.keep_fp32};
+    if (!e->options.keep_all && e->options.keep.n == 0)
+        return passes_run(e->model->graph, &options, &e->g);
+    graph *kept = NULL;
+    CLG_TRY(keep_values(e, &kept));
+    clg_status status = passes_run(kept, &options, &e->g);
+    graph_free(kept);
+    return status;
+}
+
+static clg_status set_constants(exec *e)
+{
+    size_t n = e->g->n_values;
+    e->weights = arena_alloc(&e->memory, n + 1, sizeof *e->weights);
+    e->weight_buffers = arena_alloc(&e->memory, n + 1, sizeof(ocl_buffer *));
+    e->weight_is_bound = arena_alloc(&e->memory, n + 1, sizeof(bool));
+    e->weight_may_go = arena_alloc(&e->memory, n + 1, sizeof(bool));
+    e->n_readers = arena_alloc(&e->memory, n + 1, sizeof(uint8_t));
+    e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof(bool));
+    e->host_inputs = arena_alloc(&e->memory, e->g->n_inputs + 1, sizeof(bool));
+    if (!e->weights || !e->weight_buffers || !e->weight_is_bound || !e->weight_may_go ||
+        !e->n_readers || !e->node_is_init || !e->host_inputs)
+        return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t v = 0; v < n; v++) {
+        const tensor *t = e->g->values[v].constant;
+        if (t) e->weights[v] = (value_fact){.dtype = t->dtype, .dims = t->dims, .known = t};
+    }
+    return CLG_OK;
+}
+
+/* plan_judge.passes. Before the first test of a kernel, those of the whole plan are compiled. */
+static clg_status judge(void *self, const lower_context *lc, const candidate *way, bool *out_passes)
+{
+    exec *e = self;
+    bool is_known = true;
+    if (e->ahead_of) CLG_TRY(context_knows(e->context, lc, way, &is_known));
+    if (!is_known) {
+        const value_fact *inputs = e->ahead_of;
+        e->ahead_of = NULL;
+        CLG_TRY(exec_compile_ahead(e, inputs));
+    }
+    return context_judge(e->context, lc, way, out_passes);
+}
+
+static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
+{
+    if (progress && !progress(user, "optimising the graph", 0, 2))
+        return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
+    CLG_TRY(model_require_data(e->model));
+    CLG_TRY(optimise(e));
+    CLG_TRY(set_constants(e));
+    e->planning = (plan_context){
+        .g = e->g,
+        .caps = ocl_context_caps(e->context->ocl),
+        .kernel_class = e->options.kernel_class,
+        .allow_blas = !e->options.no_blas && ocl_blas_available(e->context->ocl),
+        .strict = e->options.strict,
+        .blas_accepts = ocl_blas_accepts,
+        .weights = e->weights,
+        .node_is_init = e->node_is_init,
+        .outputs = e->g->outputs,
+        .n_outputs = e->g->n_outputs,
+        .n_required = e->options.keep_all ? e->model->graph->n_outputs : e->g->n_outputs,
+        .owner = {e, exec_pack},
+        .device = e->context->info.name,
+        .driver = e->context->info.driver,
+        .judge = {e, e->context->trusting ? NULL : judge},
+        .compiler = {e->context, context_compiles},
+        .texts = &e->texts,
+        .preferred = e->options.preferred.names,
+        .n_preferred = e->options.preferred.n,
+        .choices = e->choices,
+        .notes_choices = e->context->profiling};
+    CLG_TRY(exec_find_init(e));
+    if (progress && !progress(user, "computing constants", 1, 2))
+        return error_set(CLG_ERROR_CANCELLED, "the session was cancelled while it was being made");
+    return exec_run_init(e);
+}
+
+/* ---- sharing ---------------------------------------------------------------------------------------------- */
+
+static void exec_destroy(exec *e)
+{
+    for (plan *p = e->plans; p;) {
+        plan *next = p->next;
+        plan_free(p);
+        p = next;
+    }
+    step_texts_deinit(&e->texts);
+    exec_free_weights(e);
+    graph_free(e->g);
+    choice_table_free(e->choices);
+    arena_deinit(&e->memory);
+    mutex_deinit(&e->weights_lock);
+    mutex_deinit(&e->plan_lock);
+    mutex_deinit(&e->build_lock);
+    model_free(e->model);
+    context_free(e->context);
+    memory_free(e);
+}
+
+static clg_status init_locks(exec *e)
+{
+    CLG_TRY(mutex_init(&e->build_lock));
+    clg_status status = mutex_init(&e->plan_lock);
+    if (status != CLG_OK) goto no_plan_lock;
+    status = mutex_init(&e->weights_lock);
+    if (status == CLG_OK) return CLG_OK;
+    mutex_deinit(&e->plan_lock);
+no_plan_lock:
+    mutex_deinit(&e->build_lock);
+    return status;
+}
+
+static clg_status exec_alloc(clg_context *context, clg_model *model, const exec_options *options,
+                             exec **out_exec)
+{
+    exec *e = memory_zalloc(1, sizeof *e);
+    if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    refcount_init(&e->refs);
+    clg_status status = init_locks(e);
+    if (status != CLG_OK) {
+        memory_free(e);
+        return status;
+    }
+    e->context = context_retain(context);
+    e->model = model_retain(model);
+    e->choices = choice_table_retain(context->choices);
+    e->options = *options;
+    name_list *const lists[] = {&e->options.keep_fp32, &e->options.disabled, &e->options.preferred,
+                                &e->options.keep};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists && status == CLG_OK; i++)
+        status = copy_names(&e->memory, lists[i]);
+    if (status != CLG_OK) {
+        exec_destroy(e);
+        return status;
+    }
+    *out_exec = e;
+    return CLG_OK;
+}
+
+/* An exec of the registry that fits, else a new one put there to be built; a reference. */
+static clg_status find_or_add(clg_context *context, clg_model *model, const exec_options *options,
+                              exec **out_exec)
+{
+    clg_status status = CLG_OK;
+    exec *e;
+    mutex_lock(&context->registry_lock);
+    context_load_choices(context);
+    for (e = context->execs; e; e = e->next)
+        if (e->model == model && e->choices == context->choices &&
+            same_options(&e->options, options))
+            break;
+    if (e) {
+        exec_retain(e);
+    } else {
+        status = exec_alloc(context, model, options, &e);
+        if (status == CLG_OK) {
+            e->next = context->execs;
+            context->execs = e;
+        }
+    }
+    mutex_unlock(&context->registry_lock);
+    *out_exec = status == CLG_OK ? e : NULL;
+    return status;
+}
+
+static void leave_registry(exec *e)
+{
+    for (exec **link = &e->context->execs; *link; link = &(*link)->next)
+        if (*link == e) {
+            *link = e->next;
+            return;
+        }
+}
+
+/* Builds e unless that was done before. *out_again: another thread tried and failed, and the exec is of no use. */
+static clg_status build_once(exec *e, clg_progress_callback progress, void *user, bool *out_again)
+{
+    clg_status status = CLG_OK;
+    *out_again = false;
+    mutex_lock(&e->build_lock);
+    if (e->build == EXEC_TO_BUILD) {
+        status = exec_build(e, progress, user);
+        e->build = status == CLG_OK ? EXEC_BUILT : EXEC_FAILED;
+        if (status != CLG_OK) {
+            mutex_lock(&e->context->registry_lock);
+            leave_registry(e);
+            mutex_unlock(&e->context->registry_lock);
+        }
+    } else {
+        *out_again = e->build == EXEC_FAILED;
+    }
+    mutex_unlock(&e->build_lock);
+    return status;
+}
+
+clg_status exec_get(clg_context *context, clg_model *model, const exec_options *options,
+                    clg_progress_callback progress, void *user, exec **out_exec)
+{
+    *out_exec = NULL;
+    for (;;) {
+        exec *e;
+        bool again;
+        CLG_TRY(find_or_add(context, model, options, &e));
+        clg_status status = build_once(e, progress, user, &again);
+        if (status == CLG_OK && !again) {
+            *out_exec = e;
+            return CLG_OK;
+        }
+        exec_free(e);
+        if (!again) return status;
+    }
+}
+
+exec *exec_retain(exec *e)
+{
+    refcount_retain(&e->refs);
+    return e;
+}
+
+void exec_free(exec *e)
+{
+    if (!e) return;
+    clg_context *context = e->context;
+    mutex_lock(&context->registry_lock);
+    bool last = refcount_release(&e->refs);
+    if (last) leave_registry(e);
+    mutex_unlock(&context->registry_lock);
+    if (last) exec_destroy(e);
+}
+
+/* ---- plans -------------------------------------------------------------------------------------------------- */
+
+static bool same_inputs(const plan *p, const value_fact *inputs)
+{
+    for (size_t i = 0; i < p->n_inputs; i++) {
+        if (!aggregate_equal(&p->inputs[i], &inputs[i])) return false;
+    }
+    return true;
+}
+
+static plan *find_plan(exec *e, const value_fact *inputs)
+{
+    for (plan **link = &e->plans; *link; link = &(*link)->next) {
+        plan *p = *link;
+        if (!same_inputs(p, inputs)) continue;
+        *link = p->next;
+        p->next = e->plans;
+        e->plans = p;
+        return p;
+    }
+    return NULL;
+}
+
+static void drop_old_plans(exec *e)
+{
+    plan **link = &e->plans;
+    for (size_t n = 0, n_bytes = 0; *link; n++, link = &(*link)->next) {
+        n_bytes += plan_size_bytes(*link);
+        if (n >= MAX_PLANS || (n >= MIN_PLANS && n_bytes > MAX_PLAN_BYTES)) break;
+    }
+    while (*link) {
+        plan *old = *link;
+        *link = old->next;
+        plan_free(old);
+        e->n_plans--;
+    }
+}
+
+static clg_status make_plan(exec *e, const value_fact *inputs, plan **out_plan)
+{
+    bool needed[256] = {false};
+    bool *needs = needed, *allocated = NULL;
+    if (e->g->n_inputs > sizeof needed) {
+        needs = allocated = memory_zalloc(e->g->n_inputs, sizeof(bool));
+        if (!needs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    }
+    e->ahead_of = ocl_has_helper(e->context->ocl) ? inputs : NULL;
+    clg_status status = plan_create(&e->planning, inputs, needs, out_plan);
+    e->ahead_of = NULL;
+    if (status == CLG_OK && !*out_plan)
+        for (size_t i = 0; i < e->g->n_inputs; i++) e->host_inputs[i] |= needs[i];
+    memory_free(allocated);
+    return status;
+}
+
+clg_status exec_plan(exec *e, const value_fact *inputs, plan **out_plan)
+{
+    clg_status status = CLG_OK;
+    *out_plan = NULL;
+    mutex_lock(&e->plan_lock);
+    plan *p = find_plan(e, inputs);
+    if (!p) {
+        status = make_plan(e, inputs, &p);
+        exec_end_planning(e);
+        if (p) {
+            p->next = e->plans;
+            e->plans = p;
+            e->n_plans++;
+            drop_old_plans(e);
+            atomic_fetch_add(&e->context->plans_made, 1);
+        }
+    }
+    if (p) *out_plan = plan_retain(p);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+void exec_forget_plans(exec *e)
+{
+    mutex_lock(&e->plan_lock);
+    while (e->plans) {
+        plan *old = e->plans;
+        e->plans = old->next;
+        plan_free(old);
+    }
+    e->n_plans = 0;
+    mutex_unlock(&e->plan_lock);
+}
+
+clg_status exec_continue(exec *e, plan_segment *segment, tensor *const *contents,
+                         plan_segment **out_child)
+{
+    mutex_lock(&e->plan_lock);
+    clg_status status = plan_continue(&e->planning, segment, contents, out_child);
+    exec_end_planning(e);
+    mutex_unlock(&e->plan_lock);
+    return status;
+}
+
+void exec_dump_plan(exec *e, const plan *p, struct text *out_text)
+{
+    mutex_lock(&e->plan_lock); /* others may add segments */
+    plan_dump(&e->planning, p, out_text);
+    mutex_unlock(&e->plan_lock);
+}
+
+clg_place exec_node_place(exec *e, const plan *p, node_id n)
+{
+    uint8_t place = UINT8_MAX;
+    if (e->node_is_init[n]) return CLG_PLACE_LOAD;
+    mutex_lock(&e->plan_lock);
+    for (const plan_segment *s = p->root; s && place == UINT8_MAX; s = s->children)
+        place = s->node_places[n];
+    mutex_unlock(&e->plan_lock);
+    return place == UINT8_MAX ? CLG_PLACE_DEVICE : (clg_place)place;
+}
+
+bool exec_needs_content(exec *e, size_t i)
+{
+    mutex_lock(&e->plan_lock);
+    bool needs = e->host_inputs[i];
+    mutex_unlock(&e->plan_lock);
+    return needs;
+}

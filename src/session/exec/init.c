@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The init plan: nodes that depend on constants only run once, on the device, when a session is made. Their results
+ * are weights like any other; small ones are read back, since shapes may depend on them. It runs part by part, so that the
+ * constants that it reads are not all on the device at once, and a part runs again when its result, which was let go when
+ * it had been packed, is needed once more.
+ */
+#include "session/exec/exec.h"
+#include "session/run/frame.h"
+
+#define MAX_READ_BACK_FLOATS 64 /* scales of Resize and the like */
+#define SMALL_CONSTANT_BYTES ((size_t)64 << 10)
+#define INIT_BYTES                                                                                 \
+    ((uint64_t)32 << 20) /* of constants that are on the device for the init plan at a time */
+#define MANY_READERS 2   /* or somebody else than a node */
+
+static bool is_weight(const exec *e, const bool *from_init, value_id v)
+{
+    return v == VALUE_NONE || e->g->values[v].constant || from_init[v];
+}
+
+static void count_reader(uint8_t *n_readers, value_id v, uint8_t n)
+{
+    if (v != VALUE_NONE && n_readers[v] < MANY_READERS) n_readers[v] += n;
+}
+
+/* Adds what a node reads; captures of the graphs inside it count as several readers. */
+static void count_inputs(const node *n, uint8_t *n_readers)
+{
+    for (size_t i = 0; i < n->n_inputs; i++) count_reader(n_readers, n->inputs[i], 1);
+    for (size_t a = 0; a < n->n_attributes; a++) {
+        const graph *inner =
+            n->attributes[a].type == ATTRIBUTE_GRAPH ? n->attributes[a].as.g : NULL;
+        for (size_t v = 0; inner && v < inner->n_values; v++)
+            if (inner->values[v].is_outer)
+                count_reader(n_readers, inner->values[v].outer, MANY_READERS);
+    }
+}
+
+/* ---- parts: nodes of the init plan that share values --------------------------------------------------- */
+
+/* The first node of n's part as far as it is known; the way there is half as long for whoever asks next. */
+static node_id find_part(node_id *parts, node_id n)
+{
+    for (; parts[n] != n; n = parts[n]) parts[n] = parts[parts[n]];
+    return n;
+}
+
+/* The part of whoever met v before takes node n in. */
+static void meet(exec *e, node_id *met, value_id v, node_id n)
+{
+    const node_id other = met[v];
+    met[v] = n;
+    if (other == NODE_NONE) return;
+    const node_id a = find_part(e->init_parts, other), b = find_part(e->init_parts, n);
+    e->init_parts[a > b ? a : b] = a > b ? b : a;
+}
+
+/* A small constant does not bind those together that read it: it is brought to the device for each. */
+static bool binds(const exec *e, value_id v)
+{
+    const tensor *t = v == VALUE_NONE ? NULL : e->g->values[v].constant;
+    return v != VALUE_NONE && (!t || t->size_bytes > SMALL_CONSTANT_BYTES);
+}
+
+static void find_parts(exec *e, node_id *met)
+{
+    const graph *g = e->g;
+    for (value_id v = 0; v < g->n_values; v++) met[v] = NODE_NONE;
+    for (node_id i = 0; i < g->n_nodes; i++) {
+        const node *n = &g->nodes[i];
+        e->init_parts[i] = i;
+        for (size_t k = 0; e->node_is_init[i] && k < n->n_inputs + n->n_outputs; k++) {
+            const value_id v = k < n->n_inputs ? n->inputs[k] : n->outputs[k - n->n_inputs];
+            if (binds(e, v)) meet(e, met, v, i);
+        }
+    }
+    for (node_id i = 0; i < g->n_nodes; i++) e->init_parts[i] = e->init_parts[e->init_parts[i]];
+}
+
+clg_status exec_find_init(exec *e)
+{
+    const graph *g = e->g;
+    bool *from_init = memory_zalloc(g->n_values + 1, sizeof *from_init);
+    uint8_t *wanted = memory_zalloc(g->n_values + 1, sizeof *wanted); /* by other nodes */
+    node_id *met = memory_zalloc(g->n_values + 1, sizeof *met);
+    e->init_outputs = arena_alloc(&e->memory, g->n_values + 1, sizeof *e->init_outputs);
+    e->init_parts = arena_alloc(&e->memory, g->n_nodes + 1, sizeof *e->init_parts);
+    clg_status status = from_init && wanted && met && e->init_outputs && e->init_parts
+                            ? CLG_OK
+                            : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
+        const node *d = &g->nodes[n];
+        bool init = op_folds(d);
+        for (size_t i = 0; i < d->n_inputs && init; i++)
+            init = is_weight(e, from_init, d->inputs[i]);
+        e->node_is_init[n] = init;
+        for (size_t i = 0; i < d->n_outputs; i++)
+            if (d->outputs[i] != VALUE_NONE) from_init[d->outputs[i]] = init;
+    }
+    for (node_id n = 0; status == CLG_OK && n < g->n_nodes; n++) {
+        count_inputs(&g->nodes[n], e->n_readers);
+        if (!e->node_is_init[n]) count_inputs(&g->nodes[n], wanted);
+    }
+    for (size_t i = 0; status == CLG_OK && i < g->n_outputs; i++) {
+        count_reader(e->n_readers, g->outputs[i], MANY_READERS);
+        count_reader(wanted, g->outputs[i], 1);
+    }
+    for (value_id v = 0; status == CLG_OK && v < g->n_values; v++)
+        if (wanted[v] && from_init[v]) e->init_outputs[e->n_init_outputs++] = v;
+    if (status == CLG_OK) find_parts(e, met);
+    memory_free(from_init);
+    memory_free(wanted);
+    memory_free(met);
+    return status;
+}
+
+/* ---- running it ------------------------------------------------------------------------------------------ */
+
+static clg_status hold(exec *e, tensor *t)
+{
+    clg_status status = MEMORY_RESERVE(e->held, e->held_capacity, e->n_held + 1);
+    if (status != CLG_OK) {
+        tensor_free(t);
+        return status;
+    }
+    e->held[e->n_held++] = t;
+    return CLG_OK;
+}
+
+static clg_status read_port(frame *f, const plan_segment *segment, const plan_port *port,
+                            tensor **out_tensor)
+{
+    tensor *t;
+    bound_buffer where;
+    CLG_TRY(tensor_create(port->dtype, &port->dims, &t));
+    clg_status status = CLG_OK;
+    if (t->size_bytes) status = frame_resolve(f, segment, &port->place, &where);
+    if (t->size_bytes && status == CLG_OK)
+        status = ocl_queue_read(f->queue, where.buffer, (size_t)where.offset_bytes, t->data,
+                                t->size_bytes, true);
+    if (status != CLG_OK) {
+        tensor_free(t);
+        return status;
+    }
+    *out_tensor = t;
+    return CLG_OK;
+}
+
+/* The contents a segment's reads ask for; *out_contents is freed by the caller with its tensors. */
+static clg_status read_contents(frame *f, const plan_segment *segment, tensor **contents)
+{
+    for (size_t i = 0; i < segment->n_reads; i++) {
+        if (segment->reads[i].known)
+            contents[i] = tensor_retain((tensor *)segment->reads[i].known);
+        else
+            CLG_TRY(read_port(f, segment, &segment->reads[i], &contents[i]));
+    }
+    return CLG_OK;
+}
+
+static clg_status reserve_outputs(frame *f, const plan_segment *segment)
+{
+    for (size_t i = 0; i < f->n_outputs; i++)
+        if (segment->output_bytes[i] != PLAN_NO_OUTPUT)
+            CLG_TRY(frame_reserve(f, &f->outputs[i], segment->output_bytes[i], OCL_BUFFER_DEVICE));
+    return CLG_OK;
+}
+
+/* Runs one segment and waits for it. */
+static clg_status run_segment(frame *f, plan *p, plan_segment *segment)
+{
+    frame_segment *prepared;
+    int32_t fault[FAULT_WORDS] = {0};
+    CLG_TRY(reserve_outputs(f, segment));
+    CLG_TRY(frame_prepare(f, p, segment, &prepared));
+    CLG_TRY(frame_enqueue(f, prepared, NULL));
+    if (segment->has_fault_args)
+        CLG_TRY(ocl_queue_read(f->queue, f->fault, 0, fault, sizeof fault, true));
+    CLG_TRY(ocl_queue_finish(f->queue));
+    return frame_check_fault(f, fault);
+}
+
+static clg_status next_segment(const plan_context *c, frame *f, plan_segment *segment,
+                               plan_segment **out_next)
+{
+    tensor *contents[OP_MAX_INTS] = {NULL};
+    clg_status status = read_contents(f, segment, contents);
+    if (status == CLG_OK) status = plan_continue(c, segment, contents, out_next);
+    for (size_t i = 0; i < OP_MAX_INTS; i++) tensor_free(contents[i]);
+    return status;
+}
+
+/* *out_last is a reference, also on failure. */
+static clg_status run_segments(const plan_context *c, frame *f, plan *p, plan_segment **out_last)
+{
+    *out_last = plan_segment_retain(p->root);
+    for (;;) {
+        plan_segment *next = NULL;
+        CLG_TRY(run_segment(f, p, *out_last));
+        if ((*out_last)->last) return CLG_OK;
+        CLG_TRY(next_segment(c, f, *out_last, &next));
+        plan_segment_free(*out_last);
+        *out_last = next;
+    }
+}
+
+static bool worth_reading(const plan_port *port)
+{
+    int64_t n;
+    if (shape_n_elements(&port->dims, &n) != CLG_OK) return false;
+    return n <= (dtype_is_float(port->dtype) ? MAX_READ_BACK_FLOATS : OP_MAX_KNOWN_ELEMENTS);
+}
+
+static clg_status keep_result(exec *e, frame *f, const plan_segment *last, size_t index)
+{
+    const plan_port *port = &last->outputs[index];
+    value_fact *fact = &e->weights[port->value];
+    if (fact->dtype != CLG_DTYPE_NONE) { /* restored: others may read the fact meanwhile */
+        exec_keep_weight(e, port->value, f->outputs[index].buffer);
+        return CLG_OK;
+    }
+    *fact = (value_fact){.dtype = port->dtype, .dims = port->dims};
+    if (port->known) {
+        fact->known = port->known;
+        return hold(e, tensor_retain((tensor *)port->known));
+    }
+    exec_keep_weight(e, port->value, f->outputs[index].buffer);
+    if (!worth_reading(port)) return CLG_OK;
+    tensor *t;
+    CLG_TRY(read_port(f, last, port, &t));
+    fact->known = t;
+    return hold(e, t);
+}
+
+/* Runs the nodes of a mask for the sake of these outputs, which become weights. */
+static clg_status run_part(exec *e, const bool *mask, const value_fact *weights,
+                           const value_id *outputs, size_t n_outputs)
+{
+    plan_context c = e->planning;
+    plan *p = NULL;
+    plan_segment *last = NULL;
+    frame *f = NULL;
+    c.is_init_plan = true;
+    c.node_is_init = mask;
+    c.weights = weights;
+    c.outputs = outputs;
+    c.n_outputs = c.n_required = n_outputs;
+    clg_status status = plan_create(&c, NULL, NULL, &p);
+    if (status == CLG_OK) status = frame_create(e, 0, n_outputs, false, &f);
+    if (status == CLG_OK) status = run_segments(&c, f, p, &last);
+    for (size_t i = 0; status == CLG_OK && i < n_outputs; i++) status = keep_result(e, f, last, i);
+    plan_segment_free(last);
+    frame_free(f);
+    plan_free(p);
+    exec_drop_constants(e);
+    return status;
+}
+
+/* ---- part by part ------------------------------------------------------------------------------------------ */
+
+typedef struct batch {
+    bool *in_mask, *done; /* by node; by index of init_outputs */
+    uint64_t *part_bytes; /* of the constants that a part reads, by its first node */
+    value_id *outputs;
+    size_t n_outputs;
+} batch;
+
+static void sum_bytes(const exec *e, batch *b)
+{
+    for (node_id i = 0; i < e->g->n_nodes; i++) {
+        const node *n = &e->g->nodes[i];
+        for (size_t k = 0; e->node_is_init[i] && k < n->n_inputs; k++) {
+            const tensor *t =
+                n->inputs[k] == VALUE_NONE ? NULL : e->g->values[n->inputs[k]].constant;
+            if (t) b->part_bytes[e->init_parts[i]] += t->size_bytes;
+        }
+    }
+}
+
+/* The next parts, as many as are small enough together, and one at least. */
+static void next_batch(const exec *e, batch *b)
+{
+    const graph *g = e->g;
+    uint64_t bytes = 0;
+    b->n_outputs = 0;
+    for (node_id i = 0; i < g->n_nodes; i++) b->in_mask[i] = false;
+    for (size_t i = 0; i < e->n_init_outputs; i++) {
+        if (b->done[i]) continue;
+        const value_id v = e->init_outputs[i];
+        const node_id part = e->init_parts[g->values[v].producer];
+        if (!b->in_mask[part]) {
+            if (b->n_outputs > 0 && bytes + b->part_bytes[part] > INIT_BYTES) continue;
+            bytes += b->part_bytes[part];
+            b->in_mask[part] = true;
+        }
+        b->done[i] = true;
+        b->outputs[b->n_outputs++] = v;
+    }
+    for (node_id i = 0; i < g->n_nodes; i++)
+        if (e->node_is_init[i] && b->in_mask[e->init_parts[i]]) b->in_mask[i] = true;
+}
+
+/* Where the driver's compiler died of a kernel, the choice of kernels is made anew without it. */
+static clg_status run_part_anew(exec *e, const batch *b)
+{
+    ocl_context *ocl = e->context->ocl;
+    size_t n_refusals;
+    clg_status status;
+    do {
+        n_refusals = ocl_n_refusals(ocl);
+        status = run_part(e, b->in_mask, e->weights, b->outputs, b->n_outputs);
+    } while (status == CLG_ERROR_KERNEL_BUILD && ocl_n_refusals(ocl) > n_refusals);
+    return status;
+}
+
+clg_status exec_run_init(exec *e)
+{
+    const size_t n_nodes = e->g->n_nodes, n = e->n_init_outputs;
+    if (n == 0) return CLG_OK;
+    batch b = {.in_mask = memory_zalloc(n_nodes + 1, sizeof *b.in_mask),
+               .done = memory_zalloc(n, sizeof *b.done),
+               .part_bytes = memory_zalloc(n_nodes + 1, sizeof *b.part_bytes),
+               .outputs = memory_zalloc(n, sizeof *b.outputs)};
+    clg_status status =
+        b.in_mask && b.done && b.part_bytes && b.outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) sum_bytes(e, &b);
+    for (bool more = true; status == CLG_OK && more;) {
+        next_batch(e, &b);
+        more = b.n_outputs > 0;
+        if (more) status = run_part_anew(e, &b);
+    }
+    memory_free(b.in_mask);
+    memory_free(b.done);
+    memory_free(b.part_bytes);
+    memory_free(b.outputs);
+    return status;
+}
+
+/* ---- once more ---------------------------------------------------------------------------------------------- */
+
+/* The nodes of a part; nothing that they give is there. */
+static void mask_part(const exec *e, node_id part, bool *mask, value_fact *weights)
+{
+    const graph *g = e->g;
+    for (value_id v = 0; v < g->n_values; v++) weights[v] = e->weights[v];
+    for (node_id i = 0; i < g->n_nodes; i++) {
+        mask[i] = e->node_is_init[i] && e->init_parts[i] == part;
+        for (size_t k = 0; mask[i] && k < g->nodes[i].n_outputs; k++)
+            if (g->nodes[i].outputs[k] != VALUE_NONE)
+                weights[g->nodes[i].outputs[k]] = (value_fact){0};
+    }
+}
+
+static size_t find_gone(exec *e, node_id part, value_id *outputs)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < e->n_init_outputs; i++) {
+        const value_id v = e->init_outputs[i];
+        if (e->init_parts[e->g->values[v].producer] == part && exec_is_gone(e, v)) outputs[n++] = v;
+    }
+    return n;
+}
+
+clg_status exec_restore(exec *e, value_id v)
+{
+    const node_id part = e->init_parts[e->g->values[v].producer];
+    bool *mask = memory_zalloc(e->g->n_nodes + 1, sizeof *mask);
+    value_fact *weights = memory_zalloc(e->g->n_values + 1, sizeof *weights);
+    value_id *outputs = memory_zalloc(e->n_init_outputs + 1, sizeof *outputs);
+    clg_status status = mask && weights && outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) {
+        mask_part(e, part, mask, weights);
+        status = run_part(e, mask, weights, outputs, find_gone(e, part, outputs));
+    }
+    memory_free(mask);
+    memory_free(weights);
+    memory_free(outputs);
+    return status;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Frames: memory, kernels, binding.
+ */
+#include "session/run/frame.h"
+
+#include "base/files.h"
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Plans with kernel objects ready; the least recently used goes. A driver's kernel objects take kilobytes each, so that plans
+ * of many steps are fewer. */
+#define MAX_FRAME_PLANS 16
+#define MIN_FRAME_PLANS 2
+#define MAX_FRAME_STEPS 4096
+#define MAX_ROOM_BYTES ((size_t)1 << 20)
+
+/* Another one for each frame. */
+static uint64_t fresh_seed(const frame *f)
+{
+    static atomic_uint_least64_t n_frames;
+    const uint64_t sources[] = {time_now_ns(), (uint64_t)(uintptr_t)f,
+                                atomic_fetch_add(&n_frames, 1)};
+    return hash_bytes(sources, sizeof sources, 0);
+}
+
+clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
+                        frame **out_frame)
+{
+    *out_frame = NULL;
+    frame *f = memory_zalloc(1, sizeof *f);
+    if (!f) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    f->e = e;
+    f->of_session = of_session;
+    f->stamp = 1;
+    f->seed = fresh_seed(f);
+    f->n_inputs = n_inputs;
+    f->n_outputs = n_outputs;
+    f->inputs = memory_zalloc(n_inputs + 1, sizeof *f->inputs);
+    f->outputs = memory_zalloc(n_outputs + 1, sizeof *f->outputs);
+    clg_status status = f->inputs && f->outputs ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK)
+        status = of_session ? ocl_queue_create(e->context->ocl, &f->queue)
+                            : ocl_queue_create_own(e->context->ocl, &f->queue);
+    if (status == CLG_OK)
+        status = ocl_buffer_create(e->context->ocl, FAULT_WORDS * sizeof(int32_t),
+                                   OCL_BUFFER_DEVICE, &f->fault);
+    if (status == CLG_OK) status = frame_clear_fault(f);
+    if (status != CLG_OK) {
+        frame_free(f);
+        return status;
+    }
+    *out_frame = f;
+    return CLG_OK;
+}
+
+static void free_segment(frame *f, frame_segment *s)
+{
+    for (size_t i = 0; s->kernels && i < s->segment->n_steps; i++)
+        kernel_pool_put(&f->spare, &s->segment->steps[i].what->kernel, s->kernels[i]);
+    memory_free(s->kernels);
+    memory_free(s->bound);
+    plan_segment_free(s->segment);
+    memory_free(s);
+}
+
+static void free_plan(frame *f, frame_plan *p)
+{
+    while (p->segments) {
+        frame_segment *next = p->segments->next;
+        free_segment(f, p->segments);
+        p->segments = next;
+    }
+    plan_free(p->p);
+    memory_free(p);
+}
+
+void frame_free(frame *f)
+{
+    if (!f) return;
+    ocl_queue_free(f->queue);
+    while (f->plans) {
+        frame_plan *next = f->plans->next;
+        free_plan(f, f->plans);
+        f->plans = next;
+    }
+    kernel_pool_deinit(&f->spare);
+    for (size_t i = 0; f->inputs && i < f->n_inputs; i++) ocl_buffer_free(f->inputs[i].buffer);
+    for (size_t i = 0; f->outputs && i < f->n_outputs; i++) ocl_buffer_free(f->outputs[i].buffer);
+    for (size_t i = 0; i < f->n_slabs; i++) ocl_buffer_free(f->slabs[i].buffer);
+    ocl_buffer_free(f->fault);
+    memory_free(f->inputs);
+    memory_free(f->outputs);
+    memory_free(f->slabs);
+    memory_free(f->ran);
+    memory_free(f);
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+static void touch(frame *f, frame_memory *m) { m->stamp = ++f->stamp; }
+
+void frame_drop(frame *f, frame_memory *m)
+{
+    ocl_buffer_free(m->buffer);
+    m->buffer = NULL;
+    m->foreign = m->lent = false;
+    m->offset_bytes = 0;
+    touch(f, m);
+}
+
+/* Memory that has become too small is likely to grow again. */
+static size_t with_room(const frame *f, const frame_memory *m, size_t size_bytes)
+{
+    const uint64_t largest = ocl_context_caps(f->e->context->ocl)->max_alloc_bytes;
+    const size_t room = size_bytes / 4 < MAX_ROOM_BYTES ? size_bytes / 4 : MAX_ROOM_BYTES;
+    if (!m->buffer || m->foreign || (largest > 0 && size_bytes + room > largest)) return size_bytes;
+    return size_bytes + room;
+}
+
+clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags)
+{
+    if (m->buffer && !m->foreign && ocl_buffer_size(m->buffer) >= size_bytes) return CLG_OK;
+    const size_t wanted = with_room(f, m, size_bytes);
+    frame_drop(f, m);
+    return ocl_buffer_create(f->e->context->ocl, wanted, flags, &m->buffer);
+}
+
+void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes)
+{
+    if (m->foreign && m->buffer == b && m->offset_bytes == offset_bytes) return;
+    ocl_buffer_retain(b);
+    ocl_buffer_free(m->buffer);
+    m->buffer = b;
+    m->offset_bytes = offset_bytes;
+    m->foreign = true;
+    touch(f, m);
+}
+
+void frame_swap(frame *f, frame_memory *a, frame_memory *b)
+{
+    frame_memory t = *a;
+    *a = *b;
+    *b = t;
+    touch(f, a);
+    touch(f, b);
+}
+
+clg_status frame_take_over(frame *f, frame *old)
+{
+    CLG_TRY(ocl_queue_finish(f->queue));
+    ocl_queue *queue = f->queue;
+    f->queue = old->queue;
+    old->queue = queue;
+    for (size_t i = 0; i < f->n_inputs && i < old->n_inputs; i++) {
+        frame_memory memory = f->inputs[i];
+        f->inputs[i] = old->inputs[i];
+        old->inputs[i] = memory;
+        touch(f, &f->inputs[i]);
+    }
+    return CLG_OK;
+}
+
+static clg_status reserve_slabs(frame *f, const plan_segment *segment)
+{
+    if (segment->n_slabs > f->n_slabs) {
+        CLG_TRY(MEMORY_RESERVE(f->slabs, f->slabs_capacity, segment->n_slabs));
+        memset(f->slabs + f->n_slabs, 0, (segment->n_slabs - f->n_slabs) * sizeof *f->slabs);
+        f->n_slabs = segment->n_slabs;
+    }
+    for (size_t i = 0; i < segment->n_slabs; i++) {
+        frame_memory *m = &f->slabs[i];
+        ocl_buffer *old =
+            m->buffer && ocl_buffer_size(m->buffer) < segment->slab_bytes[i] ? m->buffer : NULL;
+        if (!old) {
+            CLG_TRY(frame_reserve(f, m, segment->slab_bytes[i], OCL_BUFFER_DEVICE));
+            continue;
+        }
+        /* A later segment needs more: what earlier ones left in the slab moves along. */
+        ocl_buffer *grown;
+        CLG_TRY(ocl_buffer_create(f->e->context->ocl, with_room(f, m, segment->slab_bytes[i]),
+                                  OCL_BUFFER_DEVICE, &grown));
+        clg_status status = segment->parent
+                                ? ocl_queue_copy(f->queue, old, 0, grown, 0, ocl_buffer_size(old))
+                                : CLG_OK;
+        ocl_buffer_free(old);
+        m->buffer = grown;
+        touch(f, m);
+        CLG_TRY(status);
+    }
+    return CLG_OK;
+}
+
+/* ---- binding ------------------------------------------------------------------------------------------- */
+
+static const plan_segment *segment_at(const plan_segment *segment, uint32_t depth)
+{
+    while (segment && segment->depth > depth) segment = segment->parent;
+    return segment;
+}
+
+static void from_memory(const frame_memory *m, bound_buffer *out)
+{
+    out->buffer = m->buffer;
+    out->offset_bytes = (int64_t)m->offset_bytes;
+    out->stamp = m->stamp;
+}
+
+clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place,
+                         bound_buffer *out)
+{
+    *out = (bound_buffer){NULL, 0, 0};
+    switch (place->kind) {
+    case PLACE_SLAB: from_memory(&f->slabs[place->index], out); break;
+    case PLACE_INPUT: from_memory(&f->inputs[place->index], out); break;
+    case PLACE_OUTPUT: from_memory(&f->outputs[place->index], out); break;
+    case PLACE_WEIGHT:
+        CLG_TRY(f->of_session ? exec_weight_buffer(f->e, place->index, &out->buffer)
+                              : exec_init_buffer(f->e, place->index, &out->buffer));
+        break;
+    case PLACE_PACKED: CLG_TRY(exec_packed_buffer(f->e, place->index, &out->buffer)); break;
+    case PLACE_LITERAL:
+        CLG_TRY(
+            exec_literals(f->e, (plan_segment *)segment_at(segment, place->index), &out->buffer));
+        break;
+    case PLACE_NONE: break;
+    }
+    out->offset_bytes += place->offset_bytes;
+    if (!out->buffer) return error_set(CLG_ERROR_INTERNAL, "an operand of a step has no memory");
+    return CLG_OK;
+}
+
+static clg_status bind_steps(frame *f, frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    bound_buffer fresh[STEP_MAX_ARGS];
+    size_t at = 0;
+    bool first = prepared->bound_stamp == 0;
+    prepared->bound_stamp = 0; /* stays so when this fails half-way */
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        for (uint32_t b = 0; b < s->n_buffers; b++)
+            CLG_TRY(frame_resolve(f, segment, &s->buffers[b], &fresh[b]));
+        if (prepared->kernels[i])
+            CLG_TRY(launch_set_args(prepared->kernels[i], s->what, fresh,
+                                    first ? NULL : &prepared->bound[at], f->fault,
+                                    (int32_t)s->node));
+        if (s->n_buffers) memcpy(&prepared->bound[at], fresh, s->n_buffers * sizeof *fresh);
+        at += s->n_buffers;
+    }
+    prepared->bound_stamp = f->stamp;
+    return CLG_OK;
+}
+
+static clg_status make_kernels(frame *f, frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        if (s->what->kind != STEP_KERNEL) continue;
+        prepared->kernels[i] = kernel_pool_take(&f->spare, &s->what->kernel);
+        if (prepared->kernels[i]) continue;
+        clg_status status =
+            ocl_kernel_create_draft(f->e->context->ocl, &s->what->kernel, &prepared->kernels[i]);
+        if (status != CLG_OK) {
+            char name[NODE_TEXT_BYTES];
+            return s->node < f->e->g->n_nodes
+                       ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name))
+                       : status;
+        }
+    }
+    return CLG_OK;
+}
+
+static clg_status make_segment(frame *f, plan_segment *segment, frame_segment **out_prepared)
+{
+    size_t n_bound = 0;
+    for (size_t i = 0; i < segment->n_steps; i++) n_bound += segment->steps[i].n_buffers;
+    frame_segment *prepared = memory_zalloc(1, sizeof *prepared);
+    if (!prepared) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    prepared->segment = plan_segment_retain(segment);
+    prepared->n_bound = n_bound;
+    prepared->kernels = memory_zalloc(segment->n_steps + 1, sizeof *prepared->kernels);
+    prepared->bound = memory_zalloc(n_bound + 1, sizeof *prepared->bound);
+    clg_status status =
+        prepared->kernels && prepared->bound ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) status = make_kernels(f, prepared);
+    if (status != CLG_OK) {
+        free_segment(f, prepared);
+        return status;
+    }
+    *out_prepared = prepared;
+    return CLG_OK;
+}
+
+static size_t count_steps(const frame_plan *p)
+{
+    size_t n = 0;
+    for (const frame_segment *s = p->segments; s; s = s->next) n += s->segment->n_steps;
+    return n;
+}
+
+static void drop_old_plans(frame *f)
+{
+    frame_plan **link = &f->plans;
+    for (size_t n = 0, n_steps = 0; *link; n++, link = &(*link)->next) {
+        n_steps += count_steps(*link);
+        if (n >= MAX_FRAME_PLANS || (n >= MIN_FRAME_PLANS && n_steps > MAX_FRAME_STEPS)) break;
+    }
+    while (*link) {
+        frame_plan *old = *link;
+        *link = old->next;
+        free_plan(f, old);
+    }
+}
+
+static clg_status find_frame_plan(frame *f, plan *p, frame_plan **out_plan)
+{
+    for (frame_plan **link = &f->plans; *link; link = &(*link)->next) {
+        frame_plan *found = *link;
+        if (found->p != p) continue;
+        *link = found->next;
+        found->next = f->plans;
+        f->plans = found;
+        *out_plan = found;
+        return CLG_OK;
+    }
+    frame_plan *made = memory_zalloc(1, sizeof *made);
+    if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    made->p = plan_retain(p);
+    made->next = f->plans;
+    f->plans = made;
+    *out_plan = made;
+    drop_old_plans(f);
+    return CLG_OK;
+}
+
+/* What has left the plan's tree of segments does not come back. */
+static void drop_detached(frame *f, frame_plan *owner)
+{
+    for (frame_segment **link = &owner->segments; *link;) {
+        frame_segment *s = *link;
+        if (!atomic_load(&s->segment->detached)) {
+            link = &s->next;
+            continue;
+        }
+        *link = s->next;
+        free_segment(f, s);
+    }
+}
+
+/* Compiles what is new to the device, with the arguments that were just bound. */
+static clg_status build_kernels(frame *f, frame_segment *prepared)
+{
+    const plan_segment *segment = prepared->segment;
+    size_t n = 0;
+    ocl_launch *launches = memory_zalloc(segment->n_steps + 1, sizeof *launches);
+    if (!launches) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const step *s = segment->steps[i].what;
+        if (prepared->kernels[i])
+            launches[n++] = (ocl_launch){prepared->kernels[i], s->n_dims, s->global, s->local};
+    }
+    const clg_status status =
+        ocl_launches_prepare(f->e->context->ocl, launches, n, f->progress, f->progress_user);
+    memory_free(launches);
+    prepared->is_built = status == CLG_OK;
+    return status;
+}
+
+clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared)
+{
+    frame_plan *owner;
+    frame_segment *prepared;
+    CLG_TRY(find_frame_plan(f, p, &owner));
+    CLG_TRY(reserve_slabs(f, segment));
+    for (prepared = owner->segments; prepared && prepared->segment != segment;)
+        prepared = prepared->next;
+    if (!prepared) {
+        drop_detached(f, owner);
+        CLG_TRY(make_segment(f, segment, &prepared));
+        prepared->next = owner->segments;
+        owner->segments = prepared;
+    }
+    if (prepared->bound_stamp != f->stamp) CLG_TRY(bind_steps(f, prepared));
+    if (!prepared->is_built) CLG_TRY(build_kernels(f, prepared));
+    *out_prepared = prepared;
+    return CLG_OK;
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------- */
+
+static clg_status note_ran(frame *f, const plan_step *s)
+{
+    CLG_TRY(MEMORY_RESERVE(f->ran, f->ran_capacity, f->n_ran + 1));
+    f->ran[f->n_ran].what = s;
+    ocl_queue_set_tag(f->queue, (uint32_t)f->n_ran++);
+    return CLG_OK;
+}
+
+/* Whether a foreign output may share memory with another port, of which plans know nothing: the same buffer, or any of the
+ * application's own, which may be parts of one. */
+static bool ports_may_alias(const frame *f)
+{
+    for (size_t i = 0; i < f->n_outputs; i++) {
+        const frame_memory *m = &f->outputs[i];
+        if (!m->foreign) continue;
+        if (ocl_buffer_is_callers(m->buffer)) return true;
+        for (size_t k = 0; k < f->n_inputs; k++)
+            if (f->inputs[k].buffer == m->buffer) return true;
+        for (size_t k = 0; k < i; k++)
+            if (f->outputs[k].buffer == m->buffer) return true;
+    }
+    return false;
+}
+
+static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
+{
+    const plan_segment *segment = prepared->segment;
+    size_t at = 0;
+    for (size_t i = 0; i < segment->n_steps; i++) {
+        const plan_step *s = &segment->steps[i];
+        if (cancel && atomic_load_explicit(cancel, memory_order_relaxed))
+            return error_set(CLG_ERROR_CANCELLED, "the run was cancelled");
+        if (f->e->context->profiling) CLG_TRY(note_ran(f, s));
+        ocl_queue_order(f->queue, (uint32_t)(i % PLAN_WINDOW), s->after);
+        if (s->what->draws)
+            CLG_TRY(launch_set_key(prepared->kernels[i], s->what, f->seed + f->n_draws++));
+        clg_status status =
+            launch_step(f->queue, s->what, prepared->kernels[i], &prepared->bound[at]);
+        if (status != CLG_OK) {
+            char name[NODE_TEXT_BYTES];
+            return s->node < f->e->g->n_nodes
+                       ? error_prefix(status, "%s", node_text(&f->e->g->nodes[s->node], name))
+                       : status;
+        }
+        at += s->n_buffers;
+    }
+    return CLG_OK;
+}
+
+clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
+{
+    const bool spread = prepared->segment->overlaps && !ports_may_alias(f);
+    if (spread) CLG_TRY(ocl_queue_spread(f->queue));
+    CLG_TRY(enqueue_steps(f, prepared, cancel));
+    return spread ? ocl_queue_gather(f->queue) : CLG_OK;
+}
+
+clg_status frame_check_fault(const frame *f, const int32_t *words)
+{
+    char name[NODE_TEXT_BYTES];
+    if (words[0] == 0) return CLG_OK;
+    int32_t n = FAULT_NODE(words[0]);
+    const char *where =
+        n >= 0 && (size_t)n < f->e->g->n_nodes ? node_text(&f->e->g->nodes[n], name) : "a node";
+    const char *what = step_fault_text(FAULT_KERNEL_CODE(words[0]));
+    return error_set(CLG_ERROR_DATA, "%s: %s: %d", where, what, words[1]);
+}
+
+clg_status frame_clear_fault(frame *f)
+{
+    static const int32_t zeros[FAULT_WORDS] = {0};
+    CLG_TRY(ocl_queue_write(f->queue, f->fault, 0, zeros, sizeof zeros, false));
+    f->fault_dirty = false;
+    return CLG_OK;
+}

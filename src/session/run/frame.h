@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * frame: what one session owns: a queue, memory for inputs, outputs and intermediate values, and a kernel object for
+ * each step with its arguments set. Between runs only arguments whose memory changed are set again. Not for several
+ * threads at once.
+ */
+#ifndef CLG_SESSION_FRAME_H
+#define CLG_SESSION_FRAME_H
+
+#include "session/exec/exec.h"
+#include "session/run/kernel_pool.h"
+#include "session/run/launch.h"
+
+/* Memory of an input, an output or a slab as it is now. */
+typedef struct frame_memory {
+    ocl_buffer *buffer;  /* owned reference; NULL while there is none */
+    size_t offset_bytes; /* where the tensor starts: foreign buffers only */
+    bool foreign;        /* the caller's: bound, linked or given as a device value */
+    bool lent;           /* foreign for this run alone: a host value's, which goes with the run */
+    uint64_t stamp;      /* changes whenever buffer or offset do */
+} frame_memory;
+
+typedef struct frame_segment {
+    plan_segment *segment; /* a reference */
+    ocl_kernel **kernels;  /* one a step, NULL for copies and BLAS */
+    bound_buffer *bound;   /* of all steps, in order */
+    size_t n_bound;
+    uint64_t bound_stamp; /* frame->stamp when last bound; 0: never */
+    bool is_built;        /* no kernel is a draft any more */
+    struct frame_segment *next;
+} frame_segment;
+
+typedef struct frame_plan {
+    plan *p; /* a reference */
+    frame_segment *segments;
+    struct frame_plan *next;
+} frame_plan;
+
+typedef struct frame {
+    exec *e;         /* borrowed: the session's, or NULL-safe during init */
+    bool of_session; /* else the init plan's */
+    ocl_queue *queue;
+    frame_memory *inputs, *outputs;
+    size_t n_inputs, n_outputs;
+    frame_memory *slabs;
+    size_t n_slabs, slabs_capacity;
+    ocl_buffer *fault; /* FAULT_WORDS ints, zero at the start of a run */
+    bool fault_dirty;  /* it may not be zero: to be cleared first */
+    frame_plan *plans; /* most recently used first */
+    kernel_pool spare; /* kernels of plans and segments that were let go */
+    uint64_t stamp;
+    uint64_t seed,
+        n_draws; /* of steps that draw random numbers: the frame's own, and launches of them so far */
+    struct frame_ran *ran; /* steps of the run under way, by tag; with profiling only */
+    size_t n_ran, ran_capacity;
+    clg_progress_callback progress; /* of compiling kernels; may be NULL */
+    void *progress_user;
+} frame;
+
+typedef struct frame_ran {
+    const plan_step *what;
+} frame_ran;
+
+/* of_session: works in the application's queue if the context was made with one. */
+clg_status frame_create(exec *e, size_t n_inputs, size_t n_outputs, bool of_session,
+                        frame **out_frame);
+void frame_free(frame *f);
+/* Moves the queue and the memory of the inputs of a frame that works no more to a new one. */
+clg_status frame_take_over(frame *f, frame *old);
+
+/* Memory of the frame's own of at least size_bytes for an input or output; keeps what is there when it fits. */
+clg_status frame_reserve(frame *f, frame_memory *m, size_t size_bytes, ocl_buffer_flags flags);
+/* Lets the memory go; there is none then. */
+void frame_drop(frame *f, frame_memory *m);
+/* Puts foreign memory there; takes a reference. */
+void frame_set_foreign(frame *f, frame_memory *m, ocl_buffer *b, size_t offset_bytes);
+/* Exchanges the memories of an output and an input: the output of this run is the input of the next. */
+void frame_swap(frame *f, frame_memory *a, frame_memory *b);
+
+/* Makes kernels and sets arguments for a segment of plan p. */
+clg_status frame_prepare(frame *f, plan *p, plan_segment *segment, frame_segment **out_prepared);
+/* Enqueues all steps of a prepared segment. cancel may be NULL. */
+clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel);
+/* Where a placement of this frame is now. */
+clg_status frame_resolve(frame *f, const plan_segment *segment, const placement *place,
+                         bound_buffer *out);
+/* After a finish: turns a fault word that a kernel set into an error naming the node. words: FAULT_WORDS ints read from
+ * f->fault, which stays as it is until it is cleared. */
+clg_status frame_check_fault(const frame *f, const int32_t *words);
+clg_status frame_clear_fault(frame *f);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Binding arguments and enqueuing steps.
+ */
+#include "session/run/launch.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Where a step's arguments go: to the kernel one by one or, where it takes its numbers in one structure (kernel_ref.joined),
+ * to `numbers` and then to the kernel, as soon as one of them is new. */
+typedef struct passing {
+    ocl_kernel *kernel;
+    bool joined, is_any_new;
+    uint32_t index, n;
+    int64_t numbers[2 * STEP_MAX_ARGS];
+} passing;
+
+static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
+{
+    const uint32_t index = p->index++;
+    return is_new ? ocl_kernel_set_buffer(p->kernel, index, b) : CLG_OK;
+}
+
+/* A number as the kernel declares it, and in 64 bits. */
+static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const void *data,
+                              int64_t wide)
+{
+    if (p->joined) {
+        p->numbers[p->n++] = wide;
+        p->is_any_new = p->is_any_new || is_new;
+        return CLG_OK;
+    }
+    const uint32_t index = p->index++;
+    return is_new ? ocl_kernel_set_bytes(p->kernel, index, size_bytes, data) : CLG_OK;
+}
+
+static clg_status pass_int(passing *p, bool is_new, int32_t value)
+{
+    return pass_number(p, is_new, sizeof value, &value, value);
+}
+
+static clg_status pass_long(passing *p, bool is_new, int64_t value)
+{
+    return pass_number(p, is_new, sizeof value, &value, value);
+}
+
+static clg_status pass_float(passing *p, bool is_new, float value)
+{
+    int32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return pass_number(p, is_new, sizeof value, &value, bits);
+}
+
+static clg_status pass_last(passing *p)
+{
+    if (!p->joined || !p->is_any_new) return CLG_OK;
+    return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->numbers, p->numbers);
+}
+
+clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
+                           const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node)
+{
+    passing p = {.kernel = k, .joined = s->kernel.joined != NULL};
+    const bool first = !previous;
+    const uint64_t no_key = 0;
+    uint32_t n_buffers = 0;
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const step_arg *a = &s->args[i];
+        switch (a->kind) {
+        case ARG_BUFFER: {
+            const bound_buffer *b = &buffers[n_buffers];
+            const bool is_new = first || previous[n_buffers].stamp != b->stamp;
+            CLG_TRY(pass_buffer(&p, is_new, b->buffer));
+            CLG_TRY(pass_long(&p, is_new, b->offset_bytes / (int64_t)dtype_size(a->dtype)));
+            n_buffers++;
+            break;
+        }
+        case ARG_FAULT:
+            CLG_TRY(pass_buffer(&p, first, fault));
+            CLG_TRY(pass_int(&p, first, FAULT_CODE(fault_node, a->as.i)));
+            break;
+        case ARG_INT: CLG_TRY(pass_int(&p, first, a->as.i)); break;
+        case ARG_LONG: CLG_TRY(pass_long(&p, first, a->as.l)); break;
+        case ARG_FLOAT: CLG_TRY(pass_float(&p, first, a->as.f)); break;
+        case ARG_LOCAL: /* never joined */
+            if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, a->as.bytes, NULL));
+            p.index++;
+            break;
+        case ARG_KEY: /* launch_set_key sets another one for each launch; never joined */
+            if (first) CLG_TRY(ocl_kernel_set_bytes(k, p.index, sizeof no_key, &no_key));
+            p.index++;
+            break;
+        }
+    }
+    return pass_last(&p);
+}
+
+clg_status launch_set_key(ocl_kernel *k, const step *s, uint64_t number)
+{
+    uint32_t index = 0;
+    for (uint32_t i = 0; i < s->n_args; i++) {
+        const step_arg *a = &s->args[i];
+        if (a->kind == ARG_KEY) {
+            const uint64_t key = hash_bytes(&a->as.l, sizeof a->as.l, number);
+            CLG_TRY(ocl_kernel_set_bytes(k, index, sizeof key, &key));
+        }
+        index += a->kind == ARG_BUFFER || a->kind == ARG_FAULT ? 2 : 1;
+    }
+    return CLG_OK;
+}
+
+static clg_status launch_gemm(ocl_queue *q, const gemm_problem *p, const bound_buffer *b)
+{
+    const int64_t unit = (int64_t)sizeof(float);
+    ocl_gemm g = ocl_gemm_of(p);
+    g.a = b[0].buffer;
+    g.b = b[1].buffer;
+    g.c = b[2].buffer;
+    g.offset_a = b[0].offset_bytes / unit;
+    g.offset_b = b[1].offset_bytes / unit;
+    g.offset_c = b[2].offset_bytes / unit;
+    return ocl_queue_gemm(q, &g);
+}
+
+clg_status launch_step(ocl_queue *q, const step *s, ocl_kernel *k, const bound_buffer *buffers)
+{
+    switch (s->kind) {
+    case STEP_KERNEL: return ocl_queue_launch(q, k, s->n_dims, s->global, s->local);
+    case STEP_BLAS_GEMM: return launch_gemm(q, &s->gemm, buffers);
+    case STEP_COPY:
+        return ocl_queue_copy(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes,
+                              buffers[1].buffer, (size_t)buffers[1].offset_bytes, s->size_bytes);
+    case STEP_FILL:
+        return ocl_queue_fill(q, buffers[0].buffer, (size_t)buffers[0].offset_bytes, s->size_bytes,
+                              s->pattern, s->pattern_bytes);
+    }
+    return error_set(CLG_ERROR_INTERNAL, "a step of unknown kind %d", (int)s->kind);
+}
+
+/* ---- without a plan ---------------------------------------------------------------------------------------- */
+
+typedef struct binding {
+    launch_operand resolve;
+    void *self;
+    bound_buffer buffers[STEP_MAX_ARGS];
+    uint32_t n;
+} binding;
+
+static clg_status bind(binding *b, const operand *o, size_t unit_bytes)
+{
+    bound_buffer *to = &b->buffers[b->n++];
+    *to = (bound_buffer){.offset_bytes = o->offset_elems * (int64_t)unit_bytes};
+    return b->resolve(b->self, o, to);
+}
+
+static clg_status bind_all(binding *b, const step *s)
+{
+    for (uint32_t i = 0; s->kind == STEP_KERNEL && i < s->n_args; i++)
+        if (s->args[i].kind == ARG_BUFFER)
+            CLG_TRY(bind(b, &s->args[i].buffer, dtype_size(s->args[i].dtype)));
+    if (s->kind == STEP_BLAS_GEMM) {
+        CLG_TRY(bind(b, &s->gemm.a, sizeof(float)));
+        CLG_TRY(bind(b, &s->gemm.b, sizeof(float)));
+        CLG_TRY(bind(b, &s->gemm.c, sizeof(float)));
+    }
+    if (s->kind == STEP_COPY) CLG_TRY(bind(b, &s->from, 1));
+    if (s->kind == STEP_COPY || s->kind == STEP_FILL) CLG_TRY(bind(b, &s->to, 1));
+    return CLG_OK;
+}
+
+/* A kernel with its arguments set, built only if it is in memory or in the store. */
+static clg_status make_draft(clg_context *c, const step *s, const bound_buffer *buffers,
+                             ocl_buffer *fault, ocl_kernel **out_kernel)
+{
+    CLG_TRY(ocl_kernel_create_draft(c->ocl, &s->kernel, out_kernel));
+    const clg_status status = launch_set_args(*out_kernel, s, buffers, NULL, fault, 0);
+    if (status == CLG_OK) return CLG_OK;
+    ocl_kernel_free(*out_kernel);
+    *out_kernel = NULL;
+    return status;
+}
+
+clg_status launch_draft(clg_context *c, const step *s, launch_operand resolve, void *self,
+                        ocl_kernel **out_kernel)
+{
+    binding b = {.resolve = resolve, .self = self};
+    *out_kernel = NULL;
+    CLG_TRY(bind_all(&b, s));
+    return make_draft(c, s, b.buffers, NULL, out_kernel);
+}
+
+/* A kernel ready to be launched once. */
+static clg_status make_kernel(clg_context *c, const step *s, const bound_buffer *buffers,
+                              ocl_buffer *fault, ocl_kernel **out_kernel)
+{
+    CLG_TRY(make_draft(c, s, buffers, fault, out_kernel));
+    const ocl_launch launch = {*out_kernel, s->n_dims, s->global, s->local};
+    return ocl_launches_prepare(c->ocl, &launch, 1, NULL, NULL);
+}
+
+clg_status launch_once(clg_context *c, const step *s, launch_operand resolve, void *self,
+                       ocl_buffer *fault)
+{
+    binding b = {.resolve = resolve, .self = self};
+    ocl_kernel *k = NULL;
+    CLG_TRY(bind_all(&b, s));
+    clg_status status = s->kind == STEP_KERNEL ? make_kernel(c, s, b.buffers, fault, &k) : CLG_OK;
+    mutex_lock(&c->utility_lock);
+    if (status == CLG_OK) status = launch_step(c->utility, s, k, b.buffers);
+    mutex_unlock(&c->utility_lock);
+    ocl_kernel_free(k);
+    return status;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inputs of a run: shapes and, where shapes depend on them, contents; then their memory.
+ */
+#include "session/run/run.h"
+
+#include <string.h>
+
+/* Making ready for a shape that was set after the value. */
+static bool stands_for_shape(const run *r, size_t i)
+{
+    const session_input *in = &r->s->inputs[i];
+    return r->mode == RUN_ON_ZEROS && in->hint.rank != RANK_UNKNOWN && !in->carried && !in->filled;
+}
+
+/* The shape an input has in this run: carried, mapped, given, or (on zeros) hinted, declared with free dimensions 1. */
+static clg_status input_dims(const run *r, size_t i, shape *out_dims)
+{
+    const session_input *in = &r->s->inputs[i];
+    const value *port = session_input_port(r->s, i);
+    if (in->carried) {
+        *out_dims = in->carried_dims;
+        return session_check_shape(r->s, i, out_dims);
+    }
+    if (in->filled)
+        *out_dims = in->mapped_dims;
+    else if (stands_for_shape(r, i))
+        *out_dims = in->hint;
+    else if (in->value)
+        *out_dims = in->value->dims;
+    else if (r->mode == RUN_FOR_REAL)
+        return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", port->name);
+    else {
+        *out_dims = port->dims;
+        if (out_dims->rank == RANK_UNKNOWN) out_dims->rank = 0;
+        for (int d = 0; d < out_dims->rank; d++)
+            if (out_dims->dims[d] == DIM_UNKNOWN) out_dims->dims[d] = 1;
+    }
+    return CLG_OK;
+}
+
+static clg_dtype input_dtype(const run *r, size_t i)
+{
+    const session_input *in = &r->s->inputs[i];
+    return in->value ? in->value->dtype : session_input_port(r->s, i)->dtype;
+}
+
+/* Reads the content of an input into zeroed memory of its size. */
+static clg_status read_content(run *r, size_t i, void *to, size_t size_bytes)
+{
+    const session_input *in = &r->s->inputs[i];
+    const frame_memory *m = &r->s->f->inputs[i];
+    if (in->mapped) {
+        memcpy(to, in->mapped, size_bytes);
+        return CLG_OK;
+    }
+    if (in->carried || in->filled)
+        return ocl_queue_read(r->s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, true);
+    return in->value && !stands_for_shape(r, i) ? value_read(in->value, to, size_bytes) : CLG_OK;
+}
+
+/* The content of an input whose content decides shapes, or that holds strings. */
+static clg_status know_content(run *r, size_t i)
+{
+    session_input *in = &r->s->inputs[i];
+    tensor *t;
+    if (in->value && r->facts[i].dtype == CLG_STRING && !stands_for_shape(r, i)) {
+        in->content = tensor_retain(in->value->host);
+        r->facts[i].known = in->content;
+        return CLG_OK;
+    }
+    CLG_TRY(tensor_create(r->facts[i].dtype, &r->facts[i].dims, &t));
+    const bool reads = t->size_bytes > 0 && t->dtype != CLG_STRING;
+    clg_status status = reads ? read_content(r, i, t->data, t->size_bytes) : CLG_OK;
+    if (status != CLG_OK) {
+        tensor_free(t);
+        return status;
+    }
+    tensor_free(in->content);
+    in->content = t;
+    r->facts[i].known = t;
+    return CLG_OK;
+}
+
+/* What a value is and what is in it. Strings, and keys and values of maps, are known: they are on the host. */
+static clg_status fact_of(run *r, const clg_value *v, bool in_map, value_fact *out)
+{
+    const size_t n = value_length(v);
+    const bool is_map = v->kind == CLG_VALUE_MAP;
+    const bool is_known = in_map || (v->kind == CLG_VALUE_TENSOR && v->dtype == CLG_STRING);
+    *out = (value_fact){.kind = v->kind,
+                        .dtype = v->dtype,
+                        .dims = v->dims,
+                        .known = is_known ? v->host : NULL,
+                        .key_dtype = is_map ? value_get(v, VALUE_KEYS)->dtype : CLG_DTYPE_NONE};
+    if (v->kind == CLG_VALUE_TENSOR || n == 0) return CLG_OK;
+    value_fact *items = arena_alloc(&r->memory, n, sizeof *items);
+    if (!items) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) CLG_TRY(fact_of(r, value_get(v, i), is_map, &items[i]));
+    out->items = items;
+    out->n_items = n;
+    return CLG_OK;
+}
+
+/* A sequence or optional; made ready without one, it is empty. */
+static clg_status aggregate_fact(run *r, size_t i)
+{
+    const value *port = session_input_port(r->s, i);
+    const clg_value *v = r->s->inputs[i].value;
+    if (!v && r->mode == RUN_FOR_REAL)
+        return error_set(CLG_ERROR_NOT_FOUND, "input '%s' is not set", port->name);
+    r->facts[i] = (value_fact){.kind = port->kind, .dtype = port->dtype};
+    return v ? fact_of(r, v, false, &r->facts[i]) : CLG_OK;
+}
+
+clg_status run_find_plan(run *r)
+{
+    clg_session *s = r->s;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        if (session_input_port(s, i)->kind != CLG_VALUE_TENSOR) {
+            CLG_TRY(aggregate_fact(r, i));
+            continue;
+        }
+        r->facts[i].dtype = input_dtype(r, i);
+        CLG_TRY(input_dims(r, i, &r->facts[i].dims));
+    }
+    for (size_t tries = 0; tries <= s->n_inputs && !r->p; tries++) {
+        for (size_t i = 0; i < s->n_inputs; i++)
+            if (!r->facts[i].known &&
+                (r->facts[i].dtype == CLG_STRING || exec_needs_content(s->e, i)))
+                CLG_TRY(know_content(r, i));
+        CLG_TRY(exec_plan(s->e, r->facts, &r->p));
+    }
+    return r->p ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "planning asks for contents without end");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+/* Copies a value of another device through the host. */
+static clg_status bind_foreign_context(run *r, size_t i, clg_value *v, size_t size_bytes)
+{
+    clg_value *host;
+    frame_memory *m = &r->s->f->inputs[i];
+    CLG_TRY(value_to_host(v, &host));
+    clg_status status = frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE);
+    if (status == CLG_OK && size_bytes)
+        status =
+            ocl_queue_write(r->s->f->queue, m->buffer, 0, value_host_data(host), size_bytes, true);
+    value_free(host);
+    return status;
+}
+
+static clg_status bind_zeros(run *r, size_t i, size_t size_bytes)
+{
+    static const uint8_t zero[4] = {0};
+    frame_memory *m = &r->s->f->inputs[i];
+    CLG_TRY(frame_reserve(r->s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    size_t padded = size_bytes / 4 * 4;
+    if (padded) CLG_TRY(ocl_queue_fill(r->s->f->queue, m->buffer, 0, padded, zero, 4));
+    return size_bytes > padded
+               ? ocl_queue_fill(r->s->f->queue, m->buffer, padded, size_bytes - padded, zero, 1)
+               : CLG_OK;
+}
+
+/* Writes the tensors of a value on the host one after the other, as plan.h says. */
+static clg_status write_items(run *r, size_t i, const clg_value *v, const value_fact *f,
+                              size_t *end_bytes)
+{
+    size_t offset;
+    if (f->known) return CLG_OK;
+    if (f->kind != CLG_VALUE_TENSOR) {
+        for (size_t k = 0; k < f->n_items; k++)
+            CLG_TRY(write_items(r, i, value_get(v, k), &f->items[k], end_bytes));
+        return CLG_OK;
+    }
+    CLG_TRY(aggregate_offset(f, end_bytes, &offset));
+    return v->size_bytes && f->dtype != CLG_STRING
+               ? ocl_queue_write(r->s->f->queue, r->s->f->inputs[i].buffer, offset,
+                                 value_host_data(v), v->size_bytes, true)
+               : CLG_OK;
+}
+
+static clg_status bind_aggregate(run *r, size_t i)
+{
+    clg_value *host;
+    size_t size_bytes, end_bytes = 0;
+    CLG_TRY(aggregate_bytes(&r->facts[i], &size_bytes));
+    CLG_TRY(frame_reserve(r->s->f, &r->s->f->inputs[i], size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    if (!r->s->inputs[i].value) return CLG_OK;
+    CLG_TRY(value_to_host(r->s->inputs[i].value, &host));
+    clg_status status = write_items(r, i, host, &r->facts[i], &end_bytes);
+    value_free(host);
+    return status;
+}
+
+/* Copying less than this takes no longer than making a buffer. */
+#define LENT_BYTES ((size_t)64 << 10)
+
+/* Whether the device reads a host value's memory where it lies. GPUs with the host's memory are not among them: their
+ * drivers copy what does not begin and end with a page. */
+static bool may_lend(const run *r, const void *data, size_t size_bytes)
+{
+    const device_caps *caps = ocl_context_caps(r->s->e->context->ocl);
+    return caps->kind == CLG_DEVICE_CPU &&
+           (caps->family == PLATFORM_POCL || caps->family == PLATFORM_INTEL_CPU) &&
+           size_bytes >= LENT_BYTES && caps->buffer_align_bytes > 0 &&
+           (uintptr_t)data % caps->buffer_align_bytes == 0;
+}
+
+static clg_status lend_input(run *r, size_t i, const void *data, size_t size_bytes)
+{
+    frame *f = r->s->f;
+    ocl_buffer *b;
+    CLG_TRY(ocl_buffer_lend(r->s->e->context->ocl, data, size_bytes, &b));
+    frame_set_foreign(f, &f->inputs[i], b, 0);
+    f->inputs[i].lent = true;
+    ocl_buffer_free(b);
+    return CLG_OK;
+}
+
+void run_return_inputs(run *r)
+{
+    frame *f = r->s->f;
+    for (size_t i = 0; i < r->s->n_inputs; i++)
+        if (f->inputs[i].lent) frame_drop(f, &f->inputs[i]);
+}
+
+static clg_status bind_input(run *r, size_t i)
+{
+    if (r->facts[i].kind != CLG_VALUE_TENSOR) return bind_aggregate(r, i);
+    clg_session *s = r->s;
+    session_input *in = &s->inputs[i];
+    frame_memory *m = &s->f->inputs[i];
+    size_t size_bytes;
+    if (in->mapped) return session_unmap(s, i);
+    if (in->carried || in->filled || r->facts[i].dtype == CLG_STRING) return CLG_OK;
+    CLG_TRY(run_tensor_bytes(r->facts[i].dtype, &r->facts[i].dims, &size_bytes));
+    if (!in->value || stands_for_shape(r, i)) return bind_zeros(r, i, size_bytes);
+    ocl_buffer *b = context_value_buffer(s->e->context, in->value);
+    if (b) {
+        frame_set_foreign(s->f, m, b, in->value->offset_bytes);
+        return CLG_OK;
+    }
+    const void *data = value_host_data(in->value);
+    if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
+    if (may_lend(r, data, size_bytes)) return lend_input(r, i, data, size_bytes);
+    CLG_TRY(frame_reserve(s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    return ocl_queue_write(s->f->queue, m->buffer, 0, data, size_bytes, false);
+}
+
+clg_status run_remap_inputs(run *r)
+{
+    clg_session *s = r->s;
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        session_input *in = &s->inputs[i];
+        ocl_buffer *b = s->f->inputs[i].buffer;
+        if (in->remaps && b)
+            CLG_TRY(ocl_queue_map(s->f->queue, b, 0, ocl_buffer_size(b), true, false, &in->mapped));
+    }
+    return CLG_OK;
+}
+
+clg_status run_bind_inputs(run *r)
+{
+    for (size_t i = 0; i < r->s->n_inputs; i++) CLG_TRY(bind_input(r, i));
+    return CLG_OK;
+}

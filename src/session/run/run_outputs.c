@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The outputs of a run: their memory, the way to the host, and what the session shows of them afterwards.
+ */
+#include "session/run/run.h"
+
+#include <string.h>
+
+static const char *output_name(const clg_session *s, size_t i)
+{
+    return s->e->g->values[s->e->g->outputs[i]].name;
+}
+
+/* The device memory that the caller wants output i in; NULL when there is none. */
+static ocl_buffer *bound_device_memory(const clg_session *s, size_t i)
+{
+    const clg_value *bound = s->outputs[i].bound;
+    return bound ? context_value_buffer(s->e->context, bound) : NULL;
+}
+
+/* ---- before a segment -------------------------------------------------------------------------------- */
+
+static clg_status check_bound(const clg_session *s, size_t i, const plan_port *port)
+{
+    char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
+    const clg_value *bound = s->outputs[i].bound;
+    if (bound && port->kind != CLG_VALUE_TENSOR)
+        return error_set(CLG_ERROR_SHAPE, "output '%s' is no tensor; no value can be bound to it",
+                         output_name(s, i));
+    if (!bound || (bound->dtype == port->dtype && shape_equal(&bound->dims, &port->dims)))
+        return CLG_OK;
+    return error_set(CLG_ERROR_SHAPE, "output '%s' is %s%s; the value bound to it is %s%s",
+                     output_name(s, i), dtype_name(port->dtype), shape_text(&port->dims, want),
+                     dtype_name(bound->dtype), shape_text(&bound->dims, got));
+}
+
+static bool overlap(const ocl_buffer *a, size_t a_offset, size_t a_bytes, const ocl_buffer *b,
+                    size_t b_offset, size_t b_bytes)
+{
+    return ocl_buffer_handle(a) == ocl_buffer_handle(b) && a_offset < b_offset + b_bytes &&
+           b_offset < a_offset + a_bytes;
+}
+
+/* An input of this run that lies in this memory, or SIZE_MAX. */
+static size_t input_within(const run *r, const ocl_buffer *b, size_t offset_bytes,
+                           size_t size_bytes)
+{
+    for (size_t k = 0; k < r->s->n_inputs; k++) {
+        const frame_memory *m = &r->s->f->inputs[k];
+        size_t bytes;
+        if (m->buffer && run_tensor_bytes(r->facts[k].dtype, &r->facts[k].dims, &bytes) == CLG_OK &&
+            overlap(b, offset_bytes, size_bytes, m->buffer, m->offset_bytes, bytes))
+            return k;
+    }
+    return SIZE_MAX;
+}
+
+/* Kernels read inputs after they began to write outputs: the two must not share memory. */
+static clg_status check_overlaps(const run *r, size_t i, const ocl_buffer *b)
+{
+    const clg_session *s = r->s;
+    const clg_value *bound = s->outputs[i].bound;
+    size_t input = input_within(r, b, bound->offset_bytes, bound->size_bytes);
+    const char *with = input == SIZE_MAX ? NULL : session_input_port(s, input)->name;
+    for (size_t k = 0; k < i && !with; k++) {
+        const ocl_buffer *other = bound_device_memory(s, k);
+        const clg_value *v = s->outputs[k].bound;
+        if (other && overlap(b, bound->offset_bytes, bound->size_bytes, other, v->offset_bytes,
+                             v->size_bytes))
+            with = output_name(s, k);
+    }
+    if (!with) return CLG_OK;
+    clg_status status =
+        error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is bound to memory that '%s' lies in",
+                  output_name(s, i), with);
+    error_hint("state that one run hands to the next is linked: clg_session_link");
+    return status;
+}
+
+/* Memory of the frame's own; other than before, where that was given to this run as an input. */
+static clg_status reserve_output(run *r, size_t i, size_t size_bytes)
+{
+    frame *f = r->s->f;
+    frame_memory *m = &f->outputs[i];
+    if (m->buffer && !m->foreign &&
+        input_within(r, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
+        frame_drop(f, m);
+    return frame_reserve(f, m, size_bytes,
+                         r->s->outputs[i].way == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
+                                                             : OCL_BUFFER_HOST_VISIBLE);
+}
+
+clg_status run_bind_outputs(run *r, const plan_segment *segment)
+{
+    clg_session *s = r->s;
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        const clg_value *bound = r->mode == RUN_FOR_REAL ? s->outputs[i].bound : NULL;
+        size_t size_bytes = segment->output_bytes[i];
+        if (bound && segment->last) CLG_TRY(check_bound(s, i, &segment->outputs[i]));
+        if (size_bytes == PLAN_NO_OUTPUT) continue;
+        if (bound && bound->size_bytes != size_bytes)
+            return error_set(CLG_ERROR_SHAPE,
+                             "output '%s' has %zu bytes; the value bound to it has %zu",
+                             output_name(s, i), size_bytes, bound->size_bytes);
+        ocl_buffer *b = bound ? bound_device_memory(s, i) : NULL;
+        if (b) {
+            CLG_TRY(check_overlaps(r, i, b));
+            frame_set_foreign(s->f, &s->f->outputs[i], b, bound->offset_bytes);
+        } else {
+            CLG_TRY(reserve_output(r, i, size_bytes));
+        }
+    }
+    return CLG_OK;
+}
+
+/* ---- after the last segment -------------------------------------------------------------------------- */
+
+/* A host tensor for output i: the last one again when nobody else holds it. */
+static clg_status host_tensor(clg_session *s, size_t i, const plan_port *port, tensor **out_tensor)
+{
+    session_output *out = &s->outputs[i];
+    if (out->host && value_is_unshared(out->host) && out->host->dtype == port->dtype &&
+        shape_equal(&out->host->host->dims, &port->dims)) {
+        *out_tensor = tensor_retain(out->host->host);
+        return CLG_OK;
+    }
+    value_free(out->host);
+    out->host = NULL;
+    return tensor_create(port->dtype, &port->dims, out_tensor);
+}
+
+/* Content that never was on the device goes there: for the caller's memory, or for the input it is linked to. */
+static clg_status upload_known(run *r, size_t i, const tensor *known)
+{
+    const clg_session *s = r->s;
+    const clg_value *bound = s->outputs[i].bound;
+    frame_memory *m = &s->f->outputs[i];
+    if (bound)
+        return ocl_queue_write(s->f->queue, bound_device_memory(s, i), bound->offset_bytes,
+                               known->data, known->size_bytes, false);
+    CLG_TRY(frame_reserve(s->f, m, known->size_bytes, OCL_BUFFER_HOST_VISIBLE));
+    return ocl_queue_write(s->f->queue, m->buffer, m->offset_bytes, known->data, known->size_bytes,
+                           false);
+}
+
+/* ---- sequences, optionals, maps --------------------------------------------------------------------------- */
+
+/* A tensor of its own: callers may write to what they get. */
+static clg_status make_tensor(const plan_port *port, clg_value **out_value)
+{
+    tensor *t;
+    if (port->known && port->dtype == CLG_STRING)
+        return value_create_host((tensor *)port->known, out_value);
+    CLG_TRY(tensor_create(port->dtype, &port->dims, &t));
+    if (port->known && t->size_bytes) memcpy(t->data, port->known->data, t->size_bytes);
+    clg_status status = value_create_host(t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+static void release_rows(void *rows) { tensor_free(rows); }
+
+/* Row i of the values of maps: memory of `rows`, which it keeps alive. */
+static clg_status make_row(tensor *rows, int64_t i, clg_value **out_value)
+{
+    const shape dims = {.rank = 1, .dims = {rows->dims.dims[1]}};
+    const size_t row_bytes = (size_t)dims.dims[0] * dtype_size(rows->dtype);
+    tensor *t;
+    CLG_TRY(tensor_wrap(rows->dtype, &dims, (char *)rows->data + (size_t)i * row_bytes,
+                        release_rows, rows, &t));
+    tensor_retain(rows);
+    clg_status status = value_create_host(t, out_value);
+    tensor_free(t);
+    return status;
+}
+
+static clg_status append_map(clg_value *whole, clg_value *keys, tensor *rows, int64_t i)
+{
+    clg_value *values, *map = NULL;
+    CLG_TRY(make_row(rows, i, &values));
+    clg_status status = value_create_map(keys, values, &map);
+    if (status == CLG_OK) status = value_append(whole, map);
+    value_free(map);
+    value_free(values);
+    return status;
+}
+
+/* Rows of values under the same keys: a sequence of maps. One row alone: a map. */
+static clg_status make_maps(const plan_port *port, clg_value **out_value)
+{
+    clg_value *keys = NULL, *values = NULL, *whole = NULL;
+    clg_status status = make_tensor(&port->items[VALUE_KEYS], &keys);
+    if (status == CLG_OK) status = make_tensor(&port->items[VALUE_VALUES], &values);
+    const bool is_one = port->items[VALUE_VALUES].dims.rank == 1;
+    if (status == CLG_OK)
+        status = is_one ? value_create_map(keys, values, &whole)
+                        : value_create_sequence(port->dtype, &whole);
+    for (int64_t i = 0; status == CLG_OK && !is_one && i < values->dims.dims[0]; i++)
+        status = append_map(whole, keys, values->host, i);
+    value_free(keys);
+    value_free(values);
+    if (status == CLG_OK)
+        *out_value = whole;
+    else
+        value_free(whole);
+    return status;
+}
+
+/* The value of a port, its tensors without content but where that is known. */
+static clg_status make_whole(const plan_port *port, clg_value **out_value)
+{
+    *out_value = NULL;
+    if (port->kind == CLG_VALUE_TENSOR) return make_tensor(port, out_value);
+    if (port->kind == CLG_VALUE_MAP) return make_maps(port, out_value);
+    clg_value *whole = NULL, *item = NULL;
+    clg_status status = CLG_OK;
+    if (port->kind == CLG_VALUE_OPTIONAL) {
+        if (port->n_items) status = make_whole(&port->items[0], &item);
+        if (status == CLG_OK) status = value_create_optional(port->dtype, item, out_value);
+        value_free(item);
+        return status;
+    }
+    CLG_TRY(value_create_sequence(port->dtype, &whole));
+    for (size_t i = 0; i < port->n_items && status == CLG_OK; i++) {
+        status = make_whole(&port->items[i], &item);
+        if (status == CLG_OK) status = value_append(whole, item);
+        value_free(item);
+        item = NULL;
+    }
+    if (status == CLG_OK)
+        *out_value = whole;
+    else
+        value_free(whole);
+    return status;
+}
+
+static clg_status read_tensor(run *r, const plan_port *port, void *to, size_t size_bytes)
+{
+    bound_buffer where;
+    if (port->known || size_bytes == 0) return CLG_OK;
+    CLG_TRY(frame_resolve(r->s->f, r->segment, &port->place, &where));
+    return ocl_queue_read(r->s->f->queue, where.buffer, (size_t)where.offset_bytes, to, size_bytes,
+                          false);
+}
+
+/* The rows of all maps are one piece of memory: one read. */
+static clg_status read_maps(run *r, const plan_port *port, const clg_value *v)
+{
+    if (value_length(v) == 0 || port->items[VALUE_VALUES].known) return CLG_OK;
+    const clg_value *first = value_get(value_get(v, 0), VALUE_VALUES);
+    return read_tensor(r, &port->items[VALUE_VALUES], value_host_data(first),
+                       first->size_bytes * value_length(v));
+}
+
+static clg_status read_whole(run *r, const plan_port *port, clg_value *v)
+{
+    if (port->kind == CLG_VALUE_MAP) return read_maps(r, port, v);
+    for (size_t i = 0; i < port->n_items; i++)
+        CLG_TRY(read_whole(r, &port->items[i], value_get(v, i)));
+    return port->kind == CLG_VALUE_TENSOR ? read_tensor(r, port, value_host_data(v), v->size_bytes)
+                                          : CLG_OK;
+}
+
+static clg_status fetch_whole(run *r, size_t i, const plan_port *port)
+{
+    if (r->s->outputs[i].link != SIZE_MAX)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "output '%s' is no tensor and cannot feed an input", output_name(r->s, i));
+    if (r->s->outputs[i].way != OUTPUT_FETCHED)
+        return CLG_OK; /* a stream, which has no use for it */
+    CLG_TRY(make_whole(port, &r->wholes[i]));
+    return read_whole(r, port, r->wholes[i]);
+}
+
+/* Known contents go where the caller wants them; the rest is read from the device. */
+static clg_status fetch_output(run *r, size_t i)
+{
+    clg_session *s = r->s;
+    session_output *out = &s->outputs[i];
+    const plan_port *port = &r->segment->outputs[i];
+    const frame_memory *m = &s->f->outputs[i];
+    bool stays = out->link != SIZE_MAX || bound_device_memory(s, i);
+    size_t size_bytes;
+    if (port->kind != CLG_VALUE_TENSOR) return fetch_whole(r, i, port);
+    if (port->dtype == CLG_DTYPE_NONE) return CLG_OK;
+    CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
+    if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
+    if (size_bytes == 0) return CLG_OK;
+    if (out->way != OUTPUT_FETCHED) {
+        if (port->known || out->way == OUTPUT_LEFT) return CLG_OK;
+        return ocl_queue_map(s->f->queue, m->buffer, m->offset_bytes, size_bytes, false, false,
+                             &out->mapped);
+    }
+    if (port->known && port->dtype == CLG_STRING) {
+        r->pending[i] = tensor_retain((tensor *)port->known);
+        return CLG_OK;
+    }
+    void *to = out->bound ? value_host_data(out->bound) : NULL;
+    if (!to) {
+        CLG_TRY(host_tensor(s, i, port, &r->pending[i]));
+        to = r->pending[i]->data;
+    }
+    if (port->known) {
+        memcpy(to, port->known->data, size_bytes);
+        return CLG_OK;
+    }
+    return ocl_queue_read(s->f->queue, m->buffer, m->offset_bytes, to, size_bytes, false);
+}
+
+clg_status run_fetch_outputs(run *r)
+{
+    for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(fetch_output(r, i));
+    return CLG_OK;
+}
+
+/* ---- after the wait ---------------------------------------------------------------------------------- */
+
+/* The value around what was read; all that can fail. */
+static clg_status make_host_value(run *r, size_t i)
+{
+    session_output *out = &r->s->outputs[i];
+    tensor *t = r->pending[i];
+    if (out->host && t && out->host->host == t) return CLG_OK;
+    value_free(out->host);
+    out->host = r->wholes[i];
+    r->wholes[i] = NULL;
+    return t ? value_create_host(t, &out->host) : CLG_OK;
+}
+
+static void publish_output(run *r, size_t i)
+{
+    clg_session *s = r->s;
+    session_output *out = &s->outputs[i];
+    const plan_port *port = &r->segment->outputs[i];
+    out->dtype = port->kind == CLG_VALUE_TENSOR ? port->dtype : CLG_DTYPE_NONE;
+    out->dims = port->dims;
+    tensor_free(out->known);
+    out->known = tensor_retain((tensor *)port->known);
+    out->valid = port->kind != CLG_VALUE_TENSOR || port->dtype != CLG_DTYPE_NONE;
+    if (out->link == SIZE_MAX) return;
+    session_input *in = &s->inputs[out->link];
+    frame_swap(s->f, &s->f->outputs[i], &s->f->inputs[out->link]);
+    in->carried = true;
+    in->filled = false;
+    in->carried_dims = port->dims;
+    value_free(in->value);
+    in->value = NULL;
+}
+
+clg_status run_publish_outputs(run *r)
+{
+    for (size_t i = 0; i < r->s->n_outputs; i++) CLG_TRY(make_host_value(r, i));
+    for (size_t i = 0; i < r->s->n_outputs; i++) publish_output(r, i);
+    return CLG_OK;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The self-test as a user asks for it: all cases of the table, in all ways, with what was found of each.
+ */
+#include "base/text.h"
+#include "plan/plan.h"
+#include "session/selftest/selftest.h"
+
+typedef struct report {
+    clg_context *c;
+    plan_context planning; /* what ways may run */
+    clg_selftest_case *items;
+    size_t n, capacity;
+    verdict_table verdicts;
+} report;
+
+void selftest_free_report(clg_selftest_case *cases, size_t n)
+{
+    for (size_t i = 0; cases && i < n; i++) {
+        memory_free((char *)cases[i].problem);
+        memory_free((char *)cases[i].way);
+        memory_free((char *)cases[i].kernel);
+        memory_free((char *)cases[i].failure);
+    }
+    memory_free(cases);
+}
+
+static char *problem_text(const selftest_problem *p)
+{
+    char dims[SHAPE_TEXT_BYTES], *line = NULL;
+    text t;
+    text_init(&t, 0);
+    for (size_t i = 0; i < p->n.n_inputs; i++) {
+        const lower_operand *o = &p->inputs[i];
+        if (o->dtype == CLG_DTYPE_NONE) continue;
+        text_printf(&t, "%s%s%s%s", t.size_bytes ? " " : "", dtype_name(o->dtype),
+                    shape_text(&o->dims, dims), o->constant ? "c" : "");
+    }
+    if (text_take(&t, &line) != CLG_OK) text_deinit(&t);
+    return line;
+}
+
+static clg_status note(report *r, const selftest_problem *p, const candidate *way, bool has_choice,
+                       const selftest_result *result, const char *failure)
+{
+    CLG_TRY(MEMORY_RESERVE(r->items, r->capacity, r->n + 1));
+    clg_selftest_case *item = &r->items[r->n++];
+    *item = (clg_selftest_case){.op_type = p->n.op_type,
+                                .problem = problem_text(p),
+                                .way = memory_strdup(way->variant),
+                                .kernel = memory_strdup(selftest_kernel(way)),
+                                .has_choice = has_choice,
+                                .passed = result->passed,
+                                .worst_error = result->worst,
+                                .bound = result->bound,
+                                .failure = memory_strdup(failure)};
+    return item->problem && item->way && item->kernel && item->failure
+               ? CLG_OK
+               : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/* After which nothing more can be tested; other errors are the way's own. */
+static bool ends_report(clg_status status)
+{
+    return status == CLG_ERROR_DEVICE_LOST || status == CLG_ERROR_OUT_OF_DEVICE_MEMORY ||
+           status == CLG_ERROR_OUT_OF_HOST_MEMORY || status == CLG_ERROR_CANCELLED;
+}
+
+static clg_status report_way(report *r, const selftest_problem *p, const candidate *way,
+                             bool has_choice)
+{
+    selftest_result result;
+    clg_status status = selftest_run(r->c, p, way, &result);
+    if (ends_report(status)) return status;
+    if (status != CLG_OK) return note(r, p, way, has_choice, &result, error_text());
+    if (has_choice) CLG_TRY(context_gather_verdict(&r->verdicts, way, &result));
+    return note(r, p, way, has_choice, &result, "");
+}
+
+/* A case in one dtype; one that the device or the operator does not have is passed over. */
+static clg_status report_case(report *r, const selftest_case *row, clg_dtype dtype,
+                              clg_kernel_class kernel_class, bool all, selftest_problem *p)
+{
+    size_t n_ways = 0;
+    clg_status status = selftest_from_case(row, dtype, p);
+    if (status == CLG_OK) status = selftest_lower(r->c, kernel_class, p);
+    if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE ||
+        status == CLG_ERROR_UNSUPPORTED_DEVICE)
+        return CLG_OK;
+    CLG_TRY(status);
+    const candidate *ways = p->lc.build.candidates;
+    for (const candidate *way = ways; way; way = way->next)
+        n_ways += plan_may_run(&r->planning, way);
+    for (const candidate *way = ways; way && (all || n_ways > 1); way = way->next)
+        if (plan_may_run(&r->planning, way)) CLG_TRY(report_way(r, p, way, n_ways > 1));
+    return CLG_OK;
+}
+
+static clg_status report_all(report *r, clg_kernel_class kernel_class, bool all,
+                             clg_progress_callback progress, void *user, selftest_problem *p)
+{
+    static const clg_dtype dtypes[] = {CLG_FLOAT32, CLG_FLOAT16, CLG_BFLOAT16};
+    for (size_t i = 0; i < n_selftest_cases; i++) {
+        if (progress && !progress(user, "testing kernels", i, n_selftest_cases))
+            return error_set(CLG_ERROR_CANCELLED, "testing kernels was cancelled");
+        for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+            if (selftest_cases[i].large && !(all && k == 0)) continue;
+            const clg_status status =
+                report_case(r, &selftest_cases[i], dtypes[k], kernel_class, all, p);
+            selftest_deinit(p);
+            CLG_TRY(status);
+        }
+    }
+    return CLG_OK;
+}
+
+clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool all,
+                            clg_progress_callback progress, void *user,
+                            clg_selftest_case **out_cases, size_t *out_n)
+{
+    report r = {
+        .c = c,
+        .planning = {.allow_blas = ocl_blas_available(c->ocl), .blas_accepts = ocl_blas_accepts}};
+    selftest_problem *p = memory_alloc(sizeof *p);
+    clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) status = report_all(&r, kernel_class, all, progress, user, p);
+    memory_free(p);
+    ocl_programs_store(c->ocl);
+    if (status == CLG_OK) status = context_replace_verdicts(c, &r.verdicts);
+    verdicts_deinit(&r.verdicts);
+    if (status != CLG_OK) {
+        selftest_free_report(r.items, r.n);
+        return status;
+    }
+    *out_cases = r.items;
+    *out_n = r.n;
+    return CLG_OK;
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Self-tests of attention: what clgraph.AttentionCore should give, contents that mask keys and whole queries, and problems
+ * for the kernels of any operator's attention steps (lower_context.attention). What else such an operator runs, like
+ * projections and caches that grow, is not part of these problems.
+ */
+#include "ops/attention/attention.h"
+#include "session/selftest/selftest.h"
+#include "session/selftest/selftest_math.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { Q, K, V, MASK, BIAS, LENGTHS, SINKS, N_INPUTS };
+
+/* ---- contents ---------------------------------------------------------------------------------------- */
+
+/* Lengths: most keys, or a third of them; starts: 1 or 2. */
+static double length_at(const selftest_problem *p, int64_t at)
+{
+    const int64_t batch = p->inputs[Q].dims.dims[0], keys = p->inputs[K].dims.dims[2];
+    const int64_t length = at >= batch ? 1 + at % 2 : at % 2 ? keys / 3 : keys - 3;
+    return (double)(length - node_int(&p->n, "length_add", 0));
+}
+
+/* The last of several rows of a mask is masked altogether, of the others one key in four. */
+static bool is_masked(const shape *mask, int64_t at, uint64_t random)
+{
+    const int64_t columns = mask->dims[mask->rank - 1], rows = selftest_count(mask) / columns;
+    return (rows > 1 && at / columns == rows - 1) || random % 4 == 0;
+}
+
+bool selftest_attention_contents(const selftest_problem *p, size_t input, int64_t at,
+                                 uint64_t random, double *out)
+{
+    const lower_operand *o = &p->inputs[input];
+    if (input == LENGTHS) {
+        *out = length_at(p, at);
+        return true;
+    }
+    if (input != MASK) return false;
+    const bool masked = is_masked(&o->dims, at, random / 65);
+    *out = masked ? -HUGE_VAL : 0;
+    if (!dtype_is_float(o->dtype)) *out = !masked;
+    return masked || !dtype_is_float(o->dtype);
+}
+
+/* ---- reference --------------------------------------------------------------------------------------- */
+
+typedef struct core {
+    const lower_context *lc;
+    const double *const *in;
+    const shape *q, *k, *v;
+    double scale, softcap, masked;
+    int64_t causal, offset, window, keys, add;
+} core;
+
+static core read_core(const lower_context *lc, const double *const *in)
+{
+    const node *n = lc->node;
+    return (core){.lc = lc,
+                  .in = in,
+                  .q = &lc->inputs[Q].dims,
+                  .k = &lc->inputs[K].dims,
+                  .v = &lc->inputs[V].dims,
+                  .scale = (double)node_float(n, "scale", 1),
+                  .softcap = (double)node_float(n, "softcap", 0),
+                  .masked = (double)node_float(n, "masked", -INFINITY),
+                  .causal = node_int(n, "causal", 0),
+                  .offset = node_int(n, "offset", 0),
+                  .window = node_int(n, "window", 0),
+                  .keys = node_int(n, "keys", 0),
+                  .add = node_int(n, "length_add", 0)};
+}
+
+/* The element of a tensor that broadcasts to `at`; NULL behind a last dimension that is short. */
+static const double *element_at(const core *c, size_t input, const int64_t at[4])
+{
+    const shape *s = &c->lc->inputs[input].dims;
+    int64_t place = 0;
+    for (int d = 0; d < s->rank; d++) {
+        const int64_t i = at[4 - s->rank + d];
+        if (s->dims[d] > 1 && i >= s->dims[d]) return NULL;
+        place = place * s->dims[d] + (s->dims[d] > 1 ? i : 0);
+    }
+    return &c->in[input][place];
+}
+
+/* What the mask and the bias add to a score. */
+static double addends(const core *c, const int64_t at[4])
+{
+    double sum = 0;
+    if (lower_has_input(c->lc, MASK)) {
+        const double *m = element_at(c, MASK, at);
+        const bool is_number = dtype_is_float(c->lc->inputs[MASK].dtype);
+        sum += !m ? c->masked : is_number ? *m : *m > 0 ? 0 : c->masked;
+    }
+    if (lower_has_input(c->lc, BIAS)) sum += *element_at(c, BIAS, at);
+    return sum;
+}
+
+/* Whether query at[2] of batch at[0] sees key at[3] by their places; *out_beyond: the key is not one of the batch's. */
+static bool sees(const core *c, const int64_t at[4], bool *out_beyond)
+{
+    const int64_t batch = c->q->dims[0];
+    int64_t length = c->k->dims[2], offset = c->offset;
+    if (lower_has_input(c->lc, LENGTHS)) length = (int64_t)c->in[LENGTHS][at[0]] + c->add;
+    if (c->causal == CAUSAL_LENGTH) offset += length - c->q->dims[2];
+    *out_beyond = c->keys != KEYS_ALL && at[3] >= length;
+    if (c->keys == KEYS_START_END) *out_beyond |= at[3] < (int64_t)c->in[LENGTHS][batch + at[0]];
+    const int64_t distance = at[2] + offset - at[3];
+    return c->causal == CAUSAL_NONE || (distance >= 0 && (c->window == 0 || distance < c->window));
+}
+
+/* A score, products as differences of squares; *size: of its terms. mode: P_MODE of cl/attention/attention.cl, up to 2. */
+static double score(const core *c, const int64_t at[4], int mode, double *size)
+{
+    const int64_t d = c->q->dims[3], group = c->q->dims[1] / c->k->dims[1];
+    const double *q = c->in[Q] + ((at[0] * c->q->dims[1] + at[1]) * c->q->dims[2] + at[2]) * d,
+                 *k = c->in[K] +
+                      ((at[0] * c->k->dims[1] + at[1] / group) * c->k->dims[2] + at[3]) * d;
+    double s = 0;
+    *size = 1;
+    for (int64_t i = 0; i < d; i++) {
+        s += ((q[i] + k[i]) * (q[i] + k[i]) - (q[i] - k[i]) * (q[i] - k[i])) / 4 * c->scale;
+        *size += fabs(q[i] * k[i] * c->scale);
+    }
+    if (mode > 0 && c->softcap > 0) s = c->softcap * (1 - 2 / (exp(2 * s / c->softcap) + 1));
+    if (mode < 2) return s;
+    bool beyond;
+    const double plus = addends(c, at);
+    if (!sees(c, at, &beyond)) return -HUGE_VAL;
+    s += plus + (beyond ? c->masked : 0);
+    *size += isinf(s) ? 0 : fabs(plus) + (beyond ? fabs(c->masked) : 0);
+    return s;
+}
+
+/* Logarithm of the sum of exp(scores), with the sink's. */
+static double log_sum(const core *c, int64_t head, const double *scores, int64_t n)
+{
+    const int64_t sink = node_int(c->lc->node, "sink", 0);
+    const double more = sink == SINK_BY_HEAD ? c->in[SINKS][head] : sink ? 0 : -HUGE_VAL;
+    double top = more, sum = 0;
+    for (int64_t j = 0; j < n; j++) top = fmax(top, scores[j]);
+    if (top == -HUGE_VAL) return HUGE_VAL; /* no key: all weights are 0 */
+    for (int64_t j = 0; j < n; j++) sum += exp(scores[j] - top);
+    return top + log(sum + exp(more - top));
+}
+
+/* Row `row` of the output, of weights or of values; `memory` is for two numbers a key. */
+static void fill_row(const core *c, int64_t row, double *memory, double *y, double *scale)
+{
+    const int64_t q_len = c->q->dims[2], heads = c->q->dims[1], n = c->k->dims[2],
+                  dv = c->v->dims[3], asked = node_int(c->lc->node, "scores", 0);
+    int64_t at[4] = {row / q_len / heads, row / q_len % heads, row % q_len, 0};
+    double *scores = memory, *sizes = memory + n;
+    for (at[3] = 0; at[3] < n; at[3]++)
+        scores[at[3]] = score(c, at, asked ? (int)asked - 1 : 3, &sizes[at[3]]);
+    const double all = asked == 0 || asked == 4 ? log_sum(c, at[1], scores, n) : 0;
+    const int64_t head = at[1] / (heads / c->k->dims[1]);
+    const double *v = c->in[V] + (at[0] * c->k->dims[1] + head) * n * dv;
+    for (int64_t j = 0; j < n; j++) {
+        const double weight = exp(scores[j] - all);
+        if (asked) {
+            y[row * n + j] = asked == 4 ? weight : scores[j];
+            scale[row * n + j] = sizes[j];
+        }
+        for (int64_t i = 0; !asked && i < dv; i++) {
+            y[row * dv + i] += weight * v[j * dv + i];
+            scale[row * dv + i] += weight * fabs(v[j * dv + i]) * sizes[j];
+        }
+    }
+    for (int64_t i = 0; !asked && i < dv; i++) scale[row * dv + i] += 1;
+}
+
+clg_status selftest_attention(const lower_context *lc, const double *const *in, double *y,
+                              double *scale)
+{
+    const core c = read_core(lc, in);
+    const int64_t rows = c.q->dims[0] * c.q->dims[1] * c.q->dims[2];
+    double *memory = arena_alloc(lc->memory, 2 * (size_t)c.k->dims[2] + 1, sizeof *memory);
+    if (!memory) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < selftest_count(&lc->outputs[0].dims); i++) y[i] = scale[i] = 0;
+    for (int64_t row = 0; row < rows; row++) fill_row(&c, row, memory, y, scale);
+    return CLG_OK;
+}
+
+/* ---- problems for an operator's steps ---------------------------------------------------------------- */
+
+/* Lowering chooses by numbers of queries and keys, and, on CPUs with many cores, of heads. One query alone would hide what
+ * is wrong between queries. */
+typedef struct sizes {
+    int64_t batch, kv_heads, group, q_len, kv_len;
+} sizes;
+
+/* The attempt-th; false behind the last. Queries for each count of register tiles that a work-item may take
+ * (choose_tiles in ops/attention/attention.c), with one row in the last work-item. */
+static bool list_sizes(const lower_context *lc, size_t attempt, sizes *out)
+{
+    static const int64_t few[] = {3, 13}, tiles[] = {6, 8, 12}, keys[] = {150, 37};
+    enum { N_FEW = 2, N_QUERIES = N_FEW + 4 * 3, N_KEYS = 2, N_HEADS = 3 };
+    const attention_job *j = lc->attention;
+    const int64_t group = j->heads / j->kv_heads;
+    const sizes heads[N_HEADS] = {
+        {.batch = 2, .kv_heads = j->kv_heads < 2 ? j->kv_heads : 2, .group = group < 3 ? group : 3},
+        {.batch = 1, .kv_heads = 1, .group = group < 2 ? group : 2},
+        {.batch = 1, .kv_heads = 1, .group = 1}};
+    const size_t q = attempt / N_KEYS % N_QUERIES, h = attempt / N_KEYS / N_QUERIES;
+    if (h >= N_HEADS) return false;
+    *out = heads[h];
+    out->kv_len = keys[attempt % N_KEYS];
+    if (q < N_FEW) {
+        out->q_len = few[q];
+        return true;
+    }
+    const int64_t rows = tiles[(q - N_FEW) / 4] * (int64_t)((q - N_FEW) % 4 + 1);
+    const int64_t units = lc->caps->compute_units ? (int64_t)lc->caps->compute_units : 1;
+    const int64_t pieces = out->batch * out->kv_heads * out->group;
+    const int64_t full = (4 * units + pieces - 1) / pieces - 1;
+    out->q_len = rows * (full > 1 ? full : 1) + 1;
+    return true;
+}
+
+static void set_input(selftest_problem *p, size_t i, clg_dtype dtype, int rank, const int64_t *dims)
+{
+    lower_operand *o = &p->inputs[i];
+    *o = (lower_operand){.dtype = dtype, .dims = {.rank = rank}, .dense = true};
+    memcpy(o->dims.dims, dims, (size_t)rank * sizeof *dims);
+    shape_strides(&o->dims, o->strides);
+    p->values[i] = (value_id)i;
+}
+
+static void set_inputs(selftest_problem *p, const attention_job *j, const sizes *s)
+{
+    const int64_t heads = s->kv_heads * s->group;
+    for (size_t i = 0; i < N_INPUTS; i++) p->values[i] = VALUE_NONE;
+    set_input(p, Q, j->dtype, 4, (int64_t[]){s->batch, heads, s->q_len, j->d});
+    set_input(p, K, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->d});
+    set_input(p, V, j->dtype, 4, (int64_t[]){s->batch, s->kv_heads, s->kv_len, j->dv});
+    if (j->mask_kind != MASK_NONE)
+        set_input(p, MASK, j->mask.dtype, 4, (int64_t[]){s->batch, 1, s->q_len, s->kv_len - 2});
+    if (j->has_bias) set_input(p, BIAS, j->dtype, 4, (int64_t[]){1, heads, s->q_len, s->kv_len});
+    if (j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH)
+        set_input(p, LENGTHS, j->lengths_dtype, 1,
+                  (int64_t[]){j->keys == KEYS_START_END ? 2 * s->batch : s->batch});
+    if (j->sink == SINK_BY_HEAD) set_input(p, SINKS, j->dtype, 1, (int64_t[]){heads});
+    p->n.n_inputs = N_INPUTS;
+}
+
+/* Numbers are arguments of the kernels; those of a model would hide what a test shows. */
+static clg_status set_attributes(selftest_problem *p, const attention_job *j, const sizes *s,
+                                 int scores)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } ints[] = {{"causal", j->causal},
+                {"offset", j->causal == CAUSAL_OFFSET ? (s->kv_len - s->q_len) / 2 : 0},
+                {"window", j->window > 0 ? 5 : 0},
+                {"keys", j->keys},
+                {"length_add", j->length_add},
+                {"sink", j->sink},
+                {"scores", scores}};
+    const struct {
+        const char *name;
+        double value;
+    } floats[] = {{"scale", 1 / sqrt((double)(j->d > 0 ? j->d : 1))},
+                  {"softcap", j->softcap > 0 ? 2 : 0},
+                  {"masked", j->masked}};
+    enum { N_INTS = sizeof ints / sizeof *ints, N_FLOATS = sizeof floats / sizeof *floats };
+    attribute *all = arena_alloc(&p->memory, N_INTS + N_FLOATS, sizeof *all);
+    if (!all) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < N_INTS; i++)
+        all[i] =
+            (attribute){.name = ints[i].name, .type = ATTRIBUTE_INT, .as = {.i = ints[i].value}};
+    for (size_t i = 0; i < N_FLOATS; i++)
+        all[N_INTS + i] = (attribute){
+            .name = floats[i].name, .type = ATTRIBUTE_FLOAT, .as = {.f = (float)floats[i].value}};
+    p->n.attributes = all;
+    p->n.n_attributes = N_INTS + N_FLOATS;
+    return CLG_OK;
+}
+
+static clg_status make_problem(const lower_context *lc, size_t attempt, int scores,
+                               selftest_problem *p, bool *out_made)
+{
+    sizes s;
+    *p = (selftest_problem){.low = -2,
+                            .high = 2,
+                            .tolerance = 1,
+                            .reference = selftest_attention,
+                            .contents = selftest_attention_contents};
+    *out_made = list_sizes(lc, attempt, &s);
+    if (!*out_made) return CLG_OK;
+    p->values[SELFTEST_MAX_INPUTS] = SELFTEST_MAX_INPUTS;
+    p->n = (node){.name = "",
+                  .label = lc->node->label,
+                  .domain = "clgraph",
+                  .op_type = "AttentionCore",
+                  .opset = 1,
+                  .inputs = p->values,
+                  .outputs = &p->values[SELFTEST_MAX_INPUTS],
+                  .n_outputs = 1,
+                  .op = ops_find("clgraph", "AttentionCore", 1)};
+    set_inputs(p, lc->attention, &s);
+    return set_attributes(p, lc->attention, &s, scores);
+}
+
+/* ---- running them ------------------------------------------------------------------------------------ */
+
+static bool is_attention(const step *s, bool scores)
+{
+    return s->kind == STEP_KERNEL && strncmp(s->kernel.source, "attention", 9) == 0 &&
+           (strcmp(s->kernel.entry, "attention_scores") == 0) == scores;
+}
+
+/* The kernels of a candidate that compute the result, or the scores. */
+static const char *attention_text(const candidate *way, bool scores, text *out)
+{
+    text_init(out, 0);
+    for (const step *s = way->steps; s; s = s->next)
+        if (is_attention(s, scores)) selftest_add_step(s, out);
+    return text_data(out);
+}
+
+/* Runs the problem by the candidate that has the same kernels, if there is one. */
+static clg_status try_problem(clg_context *c, const lower_context *lc, selftest_problem *p,
+                              const text *kernels, bool scores, selftest_result *out_result,
+                              bool *out_tested)
+{
+    const clg_status lowered = selftest_lower(c, lc->kernel_class, p);
+    if (lowered != CLG_OK) return lowered == CLG_ERROR_OUT_OF_HOST_MEMORY ? lowered : CLG_OK;
+    for (const candidate *way = p->lc.build.candidates; way; way = way->next) {
+        text own;
+        const bool same = strcmp(attention_text(way, scores, &own), text_data(kernels)) == 0;
+        const clg_status status = own.status;
+        text_deinit(&own);
+        CLG_TRY(status);
+        if (!same) continue;
+        *out_tested = true;
+        return selftest_run(c, p, way, out_result);
+    }
+    return CLG_OK;
+}
+
+static clg_status test_part(clg_context *c, const lower_context *lc, const text *kernels,
+                            int scores, selftest_result *out_result, bool *out_tested)
+{
+    selftest_problem *p = memory_alloc(sizeof *p);
+    clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    bool made = true;
+    *out_tested = false;
+    for (size_t i = 0; status == CLG_OK && made && !*out_tested; i++) {
+        status = make_problem(lc, i, scores, p, &made);
+        if (status == CLG_OK && made)
+            status = try_problem(c, lc, p, kernels, scores > 0, out_result, out_tested);
+        selftest_deinit(p);
+    }
+    memory_free(p);
+    return status;
+}
+
+clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *way,
+                                    selftest_result *out_result, bool *out_tested)
+{
+    text kernels;
+    selftest_result of_scores;
+    bool scores_tested = false;
+    (void)attention_text(way, false, &kernels);
+    clg_status status = kernels.status;
+    if (status == CLG_OK) status = test_part(c, lc, &kernels, 0, out_result, out_tested);
+    text_deinit(&kernels);
+    if (status != CLG_OK || !*out_tested) return status;
+    (void)attention_text(way, true, &kernels);
+    status = kernels.status;
+    if (status == CLG_OK && kernels.size_bytes > 0)
+        status = test_part(c, lc, &kernels, 1 + (int)node_int(lc->node, "qk_matmul_output_mode", 0),
+                           &of_scores, &scores_tested);
+    text_deinit(&kernels);
+    if (status == CLG_OK && scores_tested && !of_scores.passed) *out_result = of_scores;
+    return status;
+}

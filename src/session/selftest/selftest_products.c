@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * References of matrix products and convolutions in floating point, with their epilogues.
+ */
+#include "ops/conv/conv_blocked.h"
+#include "ops/lowering/epilogue.h"
+#include "session/selftest/selftest.h"
+#include "session/selftest/selftest_math.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- the tail ------------------------------------------------------------------------------------ */
+
+/* epilogue_activations, by other formulas. */
+static double activate(const epilogue *e, double v)
+{
+    const double a = (double)e->act_a, b = (double)e->act_b;
+    const double sigmoid = 0.5 * (1 + tanh(v / 2));
+    switch (e->activation) {
+    case 1: return (v + fabs(v)) / 2;
+    case 2: return (v + fabs(v)) / 2 + a * (v - fabs(v)) / 2;
+    case 3: return fmin(fmax(v, a), b);
+    case 4: return sigmoid;
+    case 5: return 1 - 2 / (exp(2 * v) + 1);
+    case 6: return fmin(fmax(a * v + b, 0), 1);
+    case 7: return v * fmin(fmax(v / 6 + 0.5, 0), 1);
+    case 8: return v * sigmoid;
+    case 9: return v * erfc(-v / sqrt(2)) / 2;
+    case 10: return v > 0 ? v : a * expm1(v);
+    default: return v;
+    }
+}
+
+/* How much larger an error can become in an activation. */
+static double steepness(const epilogue *e)
+{
+    const bool has_slope = e->activation == 2 || e->activation == 6 || e->activation == 10;
+    return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
+}
+
+/* y = activation(alpha * y + beta * bias + residual), or without one. An activation adds rounding of about its own size, one. */
+static void finish(const lower_context *lc, bool activated, const double *bias,
+                   const double *residual, double *y, double *scale, int64_t n)
+{
+    epilogue e;
+    epilogue_read(lc, &e);
+    if (!activated) e.activation = 0;
+    const double alpha = (double)node_float(lc->node, "alpha", 1);
+    for (int64_t i = 0; i < n; i++) {
+        const double plus = (bias ? bias[i] : 0) + (residual ? residual[i] : 0);
+        y[i] = activate(&e, alpha * y[i] + plus);
+        scale[i] = steepness(&e) * (fabs(alpha) * scale[i] + fabs(plus)) + 1;
+    }
+}
+
+/* ---- Gemm and MatMul -------------------------------------------------------------------------------- */
+
+static clg_status matrix_reference(const lower_context *lc, const double *const *in, double *y,
+                                   double *scale)
+{
+    const selftest_factor a = {&lc->inputs[0].dims, in[0]}, b = {&lc->inputs[1].dims, in[1]};
+    double *bias, *residual;
+    CLG_TRY(selftest_broadcast(lc, 2, in, (double)node_float(lc->node, "beta", 1), &bias));
+    CLG_TRY(selftest_broadcast(lc, 3, in, 1, &residual));
+    selftest_multiply(lc, &a, &b, y, scale);
+    finish(lc, true, bias, residual, y, scale, selftest_count(&lc->outputs[0].dims));
+    return CLG_OK;
+}
+
+/* ---- Conv --------------------------------------------------------------------------------------------- */
+
+static clg_status conv_reference(const lower_context *lc, const double *const *in, double *y,
+                                 double *scale)
+{
+    const selftest_factor x = {&lc->inputs[0].dims, in[0]}, w = {&lc->inputs[1].dims, in[1]};
+    const shape *over = &lc->outputs[0].dims;
+    const int64_t n = selftest_count(over), channels = w.dims->dims[0];
+    double *bias = NULL;
+    CLG_TRY(selftest_convolve(lc, &x, &w, y, scale));
+    if (lower_has_input(lc, 2)) {
+        const int64_t n_out = n > 0 ? n / over->dims[0] / channels : 1;
+        bias = arena_alloc(lc->memory, (size_t)n + 1, sizeof *bias);
+        if (!bias) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        for (int64_t i = 0; i < n; i++) bias[i] = in[2][i / n_out % channels];
+    }
+    finish(lc, true, bias, in[3], y, scale, n);
+    return CLG_OK;
+}
+
+/* ---- BlockedConv ---------------------------------------------------------------------------------------- */
+
+/* Numbers of a map in blocks of channels, of which `channels` count, as they lie in NCHW order (`back`: the other way). */
+static void reorder(const shape *in_blocks, int64_t channels, const double *from, double *to,
+                    bool back)
+{
+    const int64_t *d = in_blocks->dims, plane = d[2] * d[3], lanes = d[4];
+    for (int64_t i = 0; i < d[0] * channels * plane; i++) { /* i: place in NCHW order */
+        const int64_t channel = i / plane % channels, image = i / plane / channels;
+        const int64_t block = image * d[1] + channel / lanes;
+        const int64_t at = (block * plane + i % plane) * lanes + channel % lanes;
+        to[back ? at : i] = from[back ? i : at];
+    }
+}
+
+static clg_status in_order(const lower_context *lc, size_t input, int64_t channels,
+                           const double *const *in, const double **out)
+{
+    *out = in[input];
+    if (!lower_has_input(lc, input) || lc->inputs[input].dims.rank != 5) return CLG_OK;
+    const shape *dims = &lc->inputs[input].dims;
+    double *made = arena_alloc(lc->memory, (size_t)selftest_count(dims) + 1, sizeof *made);
+    if (!made) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    reorder(dims, channels, in[input], made, false);
+    *out = made;
+    return CLG_OK;
+}
+
+/* A bias [channels] for each of n elements of maps in NCHW order; none where the input is missing. */
+static clg_status spread_bias(const lower_context *lc, size_t input, const double *const *in,
+                              int64_t channels, int64_t plane, int64_t n, double **out)
+{
+    *out = NULL;
+    if (!lower_has_input(lc, input)) return CLG_OK;
+    *out = arena_alloc(lc->memory, (size_t)n + 1, sizeof **out);
+    if (!*out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < n; i++) (*out)[i] = in[input][i / plane % channels];
+    return CLG_OK;
+}
+
+static double *zeros(const lower_context *lc, int64_t n)
+{
+    double *x = arena_alloc(lc->memory, (size_t)n + 1, sizeof *x);
+    if (x) memset(x, 0, (size_t)n * sizeof *x);
+    return x;
+}
+
+/* The 1x1 convolution in front of x, and how large an error of each number counts. */
+static clg_status go_through_points(const lower_context *lc, const double *const *in, shape *flat,
+                                    const double **x, double **out_size)
+{
+    const shape *w = &lc->inputs[BLOCKED_EXPAND_WEIGHT].dims;
+    const int64_t channels = w->dims[0], depth = w->dims[1], plane = flat->dims[2] * flat->dims[3];
+    const int64_t n = flat->dims[0] * channels * plane;
+    const int64_t activated = node_int(lc->node, "activated", BLOCKED_BOTH_ACTIVATED);
+    double *sums = zeros(lc, n), *sizes = zeros(lc, n), *bias;
+    if (!sums || !sizes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < flat->dims[0] * depth * plane; i++) { /* image, channel, pixel */
+        const int64_t at = i / plane / depth * channels * plane + i % plane, c = i / plane % depth;
+        for (int64_t o = 0; o < channels; o++)
+            selftest_axpy((*x)[i], &in[BLOCKED_EXPAND_WEIGHT][o * depth + c], 1, 1,
+                          sums + at + o * plane, sizes + at + o * plane);
+    }
+    CLG_TRY(spread_bias(lc, BLOCKED_EXPAND_BIAS, in, channels, plane, n, &bias));
+    finish(lc, (activated & BLOCKED_FIRST_ACTIVATED) != 0, bias, NULL, sums, sizes, n);
+    flat->dims[1] = channels;
+    *x = sums;
+    *out_size = sizes;
+    return CLG_OK;
+}
+
+/* Errors of the first convolution, as large as `size`, are carried on by the weights. */
+static clg_status carry_sizes(const lower_context *lc, const shape *flat, const double *size,
+                              const shape *w, const double *weights, int64_t n, double *sizes)
+{
+    const int64_t n_w = selftest_count(w);
+    double *carried = zeros(lc, n), *absolute = zeros(lc, n_w);
+    if (!carried || !absolute) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < n_w; i++) absolute[i] = fabs(weights[i]);
+    const selftest_factor left = {flat, size}, right = {w, absolute};
+    memset(sizes, 0, (size_t)n * sizeof *sizes);
+    return selftest_convolve(lc, &left, &right, carried, sizes);
+}
+
+/* What Conv gives of the same map in NCHW order. Of lanes behind the last channel nothing but NaNs counts. */
+static clg_status blocked_reference(const lower_context *lc, const double *const *in, double *y,
+                                    double *scale)
+{
+    const shape *over = &lc->outputs[0].dims, *w = &lc->inputs[1].dims;
+    const bool expanded = lower_has_input(lc, BLOCKED_EXPAND_WEIGHT);
+    const int64_t all = selftest_count(over), n_out = over->dims[2] * over->dims[3];
+    const int64_t channels = w->dims[0], n = over->dims[0] * channels * n_out;
+    const int64_t activated = node_int(lc->node, "activated", BLOCKED_BOTH_ACTIVATED);
+    shape flat = conv_blocked_flat(&lc->inputs[0].dims);
+    double *sums = zeros(lc, n), *sizes = zeros(lc, n), *bias, *size = NULL;
+    const double *x, *residual;
+    if (!sums || !sizes) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    flat.dims[1] = expanded ? lc->inputs[BLOCKED_EXPAND_WEIGHT].dims.dims[1]
+                            : w->dims[1] * node_int(lc->node, "group", 1);
+    CLG_TRY(in_order(lc, 0, flat.dims[1], in, &x));
+    CLG_TRY(in_order(lc, 3, channels, in, &residual));
+    if (expanded) CLG_TRY(go_through_points(lc, in, &flat, &x, &size));
+    const selftest_factor left = {&flat, x}, right = {w, in[1]};
+    CLG_TRY(selftest_convolve(lc, &left, &right, sums, sizes));
+    if (expanded) CLG_TRY(carry_sizes(lc, &flat, size, w, in[1], n, sizes));
+    CLG_TRY(spread_bias(lc, 2, in, channels, n_out, n, &bias));
+    finish(lc, !expanded || (activated & BLOCKED_LAST_ACTIVATED) != 0, bias, residual, sums, sizes,
+           n);
+    for (int64_t i = 0; i < all; i++) scale[i] = HUGE_VAL;
+    reorder(over, channels, sums, y, true);
+    reorder(over, channels, sizes, scale, true);
+    return CLG_OK;
+}
+
+selftest_reference *selftest_product_reference(const node *n)
+{
+    static const struct {
+        const char *op_type;
+        selftest_reference *reference;
+    } rows[] = {{"BlockedConv", blocked_reference}, {"Conv", conv_reference},
+                {"FusedConv", conv_reference},      {"MatMul", matrix_reference},
+                {"FusedMatMul", matrix_reference},  {"Gemm", matrix_reference},
+                {"FusedGemm", matrix_reference}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].op_type, n->op_type) == 0) return rows[i].reference;
+    return selftest_quantized_roles(n) ? selftest_quantized : NULL;
+}
+
+clg_status selftest_products(const lower_context *lc, const double *const *in, double *y,
+                             double *scale)
+{
+    return selftest_product_reference(lc->node)(lc, in, y, scale);
+}

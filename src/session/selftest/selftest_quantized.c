@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What products and convolutions of 8-bit numbers should give: exact sums of numbers without their zero points, and, with
+ * scales, numbers of 8 bits again. All is exact in double, and in float32 too.
+ */
+#include "session/selftest/selftest.h"
+#include "session/selftest/selftest_math.h"
+
+#include <math.h>
+#include <string.h>
+
+#define NONE SELFTEST_NONE
+
+static const selftest_roles roles[] = {
+    {"ConvInteger", true, false, 0, 1, 2, 3, NONE, NONE, NONE, NONE, NONE},
+    {"QLinearConv", true, true, 0, 3, 2, 5, 1, 4, 6, 7, 8},
+    {"MatMulInteger", false, false, 0, 1, 2, 3, NONE, NONE, NONE, NONE, NONE},
+    {"QLinearMatMul", false, true, 0, 3, 2, 5, 1, 4, 6, 7, NONE},
+};
+
+const selftest_roles *selftest_quantized_roles(const node *n)
+{
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strcmp(roles[i].op_type, n->op_type) == 0) return &roles[i];
+    return NULL;
+}
+
+/* Number `at` of an input that is a list, one number, or left out. */
+static double number_of(const lower_context *lc, const double *const *in, size_t input, int64_t at,
+                        double fallback)
+{
+    if (!lower_has_input(lc, input)) return fallback;
+    return in[input][selftest_count(&lc->inputs[input].dims) == 1 ? 0 : at];
+}
+
+/* A factor without its zero points, of which number i / inner % n belongs to element i. */
+static clg_status take_zeros(const lower_context *lc, const double *const *in, size_t input,
+                             size_t zero, int64_t inner, int64_t n, selftest_factor *out)
+{
+    const shape *dims = &lc->inputs[input].dims;
+    const int64_t count = selftest_count(dims);
+    double *numbers = arena_alloc(lc->memory, (size_t)count + 1, sizeof *numbers);
+    if (!numbers) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (int64_t i = 0; i < count; i++)
+        numbers[i] = in[input][i] - number_of(lc, in, zero, i / inner % n, 0);
+    *out = (selftest_factor){dims, numbers};
+    return CLG_OK;
+}
+
+/* How lists of rows and columns belong to elements i: number i / inner % n. */
+typedef struct line_of {
+    int64_t row_inner, rows, column_inner, columns;
+} line_of;
+
+static double quantized(const lower_context *lc, const double *const *in, const selftest_roles *r,
+                        const line_of *l, int64_t i, double sum)
+{
+    const double low = lc->outputs[0].dtype == CLG_INT8 ? -128 : 0;
+    const int64_t row = i / l->row_inner % l->rows, column = i / l->column_inner % l->columns;
+    const double by_row = number_of(lc, in, r->x_scale, r->is_conv ? 0 : row, 1),
+                 by_column = number_of(lc, in, r->w_scale, column, 1);
+    sum += number_of(lc, in, r->bias, column, 0);
+    const double y = nearbyint(sum * by_row * by_column / in[r->y_scale][0]) + in[r->y_zero][0];
+    return fmin(fmax(y, low), low + 255);
+}
+
+clg_status selftest_quantized(const lower_context *lc, const double *const *in, double *y,
+                              double *scale)
+{
+    const selftest_roles *r = selftest_quantized_roles(lc->node);
+    const shape *over = &lc->outputs[0].dims, *w = &lc->inputs[r->w].dims;
+    const int64_t n = selftest_count(over);
+    selftest_factor left, right;
+    line_of l;
+    if (r->is_conv) {
+        const int64_t channels = w->dims[0], each = selftest_count(w) / channels;
+        l = (line_of){1, 1, n / over->dims[0] / channels, channels};
+        CLG_TRY(take_zeros(lc, in, r->x, r->x_zero, 1, 1, &left));
+        CLG_TRY(take_zeros(lc, in, r->w, r->w_zero, each, channels, &right));
+        CLG_TRY(selftest_convolve(lc, &left, &right, y, scale));
+    } else {
+        const int64_t columns = w->dims[w->rank - 1], k = w->dims[w->rank - 2],
+                      rows = over->dims[over->rank - 2];
+        l = (line_of){columns, rows, 1, columns};
+        CLG_TRY(take_zeros(lc, in, r->x, r->x_zero, k, rows, &left));
+        CLG_TRY(take_zeros(lc, in, r->w, r->w_zero, 1, columns, &right));
+        selftest_multiply(lc, &left, &right, y, scale);
+    }
+    for (int64_t i = 0; i < n && r->is_scaled; i++) y[i] = quantized(lc, in, r, &l, i, y[i]);
+    return CLG_OK;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Small problems of the kind of a node being planned. Lowering chooses kernels and tiles by sizes, so several sizes are
+ * offered, each with remainders in every direction; the one that is lowered to the node's own programs is the one to take.
+ * The node's own sizes, which may be tiny and stand for all later ones, limit them only when nothing else is left.
+ */
+#include "session/selftest/selftest.h"
+#include "session/selftest/selftest_math.h"
+
+#include "ops/conv/conv_blocked.h"
+#include "ops/lowering/work.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A product of m x k by k x n; a convolution has m channels of rows x columns, each a sum of k terms. */
+typedef struct small_size {
+    int64_t m, n, k, rows, columns;
+    int64_t repeats; /* batches, and planes of a volume */
+    bool within;     /* nothing becomes larger than it is */
+} small_size;
+
+static const small_size sizes[] = {
+    {37, 45, 277, 11, 19, 2, false},      {5, 45, 277, 3, 5, 2, false}, /* few rows, a small map */
+    {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is turned */
+    {95, 3, 259, 1, 3, 2, false},         /* narrower than a vector of 4 lanes */
+    {95, 13, 259, 1, 1, 2, false},        /* a map of one pixel */
+    {37, 1029, 23, 33, 35, 2, false},     /* wide */
+    {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
+    {2053, 2053, 2053, 47, 47, 2, false}, /* as it is, mostly: only within the node's own */
+};
+enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MOST_SIZES = 2 * N_SIZES + N_CUBES };
+
+/* CLBlast chooses by m n k: a cube has fewer elements than anything else that is as large. */
+static size_t list_cubes(const candidate *way, small_size *out)
+{
+    const step *s = way->steps;
+    while (s && s->kind != STEP_BLAS_GEMM) s = s->next;
+    if (!s || selftest_size_class(&s->gemm) == 0) return 0;
+    const double own = (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
+    const double volume = fmin(own, SELFTEST_MOST_VOLUME);
+    const int64_t side = (int64_t)cbrt(volume) | 1;
+    const int64_t k = (int64_t)(volume / (double)(side * side));
+    for (int i = 0; i < N_CUBES; i++)
+        out[i] = (small_size){side, side, k + i % 2, 1, side, 2 - i / 2, false};
+    return N_CUBES;
+}
+
+static size_t list_sizes(const candidate *way, small_size out[MOST_SIZES])
+{
+    size_t n = N_SIZES - 1;
+    memcpy(out, sizes, n * sizeof *out);
+    n += list_cubes(way, out + n);
+    for (size_t i = 0; i < N_SIZES; i++, n++) {
+        out[n] = sizes[i];
+        out[n].within = true;
+    }
+    return n;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------ */
+
+static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
+{
+    return to->within ? work_least(own, wanted) : wanted;
+}
+
+/* A size that stands for `side` of the node in an operand that broadcasts. */
+static int64_t swapped(int64_t dim, int64_t side, int64_t small)
+{
+    return dim == side && dim != 1 ? small : dim;
+}
+
+/* Gemm, MatMul: the last two dimensions of each operand. */
+static bool shrink_product(const lower_context *lc, const small_size *to, shape dims[])
+{
+    const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *y = &lc->outputs[0].dims;
+    if (a->rank < 2 || b->rank < 2 || y->rank < 2) return false;
+    const bool trans_a = node_int(lc->node, "transA", 0) != 0,
+               trans_b = node_int(lc->node, "transB", 0) != 0;
+    const int64_t m = y->dims[y->rank - 2], n = y->dims[y->rank - 1];
+    const int64_t k = a->dims[trans_a ? a->rank - 2 : a->rank - 1];
+    const int64_t small_m = side_of(to, m, to->m), small_n = side_of(to, n, to->n),
+                  small_k = side_of(to, k, to->k);
+    for (size_t i = 0; i < lc->n_inputs; i++) {
+        shape *s = &dims[i];
+        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = work_least(s->dims[d], to->repeats);
+        const bool trans = i == 0 ? trans_a : i == 1 && trans_b;
+        const int64_t down = i == 1 ? small_k : small_m, across = i == 0 ? small_k : small_n;
+        if (i != 2 && s->rank > 1) {
+            s->dims[s->rank - 2] = trans ? across : down;
+            s->dims[s->rank - 1] = trans ? down : across;
+        } else {
+            if (s->rank > 0) s->dims[s->rank - 1] = swapped(s->dims[s->rank - 1], n, small_n);
+            if (s->rank > 1) s->dims[s->rank - 2] = swapped(s->dims[s->rank - 2], m, small_m);
+        }
+    }
+    return true;
+}
+
+/* Positions along an axis from which this many outputs come. */
+static int64_t length_for(const window_axis *a, int64_t outputs)
+{
+    const int64_t length = window_seen(a, outputs) - a->pad_begin - a->pad_end;
+    return length < 1 ? 1 : length;
+}
+
+/* x and w of a convolution. */
+static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x, shape *w)
+{
+    const int64_t groups = node_int(lc->node, "group", 1), few = 5;
+    window win;
+    int64_t n_taps = 1;
+    if (window_read(lc->node, x, w, &win) != CLG_OK) return false;
+    for (int i = 0; i < win.n_axes; i++) {
+        const int from_last = win.n_axes - 1 - i;
+        const int64_t outputs = from_last == 0   ? to->columns
+                                : from_last == 1 ? to->rows
+                                                 : to->repeats;
+        x->dims[2 + i] = side_of(to, win.axes[i].in, length_for(&win.axes[i], outputs));
+        n_taps *= win.axes[i].kernel;
+    }
+    const int64_t ic = side_of(to, w->dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
+    const int64_t oc = side_of(to, w->dims[0] / groups, groups > 4 ? few : to->m);
+    x->dims[0] = work_least(x->dims[0], to->repeats);
+    x->dims[1] = groups * ic;
+    w->dims[0] = groups * oc;
+    w->dims[1] = ic;
+    return true;
+}
+
+static bool shrink_conv(const lower_context *lc, const small_size *to, shape dims[])
+{
+    window win;
+    if (!shrink_sides(lc, to, &dims[0], &dims[1])) return false;
+    const int64_t channels = dims[1].dims[0];
+    if (lower_has_input(lc, 2)) dims[2].dims[0] = channels;
+    if (lower_has_input(lc, 3)) {
+        if (window_read(lc->node, &dims[0], &dims[1], &win) != CLG_OK) return false;
+        window_shape(&win, dims[0].dims[0], channels, &dims[3]);
+    }
+    return true;
+}
+
+static bool shrink_blocked(const lower_context *lc, const small_size *to, shape dims[])
+{
+    window win;
+    const shape x = dims[0];
+    const int64_t lanes = lc->outputs[0].dims.dims[4];
+    const int64_t groups = node_int(lc->node, "group", 1);
+    shape *w = &dims[1];
+    dims[0] = conv_blocked_flat(&x);
+    if (!shrink_sides(lc, to, &dims[0], w)) return false;
+    const bool expanded = lower_has_input(lc, BLOCKED_EXPAND_WEIGHT);
+    if (groups > 1) { /* a channel of its own for each */
+        w->dims[0] = dims[0].dims[1] = groups;
+        w->dims[1] = 1;
+    } else {
+        w->dims[0] = work_ceil_div(w->dims[0], lanes) * lanes;
+    }
+    if (x.rank == 5 && groups == 1)
+        dims[0].dims[1] = w->dims[1] = work_ceil_div(w->dims[1], lanes) * lanes;
+    if (lower_has_input(lc, 2)) dims[2].dims[0] = w->dims[0];
+    if (lower_has_input(lc, 3)) {
+        if (window_read(lc->node, &dims[0], w, &win) != CLG_OK) return false;
+        window_shape(&win, dims[0].dims[0], w->dims[0], &dims[3]);
+        dims[3] = conv_blocked_shape(&dims[3], lanes);
+    }
+    if (expanded) { /* from other channels before */
+        shape *points = &dims[BLOCKED_EXPAND_WEIGHT];
+        points->dims[1] = work_ceil_div(side_of(to, points->dims[1], to->k), lanes) * lanes;
+        dims[0].dims[1] = points->dims[1];
+    }
+    if (x.rank == 5) dims[0] = conv_blocked_shape(&dims[0], lanes);
+    return true;
+}
+
+/* An input that is one number, or one for each of `from` rows, columns or channels, of which there are `to` now. False where it
+ * is a list in another form. */
+static bool shrink_list(const lower_context *lc, shape dims[], size_t input, int64_t from,
+                        int64_t to)
+{
+    if (!lower_has_input(lc, input) || selftest_count(&dims[input]) == 1) return true;
+    if (dims[input].rank != 1 || dims[input].dims[0] != from) return false;
+    dims[input].dims[0] = to;
+    return true;
+}
+
+static bool shrink_quantized(const lower_context *lc, const small_size *to, shape dims[])
+{
+    const selftest_roles *r = selftest_quantized_roles(lc->node);
+    shape *x = &dims[r->x], *w = &dims[r->w];
+    if (x->rank < 2 || w->rank < 2) return false;
+    const int64_t rows = x->dims[x->rank - 2], columns = w->dims[r->is_conv ? 0 : w->rank - 1];
+    if (r->is_conv) {
+        if (!shrink_sides(lc, to, x, w)) return false;
+    } else {
+        for (int d = 0; d < x->rank - 2; d++) x->dims[d] = work_least(x->dims[d], to->repeats);
+        for (int d = 0; d < w->rank - 2; d++) w->dims[d] = work_least(w->dims[d], to->repeats);
+        w->dims[w->rank - 2] = side_of(to, x->dims[x->rank - 1], to->k);
+        x->dims[x->rank - 1] = w->dims[w->rank - 2];
+        x->dims[x->rank - 2] = side_of(to, rows, to->m);
+        w->dims[w->rank - 1] = side_of(to, columns, to->n);
+        if (!shrink_list(lc, dims, r->x_zero, rows, x->dims[x->rank - 2]) ||
+            !shrink_list(lc, dims, r->x_scale, rows, x->dims[x->rank - 2]))
+            return false;
+    }
+    const int64_t now = w->dims[r->is_conv ? 0 : w->rank - 1];
+    if (lower_has_input(lc, r->bias)) dims[r->bias].dims[0] = now;
+    return shrink_list(lc, dims, r->w_zero, columns, now) &&
+           shrink_list(lc, dims, r->w_scale, columns, now);
+}
+
+/* Strides in the order of those of `like`, without gaps: a transposed operand stays one. */
+static void set_strides(const lower_operand *like, lower_operand *o)
+{
+    bool done[CLG_MAX_RANK] = {false};
+    int64_t stride = 1;
+    shape_strides(&o->dims, o->strides);
+    for (int turn = 0; !o->dense && turn < o->dims.rank; turn++) {
+        int next = -1;
+        for (int d = o->dims.rank - 1; d >= 0; d--)
+            if (!done[d] && (next < 0 || like->strides[d] < like->strides[next])) next = d;
+        done[next] = true;
+        if (like->strides[next] == 0) {
+            o->strides[next] = 0;
+        } else {
+            o->strides[next] = stride;
+            stride *= o->dims.dims[next];
+        }
+    }
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------- */
+
+/* Kernels take these as arguments, so the variant is the same whatever they are, and any model may bring any number. */
+static const struct {
+    const char *name;
+    float value;
+} numbers[] = {{"alpha", 0.5f}, {"beta", 2}, {"activation_alpha", -0.5f}, {"activation_beta", 1}};
+static const float params[] = {-0.5f, 1};
+
+/* A coefficient of zero stays: without it there is no such term. */
+static void fix_number(attribute *a)
+{
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (strcmp(a->name, numbers[i].name) == 0 && a->type == ATTRIBUTE_FLOAT && a->as.f != 0)
+            a->as.f = numbers[i].value;
+    if (strcmp(a->name, "activation_params") == 0 && a->type == ATTRIBUTE_FLOATS) {
+        a->n = a->n < 2 ? a->n : 2;
+        a->as.floats = params;
+    }
+}
+
+static clg_status fix_numbers(selftest_problem *p)
+{
+    const size_t n = p->n.n_attributes;
+    attribute *own = arena_alloc(&p->memory, n + 1, sizeof *own);
+    if (!own) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t i = 0; i < n; i++) {
+        own[i] = p->n.attributes[i];
+        fix_number(&own[i]);
+    }
+    p->n.attributes = own;
+    return CLG_OK;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------ */
+
+clg_status selftest_small(const lower_context *lc, const candidate *way, size_t attempt,
+                          selftest_problem *out_problem, bool *out_made)
+{
+    small_size list[MOST_SIZES];
+    selftest_problem *p = out_problem;
+    selftest_reference *const reference = selftest_product_reference(lc->node);
+    *p = (selftest_problem){0};
+    *out_made = false;
+    if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
+        attempt >= list_sizes(way, list))
+        return CLG_OK;
+    *p = (selftest_problem){
+        .n = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};
+    shape dims[SELFTEST_MAX_INPUTS] = {{0}};
+    for (size_t i = 0; i < lc->n_inputs; i++) dims[i] = lc->inputs[i].dims;
+    const bool is_blocked = strcmp(lc->node->op_type, "BlockedConv") == 0;
+    const bool is_conv = strstr(lc->node->op_type, "Conv") != NULL,
+               is_quantized = selftest_quantized_roles(lc->node) != NULL;
+    if (is_quantized) p->low = p->high = SELFTEST_SCALE;
+    if (!(is_quantized ? shrink_quantized
+          : is_blocked ? shrink_blocked
+          : is_conv    ? shrink_conv
+                       : shrink_product)(lc, &list[attempt], dims))
+        return CLG_OK;
+    for (size_t i = 0; i < lc->n_inputs; i++) {
+        p->inputs[i] = lc->inputs[i];
+        p->inputs[i].dims = dims[i];
+        p->inputs[i].known = NULL;
+        if (lower_has_input(lc, i)) set_strides(&lc->inputs[i], &p->inputs[i]);
+    }
+    *out_made = true;
+    return fix_numbers(p);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of verdicts, and its text.
+ */
+#include "session/selftest/verdicts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADER "clgraph verdicts 1\n"
+#define WORD_BYTES 64
+
+const verdict *verdicts_find(const verdict_table *t, hash128 key)
+{
+    const size_t at = map_get(&t->index, &key, sizeof key);
+    return at == MAP_NONE ? NULL : &t->items[at];
+}
+
+clg_status verdicts_set(verdict_table *t, const verdict *v)
+{
+    size_t at = map_get(&t->index, &v->key, sizeof v->key);
+    verdict kept = *v;
+    kept.way = arena_strdup(&t->memory, v->way);
+    kept.kernel = arena_strdup(&t->memory, v->kernel);
+    if (!kept.way || !kept.kernel) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (at == MAP_NONE) {
+        CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
+        CLG_TRY(map_set(&t->index, &v->key, sizeof v->key, t->n));
+        at = t->n++;
+    }
+    t->items[at] = kept;
+    return CLG_OK;
+}
+
+/* The next word of a line, into buffer, without the blank behind it; "" at the end and where it is too long. */
+static const char *next_word(const char **line, char buffer[WORD_BYTES])
+{
+    const size_t n = strcspn(*line, " \n");
+    const size_t kept = n < WORD_BYTES ? n : 0;
+    (void)snprintf(buffer, WORD_BYTES, "%.*s", (int)kept, *line);
+    *line += n;
+    if (**line == ' ') ++*line;
+    return buffer;
+}
+
+static bool read_key(const char *hex, hash128 *out)
+{
+    char half[17];
+    if (strspn(hex, "0123456789abcdef") != 32 || hex[32]) return false;
+    (void)snprintf(half, sizeof half, "%.16s", hex);
+    out->high = strtoull(half, NULL, 16);
+    out->low = strtoull(hex + 16, NULL, 16);
+    return true;
+}
+
+static bool read_line(verdict_table *t, const char *line)
+{
+    char word[WORD_BYTES], way[WORD_BYTES];
+    verdict v = {0};
+    v.passed = strcmp(next_word(&line, word), "passed") == 0;
+    if ((!v.passed && strcmp(word, "failed") != 0) || !read_key(next_word(&line, word), &v.key))
+        return false;
+    v.worst = strtod(next_word(&line, word), NULL);
+    v.bound = strtod(next_word(&line, word), NULL);
+    v.way = next_word(&line, way);
+    v.kernel = next_word(&line, word);
+    if (!*v.way || !*v.kernel || (*line && *line != '\n')) return false;
+    return verdicts_find(t, v.key) || verdicts_set(t, &v) == CLG_OK;
+}
+
+bool verdicts_read(verdict_table *t, const char *lines)
+{
+    if (strncmp(lines, HEADER, strlen(HEADER)) != 0) return false;
+    for (lines += strlen(HEADER); *lines;) {
+        if (!read_line(t, lines)) return false;
+        lines += strcspn(lines, "\n");
+        if (*lines) lines++;
+    }
+    return true;
+}
+
+void verdicts_text(const verdict_table *t, text *out)
+{
+    text_append(out, HEADER);
+    for (size_t i = 0; i < t->n; i++) {
+        const verdict *v = &t->items[i];
+        text_printf(out, "%s %016" PRIx64 "%016" PRIx64 " %.3g %.3g %s %s\n",
+                    v->passed ? "passed" : "failed", v->key.high, v->key.low, v->worst, v->bound,
+                    v->way, v->kernel);
+    }
+}
+
+void verdicts_deinit(verdict_table *t)
+{
+    map_deinit(&t->index);
+    memory_free(t->items);
+    arena_deinit(&t->memory);
+}

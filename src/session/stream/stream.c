@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A stream at work: who reads, who runs, who writes, and how they end together. The first failure stops all; whoever
+ * waits for a slot is woken, so that nothing can hang on a batch that never comes.
+ */
+#include "session/stream/stream.h"
+
+#include "base/files.h"
+#include "base/status.h"
+
+#include <string.h>
+
+#define DEFAULT_DEPTH 3
+#define MAX_DEPTH 64
+
+/* ---- making --------------------------------------------------------------------------------------------- */
+
+/* One record for all lanes of a context. */
+static stream_device *device_of(clg_stream *stream, const clg_context *context)
+{
+    for (size_t i = 0; i < stream->n_devices; i++)
+        if (stream->devices[i].context == context) return &stream->devices[i];
+    stream->devices[stream->n_devices].context = context;
+    return &stream->devices[stream->n_devices++];
+}
+
+static clg_status adopt_all(clg_stream *stream, clg_session *const *sessions)
+{
+    for (size_t i = 0; i < stream->n_lanes; i++) {
+        stream_lane *lane = &stream->lanes[i];
+        lane->stream = stream;
+        CLG_TRY(lane_adopt(lane, sessions[i]));
+        lane->device = device_of(stream, lane->s->e->context);
+    }
+    return CLG_OK;
+}
+
+static void describe(const stream_port *port, clg_stream_tensor *out)
+{
+    *out = (clg_stream_tensor){.name = port->name,
+                               .dtype = port->dtype,
+                               .rank = (size_t)port->dims.rank,
+                               .row_bytes = port->row_bytes};
+    memcpy(out->dims, port->dims.dims, sizeof out->dims);
+}
+
+static clg_status open_all(clg_stream *stream, const stream_settings *settings)
+{
+    stream->read_tensors = memory_zalloc(stream->n_inputs + 1, sizeof *stream->read_tensors);
+    stream->write_tensors = memory_zalloc(stream->n_outputs + 1, sizeof *stream->write_tensors);
+    if (!stream->read_tensors || !stream->write_tensors) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t k = 0; k < stream->n_inputs; k++)
+        describe(&stream->inputs[k], &stream->read_tensors[k]);
+    for (size_t i = 0; i < stream->n_lanes; i++)
+        CLG_TRY(lane_open(&stream->lanes[i], settings->memory));
+    return CLG_OK;
+}
+
+/* The locks, which all other clean-up counts on. */
+static clg_status allocate(clg_stream **out_stream)
+{
+    clg_stream *stream = memory_zalloc(1, sizeof *stream);
+    clg_status status = stream ? mutex_init(&stream->lock) : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (status == CLG_OK) {
+        status = condition_init(&stream->changed);
+        if (status != CLG_OK) mutex_deinit(&stream->lock);
+    }
+    if (status != CLG_OK) {
+        memory_free(stream);
+        return status;
+    }
+    atomic_init(&stream->running, false);
+    atomic_init(&stream->stopped, false);
+    *out_stream = stream;
+    return CLG_OK;
+}
+
+clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
+                         const stream_settings *settings, clg_stream **out_stream)
+{
+    clg_stream *stream;
+    *out_stream = NULL;
+    if (settings->depth > MAX_DEPTH)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "a depth of %zu batches is more than the largest, %d", settings->depth,
+                         MAX_DEPTH);
+    CLG_TRY(allocate(&stream));
+    clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
+    stream->depth = settings->depth ? settings->depth : DEFAULT_DEPTH;
+    stream->n_lanes = n_sessions;
+    stream->lanes = memory_zalloc(n_sessions, sizeof *stream->lanes);
+    stream->devices = memory_zalloc(n_sessions, sizeof *stream->devices);
+    if (stream->lanes && stream->devices) status = adopt_all(stream, sessions);
+    if (status == CLG_OK) status = stream_find_ports(stream, settings);
+    if (status == CLG_OK) status = open_all(stream, settings);
+    if (status != CLG_OK) {
+        stream_free(stream);
+        return status;
+    }
+    *out_stream = stream;
+    return CLG_OK;
+}
+
+void stream_free(clg_stream *stream)
+{
+    if (!stream) return;
+    for (size_t i = 0; stream->lanes && i < stream->n_lanes; i++) lane_close(&stream->lanes[i]);
+    memory_free(stream->lanes);
+    memory_free(stream->devices);
+    memory_free(stream->inputs);
+    memory_free(stream->outputs);
+    memory_free(stream->read_tensors);
+    memory_free(stream->write_tensors);
+    condition_deinit(&stream->changed);
+    mutex_deinit(&stream->lock);
+    memory_free(stream);
+}
+
+/* ---- stopping ------------------------------------------------------------------------------------------- */
+
+/* Everybody ends after what he is at; the first failure is the one that is told. status CLG_OK: nothing failed. */
+static void stop(clg_stream *stream, clg_status status)
+{
+    mutex_lock(&stream->lock);
+    if (!atomic_load(&stream->stopped)) {
+        error_save(status, &stream->failure);
+        atomic_store(&stream->stopped, true);
+    }
+    condition_broadcast(&stream->changed);
+    mutex_unlock(&stream->lock);
+    if (status == CLG_OK) return;
+    for (size_t i = 0; i < stream->n_lanes; i++) atomic_store(&stream->lanes[i].s->cancel, true);
+}
+
+void stream_cancel(clg_stream *stream)
+{
+    mutex_lock(&stream->lock);
+    const bool stops = stream->under_way && !atomic_load(&stream->stopped);
+    if (stops) {
+        stream->failure = (error_record){.status = CLG_ERROR_CANCELLED};
+        (void)strncpy(stream->failure.text, "the stream was cancelled",
+                      sizeof stream->failure.text - 1);
+        atomic_store(&stream->stopped, true);
+        condition_broadcast(&stream->changed);
+    }
+    mutex_unlock(&stream->lock);
+    for (size_t i = 0; stops && i < stream->n_lanes; i++)
+        atomic_store(&stream->lanes[i].s->cancel, true);
+}
+
+/* ---- callbacks ------------------------------------------------------------------------------------------ */
+
+/* Calls one, adds up its time, and gives what fails a sentence where it has none of its own. */
+static clg_status call_back(clg_stream *stream, const char *what, clg_stream_callback function,
+                            clg_stream_batch *batch, uint64_t *spent_ns)
+{
+    error_write("%s", "");
+    const uint64_t start_ns = time_now_ns();
+    clg_status status = function(stream->user, batch);
+    const uint64_t ns = time_now_ns() - start_ns;
+    mutex_lock(&stream->lock);
+    *spent_ns += ns;
+    mutex_unlock(&stream->lock);
+    if (strncmp(status_name(status), "CLG_", 4) != 0)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s gave %d, which is no status", what,
+                         (int)status);
+    if (status != CLG_OK && error_text()[0] == '\0')
+        return error_set(status, "%s gave %s", what, status_name(status));
+    return status;
+}
+
+/* ---- reading -------------------------------------------------------------------------------------------- */
+
+static stream_slot *free_slot(const stream_lane *lane)
+{
+    for (size_t i = 0; i < lane->stream->depth; i++)
+        if (lane->slots[i].state == SLOT_FREE) return &lane->slots[i];
+    return NULL;
+}
+
+/* When a further batch would be through, as far as is known. A lane of which nothing is known gets one batch at a time,
+ * unless it is the only one. */
+static double expected_ns(const clg_stream *stream, const stream_lane *lane)
+{
+    if (lane->mean_ns) return (double)(lane->n_pending + 1) * (double)lane->mean_ns;
+    return lane->n_pending == 0 || stream->n_lanes == 1 ? 0 : 1e300;
+}
+
+/* A free slot of the lane that would be through first; NULL when it has none. It is worth waiting for: results are written
+ * in order, and a batch on a much slower device would keep all others from going on. */
+static stream_slot *choose_slot(const clg_stream *stream)
+{
+    const stream_lane *best = &stream->lanes[0];
+    for (size_t i = 1; i < stream->n_lanes; i++)
+        if (expected_ns(stream, &stream->lanes[i]) < expected_ns(stream, best))
+            best = &stream->lanes[i];
+    if (expected_ns(stream, best) > 1e299) return NULL;
+    return free_slot(best);
+}
+
+/* Waits for a slot to fill; NULL when the stream has stopped. */
+static stream_slot *take_slot(clg_stream *stream)
+{
+    stream_slot *slot = NULL;
+    mutex_lock(&stream->lock);
+    while (!atomic_load(&stream->stopped) && !(slot = choose_slot(stream)))
+        condition_wait(&stream->changed, &stream->lock);
+    if (slot) slot->state = SLOT_READING;
+    mutex_unlock(&stream->lock);
+    return slot;
+}
+
+/* slot->n_rows is 0 at the end. */
+static clg_status fill_slot(clg_stream *stream, stream_slot *slot)
+{
+    clg_stream_batch batch = {.first_row = stream->next_row,
+                              .n_rows = stream->batch,
+                              .n_tensors = stream->n_inputs,
+                              .tensors = stream->read_tensors};
+    for (size_t k = 0; k < stream->n_inputs; k++)
+        stream->read_tensors[k].data = slot->inputs[k].host;
+    CLG_TRY(call_back(stream, "the callback that reads", stream->read, &batch, &stream->read_ns));
+    if (batch.n_rows > stream->batch)
+        return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                         "the callback that reads gave %zu rows where there is room for %zu",
+                         batch.n_rows, stream->batch);
+    slot->first_row = stream->next_row;
+    slot->n_rows = batch.n_rows;
+    stream->next_row += batch.n_rows;
+    return batch.n_rows ? lane_upload(slot) : CLG_OK;
+}
+
+/* Hands a filled slot to its lane, or tells the end. */
+static void pass_on(clg_stream *stream, stream_slot *slot)
+{
+    mutex_lock(&stream->lock);
+    if (slot->n_rows > 0) {
+        slot->index = stream->n_read++;
+        slot->state = SLOT_WAITING;
+        slot->lane->n_pending++;
+    } else {
+        slot->state = SLOT_FREE;
+        stream->at_end = true;
+    }
+    condition_broadcast(&stream->changed);
+    mutex_unlock(&stream->lock);
+}
+
+static void *read_all(void *argument)
+{
+    clg_stream *stream = argument;
+    stream_slot *slot;
+    do {
+        slot = take_slot(stream);
+        if (!slot) break;
+        clg_status status = fill_slot(stream, slot);
+        if (status != CLG_OK) {
+            stop(stream, status);
+            break;
+        }
+        pass_on(stream, slot);
+    } while (slot->n_rows > 0);
+    return NULL;
+}
+
+/* ---- running -------------------------------------------------------------------------------------------- */
+
+static void begin_run(stream_device *device)
+{
+    if (device->n_running++ == 0) device->since_ns = time_now_ns();
+}
+
+static void end_run(stream_device *device)
+{
+    if (--device->n_running == 0) device->busy_ns += time_now_ns() - device->since_ns;
+}
+
+/* The first of the lane's slots that wait. */
+static stream_slot *next_waiting(const stream_lane *lane)
+{
+    stream_slot *next = NULL;
+    for (size_t i = 0; i < lane->stream->depth; i++) {
+        stream_slot *slot = &lane->slots[i];
+        if (slot->state == SLOT_WAITING && (!next || slot->index < next->index)) next = slot;
+    }
+    return next;
+}
+
+/* Waits for a slot to run; NULL when there will be none. */
+static stream_slot *take_waiting(stream_lane *lane)
+{
+    clg_stream *stream = lane->stream;
+    stream_slot *slot = NULL;
+    mutex_lock(&stream->lock);
+    while (!atomic_load(&stream->stopped) && !(slot = next_waiting(lane)) && !stream->at_end)
+        condition_wait(&stream->changed, &stream->lock);
+    if (slot) slot->state = SLOT_RUNNING;
+    mutex_unlock(&stream->lock);
+    return slot;
+}
+
+/* A hiccup counts little, a run that was quick at once. */
+static void note_run(stream_lane *lane, uint64_t ns)
+{
+    if (lane->n_runs++ == 0) return;
+    if (lane->mean_ns == 0 || ns < lane->mean_ns)
+        lane->mean_ns = ns ? ns : 1;
+    else
+        lane->mean_ns += (ns - lane->mean_ns) / 8;
+}
+
+static clg_status run_slot(stream_lane *lane, stream_slot *slot)
+{
+    clg_stream *stream = lane->stream;
+    CLG_TRY(lane_arrived(slot));
+    mutex_lock(&stream->lock);
+    begin_run(lane->device);
+    mutex_unlock(&stream->lock);
+    const uint64_t start_ns = time_now_ns();
+    clg_status status = lane_run(slot);
+    const uint64_t ns = time_now_ns() - start_ns;
+    mutex_lock(&stream->lock);
+    end_run(lane->device);
+    note_run(lane, ns);
+    lane->n_pending--;
+    if (status == CLG_OK) slot->state = SLOT_DONE;
+    condition_broadcast(&stream->changed);
+    mutex_unlock(&stream->lock);
+    return status;
+}
+
+static void *run_all(void *argument)
+{
+    stream_lane *lane = argument;
+    clg_status status = CLG_OK;
+    stream_slot *slot;
+    while (status == CLG_OK && (slot = take_waiting(lane)) != NULL) status = run_slot(lane, slot);
+    if (status != CLG_OK) stop(lane->stream, status);
+    return NULL;
+}
+
+/* ---- writing -------------------------------------------------------------------------------------------- */
+
+static stream_slot *find_done(const clg_stream *stream, uint64_t index)
+{
+    for (size_t i = 0; i < stream->n_lanes; i++)
+        for (size_t k = 0; k < stream->depth; k++) {
+            stream_slot *slot = &stream->lanes[i].slots[k];
+            if (slot->state == SLOT_DONE && slot->index == index) return slot;
+        }
+    return NULL;
+}
+
+/* Waits for the next batch to write; NULL when there will be none. */
+static stream_slot *take_done(clg_stream *stream)
+{
+    stream_slot *slot = NULL;
+    mutex_lock(&stream->lock);
+    while (!atomic_load(&stream->stopped) && !(slot = find_done(stream, stream->n_written)) &&
+           !(stream->at_end && stream->n_written == stream->n_read))
+        condition_wait(&stream->changed, &stream->lock);
+    if (slot) slot->state = SLOT_WRITING;
+    mutex_unlock(&stream->lock);
+    return slot;
+}
+
+static clg_status write_slot(clg_stream *stream, stream_slot *slot)
+{
+    clg_stream_batch batch = {.first_row = slot->first_row,
+                              .n_rows = slot->n_rows,
+                              .n_tensors = stream->n_outputs,
+                              .tensors = stream->write_tensors};
+    CLG_TRY(lane_result(slot));
+    for (size_t k = 0; k < stream->n_outputs; k++) {
+        const slot_tensor *t = &slot->outputs[k];
+        const stream_port result = {stream->outputs[k].index, stream->outputs[k].name, t->dtype,
+                                    t->dims, t->row_bytes};
+        describe(&result, &stream->write_tensors[k]);
+        stream->write_tensors[k].data = (void *)lane_result_data(t);
+    }
+    return call_back(stream, "the callback that writes", stream->write, &batch, &stream->write_ns);
+}
+
+static void give_back(clg_stream *stream, stream_slot *slot)
+{
+    mutex_lock(&stream->lock);
+    slot->state = SLOT_FREE;
+    stream->n_written++;
+    stream->n_rows_written += slot->n_rows;
+    condition_broadcast(&stream->changed);
+    mutex_unlock(&stream->lock);
+}
+
+static void write_all(clg_stream *stream)
+{
+    stream_slot *slot;
+    while ((slot = take_done(stream)) != NULL) {
+        clg_status status = write_slot(stream, slot);
+        if (status != CLG_OK) {
+            stop(stream, status);
+            return;
+        }
+        give_back(stream, slot);
+    }
+    stop(stream, CLG_OK);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------ */
+
+static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
+                        void *user)
+{
+    stream->read = read;
+    stream->write = write;
+    stream->user = user;
+    mutex_lock(&stream->lock);
+    atomic_store(&stream->stopped, false);
+    stream->under_way = true;
+    stream->at_end = false;
+    stream->failure = (error_record){.status = CLG_OK};
+    stream->n_read = stream->n_written = stream->next_row = stream->n_rows_written = 0;
+    stream->read_ns = stream->write_ns = stream->end_ns = 0;
+    for (size_t i = 0; i < stream->n_devices; i++)
+        stream->devices[i] = (stream_device){.context = stream->devices[i].context};
+    stream->start_ns = time_now_ns();
+    mutex_unlock(&stream->lock);
+    for (size_t i = 0; i < stream->n_lanes; i++) CLG_TRY(lane_begin(&stream->lanes[i]));
+    return CLG_OK;
+}
+
+/* Starts the threads, writes what they give, and sees them end. */
+static void work(clg_stream *stream)
+{
+    size_t n_started = 0;
+    clg_status status = CLG_OK;
+    for (; n_started < stream->n_lanes && status == CLG_OK; n_started += status == CLG_OK)
+        status = thread_start(&stream->lanes[n_started].id, run_all, &stream->lanes[n_started]);
+    if (status == CLG_OK) status = thread_start(&stream->reader, read_all, stream);
+    bool reads = status == CLG_OK;
+    if (reads)
+        write_all(stream);
+    else
+        stop(stream, status);
+    if (reads) thread_join(stream->reader);
+    for (size_t i = 0; i < n_started; i++) thread_join(stream->lanes[i].id);
+    for (size_t i = 0; i < stream->n_lanes; i++) lane_settle(&stream->lanes[i]);
+}
+
+clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,
+                      void *user)
+{
+    error_record before;
+    if (atomic_exchange(&stream->running, true))
+        return error_set(CLG_ERROR_BUSY, "the stream is running already");
+    error_save(CLG_OK, &before);
+    clg_status status = begin(stream, read, write, user);
+    if (status != CLG_OK)
+        stop(stream, status);
+    else
+        work(stream);
+    mutex_lock(&stream->lock);
+    stream->end_ns = time_now_ns();
+    stream->under_way = false;
+    mutex_unlock(&stream->lock);
+    status = stream->failure.status;
+    (void)error_restore(status == CLG_OK ? &before : &stream->failure);
+    atomic_store(&stream->running, false);
+    return status;
+}
+
+/* ---- figures -------------------------------------------------------------------------------------------- */
+
+/* The stream is locked. */
+static double idle_share(const clg_stream *stream, uint64_t end_ns)
+{
+    const double all_ns = (double)(end_ns - stream->start_ns);
+    double sum = 0;
+    if (all_ns <= 0) return 0;
+    for (size_t i = 0; i < stream->n_devices; i++) {
+        const stream_device *device = &stream->devices[i];
+        uint64_t busy_ns = device->busy_ns;
+        if (device->n_running > 0) busy_ns += end_ns - device->since_ns;
+        sum += 1 - (double)busy_ns / all_ns;
+    }
+    const double share = sum / (double)stream->n_devices;
+    return share < 0 ? 0 : share;
+}
+
+void stream_get_stats(clg_stream *stream, clg_stream_stats *out)
+{
+    mutex_lock(&stream->lock);
+    const uint64_t end_ns = stream->under_way ? time_now_ns() : stream->end_ns;
+    *out = (clg_stream_stats){.struct_size = sizeof *out,
+                              .rows = stream->n_rows_written,
+                              .batches = stream->n_written,
+                              .seconds = (double)(end_ns - stream->start_ns) * 1e-9,
+                              .read_seconds = (double)stream->read_ns * 1e-9,
+                              .write_seconds = (double)stream->write_ns * 1e-9,
+                              .idle_share = idle_share(stream, end_ns)};
+    mutex_unlock(&stream->lock);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A value of a plan that is replayed: where its elements lie, and the number that each of them has in the model of the
+ * memory. What is found elsewhere fails the test.
+ */
+#ifndef CLG_TESTS_CHECKED_VALUE_H
+#define CLG_TESTS_CHECKED_VALUE_H
+
+#include "support/fakes/shadow_memory.h"
+
+#include "plan/plan.h"
+
+typedef struct checked_value {
+    value_fact fact; /* dtype NONE: not reached yet; known: a reference */
+    int64_t n;       /* elements */
+    bool has_memory, weight;
+    placement at; /* of element 0 */
+    int64_t strides[CLG_MAX_RANK];
+    uint32_t *numbers; /* of the elements */
+} checked_value;
+
+/* New numbers for all elements of the fact's shape, and dense strides. */
+void checked_value_number(checked_value *v, shadow *memory);
+/* Where element j lies, in elements from element 0. */
+int64_t checked_value_offset(const checked_value *v, int64_t j);
+bool checked_value_is_dense(const checked_value *v);
+
+/* Every element at its place; constants are not looked at, and may not be written. */
+void checked_value_write(const checked_value *v, shadow *memory);
+void checked_value_check(const checked_value *v, shadow *memory);
+/* The same for a dense copy at another place. */
+void checked_value_write_dense(const checked_value *v, shadow *memory, placement at);
+void checked_value_check_dense(const checked_value *v, shadow *memory, placement at);
+
+#endif

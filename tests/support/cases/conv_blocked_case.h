@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Convolutions of maps in blocks of channels (clgraph.BlockedConv) as cases of a table, against the formula in double over NCHW
+ * order. Channels are counted in blocks, so that cases fit any device; numbers are turned here. Kernels other than wide ones
+ * must refuse a case; simulators are asked for wide ones too, where it is small.
+ *
+ * Tolerance of the larger of the result and sqrt(terms): the formula and 2x2 tiles 2e-6, 4x4 tiles 8e-6, as in test_winograd.c.
+ * Long sums, whose rounding would exceed it, are of whole numbers, which float adds exactly.
+ */
+#ifndef CLG_TESTS_CONV_BLOCKED_CASE_H
+#define CLG_TESTS_CONV_BLOCKED_CASE_H
+
+#include "support/cases/run_node.h"
+
+#include "tensor/shape.h"
+
+typedef struct conv_case {
+    int64_t n, c_blocks, m_blocks; /* images, blocks of channels in and out */
+    int64_t c_less, m_less;        /* channels that the last block lacks */
+    bool depthwise;                /* as many groups as channels, which are c's */
+    int64_t x_blocks, x_less; /* of x, where a 1x1 convolution makes c of it; 0: there is none */
+    bool points_bias;         /* of that one */
+    int activated;            /* as the attribute has it; 0: both */
+    bool apart;               /* by a kernel for each of the two */
+    int64_t picture;          /* channels of an x in NCHW order; 0: x is in blocks */
+    int64_t h, w, kernel[2];
+    int64_t pads[4], strides[2], dilations[2]; /* as ONNX has them; no strides or dilations: 1 */
+    const char *auto_pad;                      /* the node's in place of pads, which say the same */
+    bool bias, residual;
+    const char *activation;
+    float alpha;  /* of LeakyRelu */
+    int64_t side; /* of tiles that are forced; 0: the formula */
+    bool plain;   /* FusedConv, all in NCHW order */
+} conv_case;
+
+/* A case on a device. Numbers in NCHW order. */
+typedef struct conv_run {
+    conv_case t;
+    int64_t lanes, x_c, c, depth, m, oh,
+        ow; /* x_c: channels of x; depth: those that an output sees */
+    shape x_dims, y_dims;
+    const double *x, *points, *points_bias, *weight, *bias, *residual;
+    double *y;
+} conv_run;
+
+/* Each of n cases on every device with each class of kernels. */
+void conv_case_check(const conv_case *cases, size_t n);
+/* Sizes of a case on the context's device; then its numbers. */
+conv_run conv_case_on(const conv_case *t, clg_context *context);
+void conv_case_numbers(conv_run *r);
+/* It is refused with this status, in words that hold `words`. */
+void conv_case_refused(clg_context *context, const clg_session_options *options, const conv_run *r,
+                       clg_status status, const char *words);
+
+#endif

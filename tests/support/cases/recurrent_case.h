@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node RNN, GRU or LSTM with its data, and what it must give: ONNX's equations in double, step by step and unit by
+ * unit, with another order of the gates' work than the kernels have.
+ */
+#ifndef CLG_TESTS_RECURRENT_CASE_H
+#define CLG_TESTS_RECURRENT_CASE_H
+
+#include "support/cases/run_node.h"
+
+#define RECURRENT_LIST 6 /* names of activations at most */
+
+/* Parts of a case: inputs that are given, outputs that are not asked for. */
+enum {
+    BIAS = 1,
+    LENS = 2,
+    H0 = 4,
+    C0 = 8,
+    PEEP = 16,
+    NO_Y = 32,
+    NO_Y_H = 64,
+    NO_Y_C = 128,
+    COMPUTED = 256, /* weights are inputs, not constants */
+    ALL = BIAS | LENS | H0 | C0 | PEEP
+};
+
+typedef struct activation {
+    const char *name;
+    double alpha, beta; /* NAN: it has none */
+} activation;
+
+typedef struct recurrent_case {
+    const char *op_type;
+    int64_t opset;
+    clg_dtype dtype;
+    int64_t length, batch, input, hidden;
+    const char *direction; /* NULL: left out */
+    bool batch_first;
+    int parts;
+    double clip; /* 0: none */
+    bool input_forget, linear;
+    const activation *activations; /* f, g, h of each direction; NULL: the defaults */
+    bool default_numbers;          /* alpha and beta are not written down */
+    bool heavy;
+} recurrent_case;
+
+/* The case with its data. */
+typedef struct recurrent_data {
+    const recurrent_case *k;
+    int64_t gates, dirs;
+    int n_activations;
+    double *x, *w, *r, *b, *lens, *h0, *c0, *p, *y, *y_h, *y_c;
+} recurrent_data;
+
+/* Random data of the case, and the results. */
+recurrent_data recurrent_make(const recurrent_case *k);
+/* The node and its inputs. names: room for RECURRENT_LIST, as long as r. */
+void recurrent_write(const recurrent_data *d, run_node *r, const char **names);
+/* Both, with the results that are asked for, everywhere. Tolerances: float32 sums of up to 150 products of size 1/4
+ * through a dozen steps of bounded functions: 1e-5. float16 keeps the input's part of the sums, of size up to 4, in half:
+ * 1e-2. float64: 1e-12. */
+void recurrent_check(const recurrent_case *k);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * See shadow_memory.h.
+ */
+#include "support/fakes/shadow_memory.h"
+
+#include "support/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool shadow_is_writable(place_kind kind)
+{
+    return kind == PLACE_SLAB || kind == PLACE_INPUT || kind == PLACE_OUTPUT;
+}
+
+void shadow_add(shadow *s, place_kind kind, uint32_t index, size_t n_bytes)
+{
+    shadow_space made = {.kind = kind, .index = index, .n_bytes = n_bytes};
+    made.bytes = calloc(n_bytes + 1, sizeof *made.bytes);
+    made.writers = calloc(n_bytes + 1, sizeof *made.writers);
+    made.readers = calloc(n_bytes + 1, sizeof *made.readers);
+    assert_true(made.bytes && made.writers && made.readers);
+    assert_true(s->n_spaces < SHADOW_MAX_SPACES);
+    s->spaces[s->n_spaces++] = made;
+}
+
+void shadow_start_segment(shadow *s, const plan_segment *segment)
+{
+    s->segment = segment;
+    s->step = s->window = 0;
+    for (size_t i = 0; i < s->n_spaces; i++) {
+        const size_t n = s->spaces[i].n_bytes * sizeof(uint32_t);
+        memset(s->spaces[i].writers, 0, n);
+        memset(s->spaces[i].readers, 0, n);
+    }
+}
+
+void shadow_free(shadow *s)
+{
+    for (size_t i = 0; i < s->n_spaces; i++) {
+        free(s->spaces[i].bytes);
+        free(s->spaces[i].writers);
+        free(s->spaces[i].readers);
+    }
+    s->n_spaces = 0;
+}
+
+/* ---- the order of steps ------------------------------------------------------------------------------ */
+
+/* Bits: the steps of its window that step `i` comes after, directly or not. */
+static uint32_t steps_before(const shadow *s, size_t i)
+{
+    const size_t first = i - i % PLAN_WINDOW;
+    uint32_t before = s->segment->steps[i].after;
+    for (size_t k = i; k-- > first;)
+        if (before >> (k - first) & 1u) before |= s->segment->steps[k].after;
+    return first > 0
+               ? before | 1u
+               : before; /* the first of a window is a fence, and that of the first window none */
+}
+
+static bool is_timed(const shadow *s) { return !s->is_untimed && s->step < s->segment->n_steps; }
+
+/* A byte that step `writer` - 1 wrote, and `readers` of this window read since: touched by the step under way. */
+static void check_order(const shadow *s, uint32_t writer, uint32_t readers)
+{
+    const size_t now = s->step, first = now - now % PLAN_WINDOW;
+    const uint32_t before = steps_before(s, now) | 1u << (now - first);
+    if (writer > first && !(before >> (writer - 1 - first) & 1u))
+        fail_msg("step %zu of segment %u may overlap step %u, which writes what it touches", now,
+                 s->segment->depth, writer - 1);
+    if (readers & ~before)
+        fail_msg("step %zu of segment %u may overlap a step that reads what it writes: %x of %x",
+                 now, s->segment->depth, readers, before);
+}
+
+/* What was read in the windows before counts no more. */
+static void enter_window(shadow *s)
+{
+    const size_t window = s->step / PLAN_WINDOW;
+    for (size_t i = 0; i < s->n_spaces && window != s->window; i++)
+        memset(s->spaces[i].readers, 0, s->spaces[i].n_bytes * sizeof(uint32_t));
+    s->window = window;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------ */
+
+static shadow_space *space_of(shadow *s, const placement *p, size_t n_bytes)
+{
+    for (size_t i = 0; i < s->n_spaces; i++) {
+        shadow_space *space = &s->spaces[i];
+        if (space->kind != p->kind || space->index != p->index) continue;
+        size_t limit = p->kind == PLACE_SLAB ? s->segment->slab_bytes[p->index] : space->n_bytes;
+        if (p->offset_bytes < 0 || (size_t)p->offset_bytes + n_bytes > limit)
+            fail_msg("step %zu of segment %u: %zu bytes at %lld of a memory of %zu", s->step,
+                     s->segment->depth, n_bytes, (long long)p->offset_bytes, limit);
+        return space;
+    }
+    fail_msg("step %zu of segment %u: there is no memory %d.%u", s->step, s->segment->depth,
+             (int)p->kind, p->index);
+    return NULL;
+}
+
+void shadow_write(shadow *s, const placement *p, size_t n_bytes, uint32_t number)
+{
+    shadow_space *space = space_of(s, p, n_bytes);
+    const size_t first = (size_t)p->offset_bytes;
+    if (is_timed(s)) enter_window(s);
+    for (size_t i = first; i < first + n_bytes; i++) {
+        space->bytes[i] = number;
+        if (!is_timed(s)) continue;
+        check_order(s, space->writers[i], space->readers[i]);
+        space->writers[i] = (uint32_t)s->step + 1;
+        space->readers[i] = 0;
+    }
+}
+
+void shadow_check(shadow *s, const placement *p, size_t n_bytes, uint32_t number)
+{
+    shadow_space *space = space_of(s, p, n_bytes);
+    const size_t first = (size_t)p->offset_bytes;
+    if (is_timed(s)) enter_window(s);
+    for (size_t i = first; i < first + n_bytes; i++) {
+        if (space->bytes[i] != number)
+            fail_msg("step %zu of segment %u finds number %u in place of %u at %d.%u+%lld", s->step,
+                     s->segment->depth, space->bytes[i], number, (int)p->kind, p->index,
+                     (long long)p->offset_bytes);
+        if (!is_timed(s)) continue;
+        check_order(s, space->writers[i], 0);
+        space->readers[i] |= 1u << s->step % PLAN_WINDOW;
+    }
+    if (p->kind == PLACE_SLAB) s->n_slab_bytes_read += n_bytes;
+}

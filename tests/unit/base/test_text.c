@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The growing string.
+ */
+#include "support/unit.h"
+
+#include "support/fakes/failing_alloc.h"
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#include <string.h>
+
+TEST(text__grows)
+{
+    text t;
+    text_init(&t, 0);
+    assert_string_equal(text_data(&t), "");
+    text_append(&t, "");
+    for (int i = 0; i < 1000; i++) {
+        text_append(&t, "ab");
+        text_append_bytes(&t, "cdx", 2);
+        text_printf(&t, "%d", i % 10);
+    }
+    assert_int_equal(t.size_bytes, 5000);
+    assert_memory_equal(text_data(&t), "abcd0abcd1", 10);
+    char *taken;
+    assert_ok(text_take(&t, &taken));
+    assert_int_equal(strlen(taken), 5000);
+    assert_string_equal(text_data(&t), "");
+    memory_free(taken);
+    assert_ok(text_take(&t, &taken));
+    assert_string_equal(taken, "");
+    memory_free(taken);
+    text_deinit(&t);
+}
+
+TEST(text__keeps_to_its_maximum_and_remembers)
+{
+    text t;
+    char *taken;
+    text_init(&t, 10);
+    text_append(&t, "0123456789");
+    assert_int_equal(t.status, CLG_OK);
+    text_printf(&t, "%c", 'x');
+    assert_true(t.status < 0);
+    text_append(&t, "");
+    assert_string_equal(text_data(&t), "0123456789");
+    (void)error_set(CLG_ERROR_IO, "another error between");
+    assert_error(text_take(&t, &taken), CLG_ERROR_OUT_OF_HOST_MEMORY, "maximum is 10");
+    assert_null(taken);
+    text_deinit(&t);
+    assert_int_equal(t.status, CLG_OK);
+    text_append(&t, "again");
+    assert_string_equal(text_data(&t), "again");
+    text_deinit(&t);
+}
+
+static clg_status build(void *user)
+{
+    (void)user;
+    text t;
+    char *taken = NULL;
+    text_init(&t, 0);
+    for (int i = 0; i < 100; i++) text_printf(&t, "line %d\n", i);
+    clg_status status = text_take(&t, &taken);
+    text_deinit(&t);
+    memory_free(taken);
+    return status;
+}
+
+TEST(text__survives_every_failing_allocation) { assert_true(fault_loop_alone(build, NULL) > 3); }
+
+TEST(text__matches_patterns)
+{
+    static const struct {
+        const char *pattern, *string;
+        bool matches;
+    } cases[] = {
+        {"", "", true},
+        {"", "a", false},
+        {"*", "", true},
+        {"*", "anything", true},
+        {"?", "", false},
+        {"?", "x", true},
+        {"conv", "conv", true},
+        {"conv", "Conv", false},
+        {"conv", "conv1", false},
+        {"conv*", "conv1", true},
+        {"*conv", "/a/conv", true},
+        {"*conv", "/a/conv1", false},
+        {"/*/c?nv*", "/layer1/block/conv2", true},
+        {"a*b*c", "a-b-b-c", true},
+        {"a*b*c", "a-b-b", false},
+        {"*a*a*a", "aa", false},
+        {"**a**", "bab", true},
+        {"*.*.weight", "a.b.c.weight", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (text_matches(cases[i].pattern, cases[i].string) != cases[i].matches)
+            fail_msg("'%s' and '%s'", cases[i].pattern, cases[i].string);
+}

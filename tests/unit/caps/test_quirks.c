@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of quirks: complete rows, and which recorded devices they are about.
+ */
+#include "support/unit.h"
+
+#include "support/fakes/failing_alloc.h"
+#include "support/recorded/recordings.h"
+
+#include "base/memory.h"
+#include "caps/quirks.h"
+
+#include <string.h>
+
+TEST(quirks__rows_are_complete)
+{
+    assert_true(n_quirk_rows > 0);
+    for (size_t i = 0; i < n_quirk_rows; i++) {
+        const quirk_row *row = &quirk_rows[i];
+        assert_true(row->bit != 0 && ((unsigned)row->bit & ((unsigned)row->bit - 1)) == 0);
+        assert_true(*row->name && *row->what && *row->why && *row->source);
+        assert_null(strpbrk(row->name, ", "));
+        /* One name for one bit: the names are shown without repeating. */
+        for (size_t j = 0; j < i; j++)
+            assert_int_equal(quirk_rows[j].bit == row->bit,
+                             strcmp(quirk_rows[j].name, row->name) == 0);
+    }
+}
+
+#ifdef __x86_64__
+#define ON_X86 ",costly-arguments"
+#else
+#define ON_X86 ""
+#endif
+
+TEST(quirks__fit_the_recorded_devices)
+{
+    static const struct {
+        const device_record *record;
+        const char *names;
+    } cases[] = {
+        {&recorded_rtx3080, "fill-breaks-at-2gb"},
+        {&recorded_h100, "fill-breaks-at-2gb"},
+        {&recorded_pocl_xeon,
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations" ON_X86},
+        {&recorded_pocl_ryzen,
+         "binaries-crash,global-size-recompiles,wider-launch-crashes,slow-declarations" ON_X86},
+        {&recorded_pocl_5900x, "binaries-crash,global-size-recompiles" ON_X86},
+        {&recorded_pocl_cuda, "binaries-crash"},
+        {&recorded_llvmpipe, "binaries-crash,slow-launch"},
+        {&recorded_oclgrind, "slow-launch"},
+        {&recorded_warp, "slow-launch"},
+        {&recorded_tahiti, "no-blas"},
+        {&recorded_ivybridge, "small-arrays,no-blas"},
+        {&recorded_ellesmere, ""},
+        {&recorded_gfx1100, ""},
+        {&recorded_uhd620, "small-arrays"},
+        {&recorded_a770, "small-arrays"},
+        {&recorded_intel_cpu_on_amd, ""},
+        {&recorded_rusticl_navi31, "binaries-crash"},
+        {&recorded_apple_m1, "no-blas"},
+        {&recorded_mali, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        device_caps *caps;
+        assert_ok(caps_derive(cases[i].record, 1, &caps));
+        assert_string_equal(caps->quirk_names, cases[i].names);
+        assert_int_equal(caps->quirks != 0, *cases[i].names != '\0');
+        device_caps_free(caps, 1);
+    }
+}
+
+TEST(quirks__orders_versions_by_number)
+{
+    static const char *const rising[] = {"",           "1.2.1", "1.3",    "1.3.1",  "3.0",
+                                         "3.1+debian", "3.10",  "22.3.6", "511.65", "535.183.01"};
+    size_t n = sizeof rising / sizeof *rising;
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++) {
+            int order = quirks_compare_versions(rising[i], rising[j]);
+            assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
+        }
+    assert_int_equal(quirks_compare_versions("3.1", "3.1.0"), 0);
+    assert_int_equal(quirks_compare_versions("99999999999999999999", "99999999999999999999.0"), 0);
+}
+
+TEST(quirks__keeps_to_a_row_s_conditions)
+{
+    static const char *const parts[] = {"rtx 20", "rtx 30", NULL};
+    const quirk_row any = {.bit = QUIRK_NO_BLAS, .name = "x", .any_family = true};
+    device_record record = recorded_rtx3080;
+    device_caps caps = {.family = PLATFORM_NVIDIA, .kind = CLG_DEVICE_DISCRETE_GPU};
+    assert_true(quirks_row_holds(&any, &record, &caps));
+
+    quirk_row row = any;
+    row.any_family = false;
+    row.family = PLATFORM_AMD;
+    assert_false(quirks_row_holds(&row, &record, &caps));
+    row.family = PLATFORM_NVIDIA;
+    assert_true(quirks_row_holds(&row, &record, &caps));
+    row.device_parts = parts;
+    assert_true(quirks_row_holds(&row, &record, &caps));
+    record.name = "NVIDIA GeForce GTX 1080";
+    assert_false(quirks_row_holds(&row, &record, &caps));
+
+    row = any;
+    row.platform_part = "cuda";
+    assert_true(quirks_row_holds(&row, &record, &caps));
+    row.platform_part = "rusticl";
+    assert_false(quirks_row_holds(&row, &record, &caps));
+
+    row = any;
+    row.cpu_only = true;
+    assert_false(quirks_row_holds(&row, &record, &caps));
+    row = any;
+    row.software_only = true;
+    assert_false(quirks_row_holds(&row, &record, &caps));
+    caps.is_software = true;
+    assert_true(quirks_row_holds(&row, &record, &caps));
+}
+
+TEST(quirks__keeps_to_a_range_of_drivers)
+{
+    const quirk_row row = {
+        .name = "x", .any_family = true, .driver_from = "1.3", .driver_before = "1.3.1"};
+    static const struct {
+        const char *driver;
+        bool holds;
+    } cases[] = {{"1.2.1", false}, {"1.3", true}, {"1.3.0", true}, {"1.3.1", false}, {"2", false}};
+    const device_caps caps = {.family = PLATFORM_INTEL_GPU};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char driver[16];
+        device_record record = recorded_ivybridge;
+        strcpy(driver, cases[i].driver);
+        record.driver_version = driver;
+        assert_int_equal(quirks_row_holds(&row, &record, &caps), cases[i].holds);
+    }
+}
+
+static clg_status name_all(void *user)
+{
+    (void)user;
+    char *names = quirks_names(UINT32_MAX);
+    bool named = names != NULL;
+    if (named) assert_non_null(strstr(names, "fill-breaks-at-2gb,binaries-crash"));
+    memory_free(names);
+    return named ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+TEST(quirks__survives_every_failing_allocation)
+{
+    assert_true(fault_loop_alone(name_all, NULL) > 0);
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The diagnosis of a machine that is not this one: folders made to look like its /sys, /dev and .icd files.
+ */
+#include "support/unit.h"
+
+#include "support/scratch.h"
+
+#include "ocl/diagnose/diagnose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char *folder(const char *name)
+{
+    const char *path = scratch_path(name);
+    assert_int_equal(mkdir(path, 0700), 0);
+    return path;
+}
+
+static void file(const char *name, const char *line)
+{
+    (void)scratch_file(name, line, strlen(line));
+}
+
+static void assert_says(const text *report, const char *words)
+{
+    if (!strstr(text_data(report), words)) fail_msg("no \"%s\" in:\n%s", words, text_data(report));
+}
+
+TEST(diagnose__drivers_that_do_not_load_are_named)
+{
+    text report;
+    text_init(&report, 0);
+    const char *vendors = folder("vendors");
+    file("vendors/broken.icd", "libno-such-driver.so.1\n");
+    file("vendors/empty.icd", "");
+    file("vendors/works.icd", "  libm.so.6 \n");
+    file("vendors/readme.txt", "libother.so");
+    diagnose_drivers(&report, vendors);
+    assert_says(&report, "broken.icd: 'libno-such-driver.so.1' DOES NOT LOAD");
+    assert_says(&report, "empty.icd: cannot be read");
+    assert_says(&report, "works.icd: 'libm.so.6' loads");
+    assert_null(strstr(text_data(&report), "libother"));
+    text_deinit(&report);
+
+    text_init(&report, 0);
+    diagnose_drivers(&report, folder("no vendors"));
+    assert_says(&report, "libnvidia-opencl.so.1");
+    diagnose_drivers(&report, scratch_path("absent"));
+    assert_says(&report, "cannot be read");
+    text_deinit(&report);
+}
+
+static void card(const char *address, const char *class_code, const char *vendor, const char *model)
+{
+    char name[128];
+    (void)snprintf(name, sizeof name, "pci/%s", address);
+    (void)folder(name);
+    (void)snprintf(name, sizeof name, "pci/%s/class", address);
+    file(name, class_code);
+    (void)snprintf(name, sizeof name, "pci/%s/vendor", address);
+    file(name, vendor);
+    (void)snprintf(name, sizeof name, "pci/%s/device", address);
+    file(name, model);
+}
+
+TEST(diagnose__cards_without_opencl_get_a_package)
+{
+    text report;
+    text_init(&report, 0);
+    const char *pci = folder("pci");
+    card("0000:01:00.0", "0x030000\n", "0x10de\n", "0x2684\n");
+    card("0000:03:00.0", "0x038000\n", "0x1002\n", "0x744c\n");
+    card("0000:00:02.0", "0x030000\n", "0x8086\n", "0x9a49\n");
+    card("0000:00:1f.3", "0x040300\n", "0x8086\n", "0xa0c8\n"); /* sound */
+    char name[] = "NVIDIA GeForce RTX 4090", cpu[] = "cpu";
+    const device_record records[] = {
+        {.platform_index = 2,
+         .device_index = 1,
+         .name = name,
+         .type = 4,
+         .vendor_id = 0x10de,
+         .has_pci = true,
+         .pci_bus = 1},
+        {.name = cpu, .type = 2, .vendor_id = 0x8086}, /* PoCL's is not Intel's GPU */
+    };
+    diagnose_gpus(&report, pci, records, 2);
+    assert_says(
+        &report,
+        "0000:01:00.0: vendor 0x10de (NVIDIA), model 0x2684: device 2:1 'NVIDIA GeForce RTX 4090'");
+    assert_says(&report, "0000:03:00.0: vendor 0x1002 (AMD), model 0x744c: NO OPENCL DEVICE; "
+                         "install 'rocm-opencl-icd'");
+    assert_says(&report, "0000:00:02.0: vendor 0x8086 (Intel), model 0x9a49: NO OPENCL DEVICE; "
+                         "install 'intel-opencl-icd'");
+    assert_null(strstr(text_data(&report), "0000:00:1f.3"));
+    text_deinit(&report);
+
+    text_init(&report, 0);
+    diagnose_gpus(&report, scratch_path("no pci"), NULL, 0);
+    assert_says(&report, "none");
+    text_deinit(&report);
+}
+
+TEST(diagnose__device_nodes_are_listed)
+{
+    text report;
+    text_init(&report, 0);
+    const char *dev = folder("dev");
+    (void)folder("dev/dri");
+    file("dev/dri/renderD128", "");
+    file("dev/nvidia0", "");
+    file("dev/null2", "");
+    diagnose_nodes(&report, dev);
+    assert_says(&report, "renderD128: may be opened");
+    assert_says(&report, "nvidia0: may be opened");
+    assert_null(strstr(text_data(&report), "null2"));
+    text_deinit(&report);
+
+    text_init(&report, 0);
+    diagnose_nodes(&report, scratch_path("no dev"));
+    assert_says(&report, "no GPU is passed");
+    text_deinit(&report);
+}
+
+TEST(diagnose__pocl_cache_is_checked)
+{
+    text report;
+    text_init(&report, 0);
+    assert_int_equal(setenv("POCL_CACHE_DIR", folder("pocl"), 1), 0);
+    diagnose_pocl_cache(&report);
+    assert_says(&report, "can be written");
+    assert_int_equal(setenv("POCL_CACHE_DIR", scratch_path("pocl, absent"), 1), 0);
+    diagnose_pocl_cache(&report);
+    assert_says(&report, "is not there");
+    assert_int_equal(unsetenv("POCL_CACHE_DIR"), 0);
+    text_deinit(&report);
+}

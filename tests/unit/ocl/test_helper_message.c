@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages of the compile helper: what is written is read, and what is damaged is refused.
+ */
+#include "support/unit.h"
+
+#include "base/memory.h"
+#include "ocl/helper/helper_message.h"
+
+#include <string.h>
+
+#define SIZE_BYTES sizeof(uint32_t)
+
+TEST(message__hello)
+{
+    const helper_hello hello = {"a version", 3, {5, 7}, 60, UINT64_C(1) << 40};
+    helper_hello back;
+    text t;
+    text_init(&t, 0);
+    helper_write_hello(&t, &hello);
+    assert_ok(t.status);
+    assert_true(helper_read_hello(t.data + SIZE_BYTES, t.size_bytes - SIZE_BYTES, &back));
+    assert_string_equal(back.version, "a version");
+    assert_int_equal(back.device_index, 3);
+    assert_int_equal(back.identity.low, 5);
+    assert_int_equal(back.identity.high, 7);
+    assert_int_equal(back.limit_s, 60);
+    assert_true(back.max_memory_bytes == UINT64_C(1) << 40);
+    for (size_t n = 0; n < t.size_bytes - SIZE_BYTES; n++)
+        assert_false(helper_read_hello(t.data + SIZE_BYTES, n, &back));
+    text_deinit(&t);
+}
+
+static void make_request(helper_request *r)
+{
+    static const char *const source = "kernel";
+    static const double number = 2.5;
+    *r = (helper_request){.name = "n",
+                          .entry = "e",
+                          .source = source,
+                          .source_bytes = strlen(source),
+                          .has_launch = true,
+                          .launch = {2, true, {64, 32, 1}, {8, 4, 1}},
+                          .content_arg = HELPER_NO_ARG,
+                          .wants_binary = true};
+    assert_ok(kernel_args_set_buffer(&r->args, 0, r, 4096, NULL));
+    assert_ok(kernel_args_set_value(&r->args, 1, sizeof number, &number));
+    assert_ok(kernel_args_set_value(&r->args, 3, 256, NULL));
+    assert_ok(kernel_args_set_buffer(&r->args, 4, r, 4, "abc"));
+}
+
+TEST(message__request)
+{
+    helper_request request, back;
+    text t;
+    double number;
+    make_request(&request);
+    text_init(&t, 0);
+    helper_write_request(&t, &request);
+    const char *data = t.data + SIZE_BYTES;
+    const size_t n_bytes = t.size_bytes - SIZE_BYTES;
+    assert_true(helper_read_request(data, n_bytes, &back));
+    assert_string_equal(back.source, "kernel");
+    assert_int_equal(back.source_bytes, 6);
+    assert_int_equal(back.launch.global[1], 32);
+    assert_int_equal(back.launch.local[0], 8);
+    assert_int_equal(back.content_arg, HELPER_NO_ARG);
+    assert_int_equal(back.args.n, 5);
+    assert_int_equal(back.args.items[0].kind, KERNEL_ARG_BUFFER);
+    assert_ptr_equal(back.args.items[0].buffer, back.args.items[4].buffer);
+    memcpy(&number, back.args.bytes + back.args.items[1].at, sizeof number);
+    assert_true(number == 2.5);
+    assert_int_equal(back.args.items[2].kind, KERNEL_ARG_UNSET);
+    assert_int_equal(back.args.items[3].kind, KERNEL_ARG_LOCAL);
+    assert_memory_equal(back.args.bytes + back.args.items[4].at, "abc", 4);
+    memory_free(back.args.items);
+    for (size_t n = 0; n < n_bytes; n++) assert_false(helper_read_request(data, n, &back));
+    kernel_args_deinit(&request.args);
+    text_deinit(&t);
+}
+
+/* Every byte changed in turn: refused or read, never followed beyond the message. */
+TEST(message__damaged)
+{
+    helper_request request, back;
+    text t;
+    make_request(&request);
+    text_init(&t, 0);
+    helper_write_request(&t, &request);
+    const size_t n_bytes = t.size_bytes - SIZE_BYTES;
+    char *copy = memory_alloc(n_bytes); /* its end is the end of memory to the sanitizer */
+    assert_non_null(copy);
+    for (size_t i = 0; i < n_bytes; i++)
+        for (int bit = 0; bit < 8; bit += 7) {
+            memcpy(copy, t.data + SIZE_BYTES, n_bytes);
+            copy[i] ^= (char)(1 << bit);
+            if (helper_read_request(copy, n_bytes, &back)) memory_free(back.args.items);
+        }
+    memory_free(copy);
+    kernel_args_deinit(&request.args);
+    text_deinit(&t);
+}
+
+TEST(message__reply)
+{
+    helper_reply reply = {.outcome = HELPER_CRASHED, .status = -14, .signal = 6}, back;
+    text t;
+    reply.text = memory_strdup("last words");
+    reply.binary = memory_strdup("bin");
+    reply.binary_bytes = 3;
+    text_init(&t, 0);
+    helper_write_reply(&t, &reply);
+    assert_ok(helper_read_reply(t.data + SIZE_BYTES, t.size_bytes - SIZE_BYTES, &back));
+    assert_int_equal(back.outcome, HELPER_CRASHED);
+    assert_int_equal(back.status, -14);
+    assert_int_equal(back.signal, 6);
+    assert_string_equal(back.text, "last words");
+    assert_memory_equal(back.binary, "bin", 3);
+    assert_null(back.content);
+    helper_reply_deinit(&back);
+    for (size_t n = 0; n < t.size_bytes - SIZE_BYTES; n++)
+        assert_error(helper_read_reply(t.data + SIZE_BYTES, n, &back), CLG_ERROR_IO, "damaged");
+    helper_reply_deinit(&reply);
+    text_deinit(&t);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pass that removes Transposes which undo each other.
+ */
+#include "support/cases/pass_case.h"
+
+#include <string.h>
+
+static const int64_t to_last[] = {0, 2, 3, 1}, to_first[] = {0, 3, 1, 2};
+
+static value_id transposed(pass_case *m, value_id x, const int64_t *perm, const char *out)
+{
+    value_id y = pass_case_node(m, "Transpose", 1, &x, out);
+    if (perm) assert_ok(node_set_ints(m->g, pass_case_last(m), "perm", 4, perm));
+    return y;
+}
+
+static value_id image(pass_case *m, const char *name)
+{
+    return pass_case_input(m, name, 4, (int64_t[]){2, 3, 5, 7});
+}
+
+TEST(transpose__two_in_a_row_are_one_or_none)
+{
+    pass_case m = pass_case_start();
+    value_id a = transposed(&m, image(&m, "x"), to_last, "a");
+    value_id b = transposed(&m, a, to_last, "b"), c = transposed(&m, a, to_first, "c");
+    value_id y = pass_case_node(&m, "Exp", 1, &b, "y"), z = pass_case_node(&m, "Exp", 1, &c, "z");
+    assert_ok(graph_add_output(m.g, y));
+    graph *g = pass_case_run_only(&m, z, "transpose");
+    assert_int_equal(pass_case_count(g, "Transpose"), 1);
+    size_t n;
+    const int64_t *perm = node_ints(pass_case_find(g, "Transpose"), "perm", &n);
+    assert_int_equal(n, 4);
+    assert_memory_equal(perm, ((int64_t[]){0, 3, 1, 2}), 4 * sizeof *perm); /* to_last twice */
+    graph_free(g);
+}
+
+TEST(transpose__reversals_without_attribute)
+{
+    pass_case m = pass_case_start();
+    value_id a = transposed(&m, image(&m, "x"), NULL, "a"), b = transposed(&m, a, NULL, "b");
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "Exp", 1, &b, "y"), "transpose");
+    assert_int_equal(pass_case_count(g, "Transpose"), 0);
+    graph_free(g);
+}
+
+/* Transpose, what `make` adds, Transpose back; how many Transposes are left. */
+static size_t left_around(value_id (*make)(pass_case *m, value_id x), const int64_t *back,
+                          bool back_is_output)
+{
+    pass_case m = pass_case_start();
+    value_id inside = make(&m, transposed(&m, image(&m, "x"), to_last, "a"));
+    value_id b = transposed(&m, inside, back, "b");
+    if (!back_is_output) b = pass_case_node(&m, "Softplus", 1, &b, "y");
+    graph *g = pass_case_run_only(&m, b, "transpose");
+    const size_t n = pass_case_count(g, "Transpose");
+    graph_free(g);
+    return n;
+}
+
+static value_id chain(pass_case *m, value_id x)
+{
+    value_id r = pass_case_node(m, "Relu", 1, &x, "r"), s = pass_case_constant(m, "s", 0, NULL);
+    value_id p = pass_case_node(m, "Mul", 2, (value_id[]){s, r}, "p");
+    return pass_case_node(m, "Add", 2, (value_id[]){p, x}, "sum");
+}
+
+static value_id with_a_row(pass_case *m, value_id x)
+{
+    value_id row = pass_case_constant(m, "row", 1, (int64_t[]){3});
+    return pass_case_node(m, "Add", 2, (value_id[]){x, row}, "sum");
+}
+
+static value_id with_another_input(pass_case *m, value_id x)
+{
+    value_id z = pass_case_input(m, "z", 4, (int64_t[]){2, 5, 7, 3});
+    return pass_case_node(m, "Add", 2, (value_id[]){x, z}, "sum");
+}
+
+static value_id read_by_another(pass_case *m, value_id x)
+{
+    value_id r = pass_case_node(m, "Relu", 1, &x, "r");
+    assert_ok(graph_add_output(m->g, pass_case_node(m, "Exp", 1, &r, "other")));
+    return r;
+}
+
+static value_id no_pointwise(pass_case *m, value_id x)
+{
+    return pass_case_node(m, "Softmax", 1, &x, "s");
+}
+
+TEST(transpose__islands_of_pointwise_operators)
+{
+    assert_int_equal(left_around(chain, to_first, false), 0);
+    assert_int_equal(left_around(chain, to_first, true), 0);
+    assert_int_equal(left_around(chain, to_last, false), 2); /* not the inverse */
+    assert_int_equal(left_around(with_a_row, to_first, false), 2);
+    assert_int_equal(left_around(with_another_input, to_first, false), 2);
+    assert_int_equal(left_around(read_by_another, to_first, false), 2);
+    assert_int_equal(left_around(no_pointwise, to_first, false), 2);
+}
+
+TEST(transpose__an_island_of_two_ways_in_and_out)
+{
+    pass_case m = pass_case_start();
+    value_id a = transposed(&m, image(&m, "x"), to_last, "a"),
+             b = transposed(&m, image(&m, "z"), to_last, "b");
+    value_id sum = pass_case_node(&m, "Add", 2, (value_id[]){a, b}, "sum");
+    value_id r = pass_case_node(&m, "Relu", 1, &sum, "r");
+    value_id c = transposed(&m, sum, to_first, "c"), d = transposed(&m, r, to_first, "d");
+    assert_ok(graph_add_output(m.g, c));
+    graph *g = pass_case_run_only(&m, pass_case_node(&m, "Softmax", 1, &d, "y"), "transpose");
+    assert_int_equal(pass_case_count(g, "Transpose"), 0);
+    assert_string_equal(g->values[g->outputs[0]].name, "c");
+    const node *add = pass_case_find(g, "Add");
+    assert_int_equal(add->inputs[0], g->inputs[0]);
+    assert_int_equal(add->inputs[1], g->inputs[1]);
+    graph_free(g);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Measured choices as text and as a table, and which candidate is taken because of them.
+ */
+#include "support/cases/op_case.h"
+#include "support/fakes/failing_alloc.h"
+
+#include "plan/choices.h"
+#include "plan/plan.h"
+
+#include <string.h>
+
+#define HEADER "clgraph choices 1\n"
+
+static void expect_text(const choice_table *t, const char *expected)
+{
+    text out;
+    text_init(&out, 0);
+    choice_table_text(t, &out);
+    assert_string_equal(text_data(&out), expected);
+    text_deinit(&out);
+}
+
+TEST(choices__a_table_is_its_text)
+{
+    choice_table *first, *second;
+    assert_ok(choice_table_add(NULL, HEADER "blas\tGemm a\nwide\tConv b c\n", &first));
+    assert_string_equal(choice_table_find(first, "Gemm a"), "blas");
+    assert_null(choice_table_find(first, "Gemm"));
+    assert_null(choice_table_find(NULL, "Gemm a"));
+    assert_ok(choice_table_add(first, HEADER "plain\tGemm a\nnew\tPool d", &second));
+    choice_table_free(first);
+    expect_text(second, HEADER "plain\tGemm a\nwide\tConv b c\nnew\tPool d\n");
+    assert_ptr_equal(choice_table_retain(second), second);
+    choice_table_free(second);
+    choice_table_free(second);
+    choice_table_free(NULL);
+    expect_text(NULL, HEADER);
+}
+
+TEST(choices__text_that_is_none)
+{
+    static const struct {
+        const char *lines, *says;
+    } rows[] = {{"", "first line"},
+                {"clgraph choices 2\n", "first line"},
+                {HEADER "a\tb\nno tab\n", "line 3"},
+                {HEADER "no tab\nc\td\n", "line 2"},
+                {HEADER "\tproblem\n", "line 2"},
+                {HEADER "way\t\n", "line 2"},
+                {HEADER "\n", "line 2"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        choice_table *t;
+        assert_int_equal(choice_table_add(NULL, rows[i].lines, &t), CLG_ERROR_INVALID_ARGUMENT);
+        assert_null(t);
+        assert_non_null(strstr(error_text(), rows[i].says));
+    }
+}
+
+static clg_status add_twice(void *user)
+{
+    choice_table *first = NULL, *second = NULL;
+    clg_status status = choice_table_add(NULL, user, &first);
+    if (status == CLG_OK) status = choice_table_add(first, HEADER "c\td\n", &second);
+    choice_table_free(first);
+    choice_table_free(second);
+    return status;
+}
+
+TEST(choices__survive_every_failed_allocation)
+{
+    assert_true(fault_loop_alone(add_twice, HEADER "a\tb\nc\te\n") > 4);
+}
+
+/* ---- choosing -------------------------------------------------------------------------------------------- */
+
+typedef struct fixture {
+    op_case k;
+    lower_operand inputs[2], output;
+    lower_context lc;
+    candidate ways[3]; /* by estimates the second */
+    step_texts texts;
+    plan_context c;
+} fixture;
+
+static void start(fixture *f)
+{
+    static const char *const names[] = {"slow", "estimated", "third"};
+    static const double costs[] = {9, 2, 5};
+    *f = (fixture){0};
+    op_case_start(&f->k, "MatMul", 13, 2, 1);
+    op_case_dims(&f->k, 0, CLG_FLOAT32, LIST(2, 3));
+    op_case_dims(&f->k, 1, CLG_FLOAT32, LIST(3, 4));
+    assert_ok(op_case_infer(&f->k));
+    for (int i = 0; i < 2; i++) f->inputs[i] = op_case_operand(&f->k.inputs[i]);
+    f->output = op_case_operand(&f->k.outputs[0]);
+    f->lc = (lower_context){.node = f->k.n,
+                            .row = f->k.n->op,
+                            .inputs = f->inputs,
+                            .outputs = &f->output,
+                            .n_inputs = 2,
+                            .n_outputs = 1,
+                            .kernel_class = CLG_KERNELS_SIMT};
+    for (int i = 0; i < 3; i++)
+        f->ways[i] = (candidate){
+            .variant = names[i], .cost = costs[i], .next = i < 2 ? &f->ways[i + 1] : NULL};
+    f->lc.build.candidates = f->ways;
+    f->c = (plan_context){.texts = &f->texts};
+}
+
+static void end(fixture *f)
+{
+    step_texts_deinit(&f->texts);
+    op_case_end(&f->k);
+}
+
+static const char *taken(const fixture *f, plan_choice *out)
+{
+    assert_ok(plan_choose(&f->c, &f->lc, out));
+    return out->way->variant;
+}
+
+TEST(choices__decide_before_estimates)
+{
+    fixture f;
+    plan_choice out;
+    choice_table *t;
+    text lines;
+    start(&f);
+    assert_string_equal(taken(&f, &out), "estimated");
+    assert_null(out.problem);
+
+    f.c.notes_choices = true;
+    assert_string_equal(taken(&f, &out), "estimated");
+    assert_string_equal(out.ways, "slow estimated third");
+    assert_string_equal(out.problem, "MatMul simt float32[2,3] float32[3,4] > float32[2,4] "
+                                     "0000000000000000");
+
+    text_init(&lines, 0);
+    text_printf(&lines, HEADER "third\t%s\n", out.problem);
+    assert_ok(choice_table_add(NULL, text_data(&lines), &t));
+    text_deinit(&lines);
+    f.c.choices = t;
+    assert_string_equal(taken(&f, &out), "third");
+    f.output.dims.dims[0] = 5;
+    assert_string_equal(taken(&f, &out), "estimated"); /* another problem */
+    choice_table_free(t);
+    end(&f);
+}
+
+TEST(choices__a_way_that_is_not_there)
+{
+    fixture f;
+    plan_choice out;
+    choice_table *t;
+    start(&f);
+    assert_ok(choice_table_add(NULL,
+                               HEADER "gone\tMatMul simt float32[2,3] float32[3,4] > float32[2,4] "
+                                      "0000000000000000\n",
+                               &t));
+    f.c.choices = t;
+    assert_string_equal(taken(&f, &out), "estimated");
+    f.ways[2].uses_blas = true; /* which this context does not allow */
+    f.c.preferred = (const char *const[]){"third"};
+    f.c.n_preferred = 1;
+    assert_string_equal(taken(&f, &out), "estimated");
+    choice_table_free(t);
+    end(&f);
+}
+
+TEST(choices__what_is_preferred_comes_first)
+{
+    fixture f;
+    plan_choice out;
+    choice_table *t;
+    start(&f);
+    assert_ok(choice_table_add(NULL,
+                               HEADER "third\tMatMul simt float32[2,3] float32[3,4] > float32[2,4] "
+                                      "0000000000000000\n",
+                               &t));
+    f.c.choices = t;
+    f.c.preferred = (const char *const[]){"none", "slow", "third"};
+    f.c.n_preferred = 3;
+    assert_string_equal(taken(&f, &out), "slow");
+    f.c.n_preferred = 1; /* what was measured stays aside */
+    assert_string_equal(taken(&f, &out), "estimated");
+    choice_table_free(t);
+    end(&f);
+}
+
+/* ---- judging --------------------------------------------------------------------------------------------- */
+
+typedef struct judge {
+    const char *wrong[3]; /* ways that do not pass */
+    int n_asked;
+    clg_status fails;
+} judge;
+
+static clg_status passes(void *self, const lower_context *lc, const candidate *way,
+                         bool *out_passes)
+{
+    judge *j = self;
+    assert_string_equal(lc->row->name, "MatMul");
+    j->n_asked++;
+    *out_passes = true;
+    for (int i = 0; i < 3; i++)
+        if (j->wrong[i] && strcmp(j->wrong[i], way->variant) == 0) *out_passes = false;
+    return j->fails;
+}
+
+TEST(choices__pass_over_what_is_wrong)
+{
+    static const struct {
+        judge j;
+        const char *preferred, *way;
+        int n_asked;
+    } rows[] = {
+        {.j = {{NULL}}, .way = "estimated", .n_asked = 1},
+        {.j = {{"estimated"}}, .way = "third", .n_asked = 2},
+        {.j = {{"estimated", "third"}}, .way = "slow", .n_asked = 3},
+        {.j = {{"estimated", "third", "slow"}}, .way = NULL, .n_asked = 3},
+        {.j = {{"third"}}, .preferred = "third", .way = "estimated", .n_asked = 2},
+        {.j = {{"estimated"}}, .preferred = "slow", .way = "slow", .n_asked = 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fixture f;
+        plan_choice out;
+        judge j = rows[i].j;
+        start(&f);
+        f.c.judge = (plan_judge){&j, passes};
+        f.c.preferred = &rows[i].preferred;
+        f.c.n_preferred = rows[i].preferred != NULL;
+        assert_ok(plan_choose(&f.c, &f.lc, &out));
+        if (!rows[i].way) assert_null(out.way);
+        if (rows[i].way) assert_string_equal(out.way->variant, rows[i].way);
+        assert_int_equal(j.n_asked, rows[i].n_asked);
+        end(&f);
+    }
+}
+
+TEST(choices__ask_no_judge_where_there_is_no_choice)
+{
+    fixture f;
+    plan_choice out;
+    judge j = {.wrong = {"slow"}};
+    start(&f);
+    f.c.judge = (plan_judge){&j, passes};
+    f.ways[0].next = NULL;
+    assert_string_equal(taken(&f, &out), "slow");
+    assert_int_equal(j.n_asked, 0);
+    f.ways[0].next = &f.ways[1];
+    j.fails = CLG_ERROR_DEVICE_LOST; /* no verdict */
+    assert_int_equal(plan_choose(&f.c, &f.lc, &out), CLG_ERROR_DEVICE_LOST);
+    end(&f);
+}

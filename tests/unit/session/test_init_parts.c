@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parts of the init plan: which nodes share values, found in time that grows with the graph alone.
+ */
+#include "support/unit.h"
+
+#include "base/memory.h"
+#include "session/exec/exec.h"
+
+#include <stdio.h>
+#include <time.h>
+
+/* What exec_find_init reads and writes of an exec. */
+static void start(exec *e)
+{
+    *e = (exec){.refs = {0}};
+    assert_ok(graph_create("parts", &e->g));
+    assert_ok(graph_set_opset(e->g, "", 13));
+}
+
+/* The processor time that it takes, in seconds. */
+static double find(exec *e)
+{
+    assert_ok(ops_resolve(e->g));
+    e->node_is_init = arena_alloc(&e->memory, e->g->n_nodes + 1, sizeof *e->node_is_init);
+    e->n_readers = arena_alloc(&e->memory, e->g->n_values + 1, sizeof *e->n_readers);
+    assert_true(e->node_is_init && e->n_readers);
+    const clock_t before = clock();
+    assert_ok(exec_find_init(e));
+    return (double)(clock() - before) / CLOCKS_PER_SEC;
+}
+
+static void end(exec *e)
+{
+    arena_deinit(&e->memory);
+    graph_free(e->g);
+}
+
+static value_id constant(exec *e, const char *name, int64_t n)
+{
+    const shape dims = {.rank = 1, .dims = {n}};
+    tensor *t;
+    value_id v;
+    assert_ok(tensor_create(CLG_FLOAT32, &dims, &t));
+    assert_ok(graph_add_constant(e->g, name, t, &v));
+    tensor_free(t);
+    return v;
+}
+
+static value_id node_of(exec *e, const char *op, size_t n_inputs, const value_id *inputs)
+{
+    char name[32];
+    value_id v;
+    node_id n;
+    (void)snprintf(name, sizeof name, "n%zu", e->g->n_nodes);
+    assert_ok(graph_add_value(e->g, name, &v));
+    assert_ok(graph_add_node(e->g, "", op, name, n_inputs, inputs, 1, &v, &n));
+    return v;
+}
+
+TEST(parts__are_nodes_that_share_values)
+{
+    exec e;
+    start(&e);
+    const value_id small = constant(&e, "small", 3), large = constant(&e, "large", 20000);
+    const value_id a = node_of(&e, "Neg", 1, &small), b = node_of(&e, "Abs", 1, &small);
+    (void)node_of(&e, "Neg", 1, &large);
+    (void)node_of(&e, "Abs", 1, &large);
+    (void)node_of(&e, "Add", 2, (value_id[]){b, a});
+    (void)node_of(&e, "Exp", 1, &small);
+    (void)find(&e);
+    static const node_id expected[] = {0, 0, 2, 2, 0, 5};
+    for (node_id n = 0; n < e.g->n_nodes; n++) assert_int_equal(e.init_parts[n], expected[n]);
+    end(&e);
+}
+
+/* Each Add makes one part of a node and the one before it, the last ones first: the longest way to a first node. */
+static double find_chain(size_t n_links)
+{
+    value_id *results = memory_alloc(n_links * sizeof *results);
+    exec e;
+    start(&e);
+    const value_id small = constant(&e, "small", 1);
+    for (size_t i = 0; i < n_links; i++) results[i] = node_of(&e, "Neg", 1, &small);
+    for (size_t i = n_links; --i > 0;)
+        (void)node_of(&e, "Add", 2, (value_id[]){results[i], results[i - 1]});
+    for (size_t i = 0; i < n_links; i++) (void)node_of(&e, "Abs", 1, &results[i]);
+    const double seconds = find(&e);
+    for (node_id n = 0; n < e.g->n_nodes; n++) assert_int_equal(e.init_parts[n], 0);
+    memory_free(results);
+    end(&e);
+    return seconds;
+}
+
+/* Eight times the links take eight times the time; by the square it would be 64. */
+TEST(parts__of_a_long_chain_are_found_at_once)
+{
+    const double few = find_chain(7500), many = find_chain(60000);
+    assert_true(many < 24 * few + 0.05);
+}
