@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass spells in other operators
- * (passes/spelling_svm.c), and those of them that are for this alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels:
+ * (passes/decompose/spelling_svm.c), and those of them that are for this alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels:
  * cl/ml/svm.cl.
  */
 #include "ops/core/op.h"

@@ -2,7 +2,7 @@
  *
  * ConvInteger and QLinearConv over one to three axes: convolutions of 8-bit numbers with int32 sums, exact; see
  * cl/quant/qconv.cl. That of com.microsoft may have its channels last: a pass makes it one with channels first
- * (passes/pass_quantized.c).
+ * (passes/quant/pass_quantized.c).
  */
 #include "ops/conv/conv_desc.h"
 #include "ops/lowering/work.h"

@@ -3,7 +3,7 @@
  * com.microsoft's operators on quantised numbers that are neither products nor convolutions: QLinearAdd, QLinearMul,
  * QLinearSigmoid, QLinearLeakyRelu, QLinearConcat, QLinearAveragePool, QLinearGlobalAveragePool. Numbers are dequantised to
  * float32, computed with, and quantised, in a pointwise group where the operator is one. A pass turns windows over channels that are last
- * (passes/pass_quantized.c).
+ * (passes/quant/pass_quantized.c).
  */
 #include "ops/lowering/window.h"
 #include "ops/lowering/work.h"

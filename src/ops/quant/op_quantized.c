@@ -2,7 +2,7 @@
  *
  * Operators of com.microsoft that ONNX Runtime's quantisation writes and that are others in a row: QGemm, QLinearSoftmax,
  * QLinearWhere, QEmbedLayerNormalization, DynamicQuantizeLSTM, NhwcMaxPool. Checks and shapes; a pass that always runs spells
- * them (passes/pass_quantized.c), so that they have no kernels of their own.
+ * them (passes/quant/pass_quantized.c), so that they have no kernels of their own.
  */
 #include "ops/lowering/window.h"
 #include "ops/recurrent/recurrent.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The operators that passes/pass_quantized.c spells in others, against their definitions in double. Bytes: one off is
+ * The operators that passes/quant/pass_quantized.c spells in others, against their definitions in double. Bytes: one off is
  * allowed, where a quotient is rounded to the other side of a half. float32: 1e-5 of numbers of size 1.
  */
 /* ctest: timeout 900 */

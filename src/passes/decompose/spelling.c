@@ -2,7 +2,7 @@
  *
  * Parts of which operators of ai.onnx.ml are spelled. See spelling.h.
  */
-#include "passes/spelling.h"
+#include "passes/decompose/spelling.h"
 
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"

@@ -5,7 +5,7 @@
  */
 #include "ops/conv/conv_blocked.h"
 #include "ops/pointwise/pointwise.h"
-#include "passes/blocked.h"
+#include "passes/layout/blocked.h"
 
 #define MOST_PLANES 4 /* input channels that a convolution reads in NCHW order: pictures */
 /* A turned element is estimated to cost what blocks save in this many operations of convolutions. */

@@ -4,7 +4,7 @@
  * or clgraph.SvmRbf), what each pair of classes makes of that (clgraph.SvmDecide), and who wins (clgraph.SvmVotes).
  */
 #include "ops/ml/svm.h"
-#include "passes/spelling.h"
+#include "passes/decompose/spelling.h"
 
 #include "ops/ml/tree.h"
 

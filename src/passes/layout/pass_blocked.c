@@ -5,7 +5,7 @@
  * (ops/conv/op_conv_blocked.c), which reads and writes whole vectors; pools, reductions over pixels, pointwise operators and Concats go
  * along as ONNX's operators of rank 5. At a stretch's borders maps are turned by a Reshape and a Transpose.
  */
-#include "passes/blocked.h"
+#include "passes/layout/blocked.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
-#include "passes/spelling.h"
+#include "passes/decompose/spelling.h"
 
 #include <math.h>
 #include <string.h>

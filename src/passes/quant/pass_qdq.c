@@ -6,7 +6,7 @@
  * weights. What else reads a DequantizeLinear goes on reading it. Softmax stays: QLinearSoftmax is these three nodes
  * (pass_quantized.c).
  */
-#include "passes/qdq.h"
+#include "passes/quant/qdq.h"
 
 #include "base/checked.h"
 

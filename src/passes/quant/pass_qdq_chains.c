@@ -6,7 +6,7 @@
  * read twice.
  */
 #include "ops/pointwise/pointwise.h"
-#include "passes/qdq.h"
+#include "passes/quant/qdq.h"
 
 bool qdq_is_pointwise(const node *n) { return !n->removed && pointwise_is(n); }
 

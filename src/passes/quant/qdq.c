@@ -2,7 +2,7 @@
  *
  * Reading DequantizeLinear and QuantizeLinear. See qdq.h.
  */
-#include "passes/qdq.h"
+#include "passes/quant/qdq.h"
 
 #include <math.h>
 #include <string.h>

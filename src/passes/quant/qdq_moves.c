@@ -3,7 +3,7 @@
  * Operators that only move numbers, or pick the largest, give the same whether they do it before or behind
  * DequantizeLinear and QuantizeLinear of one scale: they are done with bytes. All of it is exact. See qdq.h.
  */
-#include "passes/qdq.h"
+#include "passes/quant/qdq.h"
 
 #include <math.h>
 #include <string.h>

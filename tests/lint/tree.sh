@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The shape of the tree: folders that can be taken in at a glance, files about one thing, and stems that lead to one file. A limit
+# that is in the way is a sign that something wants a name and a place of its own.
+set -euo pipefail
+cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
+
+MAX_FILES=30
+MAX_LINES=600
+MAX_KERNEL_LINES=400
+# Longer than that, until they are divided.
+long_kernels='cl/conv/winograd_wide.cl cl/matmul/gemm_wide.cl'
+
+status=0
+sources() { # TREE...: C files and kernels
+  find "$@" -type f \( -name '*.c' -o -name '*.h' -o -name '*.cl' -o -name '*.clh' \) | sort
+}
+complain() {
+  echo "$1"
+  status=1
+}
+
+while read -r n folder; do
+  [ "$n" -le "$MAX_FILES" ] ||
+    complain "$folder: $n source files; more than $MAX_FILES want subfolders named for what sets them apart"
+done < <(sources src cl include tools tests examples | sed 's#/[^/]*$##' | uniq -c)
+
+while read -r file; do
+  lines=$(wc -l <"$file")
+  limit=$MAX_LINES
+  case $file in cl/*) limit=$MAX_KERNEL_LINES ;; esac
+  [[ $lines -gt $limit && " $long_kernels " != *" $file "* ]] || continue
+  complain "$file: $lines lines; more than $limit want a second file, named for what moves there"
+done < <(sources src cl include tools tests examples)
+
+unique() { # TREE PATTERN
+  local name
+  while read -r name; do
+    complain "several files are called $name; each needs a name that says what sets it apart:"
+    find "$1" -name "$name"
+  done < <(find "$1" -name "$2" -printf '%f\n' | sort | uniq -d)
+}
+for tree in src tests; do
+  unique "$tree" '*.c'
+  unique "$tree" '*.h'
+done
+unique cl '*.cl'
+unique cl '*.clh'
+exit $status
