@@ -165,11 +165,11 @@ function(clg_add_soak name)
   set_tests_properties("soak.${name}" PROPERTIES LABELS soak TIMEOUT ${timeout_s} RUN_SERIAL ON
     ENVIRONMENT "${test_environment}" SKIP_RETURN_CODE 77)
 endfunction()
-clg_add_soak(wide wide)
+clg_add_soak(simd simd)
 clg_add_soak(simt simt)
 set(soak_models silero_vad_v5 voicevox_intonation gpt2_past_toy cifar10_cnn vespa_tiny_transformer)
 list(TRANSFORM soak_models PREPEND "${CLG_TEST_MODELS}/")
-clg_add_soak(models wide ${soak_models})
+clg_add_soak(models simd ${soak_models})
 
 # Every kernel and the programs that models ask for through all targets of GPU vendors' compilers, thousands of compiles:
 # ctest -C portability -L portability, and not otherwise.
@@ -200,7 +200,7 @@ add_test(NAME models.generate
 set_tests_properties(models.generate PROPERTIES LABELS "models" TIMEOUT 900
   FIXTURES_SETUP generated_models SKIP_RETURN_CODE 77)
 function(clg_add_model_folder name folder)
-  foreach(how wide simt fp16)
+  foreach(how simd simt fp16)
     set(test "models.${name}_${how}")
     add_test(NAME "${test}" COMMAND bash "${tests_dir}/models/verify.sh" "${folder}" ${how})
     math(EXPR timeout_s "600 * ${test_slowdown}")
@@ -211,7 +211,7 @@ endfunction()
 if(TARGET cltool)
   clg_add_model_folder(generated "${generated_models}")
   clg_add_model_folder(given "${CLG_TEST_MODELS}")
-  set_tests_properties(models.generated_wide models.generated_simt models.generated_fp16 PROPERTIES
+  set_tests_properties(models.generated_simd models.generated_simt models.generated_fp16 PROPERTIES
     FIXTURES_REQUIRED generated_models)
 endif()
 

@@ -9,7 +9,7 @@
 //
 // Parameters
 //   P_ROWS  queries of a work-item, a multiple of P_MR
-//   P_MR, P_NRV  rows and vectors of a register tile, see common/micro_wide.clh
+//   P_MR, P_NRV  rows and vectors of a register tile, see common/micro_simd.clh
 //   others  as in attention.cl; P_LOCAL 1, P_MODE 0, P_VEC 4, 8 or 16
 // Arguments
 //   attention_pack   batch, kv_heads, kv_len; k and v with strides of batch, head and place; panels: floats,
@@ -25,8 +25,8 @@
 #include "common/types.clh"
 #include "attention/attention.clh"
 #include "common/exp.clh"
-#include "common/lanes_wide.clh"
-#include "common/transpose_wide.clh"
+#include "common/lanes_simd.clh"
+#include "common/transpose_simd.clh"
 
 #define MICRO_PARAMS                                                                               \
     const int depth, const float *a, const int a_rs, __global const float *b, const int b_step, const int t_row
@@ -36,7 +36,7 @@
 #define MICRO_T_ROW t_row
 #define MICRO_A(i) a[(i)*a_rs]
 #define MICRO_B(j) CAT(vload, P_VEC)(j, b)
-#include "common/micro_wide.clh"
+#include "common/micro_simd.clh"
 
 #define KEYS NR
 #define DV_TILES ((P_DV + NR - 1) / NR)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D convolution over maps in blocks of channels, for the wide class: a pixel's P_VEC neighbouring channels are one vector,
+// 2-D convolution over maps in blocks of channels, for the SIMD class: a pixel's P_VEC neighbouring channels are one vector,
 // [batch][channels / P_VEC][height][width][P_VEC].
 //
 //   conv_blocked    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual), one group, for any
@@ -13,7 +13,7 @@
 // the next slices. Where there is padding, the pixels are copied first, with zeros around them.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
-//   P_MR, P_NRV  as in gemm_wide.cl
+//   P_MR, P_NRV  as in gemm_simd.cl
 //   P_IN         channels of a slice of x: P_VEC, or 1 where x is in NCHW order
 //   P_STRIDE     stride along lines
 //   P_PATCH      floats of copied pixels: 65536; 0: they are read where they lie, and there is no padding
@@ -53,7 +53,7 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
-#include "common/lanes_wide.clh"
+#include "common/lanes_simd.clh"
 #include "conv/finish_blocked.clh"
 
 #define MOST_TAPS 256
@@ -80,7 +80,7 @@ typedef __global const float *pixel_ptr;
 #define MICRO_A(i) a[(i) * STEP + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
-#include "common/micro_wide.clh"
+#include "common/micro_simd.clh"
 
 #if P_PATCH
 #if P_IN == 1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D depthwise convolution over maps in blocks of channels, as conv_blocked.cl has them, for the wide class: each channel with
+// 2-D depthwise convolution over maps in blocks of channels, as conv_blocked.cl has them, for the SIMD class: each channel with
 // weights of its own, so that a tap is one vector for all pixels of a block.
 //
 //   conv_depthwise_blocked    y[n, c, ...] = act(alpha * sum w[c, tap] * x[n, c, ...] + beta * bias[c] + residual), for any
@@ -37,7 +37,7 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
-#include "common/lanes_wide.clh"
+#include "common/lanes_simd.clh"
 #include "conv/finish_blocked.clh"
 
 #define PIXELS __global const elem *

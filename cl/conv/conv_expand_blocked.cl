@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A 1x1 convolution and the depthwise one behind it, over maps in blocks of channels as conv_blocked.cl has them, for the wide
+// A 1x1 convolution and the depthwise one behind it, over maps in blocks of channels as conv_blocked.cl has them, for the SIMD
 // class. The map between them, several times as large as those around it, is never whole: a group computes what it needs of NR
 // channels into private memory, with zeros at the sides, and takes the depthwise sums from there.
 //
@@ -12,7 +12,7 @@
 // padding adds zero times its weight here.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1, and of the depthwise one; P_RESIDUAL 0)
-//   P_MR, P_NRV      as in gemm_wide.cl
+//   P_MR, P_NRV      as in gemm_simd.cl
 //   P_STRIDE         of the depthwise convolution along lines
 //   P_FIRST_BIAS     1: the 1x1 convolution has a bias
 //   P_FIRST, P_LAST  1: P_ACT is behind the 1x1 convolution, behind the depthwise one; 0: nothing is
@@ -45,7 +45,7 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
-#include "common/lanes_wide.clh"
+#include "common/lanes_simd.clh"
 
 #define MIN_ASKING 4 // tiles
 
@@ -61,7 +61,7 @@
 #define MICRO_A(i) x[(i) * P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
-#include "common/micro_wide.clh"
+#include "common/micro_simd.clh"
 
 #define PIXELS const vec *
 #define PIXEL 1

@@ -5,7 +5,7 @@
 //
 // Parameters
 //   P_MASK   1: there is a mask
-//   P_BLOCK  pixels that a work-item places at once, for all channels of an offset group: wide 16, simt 1
+//   P_BLOCK  pixels that a work-item places at once, for all channels of an offset group: simd 16, simt 1
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // Arguments
 //   x [batch, channels, h, w]; offset [batch, groups, kh * kw, 2, oh * ow], down before across; mask [batch, groups, kh * kw,

@@ -10,11 +10,11 @@
 //            5 the same as NVIDIA's PTX
 //            6 NVIDIA's matrix unit: y[i] = the sums that work-item i has of a product of small integers, weighted, and x[i]
 //            7 the same emulated, for tests
-//            8 dot products of four bytes in vectors of x86, as common/dot_wide.clh has them
+//            8 dot products of four bytes in vectors of x86, as common/dot_simd.clh has them
 //            9 and of two shorts
 //            10 the dot product of 4 by AMD's v_dot4_i32_i8
 //            11 and by v_dot4_i32_iu8
-//   P_VEC    lanes of vectors of floats, as kernels of the wide class have them
+//   P_VEC    lanes of vectors of floats, as kernels of the SIMD class have them
 //
 // x, y: 32 floats. One work-group of 32 work-items.
 // 4, 5, 10 and 11 prove dot4() of common/dot4.clh. Variant 3 calls functions that only its drivers declare, 8 and 9 are for
@@ -66,7 +66,7 @@ static inline uint half_bits(const int x)
 #define P_FP64 0
 #define P_INDEX 32
 #include "common/elements.clh"
-#include "common/dot_wide.clh"
+#include "common/dot_simd.clh"
 
 static __attribute__((noinline)) MICRO_TARGET void multiply(vint *sum, const vint u, const vint s)
 {

@@ -11,7 +11,7 @@
 //   P_TA            0: A is nearly contiguous along k, 1: along m. Decides which neighbours load together, not
 //   P_TB            0: B along n, 1: along k.                       what is computed: strides are arguments
 //
-// Arguments: those of gemm_wide (see there) up to c_b1, then EPILOGUE_ARGS; nothing is packed. All lengths and
+// Arguments: those of gemm_simd (see there) up to c_b1, then EPILOGUE_ARGS; nothing is packed. All lengths and
 // strides in elements, none negative, each length may be 0.
 //   m, n, k, batch, batch_in           z = z0 * batch_in + z1, batch_in >= 1
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats

@@ -9,7 +9,7 @@
 //   P_Z      with P_ZERO 2 their dtype: 1 or 10; else 1
 //   P_BIAS   1: there is a bias, one number a column
 //   P_ROWS, P_COLS  of y that a group has at a time
-//   P_LOCAL  work-items that share k: wide 1, simt 64 or less, a power of two
+//   P_LOCAL  work-items that share k: simd 1, simt 64 or less, a power of two
 //   P_T, P_VEC, P_FMA  see common/types.clh; P_VEC is how many bytes of weights are read at once: 4, 8, 16
 // Arguments: a [m, k], w [n, blocks, bytes], scales [n, blocks], zeros [n, (blocks * P_BITS + 7) / 8] or [n, blocks], bias [n],
 //   y [m, n]; m, n, k, blocks, chunks (of P_VEC bytes in a block)

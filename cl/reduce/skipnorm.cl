@@ -7,7 +7,7 @@
 // Parameters
 //   P_SIMPLE  1: the second form, without mean and beta
 //   P_SKIP, P_BIAS, P_BETA, P_SUM   1: there is a skip, bias, beta; s is written too
-//   P_LOCAL   work-items of a group, which has a row at a time; a power of two, 1 in the wide class
+//   P_LOCAL   work-items of a group, which has a row at a time; a power of two, 1 in the SIMD class
 //   P_T, P_FMA, P_VEC  see common/types.clh
 // skip_norm  x, s, y [rows, cols]; skip [skip_rows, cols], row % skip_rows; bias [cols]; gamma, beta [n_gamma], col % n_gamma
 //            (n_gamma is cols where P_VEC > 1). NDRange: rows * P_LOCAL

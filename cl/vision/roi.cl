@@ -4,7 +4,7 @@
 //
 // Parameters
 //   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of its four weighted elements
-//   P_BLOCK  channels that a work-item of roi_align has at once: wide 16, simt 4
+//   P_BLOCK  channels that a work-item of roi_align has at once: simd 16, simt 4
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
 // roi_align  y[r, c, ph, pw] from x[index[r], c]. A part is x1, y1, x2, y2, times `scale`, less `shift`, at least `least`
 //   wide and high; a bin has ratio^2 samples, with ratio 0 as many as there are elements. Arguments: x [batch, channels,

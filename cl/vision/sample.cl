@@ -6,7 +6,7 @@
 //   P_AXES   spatial axes: 1, 2, 3
 //   P_MODE   0 nearest (half to even), 1 linear, 2 cubic (a = -0.75)
 //   P_PAD    outside of the picture: 0 zeros, 1 the border, 2 its reflection
-//   P_BLOCK  points that a work-item places at once, for all its channels: wide 16, simt 1
+//   P_BLOCK  points that a work-item places at once, for all its channels: simd 16, simt 1
 //   P_G      dtype of the grid: 1, 10, 11
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1. Arithmetic is in double when either is 11, else in float.
 // grid_sample  y[b, c, p] = x[b, c] at grid[b, p], whose last number belongs to the first axis. Arguments: x [batch, channels,

@@ -258,8 +258,8 @@ typedef enum clg_device_kind {
 } clg_device_kind;
 
 typedef enum clg_kernel_class {
-    CLG_KERNELS_AUTO = 0, /* wide on CPU devices, simt on the rest */
-    CLG_KERNELS_WIDE = 1, /* explicit vectors, one work-item a group */
+    CLG_KERNELS_AUTO = 0, /* simd on CPU devices, simt on the rest */
+    CLG_KERNELS_SIMD = 1, /* explicit vectors, one work-item a group */
     CLG_KERNELS_SIMT = 2  /* work-group tiles in local memory */
 } clg_kernel_class;
 

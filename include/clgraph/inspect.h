@@ -153,7 +153,7 @@ CLG_API CLG_MUST_USE clg_status clg_session_plan_text(clg_session *session, char
 typedef struct clg_step_profile {
     const char *node; /* name of the (fused) node */
     const char *op_type;
-    const char *kernel;  /* "gemm_wide" */
+    const char *kernel;  /* "gemm_simd" */
     double start_us;     /* from the first step's start, device clock */
     double duration_us;  /* of work on the device; CLBlast's kernels together */
     double queued_us;    /* from being enqueued to the start */
@@ -186,7 +186,7 @@ CLG_API CLG_MUST_USE clg_status clg_context_choices(clg_context *context, char *
 /* One kernel on one small problem. Strings are never NULL. */
 typedef struct clg_selftest_case {
     const char *op_type, *problem; /* "Conv", "float32[2,21,13,19] float32[37,21,3,3]" */
-    const char *way, *kernel;      /* "winograd_4x4", "winograd_wide" */
+    const char *way, *kernel;      /* "winograd_4x4", "winograd_simd" */
     bool has_choice;               /* one of several ways to compute the node */
     bool passed;
     /* Of all elements of the result, the largest error over the size of the terms that the element is made of, and what is

@@ -110,8 +110,8 @@ static clg_status derive_one(const device_record *record, device_caps *caps)
     caps->family = identity_family(record);
     caps->is_software = identity_is_software(record, caps->family);
     caps->kind = identity_kind(record, caps->family);
-    bool wide = caps->kind == CLG_DEVICE_CPU && !caps->is_software;
-    caps->kernel_class = wide ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT;
+    bool simd = caps->kind == CLG_DEVICE_CPU && !caps->is_software;
+    caps->kernel_class = simd ? CLG_KERNELS_SIMD : CLG_KERNELS_SIMT;
     derive_limits(record, caps);
     caps->quirks = quirks_of(record, caps);
     caps->quirk_names = quirks_names(caps->quirks);

@@ -87,9 +87,9 @@ typedef struct device_caps {
     char *selector, *id, *quirk_names, *auto_reason; /* owned */
     clg_device_kind kind;
     platform_family family;
-    clg_kernel_class kernel_class; /* wide or simt, never auto */
+    clg_kernel_class kernel_class; /* simd or simt, never auto */
     uint32_t compute_units;
-    uint32_t vector_width;  /* floats in a hardware vector: 4, 8 or 16 (wide class) */
+    uint32_t vector_width;  /* floats in a hardware vector: 4, 8 or 16 (SIMD class) */
     uint32_t subgroup_size; /* 0: not known */
     uint64_t global_mem_bytes, max_alloc_bytes, local_mem_bytes;
     uint64_t max_work_group_size, max_work_item_sizes[3];
@@ -102,7 +102,7 @@ typedef struct device_caps {
     bool probed; /* the flags below were proved; before that they are false */
     bool fp16, fp64, subgroups, int8_dot;
     matrix_unit matrix;
-    /* Of the wide class: instructions that multiply and add, in each lane of whole vectors, four bytes and two shorts. */
+    /* Of the SIMD class: instructions that multiply and add, in each lane of whole vectors, four bytes and two shorts. */
     bool dot_bytes, dot_shorts;
     int8_dot int8_dot_kind; /* of the other class */
 } device_caps;
@@ -113,8 +113,8 @@ static inline bool caps_has_matrix(const device_caps *caps)
     return caps->matrix > MATRIX_UNIT_EMULATED;
 }
 
-/* Lanes of the wide class's register tile. */
-static inline int caps_wide_lanes(const device_caps *caps)
+/* Lanes of the SIMD class's register tile. */
+static inline int caps_simd_lanes(const device_caps *caps)
 {
     return caps->vector_width >= 16 ? 16 : caps->vector_width >= 8 ? 8 : 4;
 }

@@ -27,7 +27,7 @@ static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ?
 /* One width for all kernels of a type: one program to compile. */
 static unsigned lanes_of(const device_caps *caps)
 {
-    return caps->kernel_class == CLG_KERNELS_WIDE && caps->vector_width > 4 ? caps->vector_width
+    return caps->kernel_class == CLG_KERNELS_SIMD && caps->vector_width > 4 ? caps->vector_width
                                                                             : 4;
 }
 
@@ -92,9 +92,9 @@ static clg_status find_turns(const bench *b, ocl_kernel *k, uint64_t global, uin
 static clg_status measure_arithmetic(const bench *b, int dtype, double *out_gflops)
 {
     const device_caps *caps = context_caps(b->context);
-    const bool wide = caps->kernel_class == CLG_KERNELS_WIDE;
-    const uint64_t local = wide ? 1 : at_most(caps->max_work_group_size, b->slow ? 16 : 256);
-    const uint64_t groups = caps->compute_units * (wide || b->slow ? 4u : 16u);
+    const bool simd = caps->kernel_class == CLG_KERNELS_SIMD;
+    const uint64_t local = simd ? 1 : at_most(caps->max_work_group_size, b->slow ? 16 : 256);
+    const uint64_t groups = caps->compute_units * (simd || b->slow ? 4u : 16u);
     const uint64_t global = at_most(groups * local, ITEMS_MAX / local * local);
     ocl_kernel *k;
     int32_t turns;
@@ -122,14 +122,14 @@ typedef struct cut {
 
 static cut cut_for(const device_caps *caps, size_t size_bytes)
 {
-    const bool wide = caps->kernel_class == CLG_KERNELS_WIDE;
-    cut s = {.local = wide ? 1 : at_most(caps->max_work_group_size, 64)};
+    const bool simd = caps->kernel_class == CLG_KERNELS_SIMD;
+    cut s = {.local = simd ? 1 : at_most(caps->max_work_group_size, 64)};
     const uint64_t n_vectors = size_bytes / (4 * lanes_of(caps));
     const uint64_t groups = at_most(caps->compute_units * 32u, ITEMS_MAX / s.local);
     s.global = groups * s.local;
     s.n = (int32_t)(n_vectors / s.global);
-    s.first = wide ? s.n : 1;
-    s.step = wide ? 1 : (int32_t)s.global;
+    s.first = simd ? s.n : 1;
+    s.step = simd ? 1 : (int32_t)s.global;
     return s;
 }
 

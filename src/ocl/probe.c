@@ -144,7 +144,7 @@ static void clear(stage *s)
     ocl_buffer_free(s->y);
 }
 
-/* Lanes of the wide class's products. */
+/* Lanes of the SIMD class's products. */
 static int vector_lanes(const ocl_context *c)
 {
     const uint32_t lanes = context_caps(c)->vector_width;

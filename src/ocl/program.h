@@ -23,7 +23,7 @@ struct text;
 typedef struct program {
     hash128 key;
     uint64_t serial; /* no other program of the process has it */
-    char *name;      /* of the ref that asked first: "gemm_wide" */
+    char *name;      /* of the ref that asked first: "gemm_simd" */
     cl_program handle;
     bool building;
     bool searched;  /* for in the store */

@@ -145,7 +145,7 @@ void choice_problem(const lower_context *c, text *out)
     uint64_t attributes = 0; /* in any order */
     for (size_t i = 0; i < c->node->n_attributes; i++)
         attributes += hash_attribute(&c->node->attributes[i], 0);
-    text_printf(out, "%s %s", c->row->name, lower_is_wide(c) ? "wide" : "simt");
+    text_printf(out, "%s %s", c->row->name, lower_is_simd(c) ? "simd" : "simt");
     for (size_t i = 0; i < c->n_inputs; i++) append_operand(&c->inputs[i], out);
     text_append(out, " >");
     for (size_t i = 0; i < c->n_outputs; i++) append_operand(&c->outputs[i], out);

@@ -5,7 +5,7 @@
  * As text, for people and files:
  *
  *   clgraph choices 1
- *   winograd_4x4 <tab> Conv wide float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56] 5d1e...
+ *   winograd_4x4 <tab> Conv simd float32[1,64,56,56] float32[64,64,3,3] > float32[1,64,56,56] 5d1e...
  *
  * Tables never change: adding makes another one. Any thread.
  */

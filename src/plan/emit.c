@@ -296,7 +296,7 @@ static clg_status lower_and_choose(const plan_context *c, lower_context *lc, pla
     while (first.status == CLG_ERROR_KERNEL_BUILD && ++lc->caution < LOWER_N_CAUTIONS) {
         const clg_kernel_class usual = lc->kernel_class;
         if (lc->caution == LOWER_OTHER_CLASS)
-            lc->kernel_class = usual == CLG_KERNELS_WIDE ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE;
+            lc->kernel_class = usual == CLG_KERNELS_SIMD ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD;
         const clg_status status = ops_lower_node(lc);
         lc->kernel_class = usual;
         if (status != CLG_OK) break; /* not for this operator */

@@ -12,8 +12,8 @@
 #include <stddef.h>
 
 typedef struct {
-    const char *name; /* file stem: "gemm_wide" */
-    const char *path; /* below cl/: "matmul/gemm_wide.cl" */
+    const char *name; /* file stem: "gemm_simd" */
+    const char *path; /* below cl/: "matmul/gemm_simd.cl" */
     const char *text;
     size_t text_bytes;
 } kernel_source;

@@ -97,7 +97,7 @@ typedef struct gemm_problem {
 
 typedef struct step {
     step_kind kind;
-    const char *label; /* for profiles: "gemm_wide 12x32" ; NULL: the kernel's entry */
+    const char *label; /* for profiles: "gemm_simd 12x32" ; NULL: the kernel's entry */
     kernel_ref kernel; /* STEP_KERNEL */
     step_arg *args;
     uint32_t n_args;
@@ -131,7 +131,7 @@ typedef struct packing {
 
 /* One way to compute a node. */
 typedef struct candidate {
-    const char *variant; /* "gemm_wide", "blas": the name in the tuning table and in profiles */
+    const char *variant; /* "gemm_simd", "blas": the name in the tuning table and in profiles */
     step *steps, *last_step;
     size_t scratch_bytes[CANDIDATE_MAX_SCRATCH];
     uint32_t n_scratch;

@@ -89,7 +89,7 @@ static clg_context *open_context(const char *store, const char *helper)
 static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
 {
     wd_answer a;
-    assert_ok(wd_run(c, m, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a));
+    assert_ok(wd_run(c, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
 }
@@ -108,7 +108,7 @@ static void die_by(const char *at, const char *by, bool is_remembered)
     const long n = n_crashes();
     assert_true(n > 0);
     assert_true(n_crash_lines > 0);
-    assert_non_null(strstr(last_line, "winograd_wide"));
+    assert_non_null(strstr(last_line, "winograd_simd"));
     expect_conv(c, m, false);
     assert_int_equal(n_crashes(), n); /* tried no more */
     clg_context_free(c);
@@ -207,7 +207,7 @@ TEST(crash__of_dot_products)
     static const int8_t w[6] = {1, -2, 3, 127, -128, 0};
     int32_t y[4];
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
-    options.kernels = CLG_KERNELS_WIDE;
+    options.kernels = CLG_KERNELS_SIMD;
     driver_dies("#define P_DOT 1\n", "launch", "abort", NULL);
     clg_context *c = open_context("dot", NULL);
     clg_builder *g = start_graph();
@@ -392,7 +392,7 @@ static void *run_conv(void *argument)
 {
     wd_answer a;
     clg_model *m = wd_convolution();
-    const clg_status status = wd_run(argument, m, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a);
+    const clg_status status = wd_run(argument, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a);
     clg_model_free(m);
     return status == CLG_OK && a.worst <= WD_RIGHT ? argument : NULL;
 }
@@ -443,7 +443,7 @@ static int be_host(const char *store)
     options.cache_dir = store;
     options.profiling = true;
     if (clg_context_create("pocl", &options, &c) != CLG_OK) return 1;
-    (void)wd_run(c, wd_convolution(), CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a);
+    (void)wd_run(c, wd_convolution(), CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a);
     return 0;
 }
 

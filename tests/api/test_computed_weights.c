@@ -77,7 +77,7 @@ static uint64_t n_packed(void)
 
 TEST(computed_weights__are_held_as_constants_are)
 {
-    static const clg_kernel_class classes[] = {CLG_KERNELS_WIDE, CLG_KERNELS_SIMT};
+    static const clg_kernel_class classes[] = {CLG_KERNELS_SIMD, CLG_KERNELS_SIMT};
     static float expected[CHANNELS * LARGEST * LARGEST], y[CHANNELS * LARGEST * LARGEST];
     for (size_t k = 0; k < 2; k++) {
         clg_session *plain = conv_session(classes[k], false);
@@ -90,7 +90,7 @@ TEST(computed_weights__are_held_as_constants_are)
                                 (size_t)(CHANNELS * sides[i] * sides[i]) * sizeof(float));
             assert_int_equal(weight_bytes(computed), weight_bytes(plain));
         }
-        if (classes[k] == CLG_KERNELS_WIDE) assert_true(n_packed() >= before + 4); /* two forms */
+        if (classes[k] == CLG_KERNELS_SIMD) assert_true(n_packed() >= before + 4); /* two forms */
         clg_session_free(computed);
         clg_session_free(plain);
     }
@@ -120,7 +120,7 @@ TEST(computed_weights__are_all_that_the_init_plan_leaves)
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     clg_builder *g = start_graph();
     float y[M * K];
-    o.kernels = CLG_KERNELS_WIDE;
+    o.kernels = CLG_KERNELS_SIMD;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(M, K), NULL));
     assert_ok(clg_builder_constant(g, "a", CLG_FLOAT32, 2, DIMS(K, K), w));
     assert_ok(clg_builder_constant(g, "b", CLG_FLOAT32, 2, DIMS(K, K), half_w));
@@ -146,7 +146,7 @@ static clg_session *pieces_session(bool is_computed)
     static const float two = 2;
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     clg_builder *g = start_graph();
-    o.kernels = CLG_KERNELS_WIDE;
+    o.kernels = CLG_KERNELS_SIMD;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 4, DIMS(1, PIECE, -1, -1), NULL));
     for (size_t i = 0; i < N_PIECES && !is_computed; i++)
         assert_ok(clg_builder_constant(g, NAMES("w0", "w1", "w2")[i], CLG_FLOAT32, 4,
@@ -224,8 +224,8 @@ TEST(computed_weights__come_back_for_several_threads)
 {
     static worker workers[N_THREADS];
     static float expected[CHANNELS * LARGEST * LARGEST];
-    clg_session *plain = conv_session(CLG_KERNELS_WIDE, false);
-    clg_session *computed = conv_session(CLG_KERNELS_WIDE, true);
+    clg_session *plain = conv_session(CLG_KERNELS_SIMD, false);
+    clg_session *computed = conv_session(CLG_KERNELS_SIMD, true);
     for (size_t i = 0; i < N_THREADS; i++) {
         workers[i].first = i;
         assert_ok(clg_session_clone(computed, &workers[i].s));

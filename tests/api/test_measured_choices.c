@@ -20,7 +20,7 @@
 
 enum { CHANNELS = 16, SIDE = 24, N = CHANNELS * SIDE * SIDE };
 
-/* y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three ways on wide devices. */
+/* y = Conv(x, w): [1,16,24,24] by [16,16,3,3], which has three ways on devices of the SIMD class. */
 static clg_model *convolution(void)
 {
     static float w[CHANNELS * CHANNELS * 9];
@@ -58,7 +58,7 @@ static void run(clg_context *context, clg_model *model, const char *preferred, c
     clg_step_profile *steps;
     clg_value *y;
     size_t n, at;
-    options.kernels = CLG_KERNELS_WIDE;
+    options.kernels = CLG_KERNELS_SIMD;
     options.preferred_ways = &preferred;
     options.n_preferred_ways = preferred != NULL;
     for (int i = 0; i < N; i++) x[i] = (float)((i * 5 % 31) - 15) / 16;
@@ -115,8 +115,8 @@ TEST(measured__sessions_follow_and_the_store_keeps)
     clg_model *model = convolution();
     char estimated[64], way[64], problem[512], ways[512], lines[1200], *text;
     run(context, model, NULL, estimated, problem, ways, NULL);
-    const char *other = strncmp(ways, "conv_wide", 9) == 0 && strcmp(estimated, "conv_wide") != 0
-                            ? "conv_wide"
+    const char *other = strncmp(ways, "conv_simd", 9) == 0 && strcmp(estimated, "conv_simd") != 0
+                            ? "conv_simd"
                         : strcmp(estimated, "winograd_2x2") == 0 ? "winograd_4x4"
                                                                  : "winograd_2x2";
     (void)snprintf(lines, sizeof lines, "clgraph choices 1\n%s\t%s\n", other, problem);

@@ -228,7 +228,7 @@ TEST(sharing__parts_of_a_buffer_as_input_and_output)
 {
     clg_context *c;
     assert_ok(clg_context_create_opencl(app, device, NULL, NULL, &c));
-    multiply_within_memory(c, CLG_KERNELS_WIDE, true);
+    multiply_within_memory(c, CLG_KERNELS_SIMD, true);
     multiply_within_memory(c, CLG_KERNELS_SIMT, true);
     multiply_within_memory(c, CLG_KERNELS_SIMT, false);
     clg_context_free(c);

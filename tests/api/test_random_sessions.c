@@ -27,7 +27,7 @@ static clg_model *random_model(uint64_t seed, bool data_dependent)
     plan_case k;
     clg_model *m;
     random_graph_options o = {.n_nodes = 6 + seed % 16, .data_dependent = data_dependent};
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     random_graph_make(&k, seed, &o);
     assert_ok(model_create(k.g, false, &m));
     k.g = NULL;
@@ -108,10 +108,10 @@ static void check_seeds(clg_kernel_class kernels, uint64_t first, uint64_t n, bo
     assert_true(runs > (int)n); /* of two for each seed */
 }
 
-TEST(random__wide) { check_seeds(CLG_KERNELS_WIDE, 1, 16, false); }
+TEST(random__simd) { check_seeds(CLG_KERNELS_SIMD, 1, 16, false); }
 
 TEST(random__simt) { check_seeds(CLG_KERNELS_SIMT, 31, 8, false); }
 
-TEST(random__data_dependent) { check_seeds(CLG_KERNELS_WIDE, 51, 8, true); }
+TEST(random__data_dependent) { check_seeds(CLG_KERNELS_SIMD, 51, 8, true); }
 
 TEST_GROUP(open_context, close_context)

@@ -35,7 +35,7 @@ static void listen(void *user, clg_log_level level, const char *message)
 static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
 {
     wd_answer a;
-    assert_ok(wd_run(c, m, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a));
+    assert_ok(wd_run(c, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
 }

@@ -103,7 +103,7 @@ TEST(session__both_classes_agree_and_repeat_their_bits)
 {
     float x[3 * 33], first[2 * 33], again[2 * 33];
     fill(x, 3 * 33, 5);
-    for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
+    for (int kernels = CLG_KERNELS_SIMD; kernels <= CLG_KERNELS_SIMT; kernels++) {
         clg_session *s = affine_session(kernels);
         assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(33, 3), x));
         assert_ok(clg_session_run(s));

@@ -75,7 +75,7 @@ TEST(stream__short_batches_compile_nothing)
 {
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
     clg_model *m = stream_rows_model(-1);
-    for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
+    for (int kernels = CLG_KERNELS_SIMD; kernels <= CLG_KERNELS_SIMT; kernels++) {
         clg_session_options options = CLG_SESSION_OPTIONS_INIT;
         clg_session *s;
         options.kernels = (clg_kernel_class)kernels;

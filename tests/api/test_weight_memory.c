@@ -72,7 +72,7 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
 {
     clg_session_options o = CLG_SESSION_OPTIONS_INIT;
     clg_builder *g = start_graph();
-    o.kernels = CLG_KERNELS_WIDE;
+    o.kernels = CLG_KERNELS_SIMD;
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(M, ROWS), NULL));
     assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(ROWS, COLUMNS), large));
     assert_ok(clg_builder_node(g, NULL, "MatMul", NULL, 2, NAMES("x", "w"), 1, NAMES("y")));

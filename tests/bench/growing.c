@@ -4,7 +4,7 @@
  * that the state stays on the device. Planning and running are timed apart, in three rounds that each start from an
  * empty cache.
  *
- *     growing [MODEL|- [STEPS [wide|simt]]]      default: a small decoder, 100 steps
+ *     growing [MODEL|- [STEPS [simd|simt]]]      default: a small decoder, 100 steps
  *
  * MODEL is one that growing_model.h describes; tables for 8 positions are made longer.
  */
@@ -96,9 +96,9 @@ int main(int argc, char **argv)
     int steps = argc > 2 ? atoi(argv[2]) : 100;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     if (argc > 3)
-        options.kernels = strcmp(argv[3], "simt") == 0 ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE;
+        options.kernels = strcmp(argv[3], "simt") == 0 ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD;
     if (steps < 1 || steps > 4096) {
-        (void)fprintf(stderr, "usage: growing [MODEL|- [STEPS [wide|simt]]]\n");
+        (void)fprintf(stderr, "usage: growing [MODEL|- [STEPS [simd|simt]]]\n");
         return 2;
     }
     clg_context *context = NULL;

@@ -5,7 +5,7 @@
  * must be the same bits each time a shape comes round. At the end of a cycle each model is also loaded, run once and freed
  * beside the one that lives on.
  *
- *     soak [RUNS [wide|simt [FOLDER...]]]      default 10000 runs of five models of its own, wide
+ *     soak [RUNS [simd|simt [FOLDER...]]]      default 10000 runs of five models of its own, simd
  *
  * FOLDERs are models with test_data_set_*, five or fewer. Exit code 77 when one is not there.
  */
@@ -182,7 +182,7 @@ int main(int argc, char **argv)
     const long runs = argc > 1 ? atol(argv[1]) : 10000;
     int code = 0;
     if (runs < 1 || argc > 3 + SOAK_MODELS) {
-        (void)fprintf(stderr, "usage: soak [RUNS [wide|simt [FOLDER...]]]\n");
+        (void)fprintf(stderr, "usage: soak [RUNS [simd|simt [FOLDER...]]]\n");
         return 2;
     }
     for (int i = 3; i < argc; i++)
@@ -191,7 +191,7 @@ int main(int argc, char **argv)
             return 77;
         }
     s.options.kernels =
-        argc > 2 && strcmp(argv[2], "simt") == 0 ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE;
+        argc > 2 && strcmp(argv[2], "simt") == 0 ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD;
     clg_status status = counting_alloc_install();
     if (status == CLG_OK) status = soak_open(&s, argc > 3 ? argc - 3 : 0, argv + 3);
     if (status == CLG_OK) status = soak_run(&s, (size_t)runs, &code);

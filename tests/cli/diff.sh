@@ -17,11 +17,11 @@ passes() { sed 's/there are: .*/there are: PASSES/'; }
 
 echo "== kernels of both classes agree"
 show places -- diff digits.onnx -i heldout.npy --against @simt
-show places -- diff digits.onnx --fill random:1 --kernels simt --against cpu@wide,no-blas -q
+show places -- diff digits.onnx --fill random:1 --kernels simt --against cpu@simd,no-blas -q
 show places -- diff digits.onnx -i heldout.npy --against @without-epilogue,without-pointwise -q
 
 echo "== bits that fusion alone changes"
-show places -- diff digits.onnx --fill random:1 --against @wide --rtol 0 --atol 0 -q
+show places -- diff digits.onnx --fill random:1 --against @simd --rtol 0 --atol 0 -q
 
 # y = (Relu(x first)) second + shift, with one number that can be made wrong
 chain_graph() {

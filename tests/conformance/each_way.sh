@@ -31,7 +31,7 @@ print(*sorted(ways))'
 }
 
 keep_digits
-for class in wide simt; do
+for class in simd simt; do
   ways=$(ways_of "$class")
   [ "$(wc -w <<<"$ways")" -ge 2 ] || { echo "$class: there is no node with a choice: '$ways'"; exit 1; }
   for way in $ways; do

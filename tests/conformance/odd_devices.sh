@@ -13,7 +13,7 @@ keep_digits
 
 # What is not supported on the device as it is, and no more, may be skipped.
 declare -A own
-for class in wide simt; do
+for class in simd simt; do
   check_with "$class, as it is" --kernels "$class"
   own[$class]=$summary
 done
@@ -24,7 +24,7 @@ while read -r class floats units items; do
   check_with "$class, vectors of $floats, $units units, groups of $items" --kernels "$class"
   [ "$summary" = "${own[$class]}" ] || { echo "as it is: ${own[$class]}"; cat "$work/out"; status=1; }
 done <<'DEVICES'
-wide 5 3 7
+simd 5 3 7
 simt 16 2 100
 simt 1 5 17
 simt 3 7 1

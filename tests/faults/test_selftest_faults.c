@@ -87,7 +87,7 @@ static clg_status use(clg_context *context)
     clg_model *model;
     clg_session *session = NULL;
     clg_value *y;
-    options.kernels = CLG_KERNELS_WIDE;
+    options.kernels = CLG_KERNELS_SIMD;
     clg_status s = make_model(&model);
     if (s != CLG_OK) return s;
     s = clg_session_create(context, model, &options, &session);
@@ -226,7 +226,7 @@ static clg_status report(clg_context *context)
     clg_selftest_case *cases;
     size_t n;
     const clg_status status =
-        clg_context_selftest(context, CLG_KERNELS_WIDE, false, one_case, NULL, &cases, &n);
+        clg_context_selftest(context, CLG_KERNELS_SIMD, false, one_case, NULL, &cases, &n);
     clg_selftest_free(cases, n);
     return status;
 }
@@ -259,7 +259,7 @@ TEST(selftest_faults__a_way_that_cannot_run_is_noted)
     size_t n, n_noted = 0;
     clg_context *context = open_context(CLG_SELFTEST_ON);
     faults.arm(0, CL_INVALID_WORK_GROUP_SIZE);
-    assert_ok(clg_context_selftest(context, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, &n));
+    assert_ok(clg_context_selftest(context, CLG_KERNELS_SIMD, false, NULL, NULL, &cases, &n));
     faults.arm(-1, 0);
     for (size_t i = 0; i < n; i++) {
         if (!cases[i].failure[0]) continue;

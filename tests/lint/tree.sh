@@ -10,7 +10,7 @@ MAX_FILES=30
 MAX_LINES=600
 MAX_KERNEL_LINES=400
 # Longer than that, until they are divided.
-long_kernels='cl/conv/winograd_wide.cl cl/matmul/gemm_wide.cl'
+long_kernels='cl/conv/winograd_simd.cl cl/matmul/gemm_simd.cl'
 
 status=0
 sources() { # TREE...: C files and kernels

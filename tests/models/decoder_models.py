@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small decoders with weights of 4 bits, as exporters write them, generate text beside ONNX Runtime.
 
-    decoder_models.py CLTOOL [--kernels wide|simt] [--device SELECTOR] [--keep FOLDER]
+    decoder_models.py CLTOOL [--kernels simd|simt] [--device SELECTOR] [--keep FOLDER]
 
 A decoder in the style of LLaMA (RMSNorm, rotary embedding, grouped-query attention, SwiGLU) with made-up weights of a fixed
 seed, in four spellings:
@@ -359,7 +359,7 @@ def write_models(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cltool")
-    parser.add_argument("--kernels", default="wide")
+    parser.add_argument("--kernels", default="simd")
     parser.add_argument("--device")
     parser.add_argument("--keep", type=pathlib.Path)
     options = parser.parse_args()

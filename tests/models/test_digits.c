@@ -129,7 +129,7 @@ static void check(clg_kernel_class kernels, bool no_blas)
     clg_session_free(s);
 }
 
-TEST(digits__wide) { check(CLG_KERNELS_WIDE, false); }
+TEST(digits__simd) { check(CLG_KERNELS_SIMD, false); }
 
 TEST(digits__simt_with_clblast) { check(CLG_KERNELS_SIMT, false); }
 

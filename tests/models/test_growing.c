@@ -149,13 +149,13 @@ static void expect_steady(clg_model *model, clg_kernel_class kernels)
 
 TEST(growing__a_small_decoder_is_steady)
 {
-    expect_steady(small_decoder(), CLG_KERNELS_WIDE);
+    expect_steady(small_decoder(), CLG_KERNELS_SIMD);
     expect_steady(small_decoder(), CLG_KERNELS_SIMT);
 }
 
 TEST(growing__toy_gpt2_is_steady)
 {
-    expect_steady(toy_gpt2(), CLG_KERNELS_WIDE);
+    expect_steady(toy_gpt2(), CLG_KERNELS_SIMD);
     expect_steady(toy_gpt2(), CLG_KERNELS_SIMT);
 }
 
@@ -236,13 +236,13 @@ static void expect_same_any_way(clg_model *model, clg_kernel_class kernels)
 
 TEST(growing__state_stays_on_the_device)
 {
-    expect_same_any_way(small_decoder(), CLG_KERNELS_WIDE);
+    expect_same_any_way(small_decoder(), CLG_KERNELS_SIMD);
     expect_same_any_way(small_decoder(), CLG_KERNELS_SIMT);
 }
 
 TEST(growing__state_of_toy_gpt2_stays_on_the_device)
 {
-    expect_same_any_way(toy_gpt2(), CLG_KERNELS_WIDE);
+    expect_same_any_way(toy_gpt2(), CLG_KERNELS_SIMD);
 }
 
 TEST_GROUP(open_counted, close_counted)

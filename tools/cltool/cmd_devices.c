@@ -31,7 +31,7 @@ static const char *kind_name(clg_device_kind kind)
 
 static const char *class_name(clg_kernel_class kernels)
 {
-    return kernels == CLG_KERNELS_WIDE ? "wide" : "simt";
+    return kernels == CLG_KERNELS_SIMD ? "simd" : "simt";
 }
 
 static int measure(const clg_device_info *device, finding *f)

@@ -55,7 +55,7 @@ typedef struct diff {
 static int apply_word(options *o, const char *word)
 {
     static const char without[] = "without-";
-    if (strcmp(word, "wide") == 0 || strcmp(word, "simt") == 0) {
+    if (strcmp(word, "simd") == 0 || strcmp(word, "simt") == 0) {
         o->kernels = word;
     } else if (strcmp(word, "fp32") == 0 || strcmp(word, "fp16") == 0 ||
                strcmp(word, "auto") == 0) {
@@ -66,7 +66,7 @@ static int apply_word(options *o, const char *word)
         o->disabled_passes.items[o->disabled_passes.n++] = word + sizeof without - 1;
     } else {
         (void)fail_usage("--against does not know what '@%s' is", word);
-        fail_hint("after '@' stand fp32, fp16, auto, wide, simt, no-blas or without-PASS, with "
+        fail_hint("after '@' stand fp32, fp16, auto, simd, simt, no-blas or without-PASS, with "
                   "commas between");
         return CODE_USAGE;
     }

@@ -18,7 +18,7 @@ typedef struct selftest {
 
 static const char *class_name(const selftest *t)
 {
-    return t->kernels == CLG_KERNELS_WIDE ? "wide" : "simt";
+    return t->kernels == CLG_KERNELS_SIMD ? "simd" : "simt";
 }
 
 static int test(selftest *t)
@@ -104,7 +104,7 @@ int cmd_selftest(const options *o)
     if (code == CODE_DONE) code = engine_open(o, false, &t.context);
     if (code == CODE_DONE) {
         t.kernels = clg_context_device(t.context)->kernel_class;
-        if (o->kernels) t.kernels = o->kernels[0] == 'w' ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT;
+        if (o->kernels) (void)engine_kernels(o, &t.kernels);
         code = test(&t);
     }
     if (code == CODE_DONE && o->json)

@@ -32,6 +32,14 @@ git archive "$commit" | tar -x -C "$(mkdir -p "$work/old" && echo "$work/old")"
 for map in "$@"; do
   awk '$1 == "name" { print "s/\\b" $2 "\\b/" $3 "/g" }' "$map"
 done >"$work/names.sed"
+for map in "$@"; do
+  awk '$1 == "file" && $2 ~ /^cl\// { print $2, $3 }' "$map"
+done | while read -r old new; do
+  if [ -e "$work/old/$old" ]; then
+    mkdir -p "$work/old/${new%/*}"
+    mv "$work/old/$old" "$work/old/$new"
+  fi
+done
 (cd "$work/old" && find cl -type f -exec sed -E -i -f "$work/names.sed" {} + && tokens_of "$work/before")
 tokens_of "$work/after"
 cut -f 1,3,4 "$work/before/variants" | sort >"$work/before.rows"

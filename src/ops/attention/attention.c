@@ -136,7 +136,7 @@ static int vector_lanes(const lower_context *c)
 /* Keys and values are packed for all heads; worth it where several queries read them. */
 static bool has_tiles(const lower_context *c, const attention_job *j)
 {
-    return lower_is_wide(c) && j->q_len >= TILES_MIN_QUERIES && j->d <= TILES_MAX_HEAD &&
+    return lower_is_simd(c) && j->q_len >= TILES_MIN_QUERIES && j->d <= TILES_MAX_HEAD &&
            j->dv <= TILES_MAX_HEAD && j->d > 0 && j->dv > 0 && j->kv_len > 0;
 }
 
@@ -192,12 +192,12 @@ static attention_form tiles_form(const lower_context *c, const attention_job *j)
 /* On GPUs one query each: private memory is small there. */
 static attention_form rows_form(const lower_context *c, const attention_job *j)
 {
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     return (attention_form){.file = "attention",
                             .entry = "attention_rows",
-                            .rows = wide && j->q_len >= 8 ? 8 : 1,
+                            .rows = simd && j->q_len >= 8 ? 8 : 1,
                             .local = 1,
-                            .lanes = wide ? vector_lanes(c) : 4};
+                            .lanes = simd ? vector_lanes(c) : 4};
 }
 
 static int groups_local(const lower_context *c, const attention_job *j)
@@ -229,11 +229,11 @@ static int list(const lower_context *c, const attention_job *j,
                 const implementation *out[MOST_IMPLEMENTATIONS])
 {
     int n = 0;
-    const bool wide = lower_is_wide(c), has_groups = groups_local(c, j) > 1;
+    const bool simd = lower_is_simd(c), has_groups = groups_local(c, j) > 1;
     if (has_tiles(c, j)) out[n++] = &tiles;
-    if (has_groups && !wide) out[n++] = &groups;
+    if (has_groups && !simd) out[n++] = &groups;
     out[n++] = &rows;
-    if (has_groups && wide) out[n++] = &groups;
+    if (has_groups && simd) out[n++] = &groups;
     return n;
 }
 
@@ -300,7 +300,7 @@ void attention_scores_step(lower_context *c, candidate *way, const attention_job
     step *s = start_attention(c, way, j, &f, &y);
     s->label = "attention_scores";
     const int64_t pieces[3] = {j->q_len, j->heads, j->batch};
-    const uint64_t local[3] = {lower_is_wide(c) ? 1 : work_power_of_two(j->q_len, 64), 1, 1};
+    const uint64_t local[3] = {lower_is_simd(c) ? 1 : work_power_of_two(j->q_len, 64), 1, 1};
     grid_range(c, s, 3, pieces, local);
 }
 
@@ -309,8 +309,8 @@ void attention_scores_step(lower_context *c, candidate *way, const attention_job
 void attention_append_step(lower_context *c, candidate *way, const attention_append *a)
 {
     step_builder *b = &c->build;
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, a->d) : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, a->d) : 1;
     step *s =
         step_kernel(b, way, "kvcache", "kv_append",
                     prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_START=%d P_KEEP=%d",
@@ -332,8 +332,8 @@ void attention_append_step(lower_context *c, candidate *way, const attention_app
     s->bytes = 2.0 * (double)(a->batch * a->heads) * (double)a->total * (double)a->d *
                (double)dtype_size(a->dtype);
     const int64_t places = a->batch * a->heads * a->total;
-    const uint64_t across = wide ? 1 : work_power_of_two(a->d, 64);
-    work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, wide ? 16 : 64 / across);
+    const uint64_t across = simd ? 1 : work_power_of_two(a->d, 64);
+    work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, simd ? 16 : 64 / across);
 }
 
 attention_rows attention_grow(lower_context *c, candidate *way, attention_append *a, uint32_t past,
@@ -379,10 +379,10 @@ void attention_rotary_step(lower_context *c, candidate *way, const attention_rot
     const int64_t pairs = r->rotated / 2, rest = r->d - r->rotated;
     s->bytes = 2.0 * (double)(r->batch * r->places * r->heads) * (double)r->d *
                (double)dtype_size(r->dtype);
-    const int64_t pieces[3] = {lower_is_wide(c) ? 1
+    const int64_t pieces[3] = {lower_is_simd(c) ? 1
                                : pairs > rest   ? pairs
                                                 : rest,
                                r->heads, r->batch * r->places};
-    const uint64_t local[3] = {lower_is_wide(c) ? 1 : work_power_of_two(pieces[0], 64), 1, 1};
+    const uint64_t local[3] = {lower_is_simd(c) ? 1 : work_power_of_two(pieces[0], 64), 1, 1};
     grid_range(c, s, 3, r->d > 0 ? pieces : (int64_t[3]){0, 0, 0}, local);
 }

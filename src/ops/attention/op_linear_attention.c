@@ -90,7 +90,7 @@ static clg_status linear_infer(op_context *c)
 static clg_status linear_lower(lower_context *c)
 {
     const lower_operand *q = lower_input(c, Q), *v = lower_input(c, V);
-    const bool wide = lower_is_wide(c), has_past = lower_has_input(c, PAST),
+    const bool simd = lower_is_simd(c), has_past = lower_has_input(c, PAST),
                has_present = work_has_output(c, 1);
     const int rule = rule_of(c->node);
     const int64_t heads = node_int(c->node, "q_num_heads", 1),
@@ -101,7 +101,7 @@ static clg_status linear_lower(lower_context *c)
                                              : has_present ? c->outputs[1].dtype
                                                            : dtype;
     const int64_t group = heads / kv;
-    const int lanes = wide ? work_lanes(c, dv) : 1;
+    const int lanes = simd ? work_lanes(c, dv) : 1;
     const float given = node_float(c->node, "scale", 0);
     int64_t n;
     size_t bytes;
@@ -136,7 +136,7 @@ static clg_status linear_lower(lower_context *c)
     s->flops = 2.0 * (double)n * (double)tokens * (2.0 + (double)group);
     s->bytes = (double)(batch * tokens) * (double)(heads + kv) * (double)(dk + dv) *
                (double)dtype_size(dtype);
-    const uint64_t across = wide ? 1 : work_power_of_two(dv, 64);
+    const uint64_t across = simd ? 1 : work_power_of_two(dv, 64);
     work_range_2d(c, s, (dv + lanes - 1) / lanes, across, batch * kv, 1);
     return CLG_OK;
 }

@@ -35,10 +35,10 @@ static void turn_product(gemm_job *g)
     if (g->tail.bias == BIAS_ROW) g->tail.bias = BIAS_COLUMN;
 }
 
-/* The part of the multiplications in tiles of the wide class that count. */
+/* The part of the multiplications in tiles of the SIMD class that count. */
 static double used_part(const lower_context *c, int64_t m, int64_t n)
 {
-    const int64_t tiles = work_ceil_div(m, work_wide_rows(c)), nr = 2 * (int64_t)work_wide_lanes(c);
+    const int64_t tiles = work_ceil_div(m, work_simd_rows(c)), nr = 2 * (int64_t)work_simd_lanes(c);
     return (double)m / (double)(tiles * work_ceil_div(m, tiles)) * (double)n /
            (double)(work_ceil_div(n, nr) * nr);
 }
@@ -68,7 +68,7 @@ static clg_status product_candidates(lower_context *c, const conv_job *j)
     g.b = (gemm_matrix){j->x, n, 1, j->groups * in, in, false};
     g.c = (gemm_matrix){j->y, n, 1, j->groups * out, out, false};
     g.tail.bias_b1 = by_group ? j->tail.bias_b1 : 0;
-    if (lower_is_wide(c) && gains_by_turning(c, j, &g)) turn_product(&g);
+    if (lower_is_simd(c) && gains_by_turning(c, j, &g)) turn_product(&g);
     return gemm_lower(c, &g, 1);
 }
 
@@ -82,13 +82,13 @@ clg_status conv_add(lower_context *c, const conv_job *j)
     }
     const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
     if (tiled && is_product(j) && !conv_is_depthwise(j)) return product_candidates(c, j);
-    if (lower_is_wide(c)) winograd_add(c, j);
-    if (tiled && !lower_is_wide(c))
+    if (lower_is_simd(c)) winograd_add(c, j);
+    if (tiled && !lower_is_simd(c))
         conv_add_simt(c, j);
     else if (tiled && conv_is_depthwise(j))
-        conv_add_depthwise_wide(c, j);
+        conv_add_depthwise_simd(c, j);
     else if (tiled)
-        conv_add_wide(c, j);
+        conv_add_simd(c, j);
     conv_add_direct(c, j);
     return CLG_OK;
 }

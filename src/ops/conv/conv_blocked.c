@@ -62,7 +62,7 @@ shape conv_blocked_shape(const shape *flat, int64_t lanes)
 
 static blocked_cut describe(const lower_context *c, const conv_job *j, bool input_is_blocked)
 {
-    const int64_t nr = BLOCKED_NRV * (int64_t)work_wide_lanes(c);
+    const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
     blocked_cut t = {.h = j->axes[1],
                      .w = j->axes[2],
                      .chunk = 1,
@@ -70,7 +70,7 @@ static blocked_cut describe(const lower_context *c, const conv_job *j, bool inpu
                      .tile_w = 1,
                      .group_panels = 1,
                      .cost = -1};
-    t.in = input_is_blocked ? work_wide_lanes(c) : 1;
+    t.in = input_is_blocked ? work_simd_lanes(c) : 1;
     t.slices = work_ceil_div(j->ic, t.in);
     t.taps = t.h.kernel * t.w.kernel;
     t.panels = work_ceil_div(j->oc, nr);
@@ -99,7 +99,7 @@ static int64_t chunk_of(const blocked_cut *t, int64_t nr)
 
 static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
 {
-    const int64_t lanes = work_wide_lanes(c), nr = BLOCKED_NRV * lanes, mr = work_wide_rows(c);
+    const int64_t lanes = work_simd_lanes(c), nr = BLOCKED_NRV * lanes, mr = work_simd_rows(c);
     const int64_t parts = work_ceil_div(t->tile_w, mr), part = work_ceil_div(t->tile_w, parts);
     const int64_t patch = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
     t->chunk = chunk_of(t, nr);
@@ -142,7 +142,7 @@ static const char *prelude(lower_context *c, const conv_job *j, const blocked_cu
     return prelude_text(
         &c->build,
         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_IN=%d P_STRIDE=%d P_PATCH=%d P_ACC=%d %s",
-        (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), BLOCKED_NRV, (int)t->in,
+        (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c), BLOCKED_NRV, (int)t->in,
         (int)t->w.stride, t->copied ? PATCH : 0, ACC, tail);
 }
 
@@ -151,7 +151,7 @@ operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j
 {
     step_builder *b = &c->build;
     const blocked_cut own = describe(c, j, input_is_blocked), *t = &own;
-    const int64_t nr = BLOCKED_NRV * (int64_t)work_wide_lanes(c);
+    const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
     const int64_t n = t->panels * t->slices * t->taps * t->in * nr;
     char recipe[128];
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How convolutions of the wide class are cut into groups: those that copy what a tile of pixels sees into a patch in
- * private memory (cl/common/patch_wide.clh).
+ * How convolutions of the SIMD class are cut into groups: those that copy what a tile of pixels sees into a patch in
+ * private memory (cl/common/patch_simd.clh).
  */
 #ifndef CLG_OPS_CONV_CUT_H
 #define CLG_OPS_CONV_CUT_H

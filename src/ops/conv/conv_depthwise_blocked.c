@@ -8,13 +8,13 @@
 static const char *prelude(lower_context *c, const conv_job *j, int64_t stride, const char *tail)
 {
     return prelude_text(&c->build, "P_T=%d P_FMA=%d P_VEC=%d P_STRIDE=%d %s", (int)j->dtype,
-                        work_fma(c), work_wide_lanes(c), (int)stride, tail);
+                        work_fma(c), work_simd_lanes(c), (int)stride, tail);
 }
 
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const conv_job *j)
 {
     step_builder *b = &c->build;
-    const int64_t lanes = work_wide_lanes(c), blocks = work_ceil_div(j->groups, lanes);
+    const int64_t lanes = work_simd_lanes(c), blocks = work_ceil_div(j->groups, lanes);
     const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "conv_depthwise_blocked lanes=%d channels=%lld taps=%lld",
@@ -38,7 +38,7 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *way, const conv_
 {
     step_builder *b = &c->build;
     const window_axis *h = &j->axes[1], *w = &j->axes[2];
-    const int64_t blocks = work_ceil_div(j->groups, work_wide_lanes(c));
+    const int64_t blocks = work_ceil_div(j->groups, work_simd_lanes(c));
     const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
     const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
     const int64_t tile_h = work_least(share > fewest ? share : fewest, h->out);

@@ -18,13 +18,13 @@ static bool fits(const lower_context *c, const conv_job *depthwise, const expand
     const int64_t across = t->tile_w < AT_ONCE ? AT_ONCE : t->tile_w;
     const int64_t pixels =
         window_seen(&depthwise->axes[1], t->tile_h) * window_seen(&depthwise->axes[2], across);
-    return pixels * BLOCKED_NRV * (int64_t)work_wide_lanes(c) <= MAP;
+    return pixels * BLOCKED_NRV * (int64_t)work_simd_lanes(c) <= MAP;
 }
 
 static double cost_of(const lower_context *c, const conv_job *point, const conv_job *depthwise,
                       const expand_cut *t)
 {
-    const int64_t lanes = work_wide_lanes(c), mr = work_wide_rows(c);
+    const int64_t lanes = work_simd_lanes(c), mr = work_simd_rows(c);
     const window_axis *h = &depthwise->axes[1], *w = &depthwise->axes[2];
     const int64_t lines = work_least(window_seen(h, t->tile_h), h->in);
     const int64_t columns = work_least(window_seen(w, t->tile_w), w->in);
@@ -68,7 +68,7 @@ static const char *prelude(lower_context *c, const conv_job *point, const conv_j
     return prelude_text(&c->build,
                         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_STRIDE=%d P_FIRST_BIAS=%d "
                         "P_FIRST=%d P_LAST=%d P_MAP=%d %s",
-                        (int)point->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c),
+                        (int)point->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c),
                         BLOCKED_NRV, (int)depthwise->axes[2].stride, point->tail.bias != BIAS_NONE,
                         first, last, MAP, conv_tail_prelude(c, &tail));
 }
@@ -76,7 +76,7 @@ static const char *prelude(lower_context *c, const conv_job *point, const conv_j
 static void add_together(lower_context *c, const conv_job *point, const conv_job *depthwise)
 {
     step_builder *b = &c->build;
-    const int64_t lanes = work_wide_lanes(c);
+    const int64_t lanes = work_simd_lanes(c);
     const expand_cut t = find_cut(c, point, depthwise);
     candidate *way = step_candidate(b, "conv_expand_blocked");
     const operand w = conv_blocked_weights(c, way, point, true);
@@ -119,7 +119,7 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
 
 static clg_status add_apart(lower_context *c, const conv_job *point, const conv_job *depthwise)
 {
-    const int64_t lanes = work_wide_lanes(c);
+    const int64_t lanes = work_simd_lanes(c);
     const int64_t pixels = point->axes[1].out * point->axes[2].out;
     const int64_t n = point->batch * work_ceil_div(point->oc, lanes) * lanes * pixels;
     conv_job first = *point, last = *depthwise;

@@ -15,8 +15,8 @@ bool conv_is_depthwise(const conv_job *j);
 void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight);
 
 /* float32 and float16. */
-void conv_add_wide(lower_context *c, const conv_job *j);
-void conv_add_depthwise_wide(lower_context *c, const conv_job *j);
+void conv_add_simd(lower_context *c, const conv_job *j);
+void conv_add_depthwise_simd(lower_context *c, const conv_job *j);
 void conv_add_simt(lower_context *c, const conv_job *j);
 /* Any dtype; the last resort. */
 void conv_add_direct(lower_context *c, const conv_job *j);

@@ -48,11 +48,11 @@ static clg_status causal_infer(op_context *c)
 static clg_status causal_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, X), *w = lower_input(c, W);
-    const bool wide = lower_is_wide(c), has_bias = lower_has_input(c, BIAS),
+    const bool simd = lower_is_simd(c), has_bias = lower_has_input(c, BIAS),
                has_state = lower_has_input(c, STATE);
     const int64_t channels = x->dims.dims[1], length = x->dims.dims[2], taps = w->dims.dims[2];
     const int64_t rows = x->dims.dims[0] * channels;
-    const int lanes = wide ? work_lanes(c, length) : 1;
+    const int lanes = simd ? work_lanes(c, length) : 1;
     const operand state = operand_input(has_state ? STATE : X);
     step_builder *b = &c->build;
     candidate *way = step_candidate(b, "causal_conv");
@@ -73,8 +73,8 @@ static clg_status causal_lower(lower_context *c)
         step_arg_buffer(b, s, operand_output(0), x->dtype);
         s->flops = 2.0 * (double)rows * (double)length * (double)taps;
         s->bytes = 2.0 * (double)rows * (double)length * (double)dtype_size(x->dtype);
-        const uint64_t across = wide ? 1 : work_power_of_two(length, 64);
-        work_range_2d(c, s, (length + lanes - 1) / lanes, across, rows, wide ? 16 : 64 / across);
+        const uint64_t across = simd ? 1 : work_power_of_two(length, 64);
+        work_range_2d(c, s, (length + lanes - 1) / lanes, across, rows, simd ? 16 : 64 / across);
     }
     if (work_has_output(c, 1)) {
         step *s = step_kernel(b, way, "causal", "causal_state", prelude);
@@ -85,7 +85,7 @@ static clg_status causal_lower(lower_context *c)
         step_arg_buffer(b, s, operand_input(X), x->dtype);
         step_arg_buffer(b, s, state, x->dtype);
         step_arg_buffer(b, s, operand_output(1), x->dtype);
-        work_range_2d(c, s, taps - 1, 1, rows, wide ? 16 : 64);
+        work_range_2d(c, s, taps - 1, 1, rows, simd ? 16 : 64);
     }
     return CLG_OK;
 }

@@ -119,7 +119,7 @@ static clg_status blocked_lower(lower_context *c)
     const bool is_blocked = x->rank == 5;
     const shape flat = conv_blocked_flat(x);
     conv_job j;
-    if (!lower_is_wide(c) || lanes != work_wide_lanes(c) || (is_blocked && x->dims[4] != lanes))
+    if (!lower_is_simd(c) || lanes != work_simd_lanes(c) || (is_blocked && x->dims[4] != lanes))
         return lower_error(c, CLG_ERROR_UNSUPPORTED_DEVICE,
                            "blocks of %" PRId64 " channels are not those of the device", lanes);
     CLG_TRY(conv_read(c, &flat, &j));

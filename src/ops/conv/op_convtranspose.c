@@ -162,11 +162,11 @@ static void add_up(lower_context *c, candidate *way, const window_axis *a, int64
                    int64_t channels, operand cols, uint32_t bias)
 {
     const clg_dtype dtype = c->outputs[0].dtype;
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     step_builder *b = &c->build;
     step *s = step_kernel(b, way, "col2im", "col2im",
                           prelude_text(b, "P_BIAS=%d P_FORM=%d P_LINE=%d P_T=%d P_VEC=1", bias != 0,
-                                       !wide, wide ? LINE : 1, (int)dtype));
+                                       !simd, simd ? LINE : 1, (int)dtype));
     step_arg_int(b, s, planes);
     step_arg_int(b, s, channels);
     window_args(b, s, a);
@@ -175,7 +175,7 @@ static void add_up(lower_context *c, candidate *way, const window_axis *a, int64
     step_arg_buffer(b, s, operand_output(0), dtype);
     s->flops = (double)planes * (double)window_count_taps(a) * (double)window_count_in(a);
     s->bytes = s->flops * (double)dtype_size(dtype);
-    if (wide) {
+    if (simd) {
         /* A line is over in no time: each group has several. */
         const int64_t lines = planes * a[0].out * a[1].out, groups = 16 * work_units(c);
         work_check_work(c, s, lines);

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#define WIDE_BLOCK 16
+#define SIMD_BLOCK 16
 
 static clg_status deform_check(const node *n)
 {
@@ -81,8 +81,8 @@ static void columns_step(lower_context *c, candidate *way, const window_axis *a,
 {
     const shape *x = &lower_input(c, 0)->dims;
     const clg_dtype dtype = lower_input(c, 0)->dtype;
-    const bool wide = lower_is_wide(c), mask = lower_has_input(c, 4);
-    const int block = wide ? WIDE_BLOCK : 1;
+    const bool simd = lower_is_simd(c), mask = lower_has_input(c, 4);
+    const int block = simd ? SIMD_BLOCK : 1;
     const int64_t fields = node_int(c->node, "offset_group", 1), pixels = a[0].out * a[1].out,
                   rows = x->dims[0] * fields * a[0].kernel * a[1].kernel;
     step_builder *b = &c->build;
@@ -105,8 +105,8 @@ static void columns_step(lower_context *c, candidate *way, const window_axis *a,
     for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].dilation);
     for (int i = 0; i < 2; i++) step_arg_int(b, s, a[i].pad_begin);
     s->bytes = (double)rows * (double)pixels * (double)dtype_size(dtype);
-    const uint64_t across = wide ? 1 : work_power_of_two(pixels, 64);
-    work_range_2d(c, s, (pixels + block - 1) / block, across, rows, wide ? 1 : 64 / across);
+    const uint64_t across = simd ? 1 : work_power_of_two(pixels, 64);
+    work_range_2d(c, s, (pixels + block - 1) / block, across, rows, simd ? 1 : 64 / across);
 }
 
 static clg_status deform_lower(lower_context *c)

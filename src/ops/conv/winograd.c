@@ -5,56 +5,56 @@
 
 #include <stdio.h>
 
-#define WIDE_STRIP 32
-#define WIDE_V 262144
-#define WIDE_TILES 64
-#define WIDE_NRV 2
+#define SIMD_STRIP 32
+#define SIMD_V 262144
+#define SIMD_TILES 64
+#define SIMD_NRV 2
 
 /* How the work is cut. side: of a tile's outputs; area: of its inputs, squared. */
-typedef struct wide_cut {
+typedef struct simd_cut {
     int64_t side, area, strip, tiles, slices, panels; /* of the job */
     int64_t block_tiles, group_panels;                /* of a group */
     double cost;
-} wide_cut;
+} simd_cut;
 
 /* Estimated cycles for P_VEC weights: transformed ones from where they lie, or float16 from there and transforming. */
-static double weight_cost(const lower_context *c, const wide_cut *w, clg_dtype dtype)
+static double weight_cost(const lower_context *c, const simd_cut *w, clg_dtype dtype)
 {
-    const double bytes_per_cycle = 8.0, vec = work_wide_lanes(c), area = (double)w->area;
+    const double bytes_per_cycle = 8.0, vec = work_simd_lanes(c), area = (double)w->area;
     if (dtype == CLG_FLOAT32) return area * vec * 4.0 / bytes_per_cycle;
     return 9.0 * vec * 2.0 / bytes_per_cycle + (double)(w->side + 2) * 15.0;
 }
 
 /* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its pixels takes, products, and
  * weights. Measured on one processor with vectors of 16 lanes. */
-static double group_cost(const lower_context *c, const wide_cut *w, clg_dtype dtype)
+static double group_cost(const lower_context *c, const simd_cut *w, clg_dtype dtype)
 {
-    const double vec = work_wide_lanes(c), tiles = (double)w->block_tiles;
+    const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;
     const double inner = (double)w->slices * vec, turned = (double)(w->side * w->side);
     const double input = tiles * (double)w->slices * (5.0 * (double)w->area + 9.0 * turned);
     const double output =
-        tiles * (double)(w->group_panels * WIDE_NRV) * (3.0 * (double)w->area + 12.0 * turned);
-    const double parts = (double)work_ceil_div(w->block_tiles, work_wide_rows(c));
+        tiles * (double)(w->group_panels * SIMD_NRV) * (3.0 * (double)w->area + 12.0 * turned);
+    const double parts = (double)work_ceil_div(w->block_tiles, work_simd_rows(c));
     const double products =
-        (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * WIDE_NRV / 2.0 + parts * 40.0);
-    const double weights = (double)(w->group_panels * WIDE_NRV) * inner * weight_cost(c, w, dtype);
+        (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * SIMD_NRV / 2.0 + parts * 40.0);
+    const double weights = (double)(w->group_panels * SIMD_NRV) * inner * weight_cost(c, w, dtype);
     return input + output + products + weights + 200.0;
 }
 
 /* The cheapest cut of the job into tiles of side x side outputs. */
-static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side)
+static simd_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side)
 {
-    const int64_t lanes = work_wide_lanes(c), units = work_units(c);
-    wide_cut w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
+    const int64_t lanes = work_simd_lanes(c), units = work_units(c);
+    simd_cut w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
     const int64_t rows = work_ceil_div(j->axes[1].out, side),
                   across = work_ceil_div(j->axes[2].out, side);
-    const int64_t strips = work_ceil_div(across, WIDE_STRIP);
+    const int64_t strips = work_ceil_div(across, SIMD_STRIP);
     w.strip = work_ceil_div(across, strips);
     w.tiles = j->batch * rows * strips * w.strip;
     w.slices = work_ceil_div(j->ic, lanes);
-    w.panels = work_ceil_div(j->oc, lanes * WIDE_NRV);
-    const int64_t most = work_least(WIDE_TILES, WIDE_V / (w.area * w.slices * lanes));
-    wide_cut best = w;
+    w.panels = work_ceil_div(j->oc, lanes * SIMD_NRV);
+    const int64_t most = work_least(SIMD_TILES, SIMD_V / (w.area * w.slices * lanes));
+    simd_cut best = w;
     for (int64_t groups = work_ceil_div(w.tiles, most > 0 ? most : 1); most > 0;) {
         w.block_tiles = work_ceil_div(w.tiles, groups);
         for (int64_t cuts = 1; cuts <= w.panels; cuts *= 2) {
@@ -64,37 +64,37 @@ static wide_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
             w.cost = group_cost(c, &w, j->dtype) * (double)work_ceil_div(all, units);
             if (best.cost < 0 || w.cost < best.cost) best = w;
         }
-        if (w.block_tiles <= work_wide_rows(c)) break;
+        if (w.block_tiles <= work_simd_rows(c)) break;
         groups = work_ceil_div(w.tiles, w.block_tiles - 1);
     }
     return best;
 }
 
-static const char *wide_prelude(lower_context *c, const conv_job *j, const wide_cut *w,
+static const char *simd_prelude(lower_context *c, const conv_job *j, const simd_cut *w,
                                 const char *tail)
 {
     return prelude_text(&c->build,
                         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_STRIP=%d P_V=%d "
                         "P_TILES=%d P_BLOCKED=%d %s",
-                        (int)j->dtype, work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_NRV,
-                        (int)w->side, WIDE_STRIP, WIDE_V, WIDE_TILES, j->blocked, tail);
+                        (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c), SIMD_NRV,
+                        (int)w->side, SIMD_STRIP, SIMD_V, SIMD_TILES, j->blocked, tail);
 }
 
-static operand pack_weights(lower_context *c, candidate *way, const conv_job *j, const wide_cut *w)
+static operand pack_weights(lower_context *c, candidate *way, const conv_job *j, const simd_cut *w)
 {
     step_builder *b = &c->build;
     const bool transformed = j->dtype == CLG_FLOAT32;
-    const int64_t lanes = work_wide_lanes(c), nr = lanes * WIDE_NRV;
+    const int64_t lanes = work_simd_lanes(c), nr = lanes * SIMD_NRV;
     const int64_t inner = w->slices * lanes;
     const int64_t n = w->panels * (transformed ? w->area : 9) * inner * nr;
     char recipe[96];
-    (void)snprintf(recipe, sizeof recipe, "winograd_wide side=%d nr=%d oc=%lld ic=%lld",
+    (void)snprintf(recipe, sizeof recipe, "winograd_simd side=%d nr=%d oc=%lld ic=%lld",
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
     const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
     any.blocked = false; /* one program for both */
-    step *s = step_pack_kernel(b, way, to, "winograd_wide", "winograd_pack_w",
-                               wide_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step *s = step_pack_kernel(b, way, to, "winograd_simd", "winograd_pack_w",
+                               simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
     step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
@@ -106,16 +106,16 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     return to;
 }
 
-static void wide_candidate(lower_context *c, const conv_job *j, int64_t side)
+static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
 {
     step_builder *b = &c->build;
-    const wide_cut w = plan_cut(c, j, side);
-    if (w.block_tiles < 1 || w.group_panels < 1 || w.tiles > INT32_MAX / WIDE_TILES) return;
+    const simd_cut w = plan_cut(c, j, side);
+    if (w.block_tiles < 1 || w.group_panels < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *way = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
     way->cost = w.cost;
     const operand packed = pack_weights(c, way, j, &w);
-    step *s = step_kernel(b, way, "winograd_wide", "winograd_wide",
-                          wide_prelude(c, j, &w, conv_tail_prelude(c, j)));
+    step *s = step_kernel(b, way, "winograd_simd", "winograd_simd",
+                          simd_prelude(c, j, &w, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
@@ -147,6 +147,6 @@ void winograd_add(lower_context *c, const conv_job *j)
         const window_axis *a = &j->axes[i];
         if (a->kernel != 3 || a->stride != 1 || a->dilation != 1 || a->out == 0) return;
     }
-    if (j->winograd != 2) wide_candidate(c, j, 4);
-    if (j->winograd != 4) wide_candidate(c, j, 2);
+    if (j->winograd != 2) simd_candidate(c, j, 4);
+    if (j->winograd != 4) simd_candidate(c, j, 2);
 }

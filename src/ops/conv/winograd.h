@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Candidates for 3x3 convolutions by Winograd's minimal filtering: cl/conv/winograd_wide.cl.
+ * Candidates for 3x3 convolutions by Winograd's minimal filtering: cl/conv/winograd_simd.cl.
  */
 #ifndef CLG_OPS_WINOGRAD_H
 #define CLG_OPS_WINOGRAD_H

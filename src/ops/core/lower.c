@@ -16,7 +16,7 @@ bool lower_has_input(const lower_context *c, size_t i)
     return lower_input(c, i)->dtype != CLG_DTYPE_NONE;
 }
 
-bool lower_is_wide(const lower_context *c) { return c->kernel_class == CLG_KERNELS_WIDE; }
+bool lower_is_simd(const lower_context *c) { return c->kernel_class == CLG_KERNELS_SIMD; }
 
 static clg_status make_views(lower_context *c)
 {

@@ -96,7 +96,7 @@ typedef struct lower_context {
     const lower_operand *inputs, *outputs;
     size_t n_inputs, n_outputs;
     const device_caps *caps;
-    clg_kernel_class kernel_class; /* wide or simt */
+    clg_kernel_class kernel_class; /* simd or simt */
     lower_caution caution;
     arena *memory;
     step_texts *texts;  /* where texts of kernels are kept; NULL: in the arena */
@@ -116,7 +116,7 @@ const lower_operand *lower_input(const lower_context *c, size_t i);
 bool lower_has_input(const lower_context *c, size_t i);
 clg_status lower_error(const lower_context *c, clg_status status, const char *format, ...)
     CLG_PRINTF(3, 4);
-bool lower_is_wide(const lower_context *c);
+bool lower_is_simd(const lower_context *c);
 /* Whether the row lowers input i as it lies, dense or not. */
 bool lower_takes(const op_row *row, size_t i, const lower_operand *input, const shape *output);
 

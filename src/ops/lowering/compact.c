@@ -39,7 +39,7 @@ static step *start(lower_context *c, candidate *way, clg_dtype dtype, const char
 
 static uint64_t local_of(const lower_context *c, int64_t n)
 {
-    return lower_is_wide(c) ? 1 : work_group_local(c, n);
+    return lower_is_simd(c) ? 1 : work_group_local(c, n);
 }
 
 static void block_args(lower_context *c, step *s, const compact *what)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Dot products of 8-bit numbers as the device has them. How many numbers the words hold that kernels of the wide class
- * multiply: P_UNIT and P_DOT of cl/common/dot_wide.clh. And P_DOT of cl/common/dot4.clh, for those of GPUs.
+ * Dot products of 8-bit numbers as the device has them. How many numbers the words hold that kernels of the SIMD class
+ * multiply: P_UNIT and P_DOT of cl/common/dot_simd.clh. And P_DOT of cl/common/dot4.clh, for those of GPUs.
  */
 #ifndef CLG_OPS_DOT_H
 #define CLG_OPS_DOT_H
@@ -41,7 +41,7 @@ static inline const char *dot_prelude(lower_context *c, dot_unit unit)
 {
     const char *text =
         arena_printf(c->memory, "P_UNIT=%d P_DOT=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2", (int)unit,
-                     dot_is_proved(c, unit), work_fma(c), work_wide_lanes(c), work_wide_rows(c));
+                     dot_is_proved(c, unit), work_fma(c), work_simd_lanes(c), work_simd_rows(c));
     if (!text && c->build.status == CLG_OK) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     return text ? text : "";
 }

@@ -114,7 +114,7 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
 
 uint64_t grid_local(const lower_context *c)
 {
-    return lower_is_wide(c) ? 1 : work_local(c, 128, 128);
+    return lower_is_simd(c) ? 1 : work_local(c, 128, 128);
 }
 
 void grid_range_1d(lower_context *c, step *s, int64_t n)

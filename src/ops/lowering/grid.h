@@ -36,7 +36,7 @@ bool grid_needs_64_bits(const grid *g);
  * in one dimension; kernels stride over the rest. */
 void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *pieces,
                 const uint64_t *local);
-/* Work-items of a group: 1 in the wide class, else 128, or as many as the device takes. */
+/* Work-items of a group: 1 in the SIMD class, else 128, or as many as the device takes. */
 uint64_t grid_local(const lower_context *c);
 /* The range of n pieces in such groups. */
 void grid_range_1d(lower_context *c, step *s, int64_t n);

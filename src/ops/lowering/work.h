@@ -26,7 +26,7 @@ static inline bool work_has_output(const lower_context *c, size_t i)
  * their threads busy. */
 static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t local)
 {
-    const bool small = c->kernel_class == CLG_KERNELS_WIDE ||
+    const bool small = c->kernel_class == CLG_KERNELS_SIMD ||
                        (c->caps->quirks & QUIRK_GLOBAL_SIZE_RECOMPILES) != 0;
     if (n <= 0) return 0;
     uint64_t most = (small ? WORK_MAX_ITEMS : (uint64_t)1 << 22) / local,
@@ -107,14 +107,14 @@ static inline int64_t work_units(const lower_context *c)
 /* P_FMA: whether fma() is an instruction. Only software rasterisers are without. */
 static inline int work_fma(const lower_context *c) { return !c->caps->is_software; }
 
-/* The register tile of the wide class's products: lanes of its vectors, and rows; it is two vectors across. */
-static inline int work_wide_lanes(const lower_context *c) { return caps_wide_lanes(c->caps); }
-static inline int work_wide_rows(const lower_context *c)
+/* The register tile of the SIMD class's products: lanes of its vectors, and rows; it is two vectors across. */
+static inline int work_simd_lanes(const lower_context *c) { return caps_simd_lanes(c->caps); }
+static inline int work_simd_rows(const lower_context *c)
 {
-    return work_wide_lanes(c) == 16 ? 12 : 6;
+    return work_simd_lanes(c) == 16 ? 12 : 6;
 }
 
-/* Lanes of float vectors in the wide class for rows of n elements: the device's, or fewer to fit n. */
+/* Lanes of float vectors in the SIMD class for rows of n elements: the device's, or fewer to fit n. */
 static inline int work_lanes(const lower_context *c, int64_t n)
 {
     int lanes = c->caps->vector_width ? (int)c->caps->vector_width : 4;

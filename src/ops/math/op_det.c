@@ -31,7 +31,7 @@ static clg_status det_lower(lower_context *c)
     const clg_dtype dtype = c->inputs[0].dtype,
                     sums = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
     const int64_t n = x->dims[x->rank - 1];
-    const bool wide = lower_is_wide(c), alone = wide || n <= SMALL;
+    const bool simd = lower_is_simd(c), alone = simd || n <= SMALL;
     const uint64_t local = alone ? 1 : work_group_local(c, 64);
     int64_t batch, elements;
     size_t size_bytes;
@@ -44,7 +44,7 @@ static clg_status det_lower(lower_context *c)
     const operand matrices = step_scratch(b, way, size_bytes);
     step *k = step_kernel(b, way, "det", "det",
                           prelude_text(b, "P_LOCAL=%d P_T=%d P_VEC=%d", (int)local, (int)dtype,
-                                       wide ? work_lanes(c, n) : 1));
+                                       simd ? work_lanes(c, n) : 1));
     step_arg_buffer(b, k, operand_input(0), dtype);
     step_arg_buffer(b, k, matrices, sums);
     step_arg_buffer(b, k, operand_output(0), dtype);
@@ -53,7 +53,7 @@ static clg_status det_lower(lower_context *c)
     k->flops = (double)elements * (double)n * 2 / 3;
     k->bytes = (double)elements * (double)(dtype_size(dtype) + 2 * dtype_size(sums));
     if (alone)
-        work_range_1d(c, k, batch, wide ? 1 : 64);
+        work_range_1d(c, k, batch, simd ? 1 : 64);
     else
         work_range_groups(c, k, batch, local);
     return CLG_OK;

@@ -69,12 +69,12 @@ static void update(lower_context *c, candidate *way, optimizer_method method, ui
 {
     const optimizer_op *op = c->row->param;
     const lower_operand *x = &c->inputs[2 + i];
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     const bool second = op->n_states > 1;
     step_builder *b = &c->build;
     int64_t count = 0;
     (void)shape_n_elements(&x->dims, &count); /* placed: it has a size */
-    const int lanes = wide ? work_lanes(c, count) : 1;
+    const int lanes = simd ? work_lanes(c, count) : 1;
     step *k = step_kernel(b, way, "optimizer", "optimizer",
                           prelude_text(b, "P_OP=%d P_T=%d P_VEC=%d P_R=%d", (int)method,
                                        (int)x->dtype, lanes, (int)c->inputs[0].dtype));
@@ -91,7 +91,7 @@ static void update(lower_context *c, candidate *way, optimizer_method method, ui
         step_arg_float(b, k, (double)(name ? node_float(c->node, name, fallback) : 0.0f));
     }
     k->bytes = (double)(3 + 2 * op->n_states) * (double)count * (double)dtype_size(x->dtype);
-    work_range_1d(c, k, (count + lanes - 1) / lanes, wide ? 16 : 64);
+    work_range_1d(c, k, (count + lanes - 1) / lanes, simd ? 16 : 64);
 }
 
 static clg_status optimizer_lower(lower_context *c)

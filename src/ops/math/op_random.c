@@ -41,8 +41,8 @@ clg_status random_append(lower_context *c, candidate *way, const random_job *j)
 {
     static const char *const labels[] = {"random_uniform", "random_normal", "bernoulli", "dropout"};
     step_builder *b = &c->build;
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, j->n) : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, j->n) : 1;
     const int64_t tile = j->dtype == CLG_FLOAT64 ? 32 : 64;
     CLG_TRY(work_check_dtype(c, j->dtype));
     CLG_TRY(work_check_dtype(c, j->out));
@@ -59,7 +59,7 @@ clg_status random_append(lower_context *c, candidate *way, const random_job *j)
     number_arg(c, k, j->dtype, j->b);
     k->bytes = 2.0 * (double)j->n * (double)dtype_size(j->dtype);
     const int64_t units = (j->n + tile - 1) / tile * (16 / lanes), most = 1 << 22;
-    work_range_1d(c, k, units < most ? units : most, wide ? 1 : 64);
+    work_range_1d(c, k, units < most ? units : most, simd ? 1 : 64);
     return CLG_OK;
 }
 
@@ -170,7 +170,7 @@ static clg_status multinomial_lower(lower_context *c)
     const clg_dtype sums = x->dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
     const int64_t batch = x->dims.dims[0], classes = x->dims.dims[1],
                   samples = c->outputs[0].dims.dims[1];
-    const uint64_t local = lower_is_wide(c) ? 1 : work_group_local(c, classes);
+    const uint64_t local = lower_is_simd(c) ? 1 : work_group_local(c, classes);
     step_builder *b = &c->build;
     size_t size_bytes;
     CLG_TRY(work_check_dtype(c, x->dtype));
@@ -192,7 +192,7 @@ static clg_status multinomial_lower(lower_context *c)
     step_arg_int(b, k, classes);
     step_arg_int(b, k, samples);
     random_arg_key(c, k);
-    work_range_1d(c, k, batch * samples, lower_is_wide(c) ? 16 : 64);
+    work_range_1d(c, k, batch * samples, lower_is_simd(c) ? 16 : 64);
     return CLG_OK;
 }
 

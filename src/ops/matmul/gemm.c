@@ -42,9 +42,9 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
         for (size_t i = 0; i < n_jobs; i++) gemm_plain_steps(c, way, &jobs[i]);
         return CLG_OK;
     }
-    if (lower_is_wide(c)) {
-        candidate *way = step_candidate(b, "gemm_wide");
-        for (size_t i = 0; i < n_jobs; i++) gemm_wide_steps(c, way, &jobs[i], n_jobs == 1);
+    if (lower_is_simd(c)) {
+        candidate *way = step_candidate(b, "gemm_simd");
+        for (size_t i = 0; i < n_jobs; i++) gemm_simd_steps(c, way, &jobs[i], n_jobs == 1);
         gemm_blas_candidate(c, jobs, n_jobs);
     } else {
         simt_candidates(c, jobs, n_jobs);
@@ -60,8 +60,8 @@ clg_status gemm_append(lower_context *c, candidate *way, const gemm_job *j, bool
     } else if (!is_tiled(j->dtype)) {
         CLG_TRY(gemm_plain_check(c, j));
         gemm_plain_steps(c, way, j);
-    } else if (lower_is_wide(c)) {
-        gemm_wide_steps(c, way, j, true);
+    } else if (lower_is_simd(c)) {
+        gemm_simd_steps(c, way, j, true);
     } else {
         gemm_simt_steps(c, way, j, simt_tile_choose(c, j->m, j->n));
     }

@@ -47,7 +47,7 @@ static bool blas_problem(const gemm_job *j, gemm_problem *out)
 static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
 {
     step_builder *b = &c->build;
-    const int lanes = lower_is_wide(c) ? work_lanes(c, j->n) : 1;
+    const int lanes = lower_is_simd(c) ? work_lanes(c, j->n) : 1;
     epilogue tail = j->tail;
     tail.alpha = 1; /* CLBlast has applied it */
     step *s = step_kernel(b, way, "epilogue", "epilogue",

@@ -10,7 +10,7 @@
 #include "ops/matmul/gemm.h"
 
 /* pack: a constant B, or else a constant A, is packed once. */
-void gemm_wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack);
+void gemm_simd_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack);
 void gemm_simt_steps(lower_context *c, candidate *way, const gemm_job *j, simt_tile t);
 /* gemm_fits_blas(j) must hold. */
 void gemm_blas_steps(lower_context *c, candidate *way, const gemm_job *j);

@@ -480,7 +480,7 @@ static clg_status einsum_lower(lower_context *c)
     if (status != CLG_OK) return lower_error(c, status, "%s", error_text());
     for (int l = 0; l < EINSUM_LABELS; l++)
         if (equation.sizes[l] == 0) return add_zeros(c);
-    if (!lower_is_wide(c) && arithmetic_of(dtype) == CLG_FLOAT32) {
+    if (!lower_is_simd(c) && arithmetic_of(dtype) == CLG_FLOAT32) {
         CLG_TRY(add_way(c, &equation, true));
         if (c->build.status == CLG_OK && !c->build.last_candidate->uses_blas) return CLG_OK;
     }

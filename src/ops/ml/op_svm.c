@@ -81,8 +81,8 @@ static clg_status rbf_lower(lower_context *c)
 {
     const int64_t rows = c->inputs[0].dims.dims[0], features = c->inputs[0].dims.dims[1],
                   vectors = c->inputs[1].dims.dims[1];
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, vectors) : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, vectors) : 1;
     step_builder *b = &c->build;
     step *s =
         step_kernel(b, step_candidate(b, "rbf"), "svm", "svm_rbf",
@@ -94,7 +94,7 @@ static clg_status rbf_lower(lower_context *c)
     step_arg_int(b, s, features);
     step_arg_int(b, s, vectors);
     step_arg_float(b, s, (double)node_float(c->node, "gamma", 0));
-    work_range_2d(c, s, (vectors + lanes - 1) / lanes, wide ? 1 : 64,
+    work_range_2d(c, s, (vectors + lanes - 1) / lanes, simd ? 1 : 64,
                   (rows + RBF_ROWS - 1) / RBF_ROWS, 1);
     return CLG_OK;
 }
@@ -116,11 +116,11 @@ static clg_status decide_lower(lower_context *c)
 {
     const int64_t rows = c->outputs[0].dims.dims[0], pairs = c->outputs[0].dims.dims[1],
                   vectors = c->inputs[DECIDE_K].dims.dims[1];
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     step_builder *b = &c->build;
     step *s = step_kernel(b, step_candidate(b, "decide"), "svm", "svm_decide",
                           prelude_text(b, "P_T=1 P_FMA=%d P_VEC=%d P_PROBABILITY=0", work_fma(c),
-                                       wide ? work_lanes(c, vectors) : 1));
+                                       simd ? work_lanes(c, vectors) : 1));
     for (uint32_t i = DECIDE_K; i <= DECIDE_RHO; i++)
         step_arg_buffer(b, s, operand_input(i), i == DECIDE_STARTS ? CLG_INT32 : CLG_FLOAT32);
     step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
@@ -128,7 +128,7 @@ static clg_status decide_lower(lower_context *c)
     step_arg_int(b, s, pairs);
     step_arg_int(b, s, vectors);
     step_arg_int(b, s, c->inputs[DECIDE_STARTS].dims.dims[0] - 1);
-    work_range_1d(c, s, rows * pairs, wide ? 1 : 64);
+    work_range_1d(c, s, rows * pairs, simd ? 1 : 64);
     return CLG_OK;
 }
 
@@ -158,7 +158,7 @@ static clg_status votes_lower(lower_context *c)
     const int64_t rows = c->inputs[0].dims.dims[0], classes = node_int(c->node, "classes", 2);
     const bool probable = c->n_inputs > 1;
     const int64_t scratch = probable ? classes * (classes + 1) : 1;
-    const uint64_t local = lower_is_wide(c) ? 1 : 64, items = votes_items(c, rows, scratch, local);
+    const uint64_t local = lower_is_simd(c) ? 1 : 64, items = votes_items(c, rows, scratch, local);
     step_builder *b = &c->build;
     candidate *way = step_candidate(b, "votes");
     step *s = step_kernel(

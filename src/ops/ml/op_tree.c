@@ -29,7 +29,7 @@ static clg_status tree_infer(op_context *c)
 /* Blocks of trees for a row, so that few rows too keep the device busy. */
 static int64_t blocks_of(const lower_context *c, int64_t rows, int64_t trees)
 {
-    const int64_t wanted = work_units(c) * (lower_is_wide(c) ? 4 : 256);
+    const int64_t wanted = work_units(c) * (lower_is_simd(c) ? 4 : 256);
     int64_t blocks = rows > 0 ? (wanted + rows - 1) / rows : 1;
     if (blocks > trees) blocks = trees;
     return blocks > 32 ? 32 : blocks < 1 ? 1 : blocks;
@@ -40,7 +40,7 @@ static clg_status tree_lower(lower_context *c)
     const lower_operand *x = &c->inputs[TREE_X], *values = &c->inputs[TREE_VALUES];
     const int64_t rows = c->outputs[0].dims.dims[0], targets = c->outputs[0].dims.dims[1];
     const int64_t trees = c->inputs[TREE_ROOTS].dims.dims[0], blocks = blocks_of(c, rows, trees);
-    const uint64_t local = lower_is_wide(c) ? 1 : 64;
+    const uint64_t local = lower_is_simd(c) ? 1 : 64;
     step_builder *b = &c->build;
     CLG_TRY(work_check_dtype(c, x->dtype));
     CLG_TRY(work_check_dtype(c, values->dtype));
@@ -114,7 +114,7 @@ static clg_status scores_lower(lower_context *c)
     step_arg_int(b, s, x->dims[0]);
     step_arg_int(b, s, x->dims[1]);
     step_arg_float(b, s, (double)node_float(c->node, "limit", 0));
-    work_range_1d(c, s, x->dims[0], lower_is_wide(c) ? 1 : 64);
+    work_range_1d(c, s, x->dims[0], lower_is_simd(c) ? 1 : 64);
     return CLG_OK;
 }
 

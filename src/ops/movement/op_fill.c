@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#define WIDE_CHUNK 4096
+#define SIMD_CHUNK 4096
 
 static int64_t count(const shape *dims)
 {
@@ -31,7 +31,7 @@ typedef struct fill_step {
 static fill_step start_step(lower_context *c, const char *entry, int dtype, int parameter)
 {
     const lower_operand *out = &c->outputs[0];
-    fill_step f = {.n = count(&out->dims), .chunk = lower_is_wide(c) ? WIDE_CHUNK : 1};
+    fill_step f = {.n = count(&out->dims), .chunk = lower_is_simd(c) ? SIMD_CHUNK : 1};
     const bool fp64 = dtype == CLG_FLOAT64 || parameter == CLG_FLOAT64;
     f.wide_index = f.n > INT32_MAX / 2;
     const char *prelude =

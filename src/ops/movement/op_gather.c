@@ -11,8 +11,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define WIDE_CHUNK 16384
-#define WIDE_ROWS 1024
+#define SIMD_CHUNK 16384
+#define SIMD_ROWS 1024
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
 
@@ -27,13 +27,13 @@ typedef struct gather_step {
 static gather_step start_step(lower_context *c, const char *entry, int rank, int64_t inner)
 {
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1], *out = &c->outputs[0];
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     const int64_t most = INT32_MAX / 2;
     gather_step g;
     g.wide_index = shape_product(&data->dims, 0, data->dims.rank) > most ||
                    shape_product(&out->dims, 0, out->dims.rank) > most ||
                    shape_product(&indices->dims, 0, indices->dims.rank) > most;
-    const int vec = wide ? work_lanes(c, inner) : 1;
+    const int vec = simd ? work_lanes(c, inner) : 1;
     const char *prelude =
         prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
                      (int)dtype_size(data->dtype), vec, g.wide_index ? 64 : 32,
@@ -55,10 +55,10 @@ static void buffers(lower_context *c, step *s)
 /* Range and the arguments about it of a step that copies rows of `inner` elements. */
 static void range_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
 {
-    const bool wide = lower_is_wide(c);
-    const int64_t chunk = wide ? WIDE_CHUNK : 1;
-    int64_t block = wide ? WIDE_CHUNK / at_least_one(inner) : 1;
-    block = at_least_one(block < WIDE_ROWS ? block : WIDE_ROWS);
+    const bool simd = lower_is_simd(c);
+    const int64_t chunk = simd ? SIMD_CHUNK : 1;
+    int64_t block = simd ? SIMD_CHUNK / at_least_one(inner) : 1;
+    block = at_least_one(block < SIMD_ROWS ? block : SIMD_ROWS);
     step_arg_int(&c->build, s, chunk);
     step_arg_int(&c->build, s, block);
     grid_range_rows(c, s, inner, (inner + chunk - 1) / chunk, (rows + block - 1) / block);
@@ -80,7 +80,7 @@ void gather_append(lower_context *c, candidate *way, const gather_rows *r)
     step *s = step_kernel(
         b, way, "gather", "gather",
         prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=0",
-                     (int)dtype_size(r->dtype), lower_is_wide(c) ? work_lanes(c, r->inner) : 1,
+                     (int)dtype_size(r->dtype), lower_is_simd(c) ? work_lanes(c, r->inner) : 1,
                      wide_index ? 64 : 32, r->index_dtype == CLG_INT32 ? 32 : 64));
     s->bytes =
         2.0 * (double)r->outer * (double)r->picks * (double)r->inner * (double)dtype_size(r->dtype);
@@ -200,8 +200,8 @@ static clg_status elements_lower(lower_context *c)
 {
     int axis;
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
-    const bool wide = lower_is_wide(c);
-    const int64_t chunk = wide ? WIDE_ROWS : 1,
+    const bool simd = lower_is_simd(c);
+    const int64_t chunk = simd ? SIMD_ROWS : 1,
                   n = shape_product(&indices->dims, 0, indices->dims.rank);
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     const gather_step g = start_step(c, "gather_elements", data->dims.rank, 1);

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define WIDE_CHUNK 16384
+#define SIMD_CHUNK 16384
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_EDGE, PAD_REFLECT, PAD_WRAP } pad_mode;
 
@@ -216,7 +216,7 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
                      int64_t offset)
 {
     const lower_operand *in = &c->inputs[0], *out = &c->outputs[0];
-    const bool wide = lower_is_wide(c), has_value = mode == PAD_CONSTANT && lower_has_input(c, 2);
+    const bool simd = lower_is_simd(c), has_value = mode == PAD_CONSTANT && lower_has_input(c, 2);
     const pad_dim *last = &dims[n - 1];
     int64_t total = 1, source = 1;
     for (int i = 0; i < out->dims.rank; i++) {
@@ -224,7 +224,7 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
         source *= in->dims.dims[i];
     }
     const bool wide_index = total > INT32_MAX / 2 || source > INT32_MAX / 2;
-    const int vec = wide ? work_lanes(c, last->m) : 1;
+    const int vec = simd ? work_lanes(c, last->m) : 1;
     step *s = step_kernel(
         &c->build, to, "pad", "pad",
         prelude_text(
@@ -239,8 +239,8 @@ static void pad_step(lower_context *c, candidate *to, pad_mode mode, const pad_d
     grid_arg(c, s, wide_index, last->m);
     grid_arg(c, s, wide_index, last->n);
     grid_arg(c, s, wide_index, last->before);
-    const int64_t rows = last->m ? total / last->m : 0, chunk = wide ? WIDE_CHUNK : vec;
-    const int64_t block = wide && last->m < WIDE_CHUNK && last->m > 0 ? WIDE_CHUNK / last->m : 1;
+    const int64_t rows = last->m ? total / last->m : 0, chunk = simd ? SIMD_CHUNK : vec;
+    const int64_t block = simd && last->m < SIMD_CHUNK && last->m > 0 ? SIMD_CHUNK / last->m : 1;
     step_arg_int(&c->build, s, chunk);
     step_arg_int(&c->build, s, block);
     step_arg_long(&c->build, s, bits_of(node_float(c->node, "value", 0), in->dtype));

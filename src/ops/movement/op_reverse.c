@@ -37,14 +37,14 @@ static clg_status reverse_infer(op_context *c)
 static clg_status reverse_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0);
-    const bool wide = lower_is_wide(c), batch_first = node_int(c->node, "batch_axis", 1) == 0;
+    const bool simd = lower_is_simd(c), batch_first = node_int(c->node, "batch_axis", 1) == 0;
     int64_t rest = 1;
     for (int i = 2; i < x->dims.rank; i++) rest *= x->dims.dims[i];
     const int64_t d0 = x->dims.dims[0], d1 = x->dims.dims[1];
     const int64_t outer = batch_first ? d0 : 1, time = batch_first ? d1 : d0,
                   inner = batch_first ? rest : d1 * rest;
     const bool wide_index = d0 * d1 * rest > INT32_MAX / 2;
-    const int vec = wide && batch_first ? work_lanes(c, inner) : 1;
+    const int vec = simd && batch_first ? work_lanes(c, inner) : 1;
     step_builder *b = &c->build;
     step *s = step_kernel(b, step_candidate(b, "reverse_sequence"), "reverse", "reverse_sequence",
                           prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d",
@@ -57,9 +57,9 @@ static clg_status reverse_lower(lower_context *c)
     step_arg_buffer(b, s, operand_input(1), CLG_INT64);
     step_arg_buffer(b, s, operand_output(0), x->dtype);
     step_arg_fault(b, s, STEP_FAULT_COUNT);
-    const int64_t pieces[2] = {wide ? 1 : inner, outer * time};
-    const uint64_t local[2] = {wide ? 1 : work_power_of_two(inner, 64),
-                               wide && inner < 256 ? 16 : 1};
+    const int64_t pieces[2] = {simd ? 1 : inner, outer * time};
+    const uint64_t local[2] = {simd ? 1 : work_power_of_two(inner, 64),
+                               simd && inner < 256 ? 16 : 1};
     grid_range(c, s, 2, pieces, local);
     return CLG_OK;
 }

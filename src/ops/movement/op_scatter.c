@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define WIDE_CHUNK 16384
-#define WIDE_ROWS 1024
+#define SIMD_CHUNK 16384
+#define SIMD_ROWS 1024
 
 /* P_REDUCE of cl/movement/scatter.cl. */
 typedef enum scatter_reduction {
@@ -81,7 +81,7 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
         out->wide_index = out->wide_index ||
                           (lower_has_input(c, i) &&
                            shape_product(&c->inputs[i].dims, 0, c->inputs[i].dims.rank) > most);
-    const bool vectors = lower_is_wide(c) && !out->reduces;
+    const bool vectors = lower_is_simd(c) && !out->reduces;
     const int vec = !vectors ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
     const lower_operand *indices = lower_input(c, out->indices),
                         *updates = lower_input(c, out->updates);
@@ -110,16 +110,16 @@ static void buffers(lower_context *c, const scatter_step *g)
 /* The rest of a step that copies rows of `inner` elements. */
 static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, int64_t inner)
 {
-    const bool wide = lower_is_wide(c);
-    const int64_t chunk = wide ? WIDE_CHUNK : 1;
-    int64_t block = wide ? WIDE_CHUNK / at_least_one(inner) : 1;
-    block = at_least_one(block < WIDE_ROWS ? block : WIDE_ROWS);
+    const bool simd = lower_is_simd(c);
+    const int64_t chunk = simd ? SIMD_CHUNK : 1;
+    int64_t block = simd ? SIMD_CHUNK / at_least_one(inner) : 1;
+    block = at_least_one(block < SIMD_ROWS ? block : SIMD_ROWS);
     step_arg_int(&c->build, g->s, chunk);
     step_arg_int(&c->build, g->s, block);
     buffers(c, g);
     const int64_t pieces[2] = {divide_up(inner, chunk), divide_up(rows, block)};
-    const uint64_t along = wide ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
-    const uint64_t local[2] = {along, wide ? 1 : 128 / along};
+    const uint64_t along = simd ? 1 : inner >= 128 ? 128 : inner >= 16 ? 16 : 1;
+    const uint64_t local[2] = {along, simd ? 1 : 128 / along};
     grid_range(c, g->s, 2, pieces, local);
 }
 
@@ -127,7 +127,7 @@ static void finish_rows(lower_context *c, const scatter_step *g, int64_t rows, i
 static int64_t count_owners(const lower_context *c, int64_t n, int64_t others)
 {
     const int64_t wanted =
-        divide_up((lower_is_wide(c) ? 2 : 128) * work_units(c), at_least_one(others));
+        divide_up((lower_is_simd(c) ? 2 : 128) * work_units(c), at_least_one(others));
     return at_least_one(wanted < n ? wanted : n);
 }
 
@@ -165,7 +165,7 @@ static clg_status elements_lower(lower_context *c)
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1];
     const shape *m = &indices->dims;
     const scatter_reduction r = find_reduction(c->node);
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     scatter_step g = {.reduces = r != REDUCE_NONE, .indices = 1, .updates = 2};
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), data->dims.rank, "axis", &axis));
     CLG_TRY(start_step(c, "scatter_elements", m->rank, r, &g));
@@ -180,9 +180,9 @@ static clg_status elements_lower(lower_context *c)
     grid_arg(c, g.s, g.wide_index, data->strides[axis]);
     grid_arg(c, g.s, g.wide_index, m->dims[axis]);
     grid_arg(c, g.s, g.wide_index, indices->strides[axis]);
-    const int64_t chunk = !wide       ? 1
-                          : g.reduces ? at_least_one(WIDE_ROWS / at_least_one(m->dims[axis]))
-                                      : WIDE_ROWS;
+    const int64_t chunk = !simd       ? 1
+                          : g.reduces ? at_least_one(SIMD_ROWS / at_least_one(m->dims[axis]))
+                                      : SIMD_ROWS;
     const int64_t owners = g.reduces ? count_owners(c, data->dims.dims[axis], lines) : 1;
     step_arg_int(&c->build, g.s, chunk);
     if (g.reduces) {
@@ -191,7 +191,7 @@ static clg_status elements_lower(lower_context *c)
     }
     buffers(c, &g);
     const int64_t pieces[2] = {m->dims[axis] > 0 ? divide_up(lines, chunk) : 0, owners};
-    const uint64_t local[2] = {wide ? 1 : work_power_of_two(lines, 64), 1};
+    const uint64_t local[2] = {simd ? 1 : work_power_of_two(lines, 64), 1};
     grid_range(c, g.s, 2, pieces, local);
     return CLG_OK;
 }
@@ -265,13 +265,13 @@ static void finish_owners(lower_context *c, const scatter_step *g, int64_t n, in
                           int64_t inner)
 {
     const int64_t owners = count_owners(c, n / at_least_one(inner), inner);
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     step_arg_int(&c->build, g->s, owners);
     grid_arg(c, g->s, g->wide_index, at_least_one(divide_up(n, owners)));
     buffers(c, g);
-    const int64_t lanes = wide ? work_units(c) : inner;
+    const int64_t lanes = simd ? work_units(c) : inner;
     const int64_t pieces[2] = {tuples > 0 ? (lanes < inner ? lanes : inner) : 0, owners};
-    const uint64_t local[2] = {wide ? 1 : work_power_of_two(inner, 64), 1};
+    const uint64_t local[2] = {simd ? 1 : work_power_of_two(inner, 64), 1};
     grid_range(c, g->s, 2, pieces, local);
 }
 

@@ -91,7 +91,7 @@ static step *start(lower_context *c, candidate *way, const char *entry, int form
 
 static uint64_t local_of(const lower_context *c, int64_t n)
 {
-    return lower_is_wide(c) ? 1 : work_group_local(c, n);
+    return lower_is_simd(c) ? 1 : work_group_local(c, n);
 }
 
 /* Sorts pieces, then merges them two by two; the last one writes into output 1. */

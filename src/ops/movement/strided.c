@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-/* Elements that a work-item of the wide class copies in a turn. */
-#define WIDE_CHUNK 16384
+/* Elements that a work-item of the SIMD class copies in a turn. */
+#define SIMD_CHUNK 16384
 /* What the driver's own copy does well; larger dense copies use all threads of a CPU in a kernel. */
 #define DRIVER_COPY_BYTES (256 * 1024)
 /* EDGE in strided.cl */
-#define WIDE_EDGE 64
+#define SIMD_EDGE 64
 
 grid *strided_grid(arena *memory, int rank, const int64_t *dims)
 {
@@ -30,7 +30,7 @@ grid *strided_grid(arena *memory, int rank, const int64_t *dims)
 /* For runs of n elements. */
 static int lanes(const lower_context *c, int64_t n)
 {
-    return lower_is_wide(c) ? work_lanes(c, n) : 1;
+    return lower_is_simd(c) ? work_lanes(c, n) : 1;
 }
 
 static int64_t at_least_one(int64_t n) { return n > 1 ? n : 1; }
@@ -46,11 +46,11 @@ static void outer_args(lower_context *c, step *s, const grid *g, int n_dims, boo
 
 static void row_args(lower_context *c, step *s, const grid *g, bool wide_index, int vec)
 {
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     const int last = g->rank - 1;
     const int64_t inner = g->dims[last], n = grid_n_elements(g), rows = inner ? n / inner : 0;
-    const int64_t chunk = wide ? WIDE_CHUNK : vec,
-                  block = wide ? at_least_one(WIDE_CHUNK / at_least_one(inner)) : 1;
+    const int64_t chunk = simd ? SIMD_CHUNK : vec,
+                  block = simd ? at_least_one(SIMD_CHUNK / at_least_one(inner)) : 1;
     outer_args(c, s, g, last, wide_index);
     grid_arg(c, s, wide_index, inner);
     grid_arg(c, s, wide_index, g->strides[STRIDED_FROM][last]);
@@ -110,9 +110,9 @@ static int tile_edge(const lower_context *c, clg_dtype dtype)
 static void copy_tiles(lower_context *c, candidate *to, const grid *g, int a, int b,
                        const operand *ends, clg_dtype dtype)
 {
-    const bool wide = lower_is_wide(c), wide_index = grid_needs_64_bits(g);
+    const bool simd = lower_is_simd(c), wide_index = grid_needs_64_bits(g);
     const size_t size = dtype_size(dtype);
-    const int tile = wide ? 0 : tile_edge(c, dtype), edge = wide ? WIDE_EDGE : tile;
+    const int tile = simd ? 0 : tile_edge(c, dtype), edge = simd ? SIMD_EDGE : tile;
     grid outer = *g;
     int64_t strides[2][GRID_MAX_RANK];
     outer.strides = strides;
@@ -137,7 +137,7 @@ static void copy_tiles(lower_context *c, candidate *to, const grid *g, int a, in
     step_arg_buffer(&c->build, s, ends[STRIDED_TO], dtype);
     const int64_t tiles_a = (g->dims[a] + edge - 1) / edge,
                   tiles_b = (g->dims[b] + edge - 1) / edge;
-    const uint64_t local[2] = {wide ? 1 : (uint64_t)tile, wide ? 1 : (uint64_t)tile / 4};
+    const uint64_t local[2] = {simd ? 1 : (uint64_t)tile, simd ? 1 : (uint64_t)tile / 4};
     const int64_t pieces[2] = {tiles_b * (int64_t)local[0],
                                tiles_a * grid_n_elements(&outer) * (int64_t)local[1]};
     grid_range(c, s, 2, pieces, local);
@@ -161,11 +161,11 @@ void strided_copy(lower_context *c, candidate *to, grid *g, operand source, oper
     }
     const bool dense =
         g->rank == 1 && g->strides[STRIDED_FROM][0] == 1 && g->strides[STRIDED_TO][0] == 1;
-    if (dense && (size_bytes <= DRIVER_COPY_BYTES || !lower_is_wide(c))) {
+    if (dense && (size_bytes <= DRIVER_COPY_BYTES || !lower_is_simd(c))) {
         source.offset_elems *= (int64_t)dtype_size(dtype);
         destination.offset_elems *= (int64_t)dtype_size(dtype);
         (void)step_copy(&c->build, to, source, destination, size_bytes);
-    } else if (find_tiles(g, &a, &b) && (lower_is_wide(c) || tile_edge(c, dtype) >= 4)) {
+    } else if (find_tiles(g, &a, &b) && (lower_is_simd(c) || tile_edge(c, dtype) >= 4)) {
         copy_tiles(c, to, g, a, b, ends, dtype);
     } else {
         copy_rows(c, to, g, ends, dtype);

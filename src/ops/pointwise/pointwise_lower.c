@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* Elements that a work-item of the wide class takes before it looks for more: enough that handing out work costs
+/* Elements that a work-item of the SIMD class takes before it looks for more: enough that handing out work costs
  * little, few enough that all threads get some. */
-#define WIDE_CHUNK 16384
-#define WIDE_CHUNK_HEAVY 4096
+#define SIMD_CHUNK 16384
+#define SIMD_CHUNK_HEAVY 4096
 
 typedef struct launch {
     pointwise_layout layout;
@@ -107,20 +107,20 @@ static void join_vectors(launch *l)
 
 static void plan_walk(const lower_context *c, const pointwise_group *g, launch *l)
 {
-    const bool wide = lower_is_wide(c);
-    l->vec = wide ? (c->caps->vector_width ? (int)c->caps->vector_width : 4) : 1;
+    const bool simd = lower_is_simd(c);
+    l->vec = simd ? (c->caps->vector_width ? (int)c->caps->vector_width : 4) : 1;
     if (c->caution >= LOWER_HALF_VECTORS && l->vec > 1) l->vec /= 2;
     if (c->caution >= LOWER_SCALAR) l->vec = 1;
-    if (wide) join_vectors(l);
+    if (simd) join_vectors(l);
     const int64_t inner = l->g->dims[l->g->rank - 1];
     l->layout.rank = l->g->rank;
     l->layout.mode =
-        l->g->rank == 1 || inner >= (wide ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
+        l->g->rank == 1 || inner >= (simd ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
     for (size_t p = 0; p < l->layout.n_patterns; p++) l->layout.patterns[p] = classify(l, p);
     l->wide_index = grid_needs_64_bits(l->g);
-    const int64_t turn = is_heavy(g) ? WIDE_CHUNK_HEAVY : WIDE_CHUNK;
-    l->chunk = wide ? turn : l->vec;
-    l->block = wide ? at_least_one(turn / at_least_one(inner)) : 1;
+    const int64_t turn = is_heavy(g) ? SIMD_CHUNK_HEAVY : SIMD_CHUNK;
+    l->chunk = simd ? turn : l->vec;
+    l->block = simd ? at_least_one(turn / at_least_one(inner)) : 1;
 }
 
 static void set_range(lower_context *c, step *s, const launch *l)

@@ -75,6 +75,6 @@ clg_status narrow_lower_cast(lower_context *c)
     step_arg_buffer(b, s, x, from);
     step_arg_buffer(b, s, operand_output(0), to);
     s->bytes = (double)n * (dtype_find(from)->bits + dtype_find(to)->bits) / 8;
-    work_range_1d(c, s, (n + 7) / 8, lower_is_wide(c) ? 16 : 64);
+    work_range_1d(c, s, (n + 7) / 8, lower_is_simd(c) ? 16 : 64);
     return CLG_OK;
 }

@@ -69,17 +69,17 @@ static clg_status nbits_lower(lower_context *c)
 {
     const nbits_sizes s = read_sizes(c->node);
     const lower_operand *a = lower_input(c, NBITS_A), *zeros = lower_input(c, NBITS_ZEROS);
-    const bool wide = lower_is_wide(c), has_zeros = lower_has_input(c, NBITS_ZEROS),
+    const bool simd = lower_is_simd(c), has_zeros = lower_has_input(c, NBITS_ZEROS),
                bias = lower_has_input(c, NBITS_BIAS);
     const int form = !has_zeros ? 0 : zeros->dtype == CLG_UINT8 ? 1 : 2;
     int64_t m = 1;
     for (int i = 0; i < a->dims.rank - 1; i++) m *= a->dims.dims[i];
     const int64_t block_bytes = s.block * s.bits / 8;
-    int vec = wide ? work_lanes(c, block_bytes) : 4;
+    int vec = simd ? work_lanes(c, block_bytes) : 4;
     if (vec < 4) vec = 4;
-    const int rows = m >= 4 ? 4 : 1, cols = wide ? 4 : 1;
+    const int rows = m >= 4 ? 4 : 1, cols = simd ? 4 : 1;
     const int64_t shares = (s.k + vec * 8 / s.bits - 1) / (vec * 8 / s.bits);
-    uint64_t local = wide ? 1 : work_group_local(c, shares);
+    uint64_t local = simd ? 1 : work_group_local(c, shares);
     if (local > 64) local = 64;
     step_builder *b = &c->build;
     step *k = step_kernel(

@@ -98,7 +98,7 @@ static clg_status qconv_infer(op_context *c)
 
 static void add_plain(lower_context *c, const qconv_job *j)
 {
-    const bool wide = lower_is_wide(c), bias = j->at->bias && lower_has_input(c, j->at->bias);
+    const bool simd = lower_is_simd(c), bias = j->at->bias && lower_has_input(c, j->at->bias);
     step_builder *b = &c->build;
     step *s = step_kernel(
         b, step_candidate(b, "qconv"), "qconv", "qconv",
@@ -107,7 +107,7 @@ static void add_plain(lower_context *c, const qconv_job *j)
                      "P_BIAS=%d P_FORM=%d P_LINE=%d",
                      (int)j->x_dtype, (int)j->w_dtype, (int)j->y_dtype,
                      lower_has_input(c, j->at->x_zero), lower_has_input(c, j->at->w_zero), bias,
-                     !wide, wide ? LINE : 1));
+                     !simd, simd ? LINE : 1));
     qconv_size_args(b, s, j);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
@@ -115,7 +115,7 @@ static void add_plain(lower_context *c, const qconv_job *j)
     qconv_number_args(c, s, j);
     s->flops = qconv_flops(j);
     const int64_t pixels = window_count_out(j->axes), planes = j->batch * j->groups * j->oc;
-    if (wide) {
+    if (simd) {
         work_range_2d(c, s, (j->axes[2].out + LINE - 1) / LINE, 1,
                       planes * j->axes[0].out * j->axes[1].out, 1);
     } else {
@@ -141,12 +141,12 @@ static clg_status qconv_lower(lower_context *c)
     j.oc = w->dims.dims[0] / j.groups;
     CLG_TRY(window_read(c->node, &x->dims, &w->dims, &win));
     window_fill(&win, j.axes);
-    if (lower_is_wide(c))
-        qconv_wide_add(c, &j, true);
+    if (lower_is_simd(c))
+        qconv_simd_add(c, &j, true);
     else
         qconv_simt_add(c, &j);
     add_plain(c, &j);
-    if (lower_is_wide(c)) qconv_wide_add(c, &j, false);
+    if (lower_is_simd(c)) qconv_simd_add(c, &j, false);
     return CLG_OK;
 }
 

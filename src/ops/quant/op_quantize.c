@@ -171,7 +171,7 @@ static const char *prelude_of(lower_context *c, const quantize_shape *q, const q
 static void set_range(lower_context *c, step *s, const quantize_shape *q, int lanes)
 {
     const int64_t rows = q->outer * q->n, across = (q->inner + lanes - 1) / lanes;
-    if (lower_is_wide(c)) {
+    if (lower_is_simd(c)) {
         /* Long rows are cut so that all cores have work. */
         const int64_t pieces = rows >= 8 * work_units(c) ? 1 : (across + 511) / 512;
         work_range_2d(c, s, q->inner > 0 ? pieces : 0, 1, rows, q->inner < 256 ? 16 : 1);
@@ -186,7 +186,7 @@ static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
 {
     step_builder *b = &c->build;
     const bool down = is_one_of(o->out, SCALES), packed = !down && narrow_is_packed(o->out);
-    const int lanes = lower_is_wide(c) && !packed ? work_lanes(c, q->inner) : 1;
+    const int lanes = lower_is_simd(c) && !packed ? work_lanes(c, q->inner) : 1;
     const clg_dtype quantized = down ? o->in : o->out;
     const int64_t rows = q->outer * q->n, total = rows * q->inner;
     step *s = step_kernel(b, way, "quantize",
@@ -210,7 +210,7 @@ static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
         return;
     }
     step_arg_long(b, s, total);
-    work_range_1d(c, s, (total + 7) / 8, lower_is_wide(c) ? 16 : 64);
+    work_range_1d(c, s, (total + 7) / 8, lower_is_simd(c) ? 16 : 64);
 }
 
 /* From opset 23 on a quotient is as precise as the scale, or as asked for. */
@@ -260,9 +260,9 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
                              operand scale, operand zero)
 {
     step_builder *b = &c->build;
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, n) : 1, local = wide ? 1 : (int)work_local(c, 128, 128);
-    const int64_t most = wide ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, n) : 1, local = simd ? 1 : (int)work_local(c, 128, 128);
+    const int64_t most = simd ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
     const int64_t groups = pieces < 1 ? 1 : pieces < most ? pieces : most;
     const operand parts = step_scratch(b, way, (size_t)groups * 2 * sizeof(float));
     const quantize_operands o = {.x = x,

@@ -27,8 +27,8 @@ void qconv_number_args(lower_context *c, step *s, const qconv_job *j);
 /* Operations of the formula. */
 double qconv_flops(const qconv_job *j);
 
-/* Candidates of the wide class (cl/quant/qconv_wide.cl): those that are fast on this device, or the others, which are as right. */
-void qconv_wide_add(lower_context *c, const qconv_job *j, bool fast);
+/* Candidates of the SIMD class (cl/quant/qconv_simd.cl): those that are fast on this device, or the others, which are as right. */
+void qconv_simd_add(lower_context *c, const qconv_job *j, bool fast);
 /* And of the other class (cl/quant/qconv_simt.cl). */
 void qconv_simt_add(lower_context *c, const qconv_job *j);
 

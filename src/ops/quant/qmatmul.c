@@ -14,8 +14,8 @@
 static void plain_steps(lower_context *c, candidate *way, const qmatmul_job *j,
                         const qmatmul_size *z)
 {
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, z->n) : 1, rows = z->m >= 4 ? 4 : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, z->n) : 1, rows = z->m >= 4 ? 4 : 1;
     step_builder *b = &c->build;
     step *s = step_kernel(b, way, "qmatmul", "qmatmul",
                           prelude_text(b,
@@ -29,8 +29,8 @@ static void plain_steps(lower_context *c, candidate *way, const qmatmul_job *j,
     step_arg_buffer(b, s, j->y, j->y_dtype);
     qmatmul_number_args(c, s, j);
     qmatmul_count_work(s, z);
-    const uint64_t across = wide ? 1 : work_power_of_two(z->n, 64),
-                   local[3] = {across, wide ? 1 : 64 / across, 1};
+    const uint64_t across = simd ? 1 : work_power_of_two(z->n, 64),
+                   local[3] = {across, simd ? 1 : 64 / across, 1};
     const int64_t pieces[3] = {(z->n + lanes - 1) / lanes, (z->m + rows - 1) / rows,
                                grid_n_elements(z->batches)};
     grid_range(c, s, 3, pieces, local);
@@ -62,8 +62,8 @@ static clg_status add_product(lower_context *c, candidate *way, const qmatmul_jo
     grid_collapse(g);
     const qmatmul_size z = {
         .m = a.dims[a.rank - 2], .n = b.dims[b.rank - 1], .k = a.dims[a.rank - 1], .batches = g};
-    if (by->words != DOT_NONE && qgemm_wide_fits(&z))
-        qgemm_wide_steps(c, way, j, &z, by->words);
+    if (by->words != DOT_NONE && qgemm_simd_fits(&z))
+        qgemm_simd_steps(c, way, j, &z, by->words);
     else if (by->tiled && qgemm_simt_fits(j, &z))
         qgemm_simt_steps(c, way, j, &z, by->dot4);
     else
@@ -193,22 +193,22 @@ clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_
 
 static void list_words(const lower_context *c, bool fast, qmatmul_way *out, size_t *n)
 {
-    static const qmatmul_way words[] = {{"qgemm_wide_byte", DOT_BYTE, false, 0},
-                                        {"qgemm_wide_short", DOT_SHORT, false, 0},
-                                        {"qgemm_wide_float", DOT_FLOAT, false, 0}};
+    static const qmatmul_way words[] = {{"qgemm_simd_byte", DOT_BYTE, false, 0},
+                                        {"qgemm_simd_short", DOT_SHORT, false, 0},
+                                        {"qgemm_simd_float", DOT_FLOAT, false, 0}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (dot_is_fast(c, words[i].words) == fast) out[(*n)++] = words[i];
 }
 
 size_t qmatmul_ways(const lower_context *c, qmatmul_way out_ways[QMATMUL_MOST_WAYS])
 {
-    const bool wide = lower_is_wide(c), tiled = !wide && simt_tile_has_groups(c);
+    const bool simd = lower_is_simd(c), tiled = !simd && simt_tile_has_groups(c);
     const int dot4 = dot4_best(c);
     size_t n = 0;
-    if (wide) list_words(c, true, out_ways, &n);
+    if (simd) list_words(c, true, out_ways, &n);
     if (tiled && dot4 != 0) out_ways[n++] = (qmatmul_way){"qgemm_dot", DOT_NONE, true, dot4};
     if (tiled) out_ways[n++] = (qmatmul_way){"qgemm_simt", DOT_NONE, true, 0};
     out_ways[n++] = (qmatmul_way){.name = "qmatmul"};
-    if (wide) list_words(c, false, out_ways, &n);
+    if (simd) list_words(c, false, out_ways, &n);
     return n;
 }

@@ -19,7 +19,7 @@ typedef struct qmatmul_inputs {
     qmatmul_result result;
 } qmatmul_inputs;
 
-/* How a product is computed: by words of the wide class's kernel, tiled for GPUs, or, where it is neither, by the kernel that
+/* How a product is computed: by words of the SIMD class's kernel, tiled for GPUs, or, where it is neither, by the kernel that
  * all devices have. All give the same bits. */
 typedef struct qmatmul_way {
     const char *name; /* of the candidate */
@@ -78,9 +78,9 @@ void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z);
 void qmatmul_number_args(lower_context *c, step *s, const qmatmul_job *j);
 void qmatmul_count_work(step *s, const qmatmul_size *z);
 
-/* Whether cl/quant/qgemm_wide.cl can do it, and its steps. */
-bool qgemm_wide_fits(const qmatmul_size *z);
-void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
+/* Whether cl/quant/qgemm_simd.cl can do it, and its steps. */
+bool qgemm_simd_fits(const qmatmul_size *z);
+void qgemm_simd_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
                       dot_unit unit);
 
 /* The same of cl/quant/qgemm_simt.cl. */

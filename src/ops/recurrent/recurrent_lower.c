@@ -38,10 +38,10 @@ typedef struct recurrent_plan {
     int64_t width;   /* gates * hidden: what a direction has of product columns */
     int64_t chunk;   /* time steps of a launch */
     bool one_launch; /* for all directions */
-    bool wide, blas;
+    bool simd, blas;
     candidate *way;
     operand product, bias, weights, state;
-    /* wide */
+    /* simd */
     int lanes, tile_vectors, tile_rows_max;
     /* both */
     int64_t slice_rows, padded, weights_dir;
@@ -72,7 +72,7 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->input = x->dims[2];
     p->hidden = weights->dims[2];
     p->width = p->r.n_gates * p->hidden;
-    p->wide = lower_is_wide(c) && p->dtype != CLG_FLOAT64;
+    p->simd = lower_is_simd(c) && p->dtype != CLG_FLOAT64;
     p->one_launch = p->r.n_dirs == 1 || directions_agree(&p->r);
     const int64_t step_bytes = p->batch * p->width * (int64_t)dtype_size(p->dtype);
     const int64_t most = MAX_PRODUCT_BYTES / (step_bytes > 0 ? step_bytes : 1);
@@ -84,7 +84,7 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
 
 /* A slice of the batch for each unit of the device: rows of one slice share what is read of R, slices run side by
  * side. */
-static void size_wide(const lower_context *c, recurrent_plan *p)
+static void size_simd(const lower_context *c, recurrent_plan *p)
 {
     static const int vectors[] = {2, 4, 3, 2}; /* P_NRV of each cell */
     const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
@@ -161,7 +161,7 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
     step_builder *b = &c->build;
     const size_t size_bytes = (size_t)(p->r.n_dirs * p->weights_dir) * dtype_size(p->dtype);
     char recipe[64];
-    if (p->wide) {
+    if (p->simd) {
         (void)snprintf(recipe, sizeof recipe, "recurrent_lanes cell=%d vec=%d", (int)p->r.cell,
                        p->lanes);
         p->weights = step_packing(b, p->way, IN_R, recipe, size_bytes);
@@ -322,13 +322,13 @@ static const char *cell_prelude(lower_context *c, const recurrent_plan *p, const
     return cell ? cell : "";
 }
 
-static void wide_step(lower_context *c, const recurrent_plan *p, const launch *l)
+static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
     static const int tile_rows[] = {4, 6, 8, 12}; /* P_MR */
     int i = 0;
     while (tile_rows[i] < p->tile_rows_max) i++;
-    step *s = step_kernel(b, p->way, "recurrent_wide", "recurrent_wide",
+    step *s = step_kernel(b, p->way, "recurrent_simd", "recurrent_simd",
                           prelude_text(b, "%s P_VEC=%d P_MR=%d P_NRV=%d", cell_prelude(c, p, l),
                                        p->lanes, tile_rows[i], p->tile_vectors));
     buffer_args(c, s, p, l);
@@ -364,8 +364,8 @@ static clg_status add_launch(lower_context *c, const recurrent_plan *p, const la
 {
     const gemm_job product = product_job(c, p, l);
     CLG_TRY(gemm_append(c, p->way, &product, p->blas));
-    if (p->wide)
-        wide_step(c, p, l);
+    if (p->simd)
+        simd_step(c, p, l);
     else
         simt_step(c, p, l);
     return CLG_OK;
@@ -377,7 +377,7 @@ static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
 {
     const launch whole = {0, p->one_launch ? p->r.n_dirs : 1, 0, p->chunk};
     const gemm_job j = product_job(c, p, &whole);
-    return !p->wide && p->dtype == CLG_FLOAT32 && !lower_is_wide(c) && gemm_fits_blas(&j);
+    return !p->simd && p->dtype == CLG_FLOAT32 && !lower_is_simd(c) && gemm_fits_blas(&j);
 }
 
 static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char *variant)
@@ -412,8 +412,8 @@ clg_status recurrent_lower(lower_context *c)
     CLG_TRY(recurrent_read(c->node, &p.r));
     CLG_TRY(work_check_dtype(c, lower_input(c, IN_X)->dtype));
     read_sizes(c, &p);
-    if (p.wide)
-        size_wide(c, &p);
+    if (p.simd)
+        size_simd(c, &p);
     else
         size_simt(c, &p);
     if (may_use_blas(c, &p)) {
@@ -421,5 +421,5 @@ clg_status recurrent_lower(lower_context *c)
         CLG_TRY(add_candidate(c, &p, "recurrent_blas"));
         p.blas = false;
     }
-    return add_candidate(c, &p, p.wide ? "recurrent_wide" : "recurrent_simt");
+    return add_candidate(c, &p, p.simd ? "recurrent_simd" : "recurrent_simt");
 }

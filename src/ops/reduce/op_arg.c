@@ -6,7 +6,7 @@
 #include "ops/lowering/work.h"
 #include "tensor/tensor.h"
 
-#define WIDE_LANES 16
+#define SIMD_LANES 16
 
 /* The input as [outer, n, inner]. */
 typedef struct axis_walk {
@@ -28,8 +28,8 @@ static void emit(lower_context *c, const char *entry, const axis_walk *w, bool m
 {
     step_builder *b = &c->build;
     const clg_dtype dtype = c->inputs[0].dtype;
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide && w->inner > 1 ? WIDE_LANES : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd && w->inner > 1 ? SIMD_LANES : 1;
     const bool wide_index =
         w->inner > 0 && w->outer > 0 && w->n > INT32_MAX / 2 / w->inner / w->outer;
     const char *prelude =
@@ -75,7 +75,7 @@ static clg_status arg_lower(lower_context *c)
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), c->inputs[0].dims.rank, "axis", &axis));
     const axis_walk w = walk_along(&c->inputs[0].dims, axis);
-    const int group = !lower_is_wide(c) && w.inner == 1 && w.n >= 64 ? (int)grid_local(c) : 1;
+    const int group = !lower_is_simd(c) && w.inner == 1 && w.n >= 64 ? (int)grid_local(c) : 1;
     emit(c, "arg", &w, max, last, group, false, false, false);
     return CLG_OK;
 }

@@ -90,17 +90,17 @@ static void lower_each(lower_context *c, const loss_job *j)
     step *k = loss_step(c, j, "loss_each");
     loss_args(c, j, k);
     step_arg_buffer(&c->build, k, operand_output(0), c->outputs[0].dtype);
-    work_range_1d(c, k, j->positions, lower_is_wide(c) ? 16 : 64);
+    work_range_1d(c, k, j->positions, lower_is_simd(c) ? 16 : 64);
 }
 
 /* Parts are neighbours for a CPU; on a GPU neighbouring work-items read neighbours. */
 static void lower_reduced(lower_context *c, const loss_job *j)
 {
     step_builder *b = &c->build;
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     const clg_dtype dtype = c->outputs[0].dtype,
                     sums = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-    const int64_t most = wide ? 4 * work_units(c) : 4096, worth = j->positions / (wide ? 1024 : 8);
+    const int64_t most = simd ? 4 * work_units(c) : 4096, worth = j->positions / (simd ? 1024 : 8);
     int64_t n_parts = worth < most ? worth : most;
     if (n_parts < 1) n_parts = 1;
     const int64_t count = (j->positions + n_parts - 1) / n_parts;
@@ -109,10 +109,10 @@ static void lower_reduced(lower_context *c, const loss_job *j)
     loss_args(c, j, k);
     step_arg_buffer(b, k, parts, sums);
     step_arg_int(b, k, n_parts);
-    step_arg_int(b, k, wide ? count : 1);
-    step_arg_int(b, k, wide ? 1 : n_parts);
+    step_arg_int(b, k, simd ? count : 1);
+    step_arg_int(b, k, simd ? 1 : n_parts);
     step_arg_int(b, k, count);
-    work_range_1d(c, k, n_parts, wide ? 1 : 64);
+    work_range_1d(c, k, n_parts, simd ? 1 : 64);
     k = loss_step(c, j, "loss_total");
     step_arg_buffer(b, k, parts, sums);
     step_arg_int(b, k, n_parts);

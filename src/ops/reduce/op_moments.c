@@ -30,9 +30,9 @@ static step *moments_step(lower_context *c, const moments_plan *p, const char *e
 /* Parts keep all of the device at work where channels are few. */
 static int64_t count_parts(const lower_context *c, const moments_job *j)
 {
-    const bool wide = lower_is_wide(c);
-    const int64_t n = j->outer * j->inner, wanted = (wide ? 4 : 64) * work_units(c);
-    const int64_t worth = n / (wide ? 16384 : 4096) + 1;
+    const bool simd = lower_is_simd(c);
+    const int64_t n = j->outer * j->inner, wanted = (simd ? 4 : 64) * work_units(c);
+    const int64_t worth = n / (simd ? 16384 : 4096) + 1;
     int64_t parts = j->channels > 0 ? (wanted + j->channels - 1) / j->channels : 1;
     if (parts > worth) parts = worth;
     return parts < 1 ? 1 : parts > 256 ? 256 : parts;
@@ -44,7 +44,7 @@ static void add_parts(lower_context *c, const moments_plan *p)
     step_builder *b = &c->build;
     const bool groups = p->local > 1;
     step *k = moments_step(c, p, "moments_parts", p->local,
-                           lower_is_wide(c) ? work_lanes(c, j->inner) : 1);
+                           lower_is_simd(c) ? work_lanes(c, j->inner) : 1);
     step_arg_buffer(b, k, j->x, p->dtype);
     step_arg_buffer(b, k, p->parts, p->sums);
     step_arg_int(b, k, j->outer);
@@ -54,7 +54,7 @@ static void add_parts(lower_context *c, const moments_plan *p)
     work_check_work(c, k, j->outer * j->inner);
     k->bytes =
         (double)j->outer * (double)j->channels * (double)j->inner * (double)dtype_size(p->dtype);
-    const uint64_t local = groups ? p->local : lower_is_wide(c) ? 1 : 64;
+    const uint64_t local = groups ? p->local : lower_is_simd(c) ? 1 : 64;
     work_range_2d(c, k, groups ? j->channels * (int64_t)p->local : j->channels, local, p->n_parts,
                   1);
 }
@@ -81,16 +81,16 @@ static void add_finish(lower_context *c, const moments_plan *p)
     step_arg_int(b, k, wanted);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
     step_arg_float(b, k, node_float(c->node, "momentum", 0.9f));
-    work_range_1d(c, k, j->channels, lower_is_wide(c) ? 1 : 64);
+    work_range_1d(c, k, j->channels, lower_is_simd(c) ? 1 : 64);
 }
 
 static void add_apply(lower_context *c, const moments_plan *p)
 {
     const moments_job *j = p->job;
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     const int64_t planes = j->outer * j->channels;
     step_builder *b = &c->build;
-    step *k = moments_step(c, p, "moments_apply", 1, wide ? work_lanes(c, j->inner) : 1);
+    step *k = moments_step(c, p, "moments_apply", 1, simd ? work_lanes(c, j->inner) : 1);
     step_arg_buffer(b, k, j->x, p->dtype);
     step_arg_buffer(b, k, j->y, p->dtype);
     step_arg_buffer(b, k, p->table, p->sums);
@@ -98,7 +98,7 @@ static void add_apply(lower_context *c, const moments_plan *p)
     step_arg_int(b, k, j->channels);
     step_arg_int(b, k, j->inner);
     k->bytes = 2.0 * (double)planes * (double)j->inner * (double)dtype_size(p->dtype);
-    if (wide) {
+    if (simd) {
         work_range_2d(c, k, j->inner > 0 ? 1 : 0, 1, planes, j->inner < 256 ? 16 : 1);
     } else {
         const uint64_t across = work_power_of_two(j->inner, 64);
@@ -115,7 +115,7 @@ void moments_append(lower_context *c, candidate *way, const moments_job *j)
     p.mean = batch ? c->inputs[3].dtype : p.dtype;
     p.n_parts = count_parts(c, j);
     /* Neighbouring work-items read neighbours: elements of a channel, or channels where these are elements' neighbours. */
-    p.local = lower_is_wide(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
+    p.local = lower_is_simd(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
     const size_t rows = (size_t)(j->channels > 0 ? j->channels : 1) * dtype_size(p.sums);
     p.parts = step_scratch(&c->build, way, (size_t)p.n_parts * rows * 3);
     p.table = step_scratch(&c->build, way, rows * 3);

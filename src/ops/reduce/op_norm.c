@@ -95,8 +95,8 @@ static clg_status batch_lower(lower_context *c)
     CLG_TRY(shape_n_elements(&x->dims, &n));
     const int64_t samples = x->dims.rank > 1 ? x->dims.dims[0] : n;
     const int64_t planes = samples * channels, inner = planes > 0 ? n / planes : 0;
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, inner) : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, inner) : 1;
     step_builder *b = &c->build;
     if (batch_trains(c->node)) {
         const moments_job j = {MOMENTS_BATCH, operand_input(0), operand_output(0),
@@ -117,7 +117,7 @@ static clg_status batch_lower(lower_context *c)
     step_arg_int(b, k, channels);
     step_arg_int(b, k, inner);
     step_arg_float(b, k, node_float(c->node, "epsilon", 1e-5f));
-    if (wide) {
+    if (simd) {
         /* Long planes are one work-item each, many short ones go to a group. */
         work_range_2d(c, k, inner > 0 ? 1 : 0, 1, planes, inner < 256 ? 16 : 1);
     } else {
@@ -140,15 +140,15 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     const lower_operand *x = lower_input(c, 0), *scale = lower_input(c, 1);
     CLG_TRY(work_check_dtype(c, x->dtype));
     CLG_TRY(work_check_dtype(c, scale->dtype));
-    const bool wide = lower_is_wide(c), bias = lower_has_input(c, 2);
+    const bool simd = lower_is_simd(c), bias = lower_has_input(c, 2);
     const bool stats = work_has_output(c, 1) || work_has_output(c, 2);
-    const uint64_t local = wide ? 1 : work_group_local(c, r->cols);
-    const norm_form form = wide ? FORM_ROWS : FORM_GROUPS;
-    const char *entry = wide ? "norm_rows" : "norm_groups";
+    const uint64_t local = simd ? 1 : work_group_local(c, r->cols);
+    const norm_form form = simd ? FORM_ROWS : FORM_GROUPS;
+    const char *entry = simd ? "norm_rows" : "norm_groups";
     step_builder *b = &c->build;
     candidate *way = step_candidate(b, entry);
     step *k = step_kernel(b, way, "norm", entry,
-                          norm_prelude(c, form, r->rule, local, wide ? work_lanes(c, r->cols) : 1,
+                          norm_prelude(c, form, r->rule, local, simd ? work_lanes(c, r->cols) : 1,
                                        bias, stats, stats ? CLG_FLOAT32 : x->dtype));
     k->label = label;
     k->bytes = tensor_bytes(x, 3);

@@ -183,20 +183,20 @@ static int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
  * most 128 sums of 64, which keeps float sums of any length precise. */
 static void size_launch(const lower_context *c, reduce_launch *l)
 {
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     const int64_t cu = c->caps->compute_units ? c->caps->compute_units : 1;
-    l->vec = wide ? work_lanes(c, l->n) : 1;
-    l->group = wide || l->by_columns || l->reduced < 64 ? 1 : l->reduced < 512 ? 32 : 128;
+    l->vec = simd ? work_lanes(c, l->n) : 1;
+    l->group = simd || l->by_columns || l->reduced < 64 ? 1 : l->reduced < 512 ? 32 : 128;
     if (l->group > (int)grid_local(c)) l->group = (int)grid_local(c);
     l->chunk = l->by_columns ? 64 : 64 * l->vec * l->group;
     const int64_t runs = l->by_columns || l->n == 0 ? 1 : l->reduced / l->n;
     l->units = l->by_columns ? divide_up(l->reduced, l->chunk) : runs * divide_up(l->n, l->chunk);
     const int64_t items =
-        wide ? divide_up(l->results, l->by_columns ? l->vec : 1) : l->results * l->group;
-    const int64_t wanted = divide_up(wide ? 4 * cu : 1024 * cu, items > 0 ? items : 1);
-    const int64_t worth = l->results * (l->reduced / (wide ? 16384 : 1024) + 1);
+        simd ? divide_up(l->results, l->by_columns ? l->vec : 1) : l->results * l->group;
+    const int64_t wanted = divide_up(simd ? 4 * cu : 1024 * cu, items > 0 ? items : 1);
+    const int64_t worth = l->results * (l->reduced / (simd ? 16384 : 1024) + 1);
     int64_t parts = wanted < worth ? wanted : worth;
-    if (l->results * l->reduced < (wide ? 65536 : 4096)) parts = 1;
+    if (l->results * l->reduced < (simd ? 65536 : 4096)) parts = 1;
     if (parts < divide_up(l->units, 128)) parts = divide_up(l->units, 128);
     if (parts > l->units) parts = l->units;
     l->parts = parts > 4096 ? 4096 : parts < 1 ? 1 : parts;
@@ -246,7 +246,7 @@ static void emit_step(lower_context *c, candidate *to, const reduce_launch *l)
         grid_arg(c, s, l->wide_index, l->reds[i].n > 0 ? l->reds[i].n : 1);
         grid_arg(c, s, l->wide_index, l->reds[i].stride);
     }
-    int64_t block = lower_is_wide(c) && l->reduced < 4096 ? 4096 / (l->reduced + 1) : 1;
+    int64_t block = lower_is_simd(c) && l->reduced < 4096 ? 4096 / (l->reduced + 1) : 1;
     if (block < 1) block = 1;
     grid_arg(c, s, l->wide_index, l->n);
     grid_arg(c, s, l->wide_index, l->results);

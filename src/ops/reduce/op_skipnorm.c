@@ -21,10 +21,10 @@ typedef struct skip_norm {
 static void norm_step(lower_context *c, candidate *way, const skip_norm *n)
 {
     step_builder *b = &c->build;
-    const bool wide = lower_is_wide(c);
-    const uint64_t local = wide ? 1 : work_local(c, n->cols, 256);
+    const bool simd = lower_is_simd(c);
+    const uint64_t local = simd ? 1 : work_local(c, n->cols, 256);
     int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
-    if (!wide || n->cols < lanes || n->n_gamma != n->cols) lanes = 1;
+    if (!simd || n->cols < lanes || n->n_gamma != n->cols) lanes = 1;
     step *s = step_kernel(b, way, "skipnorm", "skip_norm",
                           prelude_text(b,
                                        "P_SIMPLE=%d P_SKIP=%d P_BIAS=%d P_BETA=%d P_SUM=%d "
@@ -264,8 +264,8 @@ static clg_status embed_lower(lower_context *c)
     step_arg_buffer(b, s, operand_input(segments ? SEGMENTS : WORDS), dtype);
     step_arg_buffer(b, s, sum, dtype);
     step_arg_fault(b, s, STEP_FAULT_INDEX);
-    const uint64_t across = lower_is_wide(c) ? 1 : work_power_of_two(cols, 64);
-    work_range_2d(c, s, lower_is_wide(c) && cols > 0 ? 1 : cols, across, rows, 1);
+    const uint64_t across = lower_is_simd(c) ? 1 : work_power_of_two(cols, 64);
+    work_range_2d(c, s, lower_is_simd(c) && cols > 0 ? 1 : cols, across, rows, 1);
     const skip_norm n = {.dtype = dtype,
                          .rows = rows,
                          .cols = cols,

@@ -58,8 +58,8 @@ static void add_step(lower_context *c, candidate *way, const softmax_job *j, sof
     static const char *const labels[] = {"softmax", "log_softmax", "hardmax"};
     static const char *const entries[] = {"softmax_rows", "softmax_groups", "softmax_lanes"};
     const softmax_shape *s = &j->dims;
-    const bool wide = lower_is_wide(c);
-    const int lanes = wide ? work_lanes(c, form == LANES ? s->inner : s->cols) : 1;
+    const bool simd = lower_is_simd(c);
+    const int lanes = simd ? work_lanes(c, form == LANES ? s->inner : s->cols) : 1;
     const uint64_t local = form == GROUPS ? work_group_local(c, s->cols) : 1;
     step_builder *b = &c->build;
     step *k = step_kernel(b, way, "softmax", entries[form],
@@ -73,9 +73,9 @@ static void add_step(lower_context *c, candidate *way, const softmax_job *j, sof
     step_arg_int(b, k, s->inner);
     k->bytes = 3.0 * (double)(s->outer * s->cols * s->inner) * (double)dtype_size(j->dtype);
     if (form == LANES) {
-        const uint64_t across = wide ? 1 : work_power_of_two(s->inner, 64);
+        const uint64_t across = simd ? 1 : work_power_of_two(s->inner, 64);
         work_range_2d(c, k, s->cols > 0 ? (s->inner + lanes - 1) / lanes : 0, across, s->outer,
-                      wide ? 1 : 64 / across);
+                      simd ? 1 : 64 / across);
     } else {
         work_range_groups(c, k, s->cols > 0 ? s->outer * s->inner : 0, local);
     }
@@ -84,7 +84,7 @@ static void add_step(lower_context *c, candidate *way, const softmax_job *j, sof
 void softmax_append(lower_context *c, candidate *way, const softmax_job *j)
 {
     const softmax_shape *s = &j->dims;
-    if (lower_is_wide(c))
+    if (lower_is_simd(c))
         add_step(c, way, j, s->inner == 1 ? ROWS : LANES);
     else
         add_step(c, way, j, s->inner >= 32 || s->cols <= 8 ? LANES : GROUPS);

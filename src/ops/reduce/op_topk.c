@@ -58,7 +58,7 @@ static clg_status topk_lower(lower_context *c)
 {
     const lower_operand *x = lower_input(c, 0);
     const lower_operand *out = work_has_output(c, 0) ? &c->outputs[0] : &c->outputs[1];
-    const bool wide = lower_is_wide(c);
+    const bool simd = lower_is_simd(c);
     int axis;
     CLG_TRY(work_check_dtype(c, x->dtype));
     CLG_TRY(shape_axis(node_int(c->node, "axis", -1), x->dims.rank, "axis", &axis));
@@ -66,13 +66,13 @@ static clg_status topk_lower(lower_context *c)
     for (int i = 0; i < axis; i++) outer *= x->dims.dims[i];
     for (int i = axis + 1; i < x->dims.rank; i++) inner *= x->dims.dims[i];
     const int64_t n = x->dims.dims[axis], k = out->dims.dims[axis], rows = outer * inner;
-    const uint64_t local = wide ? 1 : work_local(c, n, 256);
+    const uint64_t local = simd ? 1 : work_local(c, n, 256);
     step_builder *b = &c->build;
-    const char *entry = wide ? "topk_rows" : "topk_groups";
+    const char *entry = simd ? "topk_rows" : "topk_groups";
     candidate *way = step_candidate(b, entry);
     step *s = step_kernel(b, way, "topk", entry,
                           prelude_text(b, "P_LARGEST=%d P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=1",
-                                       node_int(c->node, "largest", 1) != 0, !wide, (int)local,
+                                       node_int(c->node, "largest", 1) != 0, !simd, (int)local,
                                        (int)x->dtype));
     s->label = "topk";
     s->bytes = (double)rows * (double)n * (double)dtype_size(x->dtype);
@@ -85,7 +85,7 @@ static clg_status topk_lower(lower_context *c)
     step_arg_int(b, s, n);
     step_arg_int(b, s, inner);
     step_arg_int(b, s, k);
-    if (wide)
+    if (simd)
         step_arg_buffer(b, s, index, CLG_INT64);
     else
         step_arg_buffer(b, s, step_scratch(b, way, (size_t)(rows * k) * sizeof(int32_t)),

@@ -82,7 +82,7 @@ static clg_status choose_lower(lower_context *c)
     step_builder *b = &c->build;
     const int64_t *scores = c->inputs[SCORES].dims.dims;
     const int64_t n_rows = scores[0] * scores[1], n = scores[2];
-    const uint64_t local = lower_is_wide(c) ? 1 : work_group_local(c, n);
+    const uint64_t local = lower_is_simd(c) ? 1 : work_group_local(c, n);
     candidate *way = step_candidate(b, "choose");
     step *s = step_kernel(b, way, "nms", "nms_choose",
                           prelude_text(b, "P_LOCAL=%d P_CENTER=%d P_SCORE=%d P_MOST=%d P_IOU=%d",
@@ -120,7 +120,7 @@ static clg_status write_lower(lower_context *c)
     step_arg_buffer(b, s, operand_input(N_INPUTS + 1), CLG_INT32);
     step_arg_buffer(b, s, operand_input(N_INPUTS + 2), CLG_INT32);
     step_arg_buffer(b, s, operand_output(0), CLG_INT64);
-    work_range_1d(c, s, n, lower_is_wide(c) ? 1 : work_group_local(c, n));
+    work_range_1d(c, s, n, lower_is_simd(c) ? 1 : work_group_local(c, n));
     return CLG_OK;
 }
 

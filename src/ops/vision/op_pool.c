@@ -79,7 +79,7 @@ static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
     if (op == POOL_AVERAGE && node_int(c->node, "count_include_pad", 0) != 0)
         op = POOL_AVERAGE_PADDED;
     const int64_t at_once =
-        lower_is_wide(c) && !j->indices && axes[2].out >= 4
+        lower_is_simd(c) && !j->indices && axes[2].out >= 4
             ? rows_at_once(c, &axes[2], work_lanes(c, axes[2].out), planes * rows)
             : 0;
     const bool in_rows = at_once > 0;

@@ -95,8 +95,8 @@ static clg_status align_lower(lower_context *c)
 {
     const clg_dtype dtype = lower_input(c, 0)->dtype;
     const shape *y = &c->outputs[0].dims;
-    const bool wide = lower_is_wide(c), half_pixel = has_half_pixel(c->node);
-    const int block = wide ? 16 : 4;
+    const bool simd = lower_is_simd(c), half_pixel = has_half_pixel(c->node);
+    const int block = simd ? 16 : 4;
     CLG_TRY(work_check_dtype(c, dtype));
     step_builder *b = &c->build;
     step *s = step_kernel(b, step_candidate(b, "roi_align"), "roi", "roi_align",
@@ -114,9 +114,9 @@ static clg_status align_lower(lower_context *c)
     step_arg_float(b, s, half_pixel ? 0.5 : 0);
     step_arg_float(b, s, half_pixel ? -INFINITY : 1);
     const int64_t bins = y->dims[2] * y->dims[3];
-    const uint64_t across = wide ? 1 : work_power_of_two(bins, 64);
+    const uint64_t across = simd ? 1 : work_power_of_two(bins, 64);
     work_range_2d(c, s, bins, across, y->dims[0] * ((y->dims[1] + block - 1) / block),
-                  wide ? 1 : 64 / across);
+                  simd ? 1 : 64 / across);
     return CLG_OK;
 }
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MAX_AXES 3
-#define WIDE_BLOCK 16
+#define SIMD_BLOCK 16
 
 /* P_MODE and P_PAD of the kernel; -1 for a word that is none of them. */
 static int find_mode(const node *n)
@@ -80,14 +80,14 @@ static clg_status sample_lower(lower_context *c)
     if (mode != 0 && !dtype_is_float(x->dtype))
         return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "only nearest takes elements of %s",
                            dtype_name(x->dtype));
-    const bool wide = lower_is_wide(c);
-    const int block = wide ? WIDE_BLOCK : 1;
+    const bool simd = lower_is_simd(c);
+    const int block = simd ? SIMD_BLOCK : 1;
     const int64_t batch = x->dims.dims[0], channels = x->dims.dims[1],
                   points = shape_product(&g->dims, 1, g->dims.rank - 1),
                   plane = shape_product(&x->dims, 2, x->dims.rank);
     /* Channels share places; where these are few, channels are shared out. */
     const int64_t blocks = (points + block - 1) / block * batch,
-                  wanted = (wide ? 4 : 2048) * work_units(c);
+                  wanted = (simd ? 4 : 2048) * work_units(c);
     int64_t per_part = channels;
     while (per_part > 1 && blocks * ((channels + per_part - 1) / per_part) < wanted)
         per_part = (per_part + 1) / 2;
@@ -113,9 +113,9 @@ static clg_status sample_lower(lower_context *c)
     step_arg_int(b, s, per_part);
     spatial_args(c, s, x->dims.dims + 2, axes);
     s->bytes = (double)(batch * channels) * (double)(plane + points) * (double)dtype_size(x->dtype);
-    const uint64_t across = wide ? 1 : work_power_of_two(points, 64);
+    const uint64_t across = simd ? 1 : work_power_of_two(points, 64);
     work_range_2d(c, s, (points + block - 1) / block, across, batch * parts,
-                  wide ? 1 : 64 / across);
+                  simd ? 1 : 64 / across);
     return CLG_OK;
 }
 

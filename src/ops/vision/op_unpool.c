@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-#define WIDE_CHUNK 4096
+#define SIMD_CHUNK 4096
 #define MAX_EXTENT ((int64_t)1 << 30)
 
 /* The spatial axis' size that the windows cover, DIM_UNKNOWN where the input's is; negative: they do not fit. */
@@ -95,7 +95,7 @@ static clg_status unpool_lower(lower_context *c)
     if (size_bytes == 0) return CLG_OK;
     (void)step_fill(b, way, operand_output(0), size_bytes, &zero, 1);
     const bool wide_index = n_outputs > INT32_MAX / 2 || n > INT32_MAX / 2;
-    const int chunk = lower_is_wide(c) ? WIDE_CHUNK : 1;
+    const int chunk = lower_is_simd(c) ? SIMD_CHUNK : 1;
     step *s = step_kernel(b, way, "unpool", "unpool",
                           prelude_text(b, "P_SIZE=%d P_VEC=1 P_FP64=0 P_INDEX=%d",
                                        (int)dtype_size(x->dtype), wide_index ? 64 : 32));

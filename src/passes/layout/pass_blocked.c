@@ -208,7 +208,7 @@ static clg_status run(blocking *b)
 clg_status pass_blocked(graph *g, const pass_options *options)
 {
     blocking b = {.g = g, .lanes = options->lanes};
-    if (options->kernel_class != CLG_KERNELS_WIDE || b.lanes < 2) return CLG_OK;
+    if (options->kernel_class != CLG_KERNELS_SIMD || b.lanes < 2) return CLG_OK;
     CLG_TRY(survey_make(g, &b.s));
     const clg_status status = run(&b);
     memory_free(b.roles);

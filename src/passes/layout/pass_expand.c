@@ -99,7 +99,7 @@ static clg_status run(graph *g, const survey *s)
 clg_status pass_expand(graph *g, const pass_options *options)
 {
     survey s;
-    if (options->kernel_class != CLG_KERNELS_WIDE) return CLG_OK; /* nothing is in blocks */
+    if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* nothing is in blocks */
     CLG_TRY(survey_make(g, &s));
     const clg_status status = run(g, &s);
     survey_deinit(&s);

@@ -28,7 +28,7 @@ static bool may_filter(const survey *s, const node *n)
 clg_status pass_winograd(graph *g, const pass_options *options)
 {
     survey s;
-    if (options->kernel_class != CLG_KERNELS_WIDE) return CLG_OK; /* others have no kernel for it */
+    if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* others have no kernel for it */
     CLG_TRY(survey_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {

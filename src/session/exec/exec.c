@@ -79,7 +79,7 @@ static clg_status keep_values(const exec *e, graph **out_graph)
 static clg_status optimise(exec *e)
 {
     pass_options options = {.kernel_class = e->options.kernel_class,
-                            .lanes = caps_wide_lanes(ocl_context_caps(e->context->ocl)),
+                            .lanes = caps_simd_lanes(ocl_context_caps(e->context->ocl)),
                             .disabled = e->options.disabled,
                             .halves = e->options.halves,
                             .keep_fp32 = e->options.keep_fp32};

@@ -16,7 +16,7 @@
 #include "session/exec/model.h"
 
 typedef struct exec_options {
-    clg_kernel_class kernel_class; /* wide or simt */
+    clg_kernel_class kernel_class; /* simd or simt */
     bool no_blas, strict;
     bool halves; /* precision fp16, but for the nodes of these names */
     name_list keep_fp32;

@@ -25,7 +25,7 @@ static const small_size sizes[] = {
     {95, 13, 259, 7, 7, 2, false},        /* narrow; a convolution that is turned */
     {95, 3, 259, 1, 3, 2, false},         /* narrower than a vector of 4 lanes */
     {95, 13, 259, 1, 1, 2, false},        /* a map of one pixel */
-    {37, 1029, 23, 33, 35, 2, false},     /* wide */
+    {37, 1029, 23, 33, 35, 2, false},     /* simd */
     {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
     {2053, 2053, 2053, 47, 47, 2, false}, /* as it is, mostly: only within the node's own */
 };

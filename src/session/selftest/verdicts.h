@@ -3,7 +3,7 @@
  * What self-tests found on one device and driver, by the hash of what a variant runs. As text, for the store:
  *
  *   clgraph verdicts 1
- *   passed 6f2c...0a 3.1e-07 4e-06 winograd_2x2 winograd_wide
+ *   passed 6f2c...0a 3.1e-07 4e-06 winograd_2x2 winograd_simd
  */
 #ifndef CLG_SESSION_VERDICTS_H
 #define CLG_SESSION_VERDICTS_H

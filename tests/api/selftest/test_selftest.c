@@ -25,11 +25,11 @@ static const wd_fault winograd = {"#define P_M 4\n", "r[c] = line[i + c];",
 /* A coefficient of the transforms is a little off. */
 static const wd_fault imprecise = {"#define P_M 4\n", "m[0] += sum_a + sum_b;",
                                    "m[0] += sum_a + 1.001f * sum_b;"};
-/* All tiled kernels of the wide class give twice as much. */
+/* All tiled kernels of the SIMD class give twice as much. */
 static const wd_fault everywhere = {"epilogue_finish", "v = alpha *", "v = 2 * alpha *"};
-/* Of a sum of more than 256 terms, the wide class's products keep the last block alone. */
+/* Of a sum of more than 256 terms, the SIMD class's products keep the last block alone. */
 static const wd_fault deep = {"gemm_pack_b", "k0 == 0);", "k0 >= 0);"};
-/* The last tile of the wide class's products is missing, of those with 37 rows. */
+/* The last tile of the SIMD class's products is missing, of those with 37 rows. */
 static const wd_fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_m - 1) / tile_m;",
                                     "const int tiles = (m + tile_m - 1) / tile_m - (m == 37);"};
 
@@ -38,7 +38,7 @@ static const wd_fault of_37_rows = {"gemm_pack_b", "const int tiles = (m + tile_
 static void expect_right(clg_context *context, clg_model *model, const char *preferred,
                          bool is_used, wd_answer *out)
 {
-    assert_ok(wd_run(context, model, CLG_KERNELS_WIDE, preferred, wd_conv, out));
+    assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, preferred, wd_conv, out));
     if (out->worst > WD_RIGHT) fail_msg("by %s: off by %g", out->way, out->worst);
     assert_int_equal(strcmp(out->way, preferred) == 0, is_used);
 }
@@ -52,7 +52,7 @@ TEST(selftest__a_sound_driver_passes)
     clg_model *model = wd_convolution();
     expect_right(context, model, "winograd_4x4", true, &a);
     expect_right(context, model, "winograd_2x2", true, &a);
-    expect_right(context, model, "conv_wide", true, &a);
+    expect_right(context, model, "conv_simd", true, &a);
     assert_int_equal(wd_warnings, 0);
     clg_model_free(model);
     clg_context_free(context);
@@ -69,7 +69,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     expect_right(context, model, "winograd_4x4", false, &a);
     assert_int_equal(wd_warnings, 1);
     assert_non_null(strstr(wd_warning, "'winograd_4x4'"));
-    assert_non_null(strstr(wd_warning, "winograd_wide"));
+    assert_non_null(strstr(wd_warning, "winograd_simd"));
     assert_non_null(strstr(wd_warning, clg_context_device(context)->name));
     assert_non_null(strstr(wd_warning, clg_context_device(context)->driver));
     expect_right(context, model, "winograd_4x4", false, &a);
@@ -98,7 +98,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
 
     wd_driver_is(f, NULL);
     context = wd_context(store, CLG_SELFTEST_OFF);
-    assert_ok(wd_run(context, model, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a));
+    assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_string_equal(a.way, "winograd_4x4");
     if (!(a.worst > WD_RIGHT)) fail_msg("nothing is wrong without self-tests: off by %g", a.worst);
     assert_int_equal(wd_warnings, 2);
@@ -117,7 +117,7 @@ TEST(selftest__no_way_left_is_an_error)
     wd_driver_is(&everywhere, NULL);
     clg_context *context = wd_context("everywhere", CLG_SELFTEST_ON);
     clg_model *model = wd_convolution();
-    assert_int_equal(wd_run(context, model, CLG_KERNELS_WIDE, "conv_wide", wd_conv, &a),
+    assert_int_equal(wd_run(context, model, CLG_KERNELS_SIMD, "conv_simd", wd_conv, &a),
                      CLG_ERROR_UNSUPPORTED_DEVICE);
     assert_non_null(strstr(clg_last_error(), "every way to compute it gives wrong results"));
     assert_non_null(strstr(clg_last_error(), "'node'"));
@@ -125,7 +125,7 @@ TEST(selftest__no_way_left_is_an_error)
     clg_context_free(context);
     wd_driver_is(&wd_no_fault, ".1"); /* a newer driver */
     context = wd_context("everywhere", CLG_SELFTEST_ON);
-    expect_right(context, model, "conv_wide", true, &a);
+    expect_right(context, model, "conv_simd", true, &a);
     clg_model_free(model);
     clg_context_free(context);
 }
@@ -138,7 +138,7 @@ static void expect_way(clg_context *context, float alpha, int64_t m, int64_t k, 
     char way[WD_WAY_BYTES];
     for (int i = 0; i < 64; i++) ones[i] = 1;
     clg_model *model = wd_model("Gemm", 2, DIMS(m, k), DIMS(k, n), ones, alpha);
-    assert_ok(wd_run_by(context, model, CLG_KERNELS_WIDE, "gemm_wide",
+    assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMD, "gemm_simd",
                         &(wd_input){"x", 2, DIMS(m, k), ones}, 1, way, NULL, 0));
     assert_string_equal(way, expected);
     clg_model_free(model);
@@ -152,7 +152,7 @@ TEST(selftest__a_node_s_numbers_do_not_count)
     for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
         assert_ok(clg_cache_clear(scratch_path("numbers"), NULL));
         clg_context *context = wd_context("numbers", CLG_SELFTEST_ON);
-        expect_way(context, alphas[i], 7, 3, 5, "gemm_wide");
+        expect_way(context, alphas[i], 7, 3, 5, "gemm_simd");
         clg_context_free(context);
     }
     assert_int_equal(wd_warnings, 0);
@@ -178,11 +178,11 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
     clg_selftest_case *cases;
     size_t n;
     *out_passed = *out_failed = 0;
-    CLG_TRY(clg_context_selftest(context, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, &n));
+    CLG_TRY(clg_context_selftest(context, CLG_KERNELS_SIMD, false, NULL, NULL, &cases, &n));
     for (size_t i = 0; i < n; i++) {
         if (strcmp(cases[i].op_type, "MatMul") != 0 || !strstr(cases[i].problem, "[277,45]c"))
             continue;
-        if (strcmp(cases[i].way, "gemm_wide") == 0) ++*(cases[i].passed ? out_passed : out_failed);
+        if (strcmp(cases[i].way, "gemm_simd") == 0) ++*(cases[i].passed ? out_passed : out_failed);
     }
     clg_selftest_free(cases, n);
     return CLG_OK;
@@ -202,7 +202,7 @@ TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
             assert_int_equal(n_passed, 1);
             assert_int_equal(n_failed, 1);
         }
-        assert_ok(wd_run(context, model, CLG_KERNELS_WIDE, "gemm_wide", wd_products, &a));
+        assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "gemm_simd", wd_products, &a));
         assert_string_equal(a.way, "blas");
         clg_context_free(context);
     }
@@ -223,15 +223,15 @@ TEST(selftest__reports_can_be_cancelled_and_refused)
     size_t n;
     wd_driver_is(&wd_no_fault, NULL);
     clg_context *context = wd_context("cancelled", CLG_SELFTEST_ON);
-    assert_error(clg_context_selftest(context, CLG_KERNELS_WIDE, false, a_few, NULL, &cases, &n),
+    assert_error(clg_context_selftest(context, CLG_KERNELS_SIMD, false, a_few, NULL, &cases, &n),
                  CLG_ERROR_CANCELLED, "cancelled");
     assert_null(cases);
     assert_int_equal(n, 0);
     assert_error(clg_context_selftest(context, (clg_kernel_class)7, false, NULL, NULL, &cases, &n),
                  CLG_ERROR_INVALID_ARGUMENT, "no kernel class 7");
-    assert_error(clg_context_selftest(NULL, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, &n),
+    assert_error(clg_context_selftest(NULL, CLG_KERNELS_SIMD, false, NULL, NULL, &cases, &n),
                  CLG_ERROR_INVALID_ARGUMENT, "context");
-    assert_error(clg_context_selftest(context, CLG_KERNELS_WIDE, false, NULL, NULL, &cases, NULL),
+    assert_error(clg_context_selftest(context, CLG_KERNELS_SIMD, false, NULL, NULL, &cases, NULL),
                  CLG_ERROR_INVALID_ARGUMENT, "out_n_cases");
     clg_selftest_free(NULL, 0);
     clg_context_free(context);
@@ -254,7 +254,7 @@ TEST(selftest__the_environment_decides_where_code_does_not)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         wd_set_or_clear("CLG_SELFTEST", cases[i].word);
         clg_context *context = wd_context("environment", cases[i].given);
-        assert_ok(wd_run(context, model, CLG_KERNELS_WIDE, "winograd_4x4", wd_conv, &a));
+        assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
         if ((strcmp(a.way, "winograd_4x4") != 0) != cases[i].tested) fail_msg("case %zu", i);
         clg_context_free(context);
     }

@@ -172,11 +172,11 @@ static void expect_wrong_without(const wd_fault *f, const problem *p)
 
 TEST(attention__a_sound_driver_passes)
 {
-    static const problem problems[] = {{ONNX, 2, 2, CLG_KERNELS_WIDE},
-                                       {ONNX, 13, 33, CLG_KERNELS_WIDE},
+    static const problem problems[] = {{ONNX, 2, 2, CLG_KERNELS_SIMD},
+                                       {ONNX, 13, 33, CLG_KERNELS_SIMD},
                                        {ONNX, 13, 33, CLG_KERNELS_SIMT},
-                                       {MULTI_HEAD, 2, 5, CLG_KERNELS_WIDE},
-                                       {GROUP_QUERY, 3, 3, CLG_KERNELS_WIDE}};
+                                       {MULTI_HEAD, 2, 5, CLG_KERNELS_SIMD},
+                                       {GROUP_QUERY, 3, 3, CLG_KERNELS_SIMD}};
     wd_answer a;
     wd_driver_is(&wd_no_fault, NULL);
     wd_warnings = 0;
@@ -191,9 +191,9 @@ TEST(attention__a_sound_driver_passes)
 
 TEST(attention__few_queries_have_a_spare)
 {
-    static const problem onnx = {ONNX, 2, 5, CLG_KERNELS_WIDE},
-                         multi_head = {MULTI_HEAD, 2, 5, CLG_KERNELS_WIDE},
-                         group_query = {GROUP_QUERY, 3, 3, CLG_KERNELS_WIDE};
+    static const problem onnx = {ONNX, 2, 5, CLG_KERNELS_SIMD},
+                         multi_head = {MULTI_HEAD, 2, 5, CLG_KERNELS_SIMD},
+                         group_query = {GROUP_QUERY, 3, 3, CLG_KERNELS_SIMD};
     expect_spare(&next_query, "few", &onnx, 1, "attention_rows", "attention_groups");
     expect_spare(&next_query, "few", &multi_head, 1, "attention_rows", "attention_groups");
     expect_spare(&next_query, "few", &group_query, 1, "attention_rows", "attention_groups");
@@ -202,7 +202,7 @@ TEST(attention__few_queries_have_a_spare)
 
 TEST(attention__many_queries_have_two_spares)
 {
-    static const problem p = {ONNX, 13, 33, CLG_KERNELS_WIDE};
+    static const problem p = {ONNX, 13, 33, CLG_KERNELS_SIMD};
     expect_spare(&last_panel, "many", &p, 1, "attention_tiles", "attention_rows");
     expect_wrong_without(&last_panel, &p);
     expect_spare(&vectors, "many", &p, 2, "attention_rows", "attention_groups");
@@ -219,15 +219,15 @@ TEST(attention__simt_kernels_have_a_spare)
 /* The model's own mask hides nothing. */
 TEST(attention__masks_hide_whole_queries_in_tests)
 {
-    static const problem few = {MASKED, 2, 5, CLG_KERNELS_WIDE},
-                         many = {MASKED, 13, 33, CLG_KERNELS_WIDE};
+    static const problem few = {MASKED, 2, 5, CLG_KERNELS_SIMD},
+                         many = {MASKED, 13, 33, CLG_KERNELS_SIMD};
     expect_spare(&no_key, "masks", &few, 1, "attention_rows", "attention_groups");
     expect_spare(&no_key, "masks", &many, 2, "attention_rows", "attention_groups");
 }
 
 TEST(attention__none_left_is_an_error)
 {
-    const problem p = {ONNX, 13, 33, CLG_KERNELS_WIDE};
+    const problem p = {ONNX, 13, 33, CLG_KERNELS_SIMD};
     wd_answer a;
     wd_driver_is(&everything, NULL);
     wd_warnings = 0;

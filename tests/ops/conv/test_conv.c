@@ -226,7 +226,7 @@ TEST(conv__one_by_one)
          .in = {3, 4},
          .kernel = {1, 1},
          .weight_is_input = true},
-        /* Small maps of many channels: the wide class makes rows of pixels. */
+        /* Small maps of many channels: the SIMD class makes rows of pixels. */
         {.axes = 2, .n = 2, .c = 260, .m = 67, .in = {7, 7}, .kernel = {1, 1}, .bias = true},
         {.axes = 2, .n = 1, .c = 530, .m = 33, .in = {14, 14}, .kernel = {1, 1}},
         {.axes = 2,

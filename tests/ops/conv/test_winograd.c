@@ -116,7 +116,7 @@ static void check_kernel(clg_session *session, const clg_session_options *option
     char *plan;
     assert_ok(clg_session_plan_text(session, &plan));
     const bool found = strstr(plan, side == 2 ? "winograd_2x2" : "winograd_4x4") != NULL;
-    assert_int_equal(found, options->kernels == CLG_KERNELS_WIDE);
+    assert_int_equal(found, options->kernels == CLG_KERNELS_SIMD);
     clg_text_free(plan);
 }
 
@@ -133,7 +133,7 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     clg_model *model;
     clg_session *session;
     tensor *got;
-    const bool slow = options->kernels != CLG_KERNELS_WIDE;
+    const bool slow = options->kernels != CLG_KERNELS_SIMD;
     const char *const disabled[] = {"blocked"}; /* tests/ops/conv/test_conv_blocked.c */
     clg_session_options own = *options;
     own.disabled_passes = disabled;

@@ -40,24 +40,24 @@ static const struct {
     {{2, 1, 1, 259, 1, 3, 3, 3, 3, 1, 1, 1, 1, 0, 0, true, false, true, false}, true, false},
 };
 
-static void check_wide(const char *way)
+static void check_simd(const char *way)
 {
     for (size_t i = 0; i < COUNT(wide); i++) {
         const quantized_how how = {wide[i].furthest ? FURTHEST : ANY_NUMBERS, wide[i].w_computed,
-                                   way, CLG_KERNELS_WIDE};
+                                   way, CLG_KERNELS_SIMD};
         qconv_check(wide[i].t, i % 2 == 0, how);
         if (how.range) qconv_check(wide[i].t, i % 2 != 0, how);
     }
 }
 
-TEST(qconv__wide_byte) { check_wide("qconv_wide_byte"); }
+TEST(qconv__simd_byte) { check_simd("qconv_simd_byte"); }
 
-TEST(qconv__wide_short) { check_wide("qconv_wide_short"); }
+TEST(qconv__simd_short) { check_simd("qconv_simd_short"); }
 
-TEST(qconv__wide_float) { check_wide("qconv_wide_float"); }
+TEST(qconv__simd_float) { check_simd("qconv_simd_float"); }
 
 /* One channel a group: 16 x 16 taps are the most whose sums floats have exactly. */
-TEST(qconv__wide_depthwise)
+TEST(qconv__simd_depthwise)
 {
     static const qconv_case usual[] = {
         {2, 2, 37, 1, 1, 9, 41, 3, 3, 1, 1, 1, 1, 1, 1, false, true, true, true},
@@ -67,8 +67,8 @@ TEST(qconv__wide_depthwise)
         {2, 1, 3, 1, 1, 20, 30, 16, 16, 1, 1, 1, 1, 3, 3, false, true, true, false},
         {2, 1, 3, 1, 1, 20, 30, 16, 16, 1, 1, 1, 1, 0, 7, true, false, false, false},
     };
-    const quantized_how plainly = {ANY_NUMBERS, false, "qconv_depthwise_wide", CLG_KERNELS_WIDE},
-                        extremely = {FURTHEST, false, "qconv_depthwise_wide", CLG_KERNELS_WIDE};
+    const quantized_how plainly = {ANY_NUMBERS, false, "qconv_depthwise_simd", CLG_KERNELS_SIMD},
+                        extremely = {FURTHEST, false, "qconv_depthwise_simd", CLG_KERNELS_SIMD};
     for (size_t i = 0; i < COUNT(usual); i++) {
         qconv_check(usual[i], true, plainly);
         qconv_check(usual[i], false, plainly);

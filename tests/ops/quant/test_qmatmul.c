@@ -50,10 +50,10 @@ TEST(qmatmul__linear)
 }
 
 /* Each kind of words, with remainders in every direction and sums longer than a block of words. */
-static void check_wide(const char *way)
+static void check_simd(const char *way)
 {
-    const quantized_how usual = {ANY_NUMBERS, false, way, CLG_KERNELS_WIDE},
-                        furthest = {FURTHEST, false, way, CLG_KERNELS_WIDE};
+    const quantized_how usual = {ANY_NUMBERS, false, way, CLG_KERNELS_SIMD},
+                        furthest = {FURTHEST, false, way, CLG_KERNELS_SIMD};
     const clg_dtype f = CLG_FLOAT32;
     qproduct_check_integer((qproduct_case){1, 25, 70, 1100, false, true, 2, true}, usual);
     qproduct_check_integer((qproduct_case){2, 101, 37, 66, false, true, 1, false}, usual);
@@ -69,11 +69,11 @@ static void check_wide(const char *way)
                           furthest);
 }
 
-TEST(qmatmul__wide_byte) { check_wide("qgemm_wide_byte"); }
+TEST(qmatmul__simd_byte) { check_simd("qgemm_simd_byte"); }
 
-TEST(qmatmul__wide_short) { check_wide("qgemm_wide_short"); }
+TEST(qmatmul__simd_short) { check_simd("qgemm_simd_short"); }
 
-TEST(qmatmul__wide_float) { check_wide("qgemm_wide_float"); }
+TEST(qmatmul__simd_float) { check_simd("qgemm_simd_float"); }
 
 TEST(qmatmul__refuses)
 {

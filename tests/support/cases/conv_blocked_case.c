@@ -98,7 +98,7 @@ static int64_t outputs_of(const conv_case *t, int axis)
 
 conv_run conv_case_on(const conv_case *t, clg_context *context)
 {
-    conv_run r = {.t = *t, .lanes = caps_wide_lanes(ocl_context_caps(context->ocl))};
+    conv_run r = {.t = *t, .lanes = caps_simd_lanes(ocl_context_caps(context->ocl))};
     for (int i = 0; i < 2; i++) {
         if (r.t.strides[i] == 0) r.t.strides[i] = 1;
         if (r.t.dilations[i] == 0) r.t.dilations[i] = 1;
@@ -336,10 +336,10 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     conv_case_numbers(&r);
     own.preferred_ways = &apart;
     own.n_preferred_ways = r.t.apart;
-    if (own.kernels != CLG_KERNELS_WIDE && !r.t.plain && r.t.n > 0) {
+    if (own.kernels != CLG_KERNELS_SIMD && !r.t.plain && r.t.n > 0) {
         conv_case_refused(context, options, &r, CLG_ERROR_UNSUPPORTED_DEVICE, "blocks of");
         if (!caps->is_software) return;
-        own.kernels = CLG_KERNELS_WIDE;
+        own.kernels = CLG_KERNELS_SIMD;
     }
     if (caps->is_software && multiply_adds(&r) > MOST_SIMULATED) return;
     if (caps->family == PLATFORM_OCLGRIND && is_mistaken_by_oclgrind(&r.t)) return;

@@ -83,7 +83,7 @@ graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled,
 {
     return run(
         m, output,
-        &(pass_options){.kernel_class = CLG_KERNELS_WIDE, .disabled = {disabled, n_disabled}});
+        &(pass_options){.kernel_class = CLG_KERNELS_SIMD, .disabled = {disabled, n_disabled}});
 }
 
 #define MOST_PASSES 32
@@ -113,14 +113,14 @@ graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
     const char *off[MOST_PASSES];
     return run(
         m, output,
-        &(pass_options){.kernel_class = CLG_KERNELS_WIDE, .disabled = passes_but(only, off)});
+        &(pass_options){.kernel_class = CLG_KERNELS_SIMD, .disabled = passes_but(only, off)});
 }
 
 graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes)
 {
     const char *off[MOST_PASSES];
     return run(m, output,
-               &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
+               &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .lanes = lanes,
                                .disabled = passes_but("blocked", off)});
 }
@@ -129,7 +129,7 @@ graph *pass_case_run_expand(pass_case *m, value_id output, int lanes)
 {
     const char *off[MOST_PASSES];
     return run(m, output,
-               &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
+               &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .lanes = lanes,
                                .disabled = passes_but_two("blocked", "expand", off)});
 }
@@ -138,7 +138,7 @@ graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32
 {
     const char *off[MOST_PASSES];
     return run(m, output,
-               &(pass_options){.kernel_class = CLG_KERNELS_WIDE,
+               &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .disabled = passes_but("halves", off),
                                .halves = true,
                                .keep_fp32 = {&keep_fp32, keep_fp32 != NULL}});

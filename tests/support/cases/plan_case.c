@@ -26,7 +26,7 @@ static clg_status count_pack(void *self, value_id weight, const value_fact *fact
 void plan_case_start(plan_case *k, clg_kernel_class kernels)
 {
     *k = (plan_case){
-        .caps = {.kind = kernels == CLG_KERNELS_WIDE ? CLG_DEVICE_CPU : CLG_DEVICE_DISCRETE_GPU,
+        .caps = {.kind = kernels == CLG_KERNELS_SIMD ? CLG_DEVICE_CPU : CLG_DEVICE_DISCRETE_GPU,
                  .kernel_class = kernels,
                  .compute_units = 4,
                  .vector_width = 8,

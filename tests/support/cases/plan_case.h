@@ -4,7 +4,7 @@
  * only counts.
  *
  *     plan_case k;
- *     plan_case_start(&k, CLG_KERNELS_WIDE);
+ *     plan_case_start(&k, CLG_KERNELS_SIMD);
  *     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 2, (int64_t[]){2, 3});
  *     value_id y = plan_case_node(&k, "Relu", 1, &x);
  *     plan_case_output(&k, y);

@@ -54,7 +54,7 @@ static void add_place(clg_context *context, clg_kernel_class kernels, bool no_bl
     p->options.kernels = kernels;
     p->options.no_blas = no_blas;
     (void)snprintf(p->name, sizeof p->name, "%.100s, %s%s", device->platform,
-                   kernels == CLG_KERNELS_WIDE ? "wide" : "simt",
+                   kernels == CLG_KERNELS_SIMD ? "simd" : "simt",
                    no_blas ? " without CLBlast" : "");
     if (!wanted || strstr(p->name, wanted)) n_places++;
 }
@@ -106,8 +106,8 @@ int run_node_open(void **state)
             continue;
         }
         const size_t n_before = n_places;
-        const bool is_cpu = devices[i].kernel_class == CLG_KERNELS_WIDE;
-        if (is_cpu) add_place(context, CLG_KERNELS_WIDE, true);
+        const bool is_cpu = devices[i].kernel_class == CLG_KERNELS_SIMD;
+        if (is_cpu) add_place(context, CLG_KERNELS_SIMD, true);
         if (is_cpu) add_place(context, CLG_KERNELS_SIMT, false);
         add_place(context, CLG_KERNELS_SIMT, true);
         if (n_places > n_before)

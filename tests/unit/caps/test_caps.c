@@ -15,7 +15,7 @@
 #define INTEGRATED CLG_DEVICE_INTEGRATED_GPU
 #define CPU CLG_DEVICE_CPU
 #define ACCELERATOR CLG_DEVICE_ACCELERATOR
-#define WIDE CLG_KERNELS_WIDE
+#define SIMD CLG_KERNELS_SIMD
 #define SIMT CLG_KERNELS_SIMT
 
 TEST(caps__knows_the_recorded_devices)
@@ -49,8 +49,8 @@ TEST(caps__knows_the_recorded_devices)
         {&recorded_a770, PLATFORM_INTEL_GPU, DISCRETE, SIMT, 4, false,
          "id:intel:8680a056-0800-0000-0300-000000000000"},
         {&recorded_ivybridge, PLATFORM_INTEL_GPU, INTEGRATED, SIMT, 4, false, NULL},
-        {&recorded_intel_cpu, PLATFORM_INTEL_CPU, CPU, WIDE, 8, false, NULL},
-        {&recorded_intel_cpu_on_amd, PLATFORM_INTEL_CPU, CPU, WIDE, 8, false, NULL},
+        {&recorded_intel_cpu, PLATFORM_INTEL_CPU, CPU, SIMD, 8, false, NULL},
+        {&recorded_intel_cpu_on_amd, PLATFORM_INTEL_CPU, CPU, SIMD, 8, false, NULL},
         {&recorded_intel_fpga_emulator, PLATFORM_INTEL_FPGA, ACCELERATOR, SIMT, 8, false, NULL},
         {&recorded_rusticl_navi31, PLATFORM_RUSTICL, DISCRETE, SIMT, 4, false,
          "id:rusticl:00000000-0300-0000-0000-000000000000"},
@@ -60,19 +60,19 @@ TEST(caps__knows_the_recorded_devices)
         {&recorded_llvmpipe, PLATFORM_RUSTICL, CPU, SIMT, 4, true, NULL},
         {&recorded_clover_navi14, PLATFORM_CLOVER, DISCRETE, SIMT, 4, false, NULL},
         {&recorded_apple_m1, PLATFORM_APPLE, INTEGRATED, SIMT, 4, false, NULL},
-        {&recorded_apple_i7, PLATFORM_APPLE, CPU, WIDE, 8, false, NULL},
+        {&recorded_apple_i7, PLATFORM_APPLE, CPU, SIMD, 8, false, NULL},
         {&recorded_apple_iris, PLATFORM_APPLE, INTEGRATED, SIMT, 4, false, NULL},
         {&recorded_apple_radeon, PLATFORM_APPLE, DISCRETE, SIMT, 4, false, NULL},
         {&recorded_mali, PLATFORM_ARM, INTEGRATED, SIMT, 4, false,
          "id:arm:000067a8-0100-0000-0000-000000000000"},
         {&recorded_adreno, PLATFORM_QUALCOMM, INTEGRATED, SIMT, 4, false, NULL},
         {&recorded_warp, PLATFORM_OTHER, CPU, SIMT, 4, true, NULL},
-        {&recorded_pocl_xeon, PLATFORM_POCL, CPU, WIDE, 16, false, NULL},
-        {&recorded_pocl_ryzen, PLATFORM_POCL, CPU, WIDE, 8, false, NULL},
-        {&recorded_pocl_5900x, PLATFORM_POCL, CPU, WIDE, 8, false, NULL},
+        {&recorded_pocl_xeon, PLATFORM_POCL, CPU, SIMD, 16, false, NULL},
+        {&recorded_pocl_ryzen, PLATFORM_POCL, CPU, SIMD, 8, false, NULL},
+        {&recorded_pocl_5900x, PLATFORM_POCL, CPU, SIMD, 8, false, NULL},
         {&recorded_pocl_cuda, PLATFORM_POCL, DISCRETE, SIMT, 4, false, "id:pocl:0000:07:00.0"},
         {&recorded_oclgrind, PLATFORM_OCLGRIND, CPU, SIMT, 4, true, NULL},
-        {&recorded_commas, PLATFORM_INTEL_CPU, CPU, WIDE, 8, false, NULL},
+        {&recorded_commas, PLATFORM_INTEL_CPU, CPU, SIMD, 8, false, NULL},
     };
     size_t n = sizeof cases / sizeof *cases;
     assert_int_equal(n, n_recorded_devices);

@@ -28,7 +28,7 @@ static const offer offers[] = {
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, MOST, 64, 64, 128},
     /* no unit, other kernels, other dtypes */
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NONE, 1024, CLG_FLOAT16, 64, 64, 64, 0},
-    {CLG_KERNELS_WIDE, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, 64, 0},
+    {CLG_KERNELS_SIMD, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, 64, 64, 0},
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT32, 64, 64, 64, 0},
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_INT32, 64, 64, 64, 0},
     /* work-groups that the device does not have */

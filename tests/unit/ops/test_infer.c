@@ -449,7 +449,7 @@ TEST(lower__checks_what_rows_do)
                        .n_inputs = 1,
                        .n_outputs = 1,
                        .caps = &caps,
-                       .kernel_class = CLG_KERNELS_WIDE,
+                       .kernel_class = CLG_KERNELS_SIMD,
                        .memory = &memory};
     assert_error(ops_lower_node(&c), CLG_ERROR_UNSUPPORTED_OPERATOR,
                  "must be known before the run");
@@ -460,7 +460,7 @@ TEST(lower__checks_what_rows_do)
     assert_error(ops_lower_node(&c), CLG_ERROR_INTERNAL, "node 'n' (Row, opset 13): a step of one");
     in.dense = false;
     assert_error(ops_lower_node(&c), CLG_ERROR_INTERNAL, "input 0 is not dense");
-    assert_true(lower_is_wide(&c));
+    assert_true(lower_is_simd(&c));
     assert_true(lower_has_input(&c, 0));
     assert_false(lower_has_input(&c, 1));
     arena_deinit(&memory);

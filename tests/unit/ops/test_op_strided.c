@@ -55,7 +55,7 @@ static void expect_view(op_case *k, const lower_operand *in, bool is_view, int64
                         .n_inputs = k->n->n_inputs,
                         .n_outputs = k->n->n_outputs,
                         .caps = &caps,
-                        .kernel_class = CLG_KERNELS_WIDE,
+                        .kernel_class = CLG_KERNELS_SIMD,
                         .memory = &memory};
     assert_ok(ops_lower_node(&c));
     assert_int_equal(c.is_view, is_view);

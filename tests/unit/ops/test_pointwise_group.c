@@ -82,7 +82,7 @@ static const step *lower_pair(op_case *k, arena *memory, clg_kernel_class kernel
 /* New sizes bring no new text, in both classes; other patterns do. */
 TEST(pointwise_group__text_knows_no_sizes)
 {
-    static const clg_kernel_class classes[] = {CLG_KERNELS_WIDE, CLG_KERNELS_SIMT};
+    static const clg_kernel_class classes[] = {CLG_KERNELS_SIMD, CLG_KERNELS_SIMT};
     for (size_t i = 0; i < COUNT(classes); i++) {
         op_case k;
         arena memory = {0};

@@ -42,7 +42,7 @@ static graph *start(void)
 static graph *run_passes(graph *g)
 {
     graph *out;
-    const pass_options options = {.kernel_class = CLG_KERNELS_WIDE};
+    const pass_options options = {.kernel_class = CLG_KERNELS_SIMD};
     assert_ok(graph_check(g));
     assert_ok(ops_resolve(g));
     assert_ok(passes_run(g, &options, &out));

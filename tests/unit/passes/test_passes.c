@@ -139,7 +139,7 @@ TEST(passes__an_unknown_name_is_refused)
 {
     pass_case m = pass_case_start();
     const char *const off[] = {"batchnorms"};
-    pass_options options = {.kernel_class = CLG_KERNELS_WIDE, .disabled = {off, 1}};
+    pass_options options = {.kernel_class = CLG_KERNELS_SIMD, .disabled = {off, 1}};
     graph *g;
     assert_error(passes_run(m.g, &options, &g), CLG_ERROR_INVALID_ARGUMENT, "batchnorms");
     assert_null(g);

@@ -38,6 +38,15 @@ TEST(choices__a_table_is_its_text)
     expect_text(NULL, HEADER);
 }
 
+/* Tables of before the classes of kernels were called simd and simt are read, and match no problem of today. */
+TEST(choices__of_an_older_version_match_nothing)
+{
+    choice_table *t;
+    assert_ok(choice_table_add(NULL, HEADER "winograd_4x4\tConv wide float32[1,64,56,56]\n", &t));
+    assert_null(choice_table_find(t, "Conv simd float32[1,64,56,56]"));
+    choice_table_free(t);
+}
+
 TEST(choices__text_that_is_none)
 {
     static const struct {

@@ -57,7 +57,7 @@ TEST(random__plans_keep_what_is_read_later)
     const random_graph_options o = {.repeated_outputs = true};
     for (int round = 0; round < 3; round++) {
         plan_check_counts n =
-            check_seeds(round ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE, round == 2, o);
+            check_seeds(round ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD, round == 2, o);
         assert_true(n.n_steps > 1000 && n.n_views > 500 && n.n_copies > 100 && n.n_joined > 50);
         assert_true(n.n_bytes_read > 100000);
     }
@@ -67,7 +67,7 @@ TEST(random__segments_keep_it_too)
 {
     const random_graph_options o = {.repeated_outputs = true, .data_dependent = true};
     for (int round = 0; round < 2; round++) {
-        plan_check_counts n = check_seeds(round ? CLG_KERNELS_SIMT : CLG_KERNELS_WIDE, round, o);
+        plan_check_counts n = check_seeds(round ? CLG_KERNELS_SIMT : CLG_KERNELS_SIMD, round, o);
         assert_true(n.n_steps > 1000);
     }
 }
@@ -106,7 +106,7 @@ TEST(random__planning_survives_every_failing_allocation)
     failing_alloc_install();
     for (uint64_t seed = 1; seed <= 8; seed++) {
         plan_case k;
-        plan_case_start(&k, seed % 2 ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT);
+        plan_case_start(&k, seed % 2 ? CLG_KERNELS_SIMD : CLG_KERNELS_SIMT);
         random_graph_make(&k, seed, &o);
         plan_case_ready(&k);
         assert_true(fault_loop(plan_all, &k) > 50);

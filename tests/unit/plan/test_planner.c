@@ -35,7 +35,7 @@ static value_id reshape(plan_case *k, value_id v, size_t rank, const int64_t *di
 TEST(planner__a_node_is_a_step_into_the_output)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 2, DIMS(3, 5));
     plan_case_output(&k, plan_case_node(&k, "Relu", 1, &x));
     plan_case_plan(&k);
@@ -78,7 +78,7 @@ TEST(planner__views_move_nothing)
 TEST(planner__a_view_is_made_dense_once)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 2, DIMS(6, 8)), v = slice(&k, x, 1, 1, 4, 1);
     value_id a = reshape(&k, v, 1, DIMS(-1)), b = reshape(&k, v, 2, DIMS(9, 2));
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &a));
@@ -93,7 +93,7 @@ TEST(planner__a_view_is_made_dense_once)
 TEST(planner__shape_arithmetic_ends_at_planning)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 3, DIMS(2, 3, 4)), s = plan_case_node(&k, "Shape", 1, &x);
     value_id rows = slice(&k, s, 0, 0, 1, 1);
     value_id to = plan_case_node(&k, "Concat", 2, VALUES(rows, plan_case_ints(&k, 1, DIMS(-1))));
@@ -117,7 +117,7 @@ TEST(planner__shape_arithmetic_ends_at_planning)
 TEST(planner__known_numbers_reach_the_device_as_literals)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = plan_case_input(&k, "x", CLG_INT64, 1, DIMS(3)),
              y = plan_case_input(&k, "y", CLG_FLOAT32, 3, DIMS(2, 3, 4));
     value_id s = plan_case_node(&k, "Shape", 1, &y);
@@ -136,7 +136,7 @@ TEST(planner__known_numbers_reach_the_device_as_literals)
 TEST(planner__outputs_of_every_origin)
 {
     plan_case k;
-    for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
+    for (int kernels = CLG_KERNELS_SIMD; kernels <= CLG_KERNELS_SIMT; kernels++) {
         plan_case_start(&k, kernels);
         value_id x = input(&k, 2, DIMS(4, 6)), c = plan_case_floats(&k, 2, DIMS(4, 6));
         value_id y = plan_case_node(&k, "Add", 2, VALUES(x, c));
@@ -160,7 +160,7 @@ TEST(planner__outputs_of_every_origin)
 TEST(planner__a_view_of_what_nobody_else_wants_is_no_copy)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 2, DIMS(4, 6)), y = plan_case_node(&k, "Neg", 1, &x);
     plan_case_output(&k, reshape(&k, y, 1, DIMS(24)));
     plan_case_plan(&k);
@@ -173,7 +173,7 @@ TEST(planner__a_view_of_what_nobody_else_wants_is_no_copy)
 TEST(planner__a_constant_is_no_step)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id c = plan_case_floats(&k, 1, DIMS(3));
     (void)input(&k, 1, DIMS(1));
     plan_case_output(&k, c);
@@ -189,7 +189,7 @@ TEST(planner__a_constant_is_no_step)
 TEST(planner__a_chain_needs_two_pieces_of_memory)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id v = input(&k, 1, DIMS(64));
     for (int i = 0; i < 20; i++) v = plan_case_node(&k, "Softmax", 1, &v);
     plan_case_output(&k, v);
@@ -204,7 +204,7 @@ TEST(planner__a_chain_needs_two_pieces_of_memory)
 TEST(planner__values_that_nobody_reads_lend_their_memory)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 1, DIMS(64));
     for (int i = 0; i < 10; i++) (void)plan_case_node(&k, "Exp", 1, &x);
     plan_case_output(&k, plan_case_node(&k, "Neg", 1, &x));
@@ -234,7 +234,7 @@ TEST(planner__nothing_runs_over_no_elements)
 TEST(planner__too_much_for_the_device_is_told)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 2, DIMS(1 << 20, 200)),
              big = plan_case_node(&k, "MatMul", 2,
                                   VALUES(x, plan_case_floats(&k, 2, DIMS(200, 300))));
@@ -251,7 +251,7 @@ TEST(planner__too_much_for_the_device_is_told)
 TEST(planner__weights_are_packed_by_their_owner)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 2, DIMS(40, 50)), w = plan_case_floats(&k, 2, DIMS(50, 60));
     value_id y = plan_case_node(&k, "MatMul", 2, VALUES(x, w));
     value_id t = plan_case_node(&k, "Transpose", 1, &x);
@@ -269,7 +269,7 @@ TEST(planner__weights_are_packed_by_their_owner)
 TEST(planner__the_init_plan_packs_in_its_own_memory)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id a = plan_case_floats(&k, 2, DIMS(40, 50)), b = plan_case_floats(&k, 2, DIMS(50, 60));
     plan_case_output(&k, plan_case_node(&k, "MatMul", 2, VALUES(a, b)));
     plan_case_ready(&k);
@@ -289,7 +289,7 @@ TEST(planner__a_shape_input_is_asked_for)
     plan_case k;
     shape two = {.rank = 1, .dims = {2}};
     tensor *to;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = input(&k, 2, DIMS(4, 6)), s = plan_case_input(&k, "s", CLG_INT64, 1, DIMS(2));
     value_id doubled = plan_case_node(&k, "Add", 2, VALUES(s, s));
     value_id y = plan_case_node(&k, "Reshape", 2, VALUES(x, doubled));
@@ -355,7 +355,7 @@ static void data_dependent(plan_case *k)
 TEST(planner__segments_end_where_the_host_must_read)
 {
     plan_case k;
-    for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
+    for (int kernels = CLG_KERNELS_SIMD; kernels <= CLG_KERNELS_SIMT; kernels++) {
         plan_case_start(&k, kernels);
         data_dependent(&k);
         plan_case_plan(&k);
@@ -373,7 +373,7 @@ TEST(planner__continuations_are_found_again_and_do_not_pile_up)
 {
     plan_case k;
     plan_segment *first, *again, *child;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     data_dependent(&k);
     plan_case_plan(&k);
     tensor *t = one_number(7);
@@ -403,7 +403,7 @@ TEST(planner__a_segment_outlives_its_plan)
 {
     plan_case k;
     plan_segment *child;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     data_dependent(&k);
     plan_case_plan(&k);
     tensor *t = one_number(2);
@@ -421,7 +421,7 @@ TEST(planner__a_fault_in_what_was_read_is_told)
 {
     plan_case k;
     plan_segment *child;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     data_dependent(&k);
     plan_case_plan(&k);
     tensor *bad = one_number(-1), *huge = one_number(INT64_C(1) << 61), *good = one_number(1);

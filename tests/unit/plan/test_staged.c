@@ -34,7 +34,7 @@ static plan_segment *go_on(const plan_case *k, plan_segment *segment, int64_t n)
 TEST(staged__a_count_ends_the_segment)
 {
     plan_case k;
-    for (int kernels = CLG_KERNELS_WIDE; kernels <= CLG_KERNELS_SIMT; kernels++) {
+    for (int kernels = CLG_KERNELS_SIMD; kernels <= CLG_KERNELS_SIMT; kernels++) {
         plan_case_start(&k, kernels);
         value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 2, DIMS(30, 400));
         value_id y = plan_case_node(&k, "Neg", 1, &x), found = plan_case_node(&k, "NonZero", 1, &y);
@@ -60,7 +60,7 @@ TEST(staged__a_count_ends_the_segment)
 TEST(staged__what_was_measured_lives_on)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 1, DIMS(9000));
     plan_case_output(&k, plan_case_node(&k, "NonZero", 1, &x));
     plan_case_plan(&k);
@@ -76,7 +76,7 @@ TEST(staged__what_was_measured_lives_on)
 TEST(staged__one_after_the_other)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 1, DIMS(50)), outputs[4];
     value_id positive = plan_case_node(&k, "Sign", 1, &x),
              wanted = plan_case_node(&k, "Cast", 1, &positive);
@@ -99,7 +99,7 @@ TEST(staged__one_after_the_other)
 TEST(staged__small_known_numbers_need_no_device)
 {
     plan_case k;
-    plan_case_start(&k, CLG_KERNELS_WIDE);
+    plan_case_start(&k, CLG_KERNELS_SIMD);
     value_id x = plan_case_input(&k, "x", CLG_FLOAT32, 3, DIMS(2, 0, 4));
     value_id dims = plan_case_node(&k, "Shape", 1, &x);
     plan_case_output(&k, plan_case_node(&k, "NonZero", 1, &dims));

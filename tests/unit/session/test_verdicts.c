@@ -18,7 +18,7 @@ static verdict made(uint64_t n, bool passed, double worst)
                      .worst = worst,
                      .bound = 4e-6,
                      .way = "winograd_2x2",
-                     .kernel = "winograd_wide"};
+                     .kernel = "winograd_simd"};
 }
 
 TEST(verdicts__text_and_back)
@@ -37,8 +37,8 @@ TEST(verdicts__text_and_back)
     assert_string_equal(
         text_data(&t),
         "clgraph verdicts 1\n"
-        "failed fffffffffffffffe0000000000000001 0.5 4e-06 winograd_2x2 winograd_wide\n"
-        "failed fffffffffffffffd0000000000000002 inf 4e-06 winograd_2x2 winograd_wide\n");
+        "failed fffffffffffffffe0000000000000001 0.5 4e-06 winograd_2x2 winograd_simd\n"
+        "failed fffffffffffffffd0000000000000002 inf 4e-06 winograd_2x2 winograd_simd\n");
     assert_ok(verdicts_set(&b, &first)); /* what is there stays */
     assert_true(verdicts_read(&b, text_data(&t)));
     assert_int_equal(b.n, 2);
@@ -46,7 +46,7 @@ TEST(verdicts__text_and_back)
     assert_false(verdicts_find(&b, second.key)->passed);
     assert_true(isinf(verdicts_find(&b, second.key)->worst));
     assert_string_equal(verdicts_find(&b, second.key)->way, "winograd_2x2");
-    assert_string_equal(verdicts_find(&b, second.key)->kernel, "winograd_wide");
+    assert_string_equal(verdicts_find(&b, second.key)->kernel, "winograd_simd");
     text_deinit(&t);
     verdicts_deinit(&a);
     verdicts_deinit(&b);

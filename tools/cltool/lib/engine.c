@@ -94,6 +94,15 @@ const char *engine_precision(const clg_session *session)
     return precisions[clg_session_precision(session)];
 }
 
+bool engine_kernels(const options *o, clg_kernel_class *out_class)
+{
+    *out_class = CLG_KERNELS_AUTO;
+    if (!o->kernels) return true;
+    if (strcmp(o->kernels, "simd") == 0) *out_class = CLG_KERNELS_SIMD;
+    if (strcmp(o->kernels, "simt") == 0) *out_class = CLG_KERNELS_SIMT;
+    return *out_class != CLG_KERNELS_AUTO;
+}
+
 int engine_check(const options *o)
 {
     clg_precision precision;
@@ -101,8 +110,9 @@ int engine_check(const options *o)
         return fail_usage("there is no precision '%s': --precision takes fp32, fp16 or auto",
                           o->precision);
     }
-    if (o->kernels && strcmp(o->kernels, "wide") != 0 && strcmp(o->kernels, "simt") != 0) {
-        return fail_usage("there are no kernels '%s': --kernels takes wide or simt", o->kernels);
+    clg_kernel_class kernels;
+    if (!engine_kernels(o, &kernels)) {
+        return fail_usage("there are no kernels '%s': --kernels takes simd or simt", o->kernels);
     }
     return CODE_DONE;
 }
@@ -116,7 +126,7 @@ int engine_load_model(const char *path, clg_model **out_model)
 clg_session_options engine_session_options(const options *o)
 {
     clg_session_options given = CLG_SESSION_OPTIONS_INIT;
-    if (o->kernels) given.kernels = o->kernels[0] == 'w' ? CLG_KERNELS_WIDE : CLG_KERNELS_SIMT;
+    (void)engine_kernels(o, &given.kernels);
     given.no_blas = o->no_blas;
     given.strict = o->strict;
     given.disabled_passes = o->disabled_passes.items;

@@ -32,6 +32,8 @@ typedef struct engine {
 
 /* Words of options that there are not are refused. */
 int engine_check(const options *o);
+/* The class of kernels of --kernels; CLG_KERNELS_AUTO without it. False: there is no such class. */
+bool engine_kernels(const options *o, clg_kernel_class *out_class);
 /* "fp32" or "fp16": what the session computes in. */
 const char *engine_precision(const clg_session *session);
 /* A context on one device. */

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 2-D and 3-D convolution (ONNX Conv) for the wide class, x and y in NCHW order; 1-D is 2-D of height 1:
+// 2-D and 3-D convolution (ONNX Conv) for the SIMD class, x and y in NCHW order; 1-D is 2-D of height 1:
 //
-//   conv_wide    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] + beta * bias[g*oc + o]
+//   conv_simd    y[n, g*oc + o, ...] = act(alpha * sum w[g*oc + o, c, tap] * x[n, g*ic + c, ...] + beta * bias[g*oc + o]
 //                + residual), for any kernel, stride, dilation, padding and number of groups
-//   conv_depthwise_wide  the same for ic = 1
+//   conv_depthwise_simd  the same for ic = 1
 //   conv_pack_w  w [groups*oc][ic][kd][kh][kw] -> [groups][ceil(oc/tile_m)][kh*kw][kd*ic][tile_m], zero rows at the end
 //
-// A group of conv_wide takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels. It
+// A group of conv_simd takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels. It
 // copies the input these pixels see into a patch in private memory: zeros outside the image, and the columns (rows)
 // of a stride apart side by side, so that every tap of a whole run of pixels is a run of the patch.
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_BIAS is 0 or 1: per output channel)
-//   P_MR, P_NRV  as in gemm_wide.cl
+//   P_MR, P_NRV  as in gemm_simd.cl
 //   P_PATCH      floats of the patch: 65536
 //   P_ACC        floats of the sums that wait in private memory: 32768
 // 16-bit weights are converted piece by piece, for all pixels of a group at once.
 //
-// Arguments of conv_wide. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
+// Arguments of conv_simd. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.
 //   batch, groups, ic, oc        ic and oc of one group
 //   CONV_SIZES                   see common/conv.clh
 //   x, x_off, x_b0               x_b0: distance of images; channels are dense
@@ -36,8 +36,8 @@
 // group_tiles, 2 batch * groups; each may be any number >= 1 (kernels stride over the rest), best below 65536.
 // Local memory: none. Private memory: P_PATCH + P_ACC floats, and 16384 more of 16-bit weights.
 //
-// conv_depthwise_wide takes group_channels channels of groups and all of their oc (the channel multiplier) at a time. It
-// has conv_wide's arguments, but no ic; w, w_off as ONNX has them, [groups*oc][1][kd][kh][kw]; and group_channels, tile_h,
+// conv_depthwise_simd takes group_channels channels of groups and all of their oc (the channel multiplier) at a time. It
+// has conv_simd's arguments, but no ic; w, w_off as ONNX has them, [groups*oc][1][kd][kh][kw]; and group_channels, tile_h,
 // tile_w in place of tile_m .. tile_w. The caller keeps, with lanes rounded up to 4 * P_VEC,
 //   group_channels * kd * slice <= P_PATCH (6144 is the fast size)   group_channels * oc * lanes <= P_ACC
 // NDRange: dimension 0 as above, 1 groups / group_channels, 2 batch.
@@ -55,8 +55,8 @@
 #include "common/body.clh"
 #include "common/conv.clh"
 #include "common/epilogue.clh"
-#include "common/floats_wide.clh"
-#include "common/patch_wide.clh"
+#include "common/floats_simd.clh"
+#include "common/patch_simd.clh"
 
 #if FLOATS_COPIED
 #define WEIGHTS 16384              // weights of a register tile that are at hand at a time
@@ -80,8 +80,8 @@
 #define MICRO_B(j) CAT(vload, P_VEC)(0, b + j * P_VEC)
 #define MICRO_T_ROW t_row
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
-#include "common/micro_wide.clh"
-#include "common/finish_wide.clh"
+#include "common/micro_simd.clh"
+#include "common/finish_simd.clh"
 
 static inline void put(float *p, const vec v)
 {
@@ -158,16 +158,16 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
     }
 }
 
-#define CONV_WIDE_PARAMS                                                                           \
+#define CONV_SIMD_PARAMS                                                                           \
     const int batch, const int groups, const int ic, const int oc, CONV_SIZES,                     \
     __global const elem *x, const long x_off, const long x_b0, __global const elem *packed_w,      \
     const long packed_w_off, __global elem *y, const long y_off, const long y_b0,                  \
     const int tile_m, const int group_tiles, const int tile_h, const int tile_w, EPILOGUE_ARGS
-#define CONV_WIDE_PASSED                                                                           \
+#define CONV_SIMD_PASSED                                                                           \
     batch, groups, ic, oc, CONV_SIZES_PASSED, x, x_off, x_b0, packed_w, packed_w_off, y, y_off, y_b0,     \
     tile_m, group_tiles, tile_h, tile_w, EPILOGUE_PASSED
 
-BODY void convolve(BODY_PARAMS, CONV_WIDE_PARAMS)
+BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 {
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + 1];
@@ -253,9 +253,9 @@ BODY void convolve(BODY_PARAMS, CONV_WIDE_PARAMS)
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_wide(CONV_WIDE_PARAMS)
+__kernel void conv_simd(CONV_SIMD_PARAMS)
 {
-    convolve(BODY_GROUPS, CONV_WIDE_PASSED);
+    convolve(BODY_GROUPS, CONV_SIMD_PASSED);
 }
 
 // t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]
@@ -281,7 +281,7 @@ static __attribute__((noinline)) void filter(vec *t, const int lanes, const int 
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_depthwise_wide(const int batch, const int groups, const int oc, CONV_SIZES,
+__kernel void conv_depthwise_simd(const int batch, const int groups, const int oc, CONV_SIZES,
                                   __global const elem *x, const long x_off, const long x_b0,
                                   __global const elem *w, const long w_off,
                                   __global elem *y, const long y_off, const long y_b0,

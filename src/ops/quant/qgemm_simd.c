@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qgemm_wide.cl: how products of 8-bit matrices are cut for it, and how it wants to be called.
+ * cl/quant/qgemm_simd.cl: how products of 8-bit matrices are cut for it, and how it wants to be called.
  */
 #include "ops/quant/qmatmul.h"
 
@@ -18,8 +18,8 @@ typedef struct tile_plan {
 static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
 {
     const int64_t wanted = 4 * work_units(c), batch = grid_n_elements(z->batches);
-    tile_plan t = {.nr = 2 * (int64_t)work_wide_lanes(c)};
-    t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_wide_rows(c)));
+    tile_plan t = {.nr = 2 * (int64_t)work_simd_lanes(c)};
+    t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_simd_rows(c)));
     t.tiles = work_ceil_div(z->m, t.tile_m);
     t.panels = work_ceil_div(z->n, t.nr);
     const int64_t splits = work_ceil_div(wanted, work_least(wanted, t.panels * batch));
@@ -31,7 +31,7 @@ static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
     return t;
 }
 
-bool qgemm_wide_fits(const qmatmul_size *z)
+bool qgemm_simd_fits(const qmatmul_size *z)
 {
     return z->m > 0 && z->n > 0 && z->k > 0 && grid_n_elements(z->batches) > 0;
 }
@@ -64,11 +64,11 @@ static operand pack_right(lower_context *c, candidate *way, const qmatmul_job *j
     any.a_dtype = CLG_UINT8;
     any.y_dtype = CLG_INT32;
     any.a_zero = any.b_zero = none;
-    (void)snprintf(recipe, sizeof recipe, "qgemm_wide unit=%d nr=%lld k=%lld n=%lld", (int)unit,
+    (void)snprintf(recipe, sizeof recipe, "qgemm_simd unit=%d nr=%lld k=%lld n=%lld", (int)unit,
                    (long long)t->nr, (long long)z->k, (long long)z->n);
     const operand to = step_packing(b, way, j->b.index, recipe, size_bytes);
     step *s =
-        step_pack_kernel(b, way, to, "qgemm_wide", "qgemm_pack_b", prelude(c, &any, unit, true, 0));
+        step_pack_kernel(b, way, to, "qgemm_simd", "qgemm_pack_b", prelude(c, &any, unit, true, 0));
     step_arg_int(b, s, z->k);
     step_arg_int(b, s, z->n);
     step_arg_buffer(b, s, j->b, j->b_dtype);
@@ -78,7 +78,7 @@ static operand pack_right(lower_context *c, candidate *way, const qmatmul_job *j
     return to;
 }
 
-void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
+void qgemm_simd_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
                       dot_unit unit)
 {
     step_builder *b = &c->build;
@@ -88,7 +88,7 @@ void qgemm_wide_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
         j->b_constant && is_one_matrix(z) &&
         dtype_bytes(CLG_INT32, t.panels * t.nr * (work_ceil_div(z->k, unit) + 1), &size_bytes);
     const operand right = packed ? pack_right(c, way, j, z, &t, unit, size_bytes) : j->b;
-    step *s = step_kernel(b, way, "qgemm_wide", "qgemm_wide",
+    step *s = step_kernel(b, way, "qgemm_simd", "qgemm_simd",
                           prelude(c, j, unit, packed, z->batches->rank));
     qmatmul_size_args(b, s, z);
     step_arg_buffer(b, s, j->a, j->a_dtype);

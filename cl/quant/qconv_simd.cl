@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvInteger and QLinearConv (ONNX 10) for the wide class, as qconv.cl has them: the same bits, by products of words of
-// several 8-bit numbers (common/dot_wide.clh).
+// ConvInteger and QLinearConv (ONNX 10) for the SIMD class, as qconv.cl has them: the same bits, by products of words of
+// several 8-bit numbers (common/dot_simd.clh).
 //
-//   qconv_wide   any kernel, stride, dilation, padding and number of groups
-//   qconv_depthwise_wide  the same for ic = 1 and at most 256 taps, whose sums floats have exactly; P_UNIT 1
+//   qconv_simd   any kernel, stride, dilation, padding and number of groups
+//   qconv_depthwise_simd  the same for ic = 1 and at most 256 taps, whose sums floats have exactly; P_UNIT 1
 //   qconv_pack_w  w [groups*oc][ic][kd][kh][kw] -> words [groups][ceil(oc/tile_m)][kh*kw][kd*ceil(ic/P_UNIT)][tile_m], zero
 //                 channels and rows at the ends, then [groups][ceil(oc/tile_m)*tile_m] sums of the numbers in each row
 //
-// As in conv_wide.cl, a group takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels, and
+// As in conv_simd.cl, a group takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels, and
 // copies the input that these see into a patch in private memory; here it is words of P_UNIT channels, and what lies outside
 // of the image is the zero point. Zero points are taken off behind the sums:
 //     sum (x - x0) (w - w0) = sum x w - x0 * sum w - w0 * sum x + k * x0 * w0
 //
-// Parameters (also those of common/dot_wide.clh, and P_A, P_B, P_Y of quant/requantize.clh, A is x, B is w; P_FP64 0,
+// Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh, A is x, B is w; P_FP64 0,
 // P_INDEX 32)
-//   P_MR, P_NRV         as in gemm_wide.cl
+//   P_MR, P_NRV         as in gemm_simd.cl
 //   P_PATCH             words of the patch: 65536
 //   P_ACC               sums that wait in private memory: 32768
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //
-// Arguments of qconv_wide, lengths in elements. No length is 0.
+// Arguments of qconv_simd, lengths in elements. No length is 0.
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
 //   x, w from qconv_pack_w, y
-//   tile_m, group_tiles, tile_h, tile_w   as in conv_wide.cl, where also is what the caller keeps; its slices are
+//   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, where also is what the caller keeps; its slices are
 //       kd * ceil(ic/P_UNIT), and P_ACC is for one row more
 //   QCONV_NUMBERS, see quant/qconv.clh
-// qconv_depthwise_wide has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place of tile_m .. tile_w.
-// NDRange: as in conv_wide.cl. Private memory: P_PATCH + P_ACC words.
+// qconv_depthwise_simd has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place of tile_m .. tile_w.
+// NDRange: as in conv_simd.cl. Private memory: P_PATCH + P_ACC words.
 // qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 groups,
 //   which must be get_num_groups(1).
 //
@@ -39,12 +39,12 @@
 #include "common/conv.clh"
 #include "quant/requantize.clh"
 #include "quant/qconv.clh"
-#include "common/dot_wide.clh"
-#include "common/patch_wide.clh"
+#include "common/dot_simd.clh"
+#include "common/patch_simd.clh"
 
 #define U_DTYPE P_A
 #define S_DTYPE P_B
-#include "quant/words_wide.clh"
+#include "quant/words_simd.clh"
 
 #define STRIP 4                         // vectors a depthwise filter takes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // words after the patch that may be read and written
@@ -62,7 +62,7 @@
 #define MICRO_A(i) S_WORD(a[i])
 #define MICRO_B(j) U_WORDS(get_words(b + j * P_VEC))
 #define MICRO_T_ROW t_row
-#include "common/micro_wide.clh"
+#include "common/micro_simd.clh"
 
 #if P_Y != 6
 #define Y_ZERO (float)y_zero[y_zero_off]
@@ -164,7 +164,7 @@ static __attribute__((noinline)) void finish(const int *t, const int *seen, cons
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void qconv_wide(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
+__kernel void qconv_simd(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                          __global const a_elem *x, const long x_off,
                          __global const int *packed_w, const long packed_w_off, __global y_elem *y, const long y_off,
                          const int tile_m, const int group_tiles, const int tile_h, const int tile_w, QCONV_NUMBERS)
@@ -293,7 +293,7 @@ static __attribute__((noinline)) void filter(vint *t, const int lanes, const int
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void qconv_depthwise_wide(const int batch, const int groups, const int oc, CONV_SIZES,
+__kernel void qconv_depthwise_simd(const int batch, const int groups, const int oc, CONV_SIZES,
                                    __global const a_elem *x, const long x_off,
                                    __global const b_elem *w, const long w_off, __global y_elem *y, const long y_off,
                                    const int group_channels, const int tile_h, const int tile_w, QCONV_NUMBERS)

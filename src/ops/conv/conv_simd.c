@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementations conv_wide and conv_depthwise_wide: cl/conv/conv_wide.cl.
+ * The implementations conv_simd and conv_depthwise_simd: cl/conv/conv_simd.cl.
  */
 #include "ops/conv/conv_cut.h"
 #include "ops/conv/conv_impls.h"
@@ -9,14 +9,14 @@
 
 #include <stdio.h>
 
-#define WIDE_PATCH 65536
-#define WIDE_ACC 32768
+#define SIMD_PATCH 65536
+#define SIMD_ACC 32768
 
-static const char *wide_prelude(lower_context *c, const conv_job *j, const char *tail)
+static const char *simd_prelude(lower_context *c, const conv_job *j, const char *tail)
 {
     return prelude_text(
         &c->build, "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2 P_PATCH=%d P_ACC=%d %s", (int)j->dtype,
-        work_fma(c), work_wide_lanes(c), work_wide_rows(c), WIDE_PATCH, WIDE_ACC, tail);
+        work_fma(c), work_simd_lanes(c), work_simd_rows(c), SIMD_PATCH, SIMD_ACC, tail);
 }
 
 static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
@@ -25,10 +25,10 @@ static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
                           .oc = j->oc,
                           .slices = j->axes[0].kernel * j->ic,
                           .planes = j->batch * j->groups,
-                          .patch = WIDE_PATCH,
-                          .sums = WIDE_ACC,
-                          .lanes = work_wide_lanes(c),
-                          .rows = work_wide_rows(c),
+                          .patch = SIMD_PATCH,
+                          .sums = SIMD_ACC,
+                          .lanes = work_simd_lanes(c),
+                          .rows = work_simd_rows(c),
                           .step = 1,
                           .fill_vector = 2,
                           .fill_line = 12,
@@ -37,20 +37,20 @@ static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
 }
 
 /* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
-static operand wide_weights(lower_context *c, candidate *way, const conv_job *j, const conv_cut *t)
+static operand simd_weights(lower_context *c, candidate *way, const conv_job *j, const conv_cut *t)
 {
     step_builder *b = &c->build;
     const window_axis *a = j->axes;
     const int64_t taps = a[1].kernel * a[2].kernel, k = j->ic * a[0].kernel * taps;
     char recipe[160];
     (void)snprintf(recipe, sizeof recipe,
-                   "conv_wide tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
+                   "conv_simd tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
                    (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
                    (long long)a[0].kernel, (long long)taps);
     const int64_t n = j->groups * t->tiles * t->tile_m * k;
     const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
-    step *s = step_pack_kernel(b, way, to, "conv_wide", "conv_pack_w",
-                               wide_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
+    step *s = step_pack_kernel(b, way, to, "conv_simd", "conv_pack_w",
+                               simd_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, a[0].kernel);
@@ -65,17 +65,17 @@ static operand wide_weights(lower_context *c, candidate *way, const conv_job *j,
     return to;
 }
 
-void conv_add_wide(lower_context *c, const conv_job *j)
+void conv_add_simd(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const conv_cut_job cut = cut_job(c, j);
     conv_cut t;
     if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return;
-    candidate *way = step_candidate(b, "conv_wide");
+    candidate *way = step_candidate(b, "conv_simd");
     way->cost = j->winograd > 1 ? 0 : t.cost;
-    const operand packed = wide_weights(c, way, j, &t);
+    const operand packed = simd_weights(c, way, j, &t);
     step *s =
-        step_kernel(b, way, "conv_wide", "conv_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
+        step_kernel(b, way, "conv_simd", "conv_simd", simd_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
@@ -95,14 +95,14 @@ void conv_add_wide(lower_context *c, const conv_job *j)
     step_range(b, s, 3, range, ones);
 }
 
-void conv_add_depthwise_wide(lower_context *c, const conv_job *j)
+void conv_add_depthwise_simd(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const conv_cut_job cut = cut_job(c, j);
     conv_cut t;
     if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
-    step *s = step_kernel(b, step_candidate(b, "conv_depthwise_wide"), "conv_wide",
-                          "conv_depthwise_wide", wide_prelude(c, j, conv_tail_prelude(c, j)));
+    step *s = step_kernel(b, step_candidate(b, "conv_depthwise_simd"), "conv_simd",
+                          "conv_depthwise_simd", simd_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);

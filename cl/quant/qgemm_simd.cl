@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the wide class, as qmatmul.cl has them: the same bits, by products
-// of words of several 8-bit numbers (common/dot_wide.clh). B becomes u words, A s words.
+// MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the SIMD class, as qmatmul.cl has them: the same bits, by products
+// of words of several 8-bit numbers (common/dot_simd.clh). B becomes u words, A s words.
 //
-//   qgemm_wide    C[z] = (A[z] - a_zero) x (B[z] - b_zero), sums in int32
+//   qgemm_simd    C[z] = (A[z] - a_zero) x (B[z] - b_zero), sums in int32
 //   qgemm_pack_b  B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, zeros at the ends, then the sums of the numbers
 //                 in each of their columns; NR = P_NRV * P_VEC
 //
-// Zero points are taken off behind the sums, see qconv_wide.cl.
+// Zero points are taken off behind the sums, see qconv_simd.cl.
 //
-// Parameters (also those of common/dot_wide.clh, and P_A, P_B, P_Y of quant/requantize.clh; P_FP64 0, P_INDEX 32)
-//   P_MR, P_NRV   as in gemm_wide.cl
+// Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh; P_FP64 0, P_INDEX 32)
+//   P_MR, P_NRV   as in gemm_simd.cl
 //   P_KC          words of a block in k: 256
 //   P_MC          most rows of a group: 96
 //   P_ACC         sums that wait in private memory: 32768
@@ -34,11 +34,11 @@
 #include "common/ranks.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
-#include "common/dot_wide.clh"
+#include "common/dot_simd.clh"
 
 #define U_DTYPE P_B
 #define S_DTYPE P_A
-#include "quant/words_wide.clh"
+#include "quant/words_simd.clh"
 
 #define A_ROW (P_KC + 16) // words from row to row of A's copy: no power of two, rows share the cache
 
@@ -56,7 +56,7 @@ typedef const int *panel_ptr;
 #define MICRO_A(i) S_WORD(a[(i)*A_ROW])
 #define MICRO_B(j) U_WORDS(PANEL_WORDS(b + j * P_VEC))
 #define MICRO_T_ROW t_row
-#include "common/micro_wide.clh"
+#include "common/micro_simd.clh"
 
 #define BATCH_ARGS(i) const int d##i, const long sa##i, const long sb##i,
 #define BATCH_PLACE(i)                                                                             \
@@ -192,7 +192,7 @@ static inline vint zeros_of(__global const b_elem *p, const int step, const int 
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void qgemm_wide(const int m, const int n, const int k, const int batch, RANK_UP(BATCH_ARGS)
+__kernel void qgemm_simd(const int m, const int n, const int k, const int batch, RANK_UP(BATCH_ARGS)
                          __global const a_elem *a, const long a_off,
 #if P_B_PACKED
                          __global const int *b, const long b_off,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cl/quant/qconv_wide.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be called.
+ * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be called.
  */
 #include "ops/conv/conv_cut.h"
 #include "ops/lowering/dot.h"
@@ -54,8 +54,8 @@ static conv_cut_job cut_job(const lower_context *c, const qconv_job *j, dot_unit
                           .patch = PATCH,
                           .sums = SUMS,
                           .spare_rows = 1,
-                          .lanes = work_wide_lanes(c),
-                          .rows = work_wide_rows(c),
+                          .lanes = work_simd_lanes(c),
+                          .rows = work_simd_rows(c),
                           .step = unit == DOT_SHORT ? 2 : 1,
                           .fill_vector = unit == DOT_BYTE ? 8 : 4,
                           .fill_line = 25,
@@ -93,11 +93,11 @@ static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j
     const int64_t taps = a[1].kernel * a[2].kernel;
     char recipe[160];
     (void)snprintf(recipe, sizeof recipe,
-                   "qconv_wide unit=%d tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
+                   "qconv_simd unit=%d tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
                    (int)unit, (long long)t->tile_m, (long long)j->groups, (long long)j->oc,
                    (long long)j->ic, (long long)a[0].kernel, (long long)taps);
     const operand to = step_packing(b, way, j->at->w, recipe, size_bytes);
-    step *s = step_pack_kernel(b, way, to, "qconv_wide", "qconv_pack_w", prelude(c, j, unit, true));
+    step *s = step_pack_kernel(b, way, to, "qconv_simd", "qconv_pack_w", prelude(c, j, unit, true));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, a[0].kernel);
@@ -130,7 +130,7 @@ static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const
     if (!conv_cut_find(c, &cut, &t) || !count_bytes(j, &t, unit, &size_bytes)) return;
     candidate *way = step_candidate(b, name);
     const operand packed = pack_weights(c, way, j, &t, unit, size_bytes);
-    step *s = step_kernel(b, way, "qconv_wide", "qconv_wide", prelude(c, j, unit, false));
+    step *s = step_kernel(b, way, "qconv_simd", "qconv_simd", prelude(c, j, unit, false));
     qconv_size_args(b, s, j);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, packed, CLG_INT32);
@@ -149,8 +149,8 @@ static void add_depthwise(lower_context *c, const qconv_job *j)
     const conv_cut_job cut = cut_job(c, j, DOT_FLOAT);
     conv_cut t;
     if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
-    step *s = step_kernel(b, step_candidate(b, "qconv_depthwise_wide"), "qconv_wide",
-                          "qconv_depthwise_wide", prelude(c, j, DOT_FLOAT, false));
+    step *s = step_kernel(b, step_candidate(b, "qconv_depthwise_simd"), "qconv_simd",
+                          "qconv_depthwise_simd", prelude(c, j, DOT_FLOAT, false));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
@@ -165,14 +165,14 @@ static void add_depthwise(lower_context *c, const qconv_job *j)
     set_range(c, s, j, &t, work_ceil_div(j->groups, t.group_tiles), j->batch);
 }
 
-void qconv_wide_add(lower_context *c, const qconv_job *j, bool fast)
+void qconv_simd_add(lower_context *c, const qconv_job *j, bool fast)
 {
     static const struct {
         dot_unit unit;
         const char *name;
-    } ways[] = {{DOT_BYTE, "qconv_wide_byte"},
-                {DOT_SHORT, "qconv_wide_short"},
-                {DOT_FLOAT, "qconv_wide_float"}};
+    } ways[] = {{DOT_BYTE, "qconv_simd_byte"},
+                {DOT_SHORT, "qconv_simd_short"},
+                {DOT_FLOAT, "qconv_simd_float"}};
     qconv_job joined = *j;
     if (j->ic == 0 || j->batch == 0 || j->oc == 0 || !counts_fit(j)) return;
     if (is_depthwise(j)) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The implementation gemm_wide: cl/matmul/gemm_wide.cl.
+ * The implementation gemm_simd: cl/matmul/gemm_simd.cl.
  */
 #include "ops/lowering/work.h"
 #include "ops/matmul/gemm_impls.h"
@@ -10,15 +10,15 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WIDE_KC 256
-#define WIDE_ACC 65536
-#define WIDE_MOST_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
+#define SIMD_KC 256
+#define SIMD_ACC 65536
+#define SIMD_MOST_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
 
 /* The register tile for this device, and how the work is cut. */
-typedef struct wide_tile {
+typedef struct simd_tile {
     int vec, mr, nrv;
     int64_t nr, tile_m, tiles, panels, group_tiles, group_panels;
-} wide_tile;
+} simd_tile;
 
 /* What a core does in a nanosecond, roughly: operations for each lane of its vectors, bytes of B from afar. */
 #define OPERATIONS_PER_LANE_NS 6.0
@@ -33,9 +33,9 @@ static bool is_over_at_once(const gemm_job *j, int lanes)
            b * 2 * (double)j->m / (OPERATIONS_PER_LANE_NS * lanes) < WAKING_NS;
 }
 
-static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
+static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
 {
-    wide_tile t = {.vec = work_wide_lanes(c), .mr = work_wide_rows(c)};
+    simd_tile t = {.vec = work_simd_lanes(c), .mr = work_simd_rows(c)};
     t.nrv = j->n <= t.vec ? 1 : 2;
     t.nr = (int64_t)t.nrv * t.vec;
     t.tile_m = work_ceil_div(j->m, work_ceil_div(j->m, t.mr));
@@ -46,20 +46,20 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     const int64_t wanted = at_once ? 1 : 4 * work_units(c);
     const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
-    int64_t most = WIDE_MOST_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
+    int64_t most = SIMD_MOST_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
     /* One block deep the sums do not wait. */
     const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
-    if (j->k <= WIDE_KC && most < evened) most = evened;
+    if (j->k <= SIMD_KC && most < evened) most = evened;
     rows = rows < most ? rows : most;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
     /* A group that is over in no time costs more than its work; where k has several blocks, one of A serves all panels of a group
      * while it is near. Groups beyond some 64 for each core are given out as cores come to take them: that evens out more. */
     const int64_t groups = across * work_ceil_div(t.tiles, t.group_tiles);
     const int64_t spare = groups / wanted, many = groups / (64 * work_units(c));
-    const int64_t fit = j->k > WIDE_KC ? WIDE_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
+    const int64_t fit = j->k > SIMD_KC ? SIMD_ACC / (t.group_tiles * t.tile_m * t.nr) : t.panels;
     int64_t together = spare;
-    if (!at_once && j->k > WIDE_KC && many > 0) together = many;
-    if (!at_once && j->k <= WIDE_KC)
+    if (!at_once && j->k > SIMD_KC && many > 0) together = many;
+    if (!at_once && j->k <= SIMD_KC)
         together = work_least(
             spare, work_ceil_div(100000, 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
     together = work_least(work_least(together, fit), t.panels);
@@ -67,13 +67,13 @@ static wide_tile wide_plan(const lower_context *c, const gemm_job *j)
     return t;
 }
 
-static const char *wide_prelude(lower_context *c, const gemm_job *j, const wide_tile *t,
+static const char *simd_prelude(lower_context *c, const gemm_job *j, const simd_tile *t,
                                 bool a_packed, bool b_packed, const char *tail)
 {
     return prelude_text(
         &c->build,
         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_ACC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
-        (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, WIDE_KC, WIDE_ACC, a_packed, b_packed,
+        (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, SIMD_KC, SIMD_ACC, a_packed, b_packed,
         tail);
 }
 
@@ -124,7 +124,7 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
     operand to = p->to;
     from.at.offset_elems += at * p->line_stride + k0 * p->k_stride;
     to.offset_elems += at * p->j->k + k0 * p->line;
-    step *s = step_pack_kernel(b, way, p->to, "gemm_wide", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
+    step *s = step_pack_kernel(b, way, p->to, "gemm_simd", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
                                p->prelude);
     step_arg_int(b, s, p->is_a ? length : k);
     step_arg_int(b, s, p->is_a ? k : length);
@@ -167,7 +167,7 @@ static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
 
 /* Replaces x by its packed form. */
 static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job *j,
-                               const wide_tile *t, const gemm_matrix *x, bool is_a)
+                               const simd_tile *t, const gemm_matrix *x, bool is_a)
 {
     step_builder *b = &c->build;
     const packed_batch batches = count_batches(j, x);
@@ -195,7 +195,7 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
     if (find_packing(way, x->at.index, recipe, &result.at)) return result;
     p.to = result.at =
         step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * dtype_size(j->dtype));
-    p.prelude = wide_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
+    p.prelude = simd_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
     pack_pieces(c, way, &p);
     return result;
 }
@@ -206,15 +206,15 @@ static bool may_pack(const gemm_job *j, const gemm_matrix *x)
     return x->constant && j->k > 0 && batches.outer * batches.inner <= WORK_MAX_ITEMS;
 }
 
-void gemm_wide_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack)
+void gemm_simd_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack)
 {
     step_builder *b = &c->build;
-    const wide_tile t = wide_plan(c, j);
+    const simd_tile t = simd_plan(c, j);
     const bool pack_b = pack && may_pack(j, &j->b), pack_a = pack && !pack_b && may_pack(j, &j->a);
     const gemm_matrix left = pack_a ? pack_matrix(c, way, j, &t, &j->a, true) : j->a;
     const gemm_matrix right = pack_b ? pack_matrix(c, way, j, &t, &j->b, false) : j->b;
-    step *s = step_kernel(b, way, "gemm_wide", "gemm_wide",
-                          wide_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
+    step *s = step_kernel(b, way, "gemm_simd", "gemm_simd",
+                          simd_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &left, j->dtype);
     gemm_step_matrix(b, s, &right, j->dtype);

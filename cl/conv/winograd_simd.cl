@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for the wide class (Lavin and Gray, "Fast Algorithms for
+// 3x3 convolution by Winograd's minimal filtering F(m x m, 3x3) for the SIMD class (Lavin and Gray, "Fast Algorithms for
 // Convolutional Neural Networks", 2016), stride and dilation 1, one group, x and y in NCHW order:
 //
-//   winograd_wide    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual)
+//   winograd_simd    y[n, o, ...] = act(alpha * sum w[o, c, tap] * x[n, c, ...] + beta * bias[o] + residual)
 //   winograd_pack_w  w [oc][ic][3][3] -> G w G^T as [ceil(oc/NR)][A*A][ic up][NR], zeros at the ends; A = m + 2,
 //                    NR = P_NRV * P_VEC, ic up = ic rounded up to P_VEC; float16: w itself, as [ceil(oc/NR)][ic up][9][NR]
 //
@@ -20,13 +20,13 @@
 //
 // Parameters (also those of common/types.clh and common/epilogue.clh; P_T is 1 or 10; P_BIAS is 0 or 1: per output channel)
 //   P_M          2 or 4
-//   P_MR, P_NRV  as in gemm_wide.cl
+//   P_MR, P_NRV  as in gemm_simd.cl
 //   P_STRIP      tiles of a row that are turned at a time: 32
 //   P_V          floats of the transformed tiles: 262144
 //   P_TILES      most tiles of a group: 64
 //   P_BLOCKED    1: x, y and the residual are in blocks of P_VEC channels, as in conv_blocked.cl
 //
-// Arguments of winograd_wide. Lengths in elements, all >= 1.
+// Arguments of winograd_simd. Lengths in elements, all >= 1.
 //   batch, ic, oc
 //   ih, iw, oh, ow     sizes of input and output
 //   ph, pw             padding in front, >= 0; what is behind follows from the output size
@@ -57,7 +57,7 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
-#include "common/lanes_wide.clh"
+#include "common/lanes_simd.clh"
 
 #define A (P_M + 2)
 #define MIN_ASKING 2 // parts
@@ -89,13 +89,13 @@ typedef const float *weight_ptr;
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
-#include "common/micro_wide.clh"
+#include "common/micro_simd.clh"
 #if P_BLOCKED
 #include "conv/finish_blocked.clh"
 #define PIXEL P_VEC // elements from one pixel of a line to the next
 #else
-#include "common/finish_wide.clh"
-#include "common/transpose_wide.clh"
+#include "common/finish_simd.clh"
+#include "common/transpose_simd.clh"
 #define PIXEL 1
 #endif
 
@@ -436,7 +436,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void winograd_wide(WINOGRAD_PARAMS)
+__kernel void winograd_simd(WINOGRAD_PARAMS)
 {
     filter_tiles(BODY_GROUPS, WINOGRAD_PASSED);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The recurrence of ONNX RNN, GRU and LSTM for the wide class: all time steps in one launch. A work-group is one
+// The recurrence of ONNX RNN, GRU and LSTM for the SIMD class: all time steps in one launch. A work-group is one
 // work-item; it takes one direction of a slice of the batch and never waits for another. What the input gives to the
 // gates was computed before (`x`).
 //
@@ -38,8 +38,8 @@
 #define MICRO_A(i) a[(long)i * a_row]
 #define MICRO_B(j) VLOAD(b + j * P_VEC)
 #define MICRO_T_ROW P_NRV
-#include "common/micro_wide.clh"
-#include "common/lanes_wide.clh"
+#include "common/micro_simd.clh"
+#include "common/lanes_simd.clh"
 
 #define STATE_LOAD(p) CAT(vload, P_VEC)(0, p)
 #define STATE_STORE(x, p) (((__global CAT(loose, P_VEC) *)(p))->v = (x))
@@ -238,7 +238,7 @@ static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void recurrent_wide(RECURRENT_ARGS, const int tile_rows)
+__kernel void recurrent_simd(RECURRENT_ARGS, const int tile_rows)
 {
     const int slices = (batch + slice_rows - 1) / slice_rows;
     for (int item = get_group_id(0); item < n_dirs * slices; item += get_num_groups(0)) {

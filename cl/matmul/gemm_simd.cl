@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Matrix product for the wide class, and the kernels that pack its operands:
+// Matrix product for the SIMD class, and the kernels that pack its operands:
 //
-//   gemm_wide    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
+//   gemm_simd    C[z] = act(alpha * A[z] x B[z] + beta * bias + residual), A [m,k], B [k,n], C [m,n]
 //   gemm_pack_b  B -> panels  [batch][ceil(n/NR)][k][NR], zero columns at the end; NR = P_NRV * P_VEC
 //   gemm_pack_a  A -> tiles   [batch][ceil(m/tile_m)][k][tile_m], zero rows at the end
 //
-// Parameters (also those of common/types.clh and, for gemm_wide, common/epilogue.clh)
+// Parameters (also those of common/types.clh and, for gemm_simd, common/epilogue.clh)
 //   P_MR        largest register tile height: 4, 6, 8 or 12
 //   P_NRV       its width in vectors: 1, 2 or 3. P_VEC 16: 12 x 2; 8: 6 x 2; 4: 12 x 2 with 32 registers, else 6 x 2
 //   P_KC        depth of a block in k; beyond it accumulators wait in private memory: 256
@@ -16,7 +16,7 @@
 //               gemm_pack_b, b_rs and b_cs unused
 // Of 16-bit floats a block of a tile of A and one of a panel of B are converted before their products are summed.
 //
-// Arguments of gemm_wide. All lengths and strides in elements, none negative, each length may be 0.
+// Arguments of gemm_simd. All lengths and strides in elements, none negative, each length may be 0.
 //   m, n, k
 //   batch, batch_in   z = z0 * batch_in + z1; batch_in >= 1 (1 or batch when there is one batch dimension)
 //   a, a_off, a_rs, a_cs, a_b0, a_b1   strides of row, column, z0, z1; 0 repeats
@@ -52,8 +52,8 @@
 #include "common/types.clh"
 #include "common/body.clh"
 #include "common/epilogue.clh"
-#include "common/lanes_wide.clh"
-#include "common/floats_wide.clh"
+#include "common/lanes_simd.clh"
+#include "common/floats_simd.clh"
 
 #define B_COPIED (!P_B_PACKED || FLOATS_COPIED)
 #if !B_COPIED
@@ -169,9 +169,9 @@ static inline void expect_row(__global const elem *p, const int length)
     expect_soon(p + length - 1);
 }
 
-#include "common/micro_wide.clh"
-#include "common/finish_wide.clh"
-#include "common/transpose_wide.clh"
+#include "common/micro_simd.clh"
+#include "common/finish_simd.clh"
+#include "common/transpose_simd.clh"
 
 #define LEAD 8 // rows of B that are on their way while one is copied
 
@@ -406,7 +406,7 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
 }
 
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void gemm_wide(GEMM_PARAMS)
+__kernel void gemm_simd(GEMM_PARAMS)
 {
     multiply(BODY_GROUPS, GEMM_PASSED);
 }
