@@ -295,9 +295,9 @@ CLG_API CLG_MUST_USE clg_status clg_device_list(clg_device_info **out_devices,
 /* Frees the array of clg_device_list, of which devices is the first element; accepts NULL. */
 CLG_API void clg_device_list_free(clg_device_info *devices, size_t n_devices);
 
-/* Whether kernels are tested before they are trusted. Where there are several ways to compute a node, the one that is chosen
+/* Whether kernels are tested before they are trusted. Where there are several implementations of a node, the one that is chosen
  * first computes a small problem on the device, which is compared with the host's answer; the verdict is kept in the store,
- * and a way that is wrong is not used on that device and driver: the log tells, and another one takes its place. */
+ * and an implementation that is wrong is not used on that device and driver: the log tells, and another one takes its place. */
 typedef enum clg_selftest {
     CLG_SELFTEST_DEFAULT = 0, /* as $CLG_SELFTEST says: "off", else on */
     CLG_SELFTEST_ON = 1,
@@ -453,9 +453,9 @@ typedef struct clg_session_options {
     clg_progress_callback progress; /* while the session is made; may be NULL */
     void *progress_user;
     const char *const *
-        preferred_ways; /* ways to take wherever a node has them, the best first; elsewhere estimates choose,
+        preferred_impls; /* ways to take wherever a node has them, the best first; elsewhere estimates choose,
                                          whatever was measured. For tests and measuring; names as in clg_step_profile */
-    size_t n_preferred_ways;
+    size_t n_preferred_impls;
     clg_precision precision;
     /* With FP16: names of nodes that stay in float32; '*' stands for any characters or none, '?' for one. A node that took
      * others in goes by the name it has in plans. */

@@ -158,10 +158,10 @@ typedef struct clg_step_profile {
     double duration_us;  /* of work on the device; CLBlast's kernels together */
     double queued_us;    /* from being enqueued to the start */
     double flops, bytes; /* of work, 0 when not counted */
-    const char *way;     /* to compute the node: "winograd_4x4"; its steps have it in common */
+    const char *impl;    /* to compute the node: "winograd_4x4"; its steps have it in common */
     /* Where there were several: what the node computes, as clg_context_add_choices knows it, and all ways with a space
      * between. Else NULL. */
-    const char *problem, *ways;
+    const char *problem, *impls;
 } clg_step_profile;
 /* The steps of the last run in order, none before a run; freed by clg_session_profile_free, which accepts NULL.
  * Errors: INVALID_ARGUMENT (a context without profiling), BUSY. */
@@ -174,9 +174,9 @@ CLG_API void clg_session_profile_free(clg_step_profile *steps, size_t n_steps);
 
 /* A node that can be computed in several ways is computed by the one that was measured to be fastest on this device and
  * driver, else by the one that estimates favour. What was measured (`cltool tune` does it) is text: the line "clgraph
- * choices 1", then for each problem a line of way, tab and problem.
+ * choices 1", then for each problem a line of implementation, tab and problem.
  * add: known from now on, kept in the store, and followed by sessions that are made from now on; of two lines about one
- * problem the last counts, and a way that does not exist is passed over. All of it: freed by clg_text_free. Any thread. Errors:
+ * problem the last counts, and an implementation that does not exist is passed over. All of it: freed by clg_text_free. Any thread. Errors:
  * INVALID_ARGUMENT (text that is none, which names the line). */
 CLG_API CLG_MUST_USE clg_status clg_context_add_choices(clg_context *context, const char *lines);
 CLG_API CLG_MUST_USE clg_status clg_context_choices(clg_context *context, char **out_lines);
@@ -186,8 +186,8 @@ CLG_API CLG_MUST_USE clg_status clg_context_choices(clg_context *context, char *
 /* One kernel on one small problem. Strings are never NULL. */
 typedef struct clg_selftest_case {
     const char *op_type, *problem; /* "Conv", "float32[2,21,13,19] float32[37,21,3,3]" */
-    const char *way, *kernel;      /* "winograd_4x4", "winograd_simd" */
-    bool has_choice;               /* one of several ways to compute the node */
+    const char *impl, *kernel;     /* "winograd_4x4", "winograd_simd" */
+    bool has_choice;               /* one of several implementations of the node */
     bool passed;
     /* Of all elements of the result, the largest error over the size of the terms that the element is made of, and what is
      * allowed. Infinite for NaNs, and where something was written behind the result. */

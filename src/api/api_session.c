@@ -28,7 +28,7 @@ static clg_status read_names(const char *field, const char *const *names, size_t
 }
 
 /* Half of the bytes are worth their rounding on GPUs that are made for halves. */
-static bool wants_halves(const device_caps *caps, clg_precision precision)
+static bool wants_fp16(const device_caps *caps, clg_precision precision)
 {
     if (precision != CLG_PRECISION_AUTO) return precision == CLG_PRECISION_FP16;
     return caps->kind != CLG_DEVICE_CPU && caps->fp16;
@@ -49,10 +49,10 @@ static clg_status decide_options(const clg_context *context, const clg_session_o
                                                                            : given->kernels,
                         .no_blas = given->no_blas,
                         .strict = given->strict,
-                        .halves = wants_halves(caps, given->precision)};
+                        .fp16 = wants_fp16(caps, given->precision)};
     CLG_TRY(read_names("disabled_passes", given->disabled_passes, given->n_disabled_passes,
                        &o->disabled));
-    CLG_TRY(read_names("preferred_ways", given->preferred_ways, given->n_preferred_ways,
+    CLG_TRY(read_names("preferred_impls", given->preferred_impls, given->n_preferred_impls,
                        &o->preferred));
     return read_names("keep_fp32", given->keep_fp32, given->n_keep_fp32, &o->keep_fp32);
 }
@@ -83,7 +83,7 @@ void clg_session_free(clg_session *session) { session_free(session); }
 
 clg_precision clg_session_precision(const clg_session *session)
 {
-    return session && session->e->options.halves ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
+    return session && session->e->options.fp16 ? CLG_PRECISION_FP16 : CLG_PRECISION_FP32;
 }
 
 clg_status clg_session_prepare(clg_session *session, clg_progress_callback progress, void *user)

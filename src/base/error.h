@@ -3,6 +3,7 @@
  * Status and error text. A function that fails calls error_set once, where the cause is known, and returns
  * the code it gives; callers that know more (the node, the file) add it in front with error_prefix.
  * The text lives in a fixed thread-local buffer, so telling of out-of-memory cannot fail.
+ * See decision 12.
  */
 #ifndef CLG_BASE_ERROR_H
 #define CLG_BASE_ERROR_H

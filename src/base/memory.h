@@ -3,6 +3,7 @@
  * Host memory. Every allocation of the library goes through here, so that an application's allocator and
  * the tests' failing one reach all of them. A failed allocation returns NULL and records the error text:
  * the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
+ * See decision 2.
  */
 #ifndef CLG_BASE_MEMORY_H
 #define CLG_BASE_MEMORY_H

@@ -2,6 +2,7 @@
  *
  * What systems do differently, for the other files of base/ alone: system_posix.c and system_windows.c. Paths, names and
  * values are UTF-8. Functions that give an int return a negative number and set errno when they fail.
+ * See decision 26.
  */
 #ifndef CLG_BASE_SYSTEM_H
 #define CLG_BASE_SYSTEM_H

@@ -3,6 +3,7 @@
  * A platform is known by its own name and vendor. Names and vendor numbers of devices say nothing
  * about whose driver it is: PoCL tells Intel's number on an AMD processor, Intel's CPU runtime
  * names the AMD processor it runs on.
+ * See decision 4.
  */
 #include "caps/identity.h"
 

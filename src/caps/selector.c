@@ -8,6 +8,7 @@
  * AMD processor is not `amd`. Each meaning is a list of devices, best first: a word alone is its
  * first device, WORD#N its N-th, `all` the whole list. Commas are tried as part of a name before
  * they separate.
+ * See decision 3.
  */
 #include "caps/caps.h"
 

@@ -7,6 +7,7 @@
  * This is the supervisor. It opens no driver: it passes messages between the library and a worker, which it starts, watches for
  * time and memory, and starts anew after a death. It ends when the library closes the channel, or after a while without work. That
  * it waits for the worker, not the library, is on purpose: the host program may ignore SIGCHLD or wait for any child.
+ * See decision 36.
  */
 #include "base/files.h"
 #include "base/memory.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * From text or binary to a built cl_program, and from that to bytes. No table, no store, no locks.
+ * See decision 32.
  */
 #include "ocl/program_build.h"
 

@@ -4,6 +4,7 @@
  * graph that the call stands in: names of the body are bound to the call's inputs and outputs, all others become
  * values of their own; attributes that refer to the call's are taken from there. Nothing of functions is left in the
  * graph.
+ * See decision 19.
  */
 #include "onnx/onnx_internal.h"
 

@@ -3,6 +3,7 @@
  * GraphProto and NodeProto. Names are given to values before any node is read, so that nodes may come in any
  * order and subgraphs find what the graphs around them give: initializers, inputs, outputs of nodes; then nodes,
  * outputs, declared types.
+ * See decision 9.
  */
 #include "base/log.h"
 #include "onnx/onnx_internal.h"

@@ -27,28 +27,28 @@ static bool keeps_first(const node *n)
     return false;
 }
 
-static bool product_keeps_first(const survey *s, const node *n)
+static bool product_keeps_first(const graph_info *s, const node *n)
 {
     if (node_is(n, "Gemm")) return node_int(n, "transA", 0) == 0;
     return node_is(n, "MatMul") && s->facts[n->inputs[0]].dims.rank >= 2 &&
            s->facts[n->inputs[1]].dims.rank == 2;
 }
 
-static bool concat_keeps_first(const survey *s, const node *n)
+static bool concat_keeps_first(const graph_info *s, const node *n)
 {
     const int64_t axis = node_int(n, "axis", 0);
     return node_is(n, "Concat") && axis != 0 && axis != -s->facts[n->inputs[0]].dims.rank;
 }
 
 /* Whether a constant is the same for all of the batch. */
-static bool is_of_no_batch(const survey *s, value_id v, int rank)
+static bool is_of_no_batch(const graph_info *s, value_id v, int rank)
 {
     const shape *x = &s->facts[v].dims;
     return s->constant[v] && x->rank >= 0 && (x->rank < rank || x->dims[0] == 1);
 }
 
 /* What all inputs but such constants share; VALUE_NONE where they do not. */
-static value_id pointwise_batch(const survey *s, const node *n, const value_id *batch)
+static value_id pointwise_batch(const graph_info *s, const node *n, const value_id *batch)
 {
     const int rank = s->facts[n->outputs[0]].dims.rank;
     value_id shared = VALUE_NONE;
@@ -63,7 +63,7 @@ static value_id pointwise_batch(const survey *s, const node *n, const value_id *
     return shared;
 }
 
-static value_id batch_of(const survey *s, const node *n, const value_id *batch)
+static value_id batch_of(const graph_info *s, const node *n, const value_id *batch)
 {
     if (n->n_inputs == 0 || n->inputs[0] == VALUE_NONE) return VALUE_NONE;
     if (pointwise_is(n)) return pointwise_batch(s, n, batch);
@@ -72,7 +72,7 @@ static value_id batch_of(const survey *s, const node *n, const value_id *batch)
                : VALUE_NONE;
 }
 
-clg_status survey_batches(const survey *s, value_id **out_batch)
+clg_status graph_info_batches(const graph_info *s, value_id **out_batch)
 {
     value_id *batch = memory_zalloc(s->n_values + 1, sizeof *batch);
     *out_batch = batch;

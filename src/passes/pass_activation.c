@@ -42,7 +42,7 @@ static const activation_pattern activations[] = {
 };
 
 /* A constant of one element may still add a dimension in front. */
-static bool has_one_shape(const survey *s, value_id x, value_id y)
+static bool has_one_shape(const graph_info *s, value_id x, value_id y)
 {
     const value_fact *in = &s->facts[x], *out = &s->facts[y];
     return in->dtype == out->dtype && dtype_is_float(in->dtype) && in->dims.rank != RANK_UNKNOWN &&
@@ -56,7 +56,7 @@ static clg_status become(graph *g, node_id n, const activation_pattern *a, value
 }
 
 /* HardSigmoid has its slope and offset as attributes: 1/6 and 1/2 make x times it HardSwish. */
-static bool is_hard_swish(const survey *s, node_id n, pattern_match *m)
+static bool is_hard_swish(const graph_info *s, node_id n, pattern_match *m)
 {
     if (!pattern_find(s, "Mul(x, HardSigmoid(x))", n, m)) return false;
     const node *sigmoid = &s->g->nodes[m->nodes[1]];
@@ -65,7 +65,7 @@ static bool is_hard_swish(const survey *s, node_id n, pattern_match *m)
     return alpha > 0.16665f && alpha < 0.16668f && beta == 0.5f;
 }
 
-static clg_status recognise(survey *s, node_id n)
+static clg_status recognise(graph_info *s, node_id n)
 {
     static const activation_pattern hard_swish = {"", "HardSwish", 14, NULL, NULL};
     pattern_match m;
@@ -83,11 +83,11 @@ static clg_status recognise(survey *s, node_id n)
 
 clg_status pass_activation(graph *g, const pass_options *options)
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     const size_t n_nodes = g->n_nodes;
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++) status = recognise(&s, n);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
 }

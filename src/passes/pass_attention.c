@@ -33,7 +33,7 @@ static const attention_pattern patterns[] = {
 };
 
 typedef struct attention_match {
-    survey *s;
+    graph_info *s;
     graph *g;
     pattern_match m;
     value_id q, t, v, mask;
@@ -194,13 +194,13 @@ static clg_status recognise(attention_match *a, node_id n)
 
 clg_status pass_attention(graph *g, const pass_options *options)
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     attention_match a = {.s = &s, .g = g};
     const size_t n_nodes = g->n_nodes;
     clg_status status = CLG_OK;
     for (node_id n = 0; n < n_nodes && status == CLG_OK; n++)
         if (node_is(&g->nodes[n], "MatMul")) status = recognise(&a, n);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
 }

@@ -13,7 +13,7 @@ typedef struct fold {
     int64_t channels;
 } fold;
 
-static bool norm_is_foldable(const survey *s, const node *norm)
+static bool norm_is_foldable(const graph_info *s, const node *norm)
 {
     if (!node_is(norm, "BatchNormalization") || norm->n_inputs != 5) return false;
     if (node_int(norm, "training_mode", 0) != 0) return false;
@@ -29,7 +29,7 @@ static bool norm_is_foldable(const survey *s, const node *norm)
 }
 
 /* Output channels of a Conv or Gemm whose weights and bias are constants; 0 when it cannot be folded into. */
-static int64_t channels_of(const survey *s, const node *n)
+static int64_t channels_of(const graph_info *s, const node *n)
 {
     if (n->n_inputs < 2 || n->inputs[1] == VALUE_NONE || !s->constant[n->inputs[1]]) return 0;
     if (n->n_inputs > 2 && n->inputs[2] != VALUE_NONE && !s->constant[n->inputs[2]]) return 0;
@@ -52,7 +52,7 @@ static clg_status add_factor(const fold *f, value_id *out_factor)
 }
 
 /* W times the factor along its output channel. */
-static clg_status add_weights(const fold *f, const survey *s, value_id factor,
+static clg_status add_weights(const fold *f, const graph_info *s, value_id factor,
                               value_id *out_weights)
 {
     const node *n = &f->g->nodes[f->target];
@@ -88,7 +88,7 @@ static clg_status add_bias(const fold *f, value_id factor, value_id *out_bias)
     return rewrite_add(f->g, "Add", 2, (value_id[]){scaled, bias}, out_bias);
 }
 
-static clg_status fold_norm(const fold *f, const survey *s)
+static clg_status fold_norm(const fold *f, const graph_info *s)
 {
     value_id factor, weights, bias;
     CLG_TRY(add_factor(f, &factor));
@@ -115,7 +115,7 @@ static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_i
 }
 
 /* One that nothing before it takes in becomes x * factor + shift, which what comes behind may take in. */
-static clg_status spell_norm(graph *g, const survey *s, node_id n)
+static clg_status spell_norm(graph *g, const graph_info *s, node_id n)
 {
     const node *norm = &g->nodes[n];
     const shape *x = &s->facts[norm->inputs[0]].dims, *scale = &s->facts[norm->inputs[1]].dims;
@@ -136,21 +136,21 @@ static clg_status spell_norm(graph *g, const survey *s, node_id n)
 clg_status pass_batchnorm(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     size_t n_nodes = g->n_nodes;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
         fold f = {.g = g, .target = i};
         f.channels = channels_of(&s, &g->nodes[i]);
         if (f.channels <= 0) continue;
-        f.norm = survey_only_reader(&s, i);
+        f.norm = graph_info_only_reader(&s, i);
         if (f.norm == NODE_NONE || !norm_is_foldable(&s, &g->nodes[f.norm])) continue;
         if (g->nodes[f.norm].inputs[0] != g->nodes[i].outputs[0]) continue;
         status = fold_norm(&f, &s);
     }
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
         if (norm_is_foldable(&s, &g->nodes[i])) status = spell_norm(g, &s, i);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

@@ -9,9 +9,9 @@
 #include <string.h>
 
 typedef struct fusion {
-    survey *s;
+    graph_info *s;
     graph *g;
-    const value_id *batch; /* survey_batches */
+    const value_id *batch; /* graph_info_batches */
     node_id target;
     value_id inputs[4]; /* as the fused operator has them: x, w, bias, residual */
     const char *fused_type;
@@ -86,7 +86,7 @@ static clg_status follow_add(fusion *f, bool *out_taken)
 {
     *out_taken = false;
     value_id product = f->g->nodes[f->target].outputs[0];
-    node_id add = survey_only_reader(f->s, f->target);
+    node_id add = graph_info_only_reader(f->s, f->target);
     if (add == NODE_NONE || !node_is(&f->g->nodes[add], "Add")) return CLG_OK;
     value_id other = other_input(&f->g->nodes[add], product);
     if (other == VALUE_NONE || other == product || other >= f->s->n_values) return CLG_OK;
@@ -108,7 +108,8 @@ static clg_status follow_add(fusion *f, bool *out_taken)
 /* ---- activation ------------------------------------------------------------------------------------------------- */
 
 /* A bound of Clip: an attribute before opset 11, a constant input since. */
-static bool clip_bound(const survey *s, const node *n, size_t input, const char *name, float *bound)
+static bool clip_bound(const graph_info *s, const node *n, size_t input, const char *name,
+                       float *bound)
 {
     double number;
     if (node_attribute(n, name)) {
@@ -116,7 +117,7 @@ static bool clip_bound(const survey *s, const node *n, size_t input, const char 
         return true;
     }
     if (!node_has_input(n, input)) return true;
-    if (!survey_number(s, n->inputs[input], &number)) return false;
+    if (!graph_info_number(s, n->inputs[input], &number)) return false;
     *bound = (float)number;
     return true;
 }
@@ -136,7 +137,7 @@ static bool activation_numbers(fusion *f, const node *n)
 
 static void follow_activation(fusion *f)
 {
-    node_id next = survey_only_reader(f->s, f->target);
+    node_id next = graph_info_only_reader(f->s, f->target);
     if (next == NODE_NONE) return;
     const node *n = &f->g->nodes[next];
     if (n->domain[0] != '\0' || n->inputs[0] != f->g->nodes[f->target].outputs[0]) return;
@@ -167,7 +168,7 @@ static clg_status write_fused(fusion *f)
     return CLG_OK;
 }
 
-static clg_status fuse(survey *s, const value_id *batch, node_id target)
+static clg_status fuse(graph_info *s, const value_id *batch, node_id target)
 {
     graph *g = s->g;
     const node *n = &g->nodes[target];
@@ -184,13 +185,13 @@ static clg_status fuse(survey *s, const value_id *batch, node_id target)
 clg_status pass_epilogue(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     value_id *batch;
-    clg_status status = survey_batches(&s, &batch);
+    clg_status status = graph_info_batches(&s, &batch);
     size_t n_nodes = g->n_nodes;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = fuse(&s, batch, i);
     memory_free(batch);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

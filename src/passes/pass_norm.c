@@ -44,7 +44,7 @@ static const norm_pattern patterns[] = {
 };
 
 typedef struct norm {
-    survey *s;
+    graph_info *s;
     graph *g;
     pattern_match m;
     int axis; /* the first that is normalised */
@@ -157,8 +157,8 @@ static clg_status recognise(norm *r, node_id n, bool *absorbed)
 
 clg_status pass_norm(graph *g, const pass_options *options)
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     const size_t n_nodes = g->n_nodes;
     bool *absorbed = memory_zalloc(n_nodes + 1, sizeof *absorbed);
     norm r = {.s = &s, .g = g};
@@ -168,6 +168,6 @@ clg_status pass_norm(graph *g, const pass_options *options)
         if (!g->nodes[n].removed && g->nodes[n].n_outputs == 1 && !absorbed[n])
             status = recognise(&r, (node_id)n, absorbed);
     memory_free(absorbed);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
 }

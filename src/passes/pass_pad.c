@@ -8,7 +8,8 @@
 #include <string.h>
 
 /* The constant pads of a Pad: begins, then ends, one an axis. */
-static bool constant_pads(const survey *s, const node *pad, int rank, int64_t out[2 * CLG_MAX_RANK])
+static bool constant_pads(const graph_info *s, const node *pad, int rank,
+                          int64_t out[2 * CLG_MAX_RANK])
 {
     size_t n = 0;
     const int64_t *given = node_ints(pad, "pads", &n);
@@ -19,10 +20,10 @@ static bool constant_pads(const survey *s, const node *pad, int rank, int64_t ou
         memcpy(out, given, n * sizeof *given);
         return true;
     }
-    const tensor *pads = survey_constant(s, pad->inputs[1]);
+    const tensor *pads = graph_info_constant(s, pad->inputs[1]);
     const bool has_axes = node_has_input(pad, 3);
     if (!pads || pads->n_elements != 2 * rank || has_axes) return false;
-    if (node_has_input(pad, 2) && (!survey_number(s, pad->inputs[2], &zero) || zero != 0))
+    if (node_has_input(pad, 2) && (!graph_info_number(s, pad->inputs[2], &zero) || zero != 0))
         return false;
     for (int i = 0; i < 2 * rank; i++) out[i] = tensor_get_int(pads, i);
     return true;
@@ -72,14 +73,14 @@ static clg_status take_pads(graph *g, node_id reader, const node *pad, const int
 clg_status pass_pad(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         int64_t pads[2 * CLG_MAX_RANK] = {0};
         if (!node_is(&g->nodes[i], "Pad") || g->nodes[i].inputs[0] == VALUE_NONE) continue;
         const int rank = s.facts[g->nodes[i].inputs[0]].dims.rank;
-        const node_id reader = survey_only_reader(&s, i);
+        const node_id reader = graph_info_only_reader(&s, i);
         if (rank < 3 || reader == NODE_NONE ||
             g->nodes[reader].inputs[0] != g->nodes[i].outputs[0] ||
             !takes_zeros(&g->nodes[reader]) || !constant_pads(&s, &g->nodes[i], rank, pads) ||
@@ -88,6 +89,6 @@ clg_status pass_pad(graph *g, const pass_options *options)
         status = take_pads(g, reader, &g->nodes[i], pads, rank);
         if (status == CLG_OK) graph_remove_node(g, i);
     }
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 typedef struct growth {
-    survey *s;
+    graph_info *s;
     graph *g;
     bool *taken; /* by node: member of a finished group */
     value_id result;
@@ -22,7 +22,7 @@ typedef struct growth {
 } growth;
 
 /* Integers alone are mostly shape arithmetic, which the host does while planning. */
-static bool is_suited(const survey *s, const node *n)
+static bool is_suited(const graph_info *s, const node *n)
 {
     if (n->removed || !pointwise_is(n) || n->n_outputs != 1 || s->constant[n->outputs[0]])
         return false;
@@ -220,8 +220,8 @@ static clg_status grow(growth *w, node_id from)
 clg_status pass_pointwise(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     growth *w = memory_zalloc(1, sizeof *w);
     bool *taken = memory_zalloc(g->n_nodes + 1, sizeof *taken);
     clg_status status = w && taken ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -229,6 +229,6 @@ clg_status pass_pointwise(graph *g, const pass_options *options)
     for (size_t i = g->n_nodes; i-- > 0 && status == CLG_OK;) status = grow(w, (node_id)i);
     memory_free(taken);
     memory_free(w);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

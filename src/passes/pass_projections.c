@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct projections {
-    survey *s;
+    graph_info *s;
     graph *g;
     bool *in_place;  /* by value: every reader takes it with strides */
     uint32_t *reads; /* by value: inputs of nodes that are it */
@@ -61,7 +61,7 @@ static int64_t columns(const projections *p, const node *n)
 /* Constant weights [k, n], a bias [n] or none, and nothing else that the epilogue took along. */
 static bool is_projection(const projections *p, const node *n)
 {
-    const survey *s = p->s;
+    const graph_info *s = p->s;
     const bool fused =
         strcmp(n->domain, DOMAIN_INTERNAL) == 0 && strcmp(n->op_type, "FusedMatMul") == 0;
     if (n->removed || (!fused && !node_is(n, "MatMul"))) return false;
@@ -165,8 +165,8 @@ static clg_status merge_all(projections *p, size_t n_nodes, size_t n_values)
 clg_status pass_projections(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     projections p = {.s = &s,
                      .g = g,
                      .in_place = memory_zalloc(g->n_values + 1, sizeof *p.in_place),
@@ -184,6 +184,6 @@ clg_status pass_projections(graph *g, const pass_options *options)
     memory_free(p.next);
     memory_free(p.group);
     memory_free(p.parts);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

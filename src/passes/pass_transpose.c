@@ -16,7 +16,7 @@ typedef struct permutation {
 } permutation;
 
 /* Of a Transpose; without attribute it is the reversal, for which the rank must be known. */
-static bool read_permutation(const survey *s, const node *n, permutation *out)
+static bool read_permutation(const graph_info *s, const node *n, permutation *out)
 {
     size_t count = 0;
     if (!node_is(n, "Transpose")) return false;
@@ -49,7 +49,7 @@ static bool moves_nothing(const permutation *p)
 
 /* ---- two in a row -------------------------------------------------------------------------------------------- */
 
-static clg_status merge(graph *g, const survey *s, node_id i)
+static clg_status merge(graph *g, const graph_info *s, node_id i)
 {
     permutation outer, inner;
     if (!read_permutation(s, &g->nodes[i], &outer)) return CLG_OK;
@@ -69,11 +69,11 @@ static clg_status merge(graph *g, const survey *s, node_id i)
 
 static clg_status merge_all(graph *g)
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) status = merge(g, &s, i);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }
 
@@ -82,7 +82,7 @@ static clg_status merge_all(graph *g)
 /* Nodes between Transposes of `in` and of its inverse. */
 typedef struct island {
     graph *g;
-    survey s;
+    graph_info s;
     permutation in;
     bool *member;      /* by node */
     uint32_t *fitting; /* by value: uses that members and inverse Transposes make of it */
@@ -104,7 +104,7 @@ static bool is_inverse(const island *w, const node *n)
 }
 
 /* One number, which needs no turning. */
-static bool is_single(const survey *s, value_id v)
+static bool is_single(const graph_info *s, value_id v)
 {
     int64_t count;
     const shape *dims = &s->facts[v].dims;
@@ -190,7 +190,7 @@ static clg_status cut_out(const island *w)
 static clg_status find_island(graph *g, const permutation *in, bool *out_found)
 {
     island w = {.g = g, .in = *in, .n_nodes = g->n_nodes};
-    CLG_TRY(survey_make(g, &w.s));
+    CLG_TRY(graph_info_make(g, &w.s));
     w.member = memory_zalloc(g->n_nodes + 1, sizeof *w.member);
     w.fitting = memory_zalloc(g->n_values + 1, sizeof *w.fitting);
     clg_status status = w.member && w.fitting ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -198,7 +198,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
     if (status == CLG_OK && *out_found) status = cut_out(&w);
     memory_free(w.member);
     memory_free(w.fitting);
-    survey_deinit(&w.s);
+    graph_info_deinit(&w.s);
     return status;
 }
 
@@ -209,8 +209,8 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
 
 static clg_status list_permutations(graph *g, permutation *out, size_t *out_n)
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     *out_n = 0;
     for (node_id i = 0; i < g->n_nodes && *out_n < MOST_PERMUTATIONS; i++) {
         permutation p;
@@ -218,7 +218,7 @@ static clg_status list_permutations(graph *g, permutation *out, size_t *out_n)
         for (size_t k = 0; is_new && k < *out_n; k++) is_new = !same(&p, &out[k]);
         if (is_new) out[(*out_n)++] = p;
     }
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return CLG_OK;
 }
 

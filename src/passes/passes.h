@@ -14,7 +14,7 @@ typedef struct pass_options {
     clg_kernel_class kernel_class; /* simd or simt */
     int lanes; /* of blocks of channels: as many as the register tile of the SIMD class has; 0: none */
     name_list disabled;  /* names of passes not to run */
-    bool halves;         /* precision fp16 */
+    bool fp16;           /* precision fp16 */
     name_list keep_fp32; /* nodes by name that stay in float32: '*' any characters, '?' one */
 } pass_options;
 

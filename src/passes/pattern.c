@@ -45,7 +45,7 @@ static bool is_number(const char *at)
     return *at == '#' || *at == '-' || isdigit((unsigned char)*at);
 }
 
-static bool matches(const survey *s, const char *at, value_id v, pattern_match *m);
+static bool matches(const graph_info *s, const char *at, value_id v, pattern_match *m);
 
 /* Numbers of Clip before opset 11. */
 static bool matches_attribute(const node *n, size_t operand, const char *at, pattern_match *m)
@@ -56,7 +56,7 @@ static bool matches_attribute(const node *n, size_t operand, const char *at, pat
     return matches_number(at, (double)node_float(n, names[operand], 0), m);
 }
 
-static bool matches_operands(const survey *s, const node *n, const char *const *operands,
+static bool matches_operands(const graph_info *s, const node *n, const char *const *operands,
                              size_t n_operands, bool swapped, pattern_match *m)
 {
     for (size_t i = 0; i < n_operands; i++) {
@@ -76,7 +76,7 @@ static bool has_operands(const node *n, size_t n_operands)
     return n->n_inputs == n_operands;
 }
 
-static bool matches_node(const survey *s, const char *at, node_id id, pattern_match *m)
+static bool matches_node(const graph_info *s, const char *at, node_id id, pattern_match *m)
 {
     const char *operands[MAX_OPERANDS] = {NULL}, *open = strchr(at, '(');
     const node *n = &s->g->nodes[id];
@@ -98,10 +98,10 @@ static bool matches_node(const survey *s, const char *at, node_id id, pattern_ma
 }
 
 /* Whether v is what the text at `at` says. */
-static bool matches(const survey *s, const char *at, value_id v, pattern_match *m)
+static bool matches(const graph_info *s, const char *at, value_id v, pattern_match *m)
 {
     double number;
-    if (is_number(at)) return survey_number(s, v, &number) && matches_number(at, number, m);
+    if (is_number(at)) return graph_info_number(s, v, &number) && matches_number(at, number, m);
     if (isupper((unsigned char)*at)) {
         const node_id n = v < s->n_values ? s->g->values[v].producer : NODE_NONE;
         return n != NODE_NONE && s->g->nodes[n].outputs[0] == v && matches_node(s, at, n, m);
@@ -111,7 +111,7 @@ static bool matches(const survey *s, const char *at, value_id v, pattern_match *
     return *bound == v;
 }
 
-bool pattern_find(const survey *s, const char *pattern, node_id root, pattern_match *m)
+bool pattern_find(const graph_info *s, const char *pattern, node_id root, pattern_match *m)
 {
     m->n_nodes = 0;
     for (int i = 0; i < 26; i++) m->values[i] = VALUE_NONE;

@@ -29,6 +29,6 @@ value_id pattern_value(const pattern_match *m, char letter);
 double pattern_number(const pattern_match *m, char letter);
 /* Whether the first output of node `root` is computed as the pattern says. Values that edits added after the survey
  * match letters only. */
-bool pattern_find(const survey *s, const char *pattern, node_id root, pattern_match *out_match);
+bool pattern_find(const graph_info *s, const char *pattern, node_id root, pattern_match *out_match);
 
 #endif

@@ -19,7 +19,7 @@ const pass passes[] = {
     {"attention", "softmax(q k^T) v spelled in several nodes", pass_attention},
     {"epilogue", "bias, residual and activation into Conv, Gemm and MatMul", pass_epilogue},
     {"projections", "MatMuls of one input in front of attention are one", pass_projections},
-    {"halves", "with precision fp16: values between nodes are float16", pass_halves},
+    {"fp16", "with precision fp16: values between nodes are float16", pass_fp16},
     {"winograd", "3x3 Conv may be computed with fewer multiplications", pass_winograd},
     {"concat", "a Concat begins with an earlier one of its first inputs", pass_concat},
     {"blocked", "maps between Convs lie in blocks of channels", pass_blocked},

@@ -9,7 +9,7 @@
 /* Passes mean operators as they are in this version, with broadcasting. */
 #define REWRITE_OPSET 13
 
-static void find_readers(survey *s)
+static void find_readers(graph_info *s)
 {
     const graph *g = s->g;
     for (size_t v = 0; v < g->n_values; v++) s->reader[v] = NODE_NONE;
@@ -19,7 +19,7 @@ static void find_readers(survey *s)
 }
 
 /* Nodes are sorted, so one sweep is enough. */
-static void find_constants(survey *s)
+static void find_constants(graph_info *s)
 {
     const graph *g = s->g;
     for (size_t v = 0; v < g->n_values; v++) s->constant[v] = g->values[v].constant != NULL;
@@ -33,17 +33,17 @@ static void find_constants(survey *s)
     }
 }
 
-clg_status survey_make(graph *g, survey *out_survey)
+clg_status graph_info_make(graph *g, graph_info *out_survey)
 {
-    survey *s = out_survey;
-    *s = (survey){.g = g, .n_values = g->n_values};
+    graph_info *s = out_survey;
+    *s = (graph_info){.g = g, .n_values = g->n_values};
     clg_status status = graph_count_uses(g, &s->uses);
     if (status == CLG_OK) status = ops_infer_graph(g, NULL, &s->facts);
     s->constant = memory_zalloc(g->n_values + 1, sizeof *s->constant);
     s->reader = memory_zalloc(g->n_values + 1, sizeof *s->reader);
     if (status == CLG_OK && (!s->constant || !s->reader)) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) {
-        survey_deinit(s);
+        graph_info_deinit(s);
         return status;
     }
     find_readers(s);
@@ -51,13 +51,13 @@ clg_status survey_make(graph *g, survey *out_survey)
     return CLG_OK;
 }
 
-void survey_deinit(survey *s)
+void graph_info_deinit(graph_info *s)
 {
     if (s->facts) ops_facts_free(s->facts, s->n_values);
     memory_free(s->uses);
     memory_free(s->constant);
     memory_free(s->reader);
-    *s = (survey){0};
+    *s = (graph_info){0};
 }
 
 bool node_is(const node *n, const char *op_type)
@@ -71,7 +71,7 @@ bool node_is_conv(const node *n)
                                   strcmp(n->op_type, "FusedConv") == 0);
 }
 
-node_id survey_only_reader(const survey *s, node_id n)
+node_id graph_info_only_reader(const graph_info *s, node_id n)
 {
     value_id v = s->g->nodes[n].outputs[0];
     if (v == VALUE_NONE || v >= s->n_values || s->uses[v] != 1 || s->g->values[v].is_output)
@@ -80,15 +80,15 @@ node_id survey_only_reader(const survey *s, node_id n)
     return reader == NODE_NONE || s->g->nodes[reader].removed ? NODE_NONE : reader;
 }
 
-const tensor *survey_constant(const survey *s, value_id v)
+const tensor *graph_info_constant(const graph_info *s, value_id v)
 {
     if (v >= s->n_values || !s->constant[v]) return NULL;
     return s->g->values[v].constant ? s->g->values[v].constant : s->facts[v].known;
 }
 
-bool survey_number(const survey *s, value_id v, double *out)
+bool graph_info_number(const graph_info *s, value_id v, double *out)
 {
-    const tensor *t = survey_constant(s, v);
+    const tensor *t = graph_info_constant(s, v);
     if (!t || t->n_elements != 1 || !dtype_is_float(t->dtype)) return false;
     *out = tensor_get_float(t, 0);
     return true;

@@ -9,29 +9,29 @@
 
 /* What is known of a graph while a pass works on it. Edits do not update it: a pass that depends on its own edits makes
  * a new one. */
-typedef struct survey {
+typedef struct graph_info {
     graph *g;
     uint32_t *uses;    /* by value: readers and graph outputs */
     bool *constant;    /* by value: depends on constants only */
     value_fact *facts; /* by value: dtype and shape as far as known */
     node_id *reader;   /* by value: the last node that reads it; NODE_NONE */
     size_t n_values;   /* when the survey was made */
-} survey;
+} graph_info;
 
-clg_status survey_make(graph *g, survey *out_survey);
-void survey_deinit(survey *s);
+clg_status graph_info_make(graph *g, graph_info *out_survey);
+void graph_info_deinit(graph_info *s);
 
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */
 bool node_is_conv(const node *n); /* Conv, or FusedConv that a pass has made of it */
 /* The only reader of node n's first output, when that output is read once and is no output of the graph. */
-node_id survey_only_reader(const survey *s, node_id n);
+node_id graph_info_only_reader(const graph_info *s, node_id n);
 /* By value: another one that has the same first dimension, the same for all of which that is known to be so. Freed by the caller
  * with memory_free, also on failure. */
-clg_status survey_batches(const survey *s, value_id **out_batch);
+clg_status graph_info_batches(const graph_info *s, value_id **out_batch);
 /* The content of a constant, as far as it is known; NULL. */
-const tensor *survey_constant(const survey *s, value_id v);
+const tensor *graph_info_constant(const graph_info *s, value_id v);
 /* The number in a constant float tensor of one element. */
-bool survey_number(const survey *s, value_id v, double *out_number);
+bool graph_info_number(const graph_info *s, value_id v, double *out_number);
 /* The other input of a two-input node. */
 value_id other_input(const node *n, value_id v);
 
@@ -69,7 +69,7 @@ clg_status pass_norm(graph *g, const pass_options *options);
 clg_status pass_attention(graph *g, const pass_options *options);
 clg_status pass_epilogue(graph *g, const pass_options *options);
 clg_status pass_projections(graph *g, const pass_options *options);
-clg_status pass_halves(graph *g, const pass_options *options);
+clg_status pass_fp16(graph *g, const pass_options *options);
 clg_status pass_winograd(graph *g, const pass_options *options);
 clg_status pass_concat(graph *g, const pass_options *options);
 clg_status pass_blocked(graph *g, const pass_options *options);

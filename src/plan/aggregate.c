@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Sequences, optionals and maps as inputs and outputs of plans. See aggregate.h.
+ * See decision 18.
  */
 #include "plan/aggregate.h"
 

@@ -21,17 +21,17 @@ static bool blas_may_run(const plan_context *c, const candidate *choice)
     return true;
 }
 
-bool plan_may_run(const plan_context *c, const candidate *way)
+bool plan_may_run(const plan_context *c, const candidate *impl)
 {
-    return !way->barred && (!way->uses_blas || blas_may_run(c, way));
+    return !impl->barred && (!impl->uses_blas || blas_may_run(c, impl));
 }
 
 const candidate *plan_cheapest(const plan_context *c, const candidate *candidates)
 {
     const candidate *best = NULL;
-    for (const candidate *way = candidates; way; way = way->next) {
-        if (!plan_may_run(c, way)) continue;
-        if (!best || (way->cost > 0 && way->cost < best->cost)) best = way;
+    for (const candidate *impl = candidates; impl; impl = impl->next) {
+        if (!plan_may_run(c, impl)) continue;
+        if (!best || (impl->cost > 0 && impl->cost < best->cost)) best = impl;
         if (best->cost <= 0) break;
     }
     return best;
@@ -40,44 +40,45 @@ const candidate *plan_cheapest(const plan_context *c, const candidate *candidate
 /* The candidate of this name that may run; NULL when there is none. */
 static const candidate *find(const plan_context *c, const candidate *candidates, const char *name)
 {
-    for (const candidate *way = candidates; name && way; way = way->next)
-        if (strcmp(way->variant, name) == 0 && plan_may_run(c, way)) return way;
+    for (const candidate *impl = candidates; name && impl; impl = impl->next)
+        if (strcmp(impl->variant, name) == 0 && plan_may_run(c, impl)) return impl;
     return NULL;
 }
 
 static size_t count(const plan_context *c, const candidate *candidates)
 {
     size_t n = 0;
-    for (const candidate *way = candidates; way; way = way->next) n += plan_may_run(c, way);
+    for (const candidate *impl = candidates; impl; impl = impl->next) n += plan_may_run(c, impl);
     return n;
 }
 
 /* Whether it may be the fastest. */
-static bool is_choice(const plan_context *c, const candidate *way)
+static bool is_choice(const plan_context *c, const candidate *impl)
 {
-    return plan_may_run(c, way) && !way->last_resort;
+    return plan_may_run(c, impl) && !impl->last_resort;
 }
 
 static size_t count_choices(const plan_context *c, const candidate *candidates)
 {
     size_t n = 0;
-    for (const candidate *way = candidates; way; way = way->next) n += is_choice(c, way);
+    for (const candidate *impl = candidates; impl; impl = impl->next) n += is_choice(c, impl);
     return n;
 }
 
 static clg_status note(const plan_context *c, const candidate *candidates, const char *problem,
                        plan_choice *out)
 {
-    text ways;
-    text_init(&ways, 0);
-    for (const candidate *way = candidates; way; way = way->next)
-        if (is_choice(c, way)) text_printf(&ways, "%s%s", ways.size_bytes ? " " : "", way->variant);
+    text impls;
+    text_init(&impls, 0);
+    for (const candidate *impl = candidates; impl; impl = impl->next)
+        if (is_choice(c, impl))
+            text_printf(&impls, "%s%s", impls.size_bytes ? " " : "", impl->variant);
     out->problem = step_texts_keep(c->texts, problem);
-    out->ways = step_texts_keep(c->texts, text_data(&ways));
-    const clg_status status = ways.status;
-    text_deinit(&ways);
+    out->impls = step_texts_keep(c->texts, text_data(&impls));
+    const clg_status status = impls.status;
+    text_deinit(&impls);
     if (status != CLG_OK) return status;
-    return out->problem && out->ways ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    return out->problem && out->impls ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static clg_status by_problem(const plan_context *c, const lower_context *lc, plan_choice *out)
@@ -87,7 +88,7 @@ static clg_status by_problem(const plan_context *c, const lower_context *lc, pla
     choice_problem(lc, &problem);
     clg_status status = problem.status;
     if (status == CLG_OK && c->n_preferred == 0)
-        out->way =
+        out->impl =
             find(c, lc->build.candidates, choice_table_find(c->choices, text_data(&problem)));
     if (status == CLG_OK && c->notes_choices)
         status = note(c, lc->build.candidates, text_data(&problem), out);
@@ -99,19 +100,19 @@ static clg_status choose(const plan_context *c, const lower_context *lc, plan_ch
 {
     const candidate *candidates = lc->build.candidates;
     *out = (plan_choice){0};
-    for (size_t i = 0; i < c->n_preferred && !out->way; i++)
-        out->way = find(c, candidates, c->preferred[i]);
+    for (size_t i = 0; i < c->n_preferred && !out->impl; i++)
+        out->impl = find(c, candidates, c->preferred[i]);
     if (count_choices(c, candidates) > 1 && lc->node && (c->choices || c->notes_choices))
         CLG_TRY(by_problem(c, lc, out));
-    if (!out->way) out->way = plan_cheapest(c, candidates);
+    if (!out->impl) out->impl = plan_cheapest(c, candidates);
     return CLG_OK;
 }
 
 static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
 {
-    candidate *way = lc->build.candidates;
-    while (way && way != choice->way) way = way->next;
-    return way;
+    candidate *impl = lc->build.candidates;
+    while (impl && impl != choice->impl) impl = impl->next;
+    return impl;
 }
 
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
@@ -121,14 +122,14 @@ clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choi
     for (;;) {
         bool passes = true;
         CLG_TRY(choose(c, lc, out));
-        candidate *way = last_taken(lc, out);
-        if (!way) return CLG_OK;
-        if (c->compiler.compiles) CLG_TRY(c->compiler.compiles(c->compiler.self, way, &passes));
-        way->crashes = !passes;
+        candidate *impl = last_taken(lc, out);
+        if (!impl) return CLG_OK;
+        if (c->compiler.compiles) CLG_TRY(c->compiler.compiles(c->compiler.self, impl, &passes));
+        impl->crashes = !passes;
         if (passes && !judged) return CLG_OK;
-        if (passes) CLG_TRY(c->judge.passes(c->judge.self, lc, way, &passes));
+        if (passes) CLG_TRY(c->judge.passes(c->judge.self, lc, impl, &passes));
         if (passes) return CLG_OK;
-        way->barred = true;
+        impl->barred = true;
     }
 }
 
@@ -137,16 +138,16 @@ clg_status plan_no_choice(const plan_context *c, const lower_context *lc)
     char text[NODE_TEXT_BYTES];
     const char *where = lc->node ? node_text(lc->node, text) : "copying a tensor";
     bool any_barred = false, compiles;
-    for (const candidate *way = lc->build.candidates; way; way = way->next) {
-        any_barred = any_barred || way->barred;
-        if (!way->crashes) continue;
-        CLG_TRY(c->compiler.compiles(c->compiler.self, way, &compiles)); /* says why not */
+    for (const candidate *impl = lc->build.candidates; impl; impl = impl->next) {
+        any_barred = any_barred || impl->barred;
+        if (!impl->crashes) continue;
+        CLG_TRY(c->compiler.compiles(c->compiler.self, impl, &compiles)); /* says why not */
         return error_prefix(CLG_ERROR_KERNEL_BUILD, "%s", where);
     }
     if (any_barred)
         return error_set(
             CLG_ERROR_UNSUPPORTED_DEVICE,
-            "%s: every way to compute it gives wrong results on '%s' with driver '%s', "
+            "%s: every implementation of it gives wrong results on '%s' with driver '%s', "
             "or the driver refuses it",
             where, c->device, c->driver);
     return error_set(CLG_ERROR_UNSUPPORTED_DEVICE,

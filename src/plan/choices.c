@@ -14,7 +14,7 @@
 #define MAX_TEXT ((size_t)4 << 20)
 
 typedef struct entry {
-    const char *problem, *way;
+    const char *problem, *impl;
 } entry;
 
 struct choice_table {
@@ -27,11 +27,11 @@ struct choice_table {
 
 /* ---- the table ------------------------------------------------------------------------------------------- */
 
-static clg_status set(choice_table *t, const char *problem, size_t n_problem, const char *way,
-                      size_t n_way)
+static clg_status set(choice_table *t, const char *problem, size_t n_problem, const char *impl,
+                      size_t n_impl)
 {
     size_t at = map_get(&t->index, problem, n_problem);
-    const char *kept = arena_strndup(&t->memory, way, n_way);
+    const char *kept = arena_strndup(&t->memory, impl, n_impl);
     if (!kept) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (at == MAP_NONE) {
         CLG_TRY(MEMORY_RESERVE(t->entries, t->capacity, t->n + 1));
@@ -41,7 +41,7 @@ static clg_status set(choice_table *t, const char *problem, size_t n_problem, co
         CLG_TRY(map_set(&t->index, problem, n_problem, at));
         t->n++;
     }
-    t->entries[at].way = kept;
+    t->entries[at].impl = kept;
     return CLG_OK;
 }
 
@@ -58,7 +58,8 @@ static clg_status read_lines(choice_table *t, const char *lines)
         if (!end) end = lines + strlen(lines);
         if (!tab || tab >= end || tab == lines || tab + 1 == end)
             return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                             "line %d of the choices is not a way, a tab and a problem", number);
+                             "line %d of the choices is not an implementation, a tab and a problem",
+                             number);
         CLG_TRY(set(t, tab + 1, (size_t)(end - tab - 1), lines, (size_t)(tab - lines)));
         lines = *end ? end + 1 : end;
     }
@@ -74,7 +75,7 @@ clg_status choice_table_add(const choice_table *old, const char *lines, choice_t
     clg_status status = CLG_OK;
     for (size_t i = 0; old && i < old->n && status == CLG_OK; i++) {
         const entry *e = &old->entries[i];
-        status = set(t, e->problem, strlen(e->problem), e->way, strlen(e->way));
+        status = set(t, e->problem, strlen(e->problem), e->impl, strlen(e->impl));
     }
     if (status == CLG_OK) status = read_lines(t, lines);
     if (status == CLG_OK)
@@ -102,14 +103,14 @@ void choice_table_free(choice_table *t)
 const char *choice_table_find(const choice_table *t, const char *problem)
 {
     const size_t at = t ? map_get_string(&t->index, problem) : MAP_NONE;
-    return at == MAP_NONE ? NULL : t->entries[at].way;
+    return at == MAP_NONE ? NULL : t->entries[at].impl;
 }
 
 void choice_table_text(const choice_table *t, text *out)
 {
     text_append(out, HEADER);
     for (size_t i = 0; t && i < t->n; i++)
-        text_printf(out, "%s\t%s\n", t->entries[i].way, t->entries[i].problem);
+        text_printf(out, "%s\t%s\n", t->entries[i].impl, t->entries[i].problem);
 }
 
 /* ---- a problem ----------------------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of choices that were measured: for a problem, the way to compute it. A problem is what lowering sees of a node -
+ * A table of choices that were measured: for a problem, the implementation of it. A problem is what lowering sees of a node -
  * operator, class of kernels, dtypes, shapes, attributes - written as one line of text; a way is the name of a candidate.
  * As text, for people and files:
  *

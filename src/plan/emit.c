@@ -2,6 +2,7 @@
  *
  * From a node to pending steps: operands for lowering, the choice of a candidate, packings and scratch, and
  * the candidate's steps with their operands resolved to roots.
+ * See decision 5.
  */
 #include "base/checked.h"
 #include "plan/state.h"
@@ -42,8 +43,8 @@ clg_status emit_copy(plan_state *s, value_id v, uint32_t root, const node *n)
     CLG_TRY(lc.build.status);
     plan_choice choice;
     CLG_TRY(plan_choose(c, &lc, &choice));
-    if (!choice.way) return plan_no_choice(c, &lc);
-    for (const step *what = choice.way->steps; what; what = what->next) {
+    if (!choice.impl) return plan_no_choice(c, &lc);
+    for (const step *what = choice.impl->steps; what; what = what->next) {
         root_ref refs[STEP_MAX_ARGS];
         uint32_t n_refs = 0;
         int64_t base = s->values[v].offset_elems;
@@ -113,7 +114,7 @@ static clg_status resolve(emission *e, const operand *o, size_t unit_bytes, root
     if (v == VALUE_NONE || s->values[v].root == ROOT_NONE)
         return error_set(CLG_ERROR_INTERNAL,
                          "candidate '%s' of %s names an operand that is not there",
-                         e->choice->way->variant, e->n->op_type);
+                         e->choice->impl->variant, e->n->op_type);
     out->root = s->values[v].root;
     out->offset_bytes += s->values[v].offset_elems * (int64_t)dtype_size(s->values[v].fact.dtype);
     return CLG_OK;
@@ -154,16 +155,16 @@ static bool is_packed_by_owner(const plan_state *s, const plan_value *v)
 static clg_status emit_packings(emission *e)
 {
     plan_state *s = e->s;
-    for (uint32_t i = 0; i < e->choice->way->n_packings; i++) {
-        const packing *p = &e->choice->way->packings[i];
+    for (uint32_t i = 0; i < e->choice->impl->n_packings; i++) {
+        const packing *p = &e->choice->impl->packings[i];
         value_id v = p->input < e->n->n_inputs ? e->n->inputs[p->input] : VALUE_NONE;
         if (v == VALUE_NONE)
             return error_set(CLG_ERROR_INTERNAL, "packing of an absent input in '%s'",
-                             e->choice->way->variant);
+                             e->choice->impl->variant);
         if (is_packed_by_owner(s, &s->values[v])) {
             uint32_t index;
             CLG_TRY(s->context->owner.pack(s->context->owner.self, v, &s->values[v].fact,
-                                           e->choice->way, p, &index));
+                                           e->choice->impl, p, &index));
             CLG_TRY(state_add_root(s, PLACE_PACKED, index, p->size_bytes, &e->packed[i]));
             continue;
         }
@@ -201,18 +202,18 @@ static bool is_needless(const lower_context *lc, const step *what, const bool *j
 static clg_status emit_candidate(plan_state *s, const lower_context *lc, const plan_choice *choice)
 {
     const node *n = lc->node;
-    const candidate *way = choice->way;
+    const candidate *impl = choice->impl;
     emission e = {.s = s, .n = n, .choice = choice};
     bool *joined = arena_alloc(lc->memory, lc->n_inputs + 1, sizeof *joined);
     if (!joined) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (uint32_t i = 0; i < way->n_scratch; i++)
-        CLG_TRY(state_add_root(s, PLACE_SLAB, 0, way->scratch_bytes[i], &e.scratch[i]));
+    for (uint32_t i = 0; i < impl->n_scratch; i++)
+        CLG_TRY(state_add_root(s, PLACE_SLAB, 0, impl->scratch_bytes[i], &e.scratch[i]));
     CLG_TRY(emit_packings(&e));
     for (size_t i = 0; i < n->n_outputs; i++)
         if (n->outputs[i] != VALUE_NONE && !s->values[n->outputs[i]].fact.known)
             CLG_TRY(state_place_value(s, n->outputs[i]));
     join_inputs(s, lc, joined);
-    for (const step *what = way->steps; what; what = what->next)
+    for (const step *what = impl->steps; what; what = what->next)
         if (!is_needless(lc, what, joined)) CLG_TRY(emit_step(&e, what));
     return CLG_OK;
 }
@@ -291,7 +292,7 @@ static clg_status lower_and_choose(const plan_context *c, lower_context *lc, pla
     CLG_TRY(ops_lower_node(lc));
     if (lc->is_view) return CLG_OK;
     CLG_TRY(plan_choose(c, lc, out));
-    if (out->way) return CLG_OK;
+    if (out->impl) return CLG_OK;
     error_save(plan_no_choice(c, lc), &first);
     while (first.status == CLG_ERROR_KERNEL_BUILD && ++lc->caution < LOWER_N_CAUTIONS) {
         const clg_kernel_class usual = lc->kernel_class;
@@ -301,7 +302,7 @@ static clg_status lower_and_choose(const plan_context *c, lower_context *lc, pla
         lc->kernel_class = usual;
         if (status != CLG_OK) break; /* not for this operator */
         CLG_TRY(plan_choose(c, lc, out));
-        if (out->way) return CLG_OK;
+        if (out->impl) return CLG_OK;
     }
     return error_restore(&first);
 }

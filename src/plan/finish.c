@@ -143,7 +143,7 @@ static clg_status write_steps(plan_state *s)
                                         .inner = p->inner,
                                         .variant = p->variant,
                                         .problem = p->problem,
-                                        .ways = p->ways};
+                                        .impls = p->impls};
         for (uint32_t a = 0; p->what->kind == STEP_KERNEL && a < p->what->n_args; a++)
             if (p->what->args[a].kind == ARG_FAULT) segment->has_fault_args = true;
     }

@@ -50,7 +50,7 @@ typedef struct plan_step {
     const struct node *inner; /* the node inside it; NULL for steps of the graph itself */
     const char *variant;      /* of the candidate it comes from */
     /* Where there was a choice and the context notes it: the problem (choices.h) and all ways, a space between. */
-    const char *problem, *ways;
+    const char *problem, *impls;
 } plan_step;
 
 /* A value at the end of a segment, as outputs and reads need it. */
@@ -129,17 +129,17 @@ typedef struct plan_owner {
                        const packing *p, uint32_t *out_index);
 } plan_owner;
 
-/* Whether a way to compute a node, one of several, gives right results on this device. passes may be NULL: all do. */
+/* Whether an implementation of a node, one of several, gives right results on this device. passes may be NULL: all do. */
 /* Whether the driver can compile a candidate at all; asked of each that is to be taken. When it cannot, the thread's error text
  * says why. compiles NULL: all can. */
 typedef struct plan_compiler {
     void *self;
-    clg_status (*compiles)(void *self, const candidate *way, bool *out_compiles);
+    clg_status (*compiles)(void *self, const candidate *impl, bool *out_compiles);
 } plan_compiler;
 
 typedef struct plan_judge {
     void *self;
-    clg_status (*passes)(void *self, const lower_context *lc, const candidate *way,
+    clg_status (*passes)(void *self, const lower_context *lc, const candidate *impl,
                          bool *out_passes);
 } plan_judge;
 
@@ -207,15 +207,15 @@ void segment_detach(plan_segment *segment);
 
 /* The candidate to take (choice.c), and what a step of it notes. */
 typedef struct plan_choice {
-    const candidate *way; /* NULL when none may run here, or none that may is right */
-    const char *problem, *ways;
+    const candidate *impl; /* NULL when none may run here, or none that may is right */
+    const char *problem, *impls;
 } plan_choice;
 
 /* The error when plan_choose found no candidate. */
 clg_status plan_no_choice(const plan_context *c, const lower_context *lc);
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out);
 /* Whether a way runs with these options and was not found to be wrong. */
-bool plan_may_run(const plan_context *c, const candidate *way);
+bool plan_may_run(const plan_context *c, const candidate *impl);
 /* By estimates alone; NULL when none may run here. */
 const candidate *plan_cheapest(const plan_context *c, const candidate *candidates);
 

@@ -2,6 +2,7 @@
  *
  * Planning: walks the graph's nodes with concrete shapes. Each node is inferred; shape arithmetic ends there, the
  * rest is lowered and emitted. Where a shape needs content that only the device has, the segment ends.
+ * See decision 7.
  */
 #include "plan/aggregate.h"
 #include "plan/state.h"

@@ -2,6 +2,7 @@
  *
  * The tree of segments: making, finding and dropping them. A model whose shapes depend on data asks for a new
  * continuation with each new content; the tree keeps those used last.
+ * See decision 6.
  */
 #include "plan/state.h"
 

@@ -249,7 +249,7 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
     CLG_TRY(MEMORY_RESERVE(s->pending, s->pending_capacity, s->n_pending + 1));
     root_ref *copy = arena_alloc(&s->segment->memory, n_buffers ? n_buffers : 1, sizeof *copy);
     what = step_clone(what, &s->segment->memory, texts);
-    const char *variant = step_texts_keep(texts, choice->way->variant);
+    const char *variant = step_texts_keep(texts, choice->impl->variant);
     if (!copy || !what || !variant) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (n_buffers) memcpy(copy, buffers, n_buffers * sizeof *copy);
     for (uint32_t i = 0; i < n_buffers; i++) {
@@ -264,7 +264,7 @@ clg_status state_add_step(plan_state *s, const step *what, const root_ref *buffe
                                                 .inner = s->n_scopes > 1 ? n : NULL,
                                                 .variant = variant,
                                                 .problem = choice->problem,
-                                                .ways = choice->ways};
+                                                .impls = choice->impls};
     return CLG_OK;
 }
 

@@ -50,7 +50,7 @@ typedef struct pending_step {
     uint32_t n_buffers;
     node_id node;
     const node *inner;
-    const char *variant, *problem, *ways;
+    const char *variant, *problem, *impls;
 } pending_step;
 
 struct plan_state;

@@ -55,12 +55,12 @@ clg_status context_choices_text(clg_context *c, char **out_text);
 struct lower_context;
 struct candidate;
 /* plan_compiler.compiles of a clg_context. */
-clg_status context_compiles(void *self, const struct candidate *way, bool *out_compiles);
+clg_status context_compiles(void *self, const struct candidate *impl, bool *out_compiles);
 /* Whether context_judge would answer without a test. */
 clg_status context_knows(clg_context *c, const struct lower_context *lc,
-                         const struct candidate *way, bool *out_known);
+                         const struct candidate *impl, bool *out_known);
 /* plan_judge.passes of a clg_context. */
-clg_status context_judge(void *self, const struct lower_context *lc, const struct candidate *way,
+clg_status context_judge(void *self, const struct lower_context *lc, const struct candidate *impl,
                          bool *out_passes);
 
 /* Blocking copies on the utility queue. */

@@ -22,15 +22,15 @@ typedef struct session_input {
 } session_input;
 
 /* Where a run leaves an output that is neither bound nor linked. */
-typedef enum output_way {
+typedef enum output_impl {
     OUTPUT_FETCHED, /* in host memory */
     OUTPUT_MAPPED,  /* in the frame's memory, mapped */
     OUTPUT_LEFT     /* in the frame's memory */
-} output_way;
+} output_impl;
 
 typedef struct session_output {
     clg_value *bound; /* a reference */
-    output_way way;
+    output_impl impl;
     void *mapped; /* by the last run, with OUTPUT_MAPPED: to be unmapped by who asked for it */
     size_t link;  /* input that it feeds; SIZE_MAX: none */
     bool valid;   /* of the last run: */

@@ -3,6 +3,7 @@
  * What lowering produces, as plain data: candidates, each a list of steps that compute a node's outputs
  * from its inputs. Nothing here holds an OpenCL handle. Operands are named relative to the node
  * (input 0, output 0, scratch 1, packed 0); the planner binds them to memory.
+ * See decision 1.
  */
 #ifndef CLG_STEP_STEP_H
 #define CLG_STEP_STEP_H
@@ -129,7 +130,7 @@ typedef struct packing {
 #define CANDIDATE_MAX_SCRATCH 64
 #define CANDIDATE_MAX_PACKINGS 8
 
-/* One way to compute a node. */
+/* One implementation of a node. */
 typedef struct candidate {
     const char *variant; /* "gemm_simd", "blas": the name in the tuning table and in profiles */
     step *steps, *last_step;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which steps hand their kernel its numbers in one structure, and how such a kernel is told (struct kernel_ref).
+ * See decision 33.
  */
 #include "step/kernel_source.h"
 #include "step/step.h"

@@ -91,7 +91,7 @@ static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
     wd_answer a;
     assert_ok(wd_run(c, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_true(a.worst <= WD_RIGHT);
-    assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
+    assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
 
 /* ---- deaths -------------------------------------------------------------------------------------------- */

@@ -49,8 +49,8 @@ static clg_context *open_context(void)
 }
 
 /* Runs, and copies what the profile says of the convolution. */
-static void run(clg_context *context, clg_model *model, const char *preferred, char *out_way,
-                char *out_problem, char *out_ways, float *out_y)
+static void run(clg_context *context, clg_model *model, const char *preferred, char *out_impl,
+                char *out_problem, char *out_impls, float *out_y)
 {
     static float x[N];
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
@@ -59,8 +59,8 @@ static void run(clg_context *context, clg_model *model, const char *preferred, c
     clg_value *y;
     size_t n, at;
     options.kernels = CLG_KERNELS_SIMD;
-    options.preferred_ways = &preferred;
-    options.n_preferred_ways = preferred != NULL;
+    options.preferred_impls = &preferred;
+    options.n_preferred_impls = preferred != NULL;
     for (int i = 0; i < N; i++) x[i] = (float)((i * 5 % 31) - 15) / 16;
     assert_ok(clg_session_create(context, model, &options, &session));
     assert_ok(
@@ -72,9 +72,9 @@ static void run(clg_context *context, clg_model *model, const char *preferred, c
     assert_ok(clg_session_profile(session, &steps, &n));
     for (at = 0; at < n && !steps[at].problem; at++) {}
     assert_true(at < n);
-    (void)snprintf(out_way, 64, "%s", steps[at].way);
+    (void)snprintf(out_impl, 64, "%s", steps[at].impl);
     if (out_problem) (void)snprintf(out_problem, 512, "%s", steps[at].problem);
-    if (out_ways) (void)snprintf(out_ways, 512, "%s", steps[at].ways);
+    if (out_impls) (void)snprintf(out_impls, 512, "%s", steps[at].impls);
     clg_session_profile_free(steps, n);
     clg_session_free(session);
 }
@@ -91,13 +91,13 @@ TEST(measured__every_way_gives_the_same)
     clg_context *context = open_context();
     clg_model *model = convolution();
     static float expected[N], y[N];
-    char way[64], ways[512], *rest = ways, *name;
+    char impl[64], impls[512], *rest = impls, *name;
     int n = 0;
-    run(context, model, NULL, way, NULL, ways, expected);
-    assert_non_null(strstr(ways, way));
+    run(context, model, NULL, impl, NULL, impls, expected);
+    assert_non_null(strstr(impls, impl));
     while ((name = strsep(&rest, " ")) != NULL) {
-        run(context, model, name, way, NULL, NULL, y);
-        assert_string_equal(way, name);
+        run(context, model, name, impl, NULL, NULL, y);
+        assert_string_equal(impl, name);
         for (int i = 0; i < N; i++)
             if (fabsf(y[i] - expected[i]) > 1e-4f) /* Winograd's rounding, of sums of about 5 */
                 fail_msg("%s: element %d is %g, not %g", name, i, (double)y[i],
@@ -113,23 +113,23 @@ TEST(measured__sessions_follow_and_the_store_keeps)
 {
     clg_context *context = open_context();
     clg_model *model = convolution();
-    char estimated[64], way[64], problem[512], ways[512], lines[1200], *text;
-    run(context, model, NULL, estimated, problem, ways, NULL);
-    const char *other = strncmp(ways, "conv_simd", 9) == 0 && strcmp(estimated, "conv_simd") != 0
+    char estimated[64], impl[64], problem[512], impls[512], lines[1200], *text;
+    run(context, model, NULL, estimated, problem, impls, NULL);
+    const char *other = strncmp(impls, "conv_simd", 9) == 0 && strcmp(estimated, "conv_simd") != 0
                             ? "conv_simd"
                         : strcmp(estimated, "winograd_2x2") == 0 ? "winograd_4x4"
                                                                  : "winograd_2x2";
     (void)snprintf(lines, sizeof lines, "clgraph choices 1\n%s\t%s\n", other, problem);
     assert_ok(clg_context_add_choices(context, lines));
-    run(context, model, NULL, way, NULL, NULL, NULL);
-    assert_string_equal(way, other);
-    run(context, model, estimated, way, NULL, NULL, NULL);
-    assert_string_equal(way, estimated);
+    run(context, model, NULL, impl, NULL, NULL, NULL);
+    assert_string_equal(impl, other);
+    run(context, model, estimated, impl, NULL, NULL, NULL);
+    assert_string_equal(impl, estimated);
     clg_context_free(context);
 
     context = open_context(); /* of another process, for all it knows */
-    run(context, model, NULL, way, NULL, NULL, NULL);
-    assert_string_equal(way, other);
+    run(context, model, NULL, impl, NULL, NULL, NULL);
+    assert_string_equal(impl, other);
     assert_ok(clg_context_choices(context, &text));
     assert_string_equal(text, lines);
     clg_text_free(text);
@@ -150,7 +150,7 @@ TEST(measured__what_is_refused)
                      CLG_ERROR_INVALID_ARGUMENT);
     assert_int_equal(clg_context_choices(NULL, &text), CLG_ERROR_INVALID_ARGUMENT);
     assert_int_equal(clg_context_choices(context, NULL), CLG_ERROR_INVALID_ARGUMENT);
-    options.n_preferred_ways = 1;
+    options.n_preferred_impls = 1;
     assert_int_equal(clg_session_create(context, model, &options, &session),
                      CLG_ERROR_INVALID_ARGUMENT);
     clg_model_free(model);

@@ -181,8 +181,8 @@ static bool constants_of_clblast_arrive(clg_context *c)
     const float b = fresh(), w = fresh();
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     options.kernels = CLG_KERNELS_SIMT;
-    options.preferred_ways = NAMES("blas");
-    options.n_preferred_ways = 1;
+    options.preferred_impls = NAMES("blas");
+    options.n_preferred_impls = 1;
     return run_product(make_product_by(c, b, w, &options), b, w);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Drivers that refuse kernels (support/fakes/wrong_driver.h): where the compiler gives up, or the device has no registers for a
- * group's work-items, another way to compute the node serves; groups shrink where the kernel does not mind; and what is
+ * group's work-items, another implementation of the node serves; groups shrink where the kernel does not mind; and what is
  * left without a way is told with the kernel's name. Refusals are not remembered: the next process asks again.
  */
 /* ctest: timeout 900 */
@@ -37,7 +37,7 @@ static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
     wd_answer a;
     assert_ok(wd_run(c, m, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
     assert_true(a.worst <= WD_RIGHT);
-    assert_int_equal(strcmp(a.way, "winograd_4x4") == 0, is_winograd);
+    assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
 
 TEST(refused__another_way_serves)
@@ -73,8 +73,8 @@ TEST(refused__without_a_self_test_too)
     wd_driver_is(&gemm_simt, NULL);
     clg_context *c = wd_context("einsum", CLG_SELFTEST_ON);
     options.kernels = CLG_KERNELS_SIMT;
-    options.preferred_ways = NAMES("einsum");
-    options.n_preferred_ways = 1;
+    options.preferred_impls = NAMES("einsum");
+    options.n_preferred_impls = 1;
     clg_builder *g = start_graph();
     assert_ok(clg_builder_input(g, "x", CLG_FLOAT32, 2, DIMS(2, 3), NULL));
     assert_ok(clg_builder_constant(g, "w", CLG_FLOAT32, 2, DIMS(3, 4), w));
@@ -136,7 +136,7 @@ TEST(refused__groups_that_cannot_shrink)
     clg_context *c = wd_context("registers", CLG_SELFTEST_ON);
     clg_model *m = wd_product();
     assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, "gemm_simt", wd_products, &a));
-    assert_string_equal(a.way, "blas"); /* CLBlast's groups have 64 work-items */
+    assert_string_equal(a.impl, "blas"); /* CLBlast's groups have 64 work-items */
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(n_refusals, 1);
     assert_non_null(strstr(refusal, "in groups of 16 x 16 x 1"));
@@ -154,7 +154,7 @@ TEST(refused__groups_that_cannot_shrink)
 TEST(refused__smaller_groups_serve)
 {
     static const struct {
-        const char *store, *items, *preferred, *way;
+        const char *store, *items, *preferred, *impl;
         int refusals;
     } cases[] = {{"groups", NULL, "gemm_simt_small", "gemm_simt_small", 0},
                  {"groups", NULL, "gemm_simt_alone", "gemm_simt_alone", 0},
@@ -167,7 +167,7 @@ TEST(refused__smaller_groups_serve)
         wd_set_or_clear("CLG_KERNEL_ITEMS", cases[i].items);
         clg_context *c = wd_context(cases[i].store, CLG_SELFTEST_ON);
         assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_products, &a));
-        assert_string_equal(a.way, cases[i].way);
+        assert_string_equal(a.impl, cases[i].impl);
         assert_true(a.worst <= WD_RIGHT);
         assert_int_equal(n_refusals, cases[i].refusals);
         clg_context_free(c);

@@ -13,7 +13,7 @@ problems() { sed -nE '1s/ +/ /gp; s/^(\/[^ ]+) .*/\1/p; /^[0-9]+ problems/s/[0-9
 
 show problems -- tune digits.onnx --time 0.1 -q --export choices.txt
 head -n 1 choices.txt
-echo "lines that are a way, a tab and a problem: $(grep -cP '^\w+\t\w+ simd float32\[' choices.txt), others: $(grep -cvP '^\w+\t\w+ simd float32\[' choices.txt)"
+echo "lines that are an implementation, a tab and a problem: $(grep -cP '^\w+\t\w+ simd float32\[' choices.txt), others: $(grep -cvP '^\w+\t\w+ simd float32\[' choices.txt)"
 echo "entries of the store: $("$CLTOOL" cache list | grep -c 'measured choices of kernels')"
 
 echo "== ways that are preferred"

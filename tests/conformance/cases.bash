@@ -4,6 +4,7 @@
 # names of those with outdated outputs (outdated_data.txt), which are not among them; $status, what to exit with. Without the
 # cases the test is skipped (exit 77).
 # shellcheck shell=bash
+# See decision 39.
 data=${CLG_ONNX_TESTDATA:-/usr/share/libonnx-testdata/data}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -15,7 +15,7 @@ folders=()
 [ "${CLG_TEST_SHARE:-}" = all ] && [ -f "$models/tolerance.json" ] && folders=(--tolerance "$models/tolerance.json" "$models")
 
 # Ways of the nodes of some models: what a profile names besides the way that was taken.
-ways_of() { # CLASS
+impls_of() { # CLASS
   local model others
   mapfile -d '' others < <(find "$models" -name model.onnx -print0 2>/dev/null)
   for model in "$digits" "${others[@]}"; do
@@ -32,7 +32,7 @@ print(*sorted(ways))'
 
 keep_digits
 for class in simd simt; do
-  ways=$(ways_of "$class")
+  ways=$(impls_of "$class")
   [ "$(wc -w <<<"$ways")" -ge 2 ] || { echo "$class: there is no node with a choice: '$ways'"; exit 1; }
   for way in $ways; do
     check_with "$class $way" --kernels "$class" --prefer "$way"

@@ -9,7 +9,7 @@
  * command of its queue in a wait list of another queue's command or in clWaitForEvents, clFinish of
  * its queue, a blocking read or map in its queue, the release of the queue. A blocking write
  * returns with its data captured and its effect still to come, as on Intel's CPU runtime. A flush
- * begins nothing. What other queues wait for without a flush is counted: a driver late_alloc never
+ * begins nothing. What other queues wait for without a flush is counted: a driver may never
  * begin it.
  *
  * Maps go through memory of the layer's own, which a map fills and an unmap writes back, as on a

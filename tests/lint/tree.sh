@@ -3,6 +3,7 @@
 #
 # The shape of the tree: folders that can be taken in at a glance, files about one thing, and stems that lead to one file. A limit
 # that is in the way is a sign that something wants a name and a place of its own.
+# See decision 40.
 set -euo pipefail
 cd "${CLG_SOURCE_DIR:-$(dirname "$0")/../..}"
 

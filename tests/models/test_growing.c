@@ -204,7 +204,7 @@ static void expect_as_fresh(clg_session *through_host, const clg_model *model)
     clg_session_free(fresh);
 }
 
-static void expect_same_any_way(clg_model *model, clg_kernel_class kernels)
+static void expect_same_any_impl(clg_model *model, clg_kernel_class kernels)
 {
     clg_session *linked = open_session(model, kernels), *on_device, *through_host;
     size_t device_bytes[2] = {0};
@@ -236,13 +236,13 @@ static void expect_same_any_way(clg_model *model, clg_kernel_class kernels)
 
 TEST(growing__state_stays_on_the_device)
 {
-    expect_same_any_way(small_decoder(), CLG_KERNELS_SIMD);
-    expect_same_any_way(small_decoder(), CLG_KERNELS_SIMT);
+    expect_same_any_impl(small_decoder(), CLG_KERNELS_SIMD);
+    expect_same_any_impl(small_decoder(), CLG_KERNELS_SIMT);
 }
 
 TEST(growing__state_of_toy_gpt2_stays_on_the_device)
 {
-    expect_same_any_way(toy_gpt2(), CLG_KERNELS_SIMD);
+    expect_same_any_impl(toy_gpt2(), CLG_KERNELS_SIMD);
 }
 
 TEST_GROUP(open_counted, close_counted)

@@ -19,13 +19,13 @@
 #include <string.h>
 
 /* One of the two ways. */
-typedef struct way {
+typedef struct side {
     options o; /* of the command, as this way changes them */
     clg_context *context;
     clg_session *kept; /* all values of one run in it; NULL for files */
     char *selector;    /* of the device */
     char *id;
-} way;
+} side;
 
 /* A value of the model that both ways have. */
 typedef struct judged {
@@ -40,7 +40,7 @@ typedef struct diff {
     input_set inputs;
     clg_node_info *nodes;
     size_t n_nodes, n_nodes_seen;
-    way here, there;
+    side here, there;
     char *words; /* of --against, cut up */
     judged *values;
     size_t n_values, n_parted;
@@ -91,7 +91,7 @@ static int read_against(diff *d)
     return code;
 }
 
-static int open_device(way *w)
+static int open_device(side *w)
 {
     device_choice choice;
     int code = devices_choose(&w->o, NULL, &choice);
@@ -115,7 +115,7 @@ static int run_session(const diff *d, clg_session *session)
 }
 
 /* names NULL: every value; n_names 0 with other names: none. */
-static int start(const diff *d, const way *w, const char *const *names, size_t n_names,
+static int start(const diff *d, const side *w, const char *const *names, size_t n_names,
                  clg_session **out_session)
 {
     int code = engine_create_session(&w->o, w->context, d->model, out_session);
@@ -249,7 +249,7 @@ static bool is_output(const diff *d, const char *name)
 }
 
 /* The last value that is an output and parts in a plain run of this way; SIZE_MAX when none does. */
-static int find_wrong_output(diff *d, const way *w, comparison *out_result, size_t *out_index)
+static int find_wrong_output(diff *d, const side *w, comparison *out_result, size_t *out_index)
 {
     static const char *const none[] = {""};
     clg_session *plain = NULL;
@@ -269,7 +269,7 @@ static int find_wrong_output(diff *d, const way *w, comparison *out_result, size
 }
 
 /* Whether value i parts when it alone is kept. */
-static int probe(diff *d, const way *w, size_t i, comparison *out_result, bool *out_parts)
+static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool *out_parts)
 {
     clg_session *session = NULL;
     bool is_there = false;
@@ -281,7 +281,7 @@ static int probe(diff *d, const way *w, size_t i, comparison *out_result, bool *
 }
 
 /* What comes after a wrong value is wrong: so halves will do. */
-static int search_fused(diff *d, const way *w, size_t wrong, comparison result)
+static int search_fused(diff *d, const side *w, size_t wrong, comparison result)
 {
     size_t right = SIZE_MAX, step = 0; /* the last value known to be right, none so far */
     int code = CODE_DONE;
@@ -309,14 +309,14 @@ static int search_fused(diff *d, const way *w, size_t wrong, comparison result)
 
 static int compare_plain(diff *d)
 {
-    const way *ways[] = {&d->here, &d->there};
+    const side *impls[] = {&d->here, &d->there};
     int code = CODE_DONE;
     for (size_t i = 0; i < (d->o->reference ? 1u : 2u) && code == CODE_DONE && d->first == SIZE_MAX;
          i++) {
         comparison c;
         size_t wrong;
-        code = find_wrong_output(d, ways[i], &c, &wrong);
-        if (code == CODE_DONE && wrong != SIZE_MAX) code = search_fused(d, ways[i], wrong, c);
+        code = find_wrong_output(d, impls[i], &c, &wrong);
+        if (code == CODE_DONE && wrong != SIZE_MAX) code = search_fused(d, impls[i], wrong, c);
     }
     return code;
 }
@@ -441,7 +441,7 @@ static int prepare(diff *d)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
-static int run_ways(diff *d)
+static int run_impls(diff *d)
 {
     int code = open_device(&d->here);
     if (code == CODE_DONE && d->o->against) code = open_device(&d->there);
@@ -450,7 +450,7 @@ static int run_ways(diff *d)
     return code;
 }
 
-static void close_way(way *w)
+static void close_impl(side *w)
 {
     clg_session_free(w->kept);
     clg_context_free(w->context);
@@ -460,8 +460,8 @@ static void close_way(way *w)
 
 static void release(diff *d)
 {
-    close_way(&d->here);
-    close_way(&d->there);
+    close_impl(&d->here);
+    close_impl(&d->there);
     if (d->o->against && d->words) free(d->there.o.disabled_passes.items);
     clg_node_list_free(d->nodes, d->n_nodes);
     inputs_free(&d->inputs);
@@ -475,7 +475,7 @@ int cmd_diff(const options *o)
 {
     diff d = {.o = o, .path = o->arguments[0]};
     int code = prepare(&d);
-    if (code == CODE_DONE) code = run_ways(&d);
+    if (code == CODE_DONE) code = run_impls(&d);
     if (code == CODE_DONE) code = compare_nodes(&d);
     if (code == CODE_DONE && d.first == SIZE_MAX) code = compare_plain(&d);
     if (code == CODE_DONE && o->json) {

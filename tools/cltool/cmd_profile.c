@@ -17,7 +17,7 @@
 
 /* A step over all runs; strings are of the last profile. */
 typedef struct step_row {
-    const char *node, *op_type, *kernel, *way, *ways;
+    const char *node, *op_type, *kernel, *impl, *impls;
     double flops, bytes;
     times us;
     double median_us;
@@ -55,8 +55,8 @@ static void start_rows(profile *p, const clg_step_profile *steps, size_t n)
         p->steps[i] = (step_row){.node = steps[i].node,
                                  .op_type = steps[i].op_type,
                                  .kernel = steps[i].kernel,
-                                 .way = steps[i].way,
-                                 .ways = steps[i].ways,
+                                 .impl = steps[i].impl,
+                                 .impls = steps[i].impls,
                                  .flops = steps[i].flops,
                                  .bytes = steps[i].bytes};
     }
@@ -74,8 +74,8 @@ static int add_run(profile *p, double started_ms)
         p->steps[i].node = steps[i].node;
         p->steps[i].op_type = steps[i].op_type;
         p->steps[i].kernel = steps[i].kernel;
-        p->steps[i].way = steps[i].way;
-        p->steps[i].ways = steps[i].ways;
+        p->steps[i].impl = steps[i].impl;
+        p->steps[i].impls = steps[i].impls;
         times_add(&p->steps[i].us, steps[i].duration_us);
         sum += steps[i].duration_us;
         trace_device(&p->events, steps[i].kernel, steps[i].node, steps[i].op_type,
@@ -231,15 +231,15 @@ static json_t *rates_json(const profile *p, double flops, double bytes, double u
                      of_peak(p, flops, bytes, us));
 }
 
-/* All ways to compute the node. */
-static json_t *ways_json(const step_row *s)
+/* All implementations of the node. */
+static json_t *impls_json(const step_row *s)
 {
-    json_t *ways = json_array();
-    char *names = must_copy(s->ways ? s->ways : s->way), *rest = names, *name;
+    json_t *impls = json_array();
+    char *names = must_copy(s->impls ? s->impls : s->impl), *rest = names, *name;
     while ((name = cut_part(&rest, ' ')) != NULL)
-        (void)json_array_append_new(ways, json_string(name));
+        (void)json_array_append_new(impls, json_string(name));
     free(names);
-    return ways;
+    return impls;
 }
 
 static int print_json(const profile *p)
@@ -247,9 +247,10 @@ static int print_json(const profile *p)
     json_t *steps = json_array(), *operators = json_array();
     for (size_t i = 0; i < p->n_steps; i++) {
         const step_row *s = &p->steps[i];
-        json_t *json = json_pack("{s:o, s:o, s:o, s:s, s:o}", "node", output_json_text(s->node),
-                                 "op_type", output_json_text(s->op_type), "kernel",
-                                 output_json_text(s->kernel), "way", s->way, "ways", ways_json(s));
+        json_t *json =
+            json_pack("{s:o, s:o, s:o, s:s, s:o}", "node", output_json_text(s->node), "op_type",
+                      output_json_text(s->op_type), "kernel", output_json_text(s->kernel),
+                      "implementation", s->impl, "implementations", impls_json(s));
         json_t *rates = rates_json(p, s->flops, s->bytes, s->median_us);
         (void)json_object_update(json, rates);
         json_decref(rates);

@@ -37,7 +37,7 @@ static int test(selftest *t)
 
 static void print_cases(const selftest *t)
 {
-    static const char *const headers[] = {"",       "operator", "problem", "way",
+    static const char *const headers[] = {"",       "operator", "problem", "implementation",
                                           "kernel", ">error",   ">allowed"};
     table rows;
     table_begin(&rows, 7, headers);
@@ -46,7 +46,7 @@ static void print_cases(const selftest *t)
         table_cell(&rows, c->passed ? MARK_GOOD : MARK_BAD, "%s", c->passed ? "passed" : "FAILED");
         table_cell(&rows, MARK_NONE, "%s", c->op_type);
         table_cell(&rows, MARK_NONE, "%s", c->problem);
-        table_cell(&rows, MARK_NONE, "%s%s", c->way, c->has_choice ? "" : " (alone)");
+        table_cell(&rows, MARK_NONE, "%s%s", c->impl, c->has_choice ? "" : " (alone)");
         table_cell(&rows, MARK_NONE, "%s", c->kernel);
         table_cell(&rows, MARK_NONE, "%.2g", c->worst_error);
         table_cell(&rows, MARK_NONE, "%.2g", c->bound);
@@ -80,11 +80,11 @@ static int print_json(const selftest *t)
     for (size_t i = 0; i < t->n_cases; i++) {
         const clg_selftest_case *c = &t->cases[i];
         (void)json_array_append_new(
-            cases,
-            json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:f, s:o}", "operator", c->op_type,
-                      "problem", c->problem, "way", c->way, "kernel", c->kernel, "choice",
-                      c->has_choice, "passed", c->passed, "error", output_json_real(c->worst_error),
-                      "allowed", c->bound, "failure", output_json_text(c->failure)));
+            cases, json_pack("{s:s, s:s, s:s, s:s, s:b, s:b, s:o, s:f, s:o}", "operator",
+                             c->op_type, "problem", c->problem, "implementation", c->impl, "kernel",
+                             c->kernel, "choice", c->has_choice, "passed", c->passed, "error",
+                             output_json_real(c->worst_error), "allowed", c->bound, "failure",
+                             output_json_text(c->failure)));
     }
     return output_json(json_pack(
         "{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:I, s:I, s:o}", "version", clg_version(),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool tune: every way to compute a model's nodes, measured on the device, and the fastest kept in the store. A way is
+ * cltool tune: every implementation of a model's nodes, measured on the device, and the fastest kept in the store. A way is
  * measured in sessions that take it wherever it is there; what counts for it is the least time of all runs, in which other
  * work on the machine shows least.
  */
@@ -20,18 +20,18 @@
 /* A way is taken in place of the one that estimates favour from this gain on. */
 #define LEAST_GAIN 0.02
 
-typedef struct way_row {
+typedef struct impl_row {
     char *name;
     double us; /* of all nodes of the problem in one run: the least of all runs; 0: not measured */
     double sum_us;
-} way_row;
+} impl_row;
 
 typedef struct problem_row {
     char *problem;
     char *node; /* one of them */
     size_t n_nodes;
-    way_row *ways;
-    size_t n_ways;
+    impl_row *impls;
+    size_t n_impls;
     size_t taken, best; /* as estimates have it; as measured */
 } problem_row;
 
@@ -46,10 +46,10 @@ typedef struct tuning {
 
 /* ---- rows -------------------------------------------------------------------------------------- */
 
-static way_row *way_of(problem_row *row, const char *name)
+static impl_row *impl_of(problem_row *row, const char *name)
 {
-    for (size_t i = 0; i < row->n_ways; i++)
-        if (strcmp(row->ways[i].name, name) == 0) return &row->ways[i];
+    for (size_t i = 0; i < row->n_impls; i++)
+        if (strcmp(row->impls[i].name, name) == 0) return &row->impls[i];
     return NULL;
 }
 
@@ -60,14 +60,14 @@ static problem_row *row_of(tuning *t, const clg_step_profile *step)
     t->rows = must_resize(t->rows, t->n_rows + 1, sizeof *t->rows);
     problem_row *row = &t->rows[t->n_rows++];
     *row = (problem_row){.problem = must_copy(step->problem), .node = must_copy(step->node)};
-    char *names = must_copy(step->ways), *rest = names, *name;
+    char *names = must_copy(step->impls), *rest = names, *name;
     while ((name = cut_part(&rest, ' ')) != NULL) {
-        row->ways = must_resize(row->ways, row->n_ways + 1, sizeof *row->ways);
-        row->ways[row->n_ways++] = (way_row){.name = must_copy(name)};
+        row->impls = must_resize(row->impls, row->n_impls + 1, sizeof *row->impls);
+        row->impls[row->n_impls++] = (impl_row){.name = must_copy(name)};
     }
     free(names);
-    for (size_t i = 0; i < row->n_ways; i++)
-        if (strcmp(row->ways[i].name, step->way) == 0) row->taken = i;
+    for (size_t i = 0; i < row->n_impls; i++)
+        if (strcmp(row->impls[i].name, step->impl) == 0) row->taken = i;
     return row;
 }
 
@@ -77,20 +77,21 @@ static void add_steps(tuning *t, const clg_step_profile *steps, size_t n, bool i
     double whole_us = 0;
     for (size_t i = 0; i < t->n_rows; i++) {
         if (is_plain) t->rows[i].n_nodes = 0;
-        for (size_t k = 0; k < t->rows[i].n_ways; k++) t->rows[i].ways[k].sum_us = 0;
+        for (size_t k = 0; k < t->rows[i].n_impls; k++) t->rows[i].impls[k].sum_us = 0;
     }
     for (size_t i = 0; i < n; i++) {
         whole_us += steps[i].duration_us;
         if (!steps[i].problem) continue;
         problem_row *row = row_of(t, &steps[i]);
-        way_row *way = way_of(row, steps[i].way);
-        if (way) way->sum_us += steps[i].duration_us;
+        impl_row *impl = impl_of(row, steps[i].impl);
+        if (impl) impl->sum_us += steps[i].duration_us;
         if (is_plain && (i == 0 || steps[i].node != steps[i - 1].node)) row->n_nodes++;
     }
     for (size_t i = 0; i < t->n_rows; i++)
-        for (size_t k = 0; k < t->rows[i].n_ways; k++) {
-            way_row *way = &t->rows[i].ways[k];
-            if (way->sum_us > 0 && (way->us == 0 || way->sum_us < way->us)) way->us = way->sum_us;
+        for (size_t k = 0; k < t->rows[i].n_impls; k++) {
+            impl_row *impl = &t->rows[i].impls[k];
+            if (impl->sum_us > 0 && (impl->us == 0 || impl->sum_us < impl->us))
+                impl->us = impl->sum_us;
         }
     if (is_plain && (t->whole_us[0] == 0 || whole_us < t->whole_us[0])) t->whole_us[0] = whole_us;
 }
@@ -111,32 +112,32 @@ static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
 }
 
 /* Runs of one session, of a way or (NULL) of what estimates choose, for some time. */
-static int measure_way(tuning *t, const char *way, double ms)
+static int measure_impl(tuning *t, const char *impl, double ms)
 {
     clg_session_options given = engine_session_options(t->o);
     clg_session *session;
     /* a name that no way has: choices measured earlier count for nothing here */
-    const char *const preferred[] = {way ? way : ""};
-    given.preferred_ways = preferred;
-    given.n_preferred_ways = 1;
+    const char *const preferred[] = {impl ? impl : ""};
+    given.preferred_impls = preferred;
+    given.n_preferred_impls = 1;
     clg_status status = clg_session_create(t->e.context, t->e.model, &given, &session);
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
-    int code = run_once(t, session, !way, false); /* compiles and packs */
+    int code = run_once(t, session, !impl, false); /* compiles and packs */
     const double start = now_ms();
     for (size_t i = 0; code == CODE_DONE && (i < LEAST_RUNS || now_ms() - start < ms); i++)
-        code = run_once(t, session, !way, true);
+        code = run_once(t, session, !impl, true);
     clg_session_free(session);
     return code;
 }
 
 /* The names of all ways, each once. */
-static size_t list_ways(const tuning *t, const char ***out_names)
+static size_t list_impls(const tuning *t, const char ***out_names)
 {
     size_t n = 0;
     const char **names = NULL;
     for (size_t i = 0; i < t->n_rows; i++)
-        for (size_t k = 0; k < t->rows[i].n_ways; k++) {
-            const char *name = t->rows[i].ways[k].name;
+        for (size_t k = 0; k < t->rows[i].n_impls; k++) {
+            const char *name = t->rows[i].impls[k].name;
             bool is_new = true;
             for (size_t j = 0; j < n; j++) is_new = is_new && strcmp(names[j], name) != 0;
             if (!is_new) continue;
@@ -147,17 +148,17 @@ static size_t list_ways(const tuning *t, const char ***out_names)
     return n;
 }
 
-static int measure_ways(tuning *t)
+static int measure_impls(tuning *t)
 {
     const char **names;
     const double ms = (t->o->time > 0 ? t->o->time : DEFAULT_SECONDS) * 1e3;
-    int code = measure_way(t, NULL, 0); /* which ways there are */
+    int code = measure_impl(t, NULL, 0); /* which ways there are */
     if (code != CODE_DONE) return code;
-    const size_t n = list_ways(t, &names), n_turns = ROUNDS * (n + 1);
+    const size_t n = list_impls(t, &names), n_turns = ROUNDS * (n + 1);
     for (size_t turn = 0; turn < n_turns && n > 0 && code == CODE_DONE; turn++) {
         const size_t i = turn % (n + 1);
         output_progress("measuring", turn + 1, n_turns);
-        code = measure_way(t, i == 0 ? NULL : names[i - 1], ms / (double)n_turns);
+        code = measure_impl(t, i == 0 ? NULL : names[i - 1], ms / (double)n_turns);
     }
     output_progress_clear();
     free(names);
@@ -172,16 +173,16 @@ static char *choose(tuning *t)
     t->whole_us[1] = t->whole_us[0];
     for (size_t i = 0; i < t->n_rows; i++) {
         problem_row *row = &t->rows[i];
-        const way_row *taken = &row->ways[row->taken];
+        const impl_row *taken = &row->impls[row->taken];
         row->best = row->taken;
-        for (size_t k = 0; k < row->n_ways; k++) {
-            const double us = row->ways[k].us;
-            if (us > 0 && us < row->ways[row->best].us &&
+        for (size_t k = 0; k < row->n_impls; k++) {
+            const double us = row->impls[k].us;
+            if (us > 0 && us < row->impls[row->best].us &&
                 us < taken->us * (1 - (k == row->taken ? 0 : LEAST_GAIN)))
                 row->best = k;
         }
-        t->whole_us[1] += row->ways[row->best].us - taken->us;
-        char *more = must_printf("%s%s\t%s\n", lines, row->ways[row->best].name, row->problem);
+        t->whole_us[1] += row->impls[row->best].us - taken->us;
+        char *more = must_printf("%s%s\t%s\n", lines, row->impls[row->best].name, row->problem);
         free(lines);
         lines = more;
     }
@@ -212,7 +213,7 @@ static void print_text(const tuning *t)
     table_begin(&rows, 7, headers);
     for (size_t i = 0; i < t->n_rows; i++) {
         const problem_row *row = &t->rows[i];
-        const way_row *taken = &row->ways[row->taken], *best = &row->ways[row->best];
+        const impl_row *taken = &row->impls[row->taken], *best = &row->impls[row->best];
         table_cell(&rows, MARK_NONE, "%s", printable(row->node));
         table_cell(&rows, MARK_NONE, "%zu", row->n_nodes);
         table_cell(&rows, MARK_NONE, "%s", taken->name);
@@ -234,17 +235,17 @@ static int print_json(const tuning *t)
     json_t *problems = json_array();
     for (size_t i = 0; i < t->n_rows; i++) {
         const problem_row *row = &t->rows[i];
-        json_t *ways = json_object();
-        for (size_t k = 0; k < row->n_ways; k++)
-            (void)json_object_set_new(ways, row->ways[k].name,
-                                      row->ways[k].us > 0 ? json_real(row->ways[k].us)
-                                                          : json_null());
+        json_t *impls = json_object();
+        for (size_t k = 0; k < row->n_impls; k++)
+            (void)json_object_set_new(impls, row->impls[k].name,
+                                      row->impls[k].us > 0 ? json_real(row->impls[k].us)
+                                                           : json_null());
         (void)json_array_append_new(problems, json_pack("{s:o, s:o, s:I, s:s, s:s, s:o}", "problem",
                                                         output_json_text(row->problem), "node",
                                                         output_json_text(row->node), "nodes",
                                                         (json_int_t)row->n_nodes, "estimated",
-                                                        row->ways[row->taken].name, "fastest",
-                                                        row->ways[row->best].name, "us", ways));
+                                                        row->impls[row->taken].name, "fastest",
+                                                        row->impls[row->best].name, "us", impls));
     }
     return output_json(json_pack(
         "{s:o, s:o, s:f, s:f, s:o}", "model", output_json_text(t->e.model_path), "device",
@@ -258,8 +259,8 @@ static void release(tuning *t)
 {
     for (size_t i = 0; i < t->n_rows; i++) {
         problem_row *row = &t->rows[i];
-        for (size_t k = 0; k < row->n_ways; k++) free(row->ways[k].name);
-        free(row->ways);
+        for (size_t k = 0; k < row->n_impls; k++) free(row->impls[k].name);
+        free(row->impls);
         free(row->problem);
         free(row->node);
     }
@@ -275,7 +276,7 @@ int cmd_tune(const options *o)
     if (code == CODE_DONE) code = engine_load(o, o->arguments[0], &t.e);
     if (code == CODE_DONE) code = inputs_gather(o, t.e.model, INPUTS_FILL, &t.inputs);
     if (code == CODE_DONE) code = engine_start(o, true, &t.e);
-    if (code == CODE_DONE) code = measure_ways(&t);
+    if (code == CODE_DONE) code = measure_impls(&t);
     if (code == CODE_DONE) code = keep(&t);
     if (code == CODE_DONE && o->json)
         code = print_json(&t);

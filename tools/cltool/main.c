@@ -73,7 +73,7 @@ static const command commands[] = {
      "cltool profile model.onnx --trace trace.json", cmd_profile},
     {"tune", "MODEL [inputs]", 1, 1,
      OPTIONS_TUNE | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
-     "measures the ways to compute a model's nodes, and keeps the fastest",
+     "measures the implementations of a model's nodes, and keeps the fastest",
      "Every later session on this device and driver follows what was kept, for each shape that was "
      "measured.\n"
      "Inputs that are not given are filled with random numbers. 'cltool cache clear' forgets.",

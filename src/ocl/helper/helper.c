@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pool of compile helpers.
+ * See decision 36.
  */
 #include "ocl/helper/helper.h"
 

@@ -6,6 +6,7 @@
  * So where the wait before was short, the first AWAKE_NS of the next are spent asking whether it is over, giving way to
  * whoever wants the processor, before the thread goes to sleep in clFinish. What takes longer pays that once; launches
  * that have work for all processors get all of them (decision 31).
+ * See decision 27.
  */
 #include "ocl/queue/queue.h"
 

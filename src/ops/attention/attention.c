@@ -84,12 +84,12 @@ static void addend_args(step_builder *b, step *s, bool given, const attention_ad
     for (int i = 0; i < 4; i++) step_arg_long(b, s, given ? a->strides[i] : 0);
 }
 
-static step *start_attention(lower_context *c, candidate *way, const attention_job *j,
+static step *start_attention(lower_context *c, candidate *impl, const attention_job *j,
                              const attention_form *f, const attention_rows *y)
 {
     step_builder *b = &c->build;
     const bool by_length = j->keys != KEYS_ALL || j->causal == CAUSAL_LENGTH;
-    step *s = step_kernel(b, way, f->file, f->entry, attention_prelude(c, j, f));
+    step *s = step_kernel(b, impl, f->file, f->entry, attention_prelude(c, j, f));
     if (j->d > 4096 || j->dv > 4096)
         b->status = error_set(CLG_ERROR_SHAPE, "a head of more than 4096 numbers is not supported");
     step_arg_int(b, s, j->batch);
@@ -159,15 +159,15 @@ static attention_form choose_tiles(const lower_context *c, const attention_job *
     return f;
 }
 
-static operand pack_step(lower_context *c, candidate *way, const attention_job *j,
+static operand pack_step(lower_context *c, candidate *impl, const attention_job *j,
                          const attention_form *f)
 {
     step_builder *b = &c->build;
     const int64_t keys = (int64_t)f->nrv * f->lanes, n_panels = divide_up(j->kv_len, keys);
     const int64_t panel = keys * (j->d + divide_up(j->dv, keys) * keys);
     const operand panels =
-        step_scratch(b, way, (size_t)(j->batch * j->kv_heads * n_panels * panel) * sizeof(float));
-    step *s = step_kernel(b, way, f->file, "attention_pack", attention_prelude(c, j, f));
+        step_scratch(b, impl, (size_t)(j->batch * j->kv_heads * n_panels * panel) * sizeof(float));
+    step *s = step_kernel(b, impl, f->file, "attention_pack", attention_prelude(c, j, f));
     s->label = "attention: pack keys and values";
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->kv_heads);
@@ -254,10 +254,10 @@ candidate *attention_candidate(lower_context *c, const char *name, int implement
                                const attention_job *j)
 {
     if (implementation >= attention_count(c, j)) return NULL;
-    candidate *way =
+    candidate *impl =
         step_candidate(&c->build, implementation ? attention_name(c, j, implementation) : name);
-    way->last_resort = implementation > 0;
-    return way;
+    impl->last_resort = implementation > 0;
+    return impl;
 }
 
 /* Self-tests ask for it. */
@@ -271,14 +271,14 @@ static void keep_job(lower_context *c, const attention_job *j)
     c->attention = kept;
 }
 
-void attention_step(lower_context *c, candidate *way, const attention_job *j, int implementation)
+void attention_step(lower_context *c, candidate *impl, const attention_job *j, int implementation)
 {
     const struct implementation *all[MOST_IMPLEMENTATIONS];
     (void)list(c, j, all);
     const attention_form f = all[implementation]->form(c, j);
     operand panels = {0};
-    if (f.nrv) panels = pack_step(c, way, j, &f);
-    step *s = start_attention(c, way, j, &f, &j->y);
+    if (f.nrv) panels = pack_step(c, impl, j, &f);
+    step *s = start_attention(c, impl, j, &f, &j->y);
     if (f.nrv) step_arg_buffer(&c->build, s, panels, CLG_FLOAT32);
     s->label = "attention";
     const int64_t pieces[3] = {divide_up(j->q_len, f.rows) * f.local, j->heads, j->batch};
@@ -287,7 +287,7 @@ void attention_step(lower_context *c, candidate *way, const attention_job *j, in
     keep_job(c, j);
 }
 
-void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
+void attention_scores_step(lower_context *c, candidate *impl, const attention_job *j, operand to,
                            int mode)
 {
     const attention_form f = {.file = "attention",
@@ -297,7 +297,7 @@ void attention_scores_step(lower_context *c, candidate *way, const attention_job
                               .lanes = 1,
                               .mode = mode};
     const attention_rows y = {to, 0, 0, 0};
-    step *s = start_attention(c, way, j, &f, &y);
+    step *s = start_attention(c, impl, j, &f, &y);
     s->label = "attention_scores";
     const int64_t pieces[3] = {j->q_len, j->heads, j->batch};
     const uint64_t local[3] = {lower_is_simd(c) ? 1 : work_power_of_two(j->q_len, 64), 1, 1};
@@ -306,13 +306,13 @@ void attention_scores_step(lower_context *c, candidate *way, const attention_job
 
 /* ---- caches ------------------------------------------------------------------------------------------------------ */
 
-void attention_append_step(lower_context *c, candidate *way, const attention_append *a)
+void attention_append_step(lower_context *c, candidate *impl, const attention_append *a)
 {
     step_builder *b = &c->build;
     const bool simd = lower_is_simd(c);
     const int lanes = simd ? work_lanes(c, a->d) : 1;
     step *s =
-        step_kernel(b, way, "kvcache", "kv_append",
+        step_kernel(b, impl, "kvcache", "kv_append",
                     prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_START=%d P_KEEP=%d",
                                  (int)dtype_size(a->dtype), lanes, a->has_lengths, a->keeps));
     step_arg_int(b, s, a->batch * a->heads);
@@ -336,7 +336,7 @@ void attention_append_step(lower_context *c, candidate *way, const attention_app
     work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, simd ? 16 : 64 / across);
 }
 
-attention_rows attention_grow(lower_context *c, candidate *way, attention_append *a, uint32_t past,
+attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present)
 {
     const bool wanted = work_has_output(c, present);
@@ -346,20 +346,20 @@ attention_rows attention_grow(lower_context *c, candidate *way, attention_append
     a->present =
         wanted
             ? operand_output(present)
-            : step_scratch(&c->build, way,
+            : step_scratch(&c->build, impl,
                            (size_t)(a->batch * a->heads * a->total * a->d) * dtype_size(a->dtype));
-    attention_append_step(c, way, a);
+    attention_append_step(c, impl, a);
     return attention_by_head(a->present, a->total, a->heads, a->d);
 }
 
 /* ---- rotary embedding --------------------------------------------------------------------------------------------- */
 
-void attention_rotary_step(lower_context *c, candidate *way, const attention_rotary *r)
+void attention_rotary_step(lower_context *c, candidate *impl, const attention_rotary *r)
 {
     step_builder *b = &c->build;
     const bool by_ids = r->positions != ROTARY_CACHE_ROWS;
     step *s = step_kernel(
-        b, way, "rotary", "rotary",
+        b, impl, "rotary", "rotary",
         prelude_text(b, "P_PAIRS=%d P_POSITIONS=%d P_INT=%d P_T=%d P_FMA=%d P_VEC=1",
                      r->interleaved, (int)r->positions,
                      by_ids && r->ids_dtype == CLG_INT32 ? 32 : 64, (int)r->dtype, work_fma(c)));

@@ -72,9 +72,9 @@ candidate *attention_candidate(lower_context *c, const char *name, int implement
                                const attention_job *j);
 int attention_count(const lower_context *c, const attention_job *j); /* of implementations */
 const char *attention_name(const lower_context *c, const attention_job *j, int implementation);
-void attention_step(lower_context *c, candidate *way, const attention_job *j, int implementation);
+void attention_step(lower_context *c, candidate *impl, const attention_job *j, int implementation);
 /* The scores into `to`, [batch, heads, q_len, kv_len]. mode: P_MODE. */
-void attention_scores_step(lower_context *c, candidate *way, const attention_job *j, operand to,
+void attention_scores_step(lower_context *c, candidate *impl, const attention_job *j, operand to,
                            int mode);
 
 /* present [batch, heads, total, d]. Without lengths the new ones begin at past_len, or at 0. */
@@ -87,10 +87,10 @@ typedef struct attention_append {
     int64_t length_add;
 } attention_append;
 
-void attention_append_step(lower_context *c, candidate *way, const attention_append *a);
+void attention_append_step(lower_context *c, candidate *impl, const attention_append *a);
 /* Keys or values as attention reads them: a->fresh as they are, or grown by a step, with input `past` in front where the node
  * has it, in output `present` where it is asked for, else in scratch. */
-attention_rows attention_grow(lower_context *c, candidate *way, attention_append *a, uint32_t past,
+attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
                               uint32_t present);
 
 typedef enum rotary_positions {
@@ -111,6 +111,6 @@ typedef struct attention_rotary {
     int64_t length_add;
 } attention_rotary;
 
-void attention_rotary_step(lower_context *c, candidate *way, const attention_rotary *r);
+void attention_rotary_step(lower_context *c, candidate *impl, const attention_rotary *r);
 
 #endif

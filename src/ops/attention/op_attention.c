@@ -158,7 +158,7 @@ static attention_rows place(const lower_context *c, const attention_sizes *s, ui
                        : (attention_rows){at, strides[0], strides[1], strides[2]};
 }
 
-static attention_rows grow(lower_context *c, candidate *way, const attention_sizes *s,
+static attention_rows grow(lower_context *c, candidate *impl, const attention_sizes *s,
                            uint32_t input, uint32_t past, uint32_t present, int64_t d)
 {
     attention_append a = {.dtype = lower_input(c, Q)->dtype,
@@ -169,7 +169,7 @@ static attention_rows grow(lower_context *c, candidate *way, const attention_siz
                           .count = s->kv_len,
                           .d = d,
                           .fresh = place(c, s, input, d)};
-    return attention_grow(c, way, &a, past, present);
+    return attention_grow(c, impl, &a, past, present);
 }
 
 /* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own. The kernels have one bound
@@ -223,13 +223,13 @@ static clg_status attention_lower(lower_context *c)
     j.scale =
         node_attribute(c->node, "scale") ? (double)scale : 1 / sqrt((double)(s.d > 0 ? s.d : 1));
     j.softcap = node_float(c->node, "softcap", 0);
-    candidate *way;
-    for (int i = 0; (way = attention_candidate(c, "attention", i, &j)) != NULL; i++) {
-        j.k = grow(c, way, &s, K, PAST_KEY, PRESENT_KEY, s.d);
-        j.v = grow(c, way, &s, V, PAST_VALUE, PRESENT_VALUE, s.dv);
-        if (work_has_output(c, Y)) attention_step(c, way, &j, i);
+    candidate *impl;
+    for (int i = 0; (impl = attention_candidate(c, "attention", i, &j)) != NULL; i++) {
+        j.k = grow(c, impl, &s, K, PAST_KEY, PRESENT_KEY, s.d);
+        j.v = grow(c, impl, &s, V, PAST_VALUE, PRESENT_VALUE, s.dv);
+        if (work_has_output(c, Y)) attention_step(c, impl, &j, i);
         if (work_has_output(c, SCORES))
-            attention_scores_step(c, way, &j, operand_output(SCORES),
+            attention_scores_step(c, impl, &j, operand_output(SCORES),
                                   (int)node_int(c->node, "qk_matmul_output_mode", 0));
     }
     return CLG_OK;

@@ -5,6 +5,7 @@
  *
  * Inputs: q [batch, heads, queries, d], k [batch, kv_heads, keys, d], v [batch, kv_heads, keys, dv], mask, bias, lengths,
  * sinks. Attributes are fields of the job; with scores: P_MODE + 1 of cl/attention/attention.cl, the scores are the output.
+ * See decision 38.
  */
 #include "ops/attention/attention.h"
 
@@ -79,9 +80,9 @@ static clg_status core_lower(lower_context *c)
                               operand_output(0), (int)scores - 1);
         return CLG_OK;
     }
-    candidate *way;
-    for (int i = 0; (way = attention_candidate(c, attention_name(c, &j, 0), i, &j)) != NULL; i++)
-        attention_step(c, way, &j, i);
+    candidate *impl;
+    for (int i = 0; (impl = attention_candidate(c, attention_name(c, &j, 0), i, &j)) != NULL; i++)
+        attention_step(c, impl, &j, i);
     return CLG_OK;
 }
 

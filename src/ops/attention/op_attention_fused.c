@@ -181,7 +181,7 @@ static clg_status fused_infer(op_context *c)
 }
 
 /* Keys (which 0) or values (1) behind the projection, with the past in front where there is one. */
-static attention_rows fused_grow(lower_context *c, candidate *way, const fused_sizes *s,
+static attention_rows fused_grow(lower_context *c, candidate *impl, const fused_sizes *s,
                                  operand projected, int which)
 {
     const uint32_t past = ((const fused_inputs *)c->row->param)->past;
@@ -204,10 +204,10 @@ static attention_rows fused_grow(lower_context *c, candidate *way, const fused_s
                           .past = operand_input(past),
                           .fresh = fresh};
     a.past.offset_elems = which * s->batch * s->heads * s->past_len * d;
-    a.present =
-        wanted ? operand_output(1) : step_scratch(&c->build, way, (size_t)each * dtype_size(dtype));
+    a.present = wanted ? operand_output(1)
+                       : step_scratch(&c->build, impl, (size_t)each * dtype_size(dtype));
     if (wanted) a.present.offset_elems = which * each;
-    attention_append_step(c, way, &a);
+    attention_append_step(c, impl, &a);
     return attention_by_head(a.present, s->total, s->heads, d);
 }
 
@@ -223,20 +223,20 @@ static attention_job fused_job(const lower_context *c, const fused_sizes *s)
                            .dv = s->dv};
 }
 
-static void fused_steps(lower_context *c, candidate *way, const fused_sizes *s, operand projected,
+static void fused_steps(lower_context *c, candidate *impl, const fused_sizes *s, operand projected,
                         int implementation)
 {
     const fused_inputs *at = c->row->param;
     const int64_t columns = 2 * s->hidden + s->hidden_v;
     attention_job j = fused_job(c, s);
     j.q = (attention_rows){projected, s->q_len * columns, s->d, columns};
-    j.k = fused_grow(c, way, s, projected, 0);
-    j.v = fused_grow(c, way, s, projected, 1);
+    j.k = fused_grow(c, impl, s, projected, 0);
+    j.v = fused_grow(c, impl, s, projected, 1);
     j.y = attention_by_place(operand_output(0), s->q_len, s->heads, s->dv);
     set_mask(c, at->mask, &j);
     set_bias(c, at->attention_bias, &j);
     set_numbers(c, &j);
-    attention_step(c, way, &j, implementation);
+    attention_step(c, impl, &j, implementation);
 }
 
 /* Each candidate's first scratch is the projection, [rows, columns]. */
@@ -264,14 +264,15 @@ static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns
 }
 
 /* Names a candidate by its attention too, where that is not the first implementation. */
-static void name_fused(lower_context *c, candidate *way, const attention_job *j, int implementation)
+static void name_fused(lower_context *c, candidate *impl, const attention_job *j,
+                       int implementation)
 {
     if (implementation == 0) return;
     const char *name =
-        arena_printf(c->memory, "%s %s", way->variant, attention_name(c, j, implementation));
+        arena_printf(c->memory, "%s %s", impl->variant, attention_name(c, j, implementation));
     if (!name) c->build.status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    way->variant = name ? name : way->variant;
-    way->last_resort = true;
+    impl->variant = name ? name : impl->variant;
+    impl->last_resort = true;
 }
 
 /* Each implementation of the projection with one of attention. */
@@ -282,21 +283,21 @@ static clg_status fused_candidates(lower_context *c, const fused_sizes *s, const
     const int64_t columns = 2 * s->hidden + s->hidden_v, rows = s->batch * s->q_len;
     const shape dims = {.rank = 3, .dims = {s->batch, s->q_len, columns}};
     const candidate *last = c->build.last_candidate;
-    qmatmul_way ways[QMATMUL_MOST_WAYS];
-    (void)qmatmul_ways(c, ways);
+    qmatmul_impl impls[QMATMUL_MOST_WAYS];
+    (void)qmatmul_impls(c, impls);
     if (at->projection)
         (void)step_candidate(&c->build, "quantized_attention");
     else
         CLG_TRY(add_projection(c, rows, columns, s->width));
-    for (candidate *way = last ? last->next : c->build.candidates; way; way = way->next) {
+    for (candidate *impl = last ? last->next : c->build.candidates; impl; impl = impl->next) {
         const operand made = step_scratch(
-            &c->build, way, (size_t)(rows * columns) * dtype_size(c->outputs[0].dtype));
+            &c->build, impl, (size_t)(rows * columns) * dtype_size(c->outputs[0].dtype));
         if (made.index != projected.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
         if (at->projection)
-            CLG_TRY(qmatmul_append_float(c, way, at->projection, &ways[0], projected, &dims));
-        fused_steps(c, way, s, projected, implementation);
-        name_fused(c, way, j, implementation);
+            CLG_TRY(qmatmul_append_float(c, impl, at->projection, &impls[0], projected, &dims));
+        fused_steps(c, impl, s, projected, implementation);
+        name_fused(c, impl, j, implementation);
     }
     return CLG_OK;
 }
@@ -390,7 +391,7 @@ static clg_status multi_infer(op_context *c)
     return CLG_OK;
 }
 
-static attention_rows multi_grow(lower_context *c, candidate *way, const multi_sizes *s,
+static attention_rows multi_grow(lower_context *c, candidate *impl, const multi_sizes *s,
                                  uint32_t input, uint32_t past, uint32_t present, int64_t d)
 {
     attention_append a = {
@@ -403,7 +404,7 @@ static attention_rows multi_grow(lower_context *c, candidate *way, const multi_s
         .d = d,
         .fresh = s->by_head ? attention_by_head(operand_input(input), s->kv_len, s->heads, d)
                             : attention_by_place(operand_input(input), s->kv_len, s->heads, d)};
-    return attention_grow(c, way, &a, past, present);
+    return attention_grow(c, impl, &a, past, present);
 }
 
 static clg_status multi_lower(lower_context *c)
@@ -427,11 +428,11 @@ static clg_status multi_lower(lower_context *c)
     set_mask(c, KEY_MASK, &j);
     set_bias(c, HEADS_BIAS, &j);
     set_numbers(c, &j);
-    candidate *way;
-    for (int i = 0; (way = attention_candidate(c, "multi_head_attention", i, &j)) != NULL; i++) {
-        j.k = multi_grow(c, way, &s, KEY, PAST_KEY, 1, s.d);
-        j.v = multi_grow(c, way, &s, VALUE, PAST_VALUE, 2, s.dv);
-        attention_step(c, way, &j, i);
+    candidate *impl;
+    for (int i = 0; (impl = attention_candidate(c, "multi_head_attention", i, &j)) != NULL; i++) {
+        j.k = multi_grow(c, impl, &s, KEY, PAST_KEY, 1, s.d);
+        j.v = multi_grow(c, impl, &s, VALUE, PAST_VALUE, 2, s.dv);
+        attention_step(c, impl, &j, i);
     }
     return CLG_OK;
 }

@@ -45,7 +45,7 @@ static clg_status flex_infer(op_context *c)
 }
 
 /* Only what the pass left where it does not look. */
-static clg_status not_spelled(lower_context *c)
+static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
                        "it is supported outside of branches and loops, with inputs of known dtype");
@@ -68,6 +68,6 @@ const op_row op_rows_flex[] = {
      .attributes = attributes,
      .check = flex_check,
      .infer = flex_infer,
-     .lower = not_spelled},
+     .lower = not_decomposed},
 };
 const size_t n_op_rows_flex = sizeof op_rows_flex / sizeof *op_rows_flex;

@@ -162,13 +162,13 @@ static size_t bytes_of(const lower_context *c, int64_t n)
 }
 
 /* Turned by their positions, in scratch, where the node asks for it. */
-static attention_rows turn(lower_context *c, candidate *way, const gqa_sizes *s, attention_rows x,
+static attention_rows turn(lower_context *c, candidate *impl, const gqa_sizes *s, attention_rows x,
                            int64_t heads)
 {
     if (!node_int(c->node, "do_rotary", 0)) return x;
     const shape *cos = &lower_input(c, COS)->dims;
     const operand to =
-        step_scratch(&c->build, way, bytes_of(c, s->batch * s->q_len * heads * s->d));
+        step_scratch(&c->build, impl, bytes_of(c, s->batch * s->q_len * heads * s->d));
     attention_rotary r = {.dtype = c->inputs[QUERY].dtype,
                           .batch = s->batch,
                           .places = s->q_len,
@@ -192,11 +192,11 @@ static attention_rows turn(lower_context *c, candidate *way, const gqa_sizes *s,
         r.ids_dtype = CLG_INT32;
         r.length_add = s->q_len == s->total ? -INT32_MAX / 2 : 1;
     }
-    attention_rotary_step(c, way, &r);
+    attention_rotary_step(c, impl, &r);
     return r.y;
 }
 
-static attention_rows grow(lower_context *c, candidate *way, const gqa_sizes *s,
+static attention_rows grow(lower_context *c, candidate *impl, const gqa_sizes *s,
                            attention_rows fresh, uint32_t past, uint32_t present)
 {
     const bool is_prompt = s->q_len == s->total;
@@ -218,9 +218,9 @@ static attention_rows grow(lower_context *c, candidate *way, const gqa_sizes *s,
                           .length_add = 1};
     a.present = work_has_output(c, present)
                     ? operand_output(present)
-                    : step_scratch(&c->build, way,
+                    : step_scratch(&c->build, impl,
                                    bytes_of(c, s->batch * s->kv_heads * s->present_len * s->d));
-    attention_append_step(c, way, &a);
+    attention_append_step(c, impl, &a);
     return attention_by_head(a.present, s->present_len, s->kv_heads, s->d);
 }
 
@@ -267,14 +267,15 @@ static clg_status gqa_lower(lower_context *c)
     } else if (node_int(c->node, "smooth_softmax", 0) > 0) {
         j.sink = SINK_ZERO;
     }
-    candidate *way;
-    for (int i = 0; (way = attention_candidate(c, "group_query_attention", i, &j)) != NULL; i++) {
-        j.q = turn(c, way, &s, heads_of(&s, QUERY, s.heads, 0), s.heads);
-        j.k = grow(c, way, &s, turn(c, way, &s, heads_of(&s, KEY, s.kv_heads, s.heads), s.kv_heads),
-                   PAST_KEY, 1);
+    candidate *impl;
+    for (int i = 0; (impl = attention_candidate(c, "group_query_attention", i, &j)) != NULL; i++) {
+        j.q = turn(c, impl, &s, heads_of(&s, QUERY, s.heads, 0), s.heads);
+        j.k =
+            grow(c, impl, &s, turn(c, impl, &s, heads_of(&s, KEY, s.kv_heads, s.heads), s.kv_heads),
+                 PAST_KEY, 1);
         j.v =
-            grow(c, way, &s, heads_of(&s, VALUE, s.kv_heads, s.heads + s.kv_heads), PAST_VALUE, 2);
-        attention_step(c, way, &j, i);
+            grow(c, impl, &s, heads_of(&s, VALUE, s.kv_heads, s.heads + s.kv_heads), PAST_VALUE, 2);
+        attention_step(c, impl, &j, i);
     }
     return CLG_OK;
 }

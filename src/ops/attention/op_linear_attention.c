@@ -109,8 +109,8 @@ static clg_status linear_lower(lower_context *c)
     if (!dtype_bytes(CLG_FLOAT32, n, &bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "linear_attention");
-    step *s = step_kernel(b, way, "linear_attention", "linear_attention",
+    candidate *impl = step_candidate(b, "linear_attention");
+    step *s = step_kernel(b, impl, "linear_attention", "linear_attention",
                           prelude_text(b,
                                        "P_T=%d P_S=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_PAST=%d "
                                        "P_DECAY=%d P_BETA=%d P_PRESENT=%d",
@@ -132,7 +132,7 @@ static clg_status linear_lower(lower_context *c)
     step_arg_buffer(b, s, operand_input(rule & 2 ? BETA : Q), dtype);
     step_arg_buffer(b, s, operand_output(0), dtype);
     step_arg_buffer(b, s, has_present ? operand_output(1) : operand_output(0), kept);
-    step_arg_buffer(b, s, step_scratch(b, way, bytes ? bytes : sizeof(float)), CLG_FLOAT32);
+    step_arg_buffer(b, s, step_scratch(b, impl, bytes ? bytes : sizeof(float)), CLG_FLOAT32);
     s->flops = 2.0 * (double)n * (double)tokens * (2.0 + (double)group);
     s->bytes = (double)(batch * tokens) * (double)(heads + kv) * (double)(dk + dv) *
                (double)dtype_size(dtype);

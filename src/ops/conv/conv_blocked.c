@@ -146,7 +146,7 @@ static const char *prelude(lower_context *c, const conv_job *j, const blocked_cu
         (int)t->w.stride, t->copied ? PATCH : 0, ACC, tail);
 }
 
-operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j,
+operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked)
 {
     step_builder *b = &c->build;
@@ -156,9 +156,9 @@ operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j
     char recipe[128];
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
                    (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
-    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
+    const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     blocked_cut any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
-    step *s = step_pack_kernel(b, way, to, "conv_blocked", "conv_blocked_pack",
+    step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, t->slices);
@@ -172,16 +172,16 @@ operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j
     return to;
 }
 
-clg_status conv_blocked_append(lower_context *c, candidate *way, const conv_job *j,
+clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job *j,
                                bool input_is_blocked)
 {
     step_builder *b = &c->build;
     const blocked_cut t = find_cut(c, j, describe(c, j, input_is_blocked));
     if (t.cost < 0 || t.h.in * t.w.in > INT32_MAX / t.in)
         return lower_error(c, CLG_ERROR_SHAPE, "the maps are too large for blocks of channels");
-    way->cost += t.cost;
-    const operand packed = conv_blocked_weights(c, way, j, input_is_blocked);
-    step *s = step_kernel(b, way, "conv_blocked", "conv_blocked",
+    impl->cost += t.cost;
+    const operand packed = conv_blocked_weights(c, impl, j, input_is_blocked);
+    step *s = step_kernel(b, impl, "conv_blocked", "conv_blocked",
                           prelude(c, j, &t, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, t.slices);
@@ -203,8 +203,8 @@ clg_status conv_blocked_append(lower_context *c, candidate *way, const conv_job 
 
 clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked)
 {
-    candidate *way = step_candidate(&c->build, "conv_blocked");
-    CLG_TRY(conv_blocked_append(c, way, j, input_is_blocked));
-    if (j->winograd > 1) way->cost = 0;
+    candidate *impl = step_candidate(&c->build, "conv_blocked");
+    CLG_TRY(conv_blocked_append(c, impl, j, input_is_blocked));
+    if (j->winograd > 1) impl->cost = 0;
     return CLG_OK;
 }

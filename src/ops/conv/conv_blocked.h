@@ -31,16 +31,16 @@ shape conv_blocked_shape(const shape *flat, int64_t lanes);
 /* Adds a candidate with its cost. The maps may be too large: an error of the node. */
 clg_status conv_blocked_add(lower_context *c, const conv_job *j, bool input_is_blocked);
 /* The same as part of a candidate. */
-clg_status conv_blocked_append(lower_context *c, candidate *way, const conv_job *j,
+clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job *j,
                                bool input_is_blocked);
-operand conv_blocked_weights(lower_context *c, candidate *way, const conv_job *j,
+operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked);
 
 /* ---- depthwise --------------------------------------------------------------------------------------------
  * j: of as many groups as channels, ic = oc = 1, and an input in blocks. */
 
-void conv_depthwise_blocked_append(lower_context *c, candidate *way, const conv_job *j);
-operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const conv_job *j);
+void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j);
+operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j);
 
 /* ---- a 1x1 convolution and the depthwise one behind it -----------------------------------------------------
  * Adds two candidates: one kernel for both, and one for each. point: without a residual, its input in blocks; depthwise: of its

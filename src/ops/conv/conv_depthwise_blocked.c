@@ -11,7 +11,7 @@ static const char *prelude(lower_context *c, const conv_job *j, int64_t stride, 
                         work_fma(c), work_simd_lanes(c), (int)stride, tail);
 }
 
-operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const conv_job *j)
+operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j)
 {
     step_builder *b = &c->build;
     const int64_t lanes = work_simd_lanes(c), blocks = work_ceil_div(j->groups, lanes);
@@ -19,9 +19,9 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const c
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "conv_depthwise_blocked lanes=%d channels=%lld taps=%lld",
                    (int)lanes, (long long)j->groups, (long long)taps);
-    const operand to = step_packing(b, way, j->weight, recipe,
+    const operand to = step_packing(b, impl, j->weight, recipe,
                                     (size_t)(blocks * taps * lanes) * dtype_size(j->dtype));
-    step *s = step_pack_kernel(b, way, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
+    step *s = step_pack_kernel(b, impl, to, "conv_depthwise_blocked", "conv_depthwise_blocked_pack",
                                prelude(c, j, 1, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, taps);
@@ -34,7 +34,7 @@ operand conv_depthwise_blocked_weights(lower_context *c, candidate *way, const c
 
 #define DEPTHWISE_PIXELS 256 /* of a group: enough that it is worth handing out */
 
-void conv_depthwise_blocked_append(lower_context *c, candidate *way, const conv_job *j)
+void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv_job *j)
 {
     step_builder *b = &c->build;
     const window_axis *h = &j->axes[1], *w = &j->axes[2];
@@ -42,8 +42,8 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *way, const conv_
     const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
     const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
     const int64_t tile_h = work_least(share > fewest ? share : fewest, h->out);
-    const operand packed = conv_depthwise_blocked_weights(c, way, j);
-    step *s = step_kernel(b, way, "conv_depthwise_blocked", "conv_depthwise_blocked",
+    const operand packed = conv_depthwise_blocked_weights(c, impl, j);
+    step *s = step_kernel(b, impl, "conv_depthwise_blocked", "conv_depthwise_blocked",
                           prelude(c, j, w->stride, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);

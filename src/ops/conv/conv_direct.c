@@ -9,10 +9,10 @@ void conv_add_direct(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
     const int64_t planes = j->batch * j->groups * j->oc;
-    candidate *way = step_candidate(b, "conv_direct");
-    way->last_resort = true;
+    candidate *impl = step_candidate(b, "conv_direct");
+    impl->last_resort = true;
     step *s =
-        step_kernel(b, way, "conv_direct", "conv_direct",
+        step_kernel(b, impl, "conv_direct", "conv_direct",
                     prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);

@@ -78,10 +78,10 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
     step_builder *b = &c->build;
     const int64_t lanes = work_simd_lanes(c);
     const expand_cut t = find_cut(c, point, depthwise);
-    candidate *way = step_candidate(b, "conv_expand_blocked");
-    const operand w = conv_blocked_weights(c, way, point, true);
-    const operand d = conv_depthwise_blocked_weights(c, way, depthwise);
-    step *s = step_kernel(b, way, "conv_expand_blocked", "conv_expand_blocked",
+    candidate *impl = step_candidate(b, "conv_expand_blocked");
+    const operand w = conv_blocked_weights(c, impl, point, true);
+    const operand d = conv_depthwise_blocked_weights(c, impl, depthwise);
+    step *s = step_kernel(b, impl, "conv_expand_blocked", "conv_expand_blocked",
                           prelude(c, point, depthwise));
     const window_axis *h = &depthwise->axes[1], *a = &depthwise->axes[2];
     epilogue tail = depthwise->tail;
@@ -123,10 +123,10 @@ static clg_status add_apart(lower_context *c, const conv_job *point, const conv_
     const int64_t pixels = point->axes[1].out * point->axes[2].out;
     const int64_t n = point->batch * work_ceil_div(point->oc, lanes) * lanes * pixels;
     conv_job first = *point, last = *depthwise;
-    candidate *way = step_candidate(&c->build, "conv_expand_apart");
-    first.y = last.x = step_scratch(&c->build, way, (size_t)n * dtype_size(point->dtype));
-    CLG_TRY(conv_blocked_append(c, way, &first, true));
-    conv_depthwise_blocked_append(c, way, &last);
+    candidate *impl = step_candidate(&c->build, "conv_expand_apart");
+    first.y = last.x = step_scratch(&c->build, impl, (size_t)n * dtype_size(point->dtype));
+    CLG_TRY(conv_blocked_append(c, impl, &first, true));
+    conv_depthwise_blocked_append(c, impl, &last);
     return CLG_OK;
 }
 

@@ -37,7 +37,7 @@ static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
 }
 
 /* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
-static operand simd_weights(lower_context *c, candidate *way, const conv_job *j, const conv_cut *t)
+static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j, const conv_cut *t)
 {
     step_builder *b = &c->build;
     const window_axis *a = j->axes;
@@ -48,8 +48,8 @@ static operand simd_weights(lower_context *c, candidate *way, const conv_job *j,
                    (long long)t->tile_m, (long long)j->groups, (long long)j->oc, (long long)j->ic,
                    (long long)a[0].kernel, (long long)taps);
     const int64_t n = j->groups * t->tiles * t->tile_m * k;
-    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
-    step *s = step_pack_kernel(b, way, to, "conv_simd", "conv_pack_w",
+    const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
+    step *s = step_pack_kernel(b, impl, to, "conv_simd", "conv_pack_w",
                                simd_prelude(c, j, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
@@ -71,11 +71,11 @@ void conv_add_simd(lower_context *c, const conv_job *j)
     const conv_cut_job cut = cut_job(c, j);
     conv_cut t;
     if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return;
-    candidate *way = step_candidate(b, "conv_simd");
-    way->cost = j->winograd > 1 ? 0 : t.cost;
-    const operand packed = simd_weights(c, way, j, &t);
+    candidate *impl = step_candidate(b, "conv_simd");
+    impl->cost = j->winograd > 1 ? 0 : t.cost;
+    const operand packed = simd_weights(c, impl, j, &t);
     step *s =
-        step_kernel(b, way, "conv_simd", "conv_simd", simd_prelude(c, j, conv_tail_prelude(c, j)));
+        step_kernel(b, impl, "conv_simd", "conv_simd", simd_prelude(c, j, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);

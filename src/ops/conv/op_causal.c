@@ -55,13 +55,13 @@ static clg_status causal_lower(lower_context *c)
     const int lanes = simd ? work_lanes(c, length) : 1;
     const operand state = operand_input(has_state ? STATE : X);
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "causal_conv");
+    candidate *impl = step_candidate(b, "causal_conv");
     const char *prelude =
         prelude_text(b, "P_T=%d P_VEC=%d P_FP64=0 P_INDEX=32 P_BIAS=%d P_STATE=%d P_SILU=%d",
                      (int)x->dtype, lanes, has_bias, has_state,
                      strcmp(node_string(c->node, "activation", "none"), "none") != 0);
     if (work_has_output(c, 0)) {
-        step *s = step_kernel(b, way, "causal", "causal_conv", prelude);
+        step *s = step_kernel(b, impl, "causal", "causal_conv", prelude);
         step_arg_int(b, s, rows);
         step_arg_int(b, s, channels);
         step_arg_int(b, s, length);
@@ -77,7 +77,7 @@ static clg_status causal_lower(lower_context *c)
         work_range_2d(c, s, (length + lanes - 1) / lanes, across, rows, simd ? 16 : 64 / across);
     }
     if (work_has_output(c, 1)) {
-        step *s = step_kernel(b, way, "causal", "causal_state", prelude);
+        step *s = step_kernel(b, impl, "causal", "causal_state", prelude);
         s->label = "causal_conv: state";
         step_arg_int(b, s, rows);
         step_arg_int(b, s, length);

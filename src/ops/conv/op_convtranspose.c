@@ -158,13 +158,13 @@ static void fill_axes(const spread *s, window_axis out[WINDOW_MAX_AXES])
 }
 
 /* The step that adds the windows in `cols` up to output 0. bias: the input, or 0 for none. */
-static void add_up(lower_context *c, candidate *way, const window_axis *a, int64_t planes,
+static void add_up(lower_context *c, candidate *impl, const window_axis *a, int64_t planes,
                    int64_t channels, operand cols, uint32_t bias)
 {
     const clg_dtype dtype = c->outputs[0].dtype;
     const bool simd = lower_is_simd(c);
     step_builder *b = &c->build;
-    step *s = step_kernel(b, way, "col2im", "col2im",
+    step *s = step_kernel(b, impl, "col2im", "col2im",
                           prelude_text(b, "P_BIAS=%d P_FORM=%d P_LINE=%d P_T=%d P_VEC=1", bias != 0,
                                        !simd, simd ? LINE : 1, (int)dtype));
     step_arg_int(b, s, planes);
@@ -225,11 +225,11 @@ static clg_status transpose_lower(lower_context *c)
     if (!dtype_bytes(x->dtype, j.m * j.n * (j.batch > 0 ? j.batch : 1), &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "its windows are too large to address");
     CLG_TRY(gemm_lower(c, &j, 1));
-    for (candidate *way = c->build.candidates; way; way = way->next) {
-        const operand made = step_scratch(&c->build, way, size_bytes);
+    for (candidate *impl = c->build.candidates; impl; impl = impl->next) {
+        const operand made = step_scratch(&c->build, impl, size_bytes);
         if (made.index != cols.index && c->build.status == CLG_OK)
             return lower_error(c, CLG_ERROR_INTERNAL, "the matrix product uses scratch memory");
-        add_up(c, way, a, images * groups * outputs, groups * outputs, cols,
+        add_up(c, impl, a, images * groups * outputs, groups * outputs, cols,
                lower_has_input(c, 2) ? 2 : 0);
     }
     return CLG_OK;

@@ -77,7 +77,7 @@ static clg_status deform_infer(op_context *c)
     return CLG_OK;
 }
 
-static void columns_step(lower_context *c, candidate *way, const window_axis *a, operand cols)
+static void columns_step(lower_context *c, candidate *impl, const window_axis *a, operand cols)
 {
     const shape *x = &lower_input(c, 0)->dims;
     const clg_dtype dtype = lower_input(c, 0)->dtype;
@@ -87,7 +87,7 @@ static void columns_step(lower_context *c, candidate *way, const window_axis *a,
                   rows = x->dims[0] * fields * a[0].kernel * a[1].kernel;
     step_builder *b = &c->build;
     step *s = step_kernel(
-        b, way, "deform", "deform_columns",
+        b, impl, "deform", "deform_columns",
         prelude_text(b, "P_MASK=%d P_BLOCK=%d P_T=%d P_VEC=1", mask, block, (int)dtype));
     work_check_work(c, s, x->dims[2] * x->dims[3]);
     work_check_work(c, s, pixels);
@@ -130,10 +130,10 @@ static clg_status deform_lower(lower_context *c)
                   .batch = images * group,
                   .batch_in = group,
                   .tail = {.alpha = 1, .beta = 1}};
-    candidate *way = step_candidate(&c->build, "deform_conv");
+    candidate *impl = step_candidate(&c->build, "deform_conv");
     if (j.m == 0 || j.n == 0 || j.batch == 0) return CLG_OK;
-    const operand cols = step_scratch(&c->build, way, size_bytes);
-    if (size_bytes > 0) columns_step(c, way, win.axes, cols);
+    const operand cols = step_scratch(&c->build, impl, size_bytes);
+    if (size_bytes > 0) columns_step(c, impl, win.axes, cols);
     j.a = (gemm_matrix){operand_input(1), j.k, 1, 0, group > 1 ? j.m * j.k : 0, w->constant};
     j.b = (gemm_matrix){cols, pixels, 1, rows * pixels, group > 1 ? j.k * pixels : 0, false};
     j.c = (gemm_matrix){
@@ -144,7 +144,7 @@ static clg_status deform_lower(lower_context *c)
         j.tail.bias_rs = 1;
         j.tail.bias_b1 = group > 1 ? j.m : 0;
     }
-    return gemm_append(c, way, &j, false);
+    return gemm_append(c, impl, &j, false);
 }
 
 static const op_types types[] = {

@@ -80,7 +80,7 @@ static const char *simd_prelude(lower_context *c, const conv_job *j, const simd_
                         (int)w->side, SIMD_STRIP, SIMD_V, SIMD_TILES, j->blocked, tail);
 }
 
-static operand pack_weights(lower_context *c, candidate *way, const conv_job *j, const simd_cut *w)
+static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j, const simd_cut *w)
 {
     step_builder *b = &c->build;
     const bool transformed = j->dtype == CLG_FLOAT32;
@@ -90,10 +90,10 @@ static operand pack_weights(lower_context *c, candidate *way, const conv_job *j,
     char recipe[96];
     (void)snprintf(recipe, sizeof recipe, "winograd_simd side=%d nr=%d oc=%lld ic=%lld",
                    transformed ? (int)w->side : 0, (int)nr, (long long)j->oc, (long long)j->ic);
-    const operand to = step_packing(b, way, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
+    const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
     conv_job any = *j;
     any.blocked = false; /* one program for both */
-    step *s = step_pack_kernel(b, way, to, "winograd_simd", "winograd_pack_w",
+    step *s = step_pack_kernel(b, impl, to, "winograd_simd", "winograd_pack_w",
                                simd_prelude(c, &any, w, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
@@ -111,10 +111,10 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
     step_builder *b = &c->build;
     const simd_cut w = plan_cut(c, j, side);
     if (w.block_tiles < 1 || w.group_panels < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
-    candidate *way = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
-    way->cost = w.cost;
-    const operand packed = pack_weights(c, way, j, &w);
-    step *s = step_kernel(b, way, "winograd_simd", "winograd_simd",
+    candidate *impl = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
+    impl->cost = w.cost;
+    const operand packed = pack_weights(c, impl, j, &w);
+    step *s = step_kernel(b, impl, "winograd_simd", "winograd_simd",
                           simd_prelude(c, j, &w, conv_tail_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->ic);

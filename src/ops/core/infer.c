@@ -2,6 +2,7 @@
  *
  * The driver of inference: dtypes by the row's letters, then the row's infer, then eval where contents are
  * known. What comes out is checked, so that nothing behind has to distrust a shape.
+ * See decision 13.
  */
 #include "ops/core/op.h"
 #include "ops/ml/strings.h"

@@ -2,6 +2,7 @@
  *
  * Nodes to rows: which operator each node is, and whether the node has the inputs, outputs and attributes that
  * the operator's table allows. What is not supported is collected over the whole model and told at once.
+ * See decision 11.
  */
 #include "base/log.h"
 #include "base/text.h"

@@ -28,10 +28,10 @@ static int64_t value_bits(clg_dtype dtype)
     }
 }
 
-static step *start(lower_context *c, candidate *way, clg_dtype dtype, const char *entry,
+static step *start(lower_context *c, candidate *impl, clg_dtype dtype, const char *entry,
                    compact_form form, uint64_t local)
 {
-    return step_kernel(&c->build, way, "compact", entry,
+    return step_kernel(&c->build, impl, "compact", entry,
                        prelude_text(&c->build,
                                     "P_SIZE=%d P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=%d P_FORM=%d",
                                     (int)dtype_size(dtype), (int)local, (int)form));
@@ -54,35 +54,35 @@ static void block_args(lower_context *c, step *s, const compact *what)
     s->bytes = (double)what->n * (double)dtype_size(what->dtype);
 }
 
-void compact_append_offsets(lower_context *c, candidate *way, int64_t n, operand counts,
+void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operand counts,
                             operand total)
 {
     step_builder *b = &c->build;
     const uint64_t local = local_of(c, n);
-    step *s = start(c, way, CLG_UINT8, "compact_offsets", COMPACT_LIST, local);
+    step *s = start(c, impl, CLG_UINT8, "compact_offsets", COMPACT_LIST, local);
     step_arg_int(b, s, n);
     step_arg_buffer(b, s, counts, CLG_INT32);
     step_arg_buffer(b, s, total, CLG_INT64);
     work_range_groups(c, s, 1, local);
 }
 
-void compact_append_count(lower_context *c, candidate *way, const compact *what, operand total)
+void compact_append_count(lower_context *c, candidate *impl, const compact *what, operand total)
 {
     const int64_t n_blocks = compact_blocks(what->n);
     const uint64_t local = local_of(c, what->n);
-    step *s = start(c, way, what->dtype, "compact_count", COMPACT_LIST, local);
+    step *s = start(c, impl, what->dtype, "compact_count", COMPACT_LIST, local);
     block_args(c, s, what);
     work_range_groups(c, s, n_blocks, local);
-    compact_append_offsets(c, way, n_blocks, what->offsets, total);
+    compact_append_offsets(c, impl, n_blocks, what->offsets, total);
 }
 
-void compact_append_write(lower_context *c, candidate *way, const compact *what, compact_form form,
+void compact_append_write(lower_context *c, candidate *impl, const compact *what, compact_form form,
                           const shape *dims, int64_t found, operand y)
 {
     step_builder *b = &c->build;
     const uint64_t local = local_of(c, what->n);
     const int rank = dims ? dims->rank : 0;
-    step *s = start(c, way, what->dtype, "compact_write", form, local);
+    step *s = start(c, impl, what->dtype, "compact_write", form, local);
     block_args(c, s, what);
     step_arg_int(b, s, found);
     step_arg_int(b, s, rank);

@@ -20,12 +20,12 @@ typedef struct compact {
 /* How many blocks n elements are cut into; at least one. */
 int64_t compact_blocks(int64_t n);
 /* Counts to where each begins, and their sum: int32 in place, int64. */
-void compact_append_offsets(lower_context *c, candidate *way, int64_t n, operand counts,
+void compact_append_offsets(lower_context *c, candidate *impl, int64_t n, operand counts,
                             operand total);
 /* Fills offsets, and total: int64, one element. */
-void compact_append_count(lower_context *c, candidate *way, const compact *what, operand total);
+void compact_append_count(lower_context *c, candidate *impl, const compact *what, operand total);
 /* After that: writes y, as the kernel's head says of the form. dims, found: of COMPACT_COORDINATES, else NULL, 0. */
-void compact_append_write(lower_context *c, candidate *way, const compact *what, compact_form form,
+void compact_append_write(lower_context *c, candidate *impl, const compact *what, compact_form form,
                           const shape *dims, int64_t found, operand y);
 
 #endif

@@ -40,9 +40,9 @@ static clg_status det_lower(lower_context *c)
     CLG_TRY(shape_n_elements(x, &elements));
     if (!dtype_bytes(sums, elements, &size_bytes)) return error_no_memory(SIZE_MAX);
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "det");
-    const operand matrices = step_scratch(b, way, size_bytes);
-    step *k = step_kernel(b, way, "det", "det",
+    candidate *impl = step_candidate(b, "det");
+    const operand matrices = step_scratch(b, impl, size_bytes);
+    step *k = step_kernel(b, impl, "det", "det",
                           prelude_text(b, "P_LOCAL=%d P_T=%d P_VEC=%d", (int)local, (int)dtype,
                                        simd ? work_lanes(c, n) : 1));
     step_arg_buffer(b, k, operand_input(0), dtype);

@@ -58,13 +58,13 @@ static const char *dft_prelude(lower_context *c, const dft_job *j, int64_t radix
 }
 
 /* One pass from `from` to `to`: l numbers are transformed already. */
-static void add_pass(lower_context *c, candidate *way, const dft_job *j, operand from, operand to,
+static void add_pass(lower_context *c, candidate *impl, const dft_job *j, operand from, operand to,
                      operand table, int64_t l, int64_t radix)
 {
     const bool first = l == 1, last = l * radix == j->n, butterfly = radix == 2 || radix == 4;
     const clg_dtype number = number_dtype(j->dtype);
     step_builder *b = &c->build;
-    step *s = step_kernel(b, way, "dft", "dft_pass", dft_prelude(c, j, radix, first, last));
+    step *s = step_kernel(b, impl, "dft", "dft_pass", dft_prelude(c, j, radix, first, last));
     step_arg_buffer(b, s, from, first ? j->dtype : number);
     step_arg_buffer(b, s, to, last ? j->dtype : number);
     step_arg_buffer(b, s, table, number);
@@ -98,12 +98,12 @@ static clg_status add_transform(lower_context *c, const dft_job *j)
     step_builder *b = &c->build;
     size_t size_bytes;
     CLG_TRY(work_check_dtype(c, j->dtype));
-    candidate *way = step_candidate(b, "dft");
+    candidate *impl = step_candidate(b, "dft");
     if (j->lines == 0) return CLG_OK;
     if (j->lines > INT64_MAX / 16 / j->n || !dtype_bytes(number, 2 * j->n * j->lines, &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
-    const operand table = step_scratch(b, way, (size_t)j->n * 2 * dtype_size(number));
-    step *s = step_kernel(b, way, "dft", "dft_table", dft_prelude(c, j, 2, false, false));
+    const operand table = step_scratch(b, impl, (size_t)j->n * 2 * dtype_size(number));
+    step *s = step_kernel(b, impl, "dft", "dft_table", dft_prelude(c, j, 2, false, false));
     step_arg_buffer(b, s, table, number);
     step_arg_int(b, s, j->n);
     step_arg_float(b, s, j->inverse ? 1 : -1);
@@ -114,11 +114,11 @@ static clg_status add_transform(lower_context *c, const dft_job *j)
         const int64_t radix = next_radix(j->n / l);
         operand to = operand_output(0);
         if (l * radix != j->n) {
-            if (!made[side]) lines[side] = step_scratch(b, way, size_bytes);
+            if (!made[side]) lines[side] = step_scratch(b, impl, size_bytes);
             made[side] = true;
             to = lines[side];
         }
-        add_pass(c, way, j, from, to, table, l, radix);
+        add_pass(c, impl, j, from, to, table, l, radix);
         if (l * radix == j->n) break;
         l *= radix;
         from = to;

@@ -64,7 +64,7 @@ static clg_status optimizer_infer(op_context *c)
 }
 
 /* One tensor: number i of n. */
-static void update(lower_context *c, candidate *way, optimizer_method method, uint32_t n,
+static void update(lower_context *c, candidate *impl, optimizer_method method, uint32_t n,
                    uint32_t i)
 {
     const optimizer_op *op = c->row->param;
@@ -75,7 +75,7 @@ static void update(lower_context *c, candidate *way, optimizer_method method, ui
     int64_t count = 0;
     (void)shape_n_elements(&x->dims, &count); /* placed: it has a size */
     const int lanes = simd ? work_lanes(c, count) : 1;
-    step *k = step_kernel(b, way, "optimizer", "optimizer",
+    step *k = step_kernel(b, impl, "optimizer", "optimizer",
                           prelude_text(b, "P_OP=%d P_T=%d P_VEC=%d P_R=%d", (int)method,
                                        (int)x->dtype, lanes, (int)c->inputs[0].dtype));
     step_arg_buffer(b, k, operand_input(0), c->inputs[0].dtype);
@@ -103,12 +103,12 @@ static clg_status optimizer_lower(lower_context *c)
         method = NESTEROV;
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     for (uint32_t i = 0; i < n; i++) CLG_TRY(work_check_dtype(c, c->inputs[2 + i].dtype));
-    candidate *way = step_candidate(&c->build, "optimizer");
+    candidate *impl = step_candidate(&c->build, "optimizer");
     for (uint32_t i = 0; i < n; i++) {
         for (uint32_t k = 0; k < 1 + op->n_states; k++)
             if (!work_has_output(c, k * n + i))
                 return lower_error(c, CLG_ERROR_INVALID_MODEL, "leaves out output %u", k * n + i);
-        update(c, way, method, n, i);
+        update(c, impl, method, n, i);
     }
     return CLG_OK;
 }

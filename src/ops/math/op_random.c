@@ -37,7 +37,7 @@ static void number_arg(lower_context *c, step *s, clg_dtype dtype, double number
         step_arg_float(&c->build, s, number);
 }
 
-clg_status random_append(lower_context *c, candidate *way, const random_job *j)
+clg_status random_append(lower_context *c, candidate *impl, const random_job *j)
 {
     static const char *const labels[] = {"random_uniform", "random_normal", "bernoulli", "dropout"};
     step_builder *b = &c->build;
@@ -46,7 +46,7 @@ clg_status random_append(lower_context *c, candidate *way, const random_job *j)
     const int64_t tile = j->dtype == CLG_FLOAT64 ? 32 : 64;
     CLG_TRY(work_check_dtype(c, j->dtype));
     CLG_TRY(work_check_dtype(c, j->out));
-    step *k = step_kernel(b, way, "random", "random",
+    step *k = step_kernel(b, impl, "random", "random",
                           prelude_text(b, "P_OP=%d P_T=%d P_VEC=%d P_OUT=%d P_MASK=%d", (int)j->op,
                                        (int)j->dtype, lanes, (int)j->out, (int)j->has_mask));
     k->label = labels[j->op];
@@ -175,17 +175,17 @@ static clg_status multinomial_lower(lower_context *c)
     size_t size_bytes;
     CLG_TRY(work_check_dtype(c, x->dtype));
     if (!dtype_bytes(sums, batch * classes, &size_bytes)) return error_no_memory(SIZE_MAX);
-    candidate *way = step_candidate(b, "multinomial");
-    const operand table = step_scratch(b, way, size_bytes);
+    candidate *impl = step_candidate(b, "multinomial");
+    const operand table = step_scratch(b, impl, size_bytes);
     const char *prelude = prelude_text(b, "P_T=%d P_VEC=1 P_INT=%d P_LOCAL=%d", (int)x->dtype,
                                        c->outputs[0].dtype == CLG_INT32 ? 32 : 64, (int)local);
-    step *k = step_kernel(b, way, "multinomial", "multinomial_sums", prelude);
+    step *k = step_kernel(b, impl, "multinomial", "multinomial_sums", prelude);
     step_arg_buffer(b, k, operand_input(0), x->dtype);
     step_arg_buffer(b, k, table, sums);
     step_arg_int(b, k, batch);
     step_arg_int(b, k, classes);
     work_range_groups(c, k, batch, local);
-    k = step_kernel(b, way, "multinomial", "multinomial_draw", prelude);
+    k = step_kernel(b, impl, "multinomial", "multinomial_draw", prelude);
     step_arg_buffer(b, k, table, sums);
     step_arg_buffer(b, k, operand_output(0), c->outputs[0].dtype);
     step_arg_int(b, k, batch * samples);

@@ -122,10 +122,10 @@ static clg_status mel_lower(lower_context *c)
     const int64_t bins = c->outputs[0].dims.dims[0], columns = c->outputs[0].dims.dims[1];
     CLG_TRY(work_check_dtype(c, dtype));
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "mel_weights");
+    candidate *impl = step_candidate(b, "mel_weights");
     for (int64_t first = 0; first < columns; first += MEL_AT_ONCE) {
         const int64_t count = columns - first < MEL_AT_ONCE ? columns - first : MEL_AT_ONCE;
-        step *s = step_kernel(b, way, "signal", "mel_weights",
+        step *s = step_kernel(b, impl, "signal", "mel_weights",
                               prelude_text(b, "P_T=%d P_VEC=1", (int)dtype));
         step_arg_buffer(b, s, operand_output(0), dtype);
         step_arg_int(b, s, bins);

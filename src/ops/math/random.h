@@ -26,7 +26,7 @@ typedef struct random_job {
     double a, b; /* as the kernel says */
 } random_job;
 
-clg_status random_append(lower_context *c, candidate *way, const random_job *j);
+clg_status random_append(lower_context *c, candidate *impl, const random_job *j);
 /* The argument `key` of a kernel. */
 void random_arg_key(lower_context *c, step *s);
 

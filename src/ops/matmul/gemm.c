@@ -18,13 +18,13 @@ static void simt_candidates(lower_context *c, const gemm_job *jobs, size_t n_job
     step_builder *b = &c->build;
     simt_tile t;
     gemm_blas_candidate(c, jobs, n_jobs);
-    candidate *way = step_candidate(b, "gemm_simt");
+    candidate *impl = step_candidate(b, "gemm_simt");
     for (size_t i = 0; i < n_jobs; i++)
-        gemm_simt_steps(c, way, &jobs[i], simt_tile_choose(c, jobs[i].m, jobs[i].n));
+        gemm_simt_steps(c, impl, &jobs[i], simt_tile_choose(c, jobs[i].m, jobs[i].n));
     for (size_t k = 0; simt_tile_smaller(c, k, &t); k++) {
-        way = step_candidate(b, t.wg_m > 1 ? "gemm_simt_small" : "gemm_simt_alone");
-        way->last_resort = true;
-        for (size_t i = 0; i < n_jobs; i++) gemm_simt_steps(c, way, &jobs[i], t);
+        impl = step_candidate(b, t.wg_m > 1 ? "gemm_simt_small" : "gemm_simt_alone");
+        impl->last_resort = true;
+        for (size_t i = 0; i < n_jobs; i++) gemm_simt_steps(c, impl, &jobs[i], t);
     }
     gemm_matrix_candidate(c, jobs, n_jobs);
 }
@@ -38,13 +38,13 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
     }
     if (!is_tiled(jobs[0].dtype)) {
         CLG_TRY(gemm_plain_check(c, &jobs[0]));
-        candidate *way = step_candidate(b, "gemm_plain");
-        for (size_t i = 0; i < n_jobs; i++) gemm_plain_steps(c, way, &jobs[i]);
+        candidate *impl = step_candidate(b, "gemm_plain");
+        for (size_t i = 0; i < n_jobs; i++) gemm_plain_steps(c, impl, &jobs[i]);
         return CLG_OK;
     }
     if (lower_is_simd(c)) {
-        candidate *way = step_candidate(b, "gemm_simd");
-        for (size_t i = 0; i < n_jobs; i++) gemm_simd_steps(c, way, &jobs[i], n_jobs == 1);
+        candidate *impl = step_candidate(b, "gemm_simd");
+        for (size_t i = 0; i < n_jobs; i++) gemm_simd_steps(c, impl, &jobs[i], n_jobs == 1);
         gemm_blas_candidate(c, jobs, n_jobs);
     } else {
         simt_candidates(c, jobs, n_jobs);
@@ -52,18 +52,18 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs)
     return CLG_OK;
 }
 
-clg_status gemm_append(lower_context *c, candidate *way, const gemm_job *j, bool blas)
+clg_status gemm_append(lower_context *c, candidate *impl, const gemm_job *j, bool blas)
 {
     if (is_empty(j)) return CLG_OK;
     if (blas) {
-        gemm_blas_steps(c, way, j);
+        gemm_blas_steps(c, impl, j);
     } else if (!is_tiled(j->dtype)) {
         CLG_TRY(gemm_plain_check(c, j));
-        gemm_plain_steps(c, way, j);
+        gemm_plain_steps(c, impl, j);
     } else if (lower_is_simd(c)) {
-        gemm_simd_steps(c, way, j, true);
+        gemm_simd_steps(c, impl, j, true);
     } else {
-        gemm_simt_steps(c, way, j, simt_tile_choose(c, j->m, j->n));
+        gemm_simt_steps(c, impl, j, simt_tile_choose(c, j->m, j->n));
     }
     return CLG_OK;
 }

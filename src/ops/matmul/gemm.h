@@ -31,7 +31,7 @@ clg_status gemm_lower(lower_context *c, const gemm_job *jobs, size_t n_jobs);
 /* For operators of which a product is one part: appends its steps to a candidate of the caller's. Matrices and bias may
  * be the candidate's scratch or packed memory; a constant one must be an input, and is packed once for all products of
  * the candidate that read it alike. blas: by CLBlast, where gemm_fits_blas; else by the class's own kernel. */
-clg_status gemm_append(lower_context *c, candidate *way, const gemm_job *j, bool blas);
+clg_status gemm_append(lower_context *c, candidate *impl, const gemm_job *j, bool blas);
 bool gemm_fits_blas(const gemm_job *j);
 
 #endif

@@ -44,13 +44,13 @@ static bool blas_problem(const gemm_job *j, gemm_problem *out)
            blas_layout(&j->c, j->m, j->n, &c_trans, &out->ldc) && !c_trans;
 }
 
-static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
+static void tail_step(lower_context *c, candidate *impl, const gemm_job *j)
 {
     step_builder *b = &c->build;
     const int lanes = lower_is_simd(c) ? work_lanes(c, j->n) : 1;
     epilogue tail = j->tail;
     tail.alpha = 1; /* CLBlast has applied it */
-    step *s = step_kernel(b, way, "epilogue", "epilogue",
+    step *s = step_kernel(b, impl, "epilogue", "epilogue",
                           prelude_text(b, "P_T=%d P_FMA=%d P_VEC=%d %s", (int)j->dtype, work_fma(c),
                                        lanes, epilogue_prelude(c, &tail)));
     step_arg_int(b, s, j->m);
@@ -70,14 +70,14 @@ static void tail_step(lower_context *c, candidate *way, const gemm_job *j)
     step_range(b, s, 3, range, local);
 }
 
-void gemm_blas_steps(lower_context *c, candidate *way, const gemm_job *j)
+void gemm_blas_steps(lower_context *c, candidate *impl, const gemm_job *j)
 {
     gemm_problem problem;
     (void)blas_problem(j, &problem);
-    step *s = step_blas_gemm(&c->build, way, &problem);
+    step *s = step_blas_gemm(&c->build, impl, &problem);
     s->label = "blas_gemm";
     gemm_step_work(s, j);
-    if (!epilogue_is_empty(&j->tail)) tail_step(c, way, j);
+    if (!epilogue_is_empty(&j->tail)) tail_step(c, impl, j);
 }
 
 void gemm_blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)
@@ -86,8 +86,8 @@ void gemm_blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)
     for (size_t i = 0; i < n_jobs; i++) {
         if (!blas_problem(&jobs[i], &problem)) return;
     }
-    candidate *way = step_candidate(&c->build, "blas");
-    for (size_t i = 0; i < n_jobs; i++) gemm_blas_steps(c, way, &jobs[i]);
+    candidate *impl = step_candidate(&c->build, "blas");
+    for (size_t i = 0; i < n_jobs; i++) gemm_blas_steps(c, impl, &jobs[i]);
 }
 
 bool gemm_fits_blas(const gemm_job *j)

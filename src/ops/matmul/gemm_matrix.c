@@ -53,7 +53,7 @@ static bool fits(const lower_context *c, const gemm_job *j)
            items <= caps->max_work_item_sizes[0];
 }
 
-static void add_steps(lower_context *c, candidate *way, const gemm_job *j)
+static void add_steps(lower_context *c, candidate *impl, const gemm_job *j)
 {
     step_builder *b = &c->build;
     const unit_row *unit = &units[c->caps->matrix];
@@ -64,7 +64,7 @@ static void add_steps(lower_context *c, candidate *way, const gemm_job *j)
                      "P_FM=%d P_FN=%d P_TK=%d P_TA=%d P_TB=%d %s",
                      unit->code, (int)j->dtype, work_fma(c), t.warps_m, t.warps_n, t.fm, t.fn,
                      TILE_K, j->a.rs < j->a.cs, j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
-    step *s = step_kernel(b, way, "gemm_matrix", "gemm_matrix", prelude);
+    step *s = step_kernel(b, impl, "gemm_matrix", "gemm_matrix", prelude);
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &j->a, j->dtype);
     gemm_step_matrix(b, s, &j->b, j->dtype);
@@ -85,7 +85,7 @@ void gemm_matrix_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs
     for (size_t i = 0; i < n_jobs; i++) {
         if (!fits(c, &jobs[i])) return;
     }
-    candidate *way = step_candidate(&c->build, "gemm_matrix");
-    way->needs_proof = true;
-    for (size_t i = 0; i < n_jobs; i++) add_steps(c, way, &jobs[i]);
+    candidate *impl = step_candidate(&c->build, "gemm_matrix");
+    impl->needs_proof = true;
+    for (size_t i = 0; i < n_jobs; i++) add_steps(c, impl, &jobs[i]);
 }

@@ -22,12 +22,12 @@ clg_status gemm_plain_check(const lower_context *c, const gemm_job *j)
     return CLG_OK;
 }
 
-void gemm_plain_steps(lower_context *c, candidate *way, const gemm_job *j)
+void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j)
 {
     step_builder *b = &c->build;
     const epilogue *e = &j->tail;
     const bool bias = e->bias != BIAS_NONE;
-    step *s = step_kernel(b, way, "gemm_plain", "gemm_plain",
+    step *s = step_kernel(b, impl, "gemm_plain", "gemm_plain",
                           prelude_text(b, "P_BIAS=%d P_T=%d P_VEC=1", bias, (int)j->dtype));
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &j->a, j->dtype);

@@ -89,10 +89,10 @@ static packed_batch count_batches(const gemm_job *j, const gemm_matrix *x)
 }
 
 /* The packed form of an input that the candidate has asked for already, for an earlier product. */
-static bool find_packing(const candidate *way, uint32_t input, const char *recipe, operand *out)
+static bool find_packing(const candidate *impl, uint32_t input, const char *recipe, operand *out)
 {
-    for (uint32_t i = 0; i < way->n_packings; i++) {
-        if (way->packings[i].input != input || strcmp(way->packings[i].recipe, recipe) != 0)
+    for (uint32_t i = 0; i < impl->n_packings; i++) {
+        if (impl->packings[i].input != input || strcmp(impl->packings[i].recipe, recipe) != 0)
             continue;
         *out = (operand){OPERAND_PACKED, i, 0};
         return true;
@@ -116,7 +116,7 @@ typedef struct pack_job {
 #define PACK_PIECE_BYTES ((int64_t)8 << 20)
 
 /* Packs `length` elements from `at` on across, and k from k0 on down. */
-static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int64_t at,
+static step *pack_piece(lower_context *c, candidate *impl, const pack_job *p, int64_t at,
                         int64_t length, int64_t k0, int64_t k)
 {
     step_builder *b = &c->build;
@@ -124,7 +124,7 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
     operand to = p->to;
     from.at.offset_elems += at * p->line_stride + k0 * p->k_stride;
     to.offset_elems += at * p->j->k + k0 * p->line;
-    step *s = step_pack_kernel(b, way, p->to, "gemm_simd", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
+    step *s = step_pack_kernel(b, impl, p->to, "gemm_simd", p->is_a ? "gemm_pack_a" : "gemm_pack_b",
                                p->prelude);
     step_arg_int(b, s, p->is_a ? length : k);
     step_arg_int(b, s, p->is_a ? k : length);
@@ -145,7 +145,7 @@ static step *pack_piece(lower_context *c, candidate *way, const pack_job *p, int
 }
 
 /* A large matrix whose rows lie together goes piece by piece, so that little of it is there in both forms at once. */
-static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
+static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
 {
     const int64_t size = (int64_t)dtype_size(p->j->dtype), k = p->j->k;
     const int64_t piece = PACK_PIECE_BYTES / size;
@@ -154,19 +154,19 @@ static void pack_pieces(lower_context *c, candidate *way, const pack_job *p)
         const int64_t lines = piece / p->line_stride / p->line;
         const int64_t most = (lines > 0 ? lines : 1) * p->line;
         for (int64_t at = 0; at < p->length; at += most)
-            pack_piece(c, way, p, at, p->length - at < most ? p->length - at : most, 0, k);
+            pack_piece(c, impl, p, at, p->length - at < most ? p->length - at : most, 0, k);
     } else if (one && p->length > 2 * piece / k && p->line_stride == 1 &&
                p->k_stride >= p->length) {
         const int64_t most = work_ceil_div(piece, p->k_stride);
         for (int64_t k0 = 0; k0 < k; k0 += most)
-            pack_piece(c, way, p, 0, p->length, k0, k - k0 < most ? k - k0 : most);
+            pack_piece(c, impl, p, 0, p->length, k0, k - k0 < most ? k - k0 : most);
     } else {
-        pack_piece(c, way, p, 0, p->length, 0, k)->window_bytes = 0;
+        pack_piece(c, impl, p, 0, p->length, 0, k)->window_bytes = 0;
     }
 }
 
 /* Replaces x by its packed form. */
-static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job *j,
+static gemm_matrix pack_matrix(lower_context *c, candidate *impl, const gemm_job *j,
                                const simd_tile *t, const gemm_matrix *x, bool is_a)
 {
     step_builder *b = &c->build;
@@ -192,11 +192,11 @@ static gemm_matrix pack_matrix(lower_context *c, candidate *way, const gemm_job 
         is_a ? 'a' : 'b', (long long)p.line, t->vec, (long long)j->k, (long long)p.length,
         (long long)x->at.offset_elems, (long long)x->rs, (long long)x->cs, (long long)batches.outer,
         (long long)batches.inner, (long long)x->b0, (long long)x->b1);
-    if (find_packing(way, x->at.index, recipe, &result.at)) return result;
+    if (find_packing(impl, x->at.index, recipe, &result.at)) return result;
     p.to = result.at =
-        step_packing(b, way, x->at.index, recipe, (size_t)(count * one) * dtype_size(j->dtype));
+        step_packing(b, impl, x->at.index, recipe, (size_t)(count * one) * dtype_size(j->dtype));
     p.prelude = simd_prelude(c, j, t, is_a, !is_a, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0");
-    pack_pieces(c, way, &p);
+    pack_pieces(c, impl, &p);
     return result;
 }
 
@@ -206,14 +206,14 @@ static bool may_pack(const gemm_job *j, const gemm_matrix *x)
     return x->constant && j->k > 0 && batches.outer * batches.inner <= WORK_MAX_ITEMS;
 }
 
-void gemm_simd_steps(lower_context *c, candidate *way, const gemm_job *j, bool pack)
+void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool pack)
 {
     step_builder *b = &c->build;
     const simd_tile t = simd_plan(c, j);
     const bool pack_b = pack && may_pack(j, &j->b), pack_a = pack && !pack_b && may_pack(j, &j->a);
-    const gemm_matrix left = pack_a ? pack_matrix(c, way, j, &t, &j->a, true) : j->a;
-    const gemm_matrix right = pack_b ? pack_matrix(c, way, j, &t, &j->b, false) : j->b;
-    step *s = step_kernel(b, way, "gemm_simd", "gemm_simd",
+    const gemm_matrix left = pack_a ? pack_matrix(c, impl, j, &t, &j->a, true) : j->a;
+    const gemm_matrix right = pack_b ? pack_matrix(c, impl, j, &t, &j->b, false) : j->b;
+    step *s = step_kernel(b, impl, "gemm_simd", "gemm_simd",
                           simd_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &left, j->dtype);

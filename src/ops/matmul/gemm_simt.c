@@ -6,14 +6,14 @@
 #include "ops/matmul/gemm_impls.h"
 #include "ops/matmul/gemm_step.h"
 
-void gemm_simt_steps(lower_context *c, candidate *way, const gemm_job *j, simt_tile t)
+void gemm_simt_steps(lower_context *c, candidate *impl, const gemm_job *j, simt_tile t)
 {
     step_builder *b = &c->build;
     const char *prelude = prelude_text(
         b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_TA=%d P_TB=%d %s",
         (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
         j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
-    step *s = step_kernel(b, way, "gemm_simt", "gemm_simt", prelude);
+    step *s = step_kernel(b, impl, "gemm_simt", "gemm_simt", prelude);
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &j->a, j->dtype);
     gemm_step_matrix(b, s, &j->b, j->dtype);

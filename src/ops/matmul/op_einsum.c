@@ -32,7 +32,7 @@ typedef struct term {
 
 typedef struct einsum {
     lower_context *c;
-    candidate *way;
+    candidate *impl;
     bool blas;
     clg_dtype dtype; /* of arithmetic: small integers and bfloat16 are computed in 32 bits */
     einsum_equation equation;
@@ -136,7 +136,7 @@ static clg_status term_scratch(einsum *e, const label_list *list, term *out)
     *out = term_dense(e, e->scratch, e->dtype, list);
     out->at.offset_elems = (int64_t)(e->scratch_bytes / dtype_size(e->dtype));
     e->scratch_bytes += (bytes + 63) / 64 * 64;
-    if (e->c->build.status == CLG_OK) e->way->scratch_bytes[e->scratch.index] = e->scratch_bytes;
+    if (e->c->build.status == CLG_OK) e->impl->scratch_bytes[e->scratch.index] = e->scratch_bytes;
     return CLG_OK;
 }
 
@@ -193,7 +193,7 @@ static clg_status combine(einsum *e, const term *a, const term *b, const label_l
     CLG_TRY(pointwise_add_cast(&g, r[0], to->dtype, &r[0]));
     CLG_TRY(pointwise_add_output(&g, r[0]));
     const pointwise_binding out = {to->at, &what[2]};
-    return pointwise_lower(e->c, e->way, &g, in, &out);
+    return pointwise_lower(e->c, e->impl, &g, in, &out);
 }
 
 /* *t moves to scratch, dense in this order. */
@@ -218,7 +218,7 @@ static clg_status sum_over(einsum *e, term *t, label_set labels, bool last)
     CLG_TRY(term_operand(e, t, &list, &what));
     for (int i = 0; i < list.n; i++) reduced[i] = (labels & LABEL(list.labels[i])) != 0;
     CLG_TRY(term_result(e, &kept, last, &to));
-    CLG_TRY(reduce_append_sum_to(e->c, e->way, &what, t->at, reduced, to.at));
+    CLG_TRY(reduce_append_sum_to(e->c, e->impl, &what, t->at, reduced, to.at));
     *t = to;
     return CLG_OK;
 }
@@ -284,7 +284,7 @@ static gemm_matrix matrix_of(const einsum *e, const term *t, const product *p,
                              const label_list *rows, const label_list *cols, const int *ends,
                              int n_blocks)
 {
-    const bool may_pack = e->way->n_packings + 2 <= CANDIDATE_MAX_PACKINGS; /* a and b */
+    const bool may_pack = e->impl->n_packings + 2 <= CANDIDATE_MAX_PACKINGS; /* a and b */
     gemm_matrix m = {.at = t->at,
                      .constant = t->constant && t->at.space == OPERAND_INPUT && may_pack};
     (void)is_one(e, t, rows, &m.rs);
@@ -330,7 +330,7 @@ static clg_status multiply(einsum *e, product *p)
     j.b = matrix_of(e, &p->b, p, &p->sum, &p->cols, ends, n_blocks);
     j.c = matrix_of(e, &p->c, p, &p->rows, &p->cols, ends, n_blocks);
     if (j.n == 1 || (j.c.cs != 1 && j.c.rs == 1 && j.m > 1)) turn(&j);
-    return gemm_append(e->c, e->way, &j, e->blas && gemm_fits_blas(&j));
+    return gemm_append(e->c, e->impl, &j, e->blas && gemm_fits_blas(&j));
 }
 
 /* ---- pairs -------------------------------------------------------------------------------------------------------------- */
@@ -427,14 +427,14 @@ static term input_term(const einsum *e, size_t i)
     return t;
 }
 
-static clg_status add_way(lower_context *c, const einsum_equation *equation, bool blas)
+static clg_status add_impl(lower_context *c, const einsum_equation *equation, bool blas)
 {
     einsum *e = arena_alloc(c->memory, 1, sizeof *e);
     if (!e) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     *e = (einsum){.c = c, .blas = blas, .equation = *equation, .n_terms = c->n_inputs};
     e->dtype = arithmetic_of(c->outputs[0].dtype);
-    e->way = step_candidate(&c->build, blas ? "einsum_blas" : "einsum");
-    e->scratch = step_scratch(&c->build, e->way, 64);
+    e->impl = step_candidate(&c->build, blas ? "einsum_blas" : "einsum");
+    e->scratch = step_scratch(&c->build, e->impl, 64);
     for (int i = 0; i < equation->out.rank; i++)
         if (equation->sizes[equation->out.labels[i]] != 1)
             e->out.labels[e->out.n++] = equation->out.labels[i];
@@ -462,10 +462,10 @@ static clg_status add_zeros(lower_context *c)
     static const uint8_t zero[1] = {0};
     int64_t n;
     size_t bytes;
-    candidate *way = step_candidate(&c->build, "nothing");
+    candidate *impl = step_candidate(&c->build, "nothing");
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
     if (!dtype_bytes(c->outputs[0].dtype, n, &bytes)) return error_no_memory(SIZE_MAX);
-    if (bytes > 0) step_fill(&c->build, way, operand_output(0), bytes, zero, 1);
+    if (bytes > 0) step_fill(&c->build, impl, operand_output(0), bytes, zero, 1);
     return CLG_OK;
 }
 
@@ -481,10 +481,10 @@ static clg_status einsum_lower(lower_context *c)
     for (int l = 0; l < EINSUM_LABELS; l++)
         if (equation.sizes[l] == 0) return add_zeros(c);
     if (!lower_is_simd(c) && arithmetic_of(dtype) == CLG_FLOAT32) {
-        CLG_TRY(add_way(c, &equation, true));
+        CLG_TRY(add_impl(c, &equation, true));
         if (c->build.status == CLG_OK && !c->build.last_candidate->uses_blas) return CLG_OK;
     }
-    return add_way(c, &equation, false);
+    return add_impl(c, &equation, false);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------------------------ */

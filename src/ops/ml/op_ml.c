@@ -23,7 +23,7 @@ static size_t count_of(const node *n, const char *name)
 }
 
 /* Only what a pass left where it does not look. */
-static clg_status not_spelled(lower_context *c)
+static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
                        "it is supported outside of branches and loops, with inputs of known rank");
@@ -314,7 +314,7 @@ static const op_attribute vectorizer_attributes[] = {{"inputdimensions", ATTRIBU
 #define ROW(row_name, least, most, n_out, in, out, ...)                                            \
     {                                                                                              \
         .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(least, most, in),          \
-        OP_OUTPUTS(1, n_out, out), .lower = not_spelled, __VA_ARGS__                               \
+        OP_OUTPUTS(1, n_out, out), .lower = not_decomposed, __VA_ARGS__                            \
     }
 
 const op_row op_rows_ml[] = {
@@ -333,7 +333,7 @@ const op_row op_rows_ml[] = {
      .attributes = tree_attributes,
      .check = tree_check,
      .infer = tree_infer,
-     .lower = not_spelled},
+     .lower = not_decomposed},
     ROW("LinearClassifier", 1, 1, 2, "T", "?F", .types = types,
         .attributes = linear_classifier_attributes, .check = linear_check,
         .infer = classifier_infer),

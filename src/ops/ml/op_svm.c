@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Support vector machines: SVMClassifier and SVMRegressor (ai.onnx.ml 1), which a pass spells in other operators
- * (passes/decompose/spelling_svm.c), and those of them that are for this alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels:
+ * (passes/decompose/decompose_svm.c), and those of them that are for this alone: clgraph.SvmRbf, SvmDecide and SvmVotes. Kernels:
  * cl/ml/svm.cl.
  */
 #include "ops/core/op.h"
@@ -54,7 +54,7 @@ static clg_status regressor_infer(op_context *c)
     return CLG_OK;
 }
 
-static clg_status not_spelled(lower_context *c)
+static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_UNSUPPORTED_OPERATOR,
                        "it is supported outside of branches and loops, with inputs of known rank");
@@ -160,9 +160,9 @@ static clg_status votes_lower(lower_context *c)
     const int64_t scratch = probable ? classes * (classes + 1) : 1;
     const uint64_t local = lower_is_simd(c) ? 1 : 64, items = votes_items(c, rows, scratch, local);
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "votes");
+    candidate *impl = step_candidate(b, "votes");
     step *s = step_kernel(
-        b, way, "svm", "svm_votes",
+        b, impl, "svm", "svm_votes",
         prelude_text(b, "P_T=1 P_FMA=%d P_VEC=1 P_PROBABILITY=%d", work_fma(c), (int)probable));
     work_check_work(c, s, rows);
     step_arg_buffer(b, s, operand_input(0), CLG_FLOAT32);
@@ -172,7 +172,7 @@ static clg_status votes_lower(lower_context *c)
         step_arg_buffer(b, s, operand_input(1), CLG_FLOAT32);
         step_arg_buffer(b, s, operand_input(2), CLG_FLOAT32);
         step_arg_buffer(b, s, operand_output(1), CLG_FLOAT32);
-        step_arg_buffer(b, s, step_scratch(b, way, n_bytes), CLG_FLOAT32);
+        step_arg_buffer(b, s, step_scratch(b, impl, n_bytes), CLG_FLOAT32);
     }
     step_arg_int(b, s, rows);
     step_arg_int(b, s, classes);
@@ -221,10 +221,10 @@ static const op_attribute votes_attributes[] = {{"classes", ATTRIBUTE_INT, true}
 const op_row op_rows_svm[] = {
     ROW("ai.onnx.ml", "SVMClassifier", OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 2, "?F"),
         .attributes = classifier_attributes, .check = svm_check, .infer = classifier_infer,
-        .lower = not_spelled),
+        .lower = not_decomposed),
     ROW("ai.onnx.ml", "SVMRegressor", OP_INPUTS(1, 1, "T"), OP_OUTPUTS(1, 1, "F"),
         .attributes = regressor_attributes, .check = svm_check, .infer = regressor_infer,
-        .lower = not_spelled),
+        .lower = not_decomposed),
     ROW("clgraph", "SvmRbf", OP_INPUTS(2, 2, "F"), OP_OUTPUTS(1, 1, "F"),
         .attributes = rbf_attributes, .infer = rbf_infer, .lower = rbf_lower),
     ROW("clgraph", "SvmDecide", OP_INPUTS(4, 4, "FFIF"), OP_OUTPUTS(1, 1, "F"),

@@ -47,9 +47,9 @@ static clg_status tree_lower(lower_context *c)
     const char *prelude =
         prelude_text(b, "P_T=%d P_W=%d P_HOW=%d P_VEC=1", (int)x->dtype, (int)values->dtype,
                      (int)node_int(c->node, "aggregate", TREE_SUM));
-    candidate *way = step_candidate(b, "tree");
-    const operand part = step_scratch(b, way, (size_t)(rows * blocks * targets) * sizeof(float));
-    step *s = step_kernel(b, way, "tree", "tree_walk", prelude);
+    candidate *impl = step_candidate(b, "tree");
+    const operand part = step_scratch(b, impl, (size_t)(rows * blocks * targets) * sizeof(float));
+    step *s = step_kernel(b, impl, "tree", "tree_walk", prelude);
     step_arg_buffer(b, s, operand_input(TREE_X), x->dtype);
     step_arg_buffer(b, s, operand_input(TREE_NODES), CLG_INT32);
     step_arg_buffer(b, s, operand_input(TREE_VALUES), values->dtype);
@@ -64,7 +64,7 @@ static clg_status tree_lower(lower_context *c)
     step_arg_int(b, s, blocks);
     step_arg_int(b, s, (trees + blocks - 1) / blocks);
     work_range_1d(c, s, rows * blocks, local);
-    s = step_kernel(b, way, "tree", "tree_finish", prelude);
+    s = step_kernel(b, impl, "tree", "tree_finish", prelude);
     step_arg_buffer(b, s, part, CLG_FLOAT32);
     step_arg_buffer(b, s, operand_input(TREE_BASE), CLG_FLOAT32);
     step_arg_buffer(b, s, operand_output(0), CLG_FLOAT32);
@@ -100,8 +100,8 @@ static clg_status scores_lower(lower_context *c)
     const shape *x = &c->inputs[0].dims;
     const bool index = work_has_output(c, 1);
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "scores");
-    step *s = step_kernel(b, way, "scores", "scores",
+    candidate *impl = step_candidate(b, "scores");
+    step *s = step_kernel(b, impl, "scores", "scores",
                           prelude_text(b, "P_TRANSFORM=%d P_FORM=%d P_INDEX=%d",
                                        (int)node_int(c->node, "transform", ML_NONE),
                                        (int)node_int(c->node, "form", 0), index));
@@ -110,7 +110,7 @@ static clg_status scores_lower(lower_context *c)
     if (index)
         step_arg_buffer(b, s, operand_output(1), CLG_INT64);
     else
-        step_arg_buffer(b, s, step_scratch(b, way, sizeof(int64_t)), CLG_INT64);
+        step_arg_buffer(b, s, step_scratch(b, impl, sizeof(int64_t)), CLG_INT64);
     step_arg_int(b, s, x->dims[0]);
     step_arg_int(b, s, x->dims[1]);
     step_arg_float(b, s, (double)node_float(c->node, "limit", 0));

@@ -239,7 +239,7 @@ static clg_status put_all(reader *r)
 }
 
 /* A node whose two ways lead to one node: what is below the word for true is not set, so both are made the same. */
-static void settle_single_ways(tree_forest *f)
+static void settle_single_impls(tree_forest *f)
 {
     for (size_t i = 0; i < f->n_nodes; i++) {
         int32_t *words = &f->nodes[i * TREE_NODE_WORDS];
@@ -307,7 +307,7 @@ static clg_status read_all(reader *r, bool is_classifier)
     CLG_TRY(count_parents(r));
     CLG_TRY(chain_votes(r));
     CLG_TRY(put_all(r));
-    settle_single_ways(r->f);
+    settle_single_impls(r->f);
     return CLG_OK;
 }
 

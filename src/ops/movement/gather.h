@@ -14,6 +14,6 @@ typedef struct gather_rows {
     int64_t outer, axis, picks, inner; /* axis: length of the dimension that is picked from */
 } gather_rows;
 
-void gather_append(lower_context *c, candidate *way, const gather_rows *r);
+void gather_append(lower_context *c, candidate *impl, const gather_rows *r);
 
 #endif

@@ -70,7 +70,7 @@ static void finish_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
     buffers(c, s);
 }
 
-void gather_append(lower_context *c, candidate *way, const gather_rows *r)
+void gather_append(lower_context *c, candidate *impl, const gather_rows *r)
 {
     step_builder *b = &c->build;
     const int64_t most = INT32_MAX / 2,
@@ -78,7 +78,7 @@ void gather_append(lower_context *c, candidate *way, const gather_rows *r)
     const bool wide_index =
         r->outer * r->axis * r->inner > most || r->outer * r->picks * r->inner > most;
     step *s = step_kernel(
-        b, way, "gather", "gather",
+        b, impl, "gather", "gather",
         prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=0",
                      (int)dtype_size(r->dtype), lower_is_simd(c) ? work_lanes(c, r->inner) : 1,
                      wide_index ? 64 : 32, r->index_dtype == CLG_INT32 ? 32 : 64));

@@ -74,8 +74,8 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
     if (out->reduces) CLG_TRY(check_reduced(c, dtype));
     if (!dtype_bytes(dtype, n, &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
-    candidate *way = step_candidate(&c->build, entry);
-    (void)step_copy(&c->build, way, operand_input(0), operand_output(0), size_bytes);
+    candidate *impl = step_candidate(&c->build, entry);
+    (void)step_copy(&c->build, impl, operand_input(0), operand_output(0), size_bytes);
     out->wide_index = n > most;
     for (size_t i = 1; i < c->n_inputs; i++)
         out->wide_index = out->wide_index ||
@@ -86,7 +86,7 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
     const lower_operand *indices = lower_input(c, out->indices),
                         *updates = lower_input(c, out->updates);
     out->s = step_kernel(
-        &c->build, way, "scatter", entry,
+        &c->build, impl, "scatter", entry,
         prelude_text(&c->build,
                      "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d P_REDUCE=%d P_T=%d",
                      (int)dtype_size(dtype), vec, out->wide_index ? 64 : 32,

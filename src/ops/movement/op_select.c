@@ -145,15 +145,15 @@ static clg_status compress_count_infer(op_context *c)
 static clg_status compress_count_lower(lower_context *c)
 {
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "list");
+    candidate *impl = step_candidate(b, "list");
     const int64_t n = c->inputs[1].dims.dims[0];
     const compact what = {.x = operand_input(1),
                           .dtype = CLG_BOOL,
                           .n = n,
                           .offsets =
-                              step_scratch(b, way, (size_t)compact_blocks(n) * sizeof(int32_t))};
-    compact_append_count(c, way, &what, operand_output(0));
-    if (n > 0) compact_append_write(c, way, &what, COMPACT_LIST, NULL, 0, operand_output(1));
+                              step_scratch(b, impl, (size_t)compact_blocks(n) * sizeof(int32_t))};
+    compact_append_count(c, impl, &what, operand_output(0));
+    if (n > 0) compact_append_write(c, impl, &what, COMPACT_LIST, NULL, 0, operand_output(1));
     return CLG_OK;
 }
 

@@ -74,10 +74,10 @@ static clg_status sort_infer(op_context *c)
     return CLG_OK;
 }
 
-static step *start(lower_context *c, candidate *way, const char *entry, int form, const rows *r)
+static step *start(lower_context *c, candidate *impl, const char *entry, int form, const rows *r)
 {
     step_builder *b = &c->build;
-    step *s = step_kernel(b, way, "unique", entry,
+    step *s = step_kernel(b, impl, "unique", entry,
                           prelude_text(b, "P_T=%d P_VEC=1 P_FORM=%d P_SORTED=1 P_OUTPUTS=0",
                                        (int)c->inputs[0].dtype, form));
     step_arg_buffer(b, s, operand_input(0), c->inputs[0].dtype);
@@ -95,16 +95,16 @@ static uint64_t local_of(const lower_context *c, int64_t n)
 }
 
 /* Sorts pieces, then merges them two by two; the last one writes into output 1. */
-static void append_sort(lower_context *c, candidate *way, const rows *r)
+static void append_sort(lower_context *c, candidate *impl, const rows *r)
 {
     step_builder *b = &c->build;
     const uint64_t local = local_of(c, r->n);
     int n_merges = 0;
     for (int64_t width = SORT_WIDTH; width < r->n; width *= 2) n_merges++;
     operand other = operand_output(1), from = other;
-    if (n_merges) other = step_scratch(b, way, (size_t)r->n * sizeof(int32_t));
+    if (n_merges) other = step_scratch(b, impl, (size_t)r->n * sizeof(int32_t));
     if (n_merges % 2) from = other;
-    step *s = start(c, way, "unique_sort", 0, r);
+    step *s = start(c, impl, "unique_sort", 0, r);
     step_arg_int(b, s, SORT_WIDTH);
     step_arg_buffer(b, s, from, CLG_INT32);
     work_range_1d(c, s, (r->n + SORT_WIDTH - 1) / SORT_WIDTH, local);
@@ -112,7 +112,7 @@ static void append_sort(lower_context *c, candidate *way, const rows *r)
     for (int k = 0; k < n_merges; k++, width *= 2) {
         const bool to_output = (n_merges - k) % 2 != 0;
         const operand to = to_output ? operand_output(1) : other;
-        s = start(c, way, "unique_merge", 1, r);
+        s = start(c, impl, "unique_merge", 1, r);
         step_arg_long(b, s, width);
         step_arg_buffer(b, s, from, CLG_INT32);
         step_arg_buffer(b, s, to, CLG_INT32);
@@ -127,33 +127,33 @@ static clg_status sort_lower(lower_context *c)
     rows r;
     CLG_TRY(work_check_dtype(c, c->inputs[0].dtype));
     CLG_TRY(find_rows(c->node, &c->inputs[0].dims, &r));
-    candidate *way = step_candidate(b, "sort");
+    candidate *impl = step_candidate(b, "sort");
     const size_t blocks = (size_t)compact_blocks(r.n) * sizeof(int32_t);
     const size_t n_bytes = r.n > 0 ? (size_t)r.n : 1;
-    const operand flags = step_scratch(b, way, n_bytes), first = step_scratch(b, way, n_bytes);
-    const compact groups = {flags, CLG_UINT8, r.n, step_scratch(b, way, blocks)},
-                  firsts = {first, CLG_UINT8, r.n, step_scratch(b, way, blocks)};
-    if (r.n > 0) append_sort(c, way, &r);
-    step *s = start(c, way, "unique_flags", 2, &r);
+    const operand flags = step_scratch(b, impl, n_bytes), first = step_scratch(b, impl, n_bytes);
+    const compact groups = {flags, CLG_UINT8, r.n, step_scratch(b, impl, blocks)},
+                  firsts = {first, CLG_UINT8, r.n, step_scratch(b, impl, blocks)};
+    if (r.n > 0) append_sort(c, impl, &r);
+    step *s = start(c, impl, "unique_flags", 2, &r);
     step_arg_buffer(b, s, operand_output(1), CLG_INT32);
     step_arg_buffer(b, s, flags, CLG_UINT8);
     step_arg_buffer(b, s, first, CLG_UINT8);
     work_range_1d(c, s, r.n, local_of(c, r.n));
-    compact_append_count(c, way, &groups, operand_output(0));
+    compact_append_count(c, impl, &groups, operand_output(0));
     if (r.n == 0) return CLG_OK;
-    compact_append_write(c, way, &groups, COMPACT_RANKS, NULL, 0, operand_output(2));
+    compact_append_write(c, impl, &groups, COMPACT_RANKS, NULL, 0, operand_output(2));
     if (is_sorted(c->node)) return CLG_OK;
-    compact_append_count(c, way, &firsts, operand_output(0));
-    compact_append_write(c, way, &firsts, COMPACT_RANKS, NULL, 0, operand_output(3));
+    compact_append_count(c, impl, &firsts, operand_output(0));
+    compact_append_write(c, impl, &firsts, COMPACT_RANKS, NULL, 0, operand_output(3));
     return CLG_OK;
 }
 
 /* ---- writing ----------------------------------------------------------------------------------------------- */
 
-static operand wanted_or_scratch(lower_context *c, candidate *way, uint32_t i)
+static operand wanted_or_scratch(lower_context *c, candidate *impl, uint32_t i)
 {
     return work_has_output(c, i) ? operand_output(i)
-                                 : step_scratch(&c->build, way, sizeof(int64_t));
+                                 : step_scratch(&c->build, impl, sizeof(int64_t));
 }
 
 static clg_status write_lower(lower_context *c)
@@ -161,24 +161,25 @@ static clg_status write_lower(lower_context *c)
     step_builder *b = &c->build;
     rows r;
     CLG_TRY(find_rows(c->node, &c->inputs[0].dims, &r));
-    candidate *way = step_candidate(b, "write");
+    candidate *impl = step_candidate(b, "write");
     const int64_t n = c->inputs[1].known ? tensor_get_int(c->inputs[1].known, 0) : 0;
     const bool sorted = is_sorted(c->node);
-    const operand list = step_scratch(b, way, (size_t)(n + 1) * sizeof(int32_t));
+    const operand list = step_scratch(b, impl, (size_t)(n + 1) * sizeof(int32_t));
     int wanted = 0;
     for (uint32_t i = 1; i < 4; i++) wanted |= work_has_output(c, i) ? 1 << (i - 1) : 0;
     step *s = step_kernel(
-        b, way, "unique", "unique_write",
+        b, impl, "unique", "unique_write",
         prelude_text(b, "P_T=2 P_VEC=1 P_FORM=3 P_SORTED=%d P_OUTPUTS=%d", sorted, wanted));
     step_arg_int(b, s, r.n);
     step_arg_buffer(b, s, operand_input(2), CLG_INT32);
     step_arg_buffer(b, s, operand_input(3), CLG_INT32);
     step_arg_buffer(b, s, operand_input(sorted ? 3 : 4), CLG_INT32);
     step_arg_buffer(b, s, list, CLG_INT32);
-    for (uint32_t i = 1; i < 4; i++) step_arg_buffer(b, s, wanted_or_scratch(c, way, i), CLG_INT64);
+    for (uint32_t i = 1; i < 4; i++)
+        step_arg_buffer(b, s, wanted_or_scratch(c, impl, i), CLG_INT64);
     work_range_1d(c, s, r.n, local_of(c, r.n));
     if (!work_has_output(c, 0)) return CLG_OK;
-    gather_append(c, way,
+    gather_append(c, impl,
                   &(gather_rows){.x = operand_input(0),
                                  .index = list,
                                  .y = operand_output(0),

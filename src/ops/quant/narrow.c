@@ -26,7 +26,7 @@ bool narrow_round_mode(const node *n, int *out_mode)
 }
 
 /* An input that is not dense, copied to scratch. */
-static clg_status make_dense(lower_context *c, candidate *way, operand *out_where)
+static clg_status make_dense(lower_context *c, candidate *impl, operand *out_where)
 {
     lower_operand from = c->inputs[0], to = from;
     pointwise_group copy = {0};
@@ -41,12 +41,12 @@ static clg_status make_dense(lower_context *c, candidate *way, operand *out_wher
     to.dense = true;
     shape_strides(&to.dims, to.strides);
     const pointwise_binding input = {operand_input(0), &from},
-                            scratch = {step_scratch(&c->build, way, size_bytes), &to};
+                            scratch = {step_scratch(&c->build, impl, size_bytes), &to};
     CLG_TRY(pointwise_add_input(&copy, from.dtype, &r));
     CLG_TRY(pointwise_add(&copy, "Copy", &r, NULL, &r));
     CLG_TRY(pointwise_add_output(&copy, r));
     *out_where = scratch.where;
-    return pointwise_lower(c, way, &copy, &input, &scratch);
+    return pointwise_lower(c, impl, &copy, &input, &scratch);
 }
 
 clg_status narrow_lower_cast(lower_context *c)
@@ -65,9 +65,9 @@ clg_status narrow_lower_cast(lower_context *c)
     CLG_TRY(work_check_dtype(c, to));
     (void)narrow_round_mode(c->node, &mode);
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
-    candidate *way = step_candidate(b, "cast_narrow");
-    CLG_TRY(make_dense(c, way, &x));
-    step *s = step_kernel(b, way, "narrow", "cast_narrow",
+    candidate *impl = step_candidate(b, "cast_narrow");
+    CLG_TRY(make_dense(c, impl, &x));
+    step *s = step_kernel(b, impl, "narrow", "cast_narrow",
                           prelude_text(b, "P_IN=%d P_OUT=%d P_SATURATE=%d P_MODE=%d P_FP64=%d",
                                        (int)from, (int)to, narrow_saturation(c->node), mode,
                                        from == CLG_FLOAT64 || to == CLG_FLOAT64));

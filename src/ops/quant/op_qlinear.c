@@ -91,10 +91,10 @@ static clg_status quantize(qlinear *q, pointwise_register x, uint32_t at)
     return pointwise_add_output(&q->g, x);
 }
 
-static clg_status finish(qlinear *q, candidate *way, operand to, const lower_operand *what)
+static clg_status finish(qlinear *q, candidate *impl, operand to, const lower_operand *what)
 {
     const pointwise_binding output = {to, what};
-    return pointwise_lower(q->c, way, &q->g, q->inputs, &output);
+    return pointwise_lower(q->c, impl, &q->g, q->inputs, &output);
 }
 
 static qlinear *start(lower_context *c)
@@ -184,20 +184,20 @@ static clg_status pool_lower(lower_context *c)
     }
     qlinear *q = start(c);
     if (!q) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    candidate *way = step_candidate(&c->build, "qlinear");
+    candidate *impl = step_candidate(&c->build, "qlinear");
     int64_t n;
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
     if (n == 0) return CLG_OK;
     operand sums;
     pointwise_register v;
     lower_operand what = c->outputs[0];
-    CLG_TRY(reduce_append_sum(c, way, reduced, &sums, &what.dtype));
+    CLG_TRY(reduce_append_sum(c, impl, reduced, &sums, &what.dtype));
     CLG_TRY(add_input(q, sums, &what, &v));
     CLG_TRY(pointwise_add_cast(&q->g, v, CLG_FLOAT32, &v));
     CLG_TRY(pointwise_add(&q->g, "DivScalar", &v, &count, &v));
     CLG_TRY(dequantize(q, v, 1, &v));
     CLG_TRY(quantize(q, v, 3));
-    return finish(q, way, operand_output(0), &c->outputs[0]);
+    return finish(q, impl, operand_output(0), &c->outputs[0]);
 }
 
 /* ---- QLinearAveragePool --------------------------------------------------------------------------------------- */
@@ -219,7 +219,7 @@ static clg_status window_pool_infer(op_context *c)
 }
 
 /* A dense operand of float32 in scratch memory, of the shape of `like`. */
-static clg_status float_scratch(lower_context *c, candidate *way, const lower_operand *like,
+static clg_status float_scratch(lower_context *c, candidate *impl, const lower_operand *like,
                                 lower_operand *what, operand *out)
 {
     int64_t n;
@@ -229,7 +229,7 @@ static clg_status float_scratch(lower_context *c, candidate *way, const lower_op
     CLG_TRY(shape_n_elements(&what->dims, &n));
     if (!dtype_bytes(CLG_FLOAT32, n, &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
-    *out = step_scratch(&c->build, way, size_bytes);
+    *out = step_scratch(&c->build, impl, size_bytes);
     return CLG_OK;
 }
 
@@ -243,21 +243,21 @@ static clg_status window_pool_lower(lower_context *c)
     if (node_int(c->node, "channels_last", 0) != 0)
         return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
     if (!before || !behind) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    candidate *way = step_candidate(&c->build, "qlinear");
+    candidate *impl = step_candidate(&c->build, "qlinear");
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
     CLG_TRY(shape_n_elements(&lower_input(c, 0)->dims, &n_x));
     if (n == 0) return CLG_OK;
     if (n_x == 0) return lower_error(c, CLG_ERROR_SHAPE, "there is nothing to take the mean of");
-    CLG_TRY(float_scratch(c, way, lower_input(c, 0), &reals, &from));
-    CLG_TRY(float_scratch(c, way, &c->outputs[0], &means, &to));
+    CLG_TRY(float_scratch(c, impl, lower_input(c, 0), &reals, &from));
+    CLG_TRY(float_scratch(c, impl, &c->outputs[0], &means, &to));
     CLG_TRY(add_input(before, operand_input(0), lower_input(c, 0), &v));
     CLG_TRY(dequantize(before, v, 1, &v));
     CLG_TRY(pointwise_add_output(&before->g, v));
-    CLG_TRY(finish(before, way, from, &reals));
-    CLG_TRY(pool_append_average(c, way, from, to));
+    CLG_TRY(finish(before, impl, from, &reals));
+    CLG_TRY(pool_append_average(c, impl, from, to));
     CLG_TRY(add_input(behind, to, &means, &v));
     CLG_TRY(quantize(behind, v, 3));
-    return finish(behind, way, operand_output(0), &c->outputs[0]);
+    return finish(behind, impl, operand_output(0), &c->outputs[0]);
 }
 
 /* ---- QLinearConcat ---------------------------------------------------------------------------------------------- */
@@ -302,7 +302,7 @@ static clg_status concat_infer(op_context *c)
 }
 
 /* Part k, quantised anew in scratch, and from there to its place. */
-static clg_status concat_part(lower_context *c, candidate *way, uint32_t k, int axis,
+static clg_status concat_part(lower_context *c, candidate *impl, uint32_t k, int axis,
                               int64_t *place)
 {
     const lower_operand *x = lower_input(c, PART(k));
@@ -315,11 +315,11 @@ static clg_status concat_part(lower_context *c, candidate *way, uint32_t k, int 
     if (n == 0) return CLG_OK;
     made.dims = x->dims;
     shape_strides(&made.dims, made.strides);
-    const operand scratch = step_scratch(&c->build, way, (size_t)n);
+    const operand scratch = step_scratch(&c->build, impl, (size_t)n);
     CLG_TRY(add_input(q, operand_input(PART(k)), x, &v));
     CLG_TRY(dequantize(q, v, PART(k) + 1, &v));
     CLG_TRY(quantize(q, v, 0));
-    CLG_TRY(finish(q, way, scratch, &made));
+    CLG_TRY(finish(q, impl, scratch, &made));
     grid *g = strided_grid(c->memory, x->dims.rank, x->dims.dims);
     if (!g) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     shape_strides(&c->outputs[0].dims, to);
@@ -327,7 +327,7 @@ static clg_status concat_part(lower_context *c, candidate *way, uint32_t k, int 
     grid_set_strides(g, STRIDED_TO, to);
     operand destination = operand_output(0);
     destination.offset_elems = *place * to[axis];
-    strided_copy(c, way, g, scratch, destination, made.dtype);
+    strided_copy(c, impl, g, scratch, destination, made.dtype);
     *place += x->dims.dims[axis];
     return CLG_OK;
 }
@@ -337,8 +337,8 @@ static clg_status concat_lower(lower_context *c)
     int axis;
     int64_t place = 0;
     CLG_TRY(shape_axis(node_int(c->node, "axis", 0), c->outputs[0].dims.rank, "axis", &axis));
-    candidate *way = step_candidate(&c->build, "qlinear");
-    for (uint32_t k = 0; k < c->n_inputs / 3; k++) CLG_TRY(concat_part(c, way, k, axis, &place));
+    candidate *impl = step_candidate(&c->build, "qlinear");
+    for (uint32_t k = 0; k < c->n_inputs / 3; k++) CLG_TRY(concat_part(c, impl, k, axis, &place));
     return CLG_OK;
 }
 

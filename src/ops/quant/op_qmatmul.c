@@ -85,19 +85,19 @@ static clg_status qmatmul_infer(op_context *c)
     return CLG_OK;
 }
 
-static clg_status add_way(lower_context *c, const qmatmul_way *by)
+static clg_status add_impl(lower_context *c, const qmatmul_impl *by)
 {
     const qmatmul_inputs *at = c->row->param;
-    candidate *way = step_candidate(&c->build, by->name);
-    if (at->result != TO_FLOAT) return qmatmul_append_bytes(c, way, at, by);
-    return qmatmul_append_float(c, way, at, by, operand_output(0), &c->outputs[0].dims);
+    candidate *impl = step_candidate(&c->build, by->name);
+    if (at->result != TO_FLOAT) return qmatmul_append_bytes(c, impl, at, by);
+    return qmatmul_append_float(c, impl, at, by, operand_output(0), &c->outputs[0].dims);
 }
 
 static clg_status qmatmul_lower(lower_context *c)
 {
-    qmatmul_way ways[QMATMUL_MOST_WAYS];
-    const size_t n = qmatmul_ways(c, ways);
-    for (size_t i = 0; i < n; i++) CLG_TRY(add_way(c, &ways[i]));
+    qmatmul_impl impls[QMATMUL_MOST_WAYS];
+    const size_t n = qmatmul_impls(c, impls);
+    for (size_t i = 0; i < n; i++) CLG_TRY(add_impl(c, &impls[i]));
     return CLG_OK;
 }
 

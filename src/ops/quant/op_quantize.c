@@ -181,7 +181,7 @@ static void set_range(lower_context *c, step *s, const quantize_shape *q, int la
     }
 }
 
-static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
+static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
                      const quantize_operands *o)
 {
     step_builder *b = &c->build;
@@ -189,7 +189,7 @@ static void add_step(lower_context *c, candidate *way, const quantize_shape *q,
     const int lanes = lower_is_simd(c) && !packed ? work_lanes(c, q->inner) : 1;
     const clg_dtype quantized = down ? o->in : o->out;
     const int64_t rows = q->outer * q->n, total = rows * q->inner;
-    step *s = step_kernel(b, way, "quantize",
+    step *s = step_kernel(b, impl, "quantize",
                           down     ? "dequantize"
                           : packed ? "quantize_packed"
                                    : "quantize",
@@ -251,12 +251,12 @@ static clg_status dynamic_infer(op_context *c)
     return CLG_OK;
 }
 
-static operand output_or_scratch(lower_context *c, candidate *way, uint32_t i, size_t size_bytes)
+static operand output_or_scratch(lower_context *c, candidate *impl, uint32_t i, size_t size_bytes)
 {
-    return work_has_output(c, i) ? operand_output(i) : step_scratch(&c->build, way, size_bytes);
+    return work_has_output(c, i) ? operand_output(i) : step_scratch(&c->build, impl, size_bytes);
 }
 
-void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_t n, operand y,
+void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64_t n, operand y,
                              operand scale, operand zero)
 {
     step_builder *b = &c->build;
@@ -264,7 +264,7 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
     const int lanes = simd ? work_lanes(c, n) : 1, local = simd ? 1 : (int)work_local(c, 128, 128);
     const int64_t most = simd ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
     const int64_t groups = pieces < 1 ? 1 : pieces < most ? pieces : most;
-    const operand parts = step_scratch(b, way, (size_t)groups * 2 * sizeof(float));
+    const operand parts = step_scratch(b, impl, (size_t)groups * 2 * sizeof(float));
     const quantize_operands o = {.x = x,
                                  .y = y,
                                  .scale = scale,
@@ -277,31 +277,31 @@ void quantize_append_dynamic(lower_context *c, candidate *way, operand x, int64_
                                  .has_zero = true};
     const quantize_shape q = {.outer = 1, .n = 1, .inner = n, .block = 1};
     const char *prelude = prelude_of(c, &q, &o, local, lanes);
-    step *s = step_kernel(b, way, "quantize", "range_parts", prelude);
+    step *s = step_kernel(b, impl, "quantize", "range_parts", prelude);
     step_arg_int(b, s, n);
     step_arg_buffer(b, s, o.x, CLG_FLOAT32);
     step_arg_buffer(b, s, parts, CLG_FLOAT32);
     s->bytes = (double)n * sizeof(float);
     const uint64_t global[1] = {(uint64_t)groups * (uint64_t)local}, size[1] = {(uint64_t)local};
     step_range(b, s, 1, global, size);
-    step *last = step_kernel(b, way, "quantize", "range_last", prelude);
+    step *last = step_kernel(b, impl, "quantize", "range_last", prelude);
     step_arg_int(b, last, groups);
     step_arg_buffer(b, last, parts, CLG_FLOAT32);
     step_arg_buffer(b, last, o.scale, CLG_FLOAT32);
     step_arg_buffer(b, last, o.zero, CLG_UINT8);
     step_range(b, last, 1, (uint64_t[]){1}, (uint64_t[]){1});
-    add_step(c, way, &q, &o);
+    add_step(c, impl, &q, &o);
 }
 
 static clg_status dynamic_lower(lower_context *c)
 {
     const shape *x = &lower_input(c, 0)->dims;
     const int64_t n = shape_product(x, 0, x->rank);
-    candidate *way = step_candidate(&c->build, "dynamic_quantize");
-    const operand y = output_or_scratch(c, way, 0, (size_t)n),
-                  scale = output_or_scratch(c, way, 1, sizeof(float)),
-                  zero = output_or_scratch(c, way, 2, 1);
-    quantize_append_dynamic(c, way, operand_input(0), n, y, scale, zero);
+    candidate *impl = step_candidate(&c->build, "dynamic_quantize");
+    const operand y = output_or_scratch(c, impl, 0, (size_t)n),
+                  scale = output_or_scratch(c, impl, 1, sizeof(float)),
+                  zero = output_or_scratch(c, impl, 2, 1);
+    quantize_append_dynamic(c, impl, operand_input(0), n, y, scale, zero);
     return CLG_OK;
 }
 

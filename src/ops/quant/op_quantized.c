@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-static clg_status not_spelled(lower_context *c)
+static clg_status not_decomposed(lower_context *c)
 {
     return lower_error(c, CLG_ERROR_INTERNAL, "no pass spelled it in other operators");
 }
@@ -215,7 +215,7 @@ static const op_attribute pool_attributes[] = {{"auto_pad", ATTRIBUTE_STRING, fa
                                                {"strides", ATTRIBUTE_INTS, false},
                                                {0}};
 
-#define SPELLED .domain = "com.microsoft", .since = 1, .types = types, .lower = not_spelled
+#define SPELLED .domain = "com.microsoft", .since = 1, .types = types, .lower = not_decomposed
 
 const op_row op_rows_quantized[] = {
     {.name = "QGemm",

@@ -85,8 +85,8 @@ static bool count_bytes(const qconv_job *j, const conv_cut *t, dot_unit unit, si
 }
 
 /* The weights in the form of qconv_pack_w: a program of its own, the same whatever the tail. */
-static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j, const conv_cut *t,
-                            dot_unit unit, size_t size_bytes)
+static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *j,
+                            const conv_cut *t, dot_unit unit, size_t size_bytes)
 {
     step_builder *b = &c->build;
     const window_axis *a = j->axes;
@@ -96,8 +96,9 @@ static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j
                    "qconv_simd unit=%d tile=%lld groups=%lld oc=%lld ic=%lld kd=%lld taps=%lld",
                    (int)unit, (long long)t->tile_m, (long long)j->groups, (long long)j->oc,
                    (long long)j->ic, (long long)a[0].kernel, (long long)taps);
-    const operand to = step_packing(b, way, j->at->w, recipe, size_bytes);
-    step *s = step_pack_kernel(b, way, to, "qconv_simd", "qconv_pack_w", prelude(c, j, unit, true));
+    const operand to = step_packing(b, impl, j->at->w, recipe, size_bytes);
+    step *s =
+        step_pack_kernel(b, impl, to, "qconv_simd", "qconv_pack_w", prelude(c, j, unit, true));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, a[0].kernel);
@@ -128,9 +129,9 @@ static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const
     conv_cut t;
     size_t size_bytes;
     if (!conv_cut_find(c, &cut, &t) || !count_bytes(j, &t, unit, &size_bytes)) return;
-    candidate *way = step_candidate(b, name);
-    const operand packed = pack_weights(c, way, j, &t, unit, size_bytes);
-    step *s = step_kernel(b, way, "qconv_simd", "qconv_simd", prelude(c, j, unit, false));
+    candidate *impl = step_candidate(b, name);
+    const operand packed = pack_weights(c, impl, j, &t, unit, size_bytes);
+    step *s = step_kernel(b, impl, "qconv_simd", "qconv_simd", prelude(c, j, unit, false));
     qconv_size_args(b, s, j);
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, packed, CLG_INT32);
@@ -170,9 +171,9 @@ void qconv_simd_add(lower_context *c, const qconv_job *j, bool fast)
     static const struct {
         dot_unit unit;
         const char *name;
-    } ways[] = {{DOT_BYTE, "qconv_simd_byte"},
-                {DOT_SHORT, "qconv_simd_short"},
-                {DOT_FLOAT, "qconv_simd_float"}};
+    } impls[] = {{DOT_BYTE, "qconv_simd_byte"},
+                 {DOT_SHORT, "qconv_simd_short"},
+                 {DOT_FLOAT, "qconv_simd_float"}};
     qconv_job joined = *j;
     if (j->ic == 0 || j->batch == 0 || j->oc == 0 || !counts_fit(j)) return;
     if (is_depthwise(j)) {
@@ -180,6 +181,7 @@ void qconv_simd_add(lower_context *c, const qconv_job *j, bool fast)
         return;
     }
     join_lines(&joined);
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (dot_is_fast(c, ways[i].unit) == fast) add_tiled(c, &joined, ways[i].unit, ways[i].name);
+    for (size_t i = 0; i < sizeof impls / sizeof *impls; i++)
+        if (dot_is_fast(c, impls[i].unit) == fast)
+            add_tiled(c, &joined, impls[i].unit, impls[i].name);
 }

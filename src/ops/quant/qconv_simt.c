@@ -36,13 +36,13 @@ static bool measure_words(const qconv_job *j, conv_words *out)
 }
 
 /* x in words, into scratch memory. */
-static operand pack_x(lower_context *c, candidate *way, const qconv_job *j, const conv_words *z)
+static operand pack_x(lower_context *c, candidate *impl, const qconv_job *j, const conv_words *z)
 {
     step_builder *b = &c->build;
     const bool zero = lower_has_input(c, j->at->x_zero);
     const qtile_dtypes d = {j->x_dtype, j->x_dtype, CLG_INT32, zero, false};
-    const operand x = operand_input(j->at->x), to = step_scratch(b, way, (size_t)z->x_bytes);
-    step *s = step_kernel(b, way, "qconv_simt", "qconv_pack_x",
+    const operand x = operand_input(j->at->x), to = step_scratch(b, impl, (size_t)z->x_bytes);
+    step *s = step_kernel(b, impl, "qconv_simt", "qconv_pack_x",
                           qtile_prelude(b, &d, &qtile_packing, 0, "P_BIAS", 0));
     step_arg_int(b, s, z->volume);
     step_arg_int(b, s, j->groups * z->depth);
@@ -57,7 +57,7 @@ static operand pack_x(lower_context *c, candidate *way, const qconv_job *j, cons
     return to;
 }
 
-static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j,
+static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *j,
                             const conv_words *z)
 {
     step_builder *b = &c->build;
@@ -66,8 +66,8 @@ static operand pack_weights(lower_context *c, candidate *way, const qconv_job *j
     (void)snprintf(recipe, sizeof recipe, "qconv dtype=%d groups=%lld oc=%lld ic=%lld taps=%lld",
                    (int)j->w_dtype, (long long)j->groups, (long long)j->oc, (long long)j->ic,
                    (long long)z->taps);
-    const operand to = step_packing(b, way, j->at->w, recipe, (size_t)z->w_bytes);
-    step *s = step_pack_kernel(b, way, to, "qconv_simt", "qconv_pack_w",
+    const operand to = step_packing(b, impl, j->at->w, recipe, (size_t)z->w_bytes);
+    step *s = step_pack_kernel(b, impl, to, "qconv_simt", "qconv_pack_w",
                                qtile_prelude(b, &d, &qtile_packing, 0, "P_BIAS", 0));
     step_arg_int(b, s, j->oc);
     step_arg_int(b, s, j->ic);
@@ -84,13 +84,13 @@ static void add_tiled(lower_context *c, const char *name, const qconv_job *j, co
                       int dot4)
 {
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, name);
+    candidate *impl = step_candidate(b, name);
     const simt_tile t = simt_tile_choose(c, j->oc, z->pixels);
     const qtile_dtypes d = {j->x_dtype, j->w_dtype, j->y_dtype, lower_has_input(c, j->at->x_zero),
                             lower_has_input(c, j->at->w_zero)};
     const bool bias = j->at->bias && lower_has_input(c, j->at->bias);
-    const operand weights = pack_weights(c, way, j, z), x = pack_x(c, way, j, z);
-    step *s = step_kernel(b, way, "qconv_simt", "qconv_simt",
+    const operand weights = pack_weights(c, impl, j, z), x = pack_x(c, impl, j, z);
+    step *s = step_kernel(b, impl, "qconv_simt", "qconv_simt",
                           qtile_prelude(b, &d, &t, dot4, "P_BIAS", bias));
     qconv_size_args(b, s, j);
     step_arg_buffer(b, s, x, CLG_INT32);

@@ -53,7 +53,7 @@ static bool is_one_matrix(const qmatmul_size *z)
     return true;
 }
 
-static operand pack_right(lower_context *c, candidate *way, const qmatmul_job *j,
+static operand pack_right(lower_context *c, candidate *impl, const qmatmul_job *j,
                           const qmatmul_size *z, const tile_plan *t, dot_unit unit,
                           size_t size_bytes)
 {
@@ -66,9 +66,9 @@ static operand pack_right(lower_context *c, candidate *way, const qmatmul_job *j
     any.a_zero = any.b_zero = none;
     (void)snprintf(recipe, sizeof recipe, "qgemm_simd unit=%d nr=%lld k=%lld n=%lld", (int)unit,
                    (long long)t->nr, (long long)z->k, (long long)z->n);
-    const operand to = step_packing(b, way, j->b.index, recipe, size_bytes);
-    step *s =
-        step_pack_kernel(b, way, to, "qgemm_simd", "qgemm_pack_b", prelude(c, &any, unit, true, 0));
+    const operand to = step_packing(b, impl, j->b.index, recipe, size_bytes);
+    step *s = step_pack_kernel(b, impl, to, "qgemm_simd", "qgemm_pack_b",
+                               prelude(c, &any, unit, true, 0));
     step_arg_int(b, s, z->k);
     step_arg_int(b, s, z->n);
     step_arg_buffer(b, s, j->b, j->b_dtype);
@@ -78,8 +78,8 @@ static operand pack_right(lower_context *c, candidate *way, const qmatmul_job *j
     return to;
 }
 
-void qgemm_simd_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
-                      dot_unit unit)
+void qgemm_simd_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
+                      const qmatmul_size *z, dot_unit unit)
 {
     step_builder *b = &c->build;
     const tile_plan t = plan_tiles(c, z);
@@ -87,8 +87,8 @@ void qgemm_simd_steps(lower_context *c, candidate *way, const qmatmul_job *j, co
     const bool packed =
         j->b_constant && is_one_matrix(z) &&
         dtype_bytes(CLG_INT32, t.panels * t.nr * (work_ceil_div(z->k, unit) + 1), &size_bytes);
-    const operand right = packed ? pack_right(c, way, j, z, &t, unit, size_bytes) : j->b;
-    step *s = step_kernel(b, way, "qgemm_simd", "qgemm_simd",
+    const operand right = packed ? pack_right(c, impl, j, z, &t, unit, size_bytes) : j->b;
+    step *s = step_kernel(b, impl, "qgemm_simd", "qgemm_simd",
                           prelude(c, j, unit, packed, z->batches->rank));
     qmatmul_size_args(b, s, z);
     step_arg_buffer(b, s, j->a, j->a_dtype);

@@ -26,7 +26,7 @@ bool qgemm_simt_fits(const qmatmul_job *j, const qmatmul_size *z)
                       QTILE_WORD_BYTES);
 }
 
-static operand pack_matrices(lower_context *c, candidate *way, const qmatmul_job *j,
+static operand pack_matrices(lower_context *c, candidate *impl, const qmatmul_job *j,
                              const qmatmul_size *z)
 {
     step_builder *b = &c->build;
@@ -37,9 +37,9 @@ static operand pack_matrices(lower_context *c, candidate *way, const qmatmul_job
     (void)count_matrices(j, &n_matrices);
     (void)snprintf(recipe, sizeof recipe, "qgemm dtype=%d n=%lld k=%lld matrices=%lld",
                    (int)j->b_dtype, (long long)z->n, (long long)z->k, (long long)n_matrices);
-    const operand to = step_packing(b, way, j->b.index, recipe,
+    const operand to = step_packing(b, impl, j->b.index, recipe,
                                     (size_t)(n_matrices * words * z->n) * QTILE_WORD_BYTES);
-    step *s = step_pack_kernel(b, way, to, "qgemm_simt", "qgemm_pack",
+    step *s = step_pack_kernel(b, impl, to, "qgemm_simt", "qgemm_pack",
                                qtile_prelude(b, &d, &qtile_packing, 0, "P_RANK", 0));
     step_arg_int(b, s, z->n);
     step_arg_int(b, s, z->k);
@@ -51,16 +51,16 @@ static operand pack_matrices(lower_context *c, candidate *way, const qmatmul_job
     return to;
 }
 
-void qgemm_simt_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
-                      int dot4)
+void qgemm_simt_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
+                      const qmatmul_size *z, int dot4)
 {
     step_builder *b = &c->build;
     const grid *over = z->batches;
     const simt_tile t = simt_tile_choose(c, z->m, z->n);
     const qtile_dtypes d = {j->a_dtype, j->b_dtype, j->y_dtype, j->a_zero.given, j->b_zero.given};
     const int64_t words = work_ceil_div(z->k, 4), batch = grid_n_elements(over);
-    const operand packed = pack_matrices(c, way, j, z);
-    step *s = step_kernel(b, way, "qgemm_simt", "qgemm_simt",
+    const operand packed = pack_matrices(c, impl, j, z);
+    step *s = step_kernel(b, impl, "qgemm_simt", "qgemm_simt",
                           qtile_prelude(b, &d, &t, dot4, "P_RANK", over->rank));
     step_arg_int(b, s, z->m);
     step_arg_int(b, s, z->n);

@@ -11,13 +11,13 @@
 
 /* ---- any device: cl/quant/qmatmul.cl ------------------------------------------------------------------------------- */
 
-static void plain_steps(lower_context *c, candidate *way, const qmatmul_job *j,
+static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
                         const qmatmul_size *z)
 {
     const bool simd = lower_is_simd(c);
     const int lanes = simd ? work_lanes(c, z->n) : 1, rows = z->m >= 4 ? 4 : 1;
     step_builder *b = &c->build;
-    step *s = step_kernel(b, way, "qmatmul", "qmatmul",
+    step *s = step_kernel(b, impl, "qmatmul", "qmatmul",
                           prelude_text(b,
                                        "P_A=%d P_B=%d P_Y=%d P_VEC=%d P_FP64=0 P_INDEX=32 "
                                        "P_ZERO_A=%d P_ZERO_B=%d P_ROWS=%d P_RANK=%d",
@@ -48,8 +48,8 @@ static lower_operand batches_of(const shape *x)
     return o;
 }
 
-static clg_status add_product(lower_context *c, candidate *way, const qmatmul_job *j,
-                              const qmatmul_way *by)
+static clg_status add_product(lower_context *c, candidate *impl, const qmatmul_job *j,
+                              const qmatmul_impl *by)
 {
     const shape a = qmatmul_as_matrix(&j->a_dims, true), b = qmatmul_as_matrix(&j->b_dims, false);
     const lower_operand batch_a = batches_of(&a), batch_b = batches_of(&b);
@@ -63,11 +63,11 @@ static clg_status add_product(lower_context *c, candidate *way, const qmatmul_jo
     const qmatmul_size z = {
         .m = a.dims[a.rank - 2], .n = b.dims[b.rank - 1], .k = a.dims[a.rank - 1], .batches = g};
     if (by->words != DOT_NONE && qgemm_simd_fits(&z))
-        qgemm_simd_steps(c, way, j, &z, by->words);
+        qgemm_simd_steps(c, impl, j, &z, by->words);
     else if (by->tiled && qgemm_simt_fits(j, &z))
-        qgemm_simt_steps(c, way, j, &z, by->dot4);
+        qgemm_simt_steps(c, impl, j, &z, by->dot4);
     else
-        plain_steps(c, way, j, &z);
+        plain_steps(c, impl, j, &z);
     return CLG_OK;
 }
 
@@ -92,7 +92,7 @@ static qmatmul_job job_of(const lower_context *c, const qmatmul_inputs *at)
 }
 
 /* The kernel's scales are float32: one of another dtype is cast in front of it. */
-static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, operand *at)
+static clg_status widen_scale(lower_context *c, candidate *impl, uint32_t input, operand *at)
 {
     const lower_operand *given = lower_input(c, input);
     lower_operand widened = *given;
@@ -109,21 +109,21 @@ static clg_status widen_scale(lower_context *c, candidate *way, uint32_t input, 
     CLG_TRY(pointwise_add_cast(g, r, CLG_FLOAT32, &r));
     CLG_TRY(pointwise_add_output(g, r));
     const pointwise_binding from = {operand_input(input), given},
-                            to = {step_scratch(&c->build, way, size_bytes), &widened};
+                            to = {step_scratch(&c->build, impl, size_bytes), &widened};
     *at = to.where;
-    return pointwise_lower(c, way, g, &from, &to);
+    return pointwise_lower(c, impl, g, &from, &to);
 }
 
-clg_status qmatmul_append_bytes(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                const qmatmul_way *by)
+clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul_inputs *at,
+                                const qmatmul_impl *by)
 {
     qmatmul_job j = job_of(c, at);
     if (at->result == TO_BYTES) {
-        CLG_TRY(widen_scale(c, way, at->a_scale, &j.a_scale.at));
-        CLG_TRY(widen_scale(c, way, at->b_scale, &j.b_scale.at));
-        CLG_TRY(widen_scale(c, way, at->y_scale, &j.y_scale));
+        CLG_TRY(widen_scale(c, impl, at->a_scale, &j.a_scale.at));
+        CLG_TRY(widen_scale(c, impl, at->b_scale, &j.b_scale.at));
+        CLG_TRY(widen_scale(c, impl, at->y_scale, &j.y_scale));
     }
-    return add_product(c, way, &j, by);
+    return add_product(c, impl, &j, by);
 }
 
 /* ---- products that end in float32 -------------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ static clg_status add_list(pointwise_group *g, pointwise_binding *inputs, lower_
 }
 
 /* y = sums * (a_scale * b_scale) + bias, dense, of `dims`. */
-static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job *j,
+static clg_status scale_sums(lower_context *c, candidate *impl, const qmatmul_job *j,
                              number_list bias, operand y, const shape *dims)
 {
     const int64_t n = dims->rank > 0 && j->b_dims.rank > 1 ? dims->dims[dims->rank - 1] : 1;
@@ -162,11 +162,11 @@ static clg_status scale_sums(lower_context *c, candidate *way, const qmatmul_job
     if (bias.given) CLG_TRY(pointwise_add(g, "Add", r, NULL, &r[0]));
     CLG_TRY(pointwise_add_output(g, r[0]));
     const pointwise_binding output = {y, &scaled};
-    return pointwise_lower(c, way, g, inputs, &output);
+    return pointwise_lower(c, impl, g, inputs, &output);
 }
 
-clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                const qmatmul_way *by, operand y, const shape *dims)
+clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul_inputs *at,
+                                const qmatmul_impl *by, operand y, const shape *dims)
 {
     qmatmul_job j = job_of(c, at);
     size_t size_bytes;
@@ -176,39 +176,39 @@ clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_
     if (size_bytes == 0) return CLG_OK;
     CLG_TRY(shape_n_elements(&j.a_dims, &n_a));
     if (at->a_scale == QMATMUL_NO_INPUT) {
-        const operand quantized = step_scratch(&c->build, way, (size_t)n_a);
-        j.a_scale = (number_list){true, false, step_scratch(&c->build, way, sizeof(float))};
-        j.a_zero = (number_list){true, false, step_scratch(&c->build, way, 1)};
-        quantize_append_dynamic(c, way, j.a, n_a, quantized, j.a_scale.at, j.a_zero.at);
+        const operand quantized = step_scratch(&c->build, impl, (size_t)n_a);
+        j.a_scale = (number_list){true, false, step_scratch(&c->build, impl, sizeof(float))};
+        j.a_zero = (number_list){true, false, step_scratch(&c->build, impl, 1)};
+        quantize_append_dynamic(c, impl, j.a, n_a, quantized, j.a_scale.at, j.a_zero.at);
         j.a = quantized;
         j.a_dtype = CLG_UINT8;
     }
-    j.y = step_scratch(&c->build, way, size_bytes);
+    j.y = step_scratch(&c->build, impl, size_bytes);
     j.y_dtype = CLG_INT32;
-    CLG_TRY(add_product(c, way, &j, by));
-    return scale_sums(c, way, &j, qmatmul_list(c, at->bias), y, dims);
+    CLG_TRY(add_product(c, impl, &j, by));
+    return scale_sums(c, impl, &j, qmatmul_list(c, at->bias), y, dims);
 }
 
 /* ---- the choice -------------------------------------------------------------------------------------------- */
 
-static void list_words(const lower_context *c, bool fast, qmatmul_way *out, size_t *n)
+static void list_words(const lower_context *c, bool fast, qmatmul_impl *out, size_t *n)
 {
-    static const qmatmul_way words[] = {{"qgemm_simd_byte", DOT_BYTE, false, 0},
-                                        {"qgemm_simd_short", DOT_SHORT, false, 0},
-                                        {"qgemm_simd_float", DOT_FLOAT, false, 0}};
+    static const qmatmul_impl words[] = {{"qgemm_simd_byte", DOT_BYTE, false, 0},
+                                         {"qgemm_simd_short", DOT_SHORT, false, 0},
+                                         {"qgemm_simd_float", DOT_FLOAT, false, 0}};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (dot_is_fast(c, words[i].words) == fast) out[(*n)++] = words[i];
 }
 
-size_t qmatmul_ways(const lower_context *c, qmatmul_way out_ways[QMATMUL_MOST_WAYS])
+size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MOST_WAYS])
 {
     const bool simd = lower_is_simd(c), tiled = !simd && simt_tile_has_groups(c);
     const int dot4 = dot4_best(c);
     size_t n = 0;
-    if (simd) list_words(c, true, out_ways, &n);
-    if (tiled && dot4 != 0) out_ways[n++] = (qmatmul_way){"qgemm_dot", DOT_NONE, true, dot4};
-    if (tiled) out_ways[n++] = (qmatmul_way){"qgemm_simt", DOT_NONE, true, 0};
-    out_ways[n++] = (qmatmul_way){.name = "qmatmul"};
-    if (simd) list_words(c, false, out_ways, &n);
+    if (simd) list_words(c, true, out_impls, &n);
+    if (tiled && dot4 != 0) out_impls[n++] = (qmatmul_impl){"qgemm_dot", DOT_NONE, true, dot4};
+    if (tiled) out_impls[n++] = (qmatmul_impl){"qgemm_simt", DOT_NONE, true, 0};
+    out_impls[n++] = (qmatmul_impl){.name = "qmatmul"};
+    if (simd) list_words(c, false, out_impls, &n);
     return n;
 }

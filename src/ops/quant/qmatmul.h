@@ -21,27 +21,27 @@ typedef struct qmatmul_inputs {
 
 /* How a product is computed: by words of the SIMD class's kernel, tiled for GPUs, or, where it is neither, by the kernel that
  * all devices have. All give the same bits. */
-typedef struct qmatmul_way {
+typedef struct qmatmul_impl {
     const char *name; /* of the candidate */
     dot_unit words;
     bool tiled;
     int dot4; /* P_DOT of the tiled kernel */
-} qmatmul_way;
+} qmatmul_impl;
 
 #define QMATMUL_MOST_WAYS 4
 /* The ways for this device and class, the best first. */
-size_t qmatmul_ways(const lower_context *c, qmatmul_way out_ways[QMATMUL_MOST_WAYS]);
+size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MOST_WAYS]);
 
 /* Scales and zero points of A [m, k] and B [k, n], and the bias, are one number or as many as there are rows or columns;
  * unknown dimensions fit. */
 clg_status qmatmul_check_lists(op_context *c, const qmatmul_inputs *at, int64_t m, int64_t n);
 /* Appends y = (a - a_zero) x (b - b_zero) * (a_scale * b_scale) + bias in float32; y is dense, of these dims. */
-clg_status qmatmul_append_float(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                const qmatmul_way *by, operand y, const shape *dims);
+clg_status qmatmul_append_float(lower_context *c, candidate *impl, const qmatmul_inputs *at,
+                                const qmatmul_impl *by, operand y, const shape *dims);
 
 /* Appends the product of the node's inputs, as sums or bytes, in output 0. */
-clg_status qmatmul_append_bytes(lower_context *c, candidate *way, const qmatmul_inputs *at,
-                                const qmatmul_way *by);
+clg_status qmatmul_append_bytes(lower_context *c, candidate *impl, const qmatmul_inputs *at,
+                                const qmatmul_impl *by);
 
 /* ---- what kernels share ---------------------------------------------------------------------------------------- */
 
@@ -80,12 +80,12 @@ void qmatmul_count_work(step *s, const qmatmul_size *z);
 
 /* Whether cl/quant/qgemm_simd.cl can do it, and its steps. */
 bool qgemm_simd_fits(const qmatmul_size *z);
-void qgemm_simd_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
-                      dot_unit unit);
+void qgemm_simd_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
+                      const qmatmul_size *z, dot_unit unit);
 
 /* The same of cl/quant/qgemm_simt.cl. */
 bool qgemm_simt_fits(const qmatmul_job *j, const qmatmul_size *z);
-void qgemm_simt_steps(lower_context *c, candidate *way, const qmatmul_job *j, const qmatmul_size *z,
-                      int dot4);
+void qgemm_simt_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
+                      const qmatmul_size *z, int dot4);
 
 #endif

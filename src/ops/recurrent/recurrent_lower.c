@@ -39,7 +39,7 @@ typedef struct recurrent_plan {
     int64_t chunk;   /* time steps of a launch */
     bool one_launch; /* for all directions */
     bool simd, blas;
-    candidate *way;
+    candidate *impl;
     operand product, bias, weights, state;
     /* simd */
     int lanes, tile_vectors, tile_rows_max;
@@ -125,7 +125,7 @@ static step *pack_step(lower_context *c, const recurrent_plan *p, operand to, ui
                        const char *entry)
 {
     step_builder *b = &c->build;
-    step *s = step_pack_kernel(b, p->way, to, "recurrent_pack", entry,
+    step *s = step_pack_kernel(b, p->impl, to, "recurrent_pack", entry,
                                prelude_text(b, "P_T=%d P_VEC=1", (int)p->dtype));
     step_arg_buffer(b, s, operand_input(input), p->dtype);
     step_arg_buffer(b, s, to, p->dtype);
@@ -164,7 +164,7 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
     if (p->simd) {
         (void)snprintf(recipe, sizeof recipe, "recurrent_lanes cell=%d vec=%d", (int)p->r.cell,
                        p->lanes);
-        p->weights = step_packing(b, p->way, IN_R, recipe, size_bytes);
+        p->weights = step_packing(b, p->impl, IN_R, recipe, size_bytes);
         if (p->r.cell == CELL_GRU) {
             pack_panels(c, p, 0, 0, 2);
             pack_panels(c, p, p->padded / p->lanes * p->hidden * p->tile_vectors * p->lanes, 2, 1);
@@ -174,7 +174,7 @@ static void pack_weights(lower_context *c, recurrent_plan *p)
         return;
     }
     (void)snprintf(recipe, sizeof recipe, "recurrent_fours gates=%d", p->r.n_gates);
-    p->weights = step_packing(b, p->way, IN_R, recipe, size_bytes);
+    p->weights = step_packing(b, p->impl, IN_R, recipe, size_bytes);
     step *s = pack_step(c, p, p->weights, IN_R, "recurrent_pack_fours");
     step_arg_int(b, s, p->hidden);
     step_arg_int(b, s, p->r.n_gates);
@@ -194,7 +194,7 @@ static void pack_bias(lower_context *c, recurrent_plan *p)
     if (!lower_has_input(c, IN_B)) return;
     (void)snprintf(recipe, sizeof recipe, "recurrent_bias gates=%d joined=%lld", p->r.n_gates,
                    (long long)joined);
-    p->bias = step_packing(b, p->way, IN_B, recipe,
+    p->bias = step_packing(b, p->impl, IN_B, recipe,
                            (size_t)(p->r.n_dirs * p->width) * dtype_size(p->dtype));
     step *s = pack_step(c, p, p->bias, IN_B, "recurrent_pack_bias");
     step_arg_int(b, s, p->width);
@@ -328,7 +328,7 @@ static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l
     static const int tile_rows[] = {4, 6, 8, 12}; /* P_MR */
     int i = 0;
     while (tile_rows[i] < p->tile_rows_max) i++;
-    step *s = step_kernel(b, p->way, "recurrent_simd", "recurrent_simd",
+    step *s = step_kernel(b, p->impl, "recurrent_simd", "recurrent_simd",
                           prelude_text(b, "%s P_VEC=%d P_MR=%d P_NRV=%d", cell_prelude(c, p, l),
                                        p->lanes, tile_rows[i], p->tile_vectors));
     buffer_args(c, s, p, l);
@@ -345,7 +345,7 @@ static void simd_step(lower_context *c, const recurrent_plan *p, const launch *l
 static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l)
 {
     step_builder *b = &c->build;
-    step *s = step_kernel(b, p->way, "recurrent_simt", "recurrent_simt",
+    step *s = step_kernel(b, p->impl, "recurrent_simt", "recurrent_simt",
                           prelude_text(b, "%s P_VEC=4 P_LOCAL=%d P_ROWS=%d P_STATE=%d",
                                        cell_prelude(c, p, l), (int)p->local, (int)p->slice_rows,
                                        p->state_is_global));
@@ -363,7 +363,7 @@ static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l
 static clg_status add_launch(lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const gemm_job product = product_job(c, p, l);
-    CLG_TRY(gemm_append(c, p->way, &product, p->blas));
+    CLG_TRY(gemm_append(c, p->impl, &product, p->blas));
     if (p->simd)
         simd_step(c, p, l);
     else
@@ -385,12 +385,12 @@ static clg_status add_candidate(lower_context *c, recurrent_plan *p, const char 
     step_builder *b = &c->build;
     const int64_t dirs = p->one_launch ? p->r.n_dirs : 1;
     const int64_t product = p->chunk * p->batch * dirs * p->width;
-    p->way = step_candidate(b, variant);
+    p->impl = step_candidate(b, variant);
     /* A sequence of no steps has no product, and the kernel gets a buffer all the same. */
     p->product =
-        step_scratch(b, p->way, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
+        step_scratch(b, p->impl, (size_t)(product > 0 ? product : 1) * dtype_size(p->dtype));
     p->state = step_scratch(
-        b, p->way, (size_t)(3 * p->r.n_dirs * p->batch * p->padded) * dtype_size(p->state_dtype));
+        b, p->impl, (size_t)(3 * p->r.n_dirs * p->batch * p->padded) * dtype_size(p->state_dtype));
     pack_weights(c, p);
     pack_bias(c, p);
     for (int dir = 0; dir < p->r.n_dirs; dir += (int)dirs) {

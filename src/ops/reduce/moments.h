@@ -20,6 +20,6 @@ typedef struct moments_job {
 } moments_job;
 
 /* Appends the steps to a candidate. */
-void moments_append(lower_context *c, candidate *way, const moments_job *j);
+void moments_append(lower_context *c, candidate *impl, const moments_job *j);
 
 #endif

@@ -54,7 +54,7 @@ static clg_status loss_infer(op_context *c)
 /* ---- lowering ------------------------------------------------------------------------------------------------ */
 
 typedef struct loss_job {
-    candidate *way;
+    candidate *impl;
     operand x; /* log-probabilities */
     softmax_shape dims;
     int64_t positions;
@@ -63,7 +63,7 @@ typedef struct loss_job {
 static step *loss_step(lower_context *c, const loss_job *j, const char *entry)
 {
     const clg_dtype dtype = c->inputs[0].dtype, whole = c->inputs[1].dtype;
-    return step_kernel(&c->build, j->way, "loss", entry,
+    return step_kernel(&c->build, j->impl, "loss", entry,
                        prelude_text(&c->build, "P_T=%d P_VEC=1 P_INT=%d P_WEIGHT=%d", (int)dtype,
                                     whole == CLG_INT32 ? 32 : 64, lower_has_input(c, 2)));
 }
@@ -104,7 +104,7 @@ static void lower_reduced(lower_context *c, const loss_job *j)
     int64_t n_parts = worth < most ? worth : most;
     if (n_parts < 1) n_parts = 1;
     const int64_t count = (j->positions + n_parts - 1) / n_parts;
-    const operand parts = step_scratch(b, j->way, (size_t)n_parts * 2 * dtype_size(sums));
+    const operand parts = step_scratch(b, j->impl, (size_t)n_parts * 2 * dtype_size(sums));
     step *k = loss_step(c, j, "loss_parts");
     loss_args(c, j, k);
     step_arg_buffer(b, k, parts, sums);
@@ -125,7 +125,7 @@ static clg_status loss_lower(lower_context *c)
 {
     const lower_operand *x = &c->inputs[0];
     const loss_op *op = c->row->param;
-    loss_job j = {.way = step_candidate(&c->build, "loss"),
+    loss_job j = {.impl = step_candidate(&c->build, "loss"),
                   .x = operand_input(0),
                   .dims = {x->dims.dims[0], x->dims.dims[1], 1}};
     int64_t n;
@@ -137,9 +137,9 @@ static clg_status loss_lower(lower_context *c)
         CLG_TRY(shape_n_elements(&x->dims, &n));
         if (!dtype_bytes(x->dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
         j.x =
-            work_has_output(c, 1) ? operand_output(1) : step_scratch(&c->build, j.way, size_bytes);
+            work_has_output(c, 1) ? operand_output(1) : step_scratch(&c->build, j.impl, size_bytes);
         const softmax_job s = {LOG_SOFTMAX, x->dtype, j.dims, operand_input(0), j.x};
-        softmax_append(c, j.way, &s);
+        softmax_append(c, j.impl, &s);
     }
     if (is_reduced(c->node))
         lower_reduced(c, &j);

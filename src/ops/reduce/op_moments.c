@@ -11,7 +11,7 @@
 
 typedef struct moments_plan {
     const moments_job *job;
-    candidate *way;
+    candidate *impl;
     clg_dtype dtype, sums, scale, mean;
     int64_t n_parts;
     uint64_t local;
@@ -21,7 +21,7 @@ typedef struct moments_plan {
 static step *moments_step(lower_context *c, const moments_plan *p, const char *entry,
                           uint64_t local, int lanes)
 {
-    return step_kernel(&c->build, p->way, "moments", entry,
+    return step_kernel(&c->build, p->impl, "moments", entry,
                        prelude_text(&c->build, "P_KIND=%d P_LOCAL=%d P_T=%d P_VEC=%d P_S=%d P_M=%d",
                                     (int)p->job->kind, (int)local, (int)p->dtype, lanes,
                                     (int)p->scale, (int)p->mean));
@@ -106,10 +106,10 @@ static void add_apply(lower_context *c, const moments_plan *p)
     }
 }
 
-void moments_append(lower_context *c, candidate *way, const moments_job *j)
+void moments_append(lower_context *c, candidate *impl, const moments_job *j)
 {
     const bool batch = j->kind == MOMENTS_BATCH;
-    moments_plan p = {.job = j, .way = way, .dtype = c->inputs[0].dtype};
+    moments_plan p = {.job = j, .impl = impl, .dtype = c->inputs[0].dtype};
     p.sums = p.dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
     p.scale = batch ? c->inputs[1].dtype : p.dtype;
     p.mean = batch ? c->inputs[3].dtype : p.dtype;
@@ -117,8 +117,8 @@ void moments_append(lower_context *c, candidate *way, const moments_job *j)
     /* Neighbouring work-items read neighbours: elements of a channel, or channels where these are elements' neighbours. */
     p.local = lower_is_simd(c) || j->inner < 8 ? 1 : work_group_local(c, j->outer * j->inner);
     const size_t rows = (size_t)(j->channels > 0 ? j->channels : 1) * dtype_size(p.sums);
-    p.parts = step_scratch(&c->build, way, (size_t)p.n_parts * rows * 3);
-    p.table = step_scratch(&c->build, way, rows * 3);
+    p.parts = step_scratch(&c->build, impl, (size_t)p.n_parts * rows * 3);
+    p.table = step_scratch(&c->build, impl, rows * 3);
     add_parts(c, &p);
     add_finish(c, &p);
     add_apply(c, &p);
@@ -207,22 +207,22 @@ static clg_status mvn_lower(lower_context *c)
     moments_job j = {.kind = MOMENTS_PLAIN, .x = operand_input(0), .y = operand_output(0)};
     CLG_TRY(work_check_dtype(c, dtype));
     CLG_TRY(find_axes(c->node, x->rank, reduced));
-    candidate *way = step_candidate(&c->build, "moments");
+    candidate *impl = step_candidate(&c->build, "moments");
     if (measure(x, reduced, &j)) {
-        moments_append(c, way, &j);
+        moments_append(c, impl, &j);
         return CLG_OK;
     }
     j.outer = j.channels = j.inner = 1;
     for (int i = 0; i < x->rank; i++) *(reduced[i] ? &j.inner : &j.channels) *= x->dims[i];
     CLG_TRY(shape_n_elements(x, &n));
     if (!dtype_bytes(dtype, n, &size_bytes)) return error_no_memory(SIZE_MAX);
-    j.x = step_scratch(&c->build, way, size_bytes);
-    j.y = step_scratch(&c->build, way, size_bytes);
+    j.x = step_scratch(&c->build, impl, size_bytes);
+    j.y = step_scratch(&c->build, impl, size_bytes);
     grid *in = gathering(c, reduced, STRIDED_FROM), *out = gathering(c, reduced, STRIDED_TO);
     if (!in || !out) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    strided_copy(c, way, in, operand_input(0), j.x, dtype);
-    moments_append(c, way, &j);
-    strided_copy(c, way, out, j.y, operand_output(0), dtype);
+    strided_copy(c, impl, in, operand_input(0), j.x, dtype);
+    moments_append(c, impl, &j);
+    strided_copy(c, impl, out, j.y, operand_output(0), dtype);
     return CLG_OK;
 }
 

@@ -146,8 +146,8 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
     const norm_form form = simd ? FORM_ROWS : FORM_GROUPS;
     const char *entry = simd ? "norm_rows" : "norm_groups";
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, entry);
-    step *k = step_kernel(b, way, "norm", entry,
+    candidate *impl = step_candidate(b, entry);
+    step *k = step_kernel(b, impl, "norm", entry,
                           norm_prelude(c, form, r->rule, local, simd ? work_lanes(c, r->cols) : 1,
                                        bias, stats, stats ? CLG_FLOAT32 : x->dtype));
     k->label = label;
@@ -162,7 +162,7 @@ static clg_status lower_rows(lower_context *c, const norm_rows *r, const char *l
         if (work_has_output(c, i))
             to = operand_output(i);
         else if (stats)
-            to = step_scratch(b, way, (size_t)r->rows * sizeof(float));
+            to = step_scratch(b, impl, (size_t)r->rows * sizeof(float));
         step_arg_buffer(b, k, to, stats ? CLG_FLOAT32 : x->dtype);
     }
     step_arg_int(b, k, r->rows);

@@ -18,14 +18,14 @@ typedef struct skip_norm {
     double epsilon;
 } skip_norm;
 
-static void norm_step(lower_context *c, candidate *way, const skip_norm *n)
+static void norm_step(lower_context *c, candidate *impl, const skip_norm *n)
 {
     step_builder *b = &c->build;
     const bool simd = lower_is_simd(c);
     const uint64_t local = simd ? 1 : work_local(c, n->cols, 256);
     int lanes = c->caps->vector_width >= 16 ? 16 : c->caps->vector_width >= 8 ? 8 : 4;
     if (!simd || n->cols < lanes || n->n_gamma != n->cols) lanes = 1;
-    step *s = step_kernel(b, way, "skipnorm", "skip_norm",
+    step *s = step_kernel(b, impl, "skipnorm", "skip_norm",
                           prelude_text(b,
                                        "P_SIMPLE=%d P_SKIP=%d P_BIAS=%d P_BETA=%d P_SUM=%d "
                                        "P_LOCAL=%d P_T=%d P_FMA=%d P_VEC=%d",
@@ -216,10 +216,10 @@ static clg_status embed_infer(op_context *c)
     return CLG_OK;
 }
 
-static void count_step(lower_context *c, candidate *way, int64_t batch, int64_t places, bool given)
+static void count_step(lower_context *c, candidate *impl, int64_t batch, int64_t places, bool given)
 {
     step_builder *b = &c->build;
-    step *s = step_kernel(b, way, "skipnorm", "count_mask",
+    step *s = step_kernel(b, impl, "skipnorm", "count_mask",
                           prelude_text(b,
                                        "P_SIMPLE=1 P_SKIP=%d P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=1 "
                                        "P_T=1 P_FMA=%d P_VEC=1",
@@ -240,11 +240,11 @@ static clg_status embed_lower(lower_context *c)
                positions = lower_has_input(c, POSITION_IDS);
     const int64_t batch = ids->dims.dims[0], places = ids->dims.dims[1], rows = batch * places,
                   cols = words->dims.dims[1];
-    candidate *way = step_candidate(b, "embed_norm");
+    candidate *impl = step_candidate(b, "embed_norm");
     const operand sum = work_has_output(c, 2)
                             ? operand_output(2)
-                            : step_scratch(b, way, (size_t)(rows * cols) * dtype_size(dtype));
-    step *s = step_kernel(b, way, "skipnorm", "embed",
+                            : step_scratch(b, impl, (size_t)(rows * cols) * dtype_size(dtype));
+    step *s = step_kernel(b, impl, "skipnorm", "embed",
                           prelude_text(b,
                                        "P_SIMPLE=0 P_SKIP=%d P_BIAS=%d P_BETA=0 P_SUM=0 P_LOCAL=1 "
                                        "P_T=%d P_FMA=%d P_VEC=1",
@@ -276,8 +276,8 @@ static clg_status embed_lower(lower_context *c)
                          .beta = operand_input(BETA),
                          .y = operand_output(0),
                          .epsilon = (double)node_float(c->node, "epsilon", 1e-12f)};
-    norm_step(c, way, &n);
-    if (work_has_output(c, 1)) count_step(c, way, batch, places, lower_has_input(c, MASK));
+    norm_step(c, impl, &n);
+    if (work_has_output(c, 1)) count_step(c, impl, batch, places, lower_has_input(c, MASK));
     return CLG_OK;
 }
 

@@ -53,7 +53,7 @@ static clg_status measure(const lower_context *c, softmax_shape *out)
 /* The form of the kernel (P_FORM) and the work-group that suits it. */
 typedef enum softmax_form { ROWS, GROUPS, LANES } softmax_form;
 
-static void add_step(lower_context *c, candidate *way, const softmax_job *j, softmax_form form)
+static void add_step(lower_context *c, candidate *impl, const softmax_job *j, softmax_form form)
 {
     static const char *const labels[] = {"softmax", "log_softmax", "hardmax"};
     static const char *const entries[] = {"softmax_rows", "softmax_groups", "softmax_lanes"};
@@ -62,7 +62,7 @@ static void add_step(lower_context *c, candidate *way, const softmax_job *j, sof
     const int lanes = simd ? work_lanes(c, form == LANES ? s->inner : s->cols) : 1;
     const uint64_t local = form == GROUPS ? work_group_local(c, s->cols) : 1;
     step_builder *b = &c->build;
-    step *k = step_kernel(b, way, "softmax", entries[form],
+    step *k = step_kernel(b, impl, "softmax", entries[form],
                           prelude_text(b, "P_OP=%d P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=%d",
                                        (int)j->op, (int)form, (int)local, (int)j->dtype, lanes));
     k->label = labels[j->op];
@@ -81,13 +81,13 @@ static void add_step(lower_context *c, candidate *way, const softmax_job *j, sof
     }
 }
 
-void softmax_append(lower_context *c, candidate *way, const softmax_job *j)
+void softmax_append(lower_context *c, candidate *impl, const softmax_job *j)
 {
     const softmax_shape *s = &j->dims;
     if (lower_is_simd(c))
-        add_step(c, way, j, s->inner == 1 ? ROWS : LANES);
+        add_step(c, impl, j, s->inner == 1 ? ROWS : LANES);
     else
-        add_step(c, way, j, s->inner >= 32 || s->cols <= 8 ? LANES : GROUPS);
+        add_step(c, impl, j, s->inner >= 32 || s->cols <= 8 ? LANES : GROUPS);
 }
 
 static clg_status softmax_lower(lower_context *c)

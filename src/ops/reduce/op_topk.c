@@ -47,11 +47,11 @@ static clg_status topk_infer(op_context *c)
 }
 
 /* An output that the node leaves out is computed into scratch: heap and ranking use both. */
-static operand output_or_scratch(lower_context *c, candidate *way, uint32_t i, int64_t n,
+static operand output_or_scratch(lower_context *c, candidate *impl, uint32_t i, int64_t n,
                                  clg_dtype dtype)
 {
     if (work_has_output(c, i)) return operand_output(i);
-    return step_scratch(&c->build, way, (size_t)n * dtype_size(dtype));
+    return step_scratch(&c->build, impl, (size_t)n * dtype_size(dtype));
 }
 
 static clg_status topk_lower(lower_context *c)
@@ -69,15 +69,15 @@ static clg_status topk_lower(lower_context *c)
     const uint64_t local = simd ? 1 : work_local(c, n, 256);
     step_builder *b = &c->build;
     const char *entry = simd ? "topk_rows" : "topk_groups";
-    candidate *way = step_candidate(b, entry);
-    step *s = step_kernel(b, way, "topk", entry,
+    candidate *impl = step_candidate(b, entry);
+    step *s = step_kernel(b, impl, "topk", entry,
                           prelude_text(b, "P_LARGEST=%d P_FORM=%d P_LOCAL=%d P_T=%d P_VEC=1",
                                        node_int(c->node, "largest", 1) != 0, !simd, (int)local,
                                        (int)x->dtype));
     s->label = "topk";
     s->bytes = (double)rows * (double)n * (double)dtype_size(x->dtype);
-    const operand y = output_or_scratch(c, way, 0, rows * k, x->dtype);
-    const operand index = output_or_scratch(c, way, 1, rows * k, CLG_INT64);
+    const operand y = output_or_scratch(c, impl, 0, rows * k, x->dtype);
+    const operand index = output_or_scratch(c, impl, 1, rows * k, CLG_INT64);
     step_arg_buffer(b, s, operand_input(0), x->dtype);
     step_arg_buffer(b, s, y, x->dtype);
     step_arg_buffer(b, s, index, CLG_INT64);
@@ -88,7 +88,7 @@ static clg_status topk_lower(lower_context *c)
     if (simd)
         step_arg_buffer(b, s, index, CLG_INT64);
     else
-        step_arg_buffer(b, s, step_scratch(b, way, (size_t)(rows * k) * sizeof(int32_t)),
+        step_arg_buffer(b, s, step_scratch(b, impl, (size_t)(rows * k) * sizeof(int32_t)),
                         CLG_INT32);
     work_range_1d(c, s, rows * (int64_t)local, local);
     return CLG_OK;

@@ -26,6 +26,6 @@ typedef struct softmax_job {
 } softmax_job;
 
 /* Appends the step that computes it. */
-void softmax_append(lower_context *c, candidate *way, const softmax_job *j);
+void softmax_append(lower_context *c, candidate *impl, const softmax_job *j);
 
 #endif

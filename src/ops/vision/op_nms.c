@@ -83,8 +83,8 @@ static clg_status choose_lower(lower_context *c)
     const int64_t *scores = c->inputs[SCORES].dims.dims;
     const int64_t n_rows = scores[0] * scores[1], n = scores[2];
     const uint64_t local = lower_is_simd(c) ? 1 : work_group_local(c, n);
-    candidate *way = step_candidate(b, "choose");
-    step *s = step_kernel(b, way, "nms", "nms_choose",
+    candidate *impl = step_candidate(b, "choose");
+    step *s = step_kernel(b, impl, "nms", "nms_choose",
                           prelude_text(b, "P_LOCAL=%d P_CENTER=%d P_SCORE=%d P_MOST=%d P_IOU=%d",
                                        (int)local, (int)node_int(c->node, "center_point_box", 0),
                                        lower_has_input(c, SCORE), lower_has_input(c, MOST),
@@ -99,11 +99,11 @@ static clg_status choose_lower(lower_context *c)
     number_arg(c, s, SCORE, CLG_FLOAT32);
     step_arg_buffer(b, s, operand_output(1), CLG_INT32);
     step_arg_buffer(b, s, operand_output(2), CLG_INT32);
-    step_arg_buffer(b, s, step_scratch(b, way, (size_t)(n_rows * n + 1) * sizeof(int32_t)),
+    step_arg_buffer(b, s, step_scratch(b, impl, (size_t)(n_rows * n + 1) * sizeof(int32_t)),
                     CLG_INT32);
     s->bytes = (double)n_rows * (double)n * sizeof(float);
     work_range_groups(c, s, n_rows, local);
-    compact_append_offsets(c, way, n_rows, operand_output(2), operand_output(0));
+    compact_append_offsets(c, impl, n_rows, operand_output(2), operand_output(0));
     return CLG_OK;
 }
 

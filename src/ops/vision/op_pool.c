@@ -65,7 +65,7 @@ static int64_t rows_at_once(const lower_context *c, const window_axis *w, int la
 }
 
 /* way: NULL makes a candidate. */
-static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
+static clg_status add_pool(lower_context *c, candidate *impl, const pool_job *j)
 {
     static const char *const labels[] = {"max_pool", "average_pool", "average_pool", "lp_pool"};
     const shape *x = &lower_input(c, 0)->dims;
@@ -87,7 +87,7 @@ static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
 
     step_builder *b = &c->build;
     const char *entry = in_rows ? "pool_rows" : "pool_items";
-    step *k = step_kernel(b, way ? way : step_candidate(b, entry), "pool", entry,
+    step *k = step_kernel(b, impl ? impl : step_candidate(b, entry), "pool", entry,
                           prelude_text(b,
                                        "P_OP=%d P_P=%d P_INDICES=%d P_FORM=%d P_LINE=%d P_T=%d "
                                        "P_VEC=%d",
@@ -115,10 +115,10 @@ static clg_status add_pool(lower_context *c, candidate *way, const pool_job *j)
     return CLG_OK;
 }
 
-clg_status pool_append_average(lower_context *c, candidate *way, operand x, operand y)
+clg_status pool_append_average(lower_context *c, candidate *impl, operand x, operand y)
 {
     const pool_job j = {.op = POOL_AVERAGE, .x = x, .y = y, .dtype = CLG_FLOAT32};
-    return add_pool(c, way, &j);
+    return add_pool(c, impl, &j);
 }
 
 static clg_status pool_lower(lower_context *c)

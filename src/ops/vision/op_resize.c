@@ -314,7 +314,7 @@ typedef struct resize_tables {
     clg_dtype weight_dtype;
 } resize_tables;
 
-static resize_tables add_tables(lower_context *c, candidate *way, const resize_job *job,
+static resize_tables add_tables(lower_context *c, candidate *impl, const resize_job *job,
                                 const resize_pass *p)
 {
     step_builder *b = &c->build;
@@ -324,15 +324,15 @@ static resize_tables add_tables(lower_context *c, candidate *way, const resize_j
         n_weights += job->axes[i].out * count_taps(&job->setting, &job->axes[i]).n;
     }
     resize_tables t = {.weight_dtype = job->dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32};
-    t.firsts = step_scratch(b, way, (size_t)n_firsts * sizeof(int32_t));
+    t.firsts = step_scratch(b, impl, (size_t)n_firsts * sizeof(int32_t));
     t.weights = job->setting.mode == MODE_NEAREST
                     ? t.firsts
-                    : step_scratch(b, way, (size_t)n_weights * dtype_size(t.weight_dtype));
+                    : step_scratch(b, impl, (size_t)n_weights * dtype_size(t.weight_dtype));
     operand firsts = t.firsts, weights = t.weights;
     for (int i = p->first; i < p->first + p->n_axes; i++) {
         const resize_axis *a = &job->axes[i];
         const resize_taps taps = count_taps(&job->setting, a);
-        step *k = step_kernel(b, way, "resize", "resize_table", resize_prelude(c, job, p->n_axes));
+        step *k = step_kernel(b, impl, "resize", "resize_table", resize_prelude(c, job, p->n_axes));
         step_arg_buffer(b, k, firsts, CLG_INT32);
         step_arg_buffer(b, k, weights, t.weight_dtype);
         step_arg_int(b, k, a->in);
@@ -352,11 +352,11 @@ static resize_tables add_tables(lower_context *c, candidate *way, const resize_j
     return t;
 }
 
-static void add_pass(lower_context *c, candidate *way, const resize_job *job, const resize_pass *p,
+static void add_pass(lower_context *c, candidate *impl, const resize_job *job, const resize_pass *p,
                      operand from, operand to)
 {
     step_builder *b = &c->build;
-    const resize_tables tables = add_tables(c, way, job, p);
+    const resize_tables tables = add_tables(c, impl, job, p);
     int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, taps[3] = {1, 1, 1};
     for (int i = 0; i < p->n_axes; i++) {
         const resize_axis *a = &job->axes[p->first + i];
@@ -365,7 +365,7 @@ static void add_pass(lower_context *c, candidate *way, const resize_job *job, co
         out[at] = a->out;
         taps[at] = count_taps(&job->setting, a).n;
     }
-    step *k = step_kernel(b, way, "resize", "resize_gather", resize_prelude(c, job, p->n_axes));
+    step *k = step_kernel(b, impl, "resize", "resize_gather", resize_prelude(c, job, p->n_axes));
     k->label = mode_words[job->setting.mode];
     step_arg_buffer(b, k, from, job->dtype);
     step_arg_buffer(b, k, to, job->dtype);
@@ -401,12 +401,12 @@ static void add_passes(lower_context *c, resize_job *job)
 {
     step_builder *b = &c->build;
     const size_t elem_bytes = dtype_size(job->dtype);
-    candidate *way = step_candidate(b, "resize");
+    candidate *impl = step_candidate(b, "resize");
     operand from = operand_input(0);
     resize_pass p = next_pass(job, 0);
     int64_t n = 1;
     for (int i = 0; i < job->rank; i++) n *= job->dims[i];
-    if (p.n_axes == 0) step_copy(b, way, from, operand_output(0), (size_t)n * elem_bytes);
+    if (p.n_axes == 0) step_copy(b, impl, from, operand_output(0), (size_t)n * elem_bytes);
     while (p.n_axes > 0) {
         const resize_pass after = next_pass(job, p.first + p.n_axes);
         n = p.outer * p.inner;
@@ -415,8 +415,8 @@ static void add_passes(lower_context *c, resize_job *job)
             n *= job->dims[i];
         }
         const operand to =
-            after.n_axes == 0 ? operand_output(0) : step_scratch(b, way, (size_t)n * elem_bytes);
-        add_pass(c, way, job, &p, from, to);
+            after.n_axes == 0 ? operand_output(0) : step_scratch(b, impl, (size_t)n * elem_bytes);
+        add_pass(c, impl, job, &p, from, to);
         from = to;
         p = next_pass(job, p.first + p.n_axes);
     }

@@ -91,12 +91,12 @@ static clg_status unpool_lower(lower_context *c)
     if (!dtype_bytes(x->dtype, n_outputs, &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     step_builder *b = &c->build;
-    candidate *way = step_candidate(b, "unpool");
+    candidate *impl = step_candidate(b, "unpool");
     if (size_bytes == 0) return CLG_OK;
-    (void)step_fill(b, way, operand_output(0), size_bytes, &zero, 1);
+    (void)step_fill(b, impl, operand_output(0), size_bytes, &zero, 1);
     const bool wide_index = n_outputs > INT32_MAX / 2 || n > INT32_MAX / 2;
     const int chunk = lower_is_simd(c) ? SIMD_CHUNK : 1;
-    step *s = step_kernel(b, way, "unpool", "unpool",
+    step *s = step_kernel(b, impl, "unpool", "unpool",
                           prelude_text(b, "P_SIZE=%d P_VEC=1 P_FP64=0 P_INDEX=%d",
                                        (int)dtype_size(x->dtype), wide_index ? 64 : 32));
     grid_arg(c, s, wide_index, n);

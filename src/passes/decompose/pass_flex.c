@@ -154,12 +154,12 @@ static bool is_flex(const node *n)
 clg_status pass_flex(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
+    graph_info s;
     bool any = false;
     const size_t n_nodes = g->n_nodes;
     for (size_t i = 0; i < n_nodes; i++) any |= is_flex(&g->nodes[i]);
     if (!any) return CLG_OK;
-    CLG_TRY(survey_make(g, &s));
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) {
         flex f = {.g = g, .id = i, .n = g->nodes[i]};
@@ -170,6 +170,6 @@ clg_status pass_flex(graph *g, const pass_options *options)
         f.precision = (clg_dtype)node_int(&f.n, "softmax_precision", fallback);
         status = spell(&f);
     }
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

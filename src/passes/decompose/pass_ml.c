@@ -3,28 +3,30 @@
  * Operators of ai.onnx.ml in terms of others: what is arithmetic becomes operators of ONNX, trees become
  * clgraph.TreeEnsemble with their lists as constants, and labels are looked up behind the scores. Runs always, first: these
  * operators have no kernels of their own (ops/ml/op_ml.c).
+ * See decision 21.
  */
 #include "ops/ml/labels.h"
 #include "ops/ml/tree.h"
-#include "passes/decompose/spelling.h"
+#include "passes/decompose/decompose.h"
 
 #include <math.h>
 #include <string.h>
 
 /* ---- trees ---------------------------------------------------------------------------------------------------------- */
 
-static clg_status add_forest(spelling *w, const tree_forest *f, value_id *out)
+static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *out)
 {
     value_id in[7] = {w->n.inputs[0]};
     node_id n;
-    const bool exact = spelling_dtype(w, 0) == CLG_FLOAT64;
+    const bool exact = decompose_dtype(w, 0) == CLG_FLOAT64;
     const int64_t n_nodes = (int64_t)f->n_nodes, n_votes = (int64_t)f->n_votes;
-    CLG_TRY(spelling_words(w, f->nodes, f->n_nodes * TREE_NODE_WORDS, &in[1]));
-    CLG_TRY(spelling_numbers(w, exact ? CLG_FLOAT64 : CLG_FLOAT32, 1, &n_nodes, f->values, &in[2]));
-    CLG_TRY(spelling_words(w, f->roots, f->n_trees, &in[3]));
-    CLG_TRY(spelling_words(w, f->vote_ids, f->n_votes, &in[4]));
-    CLG_TRY(spelling_numbers(w, CLG_FLOAT32, 1, &n_votes, f->vote_weights, &in[5]));
-    CLG_TRY(spelling_numbers(w, CLG_FLOAT32, 1, &f->n_targets, f->base, &in[6]));
+    CLG_TRY(decompose_words(w, f->nodes, f->n_nodes * TREE_NODE_WORDS, &in[1]));
+    CLG_TRY(
+        decompose_numbers(w, exact ? CLG_FLOAT64 : CLG_FLOAT32, 1, &n_nodes, f->values, &in[2]));
+    CLG_TRY(decompose_words(w, f->roots, f->n_trees, &in[3]));
+    CLG_TRY(decompose_words(w, f->vote_ids, f->n_votes, &in[4]));
+    CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, &n_votes, f->vote_weights, &in[5]));
+    CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, &f->n_targets, f->base, &in[6]));
     CLG_TRY(graph_add_value(w->g, "", out));
     CLG_TRY(graph_add_node(w->g, DOMAIN_INTERNAL, "TreeEnsemble", "", 7, in, 1, out, &n));
     w->g->nodes[n].label = w->n.label;
@@ -35,9 +37,9 @@ static clg_status add_forest(spelling *w, const tree_forest *f, value_id *out)
 
 /* Two classes of which all votes name one: ONNX Runtime takes the sum for the score of the second class and holds it
  * against 1/2 where no vote is negative, else 0. */
-static spelling_finish judge_classes(tree_forest *f)
+static decompose_finish judge_classes(tree_forest *f)
 {
-    spelling_finish how = {0, f->is_never_negative ? 0.5f : 0.0f};
+    decompose_finish how = {0, f->is_never_negative ? 0.5f : 0.0f};
     if (f->n_targets != 2 || f->first_id < 0 || f->n_base > 1) return how;
     if (f->first_id == 1) {
         how.form = 3;
@@ -48,29 +50,29 @@ static spelling_finish judge_classes(tree_forest *f)
     return how;
 }
 
-static clg_status spell_tree_classifier(spelling *w)
+static clg_status spell_tree_classifier(decomposition *w)
 {
     tree_forest f;
     value_id scores;
     CLG_TRY(tree_read(&w->n, true, &f));
-    const spelling_finish how = judge_classes(&f);
+    const decompose_finish how = judge_classes(&f);
     clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
-    return status == CLG_OK ? spelling_finish_classifier(w, scores, &how) : status;
+    return status == CLG_OK ? decompose_finish_classifier(w, scores, &how) : status;
 }
 
-static clg_status spell_tree_regressor(spelling *w)
+static clg_status spell_tree_regressor(decomposition *w)
 {
     tree_forest f;
     value_id scores;
     CLG_TRY(tree_read(&w->n, false, &f));
     const clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
-    return status == CLG_OK ? spelling_finish_regressor(w, scores) : status;
+    return status == CLG_OK ? decompose_finish_regressor(w, scores) : status;
 }
 
 /* Scores are float32; float64 in gives float64 out. */
-static clg_status spell_tree(spelling *w)
+static clg_status spell_tree(decomposition *w)
 {
     tree_forest f;
     value_id scores;
@@ -78,7 +80,7 @@ static clg_status spell_tree(spelling *w)
     const clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
     CLG_TRY(status);
-    if (spelling_dtype(w, 0) == CLG_FLOAT32) return spelling_finish_regressor(w, scores);
+    if (decompose_dtype(w, 0) == CLG_FLOAT32) return decompose_finish_regressor(w, scores);
     if (ml_transform_of(&w->n) != ML_NONE) {
         value_id transformed;
         node_id n;
@@ -86,29 +88,29 @@ static clg_status spell_tree(spelling *w)
         CLG_TRY(
             graph_add_node(w->g, DOMAIN_INTERNAL, "Scores", "", 1, &scores, 1, &transformed, &n));
         w->g->nodes[n].label = w->n.label;
-        CLG_TRY(spelling_set_finish(w, n, &(spelling_finish){0, 0}));
+        CLG_TRY(decompose_set_finish(w, n, &(decompose_finish){0, 0}));
         scores = transformed;
     }
-    CLG_TRY(spelling_become(w, "Cast", 1, &scores));
+    CLG_TRY(decompose_become(w, "Cast", 1, &scores));
     return node_set_int(w->g, w->id, "to", CLG_FLOAT64);
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------------ */
 
 /* x coefficients^T + intercepts. */
-static clg_status add_lines(spelling *w, int64_t n_scores, value_id *out)
+static clg_status add_lines(decomposition *w, int64_t n_scores, value_id *out)
 {
     value_id in[3];
     size_t n_intercepts;
     (void)node_floats(&w->n, "intercepts", &n_intercepts);
-    CLG_TRY(spelling_rows(w, &in[0]));
-    CLG_TRY(spelling_floats(w, "coefficients", n_scores, &in[1]));
-    if (n_intercepts > 0) CLG_TRY(spelling_floats(w, "intercepts", 0, &in[2]));
-    CLG_TRY(spelling_add(w, "Gemm", n_intercepts > 0 ? 3 : 2, in, out));
-    return node_set_int(w->g, spelling_producer(w, *out), "transB", 1);
+    CLG_TRY(decompose_rows(w, &in[0]));
+    CLG_TRY(decompose_floats(w, "coefficients", n_scores, &in[1]));
+    if (n_intercepts > 0) CLG_TRY(decompose_floats(w, "intercepts", 0, &in[2]));
+    CLG_TRY(decompose_add(w, "Gemm", n_intercepts > 0 ? 3 : 2, in, out));
+    return node_set_int(w->g, decompose_producer(w, *out), "transB", 1);
 }
 
-static clg_status spell_linear_classifier(spelling *w)
+static clg_status spell_linear_classifier(decomposition *w)
 {
     const size_t n_labels = labels_count(&w->n);
     size_t n_scores;
@@ -116,70 +118,70 @@ static clg_status spell_linear_classifier(spelling *w)
     (void)node_floats(&w->n, "intercepts", &n_scores);
     if (n_scores == 0) n_scores = n_labels;
     CLG_TRY(add_lines(w, (int64_t)n_scores, &scores));
-    return spelling_finish_classifier(
-        w, scores, &(spelling_finish){n_scores == 1 && n_labels == 2 ? 1 : 0, 0});
+    return decompose_finish_classifier(
+        w, scores, &(decompose_finish){n_scores == 1 && n_labels == 2 ? 1 : 0, 0});
 }
 
-static clg_status spell_linear_regressor(spelling *w)
+static clg_status spell_linear_regressor(decomposition *w)
 {
     value_id scores;
     CLG_TRY(add_lines(w, node_int(&w->n, "targets", 1), &scores));
-    return spelling_finish_regressor(w, scores);
+    return decompose_finish_regressor(w, scores);
 }
 
 /* ---- features ------------------------------------------------------------------------------------------------------------- */
 
-static clg_status spell_scaler(spelling *w)
+static clg_status spell_scaler(decomposition *w)
 {
     const attribute *offset = node_attribute(&w->n, "offset"),
                     *scale = node_attribute(&w->n, "scale");
     value_id x, by;
-    CLG_TRY(spelling_input(w, &x));
+    CLG_TRY(decompose_input(w, &x));
     if (offset && offset->n > 0) {
-        CLG_TRY(spelling_floats(w, "offset", 0, &by));
-        CLG_TRY(spelling_add(w, "Sub", 2, (value_id[]){x, by}, &x));
+        CLG_TRY(decompose_floats(w, "offset", 0, &by));
+        CLG_TRY(decompose_add(w, "Sub", 2, (value_id[]){x, by}, &x));
     }
-    if (!scale || scale->n == 0) return spelling_become(w, "Identity", 1, &x);
-    CLG_TRY(spelling_floats(w, "scale", 0, &by));
-    return spelling_become(w, "Mul", 2, (value_id[]){x, by});
+    if (!scale || scale->n == 0) return decompose_become(w, "Identity", 1, &x);
+    CLG_TRY(decompose_floats(w, "scale", 0, &by));
+    return decompose_become(w, "Mul", 2, (value_id[]){x, by});
 }
 
-static clg_status spell_binarizer(spelling *w)
+static clg_status spell_binarizer(decomposition *w)
 {
-    const clg_dtype dtype = spelling_dtype(w, 0);
+    const clg_dtype dtype = decompose_dtype(w, 0);
     value_id x = w->n.inputs[0], threshold, is_more;
     const clg_dtype work = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-    if (dtype != work) CLG_TRY(spelling_cast(w, x, work, &x));
-    CLG_TRY(spelling_number(w, work, (double)node_float(&w->n, "threshold", 0), &threshold));
-    CLG_TRY(spelling_add(w, "Greater", 2, (value_id[]){x, threshold}, &is_more));
-    CLG_TRY(spelling_become(w, "Cast", 1, &is_more));
+    if (dtype != work) CLG_TRY(decompose_cast(w, x, work, &x));
+    CLG_TRY(decompose_number(w, work, (double)node_float(&w->n, "threshold", 0), &threshold));
+    CLG_TRY(decompose_add(w, "Greater", 2, (value_id[]){x, threshold}, &is_more));
+    CLG_TRY(decompose_become(w, "Cast", 1, &is_more));
     return node_set_int(w->g, w->id, "to", dtype);
 }
 
 /* Rows by their norm; those whose norm is 0 stay. MAX is the largest number, with its sign. */
-static clg_status spell_normalizer(spelling *w)
+static clg_status spell_normalizer(decomposition *w)
 {
     const char *norm = node_string(&w->n, "norm", "MAX");
     const char *reduce = strcmp(norm, "L1") == 0   ? "ReduceL1"
                          : strcmp(norm, "L2") == 0 ? "ReduceL2"
                                                    : "ReduceMax";
     value_id x, by, zero, one, is_zero;
-    CLG_TRY(spelling_input(w, &x));
-    CLG_TRY(spelling_add(w, reduce, 1, &x, &by));
-    CLG_TRY(node_set_ints(w->g, spelling_producer(w, by), "axes", 1, (int64_t[]){-1}));
-    CLG_TRY(spelling_number(w, CLG_FLOAT32, 0, &zero));
-    CLG_TRY(spelling_number(w, CLG_FLOAT32, 1, &one));
-    CLG_TRY(spelling_add(w, "Equal", 2, (value_id[]){by, zero}, &is_zero));
-    CLG_TRY(spelling_add(w, "Where", 3, (value_id[]){is_zero, one, by}, &by));
-    return spelling_become(w, "Div", 2, (value_id[]){x, by});
+    CLG_TRY(decompose_input(w, &x));
+    CLG_TRY(decompose_add(w, reduce, 1, &x, &by));
+    CLG_TRY(node_set_ints(w->g, decompose_producer(w, by), "axes", 1, (int64_t[]){-1}));
+    CLG_TRY(decompose_number(w, CLG_FLOAT32, 0, &zero));
+    CLG_TRY(decompose_number(w, CLG_FLOAT32, 1, &one));
+    CLG_TRY(decompose_add(w, "Equal", 2, (value_id[]){by, zero}, &is_zero));
+    CLG_TRY(decompose_add(w, "Where", 3, (value_id[]){is_zero, one, by}, &by));
+    return decompose_become(w, "Div", 2, (value_id[]){x, by});
 }
 
-static clg_status spell_imputer(spelling *w)
+static clg_status spell_imputer(decomposition *w)
 {
     size_t n_floats, n_ints;
     const float *floats = node_floats(&w->n, "imputed_value_floats", &n_floats);
     const int64_t *ints = node_ints(&w->n, "imputed_value_int64s", &n_ints);
-    const clg_dtype dtype = spelling_dtype(w, 0);
+    const clg_dtype dtype = decompose_dtype(w, 0);
     const double replaced = n_floats ? (double)node_float(&w->n, "replaced_value_float", 0)
                                      : (double)node_int(&w->n, "replaced_value_int64", 0);
     const shape dims = {.rank = 1, .dims = {(int64_t)(n_floats ? n_floats : n_ints)}};
@@ -192,62 +194,62 @@ static clg_status spell_imputer(spelling *w)
         else
             tensor_set_int(t, i, ints[i]);
     }
-    CLG_TRY(spelling_tensor(w, t, &value));
+    CLG_TRY(decompose_tensor(w, t, &value));
     if (isnan(replaced)) {
-        CLG_TRY(spelling_add(w, "IsNaN", 1, &x, &is_missing));
+        CLG_TRY(decompose_add(w, "IsNaN", 1, &x, &is_missing));
     } else {
         value_id searched;
-        CLG_TRY(spelling_number(w, dtype, replaced, &searched));
-        CLG_TRY(spelling_add(w, "Equal", 2, (value_id[]){x, searched}, &is_missing));
+        CLG_TRY(decompose_number(w, dtype, replaced, &searched));
+        CLG_TRY(decompose_add(w, "Equal", 2, (value_id[]){x, searched}, &is_missing));
     }
-    return spelling_become(w, "Where", 3, (value_id[]){is_missing, value, x});
+    return decompose_become(w, "Where", 3, (value_id[]){is_missing, value, x});
 }
 
-static clg_status spell_extractor(spelling *w)
+static clg_status spell_extractor(decomposition *w)
 {
     value_id list, columns, x = w->n.inputs[0];
     CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){-1}, &list));
-    CLG_TRY(spelling_add(w, "Reshape", 2, (value_id[]){w->n.inputs[1], list}, &columns));
+    CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){w->n.inputs[1], list}, &columns));
     if (w->s->facts[x].dims.rank == 1) {
         value_id dims;
         CLG_TRY(rewrite_ints(w->g, 2, (int64_t[]){1, -1}, &dims));
-        CLG_TRY(spelling_add(w, "Reshape", 2, (value_id[]){x, dims}, &x));
+        CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){x, dims}, &x));
     }
-    CLG_TRY(spelling_become(w, "Gather", 2, (value_id[]){x, columns}));
+    CLG_TRY(decompose_become(w, "Gather", 2, (value_id[]){x, columns}));
     return node_set_int(w->g, w->id, "axis", -1);
 }
 
 /* An input that is no category asks for place 1 of a list of one: bad data. */
-static clg_status add_check(spelling *w, value_id is_one, value_id *io_y)
+static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
 {
     value_id zero, one, nothing, found;
-    CLG_TRY(spelling_cast(w, is_one, CLG_INT32, &found));
-    CLG_TRY(spelling_add(w, "ReduceMax", 1, &found, &found));
-    CLG_TRY(node_set_ints(w->g, spelling_producer(w, found), "axes", 1, (int64_t[]){-1}));
-    CLG_TRY(spelling_number(w, CLG_INT32, 1, &one));
-    CLG_TRY(spelling_add(w, "Sub", 2, (value_id[]){one, found}, &found));
-    CLG_TRY(spelling_numbers(w, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){0}, &zero));
-    CLG_TRY(spelling_add(w, "Gather", 2, (value_id[]){zero, found}, &nothing));
-    return spelling_add(w, "Add", 2, (value_id[]){*io_y, nothing}, io_y);
+    CLG_TRY(decompose_cast(w, is_one, CLG_INT32, &found));
+    CLG_TRY(decompose_add(w, "ReduceMax", 1, &found, &found));
+    CLG_TRY(node_set_ints(w->g, decompose_producer(w, found), "axes", 1, (int64_t[]){-1}));
+    CLG_TRY(decompose_number(w, CLG_INT32, 1, &one));
+    CLG_TRY(decompose_add(w, "Sub", 2, (value_id[]){one, found}, &found));
+    CLG_TRY(decompose_numbers(w, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){0}, &zero));
+    CLG_TRY(decompose_add(w, "Gather", 2, (value_id[]){zero, found}, &nothing));
+    return decompose_add(w, "Add", 2, (value_id[]){*io_y, nothing}, io_y);
 }
 
-static clg_status spell_onehot(spelling *w)
+static clg_status spell_onehot(decomposition *w)
 {
     size_t n;
     const int64_t *categories = node_ints(&w->n, "cats_int64s", &n);
     value_id x = w->n.inputs[0], axes, list, is_one, y;
     if (n == 0) return CLG_OK; /* strings: the host's */
-    if (spelling_dtype(w, 0) != CLG_INT64) CLG_TRY(spelling_cast(w, x, CLG_INT64, &x));
+    if (decompose_dtype(w, 0) != CLG_INT64) CLG_TRY(decompose_cast(w, x, CLG_INT64, &x));
     CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){-1}, &axes));
-    CLG_TRY(spelling_add(w, "Unsqueeze", 2, (value_id[]){x, axes}, &x));
+    CLG_TRY(decompose_add(w, "Unsqueeze", 2, (value_id[]){x, axes}, &x));
     CLG_TRY(rewrite_ints(w->g, n, categories, &list));
-    CLG_TRY(spelling_add(w, "Equal", 2, (value_id[]){x, list}, &is_one));
-    CLG_TRY(spelling_cast(w, is_one, CLG_FLOAT32, &y));
+    CLG_TRY(decompose_add(w, "Equal", 2, (value_id[]){x, list}, &is_one));
+    CLG_TRY(decompose_cast(w, is_one, CLG_FLOAT32, &y));
     if (node_int(&w->n, "zeros", 1) == 0) CLG_TRY(add_check(w, is_one, &y));
-    return spelling_become(w, "Identity", 1, &y);
+    return decompose_become(w, "Identity", 1, &y);
 }
 
-static clg_status spell_vectorizer(spelling *w)
+static clg_status spell_vectorizer(decomposition *w)
 {
     size_t count;
     const int64_t *lengths = node_ints(&w->n, "inputdimensions", &count);
@@ -256,12 +258,12 @@ static clg_status spell_vectorizer(spelling *w)
     for (size_t i = 0; i < count; i++) {
         value_id dims;
         parts[i] = w->n.inputs[i];
-        if (spelling_dtype(w, i) != CLG_FLOAT32)
-            CLG_TRY(spelling_cast(w, parts[i], CLG_FLOAT32, &parts[i]));
+        if (decompose_dtype(w, i) != CLG_FLOAT32)
+            CLG_TRY(decompose_cast(w, parts[i], CLG_FLOAT32, &parts[i]));
         CLG_TRY(rewrite_ints(w->g, 2, (int64_t[]){-1, lengths[i]}, &dims));
-        CLG_TRY(spelling_add(w, "Reshape", 2, (value_id[]){parts[i], dims}, &parts[i]));
+        CLG_TRY(decompose_add(w, "Reshape", 2, (value_id[]){parts[i], dims}, &parts[i]));
     }
-    CLG_TRY(spelling_become(w, "Concat", count, parts));
+    CLG_TRY(decompose_become(w, "Concat", count, parts));
     return node_set_int(w->g, w->id, "axis", 1);
 }
 
@@ -269,12 +271,12 @@ static clg_status spell_vectorizer(spelling *w)
 
 static const struct {
     const char *op_type;
-    clg_status (*spell)(spelling *w);
+    clg_status (*spell)(decomposition *w);
 } spellings[] = {{"TreeEnsembleClassifier", spell_tree_classifier},
                  {"TreeEnsembleRegressor", spell_tree_regressor},
                  {"TreeEnsemble", spell_tree},
-                 {"SVMClassifier", spelling_svm_classifier},
-                 {"SVMRegressor", spelling_svm_regressor},
+                 {"SVMClassifier", decompose_svm_classifier},
+                 {"SVMRegressor", decompose_svm_regressor},
                  {"LinearClassifier", spell_linear_classifier},
                  {"LinearRegressor", spell_linear_regressor},
                  {"Scaler", spell_scaler},
@@ -288,7 +290,7 @@ static const struct {
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
 /* What can be told of the inputs: dtypes. An unknown rank means rows; only what single rows become asks for more. */
-static bool is_known(const survey *s, const node *n)
+static bool is_known(const graph_info *s, const node *n)
 {
     const bool needs_rank = strcmp(n->op_type, "ArrayFeatureExtractor") == 0;
     for (size_t i = 0; i < n->n_inputs; i++) {
@@ -299,9 +301,9 @@ static bool is_known(const survey *s, const node *n)
     return true;
 }
 
-static clg_status spell_node(graph *g, const survey *s, node_id id)
+static clg_status spell_node(graph *g, const graph_info *s, node_id id)
 {
-    spelling w = {.g = g, .s = s, .id = id, .n = g->nodes[id]};
+    decomposition w = {.g = g, .s = s, .id = id, .n = g->nodes[id]};
     if (!is_ml(&w.n) || !is_known(s, &w.n)) return CLG_OK;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
         if (strcmp(w.n.op_type, spellings[i].op_type) == 0) return spellings[i].spell(&w);
@@ -311,14 +313,14 @@ static clg_status spell_node(graph *g, const survey *s, node_id id)
 clg_status pass_ml(graph *g, const pass_options *options)
 {
     (void)options;
-    survey s;
+    graph_info s;
     bool any = false;
     const size_t n_nodes = g->n_nodes;
     for (size_t i = 0; i < n_nodes; i++) any |= is_ml(&g->nodes[i]);
     if (!any) return CLG_OK;
-    CLG_TRY(survey_make(g, &s));
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = spell_node(g, &s, i);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

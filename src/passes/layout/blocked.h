@@ -20,7 +20,7 @@ typedef enum blocked_role {
 
 typedef struct blocking {
     graph *g;
-    survey s;
+    graph_info s;
     int64_t lanes;
     blocked_role *roles; /* by node; ROLE_NONE: it stays as it is */
     value_id *in_blocks; /* by value: its form in blocks; VALUE_NONE */

@@ -4,6 +4,7 @@
  * [N, C / lanes, H, W, lanes], where a vector is a pixel's neighbouring channels. Convolutions become clgraph.BlockedConv
  * (ops/conv/op_conv_blocked.c), which reads and writes whole vectors; pools, reductions over pixels, pointwise operators and Concats go
  * along as ONNX's operators of rank 5. At a stretch's borders maps are turned by a Reshape and a Transpose.
+ * See decision 30.
  */
 #include "passes/layout/blocked.h"
 
@@ -209,13 +210,13 @@ clg_status pass_blocked(graph *g, const pass_options *options)
 {
     blocking b = {.g = g, .lanes = options->lanes};
     if (options->kernel_class != CLG_KERNELS_SIMD || b.lanes < 2) return CLG_OK;
-    CLG_TRY(survey_make(g, &b.s));
+    CLG_TRY(graph_info_make(g, &b.s));
     const clg_status status = run(&b);
     memory_free(b.roles);
     memory_free(b.stretch);
     memory_free(b.saved);
     memory_free(b.in_blocks);
     memory_free(b.plain);
-    survey_deinit(&b.s);
+    graph_info_deinit(&b.s);
     return status;
 }

@@ -3,6 +3,7 @@
  * A 1x1 convolution of maps in blocks of channels, and the depthwise one that alone reads what it writes, become one node: the map
  * between them, often several times as large as those around it, need not go through memory (BlockedConv with inputs 4 and 5,
  * ops/conv/op_conv_blocked.c). Their activations must be the same, or one has none.
+ * See decision 34.
  */
 #include "ops/conv/conv_blocked.h"
 #include "passes/rewrite.h"
@@ -28,7 +29,7 @@ static bool all_are(const node *n, const char *name, int64_t value)
 }
 
 /* auto_pad makes no padding of a window of one pixel without strides. */
-static bool is_point(const survey *s, const node *n)
+static bool is_point(const graph_info *s, const node *n)
 {
     if (!is_blocked(n) || node_int(n, "group", 1) != 1 || s->facts[n->inputs[0]].dims.rank != 5)
         return false;
@@ -81,7 +82,7 @@ static clg_status join(graph *g, node_id point, node_id depthwise)
     return rewrite_inputs(g, depthwise, 6, inputs);
 }
 
-static clg_status run(graph *g, const survey *s)
+static clg_status run(graph *g, const graph_info *s)
 {
     for (node_id i = 0; i < g->n_nodes; i++) {
         if (!is_depthwise(&g->nodes[i])) continue;
@@ -98,10 +99,10 @@ static clg_status run(graph *g, const survey *s)
 
 clg_status pass_expand(graph *g, const pass_options *options)
 {
-    survey s;
+    graph_info s;
     if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* nothing is in blocks */
-    CLG_TRY(survey_make(g, &s));
+    CLG_TRY(graph_info_make(g, &s));
     const clg_status status = run(g, &s);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

@@ -15,7 +15,7 @@ static bool all_ones(const node *n, const char *name)
     return true;
 }
 
-static bool may_filter(const survey *s, const node *n)
+static bool may_filter(const graph_info *s, const node *n)
 {
     if (!node_is_conv(n) || !node_has_input(n, 1)) return false;
     const value_fact *w = &s->facts[n->inputs[1]];
@@ -27,9 +27,9 @@ static bool may_filter(const survey *s, const node *n)
 
 clg_status pass_winograd(graph *g, const pass_options *options)
 {
-    survey s;
+    graph_info s;
     if (options->kernel_class != CLG_KERNELS_SIMD) return CLG_OK; /* others have no kernel for it */
-    CLG_TRY(survey_make(g, &s));
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         node *n = &g->nodes[i];
@@ -39,6 +39,6 @@ clg_status pass_winograd(graph *g, const pass_options *options)
         n->opset = graph_opset(g, DOMAIN_INTERNAL);
         status = node_set_int(g, i, "winograd", 1);
     }
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status;
 }

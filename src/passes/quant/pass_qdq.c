@@ -21,7 +21,7 @@
 
 /* A node, what its operands come from, and what quantises its result. */
 typedef struct sandwich {
-    const survey *s;
+    const graph_info *s;
     graph *g;
     node_id id;
     qdq_pair x[2]; /* all or the first two of its operands */
@@ -334,7 +334,7 @@ bool qdq_is_computed(const node *n)
     return false;
 }
 
-static clg_status take(const survey *s, node_id id, size_t row)
+static clg_status take(const graph_info *s, node_id id, size_t row)
 {
     const node *n = &s->g->nodes[id];
     sandwich w = {.s = s, .g = s->g, .id = id, .n_x = takers[row].n_operands};
@@ -342,13 +342,13 @@ static clg_status take(const survey *s, node_id id, size_t row)
         return CLG_OK;
     for (size_t i = 0; i < w.n_x; i++)
         if (!qdq_behind(s, n->inputs[i], &w.x[i])) return CLG_OK;
-    const node_id reader = survey_only_reader(s, id);
+    const node_id reader = graph_info_only_reader(s, id);
     w.has_y = reader != NODE_NONE && qdq_read(s, reader, "QuantizeLinear", &w.y) &&
               w.y.reals == n->outputs[0] && qdq_is_plain(&w.y);
     return takers[row].take(&w);
 }
 
-static clg_status take_all(const survey *s)
+static clg_status take_all(const graph_info *s)
 {
     const size_t n_nodes = s->g->n_nodes;
     for (node_id i = 0; i < n_nodes; i++)
@@ -360,12 +360,12 @@ static clg_status take_all(const survey *s)
     return CLG_OK;
 }
 
-static clg_status run(graph *g, clg_status (*edit)(const survey *s))
+static clg_status run(graph *g, clg_status (*edit)(const graph_info *s))
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     clg_status status = edit(&s);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     if (status == CLG_OK) status = graph_compact(g);
     return status == CLG_OK ? ops_resolve(g) : status;
 }

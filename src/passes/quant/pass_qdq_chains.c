@@ -18,12 +18,12 @@ static clg_status set_numbers(graph *g, node_id n, const qdq_pair *p, clg_dtype 
 }
 
 /* What comes out of a DequantizeLinear, but for constants. */
-static bool is_source(const survey *s, value_id v, qdq_pair *out)
+static bool is_source(const graph_info *s, value_id v, qdq_pair *out)
 {
     return qdq_behind(s, v, out) && qdq_is_plain(out) && !s->constant[v];
 }
 
-static clg_status dequantize_inputs(const survey *s, node_id id)
+static clg_status dequantize_inputs(const graph_info *s, node_id id)
 {
     graph *g = s->g;
     qdq_pair p;
@@ -39,7 +39,7 @@ static clg_status dequantize_inputs(const survey *s, node_id id)
     return CLG_OK;
 }
 
-static clg_status spell_quantize(const survey *s, const qdq_pair *q)
+static clg_status spell_quantize(const graph_info *s, const qdq_pair *q)
 {
     CLG_TRY(rewrite_become(s->g, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
     CLG_TRY(set_numbers(s->g, q->node, q, q->dtype));
@@ -47,7 +47,7 @@ static clg_status spell_quantize(const survey *s, const qdq_pair *q)
 }
 
 /* Pointwise operators and QuantizeLinear first: they look for DequantizeLinear. */
-static clg_status spell_readers(const survey *s, size_t n_nodes)
+static clg_status spell_readers(const graph_info *s, size_t n_nodes)
 {
     qdq_pair q;
     for (node_id i = 0; i < n_nodes; i++) {
@@ -60,7 +60,7 @@ static clg_status spell_readers(const survey *s, size_t n_nodes)
     return CLG_OK;
 }
 
-static clg_status spell_all(const survey *s)
+static clg_status spell_all(const graph_info *s)
 {
     qdq_pair p;
     const size_t n_nodes = s->g->n_nodes;
@@ -75,9 +75,9 @@ static clg_status spell_all(const survey *s)
 
 clg_status pass_qdq_chains(graph *g, const pass_options *options)
 {
-    survey s;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    CLG_TRY(graph_info_make(g, &s));
     const clg_status status = spell_all(&s);
-    survey_deinit(&s);
+    graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
 }

@@ -8,48 +8,48 @@
 
 #include <string.h>
 
-typedef struct spelling {
+typedef struct decomposition {
     graph *g;
     node_id id;
     node n; /* as it was */
-} spelling;
+} decomposition;
 
 /* ---- parts ------------------------------------------------------------------------------------------------------- */
 
-static clg_status add(const spelling *w, const char *op, int64_t opset, size_t n_inputs,
+static clg_status add(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                       const value_id *inputs, value_id *out)
 {
     return rewrite_part(w->g, w->id, "", op, opset, n_inputs, inputs, out);
 }
 
 /* Input i; VALUE_NONE where it is left out. */
-static value_id input(const spelling *w, size_t i)
+static value_id input(const decomposition *w, size_t i)
 {
     return i < w->n.n_inputs ? w->n.inputs[i] : VALUE_NONE;
 }
 
 /* The node itself becomes the last operator of its spelling. */
-static clg_status become(const spelling *w, const char *op, int64_t opset, size_t n_inputs,
+static clg_status become(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                          const value_id *inputs)
 {
     return rewrite_become(w->g, w->id, "", op, opset, n_inputs, inputs);
 }
 
-static clg_status add_dequantized(const spelling *w, value_id x, value_id scale, value_id zero,
+static clg_status add_dequantized(const decomposition *w, value_id x, value_id scale, value_id zero,
                                   value_id *out)
 {
     const value_id in[3] = {x, scale, zero};
     return add(w, "DequantizeLinear", 13, zero == VALUE_NONE ? 2 : 3, in, out);
 }
 
-static clg_status add_cast(const spelling *w, value_id v, clg_dtype to, value_id *out)
+static clg_status add_cast(const decomposition *w, value_id v, clg_dtype to, value_id *out)
 {
     CLG_TRY(add(w, "Cast", 13, 1, &v, out));
     return node_set_int(w->g, w->g->values[*out].producer, "to", to);
 }
 
-static clg_status add_transposed(const spelling *w, value_id v, size_t rank, const int64_t *order,
-                                 value_id *out)
+static clg_status add_transposed(const decomposition *w, value_id v, size_t rank,
+                                 const int64_t *order, value_id *out)
 {
     CLG_TRY(add(w, "Transpose", 13, 1, &v, out));
     return node_set_ints(w->g, w->g->values[*out].producer, "perm", rank, order);
@@ -57,7 +57,7 @@ static clg_status add_transposed(const spelling *w, value_id v, size_t rank, con
 
 /* ---- elements ------------------------------------------------------------------------------------------------------ */
 
-static clg_status spell_softmax(spelling *w)
+static clg_status spell_softmax(decomposition *w)
 {
     const int64_t opset = node_int(&w->n, "opset", 0);
     const attribute *axis = node_attribute(&w->n, "axis");
@@ -68,7 +68,7 @@ static clg_status spell_softmax(spelling *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 3), input(w, 4)});
 }
 
-static clg_status spell_where(spelling *w)
+static clg_status spell_where(decomposition *w)
 {
     value_id x, y;
     CLG_TRY(add_dequantized(w, input(w, 1), input(w, 2), input(w, 3), &x));
@@ -80,7 +80,7 @@ static clg_status spell_where(spelling *w)
 /* ---- products ------------------------------------------------------------------------------------------------------- */
 
 /* y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
-static clg_status spell_gemm(spelling *w)
+static clg_status spell_gemm(decomposition *w)
 {
     static const int64_t turn[2] = {1, 0};
     const float alpha = node_float(&w->n, "alpha", 1);
@@ -103,7 +103,7 @@ static clg_status spell_gemm(spelling *w)
 
 /* Weights [directions, rows, columns] as LSTM has them, [directions, columns, rows]. Scales and zero points are lists of
  * directions, or [directions, columns]. */
-static clg_status add_lstm_weights(const spelling *w, size_t i, size_t scale, value_id *out)
+static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scale, value_id *out)
 {
     static const int64_t turn[3] = {0, 2, 1};
     const int64_t n_dirs =
@@ -120,7 +120,7 @@ static clg_status add_lstm_weights(const spelling *w, size_t i, size_t scale, va
 }
 
 /* Activations stay float32, where ONNX Runtime quantises them anew in each step. */
-static clg_status spell_lstm(spelling *w)
+static clg_status spell_lstm(decomposition *w)
 {
     value_id in[8];
     for (size_t i = 0; i < 8; i++) in[i] = input(w, i);
@@ -151,20 +151,20 @@ enum {
 };
 
 /* A table (WORDS to BETA), or rows of it, in float32. */
-static clg_status add_table(const spelling *w, size_t table, value_id rows, value_id *out)
+static clg_status add_table(const decomposition *w, size_t table, value_id rows, value_id *out)
 {
     const size_t i = table - WORDS;
     return add_dequantized(w, rows, input(w, SCALES + i), input(w, ZEROS + i), out);
 }
 
-static clg_status add_rows(const spelling *w, size_t table, size_t ids, value_id *out)
+static clg_status add_rows(const decomposition *w, size_t table, size_t ids, value_id *out)
 {
     CLG_TRY(add(w, "Gather", 13, 2, (value_id[]){input(w, table), input(w, ids)}, out));
     return add_table(w, table, *out, out);
 }
 
 /* The first places of the table of positions. */
-static clg_status add_positions(const spelling *w, value_id *out)
+static clg_status add_positions(const decomposition *w, value_id *out)
 {
     value_id zero, count;
     CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){0}, &zero));
@@ -175,7 +175,7 @@ static clg_status add_positions(const spelling *w, value_id *out)
 }
 
 /* How many of each row of the mask are 1, in place of the node's second output; 0 without a mask. */
-static clg_status spell_count(const spelling *w)
+static clg_status spell_count(const decomposition *w)
 {
     graph *g = w->g;
     if (w->n.n_outputs < 2 || w->n.outputs[1] == VALUE_NONE) return CLG_OK;
@@ -197,7 +197,7 @@ static clg_status spell_count(const spelling *w)
     return node_set_int(g, n, "keepdims", 0);
 }
 
-static clg_status spell_embed(spelling *w)
+static clg_status spell_embed(decomposition *w)
 {
     const float epsilon = node_float(&w->n, "epsilon", 1e-12f);
     value_id sum, more, gamma, beta;
@@ -220,7 +220,7 @@ static clg_status spell_embed(spelling *w)
 #define MOST_AXES 8
 
 /* The node is `op` of channels second now, and a Transpose gives its output. */
-static clg_status turn_window(spelling *w, const char *domain, const char *op, int64_t opset,
+static clg_status turn_window(decomposition *w, const char *domain, const char *op, int64_t opset,
                               size_t rank)
 {
     graph *g = w->g;
@@ -257,7 +257,7 @@ static clg_status turn_window(spelling *w, const char *domain, const char *op, i
 }
 
 /* From kernel_shape, or from the weights where the attribute is missing; 0: not known. */
-static size_t window_rank(const spelling *w, size_t weights)
+static size_t window_rank(const decomposition *w, size_t weights)
 {
     size_t axes;
     (void)node_ints(&w->n, "kernel_shape", &axes);
@@ -267,12 +267,12 @@ static size_t window_rank(const spelling *w, size_t weights)
     return rank > 2 && rank <= MOST_AXES ? (size_t)rank : 0;
 }
 
-static clg_status spell_max_pool(spelling *w)
+static clg_status spell_max_pool(decomposition *w)
 {
     return turn_window(w, "", "MaxPool", 12, window_rank(w, 0));
 }
 
-static clg_status spell_window(spelling *w)
+static clg_status spell_window(decomposition *w)
 {
     if (node_int(&w->n, "channels_last", 0) == 0) return CLG_OK;
     return turn_window(w, w->n.domain, w->n.op_type, w->n.opset, window_rank(w, 3));
@@ -282,7 +282,7 @@ static clg_status spell_window(spelling *w)
 
 static const struct {
     const char *op_type;
-    clg_status (*spell)(spelling *w);
+    clg_status (*spell)(decomposition *w);
 } spellings[] = {{"QGemm", spell_gemm},
                  {"QLinearSoftmax", spell_softmax},
                  {"QLinearWhere", spell_where},
@@ -294,7 +294,7 @@ static const struct {
 
 static clg_status spell_node(graph *g, node_id id)
 {
-    spelling w = {.g = g, .id = id, .n = g->nodes[id]};
+    decomposition w = {.g = g, .id = id, .n = g->nodes[id]};
     if (w.n.removed || strcmp(w.n.domain, "com.microsoft") != 0) return CLG_OK;
     for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
         if (strcmp(w.n.op_type, spellings[i].op_type) == 0) return spellings[i].spell(&w);

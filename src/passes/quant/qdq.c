@@ -11,7 +11,7 @@
 #define LEAST_SCALE 1e-15
 #define MOST_SCALE 1e15
 
-const tensor *qdq_content(const survey *s, value_id v)
+const tensor *qdq_content(const graph_info *s, value_id v)
 {
     if (v == VALUE_NONE) return NULL;
     const value *what = &s->g->values[v];
@@ -37,7 +37,7 @@ static bool is_ordinary(const node *n)
            (!down || to == 0 || to == CLG_FLOAT32);
 }
 
-static bool read_axis(const survey *s, const node *n, qdq_pair *p)
+static bool read_axis(const graph_info *s, const node *n, qdq_pair *p)
 {
     const shape *dims = &s->facts[p->reals].dims;
     p->axis = QDQ_ONE;
@@ -47,7 +47,7 @@ static bool read_axis(const survey *s, const node *n, qdq_pair *p)
            dims->dims[p->axis] == p->scales->n_elements;
 }
 
-bool qdq_read(const survey *s, node_id id, const char *op_type, qdq_pair *p)
+bool qdq_read(const graph_info *s, node_id id, const char *op_type, qdq_pair *p)
 {
     const node *n = &s->g->nodes[id];
     const bool down = strcmp(op_type, "DequantizeLinear") == 0;
@@ -71,7 +71,7 @@ bool qdq_read(const survey *s, node_id id, const char *op_type, qdq_pair *p)
     return read_axis(s, n, p) && (p->axis != QDQ_ONE || qdq_is_sound(p));
 }
 
-bool qdq_behind(const survey *s, value_id v, qdq_pair *p)
+bool qdq_behind(const graph_info *s, value_id v, qdq_pair *p)
 {
     if (v == VALUE_NONE || v >= s->n_values) return false;
     const node_id n = s->g->values[v].producer;

@@ -21,15 +21,15 @@ typedef struct qdq_pair {
 } qdq_pair;
 
 /* The content of a constant, where the host has it; NULL. */
-const tensor *qdq_content(const survey *s, value_id v);
+const tensor *qdq_content(const graph_info *s, value_id v);
 /* Whether node n is that operator (of ONNX or com.microsoft) with constant scales of float32, neither in blocks nor in
  * another precision. */
-bool qdq_read(const survey *s, node_id n, const char *op_type, qdq_pair *out);
+bool qdq_read(const graph_info *s, node_id n, const char *op_type, qdq_pair *out);
 /* Whether scales are such that products of two and quotients stay in float32's range: true of one scale that was read, to be
  * asked of lists, which takes as long as they are. */
 bool qdq_is_sound(const qdq_pair *p);
 /* Whether v comes out of a DequantizeLinear. */
-bool qdq_behind(const survey *s, value_id v, qdq_pair *out);
+bool qdq_behind(const graph_info *s, value_id v, qdq_pair *out);
 /* int8 or uint8 with one scale. */
 bool qdq_is_plain(const qdq_pair *p);
 /* One dtype, one scale, the same numbers. */
@@ -52,7 +52,7 @@ bool qdq_is_pointwise(const node *n);
 
 /* QuantizeLinear up past operators that move or clip numbers; DequantizeLinear down past those that move them, and away where
  * a QuantizeLinear undoes it. */
-clg_status qdq_climb(const survey *s);
-clg_status qdq_sink(const survey *s);
+clg_status qdq_climb(const graph_info *s);
+clg_status qdq_sink(const graph_info *s);
 
 #endif

@@ -66,7 +66,7 @@ static void give(graph *g, node_id n, size_t output, value_id v)
 /* ---- QuantizeLinear up ------------------------------------------------------------------------------------- */
 
 /* The bounds of Relu and Clip, where they are known. */
-static bool find_bounds(const survey *s, const node *n, double out[2])
+static bool find_bounds(const graph_info *s, const node *n, double out[2])
 {
     static const char *const names[] = {"min", "max"};
     out[0] = node_is(n, "Relu") ? 0 : -INFINITY;
@@ -77,7 +77,7 @@ static bool find_bounds(const survey *s, const node *n, double out[2])
         if (n->opset < 11 && node_attribute(n, names[i]))
             out[i] = (double)node_float(n, names[i], 0);
         else if (n->n_inputs > i + 1 && n->inputs[i + 1] != VALUE_NONE &&
-                 !survey_number(s, n->inputs[i + 1], &out[i]))
+                 !graph_info_number(s, n->inputs[i + 1], &out[i]))
             return false;
     }
     return out[0] <= out[1];
@@ -91,7 +91,7 @@ static bool are_void(const qdq_pair *q, const double bounds[2])
 }
 
 /* The node behind which QuantizeLinear stands and which it can pass; NODE_NONE. */
-static node_id find_passed(const survey *s, const qdq_pair *q, value_id v)
+static node_id find_passed(const graph_info *s, const qdq_pair *q, value_id v)
 {
     double bounds[2];
     const node_id id = v < s->n_values && s->uses[v] == 1 ? s->g->values[v].producer : NODE_NONE;
@@ -108,7 +108,7 @@ static node_id find_passed(const survey *s, const qdq_pair *q, value_id v)
 }
 
 /* Whether v is a Concat of what comes out of DequantizeLinears and of nodes that quantising goes along with, read once. */
-static bool is_joined(const survey *s, value_id v)
+static bool is_joined(const graph_info *s, value_id v)
 {
     qdq_pair p;
     const node_id id = v < s->n_values && s->uses[v] == 1 ? s->g->values[v].producer : NODE_NONE;
@@ -126,7 +126,7 @@ static bool is_joined(const survey *s, value_id v)
 }
 
 /* Whether v comes out of a DequantizeLinear that q undoes, or of a node that computes with what comes out of such. */
-static bool leads_to_bytes(const survey *s, const qdq_pair *q, value_id v)
+static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
 {
     qdq_pair p;
     const node_id id = v < s->n_values ? s->g->values[v].producer : NODE_NONE;
@@ -171,7 +171,7 @@ static clg_status pass_bounds(graph *g, const qdq_pair *q, node_id passed, const
 }
 
 /* QuantizeLinear q reads a Concat: each part gets one, and the Concat gives q's output. */
-static clg_status quantize_parts(const survey *s, const qdq_pair *q)
+static clg_status quantize_parts(const graph_info *s, const qdq_pair *q)
 {
     graph *g = s->g;
     const node_id joined = g->values[g->nodes[q->node].inputs[0]].producer;
@@ -187,7 +187,7 @@ static clg_status quantize_parts(const survey *s, const qdq_pair *q)
     return CLG_OK;
 }
 
-static clg_status climb(const survey *s, const qdq_pair *q)
+static clg_status climb(const graph_info *s, const qdq_pair *q)
 {
     value_id top = q->reals;
     node_id passed;
@@ -202,7 +202,7 @@ static clg_status climb(const survey *s, const qdq_pair *q)
     return is_joined(s, top) ? quantize_parts(s, q) : CLG_OK;
 }
 
-clg_status qdq_climb(const survey *s)
+clg_status qdq_climb(const graph_info *s)
 {
     qdq_pair q;
     for (node_id i = 0; i < s->g->n_nodes; i++) /* those that parts of a Concat get, too */
@@ -225,7 +225,7 @@ static bool is_taker(const node *n, size_t input, const bool *wanted)
 }
 
 /* By value: whether all that read it may read bytes. From last to first. */
-static clg_status find_wanted(const survey *s, bool **out)
+static clg_status find_wanted(const graph_info *s, bool **out)
 {
     const graph *g = s->g;
     bool *wanted = memory_zalloc(s->n_values + 1, sizeof *wanted);
@@ -250,7 +250,7 @@ static clg_status find_wanted(const survey *s, bool **out)
 
 /* Whether all data of the node come out of DequantizeLinears of the same numbers. A list of scales goes through Transpose
  * alone. */
-static bool find_sources(const survey *s, const node *n, const mover *m, qdq_pair *pairs)
+static bool find_sources(const graph_info *s, const node *n, const mover *m, qdq_pair *pairs)
 {
     const size_t count = m->all ? n->n_inputs : 1;
     if (count > MOST_PIECES) return false;
@@ -263,7 +263,7 @@ static bool find_sources(const survey *s, const node *n, const mover *m, qdq_pai
 }
 
 /* Where a Transpose puts an axis. */
-static int moved_axis(const survey *s, const node *n, int axis)
+static int moved_axis(const graph_info *s, const node *n, int axis)
 {
     const int rank = s->facts[n->inputs[0]].dims.rank;
     size_t n_perm;
@@ -275,10 +275,10 @@ static int moved_axis(const survey *s, const node *n, int axis)
 }
 
 /* What Pad puts around, as bytes; false where they do not have it exactly. */
-static bool find_padding(const survey *s, const node *n, const qdq_pair *p, int64_t *out)
+static bool find_padding(const graph_info *s, const node *n, const qdq_pair *p, int64_t *out)
 {
     double real = 0;
-    if (node_has_input(n, 2) && !survey_number(s, n->inputs[2], &real)) return false;
+    if (node_has_input(n, 2) && !graph_info_number(s, n->inputs[2], &real)) return false;
     if (isnan(real)) return false;
     *out = qdq_quantized(p, real);
     return (float)(*out - qdq_zero(p, 0)) * (float)qdq_scale(p, 0) == (float)real;
@@ -305,7 +305,7 @@ static clg_status read_padding(graph *g, node_id id, const qdq_pair *p, int64_t 
 }
 
 /* The node works on bytes, and each of its outputs is dequantised. */
-static clg_status sink(const survey *s, node_id id, const qdq_pair *pairs, size_t n_pairs)
+static clg_status sink(const graph_info *s, node_id id, const qdq_pair *pairs, size_t n_pairs)
 {
     graph *g = s->g;
     value_id zero, bytes;
@@ -329,7 +329,7 @@ static clg_status sink(const survey *s, node_id id, const qdq_pair *pairs, size_
     return CLG_OK;
 }
 
-static clg_status sink_node(const survey *s, node_id id, const bool *wanted)
+static clg_status sink_node(const graph_info *s, node_id id, const bool *wanted)
 {
     const node *n = &s->g->nodes[id];
     const mover *m = find_mover(n);
@@ -343,7 +343,7 @@ static clg_status sink_node(const survey *s, node_id id, const bool *wanted)
 }
 
 /* A QuantizeLinear that undoes a DequantizeLinear: its readers read the bytes. */
-static clg_status undo(const survey *s, const qdq_pair *q)
+static clg_status undo(const graph_info *s, const qdq_pair *q)
 {
     qdq_pair p;
     if (!qdq_behind(s, q->reals, &p) || !qdq_is_same(&p, q)) return CLG_OK;
@@ -354,7 +354,7 @@ static clg_status undo(const survey *s, const qdq_pair *q)
     return CLG_OK;
 }
 
-clg_status qdq_sink(const survey *s)
+clg_status qdq_sink(const graph_info *s)
 {
     bool *wanted;
     qdq_pair q;

@@ -3,6 +3,7 @@
  * Branches and loops while planning. A condition that is known chooses the branch, and the walk goes on inside it; one
  * that only the device knows ends the segment first. Loops are walked once an iteration, so that their steps stand in
  * the plan one after the other; what they carry from one to the next are values like any other.
+ * See decision 14.
  */
 #include "plan/state.h"
 

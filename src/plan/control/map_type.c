@@ -3,6 +3,7 @@
  * Operators on maps (ai.onnx.ml 1) while planning. ZipMap puts labels beside scores, which stay where they are: its maps are
  * made when the output is read, and nothing else reads them. DictVectorizer and CastMap read maps that are inputs of the
  * model, whose keys and values are known contents.
+ * See decision 24.
  */
 #include "plan/state.h"
 

@@ -28,7 +28,7 @@ static bool same_names(name_list a, name_list b)
 static bool same_options(const exec_options *a, const exec_options *b)
 {
     return a->kernel_class == b->kernel_class && a->no_blas == b->no_blas &&
-           a->strict == b->strict && a->keep_all == b->keep_all && a->halves == b->halves &&
+           a->strict == b->strict && a->keep_all == b->keep_all && a->fp16 == b->fp16 &&
            same_names(a->keep_fp32, b->keep_fp32) && same_names(a->disabled, b->disabled) &&
            same_names(a->preferred, b->preferred) && same_names(a->keep, b->keep);
 }
@@ -81,7 +81,7 @@ static clg_status optimise(exec *e)
     pass_options options = {.kernel_class = e->options.kernel_class,
                             .lanes = caps_simd_lanes(ocl_context_caps(e->context->ocl)),
                             .disabled = e->options.disabled,
-                            .halves = e->options.halves,
+                            .fp16 = e->options.fp16,
                             .keep_fp32 = e->options.keep_fp32};
     if (!e->options.keep_all && e->options.keep.n == 0)
         return passes_run(e->model->graph, &options, &e->g);
@@ -113,17 +113,18 @@ static clg_status set_constants(exec *e)
 }
 
 /* plan_judge.passes. Before the first test of a kernel, those of the whole plan are compiled. */
-static clg_status judge(void *self, const lower_context *lc, const candidate *way, bool *out_passes)
+static clg_status judge(void *self, const lower_context *lc, const candidate *impl,
+                        bool *out_passes)
 {
     exec *e = self;
     bool is_known = true;
-    if (e->ahead_of) CLG_TRY(context_knows(e->context, lc, way, &is_known));
+    if (e->ahead_of) CLG_TRY(context_knows(e->context, lc, impl, &is_known));
     if (!is_known) {
         const value_fact *inputs = e->ahead_of;
         e->ahead_of = NULL;
         CLG_TRY(exec_compile_ahead(e, inputs));
     }
-    return context_judge(e->context, lc, way, out_passes);
+    return context_judge(e->context, lc, impl, out_passes);
 }
 
 static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)

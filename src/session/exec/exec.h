@@ -18,10 +18,10 @@
 typedef struct exec_options {
     clg_kernel_class kernel_class; /* simd or simt */
     bool no_blas, strict;
-    bool halves; /* precision fp16, but for the nodes of these names */
+    bool fp16; /* precision fp16, but for the nodes of these names */
     name_list keep_fp32;
     name_list disabled;  /* passes */
-    name_list preferred; /* ways to compute nodes */
+    name_list preferred; /* implementations of nodes */
     name_list keep;      /* values to keep as extra outputs */
     bool keep_all;
 } exec_options;

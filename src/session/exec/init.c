@@ -4,6 +4,7 @@
  * are weights like any other; small ones are read back, since shapes may depend on them. It runs part by part, so that the
  * constants that it reads are not all on the device at once, and a part runs again when its result, which was let go when
  * it had been packed, is needed once more.
+ * See decision 8.
  */
 #include "session/exec/exec.h"
 #include "session/run/frame.h"

@@ -110,9 +110,9 @@ static void fill_profile(const clg_session *s, const plan_step *what, clg_step_p
     static const char *const kinds[] = {"", "clblast", "copy", "fill"};
     out->node = n ? n->name : "";
     out->op_type = n ? n->op_type : "";
-    out->way = what->variant;
+    out->impl = what->variant;
     out->problem = what->problem;
-    out->ways = what->ways;
+    out->impls = what->impls;
     out->kernel =
         what->what->kind == STEP_KERNEL ? what->what->kernel.entry : kinds[what->what->kind];
     out->flops += what->what->flops;

@@ -86,8 +86,8 @@ static clg_status reserve_output(run *r, size_t i, size_t size_bytes)
         input_within(r, m->buffer, 0, ocl_buffer_size(m->buffer)) != SIZE_MAX)
         frame_drop(f, m);
     return frame_reserve(f, m, size_bytes,
-                         r->s->outputs[i].way == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
-                                                             : OCL_BUFFER_HOST_VISIBLE);
+                         r->s->outputs[i].impl == OUTPUT_LEFT ? OCL_BUFFER_DEVICE
+                                                              : OCL_BUFFER_HOST_VISIBLE);
 }
 
 clg_status run_bind_outputs(run *r, const plan_segment *segment)
@@ -266,7 +266,7 @@ static clg_status fetch_whole(run *r, size_t i, const plan_port *port)
     if (r->s->outputs[i].link != SIZE_MAX)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
                          "output '%s' is no tensor and cannot feed an input", output_name(r->s, i));
-    if (r->s->outputs[i].way != OUTPUT_FETCHED)
+    if (r->s->outputs[i].impl != OUTPUT_FETCHED)
         return CLG_OK; /* a stream, which has no use for it */
     CLG_TRY(make_whole(port, &r->wholes[i]));
     return read_whole(r, port, r->wholes[i]);
@@ -286,8 +286,8 @@ static clg_status fetch_output(run *r, size_t i)
     CLG_TRY(run_tensor_bytes(port->dtype, &port->dims, &size_bytes));
     if (stays) return port->known ? upload_known(r, i, port->known) : CLG_OK;
     if (size_bytes == 0) return CLG_OK;
-    if (out->way != OUTPUT_FETCHED) {
-        if (port->known || out->way == OUTPUT_LEFT) return CLG_OK;
+    if (out->impl != OUTPUT_FETCHED) {
+        if (port->known || out->impl == OUTPUT_LEFT) return CLG_OK;
         return ocl_queue_map(s->f->queue, m->buffer, m->offset_bytes, size_bytes, false, false,
                              &out->mapped);
     }

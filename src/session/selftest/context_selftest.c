@@ -18,7 +18,7 @@ void selftest_free_report(clg_selftest_case *cases, size_t n)
 {
     for (size_t i = 0; cases && i < n; i++) {
         memory_free((char *)cases[i].problem);
-        memory_free((char *)cases[i].way);
+        memory_free((char *)cases[i].impl);
         memory_free((char *)cases[i].kernel);
         memory_free((char *)cases[i].failure);
     }
@@ -40,21 +40,21 @@ static char *problem_text(const selftest_problem *p)
     return line;
 }
 
-static clg_status note(report *r, const selftest_problem *p, const candidate *way, bool has_choice,
+static clg_status note(report *r, const selftest_problem *p, const candidate *impl, bool has_choice,
                        const selftest_result *result, const char *failure)
 {
     CLG_TRY(MEMORY_RESERVE(r->items, r->capacity, r->n + 1));
     clg_selftest_case *item = &r->items[r->n++];
     *item = (clg_selftest_case){.op_type = p->n.op_type,
                                 .problem = problem_text(p),
-                                .way = memory_strdup(way->variant),
-                                .kernel = memory_strdup(selftest_kernel(way)),
+                                .impl = memory_strdup(impl->variant),
+                                .kernel = memory_strdup(selftest_kernel(impl)),
                                 .has_choice = has_choice,
                                 .passed = result->passed,
                                 .worst_error = result->worst,
                                 .bound = result->bound,
                                 .failure = memory_strdup(failure)};
-    return item->problem && item->way && item->kernel && item->failure
+    return item->problem && item->impl && item->kernel && item->failure
                ? CLG_OK
                : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
@@ -66,33 +66,33 @@ static bool ends_report(clg_status status)
            status == CLG_ERROR_OUT_OF_HOST_MEMORY || status == CLG_ERROR_CANCELLED;
 }
 
-static clg_status report_way(report *r, const selftest_problem *p, const candidate *way,
-                             bool has_choice)
+static clg_status report_impl(report *r, const selftest_problem *p, const candidate *impl,
+                              bool has_choice)
 {
     selftest_result result;
-    clg_status status = selftest_run(r->c, p, way, &result);
+    clg_status status = selftest_run(r->c, p, impl, &result);
     if (ends_report(status)) return status;
-    if (status != CLG_OK) return note(r, p, way, has_choice, &result, error_text());
-    if (has_choice) CLG_TRY(context_gather_verdict(&r->verdicts, way, &result));
-    return note(r, p, way, has_choice, &result, "");
+    if (status != CLG_OK) return note(r, p, impl, has_choice, &result, error_text());
+    if (has_choice) CLG_TRY(context_gather_verdict(&r->verdicts, impl, &result));
+    return note(r, p, impl, has_choice, &result, "");
 }
 
 /* A case in one dtype; one that the device or the operator does not have is passed over. */
 static clg_status report_case(report *r, const selftest_case *row, clg_dtype dtype,
                               clg_kernel_class kernel_class, bool all, selftest_problem *p)
 {
-    size_t n_ways = 0;
+    size_t n_impls = 0;
     clg_status status = selftest_from_case(row, dtype, p);
     if (status == CLG_OK) status = selftest_lower(r->c, kernel_class, p);
     if (status == CLG_ERROR_NOT_FOUND || status == CLG_ERROR_UNSUPPORTED_DTYPE ||
         status == CLG_ERROR_UNSUPPORTED_DEVICE)
         return CLG_OK;
     CLG_TRY(status);
-    const candidate *ways = p->lc.build.candidates;
-    for (const candidate *way = ways; way; way = way->next)
-        n_ways += plan_may_run(&r->planning, way);
-    for (const candidate *way = ways; way && (all || n_ways > 1); way = way->next)
-        if (plan_may_run(&r->planning, way)) CLG_TRY(report_way(r, p, way, n_ways > 1));
+    const candidate *impls = p->lc.build.candidates;
+    for (const candidate *impl = impls; impl; impl = impl->next)
+        n_impls += plan_may_run(&r->planning, impl);
+    for (const candidate *impl = impls; impl && (all || n_impls > 1); impl = impl->next)
+        if (plan_may_run(&r->planning, impl)) CLG_TRY(report_impl(r, p, impl, n_impls > 1));
     return CLG_OK;
 }
 

@@ -3,6 +3,7 @@
  * Trust in kernels: a variant that is one of several ways is tested before its first use on a device and driver, at the
  * program and local size that it is used with, so that nothing is compiled for the test alone. The verdict is kept in the
  * store. What failed is not used again, here or by later processes, until driver, library or kernel change.
+ * See decision 25.
  */
 #include "base/log.h"
 #include "base/text.h"
@@ -44,36 +45,38 @@ static void tell(const clg_context *c, const char *op_type, const verdict *v)
 {
     if (v->passed) {
         log_write(CLG_LOG_INFO, "'%s' (%s) passed its self-test: off by %.2g of %.2g allowed",
-                  v->way, v->kernel, v->worst, v->bound);
+                  v->impl, v->kernel, v->worst, v->bound);
         return;
     }
-    log_write(CLG_LOG_WARNING,
-              "'%s', a way to compute %s, gives wrong results on '%s' with driver '%s': its kernel "
-              "%s is off by %.3g of the size of the terms where %.2g is allowed. It is not used "
-              "any more there, another way takes its place. 'cltool selftest' writes a report",
-              v->way, op_type, c->info.name, c->info.driver, v->kernel, v->worst, v->bound);
+    log_write(
+        CLG_LOG_WARNING,
+        "'%s', an implementation of %s, gives wrong results on '%s' with driver '%s': its kernel "
+        "%s is off by %.3g of the size of the terms where %.2g is allowed. It is not used "
+        "any more there, another implementation takes its place. 'cltool selftest' writes a report",
+        v->impl, op_type, c->info.name, c->info.driver, v->kernel, v->worst, v->bound);
 }
 
 /* What the driver does not take costs a compile in each process: a compiler that ran out of memory is no verdict to keep. */
 static void tell_refused(const clg_context *c, const char *op_type, const verdict *v)
 {
     log_write(CLG_LOG_WARNING,
-              "'%s', a way to compute %s, is not used on '%s' with driver '%s', another way takes "
+              "'%s', an implementation of %s, is not used on '%s' with driver '%s', another "
+              "implementation takes "
               "its place: %s",
-              v->way, op_type, c->info.name, c->info.driver, error_text());
+              v->impl, op_type, c->info.name, c->info.driver, error_text());
 }
 
 /* Everything that makes the variant what it is: names and parameters, and the texts that are compiled. */
-static clg_status key_of(const candidate *way, const text *variant, hash128 *out_key)
+static clg_status key_of(const candidate *impl, const text *variant, hash128 *out_key)
 {
     text all;
     text_init(&all, 0);
     text_append(&all, text_data(variant));
     clg_status status = all.status;
-    for (uint32_t i = 0; i < way->n_packings; i++)
-        for (const step *s = way->packings[i].steps; s && status == CLG_OK; s = s->next)
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        for (const step *s = impl->packings[i].steps; s && status == CLG_OK; s = s->next)
             status = ocl_kernel_hash(&s->kernel, &all);
-    for (const step *s = way->steps; s && status == CLG_OK; s = s->next) {
+    for (const step *s = impl->steps; s && status == CLG_OK; s = s->next) {
         if (s->kind == STEP_KERNEL) status = ocl_kernel_hash(&s->kernel, &all);
         if (s->kind == STEP_BLAS_GEMM) text_append(&all, ocl_blas_identity());
     }
@@ -83,19 +86,19 @@ static clg_status key_of(const candidate *way, const text *variant, hash128 *out
     return status;
 }
 
-static const candidate *way_named(const selftest_problem *p, const char *name)
+static const candidate *impl_named(const selftest_problem *p, const char *name)
 {
-    const candidate *way = p->lc.build.candidates;
-    while (way && strcmp(way->variant, name) != 0) way = way->next;
-    return way;
+    const candidate *impl = p->lc.build.candidates;
+    while (impl && strcmp(impl->variant, name) != 0) impl = impl->next;
+    return impl;
 }
 
 /* Whether one of a problem's ways is the variant, to the letter. */
-static clg_status compare_variant(const candidate *way, const text *variant, bool *out_same)
+static clg_status compare_variant(const candidate *impl, const text *variant, bool *out_same)
 {
     text own;
     text_init(&own, 0);
-    selftest_variant(way, &own);
+    selftest_variant(impl, &own);
     const clg_status status = own.status;
     *out_same = status == CLG_OK && strcmp(text_data(&own), text_data(variant)) == 0;
     text_deinit(&own);
@@ -103,14 +106,14 @@ static clg_status compare_variant(const candidate *way, const text *variant, boo
 }
 
 /* Runs a small problem if that runs the variant. A size that the operator does not take is none. */
-static clg_status try_problem(clg_context *c, const lower_context *lc, const candidate *way,
+static clg_status try_problem(clg_context *c, const lower_context *lc, const candidate *impl,
                               const text *variant, selftest_problem *p, selftest_result *out_result,
                               bool *out_tested)
 {
     bool same;
     const clg_status status = selftest_lower(c, lc->kernel_class, p);
     if (status != CLG_OK) return status == CLG_ERROR_OUT_OF_HOST_MEMORY ? status : CLG_OK;
-    const candidate *small = way_named(p, way->variant);
+    const candidate *small = impl_named(p, impl->variant);
     if (!small) return CLG_OK;
     CLG_TRY(compare_variant(small, variant, &same));
     if (!same) return CLG_OK;
@@ -120,24 +123,25 @@ static clg_status try_problem(clg_context *c, const lower_context *lc, const can
 }
 
 /* Of an attention operator its attention is tested, which is not enough for what needs proof. */
-static bool has_attention(const lower_context *lc, const candidate *way)
+static bool has_attention(const lower_context *lc, const candidate *impl)
 {
-    return lc->attention && !way->needs_proof;
+    return lc->attention && !impl->needs_proof;
 }
 
 /* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
-static clg_status test_variant(clg_context *c, const lower_context *lc, const candidate *way,
+static clg_status test_variant(clg_context *c, const lower_context *lc, const candidate *impl,
                                const text *variant, selftest_result *out_result, bool *out_tested)
 {
-    if (has_attention(lc, way)) return selftest_attention_steps(c, lc, way, out_result, out_tested);
+    if (has_attention(lc, impl))
+        return selftest_attention_steps(c, lc, impl, out_result, out_tested);
     selftest_problem *p = memory_alloc(sizeof *p);
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     bool made = true;
     *out_tested = false;
     for (size_t i = 0; status == CLG_OK && made && !*out_tested; i++) {
-        status = selftest_small(lc, way, i, p, &made);
+        status = selftest_small(lc, impl, i, p, &made);
         if (status == CLG_OK && made)
-            status = try_problem(c, lc, way, variant, p, out_result, out_tested);
+            status = try_problem(c, lc, impl, variant, p, out_result, out_tested);
         selftest_deinit(p);
     }
     memory_free(p);
@@ -154,11 +158,11 @@ static clg_status build_step(clg_context *c, const step *s)
 }
 
 /* Where nothing is tested: whether the driver takes the kernels at all. */
-static clg_status build_variant(clg_context *c, const candidate *way)
+static clg_status build_variant(clg_context *c, const candidate *impl)
 {
-    for (uint32_t i = 0; i < way->n_packings; i++)
-        for (const step *s = way->packings[i].steps; s; s = s->next) CLG_TRY(build_step(c, s));
-    for (const step *s = way->steps; s; s = s->next) CLG_TRY(build_step(c, s));
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        for (const step *s = impl->packings[i].steps; s; s = s->next) CLG_TRY(build_step(c, s));
+    for (const step *s = impl->steps; s; s = s->next) CLG_TRY(build_step(c, s));
     return CLG_OK;
 }
 
@@ -178,15 +182,15 @@ static clg_status step_compiles(clg_context *c, const step *s, bool *out_compile
     return CLG_OK;
 }
 
-clg_status context_compiles(void *self, const candidate *way, bool *out_compiles)
+clg_status context_compiles(void *self, const candidate *impl, bool *out_compiles)
 {
     clg_context *c = self;
     *out_compiles = true;
     if (!ocl_knows_refusals(c->ocl)) return CLG_OK;
-    for (uint32_t i = 0; i < way->n_packings; i++)
-        for (const step *s = way->packings[i].steps; s; s = s->next)
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        for (const step *s = impl->packings[i].steps; s; s = s->next)
             CLG_TRY(step_compiles(c, s, out_compiles));
-    for (const step *s = way->steps; s; s = s->next) CLG_TRY(step_compiles(c, s, out_compiles));
+    for (const step *s = impl->steps; s; s = s->next) CLG_TRY(step_compiles(c, s, out_compiles));
     return CLG_OK;
 }
 
@@ -240,10 +244,10 @@ static clg_status keep_verdict(clg_context *c, const verdict *v)
 
 /* ---- judging ---------------------------------------------------------------------------------------- */
 
-static clg_status name_verdict(const candidate *way, const text *variant, verdict *out)
+static clg_status name_verdict(const candidate *impl, const text *variant, verdict *out)
 {
-    *out = (verdict){.way = way->variant, .kernel = selftest_kernel(way)};
-    return key_of(way, variant, &out->key);
+    *out = (verdict){.impl = impl->variant, .kernel = selftest_kernel(impl)};
+    return key_of(impl, variant, &out->key);
 }
 
 static void set_result(verdict *v, const selftest_result *result)
@@ -253,17 +257,17 @@ static void set_result(verdict *v, const selftest_result *result)
     v->bound = result->bound;
 }
 
-static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *way,
+static clg_status find_out(clg_context *c, const lower_context *lc, const candidate *impl,
                            const text *variant, size_t *out_known)
 {
     selftest_result result;
     verdict v;
     bool tested;
     *out_known = UNTESTED;
-    CLG_TRY(name_verdict(way, variant, &v));
+    CLG_TRY(name_verdict(impl, variant, &v));
     if (find_verdict(c, v.key, out_known)) return CLG_OK;
-    clg_status status = test_variant(c, lc, way, variant, &result, &tested);
-    if (status == CLG_OK && !tested) status = build_variant(c, way);
+    clg_status status = test_variant(c, lc, impl, variant, &result, &tested);
+    if (status == CLG_OK && !tested) status = build_variant(c, impl);
     if (is_refusal(status)) {
         tell_refused(c, lc->node->op_type, &v);
         *out_known = FAILED;
@@ -277,70 +281,70 @@ static clg_status find_out(clg_context *c, const lower_context *lc, const candid
 }
 
 /* One thread at a time, or several would test the same. */
-static clg_status judge(clg_context *c, const lower_context *lc, const candidate *way,
+static clg_status judge(clg_context *c, const lower_context *lc, const candidate *impl,
                         const text *variant, hash128 name, size_t *out_known)
 {
     const size_t before = recall(c, name);
     *out_known = before;
     if (is_settled(before, lc)) return CLG_OK;
-    CLG_TRY(find_out(c, lc, way, variant, out_known));
+    CLG_TRY(find_out(c, lc, impl, variant, out_known));
     if (*out_known == UNTESTED && before != UNTESTED)
-        log_write(CLG_LOG_INFO, "'%s' (%s), a way to compute %s, %s without a self-test",
-                  way->variant, selftest_kernel(way), lc->node->op_type,
-                  way->needs_proof ? "is not used" : "is used");
+        log_write(CLG_LOG_INFO, "'%s' (%s), an implementation of %s, %s without a self-test",
+                  impl->variant, selftest_kernel(impl), lc->node->op_type,
+                  impl->needs_proof ? "is not used" : "is used");
     return remember(c, name, *out_known);
 }
 
-clg_status context_knows(clg_context *c, const lower_context *lc, const candidate *way,
+clg_status context_knows(clg_context *c, const lower_context *lc, const candidate *impl,
                          bool *out_known)
 {
     text variant;
     verdict v;
     size_t known;
     text_init(&variant, 0);
-    selftest_variant(way, &variant);
+    selftest_variant(impl, &variant);
     clg_status status = variant.status;
     const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
     *out_known = status == CLG_OK && is_settled(recall(c, name), lc);
     if (status == CLG_OK && !*out_known) {
-        status = name_verdict(way, &variant, &v);
+        status = name_verdict(impl, &variant, &v);
         *out_known = status == CLG_OK && find_verdict(c, v.key, &known);
     }
     text_deinit(&variant);
     return status;
 }
 
-clg_status context_judge(void *self, const lower_context *lc, const candidate *way,
+clg_status context_judge(void *self, const lower_context *lc, const candidate *impl,
                          bool *out_passes)
 {
     clg_context *c = self;
     text variant;
     text_init(&variant, 0);
-    selftest_variant(way, &variant);
+    selftest_variant(impl, &variant);
     clg_status status = variant.status;
     const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
     size_t known = status == CLG_OK ? recall(c, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
         mutex_lock(&c->test_lock);
-        status = judge(c, lc, way, &variant, name, &known);
+        status = judge(c, lc, impl, &variant, name, &known);
         mutex_unlock(&c->test_lock);
     }
     text_deinit(&variant);
-    *out_passes = known == PASSED || (known == UNTESTED && !way->needs_proof);
+    *out_passes = known == PASSED || (known == UNTESTED && !impl->needs_proof);
     return status;
 }
 
 /* ---- of a whole report ------------------------------------------------------------------------------ */
 
-clg_status context_gather_verdict(verdict_table *gathered, const candidate *way,
+clg_status context_gather_verdict(verdict_table *gathered, const candidate *impl,
                                   const selftest_result *result)
 {
     text variant;
     verdict v;
     text_init(&variant, 0);
-    selftest_variant(way, &variant);
+    selftest_variant(impl, &variant);
     clg_status status = variant.status;
-    if (status == CLG_OK) status = name_verdict(way, &variant, &v);
+    if (status == CLG_OK) status = name_verdict(impl, &variant, &v);
     text_deinit(&variant);
     CLG_TRY(status);
     set_result(&v, result);

@@ -37,17 +37,17 @@ void selftest_add_step(const step *s, text *out)
     }
 }
 
-void selftest_variant(const candidate *way, text *out)
+void selftest_variant(const candidate *impl, text *out)
 {
-    text_printf(out, "%s\n", way->variant);
-    for (uint32_t i = 0; i < way->n_packings; i++)
-        for (const step *s = way->packings[i].steps; s; s = s->next) selftest_add_step(s, out);
-    for (const step *s = way->steps; s; s = s->next) selftest_add_step(s, out);
+    text_printf(out, "%s\n", impl->variant);
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        for (const step *s = impl->packings[i].steps; s; s = s->next) selftest_add_step(s, out);
+    for (const step *s = impl->steps; s; s = s->next) selftest_add_step(s, out);
 }
 
-const char *selftest_kernel(const candidate *way)
+const char *selftest_kernel(const candidate *impl)
 {
-    const step *most = way->steps;
+    const step *most = impl->steps;
     for (const step *s = most; s; s = s->next)
         if (s->flops > most->flops) most = s;
     if (!most) return "nothing";
@@ -90,7 +90,7 @@ void selftest_deinit(selftest_problem *p) { arena_deinit(&p->memory); }
 typedef struct test_run {
     clg_context *c;
     const selftest_problem *p;
-    const candidate *way;
+    const candidate *impl;
     int64_t lead; /* elements in front of each input and the output */
     arena memory;
     double *in[SELFTEST_MAX_INPUTS];
@@ -120,7 +120,7 @@ static clg_status bind_operand(void *self, const operand *o, bound_buffer *to)
     }
     if (to->buffer) return CLG_OK;
     return error_set(CLG_ERROR_INTERNAL, "way '%s' of %s names an operand that is not there",
-                     r->way->variant, r->p->n.op_type);
+                     r->impl->variant, r->p->n.op_type);
 }
 
 /* A buffer of NaNs: what is read before it is written shows. */
@@ -201,10 +201,10 @@ static clg_status make_memory(test_run *r, size_t output_bytes)
 {
     const int32_t no_fault[FAULT_WORDS] = {0};
     for (size_t i = 0; i < r->p->n.n_inputs; i++) CLG_TRY(make_input(r, i));
-    for (uint32_t i = 0; i < r->way->n_scratch; i++)
-        CLG_TRY(make_buffer(r, r->way->scratch_bytes[i], &r->scratch[i]));
-    for (uint32_t i = 0; i < r->way->n_packings; i++)
-        CLG_TRY(make_buffer(r, r->way->packings[i].size_bytes, &r->packed[i]));
+    for (uint32_t i = 0; i < r->impl->n_scratch; i++)
+        CLG_TRY(make_buffer(r, r->impl->scratch_bytes[i], &r->scratch[i]));
+    for (uint32_t i = 0; i < r->impl->n_packings; i++)
+        CLG_TRY(make_buffer(r, r->impl->packings[i].size_bytes, &r->packed[i]));
     CLG_TRY(make_buffer(r, output_bytes, &r->output));
     CLG_TRY(ocl_buffer_create(r->c->ocl, sizeof no_fault, OCL_BUFFER_DEVICE, &r->fault));
     return context_upload(r->c, r->fault, 0, no_fault, sizeof no_fault);
@@ -212,10 +212,10 @@ static clg_status make_memory(test_run *r, size_t output_bytes)
 
 static clg_status launch_all(test_run *r)
 {
-    for (uint32_t i = 0; i < r->way->n_packings; i++)
-        for (const step *s = r->way->packings[i].steps; s; s = s->next)
+    for (uint32_t i = 0; i < r->impl->n_packings; i++)
+        for (const step *s = r->impl->packings[i].steps; s; s = s->next)
             CLG_TRY(launch_once(r->c, s, bind_operand, r, r->fault));
-    for (const step *s = r->way->steps; s; s = s->next)
+    for (const step *s = r->impl->steps; s; s = s->next)
         CLG_TRY(launch_once(r->c, s, bind_operand, r, r->fault));
     return CLG_OK;
 }
@@ -234,13 +234,13 @@ static void release(test_run *r)
 /* ---- comparing ------------------------------------------------------------------------------------------ */
 
 /* What a sum of terms may be off by, over their size. */
-static double bound_of(clg_dtype dtype, const char *way)
+static double bound_of(clg_dtype dtype, const char *impl)
 {
     switch (dtype) {
     case CLG_FLOAT16: return 2e-3;
     case CLG_BFLOAT16: return 1.6e-2;
     case CLG_FLOAT64: return 1e-13;
-    case CLG_FLOAT32: return strcmp(way, "winograd_4x4") == 0 ? 4e-5 : 4e-6;
+    case CLG_FLOAT32: return strcmp(impl, "winograd_4x4") == 0 ? 4e-5 : 4e-6;
     default: return 0;
     }
 }
@@ -261,7 +261,7 @@ static clg_status compare(test_run *r, int64_t n, const tensor *got, selftest_re
     if (!y || !scale) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     CLG_TRY(r->p->reference(&r->p->lc, (const double *const *)r->in, y, scale));
     out->worst = 0;
-    out->bound = bound_of(got->dtype, r->way->variant) * r->p->tolerance;
+    out->bound = bound_of(got->dtype, r->impl->variant) * r->p->tolerance;
     for (int64_t i = 0; i < n; i++) {
         const double value = tensor_get_float(got, r->lead + i);
         const double error = value == y[i] ? 0 : fabs(value - y[i]) / scale[i];
@@ -289,7 +289,7 @@ static clg_status run(test_run *r, selftest_result *out)
     return status;
 }
 
-static clg_status run_at(clg_context *c, const selftest_problem *p, const candidate *way,
+static clg_status run_at(clg_context *c, const selftest_problem *p, const candidate *impl,
                          int64_t lead, selftest_result *out_result)
 {
     *out_result = (selftest_result){0};
@@ -297,7 +297,7 @@ static clg_status run_at(clg_context *c, const selftest_problem *p, const candid
     if (!r) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     r->c = c;
     r->p = p;
-    r->way = way;
+    r->impl = impl;
     r->lead = lead;
     const clg_status status = run(r, out_result);
     if (status != CLG_OK) {
@@ -313,20 +313,20 @@ static clg_status run_at(clg_context *c, const selftest_problem *p, const candid
     return status;
 }
 
-static bool has_batches(const candidate *way)
+static bool has_batches(const candidate *impl)
 {
-    for (const step *s = way->steps; s; s = s->next)
+    for (const step *s = impl->steps; s; s = s->next)
         if (s->kind == STEP_BLAS_GEMM && ocl_blas_batches(&s->gemm)) return true;
     return false;
 }
 
-clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *way,
+clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result)
 {
     selftest_result further_on;
-    CLG_TRY(run_at(c, p, way, 0, out_result));
-    if (!has_batches(way)) return CLG_OK;
-    CLG_TRY(run_at(c, p, way, GUARD_ELEMS, &further_on));
+    CLG_TRY(run_at(c, p, impl, 0, out_result));
+    if (!has_batches(impl)) return CLG_OK;
+    CLG_TRY(run_at(c, p, impl, GUARD_ELEMS, &further_on));
     if (!further_on.passed || (out_result->passed && further_on.worst > out_result->worst))
         *out_result = further_on;
     return CLG_OK;

@@ -49,14 +49,14 @@ typedef struct selftest_result {
 clg_status selftest_lower(const clg_context *c, clg_kernel_class kernel_class, selftest_problem *p);
 /* Computes the problem in one of its ways and compares; batches by CLBlast in both of the forms that memory's layout may ask
  * for. An error is one of the device's or of memory, no verdict. */
-clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *way,
+clg_status selftest_run(clg_context *c, const selftest_problem *p, const candidate *impl,
                         selftest_result *out_result);
 void selftest_deinit(selftest_problem *p);
 
 /* A problem of the same kind as a node being planned (selftest_small.c), the attempt-th for one of its ways: with the node's
  * attributes and dtypes, moderate numbers, and sizes that are small. *out_made is false when there is none, or no reference
  * for the operator. Deinitialised by the caller whatever is returned. */
-clg_status selftest_small(const lower_context *lc, const candidate *way, size_t attempt,
+clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
 
 /* References (selftest_products.c): of Conv, Gemm, MatMul, their fused and their quantised forms; NULL for other
@@ -105,12 +105,12 @@ selftest_reference selftest_attention;
 selftest_contents selftest_attention_contents;
 /* Tests a candidate's attention kernels, whatever the operator, on a problem that is lowered to the same programs;
  * lc->attention is not NULL. *out_tested is false where there is none. */
-clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *way,
+clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *impl,
                                     selftest_result *out_result, bool *out_tested);
 
 /* Verdicts of a report (context_verdicts.c): a variant of several cases passes if all of them do. Replaced ones count from
  * now on, here and in the store. */
-clg_status context_gather_verdict(verdict_table *gathered, const candidate *way,
+clg_status context_gather_verdict(verdict_table *gathered, const candidate *impl,
                                   const selftest_result *result);
 clg_status context_replace_verdicts(clg_context *c, const verdict_table *gathered);
 
@@ -121,13 +121,13 @@ clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool 
 void selftest_free_report(clg_selftest_case *cases, size_t n);
 
 /* What a way runs: its kernels' texts and local sizes, and how CLBlast is called. Ways that equal in it are one variant. */
-void selftest_variant(const candidate *way, struct text *out);
+void selftest_variant(const candidate *impl, struct text *out);
 void selftest_add_step(const step *s, struct text *out); /* one of its steps */
 /* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
  * the first way, else the size in quarters of powers of two, up to one from which on all surely go the other way. */
 int selftest_size_class(const gemm_problem *g);
 #define SELFTEST_MOST_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a product in the last class */
 /* The kernel that does a way's work, for messages. */
-const char *selftest_kernel(const candidate *way);
+const char *selftest_kernel(const candidate *impl);
 
 #endif

@@ -315,10 +315,10 @@ static bool is_attention(const step *s, bool scores)
 }
 
 /* The kernels of a candidate that compute the result, or the scores. */
-static const char *attention_text(const candidate *way, bool scores, text *out)
+static const char *attention_text(const candidate *impl, bool scores, text *out)
 {
     text_init(out, 0);
-    for (const step *s = way->steps; s; s = s->next)
+    for (const step *s = impl->steps; s; s = s->next)
         if (is_attention(s, scores)) selftest_add_step(s, out);
     return text_data(out);
 }
@@ -330,15 +330,15 @@ static clg_status try_problem(clg_context *c, const lower_context *lc, selftest_
 {
     const clg_status lowered = selftest_lower(c, lc->kernel_class, p);
     if (lowered != CLG_OK) return lowered == CLG_ERROR_OUT_OF_HOST_MEMORY ? lowered : CLG_OK;
-    for (const candidate *way = p->lc.build.candidates; way; way = way->next) {
+    for (const candidate *impl = p->lc.build.candidates; impl; impl = impl->next) {
         text own;
-        const bool same = strcmp(attention_text(way, scores, &own), text_data(kernels)) == 0;
+        const bool same = strcmp(attention_text(impl, scores, &own), text_data(kernels)) == 0;
         const clg_status status = own.status;
         text_deinit(&own);
         CLG_TRY(status);
         if (!same) continue;
         *out_tested = true;
-        return selftest_run(c, p, way, out_result);
+        return selftest_run(c, p, impl, out_result);
     }
     return CLG_OK;
 }
@@ -360,18 +360,18 @@ static clg_status test_part(clg_context *c, const lower_context *lc, const text 
     return status;
 }
 
-clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *way,
+clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *impl,
                                     selftest_result *out_result, bool *out_tested)
 {
     text kernels;
     selftest_result of_scores;
     bool scores_tested = false;
-    (void)attention_text(way, false, &kernels);
+    (void)attention_text(impl, false, &kernels);
     clg_status status = kernels.status;
     if (status == CLG_OK) status = test_part(c, lc, &kernels, 0, out_result, out_tested);
     text_deinit(&kernels);
     if (status != CLG_OK || !*out_tested) return status;
-    (void)attention_text(way, true, &kernels);
+    (void)attention_text(impl, true, &kernels);
     status = kernels.status;
     if (status == CLG_OK && kernels.size_bytes > 0)
         status = test_part(c, lc, &kernels, 1 + (int)node_int(lc->node, "qk_matmul_output_mode", 0),

@@ -32,9 +32,9 @@ static const small_size sizes[] = {
 enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MOST_SIZES = 2 * N_SIZES + N_CUBES };
 
 /* CLBlast chooses by m n k: a cube has fewer elements than anything else that is as large. */
-static size_t list_cubes(const candidate *way, small_size *out)
+static size_t list_cubes(const candidate *impl, small_size *out)
 {
-    const step *s = way->steps;
+    const step *s = impl->steps;
     while (s && s->kind != STEP_BLAS_GEMM) s = s->next;
     if (!s || selftest_size_class(&s->gemm) == 0) return 0;
     const double own = (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
@@ -46,11 +46,11 @@ static size_t list_cubes(const candidate *way, small_size *out)
     return N_CUBES;
 }
 
-static size_t list_sizes(const candidate *way, small_size out[MOST_SIZES])
+static size_t list_sizes(const candidate *impl, small_size out[MOST_SIZES])
 {
     size_t n = N_SIZES - 1;
     memcpy(out, sizes, n * sizeof *out);
-    n += list_cubes(way, out + n);
+    n += list_cubes(impl, out + n);
     for (size_t i = 0; i < N_SIZES; i++, n++) {
         out[n] = sizes[i];
         out[n].within = true;
@@ -267,7 +267,7 @@ static clg_status fix_numbers(selftest_problem *p)
 
 /* ---- all together ------------------------------------------------------------------------------------ */
 
-clg_status selftest_small(const lower_context *lc, const candidate *way, size_t attempt,
+clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made)
 {
     small_size list[MOST_SIZES];
@@ -276,7 +276,7 @@ clg_status selftest_small(const lower_context *lc, const candidate *way, size_t 
     *p = (selftest_problem){0};
     *out_made = false;
     if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
-        attempt >= list_sizes(way, list))
+        attempt >= list_sizes(impl, list))
         return CLG_OK;
     *p = (selftest_problem){
         .n = *lc->node, .low = -1, .high = 1, .tolerance = 1, .reference = reference};

@@ -22,9 +22,9 @@ clg_status verdicts_set(verdict_table *t, const verdict *v)
 {
     size_t at = map_get(&t->index, &v->key, sizeof v->key);
     verdict kept = *v;
-    kept.way = arena_strdup(&t->memory, v->way);
+    kept.impl = arena_strdup(&t->memory, v->impl);
     kept.kernel = arena_strdup(&t->memory, v->kernel);
-    if (!kept.way || !kept.kernel) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!kept.impl || !kept.kernel) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (at == MAP_NONE) {
         CLG_TRY(MEMORY_RESERVE(t->items, t->capacity, t->n + 1));
         CLG_TRY(map_set(&t->index, &v->key, sizeof v->key, t->n));
@@ -57,16 +57,16 @@ static bool read_key(const char *hex, hash128 *out)
 
 static bool read_line(verdict_table *t, const char *line)
 {
-    char word[WORD_BYTES], way[WORD_BYTES];
+    char word[WORD_BYTES], impl[WORD_BYTES];
     verdict v = {0};
     v.passed = strcmp(next_word(&line, word), "passed") == 0;
     if ((!v.passed && strcmp(word, "failed") != 0) || !read_key(next_word(&line, word), &v.key))
         return false;
     v.worst = strtod(next_word(&line, word), NULL);
     v.bound = strtod(next_word(&line, word), NULL);
-    v.way = next_word(&line, way);
+    v.impl = next_word(&line, impl);
     v.kernel = next_word(&line, word);
-    if (!*v.way || !*v.kernel || (*line && *line != '\n')) return false;
+    if (!*v.impl || !*v.kernel || (*line && *line != '\n')) return false;
     return verdicts_find(t, v.key) || verdicts_set(t, &v) == CLG_OK;
 }
 
@@ -88,7 +88,7 @@ void verdicts_text(const verdict_table *t, text *out)
         const verdict *v = &t->items[i];
         text_printf(out, "%s %016" PRIx64 "%016" PRIx64 " %.3g %.3g %s %s\n",
                     v->passed ? "passed" : "failed", v->key.high, v->key.low, v->worst, v->bound,
-                    v->way, v->kernel);
+                    v->impl, v->kernel);
     }
 }
 

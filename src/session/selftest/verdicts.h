@@ -17,7 +17,7 @@ typedef struct verdict {
     hash128 key;
     bool passed;
     double worst, bound;
-    const char *way, *kernel; /* a word each */
+    const char *impl, *kernel; /* a word each */
 } verdict;
 
 typedef struct verdict_table {

@@ -2,6 +2,7 @@
  *
  * A stream at work: who reads, who runs, who writes, and how they end together. The first failure stops all; whoever
  * waits for a slot is woken, so that nothing can hang on a batch that never comes.
+ * See decision 16.
  */
 #include "session/stream/stream.h"
 

@@ -78,9 +78,9 @@ clg_status lane_open(stream_lane *lane, stream_memory memory)
         CLG_TRY(ocl_queue_create_own(context->ocl, &lane->down));
     }
     /* what is not written is not fetched either */
-    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].way = OUTPUT_LEFT;
+    for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].impl = OUTPUT_LEFT;
     for (size_t k = 0; k < stream->n_outputs && !lane->staged; k++)
-        s->outputs[stream->outputs[k].index].way = OUTPUT_MAPPED;
+        s->outputs[stream->outputs[k].index].impl = OUTPUT_MAPPED;
     for (size_t k = 0; k < stream->n_inputs; k++)
         s->inputs[stream->inputs[k].index].remaps = !lane->staged;
     for (size_t i = 0; i < stream->depth; i++) CLG_TRY(open_slot(lane, &lane->slots[i]));

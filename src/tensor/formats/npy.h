@@ -4,6 +4,7 @@
  * of 16 to 64 bits. Written as version 1.0, little-endian, C order. A damaged file, and one whose header does
  * not say exactly what follows it, gives CLG_ERROR_IO; an element type that has no place here,
  * CLG_ERROR_UNSUPPORTED_DTYPE.
+ * See decision 10.
  */
 #ifndef CLG_TENSOR_NPY_H
 #define CLG_TENSOR_NPY_H

@@ -39,8 +39,8 @@ static void expect_right(clg_context *context, clg_model *model, const char *pre
                          bool is_used, wd_answer *out)
 {
     assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, preferred, wd_conv, out));
-    if (out->worst > WD_RIGHT) fail_msg("by %s: off by %g", out->way, out->worst);
-    assert_int_equal(strcmp(out->way, preferred) == 0, is_used);
+    if (out->worst > WD_RIGHT) fail_msg("by %s: off by %g", out->impl, out->worst);
+    assert_int_equal(strcmp(out->impl, preferred) == 0, is_used);
 }
 
 TEST(selftest__a_sound_driver_passes)
@@ -99,7 +99,7 @@ static void finds_and_keeps(const wd_fault *f, const char *store)
     wd_driver_is(f, NULL);
     context = wd_context(store, CLG_SELFTEST_OFF);
     assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
-    assert_string_equal(a.way, "winograd_4x4");
+    assert_string_equal(a.impl, "winograd_4x4");
     if (!(a.worst > WD_RIGHT)) fail_msg("nothing is wrong without self-tests: off by %g", a.worst);
     assert_int_equal(wd_warnings, 2);
     clg_context_free(context);
@@ -119,7 +119,7 @@ TEST(selftest__no_way_left_is_an_error)
     clg_model *model = wd_convolution();
     assert_int_equal(wd_run(context, model, CLG_KERNELS_SIMD, "conv_simd", wd_conv, &a),
                      CLG_ERROR_UNSUPPORTED_DEVICE);
-    assert_non_null(strstr(clg_last_error(), "every way to compute it gives wrong results"));
+    assert_non_null(strstr(clg_last_error(), "every implementation of it gives wrong results"));
     assert_non_null(strstr(clg_last_error(), "'node'"));
     assert_int_equal(wd_warnings, 4);
     clg_context_free(context);
@@ -131,16 +131,16 @@ TEST(selftest__no_way_left_is_an_error)
 }
 
 /* The way of y = alpha x w, [m,k] by [k,n], all ones; it is no matter what is in y. */
-static void expect_way(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
-                       const char *expected)
+static void expect_impl(clg_context *context, float alpha, int64_t m, int64_t k, int64_t n,
+                        const char *expected)
 {
     float ones[64];
-    char way[WD_WAY_BYTES];
+    char impl[WD_WAY_BYTES];
     for (int i = 0; i < 64; i++) ones[i] = 1;
     clg_model *model = wd_model("Gemm", 2, DIMS(m, k), DIMS(k, n), ones, alpha);
     assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMD, "gemm_simd",
-                        &(wd_input){"x", 2, DIMS(m, k), ones}, 1, way, NULL, 0));
-    assert_string_equal(way, expected);
+                        &(wd_input){"x", 2, DIMS(m, k), ones}, 1, impl, NULL, 0));
+    assert_string_equal(impl, expected);
     clg_model_free(model);
 }
 
@@ -152,7 +152,7 @@ TEST(selftest__a_node_s_numbers_do_not_count)
     for (size_t i = 0; i < sizeof alphas / sizeof *alphas; i++) {
         assert_ok(clg_cache_clear(scratch_path("numbers"), NULL));
         clg_context *context = wd_context("numbers", CLG_SELFTEST_ON);
-        expect_way(context, alphas[i], 7, 3, 5, "gemm_simd");
+        expect_impl(context, alphas[i], 7, 3, 5, "gemm_simd");
         clg_context_free(context);
     }
     assert_int_equal(wd_warnings, 0);
@@ -163,10 +163,10 @@ TEST(selftest__a_tiny_node_stands_for_large_ones)
     wd_driver_is(&deep, NULL);
     wd_warnings = 0;
     clg_context *context = wd_context("tiny", CLG_SELFTEST_ON);
-    expect_way(context, 1, 1, 4, 1, "blas");
-    expect_way(context, 1, 2, 4, 4, "blas"); /* narrower than any vector: the same kernel */
+    expect_impl(context, 1, 1, 4, 1, "blas");
+    expect_impl(context, 1, 2, 4, 4, "blas"); /* narrower than any vector: the same kernel */
     assert_int_equal(wd_warnings, 1);
-    expect_way(context, 1, 1, 1, 64, "blas");
+    expect_impl(context, 1, 1, 1, 64, "blas");
     assert_int_equal(wd_warnings, 2);
     clg_context_free(context);
 }
@@ -182,7 +182,7 @@ static clg_status report(clg_context *context, size_t *out_passed, size_t *out_f
     for (size_t i = 0; i < n; i++) {
         if (strcmp(cases[i].op_type, "MatMul") != 0 || !strstr(cases[i].problem, "[277,45]c"))
             continue;
-        if (strcmp(cases[i].way, "gemm_simd") == 0) ++*(cases[i].passed ? out_passed : out_failed);
+        if (strcmp(cases[i].impl, "gemm_simd") == 0) ++*(cases[i].passed ? out_passed : out_failed);
     }
     clg_selftest_free(cases, n);
     return CLG_OK;
@@ -203,7 +203,7 @@ TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
             assert_int_equal(n_failed, 1);
         }
         assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "gemm_simd", wd_products, &a));
-        assert_string_equal(a.way, "blas");
+        assert_string_equal(a.impl, "blas");
         clg_context_free(context);
     }
     clg_model_free(model);
@@ -255,7 +255,7 @@ TEST(selftest__the_environment_decides_where_code_does_not)
         wd_set_or_clear("CLG_SELFTEST", cases[i].word);
         clg_context *context = wd_context("environment", cases[i].given);
         assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "winograd_4x4", wd_conv, &a));
-        if ((strcmp(a.way, "winograd_4x4") != 0) != cases[i].tested) fail_msg("case %zu", i);
+        if ((strcmp(a.impl, "winograd_4x4") != 0) != cases[i].tested) fail_msg("case %zu", i);
         clg_context_free(context);
     }
     unsetenv("CLG_SELFTEST");

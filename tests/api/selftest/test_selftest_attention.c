@@ -135,7 +135,7 @@ static clg_status run(clg_context *context, const problem *p, wd_answer *out)
     const wd_input inputs[] = {{"q", 3, DIMS(BATCH, p->queries, HEADS * D), q},
                                {"k", 3, DIMS(BATCH, p->keys, HEADS * D), k},
                                {"v", 3, DIMS(BATCH, p->keys, HEADS * D), v}};
-    const clg_status status = wd_run_by(context, model, p->kernels, "", inputs, 3, out->way, y, n);
+    const clg_status status = wd_run_by(context, model, p->kernels, "", inputs, 3, out->impl, y, n);
     expect(p->kind, p->queries, p->keys, expected);
     out->worst = wd_worst_of(y, expected, n);
     clg_model_free(model);
@@ -152,8 +152,8 @@ static void expect_spare(const wd_fault *f, const char *store, const problem *p,
     wd_warnings = 0;
     clg_context *context = wd_context(store, CLG_SELFTEST_ON);
     assert_ok(run(context, p, &a));
-    if (!(a.worst <= WD_RIGHT)) fail_msg("by %s: off by %g", a.way, a.worst);
-    assert_string_equal(a.way, spare);
+    if (!(a.worst <= WD_RIGHT)) fail_msg("by %s: off by %g", a.impl, a.worst);
+    assert_string_equal(a.impl, spare);
     assert_int_equal(wd_warnings, n_wrong);
     assert_non_null(strstr(wd_warning, kernel));
     assert_non_null(strstr(wd_warning, clg_context_device(context)->driver));
@@ -183,7 +183,7 @@ TEST(attention__a_sound_driver_passes)
     clg_context *context = wd_context("sound", CLG_SELFTEST_ON);
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         assert_ok(run(context, &problems[i], &a));
-        if (!(a.worst <= WD_RIGHT)) fail_msg("problem %zu by %s: off by %g", i, a.way, a.worst);
+        if (!(a.worst <= WD_RIGHT)) fail_msg("problem %zu by %s: off by %g", i, a.impl, a.worst);
     }
     assert_int_equal(wd_warnings, 0);
     clg_context_free(context);
@@ -233,7 +233,7 @@ TEST(attention__none_left_is_an_error)
     wd_warnings = 0;
     clg_context *context = wd_context("none", CLG_SELFTEST_ON);
     assert_int_equal(run(context, &p, &a), CLG_ERROR_UNSUPPORTED_DEVICE);
-    assert_non_null(strstr(clg_last_error(), "every way to compute it gives wrong results"));
+    assert_non_null(strstr(clg_last_error(), "every implementation of it gives wrong results"));
     assert_non_null(strstr(clg_last_error(), "'node'"));
     assert_non_null(strstr(clg_last_error(), clg_context_device(context)->driver));
     assert_int_equal(wd_warnings, 3);

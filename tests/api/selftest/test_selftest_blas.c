@@ -46,14 +46,14 @@ TEST(selftest__finds_clblast_wrong)
     clg_model *model = wd_product();
     clg_context *context = wd_context("clblast", CLG_SELFTEST_ON);
     assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_products, &a));
-    assert_string_equal(a.way, "gemm_simt");
+    assert_string_equal(a.impl, "gemm_simt");
     if (a.worst > WD_RIGHT) fail_msg("off by %g", a.worst);
     assert_int_equal(wd_warnings, 1);
     assert_non_null(strstr(wd_warning, "CLBlast"));
     clg_context_free(context);
     context = wd_context("clblast", CLG_SELFTEST_OFF);
     assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_products, &a));
-    assert_string_equal(a.way, "blas");
+    assert_string_equal(a.impl, "blas");
     if (!(a.worst > WD_RIGHT)) fail_msg("nothing is wrong without self-tests: off by %g", a.worst);
     clg_context_free(context);
     clg_model_free(model);
@@ -81,7 +81,7 @@ static void lower_clblast_s_threshold(clg_context *context)
 }
 
 /* The largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
-static double run_large(clg_context *context, int m, int k, int n, char way[WD_WAY_BYTES])
+static double run_large(clg_context *context, int m, int k, int n, char impl[WD_WAY_BYTES])
 {
     static float a[MOST_OF_LARGE], b[MOST_OF_LARGE], y[MOST_OF_LARGE];
     static double expected[MOST_OF_LARGE];
@@ -93,7 +93,7 @@ static double run_large(clg_context *context, int m, int k, int n, char way[WD_W
             expected[i / k * n + j] += (double)a[i] * (double)b[i % k * n + j];
     clg_model *model = wd_model("MatMul", 2, DIMS(m, k), DIMS(k, n), b, 1);
     assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMT, "blas",
-                        &(wd_input){"x", 2, DIMS(m, k), a}, 1, way, y, (size_t)(m * n)));
+                        &(wd_input){"x", 2, DIMS(m, k), a}, 1, impl, y, (size_t)(m * n)));
     clg_model_free(model);
     return wd_worst_of(y, expected, (size_t)(m * n));
 }
@@ -102,29 +102,29 @@ static double run_large(clg_context *context, int m, int k, int n, char way[WD_W
 TEST(selftest__finds_clblast_wrong_where_it_is_large)
 {
     wd_answer a;
-    char way[WD_WAY_BYTES];
+    char impl[WD_WAY_BYTES];
     wd_warnings = 0;
     wd_driver_is(&clblast_large, NULL);
     clg_model *model = wd_product();
     clg_context *context = wd_context("large", CLG_SELFTEST_OFF);
     lower_clblast_s_threshold(context);
-    if (!(run_large(context, 320, 320, 320, way) > 0.5))
+    if (!(run_large(context, 320, 320, 320, impl) > 0.5))
         fail_msg("nothing is wrong without self-tests");
-    assert_string_equal(way, "blas");
-    if (!(run_large(context, 4100, 64, 64, way) > 0.5)) fail_msg("long sides are not large");
-    assert_string_equal(way, "blas");
+    assert_string_equal(impl, "blas");
+    if (!(run_large(context, 4100, 64, 64, impl) > 0.5)) fail_msg("long sides are not large");
+    assert_string_equal(impl, "blas");
     clg_context_free(context);
     context = wd_context("large", CLG_SELFTEST_ON);
     lower_clblast_s_threshold(context);
     assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_products, &a));
-    assert_string_equal(a.way, "blas"); /* the other kernel is right */
+    assert_string_equal(a.impl, "blas"); /* the other kernel is right */
     assert_true(a.worst < WD_RIGHT);
     assert_int_equal(wd_warnings, 0);
-    assert_true(run_large(context, 320, 320, 320, way) < 0.01);
-    assert_string_equal(way, "gemm_simt");
+    assert_true(run_large(context, 320, 320, 320, impl) < 0.01);
+    assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 1);
-    assert_true(run_large(context, 4100, 64, 64, way) < 0.01); /* long sides, a class of its own */
-    assert_string_equal(way, "gemm_simt");
+    assert_true(run_large(context, 4100, 64, 64, impl) < 0.01); /* long sides, a class of its own */
+    assert_string_equal(impl, "gemm_simt");
     assert_int_equal(wd_warnings, 2);
     clg_model_free(model);
     clg_context_free(context);
@@ -134,11 +134,11 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
 static bool is_by_clblast(clg_context *context, const int64_t *x_dims, const int64_t *w_dims)
 {
     const wd_input both[] = {{"x", 3, x_dims, wd_x}, {"w", 3, w_dims, wd_x}};
-    char way[WD_WAY_BYTES];
+    char impl[WD_WAY_BYTES];
     clg_model *model = wd_model("MatMul", 3, x_dims, w_dims, NULL, 1);
-    assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMT, "blas", both, 2, way, NULL, 0));
+    assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMT, "blas", both, 2, impl, NULL, 0));
     clg_model_free(model);
-    return strcmp(way, "blas") == 0;
+    return strcmp(impl, "blas") == 0;
 }
 
 TEST(selftest__tells_batches_in_one_call_from_a_call_for_each)

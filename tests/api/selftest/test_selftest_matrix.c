@@ -90,7 +90,7 @@ static clg_context *open_context(clg_selftest selftest, bool with_unit)
 }
 
 typedef struct answer {
-    char way[32], ways[64];
+    char impl[32], impls[64];
     double worst;
 } answer;
 
@@ -104,8 +104,8 @@ static answer run(clg_context *context, const problem *p, const char *preferred)
     answer result = {.worst = 0};
     size_t n;
     options.kernels = CLG_KERNELS_SIMT;
-    options.preferred_ways = &preferred;
-    options.n_preferred_ways = preferred ? 1 : 0;
+    options.preferred_impls = &preferred;
+    options.n_preferred_impls = preferred ? 1 : 0;
     assert_ok(clg_session_create(context, model, &options, &session));
     for (int i = 0; i < 2; i++)
         assert_ok(clg_session_set_input_data(session, names[i], CLG_FLOAT16, p->in[i].rank,
@@ -117,8 +117,8 @@ static answer run(clg_context *context, const problem *p, const char *preferred)
     clg_value_free(value);
     assert_ok(clg_session_profile(session, &steps, &n));
     assert_true(n > 0);
-    (void)snprintf(result.way, sizeof result.way, "%s", steps[0].way);
-    (void)snprintf(result.ways, sizeof result.ways, "%s", steps[0].ways ? steps[0].ways : "");
+    (void)snprintf(result.impl, sizeof result.impl, "%s", steps[0].impl);
+    (void)snprintf(result.impls, sizeof result.impls, "%s", steps[0].impls ? steps[0].impls : "");
     clg_session_profile_free(steps, n);
     clg_session_free(session);
     clg_model_free(model);
@@ -140,15 +140,15 @@ TEST(matrix__is_not_taken_unasked)
     clg_context *without = open_context(CLG_SELFTEST_ON, false);
     assert_false(clg_context_device(without)->matrix);
     answer got = run(without, &product, "gemm_matrix");
-    assert_string_equal(got.way, "gemm_simt");
-    assert_string_equal(got.ways, ""); /* there is no other */
+    assert_string_equal(got.impl, "gemm_simt");
+    assert_string_equal(got.impls, ""); /* there is no other */
     clg_context_free(without);
 
     clg_context *with = open_context(CLG_SELFTEST_ON, true);
     assert_false(clg_context_device(with)->matrix); /* emulated is none */
     got = run(with, &product, NULL);
-    assert_string_equal(got.way, "gemm_simt");
-    assert_string_equal(got.ways, "gemm_simt gemm_matrix");
+    assert_string_equal(got.impl, "gemm_simt");
+    assert_string_equal(got.impls, "gemm_simt gemm_matrix");
     assert_true(got.worst < RIGHT);
     clg_context_free(with);
 }
@@ -158,7 +158,7 @@ TEST(matrix__is_taken_once_it_has_passed)
     fault_is(NULL, NULL, NULL);
     clg_context *context = open_context(CLG_SELFTEST_ON, true);
     const answer got = run(context, &product, "gemm_matrix");
-    assert_string_equal(got.way, "gemm_matrix");
+    assert_string_equal(got.impl, "gemm_matrix");
     assert_true(got.worst < RIGHT);
     assert_int_equal(n_passed, 1);
     clg_context_free(context);
@@ -170,7 +170,7 @@ TEST(matrix__is_not_taken_without_a_test)
     fault_is(NULL, NULL, NULL);
     static const struct {
         clg_selftest selftest;
-        const char *way;
+        const char *impl;
     } cases[] = {{CLG_SELFTEST_ON, "gemm_simt"}, {CLG_SELFTEST_OFF, "gemm_matrix"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         clg_context *context = open_context(cases[i].selftest, true);
@@ -181,8 +181,8 @@ TEST(matrix__is_not_taken_without_a_test)
             continue;
         }
         const answer got = run(context, &spreading, "gemm_matrix");
-        assert_string_equal(got.way, cases[i].way);
-        if (!(got.worst < RIGHT)) fail_msg("by %s: off by %g", got.way, got.worst);
+        assert_string_equal(got.impl, cases[i].impl);
+        if (!(got.worst < RIGHT)) fail_msg("by %s: off by %g", got.impl, got.worst);
         assert_int_equal(n_passed + n_wrong, 0);
         clg_context_free(context);
     }
@@ -198,14 +198,14 @@ TEST(matrix__a_wrong_unit_is_not_used)
         fault_is("gemm_matrix", faults[i][0], faults[i][1]);
         clg_context *context = open_context(CLG_SELFTEST_ON, true);
         answer got = run(context, &product, "gemm_matrix");
-        assert_string_equal(got.way, "gemm_simt");
+        assert_string_equal(got.impl, "gemm_simt");
         assert_true(got.worst < RIGHT);
         assert_int_equal(n_wrong, 1);
         clg_context_free(context);
 
         context = open_context(CLG_SELFTEST_OFF, true);
         got = run(context, &product, "gemm_matrix");
-        assert_string_equal(got.way, "gemm_matrix");
+        assert_string_equal(got.impl, "gemm_matrix");
         if (got.worst < RIGHT) fail_msg("fault %zu changes nothing: off by %g", i, got.worst);
         clg_context_free(context);
     }

@@ -26,7 +26,7 @@ static uint8_t x_bytes[M * K], zero = 113;
 static int8_t weights[K * N * TAPS];
 
 typedef struct wrong_kernel {
-    const char *op_type, *way;
+    const char *op_type, *impl;
     const char *in, *from, *to; /* of the text of a program */
 } wrong_kernel;
 
@@ -88,7 +88,7 @@ static int64_t expected(bool conv, int row, int column)
 }
 
 /* Runs the model; which way was taken, and whether the answer is right. */
-static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store, char way[64])
+static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store, char impl[64])
 {
     const bool conv = strcmp(f->op_type, "ConvInteger") == 0;
     clg_context_options how = CLG_CONTEXT_OPTIONS_INIT;
@@ -117,7 +117,7 @@ static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store,
     clg_value_free(y);
     assert_ok(clg_session_profile(session, &steps, &n));
     assert_true(n > 0);
-    (void)snprintf(way, 64, "%s", steps[n - 1].way);
+    (void)snprintf(impl, 64, "%s", steps[n - 1].impl);
     clg_session_profile_free(steps, n);
     clg_session_free(session);
     clg_model_free(model);
@@ -127,19 +127,19 @@ static bool run(const wrong_kernel *f, clg_selftest selftest, const char *store,
 
 static void check(const wrong_kernel *f)
 {
-    char way[64];
+    char impl[64];
     n_warnings = 0;
-    assert_true(run(f, CLG_SELFTEST_ON, "sound", way));
-    assert_string_equal(way, f->way);
+    assert_true(run(f, CLG_SELFTEST_ON, "sound", impl));
+    assert_string_equal(impl, f->impl);
     assert_int_equal(n_warnings, 0);
     set_or_clear("CLG_WRONG_IN", f->in);
     set_or_clear("CLG_WRONG_FROM", f->from);
     set_or_clear("CLG_WRONG_TO", f->to);
-    assert_true(run(f, CLG_SELFTEST_ON, f->way, way));
-    assert_string_not_equal(way, f->way);
+    assert_true(run(f, CLG_SELFTEST_ON, f->impl, impl));
+    assert_string_not_equal(impl, f->impl);
     assert_int_equal(n_warnings, 1);
-    assert_false(run(f, CLG_SELFTEST_OFF, f->way, way));
-    assert_string_equal(way, f->way);
+    assert_false(run(f, CLG_SELFTEST_OFF, f->impl, impl));
+    assert_string_equal(impl, f->impl);
     set_or_clear("CLG_WRONG_IN", NULL);
 }
 

@@ -59,7 +59,7 @@ def call(arguments):
     return subprocess.run([str(a) for a in arguments], capture_output=True, text=True, timeout=300)
 
 
-def time_way(command, way):
+def time_impl(command, way):
     """The same by clgraph; None where the way was not taken."""
     run = call(command + ['--prefer', way, '--runs', RUNS, '--json'])
     if run.returncode:
@@ -90,7 +90,7 @@ def measure(cltool, selector, folder, size):
     command = [cltool, 'profile', *common]
     rounds = []
     for _ in range(ROUNDS):
-        row = {way: time_way(command, way) for way in WAYS}
+        row = {way: time_impl(command, way) for way in WAYS}
         row['torch'] = time_torch(a, b)
         rounds.append(row)
     result = {'size': size, 'wrong': [], 'ms': {}, 'tflops_per_s': {}}

@@ -40,11 +40,11 @@ static const struct {
     {{2, 1, 1, 259, 1, 3, 3, 3, 3, 1, 1, 1, 1, 0, 0, true, false, true, false}, true, false},
 };
 
-static void check_simd(const char *way)
+static void check_simd(const char *impl)
 {
     for (size_t i = 0; i < COUNT(wide); i++) {
         const quantized_how how = {wide[i].furthest ? FURTHEST : ANY_NUMBERS, wide[i].w_computed,
-                                   way, CLG_KERNELS_SIMD};
+                                   impl, CLG_KERNELS_SIMD};
         qconv_check(wide[i].t, i % 2 == 0, how);
         if (how.range) qconv_check(wide[i].t, i % 2 != 0, how);
     }

@@ -6,7 +6,7 @@
 /* ctest: timeout 1800 */
 #include "support/cases/quantized_case.h"
 
-#define TILED .way = "qconv_simt", .way_kernels = CLG_KERNELS_SIMT
+#define TILED .impl = "qconv_simt", .impl_kernels = CLG_KERNELS_SIMT
 
 static void both(qconv_case t, quantized_how how)
 {
@@ -75,7 +75,7 @@ TEST(qconv_simt__large)
 
 TEST(qconv_simt__plain)
 {
-    both(ragged, (quantized_how){.way = "qconv", .way_kernels = CLG_KERNELS_SIMT});
+    both(ragged, (quantized_how){.impl = "qconv", .impl_kernels = CLG_KERNELS_SIMT});
 }
 
 TEST_GROUP(run_node_open, run_node_close)

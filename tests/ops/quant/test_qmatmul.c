@@ -50,10 +50,10 @@ TEST(qmatmul__linear)
 }
 
 /* Each kind of words, with remainders in every direction and sums longer than a block of words. */
-static void check_simd(const char *way)
+static void check_simd(const char *impl)
 {
-    const quantized_how usual = {ANY_NUMBERS, false, way, CLG_KERNELS_SIMD},
-                        furthest = {FURTHEST, false, way, CLG_KERNELS_SIMD};
+    const quantized_how usual = {ANY_NUMBERS, false, impl, CLG_KERNELS_SIMD},
+                        furthest = {FURTHEST, false, impl, CLG_KERNELS_SIMD};
     const clg_dtype f = CLG_FLOAT32;
     qproduct_check_integer((qproduct_case){1, 25, 70, 1100, false, true, 2, true}, usual);
     qproduct_check_integer((qproduct_case){2, 101, 37, 66, false, true, 1, false}, usual);

@@ -6,7 +6,7 @@
 /* ctest: timeout 1800 */
 #include "support/cases/quantized_case.h"
 
-#define TILED .way = "qgemm_simt", .way_kernels = CLG_KERNELS_SIMT
+#define TILED .impl = "qgemm_simt", .impl_kernels = CLG_KERNELS_SIMT
 
 /* Both operators; one that has its weights as a constant is MatMulInteger alone. */
 static void both(qproduct_case p, quantized_how how)
@@ -58,8 +58,8 @@ static void check_broadcast(bool constant)
     }
     run_node r;
     run_node_start(&r, NULL, "MatMulInteger", 10);
-    r.way = "qgemm_simt";
-    r.way_kernels = CLG_KERNELS_SIMT;
+    r.impl = "qgemm_simt";
+    r.impl_kernels = CLG_KERNELS_SIMT;
     run_node_input(&r, CLG_UINT8, DIMS(2, 1, M, K), a);
     (constant ? run_node_constant : run_node_input)(&r, CLG_INT8, DIMS(3, K, N), b);
     run_node_expect(&r, CLG_INT32, DIMS(2, 3, M, N), y);
@@ -77,7 +77,7 @@ TEST(qmatmul_simt__large) { both((qproduct_case){1, 1027, 1029, 9, false, true, 
 TEST(qmatmul_simt__plain)
 {
     both((qproduct_case){1, 70, 69, 67, false, true, 2, false},
-         (quantized_how){.way = "qmatmul", .way_kernels = CLG_KERNELS_SIMT});
+         (quantized_how){.impl = "qmatmul", .impl_kernels = CLG_KERNELS_SIMT});
 }
 
 TEST_GROUP(run_node_open, run_node_close)

@@ -257,19 +257,19 @@ void conv_case_refused(clg_context *context, const clg_session_options *options,
     clg_session_free(session);
 }
 
-static void check_way(clg_session *session, const conv_case *t, const char *place)
+static void check_impl(clg_session *session, const conv_case *t, const char *place)
 {
-    const char *way = t->apart       ? "conv_expand_apart"
-                      : t->x_blocks  ? "conv_expand_blocked"
-                      : t->depthwise ? "conv_depthwise_blocked"
-                      : t->side == 0 ? "conv_blocked"
-                      : t->side == 2 ? "winograd_2x2"
-                                     : "winograd_4x4";
+    const char *impl = t->apart       ? "conv_expand_apart"
+                       : t->x_blocks  ? "conv_expand_blocked"
+                       : t->depthwise ? "conv_depthwise_blocked"
+                       : t->side == 0 ? "conv_blocked"
+                       : t->side == 2 ? "winograd_2x2"
+                                      : "winograd_4x4";
     char *plan;
     if (t->plain || t->n == 0) return;
     assert_ok(clg_session_plan_text(session, &plan));
-    if (!strstr(plan, way) || (t->side == 0 && strstr(plan, "winograd")))
-        fail_msg("on %s: not by %s but\n%s", place, way, plan);
+    if (!strstr(plan, impl) || (t->side == 0 && strstr(plan, "winograd")))
+        fail_msg("on %s: not by %s but\n%s", place, impl, plan);
     clg_text_free(plan);
 }
 
@@ -315,7 +315,7 @@ static void check_result(clg_context *context, const clg_session_options *option
         describe(r);
         fail_msg("on %s: %s", place, clg_last_error());
     }
-    check_way(session, &r->t, place);
+    check_impl(session, &r->t, place);
     check_numbers(session, r, place);
     clg_session_free(session);
 }
@@ -334,8 +334,8 @@ static void run_case(clg_context *context, const clg_session_options *options, c
     const char *apart = "conv_expand_apart";
     const device_caps *caps = ocl_context_caps(context->ocl);
     conv_case_numbers(&r);
-    own.preferred_ways = &apart;
-    own.n_preferred_ways = r.t.apart;
+    own.preferred_impls = &apart;
+    own.n_preferred_impls = r.t.apart;
     if (own.kernels != CLG_KERNELS_SIMD && !r.t.plain && r.t.n > 0) {
         conv_case_refused(context, options, &r, CLG_ERROR_UNSUPPORTED_DEVICE, "blocks of");
         if (!caps->is_software) return;

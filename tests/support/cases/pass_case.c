@@ -134,13 +134,13 @@ graph *pass_case_run_expand(pass_case *m, value_id output, int lanes)
                                .disabled = passes_but_two("blocked", "expand", off)});
 }
 
-graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32)
+graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32)
 {
     const char *off[MOST_PASSES];
     return run(m, output,
                &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
-                               .disabled = passes_but("halves", off),
-                               .halves = true,
+                               .disabled = passes_but("fp16", off),
+                               .fp16 = true,
                                .keep_fp32 = {&keep_fp32, keep_fp32 != NULL}});
 }
 

@@ -39,8 +39,8 @@ graph *pass_case_run_only(pass_case *m, value_id output, const char *only);
 graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes);
 /* The same with `expand` behind it. */
 graph *pass_case_run_expand(pass_case *m, value_id output, int lanes);
-/* Runs `halves` and `dead` alone, with precision fp16 but for nodes of this name (NULL: none). */
-graph *pass_case_run_halves(pass_case *m, value_id output, const char *keep_fp32);
+/* Runs `fp16` and `dead` alone, with precision fp16 but for nodes of this name (NULL: none). */
+graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32);
 
 size_t pass_case_count(const graph *g, const char *op);
 const node *pass_case_find(const graph *g, const char *op); /* the first; NULL */

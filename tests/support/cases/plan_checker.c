@@ -129,7 +129,7 @@ static void check_own_block(checker *k, bool scratch, uint32_t i, size_t n_bytes
 }
 
 /* One step of the candidate: inputs are there, outputs are written, and the inputs are still there. */
-static void check_step(checker *k, const candidate *way, const step *expected)
+static void check_step(checker *k, const candidate *impl, const step *expected)
 {
     step_operands operands;
     if (step_is_skipped(expected)) return;
@@ -143,9 +143,9 @@ static void check_step(checker *k, const candidate *way, const step *expected)
             const placement p = operands.at[i];
             if (o->space == OPERAND_INPUT && pass != 1) check_input(k, operand_value(k, o), &p);
             if (o->space == OPERAND_SCRATCH && pass == 1)
-                check_own_block(k, true, o->index, way->scratch_bytes[o->index], &p);
+                check_own_block(k, true, o->index, impl->scratch_bytes[o->index], &p);
             if (o->space == OPERAND_PACKED && pass == 1)
-                check_own_block(k, false, o->index, way->packings[o->index].size_bytes, &p);
+                check_own_block(k, false, o->index, impl->packings[o->index].size_bytes, &p);
             if (o->space != OPERAND_OUTPUT || pass != 1) continue;
             place_output(k, operand_value(k, o), &p);
             checked_value_write(&k->values[operand_value(k, o)], &k->memory);
@@ -287,8 +287,8 @@ static void check_views(checker *k, const lower_context *lc)
 
 static const candidate *find_variant(const lower_context *lc, const char *variant)
 {
-    for (const candidate *way = lc->build.candidates; way; way = way->next)
-        if (strcmp(way->variant, variant) == 0) return way;
+    for (const candidate *impl = lc->build.candidates; impl; impl = impl->next)
+        if (strcmp(impl->variant, variant) == 0) return impl;
     fail_msg("there is no candidate '%s'", variant);
     return NULL;
 }
@@ -342,10 +342,10 @@ static bool may_join(const checked_value *v)
 }
 
 /* Inputs whose steps the planner left out; the output's elements there are the inputs'. */
-static void find_joined(checker *k, const lower_context *lc, const candidate *way, bool *joined)
+static void find_joined(checker *k, const lower_context *lc, const candidate *impl, bool *joined)
 {
     size_t at = k->memory.step;
-    for (const step *e = way->steps; e; e = e->next) {
+    for (const step *e = impl->steps; e; e = e->next) {
         size_t i = step_input_read(e);
         if (step_is_skipped(e)) continue;
         if (i < k->n->n_inputs && lc->joins[i] >= 0 && may_join(&k->values[k->n->inputs[i]]) &&
@@ -381,18 +381,18 @@ static void check_candidate(checker *k, const lower_context *lc)
     bool joined[32] = {false};
     const size_t at = k->memory.step;
     const bool has_step = at < k->segment->n_steps && k->segment->steps[at].node == k->id;
-    const candidate *way =
+    const candidate *impl =
         has_step ? find_variant(lc, k->segment->steps[at].variant) : lc->build.candidates;
     memset(k->has_scratch, 0, sizeof k->has_scratch);
     memset(k->has_packed, 0, sizeof k->has_packed);
-    find_joined(k, lc, way, joined);
-    for (uint32_t i = 0; i < way->n_packings; i++)
-        for (const step *e = way->packings[i].steps; e && !packs_weight(k, &way->packings[i]);
+    find_joined(k, lc, impl, joined);
+    for (uint32_t i = 0; i < impl->n_packings; i++)
+        for (const step *e = impl->packings[i].steps; e && !packs_weight(k, &impl->packings[i]);
              e = e->next)
-            check_step(k, way, e);
-    for (const step *e = way->steps; e; e = e->next)
+            check_step(k, impl, e);
+    for (const step *e = impl->steps; e; e = e->next)
         if (step_input_read(e) >= k->n->n_inputs || !joined[step_input_read(e)])
-            check_step(k, way, e);
+            check_step(k, impl, e);
     check_joined(k, lc, joined);
 }
 

@@ -59,8 +59,8 @@ void qproduct_check_integer(qproduct_case p, quantized_how how)
         run_node_input(&r, tb, 3, (int64_t[]){p.batch, p.k, p.n}, b);
     if (p.zeros) run_node_input(&r, ta, p.zeros == 2, &p.m, az);
     if (p.zeros) run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
-    r.way = how.way;
-    r.way_kernels = how.way_kernels;
+    r.impl = how.impl;
+    r.impl_kernels = how.impl_kernels;
     r.heavy = p.batch * p.m * p.n * p.k > MANY_TERMS;
     run_node_expect(&r, CLG_INT32, 3, (int64_t[]){p.batch, p.m, p.n}, y);
     run_node_check(&r, 0);
@@ -97,8 +97,8 @@ void qproduct_check_linear(qproduct_case p, clg_dtype ty, clg_dtype ts, int fold
     run_node_input(&r, tb, p.zeros == 2, &p.n, bz);
     run_node_input(&r, ts, 0, NULL, &sy);
     run_node_input(&r, ty, 0, NULL, &zy);
-    r.way = how.way;
-    r.way_kernels = how.way_kernels;
+    r.impl = how.impl;
+    r.impl_kernels = how.impl_kernels;
     r.heavy = p.batch * p.m * p.n * p.k > MANY_TERMS;
     run_node_expect(&r, ty, 3, (int64_t[]){p.batch, p.m, p.n}, y);
     run_node_check(&r, 0);
@@ -193,8 +193,8 @@ void qconv_check(qconv_case t, bool linear, quantized_how how)
     if (linear) run_node_input(&r, CLG_FLOAT32, 0, NULL, &sy);
     if (linear) run_node_input(&r, CLG_UINT8, 0, NULL, &zy);
     if (linear && t.bias) run_node_input(&r, CLG_INT32, 1, &channels, bias);
-    r.way = how.way;
-    r.way_kernels = how.way_kernels;
+    r.impl = how.impl;
+    r.impl_kernels = how.impl_kernels;
     r.heavy = t.batch * channels * oh * ow * t.ic * t.kh * t.kw > MANY_TERMS;
     run_node_expect(&r, linear ? CLG_UINT8 : CLG_INT32, 2 + t.rank, y_dims, y);
     run_node_check(&r, 0);

@@ -20,9 +20,9 @@ typedef enum quantized_range {
 /* What a case is not run with by itself; zeros: nothing. */
 typedef struct quantized_how {
     quantized_range range;
-    bool w_computed; /* a convolution's weights are no constant */
-    const char *way; /* as run_node has them */
-    clg_kernel_class way_kernels;
+    bool w_computed;  /* a convolution's weights are no constant */
+    const char *impl; /* as run_node has them */
+    clg_kernel_class impl_kernels;
 } quantized_how;
 
 typedef struct qproduct_case {

@@ -155,8 +155,11 @@ int64_t run_node_count(int rank, const int64_t *dims)
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset)
 {
-    *r = (run_node){
-        .domain = domain, .opset = opset, .n_links = 1, .way = the_way, .way_kernels = the_kernels};
+    *r = (run_node){.domain = domain,
+                    .opset = opset,
+                    .n_links = 1,
+                    .impl = the_way,
+                    .impl_kernels = the_kernels};
     r->links[0].op_type = op_type;
 }
 
@@ -404,8 +407,8 @@ static clg_status run(const place *p, const run_node *r, clg_session **out_sessi
     clg_model *model = NULL;
     clg_session *session = NULL;
     clg_session_options options = p->options;
-    options.preferred_ways = &r->way;
-    options.n_preferred_ways = r->way != NULL;
+    options.preferred_impls = &r->impl;
+    options.n_preferred_impls = r->impl != NULL;
     clg_status status = build(r, &model);
     if (status == CLG_OK) status = clg_session_create(p->context, model, &options, &session);
     for (size_t i = 0; i < r->n_inputs && status == CLG_OK; i++) {
@@ -456,7 +459,7 @@ static bool uses_float64(const run_node *r)
 static bool is_miscompiled(const place *p, const run_node *r)
 {
     const clg_device_info *device = clg_context_device(p->context);
-    return r->way && strcmp(r->way, "gemm_matrix") == 0 && !device->matrix &&
+    return r->impl && strcmp(r->impl, "gemm_matrix") == 0 && !device->matrix &&
            strcmp(r->links[0].op_type, "Gemm") == 0 && driver_miscompiles_emulated_unit(device);
 }
 
@@ -466,26 +469,26 @@ static bool takes_case(const place *p, const run_node *r)
     clg_counters counters = CLG_COUNTERS_INIT;
     if (r->heavy && p->is_simulator) return false;
     if (r->blas_only && p->options.no_blas) return false;
-    if (r->way && p->options.kernels != r->way_kernels) return false;
-    if (r->way && r->way_kernels == CLG_KERNELS_SIMT && !p->options.no_blas) return false;
+    if (r->impl && p->options.kernels != r->impl_kernels) return false;
+    if (r->impl && r->impl_kernels == CLG_KERNELS_SIMT && !p->options.no_blas) return false;
     if (is_miscompiled(p, r)) return false;
     if (!p->is_slow || n_cases % share_of == share) return true;
     return clg_context_counters(p->context, &counters) != CLG_OK || counters.kernels_launched == 0;
 }
 
-void run_node_by(clg_kernel_class kernels, const char *way)
+void run_node_by(clg_kernel_class kernels, const char *impl)
 {
-    the_way = way;
+    the_way = impl;
     the_kernels = kernels;
 }
 
-static void check_way(const place *p, const run_node *r, clg_session *session)
+static void check_impl(const place *p, const run_node *r, clg_session *session)
 {
     char *plan;
-    if (!r->way || r->outputs[0].n == 0) return;
+    if (!r->impl || r->outputs[0].n == 0) return;
     assert_ok(clg_session_plan_text(session, &plan));
-    if (!strstr(plan, r->way))
-        fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, r->way, plan);
+    if (!strstr(plan, r->impl))
+        fail_msg("%s on %s: not by %s but\n%s", r->links[0].op_type, p->name, r->impl, plan);
     clg_text_free(plan);
 }
 
@@ -517,7 +520,7 @@ void run_node_check_scaled(const run_node *r, double tolerance, double scale)
         }
         if (status != CLG_OK)
             fail_msg("%s on %s: %s", r->links[0].op_type, places[i].name, clg_last_error());
-        check_way(&places[i], r, session);
+        check_impl(&places[i], r, session);
         for (size_t k = 0; k < r->n_outputs; k++) {
             clg_value *value;
             if (r->outputs[k].dtype == CLG_DTYPE_NONE) continue;

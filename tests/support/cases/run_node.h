@@ -70,18 +70,18 @@ typedef struct run_node {
     size_t n_inputs, n_outputs;
     run_node_attribute attributes[RUN_NODE_ATTRIBUTES];
     size_t n_attributes;
-    bool heavy;      /* too much work for a simulator, which is left out */
-    bool float64;    /* computes in float64, though no input shows it */
-    bool blas_only;  /* only where CLBlast may be used: its epilogues compile quickly */
-    const char *way; /* as run_node_by has it; NULL: any */
-    clg_kernel_class way_kernels;
+    bool heavy;       /* too much work for a simulator, which is left out */
+    bool float64;     /* computes in float64, though no input shows it */
+    bool blas_only;   /* only where CLBlast may be used: its epilogues compile quickly */
+    const char *impl; /* as run_node_by has it; NULL: any */
+    clg_kernel_class impl_kernels;
 } run_node;
 
 int run_node_open(void **state);
 int run_node_close(void **state);
 /* Cases started from now on are computed by this way (NULL: any), where kernels are of this class: for GPUs, without CLBlast.
  * One whose plan is without it fails. */
-void run_node_by(clg_kernel_class kernels, const char *way);
+void run_node_by(clg_kernel_class kernels, const char *impl);
 
 void run_node_start(run_node *r, const char *domain, const char *op_type, int64_t opset);
 /* Another node behind the last: its first input is the last one's output, more inputs and attributes follow. */

@@ -128,7 +128,7 @@ clg_context *wd_context(const char *store, clg_selftest selftest)
 
 clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
                      const char *preferred, const wd_input *inputs, size_t n_inputs,
-                     char way[WD_WAY_BYTES], float *y, size_t n_y)
+                     char impl[WD_WAY_BYTES], float *y, size_t n_y)
 {
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_session *session;
@@ -136,8 +136,8 @@ clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class ke
     clg_value *value;
     size_t n;
     options.kernels = kernels;
-    options.preferred_ways = &preferred;
-    options.n_preferred_ways = 1;
+    options.preferred_impls = &preferred;
+    options.n_preferred_impls = 1;
     assert_ok(clg_session_create(context, model, &options, &session));
     for (size_t i = 0; i < n_inputs; i++)
         assert_ok(clg_session_set_input_data(session, inputs[i].name, CLG_FLOAT32, inputs[i].rank,
@@ -149,7 +149,7 @@ clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class ke
         clg_value_free(value);
         assert_ok(clg_session_profile(session, &steps, &n));
         assert_true(n > 0);
-        (void)snprintf(way, WD_WAY_BYTES, "%s", steps[n - 1].way);
+        (void)snprintf(impl, WD_WAY_BYTES, "%s", steps[n - 1].impl);
         clg_session_profile_free(steps, n);
     }
     clg_session_free(session);
@@ -171,7 +171,7 @@ clg_status wd_run(clg_context *context, clg_model *model, clg_kernel_class kerne
                    matrix = {"x", 2, DIMS(PIXELS, CHANNELS), wd_x};
     const clg_status status =
         wd_run_by(context, model, kernels, preferred, expected == wd_conv ? &image : &matrix, 1,
-                  out->way, y, WD_N);
+                  out->impl, y, WD_N);
     if (status == CLG_OK) out->worst = wd_worst_of(y, expected, WD_N);
     return status;
 }

@@ -49,11 +49,11 @@ typedef struct wd_input {
 /* Runs the model by a way, if it is used, and tells which was; its first n_y numbers of "y". */
 clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
                      const char *preferred, const wd_input *inputs, size_t n_inputs,
-                     char way[WD_WAY_BYTES], float *y, size_t n_y);
+                     char impl[WD_WAY_BYTES], float *y, size_t n_y);
 double wd_worst_of(const float *y, const double *expected, size_t n);
 
 typedef struct wd_answer {
-    char way[WD_WAY_BYTES];
+    char impl[WD_WAY_BYTES];
     double worst;
 } wd_answer;
 

@@ -40,10 +40,10 @@ static const offer offers[] = {
     {CLG_KERNELS_SIMT, MATRIX_UNIT_NVIDIA, 1024, CLG_FLOAT16, 64, MOST + 1, 64, 0},
 };
 
-static const candidate *find(const candidate *way)
+static const candidate *find(const candidate *impl)
 {
-    while (way && strcmp(way->variant, "gemm_matrix") != 0) way = way->next;
-    return way;
+    while (impl && strcmp(impl->variant, "gemm_matrix") != 0) impl = impl->next;
+    return impl;
 }
 
 static void check(const offer *o)
@@ -67,15 +67,15 @@ static void check(const offer *o)
     j.b = (gemm_matrix){operand_input(1), 1, 1, 0, 0, false};
     j.c = (gemm_matrix){operand_output(0), 1, 1, 0, 0, false};
     assert_ok(gemm_lower(&c, &j, 1));
-    const candidate *way = find(c.build.candidates);
-    assert_int_equal(way != NULL, o->items > 0);
-    if (way) {
-        assert_true(way != c.build.candidates);
-        assert_null(way->next); /* the last: nobody gets it unasked */
-        assert_true(way->needs_proof);
-        assert_int_equal(way->steps->local[0], o->items);
-        assert_int_equal(way->steps->local[1] * way->steps->local[2], 1);
-        assert_true(way->steps->global[0] % o->items == 0);
+    const candidate *impl = find(c.build.candidates);
+    assert_int_equal(impl != NULL, o->items > 0);
+    if (impl) {
+        assert_true(impl != c.build.candidates);
+        assert_null(impl->next); /* the last: nobody gets it unasked */
+        assert_true(impl->needs_proof);
+        assert_int_equal(impl->steps->local[0], o->items);
+        assert_int_equal(impl->steps->local[1] * impl->steps->local[2], 1);
+        assert_true(impl->steps->global[0] % o->items == 0);
     }
     arena_deinit(&memory);
 }

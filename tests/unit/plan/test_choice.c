@@ -6,7 +6,7 @@
 
 #include "plan/plan.h"
 
-static candidate way(double cost, bool uses_blas, candidate *next)
+static candidate impl(double cost, bool uses_blas, candidate *next)
 {
     return (candidate){.variant = "way", .cost = cost, .uses_blas = uses_blas, .next = next};
 }
@@ -14,8 +14,8 @@ static candidate way(double cost, bool uses_blas, candidate *next)
 TEST(choice__the_first_where_no_cost_is_known)
 {
     const plan_context c = {.allow_blas = false};
-    candidate third = way(5, false, NULL), second = way(0, false, &third),
-              first = way(0, true, &second);
+    candidate third = impl(5, false, NULL), second = impl(0, false, &third),
+              first = impl(0, true, &second);
     assert_ptr_equal(plan_cheapest(&c, &first), &second);
     assert_null(plan_cheapest(&c, &(candidate){.uses_blas = true}));
     assert_null(plan_cheapest(&c, NULL));
@@ -24,8 +24,8 @@ TEST(choice__the_first_where_no_cost_is_known)
 TEST(choice__the_cheapest_of_those_with_a_cost)
 {
     const plan_context c = {.allow_blas = false};
-    candidate fourth = way(0, false, NULL), third = way(7, false, &fourth),
-              second = way(5, false, &third), first = way(9, false, &second);
+    candidate fourth = impl(0, false, NULL), third = impl(7, false, &fourth),
+              second = impl(5, false, &third), first = impl(9, false, &second);
     assert_ptr_equal(plan_cheapest(&c, &first), &second);
     second.cost = 9; /* of equals the first */
     third.cost = 9;

@@ -87,7 +87,7 @@ typedef struct fixture {
     op_case k;
     lower_operand inputs[2], output;
     lower_context lc;
-    candidate ways[3]; /* by estimates the second */
+    candidate impls[3]; /* by estimates the second */
     step_texts texts;
     plan_context c;
 } fixture;
@@ -111,9 +111,9 @@ static void start(fixture *f)
                             .n_outputs = 1,
                             .kernel_class = CLG_KERNELS_SIMT};
     for (int i = 0; i < 3; i++)
-        f->ways[i] = (candidate){
-            .variant = names[i], .cost = costs[i], .next = i < 2 ? &f->ways[i + 1] : NULL};
-    f->lc.build.candidates = f->ways;
+        f->impls[i] = (candidate){
+            .variant = names[i], .cost = costs[i], .next = i < 2 ? &f->impls[i + 1] : NULL};
+    f->lc.build.candidates = f->impls;
     f->c = (plan_context){.texts = &f->texts};
 }
 
@@ -126,7 +126,7 @@ static void end(fixture *f)
 static const char *taken(const fixture *f, plan_choice *out)
 {
     assert_ok(plan_choose(&f->c, &f->lc, out));
-    return out->way->variant;
+    return out->impl->variant;
 }
 
 TEST(choices__decide_before_estimates)
@@ -141,7 +141,7 @@ TEST(choices__decide_before_estimates)
 
     f.c.notes_choices = true;
     assert_string_equal(taken(&f, &out), "estimated");
-    assert_string_equal(out.ways, "slow estimated third");
+    assert_string_equal(out.impls, "slow estimated third");
     assert_string_equal(out.problem, "MatMul simt float32[2,3] float32[3,4] > float32[2,4] "
                                      "0000000000000000");
 
@@ -169,7 +169,7 @@ TEST(choices__a_way_that_is_not_there)
                                &t));
     f.c.choices = t;
     assert_string_equal(taken(&f, &out), "estimated");
-    f.ways[2].uses_blas = true; /* which this context does not allow */
+    f.impls[2].uses_blas = true; /* which this context does not allow */
     f.c.preferred = (const char *const[]){"third"};
     f.c.n_preferred = 1;
     assert_string_equal(taken(&f, &out), "estimated");
@@ -205,7 +205,7 @@ typedef struct judge {
     clg_status fails;
 } judge;
 
-static clg_status passes(void *self, const lower_context *lc, const candidate *way,
+static clg_status passes(void *self, const lower_context *lc, const candidate *impl,
                          bool *out_passes)
 {
     judge *j = self;
@@ -213,7 +213,7 @@ static clg_status passes(void *self, const lower_context *lc, const candidate *w
     j->n_asked++;
     *out_passes = true;
     for (int i = 0; i < 3; i++)
-        if (j->wrong[i] && strcmp(j->wrong[i], way->variant) == 0) *out_passes = false;
+        if (j->wrong[i] && strcmp(j->wrong[i], impl->variant) == 0) *out_passes = false;
     return j->fails;
 }
 
@@ -221,15 +221,15 @@ TEST(choices__pass_over_what_is_wrong)
 {
     static const struct {
         judge j;
-        const char *preferred, *way;
+        const char *preferred, *impl;
         int n_asked;
     } rows[] = {
-        {.j = {{NULL}}, .way = "estimated", .n_asked = 1},
-        {.j = {{"estimated"}}, .way = "third", .n_asked = 2},
-        {.j = {{"estimated", "third"}}, .way = "slow", .n_asked = 3},
-        {.j = {{"estimated", "third", "slow"}}, .way = NULL, .n_asked = 3},
-        {.j = {{"third"}}, .preferred = "third", .way = "estimated", .n_asked = 2},
-        {.j = {{"estimated"}}, .preferred = "slow", .way = "slow", .n_asked = 1},
+        {.j = {{NULL}}, .impl = "estimated", .n_asked = 1},
+        {.j = {{"estimated"}}, .impl = "third", .n_asked = 2},
+        {.j = {{"estimated", "third"}}, .impl = "slow", .n_asked = 3},
+        {.j = {{"estimated", "third", "slow"}}, .impl = NULL, .n_asked = 3},
+        {.j = {{"third"}}, .preferred = "third", .impl = "estimated", .n_asked = 2},
+        {.j = {{"estimated"}}, .preferred = "slow", .impl = "slow", .n_asked = 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fixture f;
@@ -240,8 +240,8 @@ TEST(choices__pass_over_what_is_wrong)
         f.c.preferred = &rows[i].preferred;
         f.c.n_preferred = rows[i].preferred != NULL;
         assert_ok(plan_choose(&f.c, &f.lc, &out));
-        if (!rows[i].way) assert_null(out.way);
-        if (rows[i].way) assert_string_equal(out.way->variant, rows[i].way);
+        if (!rows[i].impl) assert_null(out.impl);
+        if (rows[i].impl) assert_string_equal(out.impl->variant, rows[i].impl);
         assert_int_equal(j.n_asked, rows[i].n_asked);
         end(&f);
     }
@@ -254,10 +254,10 @@ TEST(choices__ask_no_judge_where_there_is_no_choice)
     judge j = {.wrong = {"slow"}};
     start(&f);
     f.c.judge = (plan_judge){&j, passes};
-    f.ways[0].next = NULL;
+    f.impls[0].next = NULL;
     assert_string_equal(taken(&f, &out), "slow");
     assert_int_equal(j.n_asked, 0);
-    f.ways[0].next = &f.ways[1];
+    f.impls[0].next = &f.impls[1];
     j.fails = CLG_ERROR_DEVICE_LOST; /* no verdict */
     assert_int_equal(plan_choose(&f.c, &f.lc, &out), CLG_ERROR_DEVICE_LOST);
     end(&f);

@@ -17,7 +17,7 @@ static verdict made(uint64_t n, bool passed, double worst)
                      .passed = passed,
                      .worst = worst,
                      .bound = 4e-6,
-                     .way = "winograd_2x2",
+                     .impl = "winograd_2x2",
                      .kernel = "winograd_simd"};
 }
 
@@ -45,7 +45,7 @@ TEST(verdicts__text_and_back)
     assert_true(verdicts_find(&b, first.key)->passed);
     assert_false(verdicts_find(&b, second.key)->passed);
     assert_true(isinf(verdicts_find(&b, second.key)->worst));
-    assert_string_equal(verdicts_find(&b, second.key)->way, "winograd_2x2");
+    assert_string_equal(verdicts_find(&b, second.key)->impl, "winograd_2x2");
     assert_string_equal(verdicts_find(&b, second.key)->kernel, "winograd_simd");
     text_deinit(&t);
     verdicts_deinit(&a);

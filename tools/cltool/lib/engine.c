@@ -131,8 +131,8 @@ clg_session_options engine_session_options(const options *o)
     given.strict = o->strict;
     given.disabled_passes = o->disabled_passes.items;
     given.n_disabled_passes = o->disabled_passes.n;
-    given.preferred_ways = o->preferred_ways.items;
-    given.n_preferred_ways = o->preferred_ways.n;
+    given.preferred_impls = o->preferred_impls.items;
+    given.n_preferred_impls = o->preferred_impls.n;
     (void)read_precision(o->precision, &given.precision); /* engine_check was there before */
     given.keep_fp32 = o->keep_fp32.items;
     given.n_keep_fp32 = o->keep_fp32.n;

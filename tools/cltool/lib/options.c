@@ -122,7 +122,7 @@ static const option_row rows[] = {
     {"cpu-threads", 0, KIND_SIZE, AT(cpu_threads), OPTIONS_DEVICE, "N",
      "compute units of a CPU device to use"},
     {"precision", 0, KIND_TEXT, AT(precision), OPTIONS_PLAN, "P",
-     "fp32 (default), fp16 (values between nodes as halves) or auto"},
+     "fp32 (default), fp16 (values between nodes as float16) or auto"},
     {"keep-fp32", 0, KIND_LIST, AT(keep_fp32), OPTIONS_PLAN, "PATTERN",
      "with fp16: nodes of such names stay in fp32 (* and ? as in a shell)"},
     {"kernels", 0, KIND_TEXT, AT(kernels), OPTIONS_PLAN | OPTIONS_SELFTEST, "CLASS",
@@ -131,8 +131,9 @@ static const option_row rows[] = {
     {"strict", 0, KIND_FLAG, AT(strict), OPTIONS_PLAN, NULL, "refuse numeric work on the host"},
     {"disable-pass", 0, KIND_LIST, AT(disabled_passes), OPTIONS_PLAN, "NAME",
      "do not run this graph pass (repeatable)"},
-    {"prefer", 0, KIND_LIST, AT(preferred_ways), OPTIONS_PLAN, "WAY",
-     "compute nodes this way where they have it, as 'inspect --plan' names it (repeatable)"},
+    {"prefer", 0, KIND_LIST, AT(preferred_impls), OPTIONS_PLAN, "IMPL",
+     "compute nodes by this implementation where they have it, as 'inspect --plan' names it "
+     "(repeatable)"},
 
     {"json", 0, KIND_FLAG, AT(json), OPTIONS_ALL, NULL, "one JSON document on standard output"},
     {"verbose", 'v', KIND_COUNT, AT(verbose), OPTIONS_ALL, NULL, "say more; twice: even more"},
@@ -338,9 +339,9 @@ int options_parse(options *o, const char *command, unsigned groups, int argc, ch
 
 void options_deinit(options *o)
 {
-    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,        &o->images,
-                          &o->fills,     &o->shapes,          &o->dims,          &o->expect,
-                          &o->dump,      &o->outputs,         &o->preferred_ways};
+    text_list *lists[] = {&o->keep_fp32, &o->disabled_passes, &o->inputs,         &o->images,
+                          &o->fills,     &o->shapes,          &o->dims,           &o->expect,
+                          &o->dump,      &o->outputs,         &o->preferred_impls};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) free(lists[i]->items);
     free(o->arguments);
 }

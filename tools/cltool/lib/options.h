@@ -19,7 +19,7 @@ typedef struct options {
     /* the device and how to plan for it */
     const char *device, *fallback;
     const char *precision, *kernels;
-    text_list keep_fp32, disabled_passes, preferred_ways;
+    text_list keep_fp32, disabled_passes, preferred_impls;
     bool strict, no_blas;
     size_t cpu_threads;
     /* inputs */

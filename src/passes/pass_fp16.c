@@ -3,6 +3,7 @@
  * Precision fp16: values between nodes are float16 in place of float32. Products begin with it, since they read and write
  * most; cheap operators and those that move elements follow where all that they read is float16 already. Every other
  * node reads and gives float32, with a Cast between. Arithmetic stays float32 everywhere: docs/numerics.md.
+ * See decision 28.
  */
 #include "passes/rewrite.h"
 
@@ -75,10 +76,10 @@ static const char *const followers[] = {"Abs",
 #define COUNT(names) (sizeof(names) / sizeof *(names))
 
 typedef struct halving {
-    const survey *s;
+    const graph_info *s;
     graph *g;
     const pass_options *options;
-    value_id *halves; /* by value of the survey: it as float16, or VALUE_NONE */
+    value_id *fp16; /* by value of the survey: it as float16, or VALUE_NONE */
     value_id low, high;
 } halving;
 
@@ -142,7 +143,7 @@ static bool gives_half(const halving *h, const node *n, size_t output)
 static bool is_out_of_range(const halving *h, value_id v)
 {
     double number;
-    if (!survey_number(h->s, v, &number) || number == 0.0 || isinf(number)) return false;
+    if (!graph_info_number(h->s, v, &number) || number == 0.0 || isinf(number)) return false;
     const double size = fabs(number);
     return size < SMALLEST_NORMAL_HALF || size > (double)LARGEST_HALF;
 }
@@ -153,7 +154,7 @@ static bool may_follow(const halving *h, const node *n)
     for (size_t i = 0; i < n->n_inputs; i++) {
         const value_id v = n->inputs[i];
         if (!takes_half(h, n, i)) continue;
-        if (h->halves[v] != VALUE_NONE && !h->s->constant[v])
+        if (h->fp16[v] != VALUE_NONE && !h->s->constant[v])
             any = true;
         else if (!h->s->constant[v] || is_out_of_range(h, v))
             return false;
@@ -211,7 +212,7 @@ static clg_status read_halves(halving *h, node_id id)
     for (size_t i = 0; i < n_inputs; i++) {
         inputs[i] = h->g->nodes[id].inputs[i];
         if (!takes_half(h, &h->g->nodes[id], i)) continue;
-        value_id *half = &h->halves[inputs[i]];
+        value_id *half = &h->fp16[inputs[i]];
         if (*half == VALUE_NONE) CLG_TRY(narrow(h, inputs[i], half));
         inputs[i] = *half;
     }
@@ -228,7 +229,7 @@ static clg_status give_half(halving *h, node_id id, size_t output)
     h->g->nodes[id].outputs[output] = half;
     h->g->values[half].producer = id;
     h->g->values[whole].producer = NODE_NONE;
-    h->halves[whole] = half;
+    h->fp16[whole] = half;
     return add_cast(h, half, CLG_FLOAT32, whole);
 }
 
@@ -240,19 +241,19 @@ static clg_status make_half(halving *h, node_id id)
     return read_halves(h, id);
 }
 
-clg_status pass_halves(graph *g, const pass_options *options)
+clg_status pass_fp16(graph *g, const pass_options *options)
 {
-    survey s;
-    if (!options->halves) return CLG_OK;
-    CLG_TRY(survey_make(g, &s));
+    graph_info s;
+    if (!options->fp16) return CLG_OK;
+    CLG_TRY(graph_info_make(g, &s));
     halving h = {.s = &s, .g = g, .options = options, .low = VALUE_NONE, .high = VALUE_NONE};
-    h.halves = memory_zalloc(s.n_values + 1, sizeof *h.halves);
-    clg_status status = h.halves ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (size_t v = 0; status == CLG_OK && v < s.n_values; v++) h.halves[v] = VALUE_NONE;
+    h.fp16 = memory_zalloc(s.n_values + 1, sizeof *h.fp16);
+    clg_status status = h.fp16 ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+    for (size_t v = 0; status == CLG_OK && v < s.n_values; v++) h.fp16[v] = VALUE_NONE;
     const size_t n_nodes = g->n_nodes;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
         if (becomes_half(&h, &g->nodes[i])) status = make_half(&h, i);
-    memory_free(h.halves);
-    survey_deinit(&s);
+    memory_free(h.fp16);
+    graph_info_deinit(&s);
     return status;
 }

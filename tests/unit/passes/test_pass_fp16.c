@@ -39,7 +39,7 @@ static value_id product(pass_case *m)
 TEST(halves__begin_with_a_product)
 {
     pass_case m = pass_case_start();
-    graph *g = pass_case_run_halves(&m, product(&m), NULL);
+    graph *g = pass_case_run_fp16(&m, product(&m), NULL);
     assert_int_equal(gives(g, "MatMul"), CLG_FLOAT16);
     assert_int_equal(output_dtype(g), CLG_FLOAT32);
     assert_string_equal(g->values[g->outputs[0]].name, "p");
@@ -51,7 +51,7 @@ TEST(halves__begin_with_a_product)
 TEST(halves__are_asked_for)
 {
     pass_case m = pass_case_start();
-    graph *g = pass_case_run_only(&m, product(&m), "halves");
+    graph *g = pass_case_run_only(&m, product(&m), "fp16");
     assert_int_equal(gives(g, "MatMul"), CLG_FLOAT32);
     assert_int_equal(g->n_nodes, 1);
     graph_free(g);
@@ -66,7 +66,7 @@ TEST(halves__go_through_what_follows)
     y = pass_case_node(&m, "Transpose", 1, &y, "t");
     y = pass_case_node(&m, "Exp", 1, &y, "e");
     y = pass_case_node(&m, "Neg", 1, &y, "y");
-    graph *g = pass_case_run_halves(&m, y, NULL);
+    graph *g = pass_case_run_fp16(&m, y, NULL);
     static const char *const halves[] = {"MatMul", "Add", "Relu", "Transpose"};
     for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
         assert_int_equal(gives(g, halves[i]), CLG_FLOAT16);
@@ -83,7 +83,7 @@ TEST(halves__do_not_spread_backwards)
     value_id other = pass_case_input(&m, "other", 2, (int64_t[]){4, 6});
     other = pass_case_node(&m, "Neg", 1, &other, "n");
     value_id y = pass_case_node(&m, "Add", 2, (value_id[]){product(&m), other}, "y");
-    graph *g = pass_case_run_halves(&m, y, NULL);
+    graph *g = pass_case_run_fp16(&m, y, NULL);
     assert_int_equal(gives(g, "MatMul"), CLG_FLOAT16);
     assert_int_equal(gives(g, "Neg"), CLG_FLOAT32);
     assert_int_equal(gives(g, "Add"), CLG_FLOAT32);
@@ -100,7 +100,7 @@ static clg_dtype of_sum_with(float number)
     tensor_set_float(t, 0, (double)number);
     assert_ok(graph_add_constant(m.g, "c", t, &c));
     tensor_free(t);
-    graph *g = pass_case_run_halves(
+    graph *g = pass_case_run_fp16(
         &m, pass_case_node(&m, "Add", 2, (value_id[]){product(&m), c}, "y"), NULL);
     const clg_dtype dtype = gives(g, "Add");
     graph_free(g);
@@ -122,13 +122,13 @@ TEST(halves__stay_away_from_names)
     static const char *const patterns[] = {"MatMul", "Mat*", "*"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         pass_case m = pass_case_start();
-        graph *g = pass_case_run_halves(&m, product(&m), patterns[i]);
+        graph *g = pass_case_run_fp16(&m, product(&m), patterns[i]);
         assert_int_equal(gives(g, "MatMul"), CLG_FLOAT32);
         assert_int_equal(g->n_nodes, 1);
         graph_free(g);
     }
     pass_case m = pass_case_start();
-    graph *g = pass_case_run_halves(&m, product(&m), "Conv*");
+    graph *g = pass_case_run_fp16(&m, product(&m), "Conv*");
     assert_int_equal(gives(g, "MatMul"), CLG_FLOAT16);
     graph_free(g);
 }
@@ -142,7 +142,7 @@ TEST(halves__come_behind_constants)
     const value_id weights = pass_case_node(&m, "MatMul", 2, (value_id[]){a, w}, "weights");
     value_id x = pass_case_input(&m, "x", 4, (int64_t[]){1, 1, 4, 5});
     x = pass_case_node(&m, "MatMul", 2, (value_id[]){x, weights}, "y");
-    graph *g = pass_case_run_halves(&m, x, NULL);
+    graph *g = pass_case_run_fp16(&m, x, NULL);
     size_t n_halves = 0, n_wholes = 0;
     value_fact *facts;
     assert_ok(ops_infer_graph(g, NULL, &facts));
