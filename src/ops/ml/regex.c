@@ -7,7 +7,10 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "ops/ml/regex.h"
 
+#include "base/text.h"
+
 #include <pcre2.h>
+#include <string.h>
 
 /* A step is a place that was tried; the memory is of places to go back to. */
 enum { MOST_STEPS = 10000000, MOST_HEAP_KIB = 64 << 10 };
@@ -65,11 +68,62 @@ static clg_status compile(regex *r)
     return r->found ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+/* The end of an escape, a literal \\Q...\\E or a class in brackets that begins here; NULL where none does. */
+static const char *skip_group(const char *at)
+{
+    if (strncmp(at, "\\Q", 2) == 0) {
+        const char *end = strstr(at + 2, "\\E");
+        return end ? end + 2 : at + strlen(at);
+    }
+    if (at[0] == '\\' && at[1] != '\0') {
+        const char *end = strchr("xpPo", at[1]) && at[2] == '{' ? strchr(at + 2, '}') : NULL;
+        return end ? end + 1 : at + 2;
+    }
+    if (at[0] != '[') return NULL;
+    at += at[1] == '^' ? 2 : 1;
+    for (bool is_first = true; *at && (is_first || *at != ']'); is_first = false) {
+        const char *posix_end = strncmp(at, "[:", 2) == 0 ? strstr(at, ":]") : NULL;
+        at += posix_end ? posix_end + 2 - at : at[0] == '\\' && at[1] != '\0' ? 2 : 1;
+    }
+    return *at ? at + 1 : at;
+}
+
+/* Whether {2}, {2,} or {2,4} begins here: what else is in braces is literal in RE2, to which ONNX refers, as it was in PCRE2
+ * before 10.43. From there on {,2} and { 2 } are quantifiers too. */
+static bool is_quantifier(const char *brace)
+{
+    static const char digits[] = "0123456789";
+    const char *at = brace + 1;
+    const size_t n = strspn(at, digits);
+    at += n;
+    if (*at == ',') at += 1 + strspn(at + 1, digits);
+    return n > 0 && *at == '}';
+}
+
+/* The pattern with a backslash in front of each brace that is literal. */
+static clg_status escape_braces(const char *pattern, char **out_pattern)
+{
+    text t;
+    text_init(&t, 0);
+    for (const char *at = pattern; *at;) {
+        const char *end = skip_group(at);
+        if (!end) end = at + 1;
+        if (*at == '{' && !is_quantifier(at)) text_append(&t, "\\");
+        text_append_bytes(&t, at, (size_t)(end - at));
+        at = end;
+    }
+    const clg_status status = t.status;
+    *out_pattern = status == CLG_OK ? memory_strdup(text_data(&t)) : NULL;
+    text_deinit(&t);
+    if (status != CLG_OK) return status;
+    return *out_pattern ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 static clg_status set_up(regex *r, const char *pattern)
 {
-    r->pattern = memory_strdup(pattern);
+    CLG_TRY(escape_braces(pattern, &r->pattern));
     r->memory = pcre2_general_context_create(take, give_back, NULL);
-    if (!r->pattern || !r->memory) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (!r->memory) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     r->reading = pcre2_compile_context_create(r->memory);
     r->bounds = pcre2_match_context_create(r->memory);
     if (!r->reading || !r->bounds) return CLG_ERROR_OUT_OF_HOST_MEMORY;
