@@ -18,8 +18,9 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 
 # ---- variants ----------------------------------------------------------------------------------------------------------------
 
+# LAYER stands for OPENCL_LAYERS=, whose path may have blanks.
 layer() { # ASSIGNMENT...: of tests/layers/opencl_device.c
-  echo "OPENCL_LAYERS=$build/tests/layers/opencl_device.so $*"
+  echo "LAYER $*"
 }
 cpu_has() { grep -qw -m 1 -- "$1" /proc/cpuinfo 2>/dev/null; }
 
@@ -53,7 +54,7 @@ all_tests() {
   (
     cd "$here/tests"
     for area in ops api faults conformance models; do
-      for file in "$area"/test_*.c; do
+      find "$area" -name 'test_*.c' | sort | while read -r file; do
         name=$(basename "$file" .c)
         [ ! -x "$build/tests/$area/$name" ] || echo "$area.${name#test_}"
       done
@@ -149,6 +150,7 @@ run_variant() { # VARIANT: `tests`
   work=$top/$variant
   mkdir -p "$work/store" "$work/pocl"
   read -ra settings <<<"$settings"
+  settings=("${settings[@]/#LAYER/OPENCL_LAYERS=$build/tests/layers/opencl_device.so}")
   start=$SECONDS
   printf '%s\n' "${tests[@]}" |
     env "${settings[@]}" CLG_CACHE_DIR="$work/store" POCL_CACHE_DIR="$work/pocl" CLG_SOURCE_DIR="$here" CLG_BUILD_DIR="$build" \

@@ -133,7 +133,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
 {
     __local uint4 tiles[(TILE_M + TILE_N) * LINE / 4];
     __local uint4 *a_tile = tiles, *b_tile = tiles + TILE_M * LINE / 4;
-    __local float *sums = (__local float *)tiles;
+    __local uint *sums = (__local uint *)tiles; // bits of floats: the same memory holds words of A and B
     const int item = get_local_id(0), warp = item / UNIT_ITEMS, lane = item % UNIT_ITEMS;
 #if UNIT_SHARED
     __local uint exchange[WARPS * UNIT_SHARED];
@@ -219,7 +219,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
 #pragma unroll
                 for (int e = 0; e < UNIT_C; ++e)
                     sums[(warp / P_WARPS_N * UNIT_M + UNIT_C_ROW(lane, e)) * SUM_LINE + warp_col +
-                         j * UNIT_N + UNIT_C_COL(lane, e)] = acc[i][j][e];
+                         j * UNIT_N + UNIT_C_COL(lane, e)] = as_uint(acc[i][j][e]);
             }
             barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
@@ -228,7 +228,7 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
                 const int row = row0 + (line / UNIT_M * P_FM + i) * UNIT_M + line % UNIT_M;
                 if (row < m && col < n) {
                     const long at = z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
-                    STORE1(epilogue_finish(sums[line * SUM_LINE + e % TILE_N],
+                    STORE1(epilogue_finish(as_float(sums[line * SUM_LINE + e % TILE_N]),
                                            bias + BIAS_AT(z0, z1, row, col),
                                            residual + residual_off + at, alpha, beta, act_a, act_b),
                            c + c_off + at);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The emulated matrix unit (cl/common/matrix_units.clh), in some variants, on PoCL 6. */
+/* The emulated matrix unit (cl/common/matrix_units.clh) with an epilogue, on PoCL 6. */
 static inline bool driver_miscompiles_emulated_unit(const clg_device_info *device)
 {
     return strcmp(device->platform, "Portable Computing Language") == 0 &&
@@ -24,6 +24,16 @@ static inline bool driver_compiler_may_die(const clg_device_info *device)
     const bool is_pocl = strcmp(device->platform, "Portable Computing Language") == 0;
     return (is_pocl && strncmp(device->driver, "3.", 2) != 0) ||
            strcmp(device->platform, "rusticl") == 0;
+}
+
+/* Whether a run failed because no implementation is left: the driver's compiler dies of all of them, and the message names it. */
+static inline bool driver_refused(const clg_context *context, clg_status status)
+{
+    const char *message = clg_last_error();
+    const bool is_named =
+        (status == CLG_ERROR_UNSUPPORTED_DEVICE && strstr(message, "or the driver refuses it")) ||
+        (status == CLG_ERROR_KERNEL_BUILD && strstr(message, "the compiler of driver"));
+    return is_named && driver_compiler_may_die(clg_context_device(context));
 }
 
 #endif
