@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ctest: timeout 1800
 #
-# Every way that there is to compute a node gives right results, whichever estimates or measuring would choose: ONNX's
-# cases of products and convolutions and the digits, with each way preferred where a node has it, in both classes of
+# Every implementation of a node gives right results, whichever estimates or measuring would choose: ONNX's
+# cases of products and convolutions and the digits, with each one preferred where a node has it, in both classes of
 # kernels. CLG_TEST_SHARE=all takes the models that make_models.py generated as well.
 # shellcheck disable=SC2034,SC2154 # variables of cases.bash
 set -u
@@ -14,7 +14,7 @@ models=$(dirname "$CLTOOL")/tests/models/generated # of the fixture generated_mo
 folders=()
 [ "${CLG_TEST_SHARE:-}" = all ] && [ -f "$models/tolerance.json" ] && folders=(--tolerance "$models/tolerance.json" "$models")
 
-# Ways of the nodes of some models: what a profile names besides the way that was taken.
+# Implementations of the nodes of some models: those that a profile names besides the one that ran.
 impls_of() { # CLASS
   local model others
   mapfile -d '' others < <(find "$models" -name model.onnx -print0 2>/dev/null)
@@ -22,21 +22,21 @@ impls_of() { # CLASS
     "$CLTOOL" profile "$model" --kernels "$1" --runs 1 -q --json
   done | python3 -c '
 import json, sys
-ways, decoder, text = set(), json.JSONDecoder(), sys.stdin.read()
+impls, decoder, text = set(), json.JSONDecoder(), sys.stdin.read()
 while text.strip():
     document, end = decoder.raw_decode(text.lstrip())
     text = text.lstrip()[end:]
-    ways.update(w for s in document["steps"] if len(s["ways"]) > 1 for w in s["ways"])
-print(*sorted(ways))'
+    impls.update(w for s in document["steps"] if len(s["implementations"]) > 1 for w in s["implementations"])
+print(*sorted(impls))'
 }
 
 keep_digits
 for class in simd simt; do
-  ways=$(impls_of "$class")
-  [ "$(wc -w <<<"$ways")" -ge 2 ] || { echo "$class: there is no node with a choice: '$ways'"; exit 1; }
-  for way in $ways; do
-    check_with "$class $way" --kernels "$class" --prefer "$way"
-    [ ${#folders[@]} -eq 0 ] || verify_with "$class $way, models" --kernels "$class" --prefer "$way" "${folders[@]}"
+  impls=$(impls_of "$class")
+  [ "$(wc -w <<<"$impls")" -ge 2 ] || { echo "$class: there is no node with a choice: '$impls'"; exit 1; }
+  for impl in $impls; do
+    check_with "$class $impl" --kernels "$class" --prefer "$impl"
+    [ ${#folders[@]} -eq 0 ] || verify_with "$class $impl, models" --kernels "$class" --prefer "$impl" "${folders[@]}"
   done
 done
 exit "$status"

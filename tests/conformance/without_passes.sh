@@ -12,7 +12,7 @@ take_every $((${#all[@]} / 60))
 
 # The message about a pass that is not there names those that are.
 passes=$("$CLTOOL" inspect --plan --disable-pass none-of-this-name "$digits" 2>&1 |
-  sed -nE 's/.*there are: ([a-z_, ]+).*/\1/p' | tr -d ,)
+  sed -nE 's/.*there are: ([a-z0-9_, ]+).*/\1/p' | tr -d ,)
 [ "$(wc -w <<<"$passes")" -ge 5 ] || { echo "the passes there are could not be told: '$passes'"; exit 1; }
 
 keep_digits

@@ -64,7 +64,7 @@ def time_impl(command, way):
     run = call(command + ['--prefer', way, '--runs', RUNS, '--json'])
     if run.returncode:
         raise RuntimeError(run.stderr.strip()[-300:])
-    steps = [s for s in json.loads(run.stdout)['steps'] if s['way'] == way]
+    steps = [s for s in json.loads(run.stdout)['steps'] if s['implementation'] == way]
     return sum(s['us'] for s in steps) / 1e3 if steps else None
 
 
