@@ -64,7 +64,8 @@ typedef enum quirk {
     QUIRK_SMALL_ARRAYS = 1u << 7,         /* Intel's GPUs: arrays beyond 32 numbers lie in memory */
     QUIRK_SLOW_DECLARATIONS =
         1u << 8, /* PoCL: what declares built-in functions takes 0.15 s to read */
-    QUIRK_COSTLY_ARGUMENTS = 1u << 9 /* PoCL: each argument makes a launch longer */
+    QUIRK_COSTLY_ARGUMENTS = 1u << 9,    /* PoCL: each argument makes a launch longer */
+    QUIRK_FINISHED_QUEUE_USED = 1u << 10 /* PoCL: uses a queue after clFinish has returned */
 } quirk;
 
 /* Instructions that multiply small matrices together: branches of cl/common/matrix_units.clh. */

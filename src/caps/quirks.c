@@ -72,6 +72,14 @@ const quirk_row quirk_rows[] = {
      .why = "hand over all numbers in one structure",
      .source = "measured with PoCL 3.1; pocl_kernel_copy_args in PoCL's sources"},
 #endif
+    {.bit = QUIRK_FINISHED_QUEUE_USED,
+     .name = "finished-queue-used",
+     .family = PLATFORM_POCL,
+     .driver_from = "4",
+     .what = "a queue that is released soon after clFinish, or after a blocking transfer, may be "
+             "freed before the driver's thread has notified the waiting one: the process aborts",
+     .why = "wait for events, which notifies nobody of the queue",
+     .source = "measured with PoCL 6.0; the end of pocl_update_event_finished in PoCL's sources"},
     {.bit = QUIRK_SLOW_LAUNCH,
      .name = "slow-launch",
      .any_family = true,

@@ -287,6 +287,7 @@ static void check_refusals(ocl_context *c, void *user)
     float y[N];
     ocl_queue *q;
     ocl_buffer *b;
+    c->machine.caps[c->index].quirks &= ~(uint32_t)QUIRK_FINISHED_QUEUE_USED;
     assert_ok(ocl_queue_create(c, &q));
     assert_ok(ocl_buffer_create(c, sizeof y, OCL_BUFFER_HOST_VISIBLE, &b));
     cl_api functions = cl;

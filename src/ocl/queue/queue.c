@@ -108,7 +108,7 @@ void ocl_queue_free(ocl_queue *q)
     if (!q) return;
     overlap_free(q);
     if (q->handle) {
-        queue_leave(q, cl.Finish(q->handle) == CL_SUCCESS);
+        queue_leave(q, queue_drain(q->context, q->handle) == CLG_OK);
         order_settle(q);
         (void)cl.ReleaseCommandQueue(q->handle);
     }
@@ -138,6 +138,31 @@ clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot)
 void queue_event_keep(ocl_queue *q)
 {
     if (q->profiling) q->n_events++;
+}
+
+/* A transfer that may block: by the driver's own means, or, where those are at fault, by its event. */
+typedef struct transfer {
+    cl_bool blocks;   /* the driver does */
+    bool waits;       /* the library does */
+    cl_event *event;  /* where the command puts it */
+    cl_event private; /* which is there when nobody else wants it */
+} transfer;
+
+/* The transfer's event goes to `slot`; NULL: nobody wants it. */
+static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, transfer *out)
+{
+    *out = (transfer){.event = slot};
+    out->waits = blocking && context_has_quirk(q->context, QUIRK_FINISHED_QUEUE_USED);
+    out->blocks = blocking && !out->waits ? CL_TRUE : CL_FALSE;
+    if (out->waits && !slot) out->event = &out->private;
+}
+
+/* It was enqueued. */
+static clg_status transfer_end(ocl_queue *q, const transfer *t)
+{
+    const bool is_done = !t->waits || cl.WaitForEvents(1, t->event) == CL_SUCCESS;
+    if (t->private) (void)cl.ReleaseEvent(t->private);
+    return is_done ? CLG_OK : CL_DO(context_record(q->context)->name, Finish, (q->handle));
 }
 
 /* Where a command that brings content to the host puts its event. */
@@ -187,11 +212,13 @@ clg_status ocl_queue_write(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, con
     cl_event *event, written = NULL;
     if (size_bytes == 0) return CLG_OK;
     CLG_TRY(queue_event_slot(q, &event));
-    if (is_published) event = &written;
-    ENQUEUE_INTO(q, event, EnqueueWriteBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
-                 offset_bytes, size_bytes, data);
+    transfer t;
+    transfer_begin(q, blocking, is_published ? &written : event, &t);
+    ENQUEUE_INTO(q, t.event, EnqueueWriteBuffer, ocl_buffer_handle(b), t.blocks, offset_bytes,
+                 size_bytes, data);
+    const clg_status status = transfer_end(q, &t);
     if (is_published) order_publish(q, written);
-    return CLG_OK;
+    return status;
 }
 
 clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void *data,
@@ -200,8 +227,11 @@ clg_status ocl_queue_read(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, void
     if (size_bytes == 0) return blocking ? ocl_queue_finish(q) : CLG_OK;
     cl_event *event;
     CLG_TRY(fetch_slot(q, blocking, &event));
-    ENQUEUE_INTO(q, event, EnqueueReadBuffer, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
-                 offset_bytes, size_bytes, data);
+    transfer t;
+    transfer_begin(q, blocking, event, &t);
+    ENQUEUE_INTO(q, t.event, EnqueueReadBuffer, ocl_buffer_handle(b), t.blocks, offset_bytes,
+                 size_bytes, data);
+    CLG_TRY(transfer_end(q, &t));
     if (blocking) queue_leave(q, true);
     return CLG_OK;
 }
@@ -238,12 +268,19 @@ clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_
     *out_data = NULL;
     CLG_TRY(order_catch_up(q));
     CLG_TRY(fetch_slot(q, blocking, &event));
+    transfer t;
+    transfer_begin(q, blocking, event, &t);
     void *data = cl.EnqueueMapBuffer(
-        q->handle, ocl_buffer_handle(b), blocking ? CL_TRUE : CL_FALSE,
+        q->handle, ocl_buffer_handle(b), t.blocks,
         write_only ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_READ | CL_MAP_WRITE, offset_bytes,
-        size_bytes > 0 ? size_bytes : 1, 0, NULL, event, &code);
+        size_bytes > 0 ? size_bytes : 1, 0, NULL, t.event, &code);
     CLG_TRY(cl_check(code, "clEnqueueMapBuffer", context_record(q->context)->name));
     queue_event_keep(q);
+    const clg_status status = transfer_end(q, &t);
+    if (status != CLG_OK) {
+        (void)cl.EnqueueUnmapMemObject(q->handle, ocl_buffer_handle(b), data, 0, NULL, NULL);
+        return status;
+    }
     if (blocking) queue_leave(q, true);
     *out_data = data;
     return CLG_OK;

@@ -70,6 +70,9 @@ void queue_unwatch(ocl_queue *q);
 /* Before a command that may overlap others, and when it was enqueued; its event is in `made` where it does. */
 void overlap_begin(const ocl_queue *q, queue_command *c);
 void overlap_keep(ocl_queue *q, const queue_command *c);
+/* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
+clg_status queue_drain(ocl_context *c, cl_command_queue handle);
+
 /* Waits for those that overlap; the next ones do not. */
 clg_status overlap_finish(ocl_queue *q);
 void overlap_free(ocl_queue *q);

@@ -114,7 +114,7 @@ clg_status overlap_finish(ocl_queue *q)
 {
     queue_overlap *o = &q->overlap;
     if (!o->is_open) return CLG_OK;
-    const clg_status status = CL_DO(context_record(q->context)->name, Finish, (o->handle));
+    const clg_status status = queue_drain(q->context, o->handle);
     forget(o);
     return status;
 }

@@ -55,13 +55,26 @@ static void wait_awake(ocl_queue *q, uint64_t since_ns)
     }
 }
 
+clg_status queue_drain(ocl_context *c, cl_command_queue handle)
+{
+    if (!context_has_quirk(c, QUIRK_FINISHED_QUEUE_USED))
+        return CL_DO(context_record(c)->name, Finish, (handle));
+    cl_event last = NULL;
+    bool is_done = cl.EnqueueMarkerWithWaitList(handle, 0, NULL, &last) == CL_SUCCESS;
+    if (is_done) {
+        is_done = cl.WaitForEvents(1, &last) == CL_SUCCESS;
+        (void)cl.ReleaseEvent(last);
+    }
+    return is_done ? CLG_OK : CL_DO(context_record(c)->name, Finish, (handle));
+}
+
 clg_status ocl_queue_finish(ocl_queue *q)
 {
     const uint64_t since_ns = time_now_ns();
     const clg_status overlapping = overlap_finish(q);
     wait_awake(q, since_ns);
     queue_unwatch(q);
-    const clg_status finished = CL_DO(context_record(q->context)->name, Finish, (q->handle));
+    const clg_status finished = queue_drain(q->context, q->handle);
     const clg_status status = overlapping != CLG_OK ? overlapping : finished;
     q->last_wait_ns = time_now_ns() - since_ns;
     if (status == CLG_OK) order_settle(q);

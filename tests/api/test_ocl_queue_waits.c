@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transfers and queues that are waited for by events, as on drivers with the quirk finished-queue-used: on every OpenCL platform
+ * of the machine, with the quirk set by the test.
+ */
+#include "support/unit.h"
+
+#include "support/fixtures/ocl_platforms.h"
+
+#include "ocl/queue/queue.h"
+
+#include <string.h>
+
+enum { N = 96 };
+
+static size_t n_refused, n_finished;
+
+static cl_int CL_API_CALL finish_well(cl_command_queue queue)
+{
+    n_finished++;
+    return clFinish(queue);
+}
+
+static cl_int CL_API_CALL refuse_to_wait(cl_uint n, const cl_event *events)
+{
+    (void)n, (void)events;
+    n_refused++;
+    return CL_OUT_OF_HOST_MEMORY;
+}
+
+/* Transfers and waits without one clFinish; and with one for each wait that is refused. The driver's own functions are back in
+ * their places before anything is checked. */
+static void check_waits_by_event(ocl_context *c, void *user)
+{
+    (void)user;
+    float x[N], y[N] = {0}, z[N] = {0};
+    void *mapped;
+    ocl_queue *q;
+    ocl_buffer *b;
+    for (int i = 0; i < N; i++) x[i] = (float)i;
+    c->machine.caps[c->index].quirks |= (uint32_t)QUIRK_FINISHED_QUEUE_USED;
+    assert_ok(ocl_queue_create(c, &q));
+    assert_ok(ocl_buffer_create(c, sizeof x, OCL_BUFFER_HOST_VISIBLE, &b));
+    const cl_api drivers = cl;
+    n_refused = n_finished = 0;
+    cl.Finish = finish_well;
+    clg_status status = ocl_queue_write(q, b, 0, x, sizeof x, true);
+    if (status == CLG_OK) status = ocl_queue_read(q, b, 0, y, sizeof y, true);
+    if (status == CLG_OK) status = ocl_queue_map(q, b, 0, sizeof x, false, true, &mapped);
+    if (status == CLG_OK) status = ocl_queue_unmap(q, b, mapped);
+    if (status == CLG_OK) status = ocl_queue_finish(q);
+    const size_t n_without = n_finished;
+    cl.WaitForEvents = refuse_to_wait;
+    if (status == CLG_OK) status = ocl_queue_read(q, b, 0, z, sizeof z, true);
+    if (status == CLG_OK) status = ocl_queue_finish(q);
+    cl = drivers;
+    assert_ok(status);
+    assert_int_equal(n_without, 0);
+    assert_int_equal(n_refused, 2);
+    assert_int_equal(n_finished, 2);
+    assert_memory_equal(x, y, sizeof x);
+    assert_memory_equal(x, z, sizeof x);
+    assert_ok(ocl_platforms_axpy(c, q, "waits", 1.0f, N, 8, x));
+    for (int i = 0; i < N; i++) assert_true(x[i] == (float)i + 5.0f);
+    ocl_buffer_free(b);
+    ocl_queue_free(q);
+}
+
+TEST_WITH(queue_waits__by_events_without_a_finish, NULL, ocl_platforms_leaks)
+{
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_waits_by_event, NULL);
+}
