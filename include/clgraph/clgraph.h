@@ -453,7 +453,7 @@ typedef struct clg_session_options {
     clg_progress_callback progress; /* while the session is made; may be NULL */
     void *progress_user;
     const char *const *
-        preferred_impls; /* ways to take wherever a node has them, the best first; elsewhere estimates choose,
+        preferred_impls; /* implementations to take wherever a node has them, the best first; elsewhere estimates choose,
                                          whatever was measured. For tests and measuring; names as in clg_step_profile */
     size_t n_preferred_impls;
     clg_precision precision;

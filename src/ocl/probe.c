@@ -111,7 +111,7 @@ static float expected_of_matrix(int i)
 static float expected_of(proof which, int i)
 {
     switch (which) {
-    case PROOF_FP16: { /* halves from 2048 on are even; halfimpl goes to the multiple of 4 */
+    case PROOF_FP16: { /* halves from 2048 on are even; halfway goes to the multiple of 4 */
         const int sum = 2048 + i * i, even = sum & ~1;
         return (float)(sum == even ? sum : (even & 2) ? even + 2 : even);
     }

@@ -79,7 +79,7 @@ typedef struct halving {
     const graph_info *s;
     graph *g;
     const pass_options *options;
-    value_id *fp16; /* by value of the survey: it as float16, or VALUE_NONE */
+    value_id *fp16; /* by value of the graph info: it as float16, or VALUE_NONE */
     value_id low, high;
 } halving;
 

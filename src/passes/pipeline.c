@@ -31,7 +31,7 @@ const pass passes[] = {
 const size_t n_passes = sizeof passes / sizeof passes[0];
 
 /* Not in the list: without them there would be nodes that nothing computes. */
-static const pass spellings[] = {
+static const pass decompositions[] = {
     {"ml", "ai.onnx.ml in terms of other operators", pass_ml},
     {"flex", "FlexAttention in terms of other operators", pass_flex},
     {"quantized", "quantised operators of com.microsoft in terms of others", pass_quantized},
@@ -80,8 +80,8 @@ clg_status passes_run(const graph *model, const pass_options *options, graph **o
     CLG_TRY(graph_clone(model, &g));
     clg_status status = graph_compact(g);
     if (status == CLG_OK) status = ops_resolve(g);
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings && status == CLG_OK; i++)
-        status = run_one(g, &spellings[i], options);
+    for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions && status == CLG_OK; i++)
+        status = run_one(g, &decompositions[i], options);
     for (size_t i = 0; i < n_passes && status == CLG_OK; i++)
         if (!is_disabled(&passes[i], options)) status = run_one(g, &passes[i], options);
     if (status != CLG_OK) {

@@ -15,7 +15,7 @@ typedef struct graph_info {
     bool *constant;    /* by value: depends on constants only */
     value_fact *facts; /* by value: dtype and shape as far as known */
     node_id *reader;   /* by value: the last node that reads it; NODE_NONE */
-    size_t n_values;   /* when the survey was made */
+    size_t n_values;   /* when the graph info was made */
 } graph_info;
 
 clg_status graph_info_make(graph *g, graph_info *out_survey);

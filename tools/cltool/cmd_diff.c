@@ -309,14 +309,14 @@ static int search_fused(diff *d, const side *w, size_t wrong, comparison result)
 
 static int compare_plain(diff *d)
 {
-    const side *impls[] = {&d->here, &d->there};
+    const side *sides[] = {&d->here, &d->there};
     int code = CODE_DONE;
     for (size_t i = 0; i < (d->o->reference ? 1u : 2u) && code == CODE_DONE && d->first == SIZE_MAX;
          i++) {
         comparison c;
         size_t wrong;
-        code = find_wrong_output(d, impls[i], &c, &wrong);
-        if (code == CODE_DONE && wrong != SIZE_MAX) code = search_fused(d, impls[i], wrong, c);
+        code = find_wrong_output(d, sides[i], &c, &wrong);
+        if (code == CODE_DONE && wrong != SIZE_MAX) code = search_fused(d, sides[i], wrong, c);
     }
     return code;
 }
@@ -441,7 +441,7 @@ static int prepare(diff *d)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
 
-static int run_impls(diff *d)
+static int run_sides(diff *d)
 {
     int code = open_device(&d->here);
     if (code == CODE_DONE && d->o->against) code = open_device(&d->there);
@@ -450,7 +450,7 @@ static int run_impls(diff *d)
     return code;
 }
 
-static void close_impl(side *w)
+static void close_side(side *w)
 {
     clg_session_free(w->kept);
     clg_context_free(w->context);
@@ -460,8 +460,8 @@ static void close_impl(side *w)
 
 static void release(diff *d)
 {
-    close_impl(&d->here);
-    close_impl(&d->there);
+    close_side(&d->here);
+    close_side(&d->there);
     if (d->o->against && d->words) free(d->there.o.disabled_passes.items);
     clg_node_list_free(d->nodes, d->n_nodes);
     inputs_free(&d->inputs);
@@ -475,7 +475,7 @@ int cmd_diff(const options *o)
 {
     diff d = {.o = o, .path = o->arguments[0]};
     int code = prepare(&d);
-    if (code == CODE_DONE) code = run_impls(&d);
+    if (code == CODE_DONE) code = run_sides(&d);
     if (code == CODE_DONE) code = compare_nodes(&d);
     if (code == CODE_DONE && d.first == SIZE_MAX) code = compare_plain(&d);
     if (code == CODE_DONE && o->json) {

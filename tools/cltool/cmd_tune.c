@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool tune: every implementation of a model's nodes, measured on the device, and the fastest kept in the store. A way is
+ * cltool tune: every implementation of a model's nodes, measured on the device, and the fastest kept in the store. An implementation is
  * measured in sessions that take it wherever it is there; what counts for it is the least time of all runs, in which other
  * work on the machine shows least.
  */

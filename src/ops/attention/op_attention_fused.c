@@ -283,7 +283,7 @@ static clg_status fused_candidates(lower_context *c, const fused_sizes *s, const
     const int64_t columns = 2 * s->hidden + s->hidden_v, rows = s->batch * s->q_len;
     const shape dims = {.rank = 3, .dims = {s->batch, s->q_len, columns}};
     const candidate *last = c->build.last_candidate;
-    qmatmul_impl impls[QMATMUL_MOST_WAYS];
+    qmatmul_impl impls[QMATMUL_MAX_IMPLS];
     (void)qmatmul_impls(c, impls);
     if (at->projection)
         (void)step_candidate(&c->build, "quantized_attention");

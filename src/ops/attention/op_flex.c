@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * FlexAttention of ai.onnx.preview 1: attention whose scores and probabilities graphs of the model may change. Checks and
- * shapes; a pass that always runs spells it in other operators (passes/decompose/pass_flex.c).
+ * shapes; a pass that always runs decomposes it into other operators (passes/decompose/pass_flex.c).
  */
 #include "ops/core/op.h"
 

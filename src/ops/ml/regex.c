@@ -100,7 +100,7 @@ static bool is_quantifier(const char *brace)
     return n > 0 && *at == '}';
 }
 
-/* The pattern with a backslash in front of each brace that is literal. */
+/* Copies the pattern, with a backslash before each literal brace. *out_pattern: memory_free. */
 static clg_status escape_braces(const char *pattern, char **out_pattern)
 {
     text t;

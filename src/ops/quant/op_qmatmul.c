@@ -95,7 +95,7 @@ static clg_status add_impl(lower_context *c, const qmatmul_impl *by)
 
 static clg_status qmatmul_lower(lower_context *c)
 {
-    qmatmul_impl impls[QMATMUL_MOST_WAYS];
+    qmatmul_impl impls[QMATMUL_MAX_IMPLS];
     const size_t n = qmatmul_impls(c, impls);
     for (size_t i = 0; i < n; i++) CLG_TRY(add_impl(c, &impls[i]));
     return CLG_OK;

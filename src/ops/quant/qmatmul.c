@@ -200,7 +200,7 @@ static void list_words(const lower_context *c, bool fast, qmatmul_impl *out, siz
         if (dot_is_fast(c, words[i].words) == fast) out[(*n)++] = words[i];
 }
 
-size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MOST_WAYS])
+size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MAX_IMPLS])
 {
     const bool simd = lower_is_simd(c), tiled = !simd && simt_tile_has_groups(c);
     const int dot4 = dot4_best(c);

@@ -28,9 +28,9 @@ typedef struct qmatmul_impl {
     int dot4; /* P_DOT of the tiled kernel */
 } qmatmul_impl;
 
-#define QMATMUL_MOST_WAYS 4
+#define QMATMUL_MAX_IMPLS 4
 /* The ways for this device and class, the best first. */
-size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MOST_WAYS]);
+size_t qmatmul_impls(const lower_context *c, qmatmul_impl out_impls[QMATMUL_MAX_IMPLS]);
 
 /* Scales and zero points of A [m, k] and B [k, n], and the bias, are one number or as many as there are rows or columns;
  * unknown dimensions fit. */

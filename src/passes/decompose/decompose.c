@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Parts of which operators of ai.onnx.ml are spelled. See spelling.h.
+ * Parts into which operators of ai.onnx.ml are decomposed. See decompose.h.
  */
 #include "passes/decompose/decompose.h"
 

@@ -26,7 +26,7 @@ clg_status decompose_own(decomposition *w, const char *op, size_t n_inputs, cons
 /* For the attributes of what was added. */
 node_id decompose_producer(const decomposition *w, value_id v);
 clg_status decompose_cast(decomposition *w, value_id v, clg_dtype to, value_id *out);
-/* The node itself becomes the last operator of its spelling. */
+/* The node itself becomes the last operator of its decomposition. */
 clg_status decompose_become(decomposition *w, const char *op, size_t n_inputs,
                             const value_id *inputs);
 

@@ -272,20 +272,20 @@ static clg_status spell_vectorizer(decomposition *w)
 static const struct {
     const char *op_type;
     clg_status (*spell)(decomposition *w);
-} spellings[] = {{"TreeEnsembleClassifier", spell_tree_classifier},
-                 {"TreeEnsembleRegressor", spell_tree_regressor},
-                 {"TreeEnsemble", spell_tree},
-                 {"SVMClassifier", decompose_svm_classifier},
-                 {"SVMRegressor", decompose_svm_regressor},
-                 {"LinearClassifier", spell_linear_classifier},
-                 {"LinearRegressor", spell_linear_regressor},
-                 {"Scaler", spell_scaler},
-                 {"Binarizer", spell_binarizer},
-                 {"Normalizer", spell_normalizer},
-                 {"Imputer", spell_imputer},
-                 {"ArrayFeatureExtractor", spell_extractor},
-                 {"OneHotEncoder", spell_onehot},
-                 {"FeatureVectorizer", spell_vectorizer}};
+} decompositions[] = {{"TreeEnsembleClassifier", spell_tree_classifier},
+                      {"TreeEnsembleRegressor", spell_tree_regressor},
+                      {"TreeEnsemble", spell_tree},
+                      {"SVMClassifier", decompose_svm_classifier},
+                      {"SVMRegressor", decompose_svm_regressor},
+                      {"LinearClassifier", spell_linear_classifier},
+                      {"LinearRegressor", spell_linear_regressor},
+                      {"Scaler", spell_scaler},
+                      {"Binarizer", spell_binarizer},
+                      {"Normalizer", spell_normalizer},
+                      {"Imputer", spell_imputer},
+                      {"ArrayFeatureExtractor", spell_extractor},
+                      {"OneHotEncoder", spell_onehot},
+                      {"FeatureVectorizer", spell_vectorizer}};
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
@@ -305,8 +305,8 @@ static clg_status spell_node(graph *g, const graph_info *s, node_id id)
 {
     decomposition w = {.g = g, .s = s, .id = id, .n = g->nodes[id]};
     if (!is_ml(&w.n) || !is_known(s, &w.n)) return CLG_OK;
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (strcmp(w.n.op_type, spellings[i].op_type) == 0) return spellings[i].spell(&w);
+    for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
+        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0) return decompositions[i].spell(&w);
     return CLG_OK;
 }
 

@@ -28,7 +28,7 @@ static value_id input(const decomposition *w, size_t i)
     return i < w->n.n_inputs ? w->n.inputs[i] : VALUE_NONE;
 }
 
-/* The node itself becomes the last operator of its spelling. */
+/* The node itself becomes the last operator of its decomposition. */
 static clg_status become(const decomposition *w, const char *op, int64_t opset, size_t n_inputs,
                          const value_id *inputs)
 {
@@ -283,21 +283,21 @@ static clg_status spell_window(decomposition *w)
 static const struct {
     const char *op_type;
     clg_status (*spell)(decomposition *w);
-} spellings[] = {{"QGemm", spell_gemm},
-                 {"QLinearSoftmax", spell_softmax},
-                 {"QLinearWhere", spell_where},
-                 {"QEmbedLayerNormalization", spell_embed},
-                 {"DynamicQuantizeLSTM", spell_lstm},
-                 {"NhwcMaxPool", spell_max_pool},
-                 {"QLinearConv", spell_window},
-                 {"QLinearAveragePool", spell_window}};
+} decompositions[] = {{"QGemm", spell_gemm},
+                      {"QLinearSoftmax", spell_softmax},
+                      {"QLinearWhere", spell_where},
+                      {"QEmbedLayerNormalization", spell_embed},
+                      {"DynamicQuantizeLSTM", spell_lstm},
+                      {"NhwcMaxPool", spell_max_pool},
+                      {"QLinearConv", spell_window},
+                      {"QLinearAveragePool", spell_window}};
 
 static clg_status spell_node(graph *g, node_id id)
 {
     decomposition w = {.g = g, .id = id, .n = g->nodes[id]};
     if (w.n.removed || strcmp(w.n.domain, "com.microsoft") != 0) return CLG_OK;
-    for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
-        if (strcmp(w.n.op_type, spellings[i].op_type) == 0) return spellings[i].spell(&w);
+    for (size_t i = 0; i < sizeof decompositions / sizeof *decompositions; i++)
+        if (strcmp(w.n.op_type, decompositions[i].op_type) == 0) return decompositions[i].spell(&w);
     return CLG_OK;
 }
 

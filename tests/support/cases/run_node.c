@@ -35,7 +35,7 @@ static size_t n_contexts;
 /* Of the cases, counted as they come: those with n_cases % share_of == share. */
 static unsigned n_cases, share, share_of = 1;
 
-static const char *the_way; /* of run_node_by, else NULL */
+static const char *the_impl; /* of run_node_by, else NULL */
 static clg_kernel_class the_kernels;
 
 static void **blocks; /* numbers handed out */
@@ -158,7 +158,7 @@ void run_node_start(run_node *r, const char *domain, const char *op_type, int64_
     *r = (run_node){.domain = domain,
                     .opset = opset,
                     .n_links = 1,
-                    .impl = the_way,
+                    .impl = the_impl,
                     .impl_kernels = the_kernels};
     r->links[0].op_type = op_type;
 }
@@ -479,7 +479,7 @@ static bool takes_case(const place *p, const run_node *r)
 
 void run_node_by(clg_kernel_class kernels, const char *impl)
 {
-    the_way = impl;
+    the_impl = impl;
     the_kernels = kernels;
 }
 
