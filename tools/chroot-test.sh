@@ -3,26 +3,28 @@
 #
 # Proves the two commands of the README on a fresh system:
 #
-#   tools/chroot-test.sh [--worktree] [--suite NAME] FOLDER [CTEST ARGUMENTS]
+#   tools/chroot-test.sh [--worktree] [--once] [--suite NAME] FOLDER [CTEST ARGUMENTS]
 #
 # debootstraps a minimal system into FOLDER (new or empty, kept afterwards), copies HEAD into it, or
 # with --worktree the files as they stand, to a path with a space, runs tools/quickstart.sh and
-# tools/test.sh (with the arguments, which may choose tests) there, each twice, and prints their last
-# lines. Needs root and debootstrap. Packages come from where this machine's apt takes them.
+# tools/test.sh (with the arguments, which may choose tests) there, each twice, or with --once the
+# tests once, and prints their last lines. Needs root and debootstrap. Packages come from where this machine's apt takes them.
 #
 # Suites: bookworm (Debian 12, the default), trixie (13), forky (testing), noble (Ubuntu 24.04, whose
 # mirror is CLG_MIRROR, by default http://archive.ubuntu.com/ubuntu). CLG_MIRROR names another mirror.
 set -euo pipefail
 
 usage() {
-  echo "usage: tools/chroot-test.sh [--worktree] [--suite NAME] FOLDER [CTEST ARGUMENTS]" >&2
+  echo "usage: tools/chroot-test.sh [--worktree] [--once] [--suite NAME] FOLDER [CTEST ARGUMENTS]" >&2
   exit 2
 }
 worktree=
+commands=(quickstart quickstart test test)
 suite=bookworm
 while [ $# -gt 0 ]; do
   case $1 in
     --worktree) worktree=yes ;;
+    --once) commands=(quickstart quickstart test) ;;
     --suite) suite=${2:-} && shift ;;
     -*) usage ;;
     *) break ;;
@@ -99,7 +101,7 @@ else
 fi | tar -x -C "$root$place"
 
 status=0
-for command in quickstart quickstart test test; do
+for command in "${commands[@]}"; do
   start=$SECONDS
   arguments=()
   [ "$command" = quickstart ] || arguments=("$@")

@@ -29,7 +29,7 @@ check() { # NAME COMMAND...
 }
 
 c_files() { # FOLDER...
-  find "$@" -name '*.[ch]' -type f 2>/dev/null | sort
+  find "$@" -type f \( -name "*.[ch]" -o -name "*.cl" -o -name "*.clh" \) 2>/dev/null | sort
 }
 layout() {
   local file status=0
@@ -38,7 +38,7 @@ layout() {
       echo "clang-format -i $file"
       status=1
     fi
-  done < <(c_files src include tools tests examples)
+  done < <(c_files src include tools tests examples cl)
   return $status
 }
 tidy() {

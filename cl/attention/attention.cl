@@ -54,87 +54,89 @@
 // Up to P_VEC floats of a row of P_DV.
 static inline vec load_part(__global const elem *p, const int count)
 {
-    if (count >= P_VEC)
-        return VLOAD(p);
+    if (count >= P_VEC) return VLOAD(p);
     vec x = (vec)0.0f;
-    for (int l = 0; l < count; ++l)
-        ((float *)&x)[l] = LOAD1(p + l);
+    for (int l = 0; l < count; ++l) ((float *)&x)[l] = LOAD1(p + l);
     return x;
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void attention_rows(ATTENTION_ARGS)
 {
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))
-    for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
-    for (int first = (int)get_group_id(0) * P_ROWS; first < q_len; first += (int)get_num_groups(0) * P_ROWS) {
-        __global const elem *keys = k + k_off + b * kb + h / group * kh;
-        __global const elem *values = v + v_off + b * vb + h / group * vh;
-        // A constant where P_ROWS is 1: Intel's CPU runtime 2026.2 takes what a loop of unknown length leaves in registers
-        // from the iteration after the last one (docs/portability.md).
-        const int rows = P_ROWS == 1 ? 1 : min(P_ROWS, q_len - first);
-        __attribute__((aligned(64))) float query[P_ROWS][P_D];
-        float high[P_ROWS], total[P_ROWS];
-        vec sum[P_ROWS][DV_VECS];
+        for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
+            for (int first = (int)get_group_id(0) * P_ROWS; first < q_len;
+                 first += (int)get_num_groups(0) * P_ROWS) {
+                __global const elem *keys = k + k_off + b * kb + h / group * kh;
+                __global const elem *values = v + v_off + b * vb + h / group * vh;
+                // A constant where P_ROWS is 1: Intel's CPU runtime 2026.2 takes what a loop of unknown length leaves in registers
+                // from the iteration after the last one (docs/portability.md).
+                const int rows = P_ROWS == 1 ? 1 : min(P_ROWS, q_len - first);
+                __attribute__((aligned(64))) float query[P_ROWS][P_D];
+                float high[P_ROWS], total[P_ROWS];
+                vec sum[P_ROWS][DV_VECS];
 #if !ONE_QUERY
-        vec across[P_D];
+                vec across[P_D];
 #endif
-        VIEW(b, h);
-        for (int r = 0; r < rows; ++r) {
-            for (int d = 0; d < P_D; ++d)
-                query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);
-            for (int d = 0; d < DV_VECS; ++d)
-                sum[r][d] = (vec)0.0f;
-            high[r] = START_HIGH(h);
-            total[r] = START_TOTAL;
-        }
-        const int last = last_key(&see, first + rows - 1, kv_len);
-        for (int j = first_key(&see, first); j < last; j += P_VEC) {
-            const int count = min(P_VEC, last - j);
-#if !ONE_QUERY
-            for (int l = 0; l < P_VEC; ++l) /* a lane a key; lanes beyond repeat the last one */
-                for (int d = 0; d < P_D; ++d)
-                    ((float *)&across[d])[l] = LOAD1(keys + min(j + l, last - 1) * kj + d);
-#endif
-            for (int r = 0; r < rows; ++r) {
-                vec score = (vec)0.0f;
-#if ONE_QUERY
-                for (int l = 0; l < count; ++l) {
-                    vec product = (vec)0.0f;
-                    for (int d = 0; d < P_D; d += P_VEC)
-                        product = MAD(*(const vec *)(query[0] + d), VLOAD(keys + (j + l) * kj + d), product);
-                    ((float *)&score)[l] = sum_lanes(product);
+                VIEW(b, h);
+                for (int r = 0; r < rows; ++r) {
+                    for (int d = 0; d < P_D; ++d)
+                        query[r][d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d);
+                    for (int d = 0; d < DV_VECS; ++d) sum[r][d] = (vec)0.0f;
+                    high[r] = START_HIGH(h);
+                    total[r] = START_TOTAL;
                 }
-#else
-                for (int d = 0; d < P_D; ++d)
-                    score = MAD((vec)query[r][d], across[d], score);
+                const int last = last_key(&see, first + rows - 1, kv_len);
+                for (int j = first_key(&see, first); j < last; j += P_VEC) {
+                    const int count = min(P_VEC, last - j);
+#if !ONE_QUERY
+                    for (int l = 0; l < P_VEC;
+                         ++l) /* a lane a key; lanes beyond repeat the last one */
+                        for (int d = 0; d < P_D; ++d)
+                            ((float *)&across[d])[l] = LOAD1(keys + min(j + l, last - 1) * kj + d);
 #endif
-                for (int l = 0; l < P_VEC; ++l)
-                    ((float *)&score)[l] =
-                        l < count ? capped(&see, LANE(score, l)) + added(&see, first + r, j + l) : -INFINITY;
-                const float top = largest_lane(score), now = LARGER(top, high[r]);
-                if (now == -INFINITY)
-                    continue;
-                const float shrink = exp(high[r] - now);
-                const vec weight = exp(score - now);
-                high[r] = now;
-                total[r] = total[r] * shrink + sum_lanes(weight);
-                for (int d = 0; d < DV_VECS; ++d)
-                    sum[r][d] *= shrink;
-                for (int l = 0; l < count; ++l) {
-                    const vec w = (vec)LANE(weight, l);
-                    for (int d = 0; d < DV_VECS; ++d)
-                        sum[r][d] = MAD(w, load_part(values + (j + l) * vj + d * P_VEC, P_DV - d * P_VEC), sum[r][d]);
+                    for (int r = 0; r < rows; ++r) {
+                        vec score = (vec)0.0f;
+#if ONE_QUERY
+                        for (int l = 0; l < count; ++l) {
+                            vec product = (vec)0.0f;
+                            for (int d = 0; d < P_D; d += P_VEC)
+                                product = MAD(*(const vec *)(query[0] + d),
+                                              VLOAD(keys + (j + l) * kj + d), product);
+                            ((float *)&score)[l] = sum_lanes(product);
+                        }
+#else
+                        for (int d = 0; d < P_D; ++d)
+                            score = MAD((vec)query[r][d], across[d], score);
+#endif
+                        for (int l = 0; l < P_VEC; ++l)
+                            ((float *)&score)[l] = l < count ? capped(&see, LANE(score, l)) +
+                                                                   added(&see, first + r, j + l)
+                                                             : -INFINITY;
+                        const float top = largest_lane(score), now = LARGER(top, high[r]);
+                        if (now == -INFINITY) continue;
+                        const float shrink = exp(high[r] - now);
+                        const vec weight = exp(score - now);
+                        high[r] = now;
+                        total[r] = total[r] * shrink + sum_lanes(weight);
+                        for (int d = 0; d < DV_VECS; ++d) sum[r][d] *= shrink;
+                        for (int l = 0; l < count; ++l) {
+                            const vec w = (vec)LANE(weight, l);
+                            for (int d = 0; d < DV_VECS; ++d)
+                                sum[r][d] = MAD(
+                                    w,
+                                    load_part(values + (j + l) * vj + d * P_VEC, P_DV - d * P_VEC),
+                                    sum[r][d]);
+                        }
+                    }
+                }
+                for (int r = 0; r < rows; ++r) {
+                    __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
+                    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+                    for (int d = 0; d < P_DV; ++d)
+                        STORE1(LANE(sum[r][d / P_VEC], d % P_VEC) * factor, to + d);
                 }
             }
-        }
-        for (int r = 0; r < rows; ++r) {
-            __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
-            const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
-            for (int d = 0; d < P_DV; ++d)
-                STORE1(LANE(sum[r][d / P_VEC], d % P_VEC) * factor, to + d);
-        }
-    }
 }
 
 #elif P_LOCAL > 1 && P_MODE == 0
@@ -144,73 +146,71 @@ __kernel void attention_rows(ATTENTION_ARGS)
 GROUP_FOLD(group_max, float, P_LOCAL, LARGER)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void attention_groups(ATTENTION_ARGS)
 {
     __local float query[P_ROWS][P_D], weights[P_ROWS][P_LOCAL], shared[P_LOCAL];
     const int me = get_local_id(0);
     // b, h and first are the same for all items of the group, so barriers are met by all.
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))
-    for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
-    for (int first = (int)get_group_id(0) * P_ROWS; first < q_len; first += (int)get_num_groups(0) * P_ROWS) {
-        __global const elem *keys = k + k_off + b * kb + h / group * kh;
-        __global const elem *values = v + v_off + b * vb + h / group * vh;
-        float high[P_ROWS], total[P_ROWS], sum[P_ROWS][OWN];
-        VIEW(b, h);
-        for (int r = 0; r < P_ROWS; ++r) {
-            const int row = min(first + r, q_len - 1);
-            for (int d = me; d < P_D; d += P_LOCAL)
-                query[r][d] = LOAD1(q + q_off + b * qb + h * qh + row * qi + d);
-            for (int d = 0; d < OWN; ++d)
-                sum[r][d] = 0.0f;
-            high[r] = START_HIGH(h);
-            total[r] = START_TOTAL;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const int last = last_key(&see, min(first + P_ROWS, q_len) - 1, kv_len);
-        for (int j = first_key(&see, first); j < last; j += P_LOCAL) {
-            const int key = min(j + me, last - 1), count = min(P_LOCAL, last - j);
-            float score[P_ROWS];
-            for (int r = 0; r < P_ROWS; ++r)
-                score[r] = 0.0f;
-            for (int d = 0; d < P_D; ++d) {
-                const float x = LOAD1(keys + key * kj + d);
-                for (int r = 0; r < P_ROWS; ++r)
-                    score[r] = MAD(query[r][d], x, score[r]);
-            }
-            float shrink[P_ROWS];
-            for (int r = 0; r < P_ROWS; ++r) {
-                const int i = min(first + r, q_len - 1);
-                const float s = me < count ? capped(&see, score[r]) + added(&see, i, key) : -INFINITY;
-                const float highest = group_max(s, shared), now = LARGER(highest, high[r]);
-                const float weight = now == -INFINITY ? 0.0f : exp(s - now);
-                shrink[r] = now == -INFINITY ? 1.0f : exp(high[r] - now);
-                weights[r][me] = weight;
-                total[r] = total[r] * shrink[r] + group_sum(weight, shared);
-                high[r] = now;
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int own = 0; own < OWN; ++own) {
-                const int d = own * P_LOCAL + me;
-                for (int r = 0; r < P_ROWS; ++r)
-                    sum[r][own] *= shrink[r];
-                for (int l = 0; l < count && d < P_DV; ++l) {
-                    const float x = LOAD1(values + (j + l) * vj + d);
-                    for (int r = 0; r < P_ROWS; ++r)
-                        sum[r][own] = MAD(weights[r][l], x, sum[r][own]);
+        for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
+            for (int first = (int)get_group_id(0) * P_ROWS; first < q_len;
+                 first += (int)get_num_groups(0) * P_ROWS) {
+                __global const elem *keys = k + k_off + b * kb + h / group * kh;
+                __global const elem *values = v + v_off + b * vb + h / group * vh;
+                float high[P_ROWS], total[P_ROWS], sum[P_ROWS][OWN];
+                VIEW(b, h);
+                for (int r = 0; r < P_ROWS; ++r) {
+                    const int row = min(first + r, q_len - 1);
+                    for (int d = me; d < P_D; d += P_LOCAL)
+                        query[r][d] = LOAD1(q + q_off + b * qb + h * qh + row * qi + d);
+                    for (int d = 0; d < OWN; ++d) sum[r][d] = 0.0f;
+                    high[r] = START_HIGH(h);
+                    total[r] = START_TOTAL;
                 }
+                barrier(CLK_LOCAL_MEM_FENCE);
+                const int last = last_key(&see, min(first + P_ROWS, q_len) - 1, kv_len);
+                for (int j = first_key(&see, first); j < last; j += P_LOCAL) {
+                    const int key = min(j + me, last - 1), count = min(P_LOCAL, last - j);
+                    float score[P_ROWS];
+                    for (int r = 0; r < P_ROWS; ++r) score[r] = 0.0f;
+                    for (int d = 0; d < P_D; ++d) {
+                        const float x = LOAD1(keys + key * kj + d);
+                        for (int r = 0; r < P_ROWS; ++r) score[r] = MAD(query[r][d], x, score[r]);
+                    }
+                    float shrink[P_ROWS];
+                    for (int r = 0; r < P_ROWS; ++r) {
+                        const int i = min(first + r, q_len - 1);
+                        const float s =
+                            me < count ? capped(&see, score[r]) + added(&see, i, key) : -INFINITY;
+                        const float highest = group_max(s, shared), now = LARGER(highest, high[r]);
+                        const float weight = now == -INFINITY ? 0.0f : exp(s - now);
+                        shrink[r] = now == -INFINITY ? 1.0f : exp(high[r] - now);
+                        weights[r][me] = weight;
+                        total[r] = total[r] * shrink[r] + group_sum(weight, shared);
+                        high[r] = now;
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    for (int own = 0; own < OWN; ++own) {
+                        const int d = own * P_LOCAL + me;
+                        for (int r = 0; r < P_ROWS; ++r) sum[r][own] *= shrink[r];
+                        for (int l = 0; l < count && d < P_DV; ++l) {
+                            const float x = LOAD1(values + (j + l) * vj + d);
+                            for (int r = 0; r < P_ROWS; ++r)
+                                sum[r][own] = MAD(weights[r][l], x, sum[r][own]);
+                        }
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                }
+                for (int r = 0; r < P_ROWS && first + r < q_len; ++r) {
+                    __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
+                    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+                    for (int own = 0; own < OWN; ++own)
+                        if (own * P_LOCAL + me < P_DV)
+                            STORE1(sum[r][own] * factor, to + own * P_LOCAL + me);
+                }
+                barrier(CLK_LOCAL_MEM_FENCE);
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        for (int r = 0; r < P_ROWS && first + r < q_len; ++r) {
-            __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
-            const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
-            for (int own = 0; own < OWN; ++own)
-                if (own * P_LOCAL + me < P_DV)
-                    STORE1(sum[r][own] * factor, to + own * P_LOCAL + me);
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
 }
 
 #endif
@@ -221,36 +221,36 @@ __kernel void attention_groups(ATTENTION_ARGS)
 __kernel void attention_scores(ATTENTION_ARGS)
 {
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))
-    for (int h = get_global_id(1); h < heads; h += get_global_size(1))
-    for (int i = get_global_id(0); i < q_len; i += get_global_size(0)) {
-        __global const elem *query = q + q_off + b * qb + h * qh + i * qi;
-        __global const elem *keys = k + k_off + b * kb + h / group * kh;
-        __global elem *to = y + y_off + (((long)b * heads + h) * q_len + i) * kv_len;
-        float high = -INFINITY, total = 0.0f;
-        VIEW(b, h);
-        for (int pass = 0; pass < (P_MODE == 3 ? 3 : 1); ++pass)
-            for (int j = 0; j < kv_len; ++j) {
-                float s = 0.0f;
-                for (int d = 0; d < P_D; ++d)
-                    s = MAD((float)LOAD1(query + d), (float)LOAD1(keys + j * kj + d), s);
+        for (int h = get_global_id(1); h < heads; h += get_global_size(1))
+            for (int i = get_global_id(0); i < q_len; i += get_global_size(0)) {
+                __global const elem *query = q + q_off + b * qb + h * qh + i * qi;
+                __global const elem *keys = k + k_off + b * kb + h / group * kh;
+                __global elem *to = y + y_off + (((long)b * heads + h) * q_len + i) * kv_len;
+                float high = -INFINITY, total = 0.0f;
+                VIEW(b, h);
+                for (int pass = 0; pass < (P_MODE == 3 ? 3 : 1); ++pass)
+                    for (int j = 0; j < kv_len; ++j) {
+                        float s = 0.0f;
+                        for (int d = 0; d < P_D; ++d)
+                            s = MAD((float)LOAD1(query + d), (float)LOAD1(keys + j * kj + d), s);
 #if P_MODE == 0
-                s *= see.scale;
+                        s *= see.scale;
 #else
-                s = capped(&see, s);
+                        s = capped(&see, s);
 #endif
 #if P_MODE >= 2
-                s += added(&see, i, j);
+                        s += added(&see, i, j);
 #endif
-                if (P_MODE != 3)
-                    STORE1(s, to + j);
-                else if (pass == 0)
-                    high = LARGER(s, high);
-                else if (pass == 1)
-                    total += high == -INFINITY ? 0.0f : exp(s - high);
-                else
-                    STORE1(total == 0.0f ? 0.0f : exp(s - high) / total, to + j);
+                        if (P_MODE != 3)
+                            STORE1(s, to + j);
+                        else if (pass == 0)
+                            high = LARGER(s, high);
+                        else if (pass == 1)
+                            total += high == -INFINITY ? 0.0f : exp(s - high);
+                        else
+                            STORE1(total == 0.0f ? 0.0f : exp(s - high) / total, to + j);
+                    }
             }
-    }
 }
 
 #endif

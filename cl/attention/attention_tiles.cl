@@ -29,7 +29,8 @@
 #include "common/transpose_simd.clh"
 
 #define MICRO_PARAMS                                                                               \
-    const int depth, const float *a, const int a_rs, __global const float *b, const int b_step, const int t_row
+    const int depth, const float *a, const int a_rs, __global const float *b, const int b_step,    \
+        const int t_row
 #define MICRO_ARGS depth, a, a_rs, b, b_step, t_row
 #define MICRO_WALK for (int p = 0; p < depth; ++p, ++a, b += b_step)
 #define MICRO_WALK_END
@@ -47,11 +48,15 @@
 
 EXP_FUNCTION(exp_lanes, vec, CAT(int, P_VEC))
 
-static inline void put(__global float *to, const vec x) { ((__global CAT(loose, P_VEC) *)to)->v = x; }
+static inline void put(__global float *to, const vec x)
+{
+    ((__global CAT(loose, P_VEC) *)to)->v = x;
+}
 
 // One panel: `count` keys and values, whose rows are kj and vj apart.
-static __attribute__((noinline)) void pack_panel(__global float *keys, __global const elem *k, const long kj,
-                                                 __global const elem *v, const long vj, const int count)
+static __attribute__((noinline)) void pack_panel(__global float *keys, __global const elem *k,
+                                                 const long kj, __global const elem *v,
+                                                 const long vj, const int count)
 {
     __global float *values = keys + P_D * KEYS;
     for (int l = 0; l < KEYS; l += P_VEC) {
@@ -63,8 +68,7 @@ static __attribute__((noinline)) void pack_panel(__global float *keys, __global 
                 r[i] = l + i < count ? VLOAD(k + (l + i) * kj + d) : (vec)0.0f;
             transpose(r);
 #pragma unroll
-            for (int i = 0; i < P_VEC; ++i)
-                put(keys + (d + i) * KEYS + l, r[i]);
+            for (int i = 0; i < P_VEC; ++i) put(keys + (d + i) * KEYS + l, r[i]);
         }
         for (; d < P_D; ++d)
             for (int i = l; i < l + P_VEC; ++i)
@@ -76,20 +80,21 @@ static __attribute__((noinline)) void pack_panel(__global float *keys, __global 
                 l < count && d < P_DV ? load_lanes(v + l * vj + d, 1, P_DV - d) : (vec)0.0f);
 }
 
-__kernel void attention_pack(const int batch, const int kv_heads, const int kv_len, __global const elem *k,
-                             const long k_off, const long kb, const long kh, const long kj,
-                             __global const elem *v, const long v_off, const long vb, const long vh,
-                             const long vj, __global float *panels, const long panels_off)
+__kernel void attention_pack(const int batch, const int kv_heads, const int kv_len,
+                             __global const elem *k, const long k_off, const long kb, const long kh,
+                             const long kj, __global const elem *v, const long v_off, const long vb,
+                             const long vh, const long vj, __global float *panels,
+                             const long panels_off)
 {
     const int n_panels = (kv_len + KEYS - 1) / KEYS;
     for (int b = get_global_id(2); b < batch; b += get_global_size(2))
-    for (int h = get_global_id(1); h < kv_heads; h += get_global_size(1))
-    for (int p = get_global_id(0); p < n_panels; p += get_global_size(0)) {
-        const int first = p * KEYS;
-        pack_panel(panels + panels_off + (((long)b * kv_heads + h) * n_panels + p) * PANEL,
-                   k + k_off + b * kb + h * kh + first * kj, kj, v + v_off + b * vb + h * vh + first * vj, vj,
-                   min(KEYS, kv_len - first));
-    }
+        for (int h = get_global_id(1); h < kv_heads; h += get_global_size(1))
+            for (int p = get_global_id(0); p < n_panels; p += get_global_size(0)) {
+                const int first = p * KEYS;
+                pack_panel(panels + panels_off + (((long)b * kv_heads + h) * n_panels + p) * PANEL,
+                           k + k_off + b * kb + h * kh + first * kj, kj,
+                           v + v_off + b * vb + h * vh + first * vj, vj, min(KEYS, kv_len - first));
+            }
 }
 
 static inline CAT(int, P_VEC) places(const int j)
@@ -115,26 +120,26 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
         sum = VLOAD(see->mask + i * see->mi + j);
     else
         for (int l = 0; l < P_VEC && j + l < last; ++l)
-            ((float *)&sum)[l] = j + l >= see->mask_len ? see->masked : LOAD1(see->mask + i * see->mi + (j + l) * see->mj);
+            ((float *)&sum)[l] = j + l >= see->mask_len
+                                     ? see->masked
+                                     : LOAD1(see->mask + i * see->mi + (j + l) * see->mj);
 #endif
 #if P_CAUSAL
     sum += places(j) > (CAT(int, P_VEC))(i + see->offset) ? (vec)(-INFINITY) : (vec)0.0f;
 #endif
 #else
-    for (int l = 0; l < P_VEC && j + l < last; ++l)
-        ((float *)&sum)[l] = added(see, i, j + l);
+    for (int l = 0; l < P_VEC && j + l < last; ++l) ((float *)&sum)[l] = added(see, i, j + l);
 #endif
     return places(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
 }
 
 // Turns the scores of a row, n vectors, into weights; gives what the row's sum so far is to be multiplied by.
-static inline float weigh(const view *see, vec *scores, const int n, const int i, const int j, const int last,
-                          float *high, float *total)
+static inline float weigh(const view *see, vec *scores, const int n, const int i, const int j,
+                          const int last, float *high, float *total)
 {
     vec top = (vec)(-INFINITY), sum = (vec)0.0f;
     if (see->softcap > 0.0f)
-        for (int v = 0; v < n; ++v)
-            scores[v] = see->softcap * tanh(scores[v] / see->softcap);
+        for (int v = 0; v < n; ++v) scores[v] = see->softcap * tanh(scores[v] / see->softcap);
     for (int v = 0; v < n; ++v) {
         const vec s = scores[v] + added_lanes(see, i, j + v * P_VEC, last);
         scores[v] = s;
@@ -142,8 +147,7 @@ static inline float weigh(const view *see, vec *scores, const int n, const int i
     }
     const float highest = largest_lane(top), now = LARGER(highest, *high);
     if (now == -INFINITY) {
-        for (int v = 0; v < n; ++v)
-            scores[v] = (vec)0.0f;
+        for (int v = 0; v < n; ++v) scores[v] = (vec)0.0f;
         return 1.0f;
     }
     const float shrink = now == *high ? 1.0f : *high == -INFINITY ? 0.0f : exp(*high - now);
@@ -156,55 +160,61 @@ static inline float weigh(const view *see, vec *scores, const int n, const int i
     return shrink;
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, const long panels_off)
 {
     const int n_panels = (kv_len + KEYS - 1) / KEYS;
     for (int b = get_group_id(2); b < batch; b += get_num_groups(2))
-    for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
-    for (int first = (int)get_group_id(0) * P_ROWS; first < q_len; first += (int)get_num_groups(0) * P_ROWS) {
-        __global const float *panel = panels + panels_off + ((long)b * (heads / group) + h / group) * n_panels * PANEL;
-        const int rows = min(P_ROWS, q_len - first);
-        float query[P_ROWS * P_D], high[P_ROWS], total[P_ROWS];
-        vec sum[P_ROWS * DV_TILES * P_NRV], scores[P_MR * SCORES_ROW];
-        VIEW(b, h);
-        for (int r = 0; r < rows; ++r) {
-            for (int d = 0; d < P_D; ++d)
-                query[r * P_D + d] = LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d) * see.scale;
-            for (int d = 0; d < DV_TILES * P_NRV; ++d)
-                sum[r * DV_TILES * P_NRV + d] = (vec)0.0f;
-            high[r] = START_HIGH(h);
-            total[r] = START_TOTAL;
-        }
-        const int last = last_key(&see, first + rows - 1, kv_len);
-        const int skipped = min(first_key(&see, first), kv_len) / KEYS;
-        panel += skipped * PANEL;
-        for (int j = skipped * KEYS; j < last; j += SPAN * KEYS, panel += SPAN * PANEL) {
-            const int span = min(SPAN, (last - j + KEYS - 1) / KEYS);
-            for (int r = 0; r < rows; r += P_MR) {
-                const int n = min(P_MR, rows - r);
-                for (int s = 0; s < span; ++s)
-                    micro(n, P_D, query + r * P_D, P_D, panel + s * PANEL, KEYS, SCORES_ROW, scores + s * P_NRV, 1);
-                for (int i = 0; i < n; ++i) {
-                    const float shrink = weigh(&see, scores + i * SCORES_ROW, span * P_NRV, first + r + i, j, last,
-                                               &high[r + i], &total[r + i]);
-                    if (shrink != 1.0f)
-                        for (int d = 0; d < DV_TILES * P_NRV; ++d)
-                            sum[(r + i) * DV_TILES * P_NRV + d] *= shrink;
+        for (int h = get_group_id(1); h < heads; h += get_num_groups(1))
+            for (int first = (int)get_group_id(0) * P_ROWS; first < q_len;
+                 first += (int)get_num_groups(0) * P_ROWS) {
+                __global const float *panel =
+                    panels + panels_off +
+                    ((long)b * (heads / group) + h / group) * n_panels * PANEL;
+                const int rows = min(P_ROWS, q_len - first);
+                float query[P_ROWS * P_D], high[P_ROWS], total[P_ROWS];
+                vec sum[P_ROWS * DV_TILES * P_NRV], scores[P_MR * SCORES_ROW];
+                VIEW(b, h);
+                for (int r = 0; r < rows; ++r) {
+                    for (int d = 0; d < P_D; ++d)
+                        query[r * P_D + d] =
+                            LOAD1(q + q_off + b * qb + h * qh + (first + r) * qi + d) * see.scale;
+                    for (int d = 0; d < DV_TILES * P_NRV; ++d)
+                        sum[r * DV_TILES * P_NRV + d] = (vec)0.0f;
+                    high[r] = START_HIGH(h);
+                    total[r] = START_TOTAL;
                 }
-                for (int s = 0; s < span; ++s)
-                    for (int d = 0; d < DV_TILES; ++d)
-                        micro(n, min(KEYS, last - j - s * KEYS), (const float *)(scores + s * P_NRV), SPAN * KEYS,
-                              panel + s * PANEL + P_D * KEYS + d * NR, DV_ALL, DV_TILES * P_NRV,
-                              sum + (r * DV_TILES + d) * P_NRV, 0);
+                const int last = last_key(&see, first + rows - 1, kv_len);
+                const int skipped = min(first_key(&see, first), kv_len) / KEYS;
+                panel += skipped * PANEL;
+                for (int j = skipped * KEYS; j < last; j += SPAN * KEYS, panel += SPAN * PANEL) {
+                    const int span = min(SPAN, (last - j + KEYS - 1) / KEYS);
+                    for (int r = 0; r < rows; r += P_MR) {
+                        const int n = min(P_MR, rows - r);
+                        for (int s = 0; s < span; ++s)
+                            micro(n, P_D, query + r * P_D, P_D, panel + s * PANEL, KEYS, SCORES_ROW,
+                                  scores + s * P_NRV, 1);
+                        for (int i = 0; i < n; ++i) {
+                            const float shrink =
+                                weigh(&see, scores + i * SCORES_ROW, span * P_NRV, first + r + i, j,
+                                      last, &high[r + i], &total[r + i]);
+                            if (shrink != 1.0f)
+                                for (int d = 0; d < DV_TILES * P_NRV; ++d)
+                                    sum[(r + i) * DV_TILES * P_NRV + d] *= shrink;
+                        }
+                        for (int s = 0; s < span; ++s)
+                            for (int d = 0; d < DV_TILES; ++d)
+                                micro(n, min(KEYS, last - j - s * KEYS),
+                                      (const float *)(scores + s * P_NRV), SPAN * KEYS,
+                                      panel + s * PANEL + P_D * KEYS + d * NR, DV_ALL,
+                                      DV_TILES * P_NRV, sum + (r * DV_TILES + d) * P_NRV, 0);
+                    }
+                }
+                for (int r = 0; r < rows; ++r) {
+                    __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
+                    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+                    const float *from = (const float *)(sum + r * DV_TILES * P_NRV);
+                    for (int d = 0; d < P_DV; ++d) STORE1(from[d] * factor, to + d);
+                }
             }
-        }
-        for (int r = 0; r < rows; ++r) {
-            __global elem *to = y + y_off + b * yb + h * yh + (first + r) * yi;
-            const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
-            const float *from = (const float *)(sum + r * DV_TILES * P_NRV);
-            for (int d = 0; d < P_DV; ++d)
-                STORE1(from[d] * factor, to + d);
-        }
-    }
 }

@@ -15,16 +15,18 @@
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_START=1 P_KEEP=1
 #include "common/words.clh"
 
-__kernel void kv_append(const int rows, const int heads, const int total, const int past_len, const int count, const int d,
-                        __global const word *past, const long past_off, __global const word *fresh, const long fresh_off,
-                        const long fb, const long fh, const long fj, __global word *present, const long present_off,
-                        __global const int *lengths, const long lengths_off, const int start_or_add, __global int *fault,
-                        const int code)
+__kernel void kv_append(const int rows, const int heads, const int total, const int past_len,
+                        const int count, const int d, __global const word *past,
+                        const long past_off, __global const word *fresh, const long fresh_off,
+                        const long fb, const long fh, const long fj, __global word *present,
+                        const long present_off, __global const int *lengths, const long lengths_off,
+                        const int start_or_add, __global int *fault, const int code)
 {
     for (int place = get_global_id(1); place < rows * total; place += get_global_size(1)) {
         const int row = place / total, j = place % total, b = row / heads;
 #if P_START
-        const int asked = lengths[lengths_off + b] + start_or_add - count, start = clamp(asked, 0, max(total - count, 0));
+        const int asked = lengths[lengths_off + b] + start_or_add - count,
+                  start = clamp(asked, 0, max(total - count, 0));
         if (asked != start) {
             fault[0] = code;
             fault[1] = lengths[lengths_off + b];
@@ -34,13 +36,13 @@ __kernel void kv_append(const int rows, const int heads, const int total, const 
 #endif
         const bool is_new = j >= start && j < start + count;
         const bool is_past = !is_new && j < past_len && j < (P_KEEP ? past_len : start);
-        __global const word *from = is_new ? fresh + fresh_off + b * fb + row % heads * fh + (j - start) * fj
-                                           : past + past_off + ((long)row * past_len + j) * d;
+        __global const word *from =
+            is_new ? fresh + fresh_off + b * fb + row % heads * fh + (j - start) * fj
+                   : past + past_off + ((long)row * past_len + j) * d;
         for (int i = (int)get_global_id(0) * P_VEC; i < d; i += (int)get_global_size(0) * P_VEC) {
             const int n = min(P_VEC, d - i);
             vword x = (vword)0;
-            if (is_new || is_past)
-                x = load_word(from + i, n);
+            if (is_new || is_past) x = load_word(from + i, n);
             store_word(present + present_off + (long)place * d + i, x, n);
         }
     }

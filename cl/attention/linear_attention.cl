@@ -31,58 +31,65 @@ ELEMENTS_OF(kept, P_S)
 ELEMENTS_OF(sum, 1)
 #define GET_ELEM CAT(GET_, CAT(ACCESS_, P_T))
 
-__kernel void linear_attention(const int batch, const int tokens, const int heads, const int kv_heads, const int dk,
-                               const int dv, const float scale, const int decay_row, const int decay_step,
-                               const int beta_row, __global const elem *q, const long q_off, __global const elem *k,
-                               const long k_off, __global const elem *v, const long v_off, __global const kept *past,
-                               const long past_off, __global const elem *decay, const long decay_off,
-                               __global const elem *beta, const long beta_off, __global elem *y, const long y_off,
-                               __global kept *present, const long present_off, __global float *state,
-                               const long state_off)
+__kernel void linear_attention(const int batch, const int tokens, const int heads,
+                               const int kv_heads, const int dk, const int dv, const float scale,
+                               const int decay_row, const int decay_step, const int beta_row,
+                               __global const elem *q, const long q_off, __global const elem *k,
+                               const long k_off, __global const elem *v, const long v_off,
+                               __global const kept *past, const long past_off,
+                               __global const elem *decay, const long decay_off,
+                               __global const elem *beta, const long beta_off, __global elem *y,
+                               const long y_off, __global kept *present, const long present_off,
+                               __global float *state, const long state_off)
 {
     const int group = heads / kv_heads;
     for (int row = get_global_id(1); row < batch * kv_heads; row += get_global_size(1))
-    for (int m = (int)get_global_id(0) * P_VEC; m < dv; m += (int)get_global_size(0) * P_VEC) {
-        const int b = row / kv_heads, g = row - b * kv_heads, count = min(P_VEC, dv - m);
-        const long first = (long)row * dk * dv + m;
-        __global float *s = state + state_off + first;
-        for (int d = 0; d < dk; ++d)
+        for (int m = (int)get_global_id(0) * P_VEC; m < dv; m += (int)get_global_size(0) * P_VEC) {
+            const int b = row / kv_heads, g = row - b * kv_heads, count = min(P_VEC, dv - m);
+            const long first = (long)row * dk * dv + m;
+            __global float *s = state + state_off + first;
+            for (int d = 0; d < dk; ++d)
 #if P_PAST
-            store_sum(s + (long)d * dv, load_kept(past + past_off + first + (long)d * dv, count), count);
+                store_sum(s + (long)d * dv,
+                          load_kept(past + past_off + first + (long)d * dv, count), count);
 #else
-            store_sum(s + (long)d * dv, (vfloat)0.0f, count);
+                store_sum(s + (long)d * dv, (vfloat)0.0f, count);
 #endif
-        for (int t = 0; t < tokens; ++t) {
-            const long token = (long)b * tokens + t;
-            __global const elem *key = k + k_off + (token * kv_heads + g) * dk;
-            vfloat u = load_elem(v + v_off + (token * kv_heads + g) * dv + m, count);
+            for (int t = 0; t < tokens; ++t) {
+                const long token = (long)b * tokens + t;
+                __global const elem *key = k + k_off + (token * kv_heads + g) * dk;
+                vfloat u = load_elem(v + v_off + (token * kv_heads + g) * dv + m, count);
 #if P_DECAY || P_BETA
-            vfloat known = (vfloat)0.0f;
-            for (int d = 0; d < dk; ++d) {
-                vfloat x = load_sum(s + (long)d * dv, count);
+                vfloat known = (vfloat)0.0f;
+                for (int d = 0; d < dk; ++d) {
+                    vfloat x = load_sum(s + (long)d * dv, count);
 #if P_DECAY
-                x *= exp(GET_ELEM(decay + decay_off + token * decay_row + g * decay_step + (decay_step > 1 ? d : 0)));
-                store_sum(s + (long)d * dv, x, count);
+                    x *= exp(GET_ELEM(decay + decay_off + token * decay_row + g * decay_step +
+                                      (decay_step > 1 ? d : 0)));
+                    store_sum(s + (long)d * dv, x, count);
 #endif
-                known += x * GET_ELEM(key + d);
-            }
+                    known += x * GET_ELEM(key + d);
+                }
 #endif
 #if P_BETA
-            u = GET_ELEM(beta + beta_off + token * beta_row + (beta_row > 1 ? g : 0)) * (u - known);
+                u = GET_ELEM(beta + beta_off + token * beta_row + (beta_row > 1 ? g : 0)) *
+                    (u - known);
 #endif
-            for (int d = 0; d < dk; ++d)
-                store_sum(s + (long)d * dv, load_sum(s + (long)d * dv, count) + u * GET_ELEM(key + d), count);
-            for (int h = g * group; h < (g + 1) * group; ++h) {
-                __global const elem *query = q + q_off + (token * heads + h) * dk;
-                vfloat sum = (vfloat)0.0f;
                 for (int d = 0; d < dk; ++d)
-                    sum += load_sum(s + (long)d * dv, count) * GET_ELEM(query + d);
-                store_elem(y + y_off + (token * heads + h) * dv + m, sum * scale, count);
+                    store_sum(s + (long)d * dv,
+                              load_sum(s + (long)d * dv, count) + u * GET_ELEM(key + d), count);
+                for (int h = g * group; h < (g + 1) * group; ++h) {
+                    __global const elem *query = q + q_off + (token * heads + h) * dk;
+                    vfloat sum = (vfloat)0.0f;
+                    for (int d = 0; d < dk; ++d)
+                        sum += load_sum(s + (long)d * dv, count) * GET_ELEM(query + d);
+                    store_elem(y + y_off + (token * heads + h) * dv + m, sum * scale, count);
+                }
             }
-        }
 #if P_PRESENT
-        for (int d = 0; d < dk; ++d)
-            store_kept(present + present_off + first + (long)d * dv, load_sum(s + (long)d * dv, count), count);
+            for (int d = 0; d < dk; ++d)
+                store_kept(present + present_off + first + (long)d * dv,
+                           load_sum(s + (long)d * dv, count), count);
 #endif
-    }
+        }
 }

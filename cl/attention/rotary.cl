@@ -21,43 +21,45 @@
 
 typedef CAT(INT_, P_INT) number;
 
-__kernel void rotary(const int batch, const int places, const int heads, const int d, const int rotated, const int cache_len,
-                     __global const elem *x, const long x_off, const long xb, const long xh, const long xi,
-                     __global elem *y, const long y_off, const long yb, const long yh, const long yi,
-                     __global const elem *cosines, const long cosines_off, __global const elem *sines,
-                     const long sines_off, __global const number *ids, const long ids_off, const int length_add,
-                     __global int *fault, const int code)
+__kernel void rotary(const int batch, const int places, const int heads, const int d,
+                     const int rotated, const int cache_len, __global const elem *x,
+                     const long x_off, const long xb, const long xh, const long xi,
+                     __global elem *y, const long y_off, const long yb, const long yh,
+                     const long yi, __global const elem *cosines, const long cosines_off,
+                     __global const elem *sines, const long sines_off, __global const number *ids,
+                     const long ids_off, const int length_add, __global int *fault, const int code)
 {
     const int pairs = rotated / 2;
     for (int place = get_global_id(2); place < batch * places; place += get_global_size(2))
-    for (int h = get_global_id(1); h < heads; h += get_global_size(1)) {
-        const int b = place / places, i = place % places;
+        for (int h = get_global_id(1); h < heads; h += get_global_size(1)) {
+            const int b = place / places, i = place % places;
 #if P_POSITIONS == 0
-        long row = place;
+            long row = place;
 #elif P_POSITIONS == 1
-        long row = ids[ids_off + place];
+            long row = ids[ids_off + place];
 #elif P_POSITIONS == 2
-        long row = ids[ids_off] + i;
+            long row = ids[ids_off] + i;
 #else
-        long row = max((long)ids[ids_off + b] + length_add - places, 0l) + i;
+            long row = max((long)ids[ids_off + b] + length_add - places, 0l) + i;
 #endif
-        if (row < 0 || row >= cache_len) {
-            fault[0] = code;
-            fault[1] = (int)row;
-            row = 0;
+            if (row < 0 || row >= cache_len) {
+                fault[0] = code;
+                fault[1] = (int)row;
+                row = 0;
+            }
+            __global const elem *from = x + x_off + b * xb + h * xh + i * xi;
+            __global elem *to = y + y_off + b * yb + h * yh + i * yi;
+            for (int p = get_global_id(0); p < pairs; p += get_global_size(0)) {
+                const int first = P_PAIRS ? 2 * p : p, second = P_PAIRS ? 2 * p + 1 : p + pairs;
+                const float c = LOAD1(cosines + cosines_off + row * pairs + p),
+                            s = LOAD1(sines + sines_off + row * pairs + p);
+                const float x1 = LOAD1(from + first), x2 = LOAD1(from + second);
+                STORE1(c * x1 - s * x2, to + first);
+                STORE1(s * x1 + c * x2, to + second);
+            }
+            for (int p = rotated + (int)get_global_id(0); p < d; p += get_global_size(0)) {
+                const float rest = LOAD1(from + p);
+                STORE1(rest, to + p);
+            }
         }
-        __global const elem *from = x + x_off + b * xb + h * xh + i * xi;
-        __global elem *to = y + y_off + b * yb + h * yh + i * yi;
-        for (int p = get_global_id(0); p < pairs; p += get_global_size(0)) {
-            const int first = P_PAIRS ? 2 * p : p, second = P_PAIRS ? 2 * p + 1 : p + pairs;
-            const float c = LOAD1(cosines + cosines_off + row * pairs + p), s = LOAD1(sines + sines_off + row * pairs + p);
-            const float x1 = LOAD1(from + first), x2 = LOAD1(from + second);
-            STORE1(c * x1 - s * x2, to + first);
-            STORE1(s * x1 + c * x2, to + second);
-        }
-        for (int p = rotated + (int)get_global_id(0); p < d; p += get_global_size(0)) {
-            const float rest = LOAD1(from + p);
-            STORE1(rest, to + p);
-        }
-    }
 }

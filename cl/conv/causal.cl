@@ -35,9 +35,10 @@ static inline float element(__global const elem *x, __global const elem *state_e
         ;
 }
 
-__kernel void causal_conv(const int rows, const int channels, const int length, const int taps, __global const elem *x,
-                          const long x_off, __global const elem *w, const long w_off, __global const elem *bias,
-                          const long bias_off, __global const elem *state, const long state_off, __global elem *y,
+__kernel void causal_conv(const int rows, const int channels, const int length, const int taps,
+                          __global const elem *x, const long x_off, __global const elem *w,
+                          const long w_off, __global const elem *bias, const long bias_off,
+                          __global const elem *state, const long state_off, __global elem *y,
                           const long y_off)
 {
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
@@ -45,7 +46,8 @@ __kernel void causal_conv(const int rows, const int channels, const int length, 
         __global const elem *from = x + x_off + (long)row * length;
         __global const elem *state_end = state + state_off + (long)(row + 1) * (taps - 1);
         __global const elem *window = w + w_off + (long)channel * taps;
-        for (int t = (int)get_global_id(0) * P_VEC; t < length; t += (int)get_global_size(0) * P_VEC) {
+        for (int t = (int)get_global_id(0) * P_VEC; t < length;
+             t += (int)get_global_size(0) * P_VEC) {
             const int count = min(P_VEC, length - t);
 #if P_BIAS
             vfloat sum = splat_elem(bias + bias_off + channel);
@@ -70,9 +72,9 @@ __kernel void causal_conv(const int rows, const int channels, const int length, 
     }
 }
 
-__kernel void causal_state(const int rows, const int length, const int taps, __global const elem *x, const long x_off,
-                           __global const elem *state, const long state_off, __global elem *present,
-                           const long present_off)
+__kernel void causal_state(const int rows, const int length, const int taps, __global const elem *x,
+                           const long x_off, __global const elem *state, const long state_off,
+                           __global elem *present, const long present_off)
 {
     const int kept = taps - 1;
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {

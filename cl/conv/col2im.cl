@@ -25,15 +25,16 @@
 #include "common/number.clh"
 
 #define COL2IM_ARGS                                                                                \
-    const int planes, const int channels, CONV_SIZES, __global const elem *cols, const long cols_off, \
-        __global const elem *bias, const long bias_off, __global elem *y, const long y_off
+    const int planes, const int channels, CONV_SIZES, __global const elem *cols,                   \
+        const long cols_off, __global const elem *bias, const long bias_off, __global elem *y,     \
+        const long y_off
 
 // The window whose tap k falls on pixel o, or -1.
-static inline int window_at(const int o, const int k, const int stride, const int dilation, const int pad, const int n)
+static inline int window_at(const int o, const int k, const int stride, const int dilation,
+                            const int pad, const int n)
 {
     const int at = o + pad - k * dilation;
-    if (at < 0 || at % stride != 0 || at / stride >= n)
-        return -1;
+    if (at < 0 || at % stride != 0 || at / stride >= n) return -1;
     return at / stride;
 }
 
@@ -47,7 +48,8 @@ struct run {
     int first, count, to;
 };
 
-static inline struct run run_of_tap(const int shift, const int count, const int length, const int stride, const int windows)
+static inline struct run run_of_tap(const int shift, const int count, const int length,
+                                    const int stride, const int windows)
 {
     struct run r; // window i falls on pixel i * stride + shift
     const int down = shift < 0 ? -((stride - 1 - shift) / stride) : shift / stride;
@@ -57,15 +59,19 @@ static inline struct run run_of_tap(const int shift, const int count, const int 
     return r;
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void col2im(COL2IM_ARGS)
 {
-    const int rows = planes * od * oh, shares = get_num_groups(1), share = rows / shares + (rows % shares != 0);
-    const int row0 = (int)min((long)get_group_id(1) * share, (long)rows), row1 = row0 + min(share, rows - row0);
+    const int rows = planes * od * oh, shares = get_num_groups(1),
+              share = rows / shares + (rows % shares != 0);
+    const int row0 = (int)min((long)get_group_id(1) * share, (long)rows),
+              row1 = row0 + min(share, rows - row0);
     num line[2 * P_LINE];
     struct run runs[MOST_RUNS];
-    for (int begin = (int)get_group_id(0) * P_LINE; begin < ow; begin += (int)get_num_groups(0) * P_LINE) {
-        const int count = min(P_LINE, ow - begin), length = (count + sw - 1) / sw, phases = min(sw, count);
+    for (int begin = (int)get_group_id(0) * P_LINE; begin < ow;
+         begin += (int)get_num_groups(0) * P_LINE) {
+        const int count = min(P_LINE, ow - begin), length = (count + sw - 1) / sw,
+                  phases = min(sw, count);
         for (int kx = 0; kx < min(kw, MOST_RUNS); ++kx)
             runs[kx] = run_of_tap(kx * dw - pw - begin, count, length, sw, iw);
         for (int row = row0; row < row1; ++row) {
@@ -75,22 +81,23 @@ __kernel void col2im(COL2IM_ARGS)
 #else
             const num start = 0;
 #endif
-            for (int i = 0; i < phases * length; ++i)
-                line[i] = start;
+            for (int i = 0; i < phases * length; ++i) line[i] = start;
             for (int kz = 0; kz < kd; ++kz)
-            for (int ky = 0; ky < kh; ++ky) {
-                const int iz = window_at(z, kz, sd, dd, pd, id), iy = window_at(r, ky, sh, dh, ph, ih);
-                if (iz < 0 || iy < 0)
-                    continue;
-                __global const elem *from =
-                    cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw * id + iz) * ih * iw + (long)iy * iw;
-                for (int kx = 0; kx < kw; ++kx, from += (long)id * ih * iw) {
-                    const struct run t =
-                        kx < MOST_RUNS ? runs[kx] : run_of_tap(kx * dw - pw - begin, count, length, sw, iw);
-                    for (int i = 0; i < t.count; ++i)
-                        line[t.to + i] += LOAD1(from + t.first + i);
+                for (int ky = 0; ky < kh; ++ky) {
+                    const int iz = window_at(z, kz, sd, dd, pd, id),
+                              iy = window_at(r, ky, sh, dh, ph, ih);
+                    if (iz < 0 || iy < 0) continue;
+                    __global const elem *from =
+                        cols + cols_off +
+                        ((((long)p * kd + kz) * kh + ky) * kw * id + iz) * ih * iw + (long)iy * iw;
+                    for (int kx = 0; kx < kw; ++kx, from += (long)id * ih * iw) {
+                        const struct run t = kx < MOST_RUNS ? runs[kx]
+                                                            : run_of_tap(kx * dw - pw - begin,
+                                                                         count, length, sw, iw);
+                        for (int i = 0; i < t.count; ++i)
+                            line[t.to + i] += LOAD1(from + t.first + i);
+                    }
                 }
-            }
             __global elem *to = y + y_off + (long)row * ow + begin;
             for (int phase = 0; phase < phases; ++phase)
                 for (int i = 0; i * sw + phase < count; ++i)
@@ -105,27 +112,29 @@ __kernel void col2im(COL2IM_ARGS)
 {
     const int pixels = od * oh * ow;
     for (int p = get_global_id(1); p < planes; p += get_global_size(1))
-    for (int at = get_global_id(0); at < pixels; at += get_global_size(0)) {
-        const int z = at / (oh * ow), r = at / ow % oh, s = at % ow;
+        for (int at = get_global_id(0); at < pixels; at += get_global_size(0)) {
+            const int z = at / (oh * ow), r = at / ow % oh, s = at % ow;
 #if P_BIAS
-        num total = LOAD1(bias + bias_off + p % channels);
+            num total = LOAD1(bias + bias_off + p % channels);
 #else
-        num total = 0;
+            num total = 0;
 #endif
-        for (int kz = 0; kz < kd; ++kz)
-        for (int ky = 0; ky < kh; ++ky) {
-            const int iz = window_at(z, kz, sd, dd, pd, id), iy = window_at(r, ky, sh, dh, ph, ih);
-            if (iz < 0 || iy < 0)
-                continue;
-            for (int kx = 0; kx < kw; ++kx) {
-                const int ix = window_at(s, kx, sw, dw, pw, iw);
-                if (ix >= 0)
-                    total += LOAD1(cols + cols_off + ((((long)p * kd + kz) * kh + ky) * kw + kx) * id * ih * iw +
-                                   ((long)iz * ih + iy) * iw + ix);
-            }
+            for (int kz = 0; kz < kd; ++kz)
+                for (int ky = 0; ky < kh; ++ky) {
+                    const int iz = window_at(z, kz, sd, dd, pd, id),
+                              iy = window_at(r, ky, sh, dh, ph, ih);
+                    if (iz < 0 || iy < 0) continue;
+                    for (int kx = 0; kx < kw; ++kx) {
+                        const int ix = window_at(s, kx, sw, dw, pw, iw);
+                        if (ix >= 0)
+                            total +=
+                                LOAD1(cols + cols_off +
+                                      ((((long)p * kd + kz) * kh + ky) * kw + kx) * id * ih * iw +
+                                      ((long)iz * ih + iy) * iw + ix);
+                    }
+                }
+            STORE1(total, y + y_off + (long)p * pixels + at);
         }
-        STORE1(total, y + y_off + (long)p * pixels + at);
-    }
 }
 
 #endif

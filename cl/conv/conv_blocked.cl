@@ -57,7 +57,7 @@
 #include "conv/finish_blocked.clh"
 
 #define MOST_TAPS 256
-#define MIN_ASKING 4 // tiles
+#define MIN_ASKING 4           // tiles
 #define STEP (P_STRIDE * P_IN) // from the pixels of one output to those of the next
 
 #if P_PATCH
@@ -77,7 +77,7 @@ typedef __global const float *pixel_ptr;
             _Pragma("unroll 2") for (int p = 0; p < P_IN;                                          \
                                      ++p, w += NR, next += next_step, expect_far(next))
 #define MICRO_WALK_END }
-#define MICRO_A(i) a[(i) * STEP + p]
+#define MICRO_A(i) a[(i)*STEP + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
 #include "common/micro_simd.clh"
@@ -92,19 +92,17 @@ typedef __global const float *pixel_ptr;
 #endif
 
 // One slice's pixels, height x width from (y0, x0) on, to p; zeros outside of the map x of ih x iw.
-static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height, const int width,
-                                                 const int y0, const int x0, const int ih, const int iw)
+static __attribute__((noinline)) void fill_slice(float *p, __global const elem *x, const int height,
+                                                 const int width, const int y0, const int x0,
+                                                 const int ih, const int iw)
 {
     const int low = clamp(-x0, 0, width), high = clamp(iw - x0, low, width);
     for (int r = 0; r < height; ++r, p += width * P_IN) {
         const int y = y0 + r, inside = y >= 0 && y < ih, first = inside ? low : width;
         __global const elem *line = x + ((long)y * iw + x0) * P_IN;
-        for (int i = 0; i < first; ++i)
-            PUT(p + i * P_IN, 0.0f);
-        for (int i = first; i < high; ++i)
-            PUT(p + i * P_IN, GET(line + i * P_IN));
-        for (int i = max(first, high); i < width; ++i)
-            PUT(p + i * P_IN, 0.0f);
+        for (int i = 0; i < first; ++i) PUT(p + i * P_IN, 0.0f);
+        for (int i = first; i < high; ++i) PUT(p + i * P_IN, GET(line + i * P_IN));
+        for (int i = max(first, high); i < width; ++i) PUT(p + i * P_IN, 0.0f);
     }
 }
 #endif
@@ -113,8 +111,9 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
     const int batch, const int slices, const int oc, const int ih, const int iw, const int oh,     \
         const int ow, const int kh, const int kw, const int dh, const int dw, const int sh,        \
         const int ph, const int pw, __global const elem *x, const long x_off,                      \
-        __global const elem *packed_w, const long packed_w_off, __global elem *y, const long y_off, \
-        const int tile_h, const int tile_w, const int group_panels, const int chunk, EPILOGUE_ARGS
+        __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
+        const long y_off, const int tile_h, const int tile_w, const int group_panels,              \
+        const int chunk, EPILOGUE_ARGS
 #define CONV_BLOCKED_PASSED                                                                        \
     batch, slices, oc, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w,             \
         packed_w_off, y, y_off, tile_h, tile_w, group_panels, chunk, EPILOGUE_PASSED
@@ -127,91 +126,110 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
     float patch[P_PATCH];
 #endif
     const long plane = (long)oh * ow, in_plane = (long)ih * iw;
-    const int blocks = (oc + P_VEC - 1) / P_VEC, panels = (blocks + P_NRV - 1) / P_NRV, taps = kh * kw;
+    const int blocks = (oc + P_VEC - 1) / P_VEC, panels = (blocks + P_NRV - 1) / P_NRV,
+              taps = kh * kw;
     const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
     const int blocks_y = (panels + group_panels - 1) / group_panels;
 
     for (int image = group0.z; image < batch; image += group_step.z)
-    for (int by = group0.y; by < blocks_y; by += group_step.y)
-    for (int bx = group0.x; bx < tiles_h * tiles_w; bx += group_step.x) {
-        const int h0 = bx / tiles_w * tile_h, w0 = bx % tiles_w * tile_w;
-        const int height = min(oh - h0, tile_h), width = min(ow - w0, tile_w);
-        const int parts = (width + P_MR - 1) / P_MR, part = (width + parts - 1) / parts;
-        __global const elem *x_image = x + x_off + (long)image * slices * in_plane * P_IN;
+        for (int by = group0.y; by < blocks_y; by += group_step.y)
+            for (int bx = group0.x; bx < tiles_h * tiles_w; bx += group_step.x) {
+                const int h0 = bx / tiles_w * tile_h, w0 = bx % tiles_w * tile_w;
+                const int height = min(oh - h0, tile_h), width = min(ow - w0, tile_w);
+                const int parts = (width + P_MR - 1) / P_MR, part = (width + parts - 1) / parts;
+                __global const elem *x_image = x + x_off + (long)image * slices * in_plane * P_IN;
 #if P_PATCH
-        const int lines = (height - 1) * sh + (kh - 1) * dh + 1;
-        const int pitch = (width - 1) * P_STRIDE + (kw - 1) * dw + 1, x_slice = lines * pitch * P_IN;
-        const int room = P_PATCH / x_slice, fit = room < slices ? room / chunk * chunk : slices;
+                const int lines = (height - 1) * sh + (kh - 1) * dh + 1;
+                const int pitch = (width - 1) * P_STRIDE + (kw - 1) * dw + 1,
+                          x_slice = lines * pitch * P_IN;
+                const int room = P_PATCH / x_slice,
+                          fit = room < slices ? room / chunk * chunk : slices;
 #else
-        const int pitch = iw, x_slice = (int)in_plane * P_IN, fit = slices;
+                const int pitch = iw, x_slice = (int)in_plane * P_IN, fit = slices;
 #endif
-        for (int tap = 0; tap < taps; ++tap)
-            offsets[tap] = (tap / kw * dh * pitch + tap % kw * dw) * P_IN;
+                for (int tap = 0; tap < taps; ++tap)
+                    offsets[tap] = (tap / kw * dh * pitch + tap % kw * dw) * P_IN;
 
-        const int panel1 = min((by + 1) * group_panels, panels);
-        for (int px = by * group_panels; px < panel1; ++px) {
-            const int block0 = px * P_NRV;
-            for (int s0 = 0; s0 < slices; s0 += chunk) {
-                const int n = min(chunk, slices - s0), in_fit = s0 % fit, last = s0 + n == slices;
+                const int panel1 = min((by + 1) * group_panels, panels);
+                for (int px = by * group_panels; px < panel1; ++px) {
+                    const int block0 = px * P_NRV;
+                    for (int s0 = 0; s0 < slices; s0 += chunk) {
+                        const int n = min(chunk, slices - s0), in_fit = s0 % fit,
+                                  last = s0 + n == slices;
 #if P_PATCH
-                if (in_fit == 0 && (fit < slices || px == by * group_panels))
-                    for (int s = s0; s < min(s0 + fit, slices); ++s)
-                        fill_slice(patch + (s - s0) * x_slice, x_image + s * in_plane * P_IN, lines, pitch,
-                                   h0 * sh - ph, w0 * P_STRIDE - pw, ih, iw);
-                pixel_ptr from = patch + in_fit * x_slice;
+                        if (in_fit == 0 && (fit < slices || px == by * group_panels))
+                            for (int s = s0; s < min(s0 + fit, slices); ++s)
+                                fill_slice(patch + (s - s0) * x_slice,
+                                           x_image + s * in_plane * P_IN, lines, pitch,
+                                           h0 * sh - ph, w0 * P_STRIDE - pw, ih, iw);
+                        pixel_ptr from = patch + in_fit * x_slice;
 #else
-                pixel_ptr from = x_image + s0 * in_plane * P_IN + ((long)h0 * sh * iw + w0 * P_STRIDE) * P_IN;
+                        pixel_ptr from = x_image + s0 * in_plane * P_IN +
+                                         ((long)h0 * sh * iw + w0 * P_STRIDE) * P_IN;
 #endif
-                __global const float *w = packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
-                // Weights come from far away, once: the next ones are asked for while sums are made, by each tile its share.
-                const int next_step = asking_share(NR, height * parts, MIN_ASKING);
-                __global const float *next = w + (long)n * taps * P_IN * NR;
-                for (int r = 0; r < height; ++r)
-                for (int i = 0; i < width; i += part, next += (long)n * taps * P_IN * next_step) {
-                    const int rows = min(part, width - i);
-                    vec *t = acc + (chunk < slices ? (r * parts + i / part) * P_MR * P_NRV : 0);
-                    const long at = ((long)image * blocks + block0) * plane + (long)(h0 + r) * ow + w0 + i;
-                    if (last)
-                        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j) {
-                            expect_lines(y + y_off + (at + j * plane) * P_VEC, rows * P_VEC);
+                        __global const float *w =
+                            packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
+                        // Weights come from far away, once: the next ones are asked for while sums are made, by each tile its share.
+                        const int next_step = asking_share(NR, height * parts, MIN_ASKING);
+                        __global const float *next = w + (long)n * taps * P_IN * NR;
+                        for (int r = 0; r < height; ++r)
+                            for (int i = 0; i < width;
+                                 i += part, next += (long)n * taps * P_IN * next_step) {
+                                const int rows = min(part, width - i);
+                                vec *t =
+                                    acc +
+                                    (chunk < slices ? (r * parts + i / part) * P_MR * P_NRV : 0);
+                                const long at = ((long)image * blocks + block0) * plane +
+                                                (long)(h0 + r) * ow + w0 + i;
+                                if (last)
+                                    for (int j = 0; j < P_NRV && block0 + j < blocks; ++j) {
+                                        expect_lines(y + y_off + (at + j * plane) * P_VEC,
+                                                     rows * P_VEC);
 #if P_RESIDUAL
-                            expect_lines(residual + residual_off + (at + j * plane) * P_VEC, rows * P_VEC);
+                                        expect_lines(residual + residual_off +
+                                                         (at + j * plane) * P_VEC,
+                                                     rows * P_VEC);
 #endif
-                        }
-                    micro(rows, n, taps, offsets, from + (r * sh * pitch + i * P_STRIDE) * P_IN, x_slice, w, next,
-                          next_step, t, s0 == 0);
-                    if (last)
-                        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
-                            finish_pixels(t + j, P_NRV, rows, y + y_off + (at + j * plane) * P_VEC,
-                                   bias + bias_off + (block0 + j) * P_VEC, oc - (block0 + j) * P_VEC,
-                                   residual + residual_off + (at + j * plane) * P_VEC, alpha, beta, act_a, act_b);
+                                    }
+                                micro(rows, n, taps, offsets,
+                                      from + (r * sh * pitch + i * P_STRIDE) * P_IN, x_slice, w,
+                                      next, next_step, t, s0 == 0);
+                                if (last)
+                                    for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
+                                        finish_pixels(t + j, P_NRV, rows,
+                                                      y + y_off + (at + j * plane) * P_VEC,
+                                                      bias + bias_off + (block0 + j) * P_VEC,
+                                                      oc - (block0 + j) * P_VEC,
+                                                      residual + residual_off +
+                                                          (at + j * plane) * P_VEC,
+                                                      alpha, beta, act_a, act_b);
+                            }
+                    }
                 }
             }
-        }
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_blocked(CONV_BLOCKED_PARAMS)
-{
-    convolve(BODY_GROUPS, CONV_BLOCKED_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void conv_blocked(CONV_BLOCKED_PARAMS) { convolve(BODY_GROUPS, CONV_BLOCKED_PASSED); }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_blocked_pack(const int oc, const int slices, const int ic, const int taps,
                                 __global const elem *w, const long w_off, __global elem *packed,
                                 const long packed_off)
 {
     const int panels = (oc + NR - 1) / NR;
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
-    for (int s = get_group_id(1); s < slices; s += get_num_groups(1))
-    for (int tap = 0; tap < taps; ++tap)
-    for (int p = 0; p < P_IN; ++p) {
-        __global elem *to = packed + packed_off + ((((long)px * slices + s) * taps + tap) * P_IN + p) * NR;
-        const int c = s * P_IN + p;
-        for (int i = 0; i < NR; ++i) {
-            const int o = px * NR + i;
-            STORE1(o < oc && c < ic ? LOAD1(w + w_off + ((long)o * ic + c) * taps + tap) : 0.0f, to + i);
-        }
-    }
+        for (int s = get_group_id(1); s < slices; s += get_num_groups(1))
+            for (int tap = 0; tap < taps; ++tap)
+                for (int p = 0; p < P_IN; ++p) {
+                    __global elem *to = packed + packed_off +
+                                        ((((long)px * slices + s) * taps + tap) * P_IN + p) * NR;
+                    const int c = s * P_IN + p;
+                    for (int i = 0; i < NR; ++i) {
+                        const int o = px * NR + i;
+                        STORE1(o < oc && c < ic ? LOAD1(w + w_off + ((long)o * ic + c) * taps + tap)
+                                                : 0.0f,
+                               to + i);
+                    }
+                }
 }

@@ -46,13 +46,14 @@
 #include "conv/depthwise_blocked.clh"
 
 static __attribute__((noinline)) vec sum_one(__global const elem *x, __global const elem *packed_w,
-                                             const struct taps rows, const struct taps columns, const int kw,
-                                             const long row_step, const int tap_step)
+                                             const struct taps rows, const struct taps columns,
+                                             const int kw, const long row_step, const int tap_step)
 {
     vec s = (vec)0.0f;
     for (int r = rows.low; r < rows.high; ++r)
         for (int c = columns.low; c < columns.high; ++c)
-            s = MAD(VLOAD(packed_w + ((long)r * kw + c) * P_VEC), VLOAD(x + r * row_step + (long)c * tap_step), s);
+            s = MAD(VLOAD(packed_w + ((long)r * kw + c) * P_VEC),
+                    VLOAD(x + r * row_step + (long)c * tap_step), s);
     return s;
 }
 
@@ -60,7 +61,8 @@ static __attribute__((noinline)) vec sum_one(__global const elem *x, __global co
     const int batch, const int channels, const int ih, const int iw, const int oh, const int ow,   \
         const int kh, const int kw, const int dh, const int dw, const int sh, const int ph,        \
         const int pw, __global const elem *x, const long x_off, __global const elem *packed_w,     \
-        const long packed_w_off, __global elem *y, const long y_off, const int tile_h, EPILOGUE_ARGS
+        const long packed_w_off, __global elem *y, const long y_off, const int tile_h,             \
+        EPILOGUE_ARGS
 #define DEPTHWISE_PASSED                                                                           \
     batch, channels, ih, iw, oh, ow, kh, kw, dh, dw, sh, ph, pw, x, x_off, packed_w, packed_w_off, \
         y, y_off, tile_h, EPILOGUE_PASSED
@@ -72,43 +74,47 @@ BODY void convolve(BODY_PARAMS, DEPTHWISE_PARAMS)
     const int extent = (kw - 1) * dw; // from the first tap of a line to the last
     // Columns [inner0, inner1) see no padding.
     const int inner0 = min((pw + P_STRIDE - 1) / P_STRIDE, ow);
-    const int fits = iw - 1 - extent + pw, inner1 = clamp(fits >= 0 ? fits / P_STRIDE + 1 : 0, inner0, ow);
+    const int fits = iw - 1 - extent + pw,
+              inner1 = clamp(fits >= 0 ? fits / P_STRIDE + 1 : 0, inner0, ow);
 
     for (int image = group0.z; image < batch; image += group_step.z)
-    for (int block = group0.y; block < blocks; block += group_step.y)
-    for (int h = group0.x * tile_h; h < oh; h += group_step.x * tile_h)
-    for (int i = h; i < min(h + tile_h, oh); ++i) {
-        const long plane = (long)image * blocks + block, at_y = (plane * oh + i) * ow * P_VEC;
-        const int y0 = i * sh - ph;
-        const struct taps rows = taps_within(y0, kh, dh, ih);
-        // A pointer to where no map is is never read.
-        __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
-        __global const elem *w = packed_w + packed_w_off + (long)block * kh * kw * P_VEC;
-        for (int j = 0; j < ow;) {
-            vec t[AT_ONCE];
-            const int x0 = j * P_STRIDE - pw, run = j >= inner0 && j + AT_ONCE <= inner1;
-            const int count = run ? AT_ONCE : 1;
-            if (run)
-                sum_run(t, line + (long)x0 * P_VEC, w, rows, kw, row_step, tap_step);
-            else
-                t[0] = sum_one(line + (long)x0 * P_VEC, w, rows, taps_within(x0, kw, dw, iw), kw, row_step, tap_step);
-            const long at = at_y + (long)j * P_VEC;
-            finish_pixels(t, 1, count, y + y_off + at, bias + bias_off + block * P_VEC, channels - block * P_VEC,
-                          residual + residual_off + at, alpha, beta, act_a, act_b);
-            j += count;
-        }
-    }
+        for (int block = group0.y; block < blocks; block += group_step.y)
+            for (int h = group0.x * tile_h; h < oh; h += group_step.x * tile_h)
+                for (int i = h; i < min(h + tile_h, oh); ++i) {
+                    const long plane = (long)image * blocks + block,
+                               at_y = (plane * oh + i) * ow * P_VEC;
+                    const int y0 = i * sh - ph;
+                    const struct taps rows = taps_within(y0, kh, dh, ih);
+                    // A pointer to where no map is is never read.
+                    __global const elem *line = x + x_off + (plane * ih + y0) * iw * P_VEC;
+                    __global const elem *w =
+                        packed_w + packed_w_off + (long)block * kh * kw * P_VEC;
+                    for (int j = 0; j < ow;) {
+                        vec t[AT_ONCE];
+                        const int x0 = j * P_STRIDE - pw,
+                                  run = j >= inner0 && j + AT_ONCE <= inner1;
+                        const int count = run ? AT_ONCE : 1;
+                        if (run)
+                            sum_run(t, line + (long)x0 * P_VEC, w, rows, kw, row_step, tap_step);
+                        else
+                            t[0] = sum_one(line + (long)x0 * P_VEC, w, rows,
+                                           taps_within(x0, kw, dw, iw), kw, row_step, tap_step);
+                        const long at = at_y + (long)j * P_VEC;
+                        finish_pixels(t, 1, count, y + y_off + at, bias + bias_off + block * P_VEC,
+                                      channels - block * P_VEC, residual + residual_off + at, alpha,
+                                      beta, act_a, act_b);
+                        j += count;
+                    }
+                }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_depthwise_blocked(DEPTHWISE_PARAMS)
-{
-    convolve(BODY_GROUPS, DEPTHWISE_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void conv_depthwise_blocked(DEPTHWISE_PARAMS) { convolve(BODY_GROUPS, DEPTHWISE_PASSED); }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_depthwise_blocked_pack(const int channels, const int taps, __global const elem *w,
-                                          const long w_off, __global elem *packed, const long packed_off)
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void conv_depthwise_blocked_pack(const int channels, const int taps,
+                                          __global const elem *w, const long w_off,
+                                          __global elem *packed, const long packed_off)
 {
     const int blocks = (channels + P_VEC - 1) / P_VEC;
     for (int block = get_group_id(0); block < blocks; block += get_num_groups(0))

@@ -26,7 +26,8 @@
 #include "common/epilogue.clh"
 
 // The taps of an axis that lie inside x: from x to below y. start: where tap 0 lies.
-static inline int2 taps_inside(const int start, const int size, const int kernel_size, const int dilation)
+static inline int2 taps_inside(const int start, const int size, const int kernel_size,
+                               const int dilation)
 {
     const int first = start < 0 ? (-start + dilation - 1) / dilation : 0;
     const int last = start < size ? min(kernel_size, (size - start + dilation - 1) / dilation) : 0;
@@ -34,31 +35,33 @@ static inline int2 taps_inside(const int start, const int size, const int kernel
 }
 
 __kernel void conv_direct(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                          __global const elem *x, const long x_off,
-                          __global const elem *weights, const long weights_off,
-                          __global elem *y, const long y_off, EPILOGUE_ARGS)
+                          __global const elem *x, const long x_off, __global const elem *weights,
+                          const long weights_off, __global elem *y, const long y_off, EPILOGUE_ARGS)
 {
     const int outputs = od * oh * ow, channels = groups * oc;
     for (int plane = get_global_id(1); plane < batch * channels; plane += get_global_size(1))
-    for (int at = get_global_id(0); at < outputs; at += get_global_size(0)) {
-        const int image = plane / channels, channel = plane % channels;
-        const int z = at / (oh * ow) * sd - pd, r = at / ow % oh * sh - ph, s = at % ow * sw - pw;
-        const int2 tz = taps_inside(z, id, kd, dd), ty = taps_inside(r, ih, kh, dh);
-        const int2 tx = taps_inside(s, iw, kw, dw);
-        __global const elem *from = x + x_off + ((long)image * groups + channel / oc) * ic * id * ih * iw;
-        __global const elem *filter = weights + weights_off + (long)channel * ic * kd * kh * kw;
-        num total = 0;
-        for (int c = 0; c < ic; ++c)
-        for (int kz = tz.x; kz < tz.y; ++kz)
-        for (int ky = ty.x; ky < ty.y; ++ky) {
-            __global const elem *line = from + (((long)c * id + z + kz * dd) * ih + r + ky * dh) * iw + s;
-            __global const elem *row = filter + ((c * kd + kz) * kh + ky) * kw;
-            for (int kx = tx.x; kx < tx.y; ++kx)
-                total += LOAD1(row + kx) * LOAD1(line + (long)kx * dw);
+        for (int at = get_global_id(0); at < outputs; at += get_global_size(0)) {
+            const int image = plane / channels, channel = plane % channels;
+            const int z = at / (oh * ow) * sd - pd, r = at / ow % oh * sh - ph,
+                      s = at % ow * sw - pw;
+            const int2 tz = taps_inside(z, id, kd, dd), ty = taps_inside(r, ih, kh, dh);
+            const int2 tx = taps_inside(s, iw, kw, dw);
+            __global const elem *from =
+                x + x_off + ((long)image * groups + channel / oc) * ic * id * ih * iw;
+            __global const elem *filter = weights + weights_off + (long)channel * ic * kd * kh * kw;
+            num total = 0;
+            for (int c = 0; c < ic; ++c)
+                for (int kz = tz.x; kz < tz.y; ++kz)
+                    for (int ky = ty.x; ky < ty.y; ++ky) {
+                        __global const elem *line =
+                            from + (((long)c * id + z + kz * dd) * ih + r + ky * dh) * iw + s;
+                        __global const elem *row = filter + ((c * kd + kz) * kh + ky) * kw;
+                        for (int kx = tx.x; kx < tx.y; ++kx)
+                            total += LOAD1(row + kx) * LOAD1(line + (long)kx * dw);
+                    }
+            const long to = (long)plane * outputs + at;
+            STORE1(epilogue_finish(total, bias + bias_off + channel, residual + residual_off + to,
+                                   alpha, beta, act_a, act_b),
+                   y + y_off + to);
         }
-        const long to = (long)plane * outputs + at;
-        STORE1(epilogue_finish(total, bias + bias_off + channel, residual + residual_off + to, alpha, beta,
-                               act_a, act_b),
-               y + y_off + to);
-    }
 }

@@ -55,10 +55,10 @@
 #define MICRO_ARGS slices, x, x_slice, w, next, next_step
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
-        _Pragma("unroll 2") for (int p = 0; p < P_VEC;                                             \
-                                 ++p, w += NR, next += next_step, expect_far(next))
+    _Pragma("unroll 2") for (int p = 0; p < P_VEC;                                                 \
+                             ++p, w += NR, next += next_step, expect_far(next))
 #define MICRO_WALK_END
-#define MICRO_A(i) x[(i) * P_VEC + p]
+#define MICRO_A(i) x[(i)*P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
 #define MICRO_T_ROW P_NRV
 #include "common/micro_simd.clh"
@@ -75,9 +75,10 @@ struct part {
 };
 
 // The sums t of `rows` neighbouring pixels of e to its part, from pixel `at` of those that are there on, counted along the lines.
-static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t, const int rows, const int at,
-                                                 __global const elem *bias, const int channels, const float act_a,
-                                                 const float act_b)
+static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, const vec *t,
+                                                 const int rows, const int at,
+                                                 __global const elem *bias, const int channels,
+                                                 const float act_a, const float act_b)
 {
     const int plane = m.lines * m.pitch;
     for (int j = 0; j < P_NRV; ++j) {
@@ -107,10 +108,8 @@ static __attribute__((noinline)) void put_pixels(vec *map, const struct part m, 
 static inline void clear_sides(vec *map, const struct part m)
 {
     for (int i = 0; i < P_NRV * m.lines; ++i, map += m.pitch) {
-        for (int c = 0; c < m.first; ++c)
-            map[c] = (vec)0.0f;
-        for (int c = m.first + m.count; c < m.pitch; ++c)
-            map[c] = (vec)0.0f;
+        for (int c = 0; c < m.first; ++c) map[c] = (vec)0.0f;
+        for (int c = m.first + m.count; c < m.pitch; ++c) map[c] = (vec)0.0f;
     }
 }
 
@@ -135,66 +134,72 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
     const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
 
     for (int image = group0.z; image < batch; image += group_step.z)
-    for (int px = group0.y; px < panels; px += group_step.y)
-    for (int bx = group0.x; bx < tiles_h * tiles_w; bx += group_step.x) {
-        const int h0 = bx / tiles_w * tile_h, w0 = bx % tiles_w * tile_w;
-        const int height = min(oh - h0, tile_h), width = min(ow - w0, tile_w);
-        const int block0 = px * P_NRV, y0 = h0 * sh - ph, x0 = w0 * P_STRIDE - pw;
-        struct part m;
-        m.top = clamp(y0, 0, ih);
-        m.lines = clamp(y0 + (height - 1) * sh + (kh - 1) * dh + 1, m.top, ih) - m.top;
-        m.pitch = (max(width, AT_ONCE) - 1) * P_STRIDE + (kw - 1) * dw + 1;
-        m.first = clamp(-x0, 0, m.pitch);
-        m.count = clamp(iw - x0, m.first, m.pitch) - m.first;
-        clear_sides(map, m);
+        for (int px = group0.y; px < panels; px += group_step.y)
+            for (int bx = group0.x; bx < tiles_h * tiles_w; bx += group_step.x) {
+                const int h0 = bx / tiles_w * tile_h, w0 = bx % tiles_w * tile_w;
+                const int height = min(oh - h0, tile_h), width = min(ow - w0, tile_w);
+                const int block0 = px * P_NRV, y0 = h0 * sh - ph, x0 = w0 * P_STRIDE - pw;
+                struct part m;
+                m.top = clamp(y0, 0, ih);
+                m.lines = clamp(y0 + (height - 1) * sh + (kh - 1) * dh + 1, m.top, ih) - m.top;
+                m.pitch = (max(width, AT_ONCE) - 1) * P_STRIDE + (kw - 1) * dw + 1;
+                m.first = clamp(-x0, 0, m.pitch);
+                m.count = clamp(iw - x0, m.first, m.pitch) - m.first;
+                clear_sides(map, m);
 
-        // Where whole lines are wanted they are one long line.
-        const int whole = m.count == iw, runs = whole ? min(m.lines, 1) : m.lines;
-        const int length = whole ? m.lines * iw : m.count;
-        const int tiles = (length + P_MR - 1) / P_MR, part = tiles > 0 ? (length + tiles - 1) / tiles : 1;
-        __global const elem *from = x + x_off + ((long)image * slices * in_plane + (long)m.top * iw + x0 + m.first) * P_VEC;
-        __global const float *w = packed_w + packed_w_off + (long)px * slices * P_VEC * NR;
-        const int next_step = asking_share(NR, runs * tiles, MIN_ASKING);
-        __global const float *next = w + (long)slices * P_VEC * NR;
-        for (int r = 0; r < runs; ++r)
-        for (int i = 0; i < length; i += part, next += (long)slices * P_VEC * next_step) {
-            const int rows = min(part, length - i);
-            micro(rows, slices, from + ((long)r * iw + i) * P_VEC, in_plane * P_VEC, w, next, next_step, t, 1);
-            put_pixels(map, m, t, rows, r * m.count + i, expand_bias + expand_bias_off + block0 * P_VEC,
-                       channels - block0 * P_VEC, act_a, act_b);
-        }
+                // Where whole lines are wanted they are one long line.
+                const int whole = m.count == iw, runs = whole ? min(m.lines, 1) : m.lines;
+                const int length = whole ? m.lines * iw : m.count;
+                const int tiles = (length + P_MR - 1) / P_MR,
+                          part = tiles > 0 ? (length + tiles - 1) / tiles : 1;
+                __global const elem *from =
+                    x + x_off +
+                    ((long)image * slices * in_plane + (long)m.top * iw + x0 + m.first) * P_VEC;
+                __global const float *w = packed_w + packed_w_off + (long)px * slices * P_VEC * NR;
+                const int next_step = asking_share(NR, runs * tiles, MIN_ASKING);
+                __global const float *next = w + (long)slices * P_VEC * NR;
+                for (int r = 0; r < runs; ++r)
+                    for (int i = 0; i < length;
+                         i += part, next += (long)slices * P_VEC * next_step) {
+                        const int rows = min(part, length - i);
+                        micro(rows, slices, from + ((long)r * iw + i) * P_VEC, in_plane * P_VEC, w,
+                              next, next_step, t, 1);
+                        put_pixels(map, m, t, rows, r * m.count + i,
+                                   expand_bias + expand_bias_off + block0 * P_VEC,
+                                   channels - block0 * P_VEC, act_a, act_b);
+                    }
 
-        for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
-        for (int i = 0; i < height; ++i) {
-            const int top = y0 + i * sh;
-            const struct taps rows = taps_within(top, kh, dh, ih);
-            const vec *line = map + (j * m.lines + top - m.top) * m.pitch;
-            const long at = ((long)image * blocks + block0 + j) * plane + (long)(h0 + i) * ow + w0;
-            for (int c = 0; c < width; c += AT_ONCE) {
-                vec sums[AT_ONCE];
-                const int begin = max(min(c, width - AT_ONCE), 0);
-                sum_run(sums, line + begin * P_STRIDE, packed_d + packed_d_off + (long)(block0 + j) * kh * kw * P_VEC,
-                        rows, kw, dh * m.pitch, dw);
+                for (int j = 0; j < P_NRV && block0 + j < blocks; ++j)
+                    for (int i = 0; i < height; ++i) {
+                        const int top = y0 + i * sh;
+                        const struct taps rows = taps_within(top, kh, dh, ih);
+                        const vec *line = map + (j * m.lines + top - m.top) * m.pitch;
+                        const long at =
+                            ((long)image * blocks + block0 + j) * plane + (long)(h0 + i) * ow + w0;
+                        for (int c = 0; c < width; c += AT_ONCE) {
+                            vec sums[AT_ONCE];
+                            const int begin = max(min(c, width - AT_ONCE), 0);
+                            sum_run(sums, line + begin * P_STRIDE,
+                                    packed_d + packed_d_off + (long)(block0 + j) * kh * kw * P_VEC,
+                                    rows, kw, dh * m.pitch, dw);
 #if P_BIAS
-                const vec b = load_lanes(bias + bias_off + (block0 + j) * P_VEC, 1, channels - (block0 + j) * P_VEC);
+                            const vec b = load_lanes(bias + bias_off + (block0 + j) * P_VEC, 1,
+                                                     channels - (block0 + j) * P_VEC);
 #endif
-                for (int k = 0; k < min(width, AT_ONCE); ++k) {
-                    vec v = sums[k];
+                            for (int k = 0; k < min(width, AT_ONCE); ++k) {
+                                vec v = sums[k];
 #if P_BIAS
-                    v += b;
+                                v += b;
 #endif
 #if P_LAST
-                    v = epilogue_act(v, act_a, act_b);
+                                v = epilogue_act(v, act_a, act_b);
 #endif
-                    VSTORE(v, y + y_off + (at + begin + k) * P_VEC);
-                }
+                                VSTORE(v, y + y_off + (at + begin + k) * P_VEC);
+                            }
+                        }
+                    }
             }
-        }
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_expand_blocked(EXPAND_PARAMS)
-{
-    convolve(BODY_GROUPS, EXPAND_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void conv_expand_blocked(EXPAND_PARAMS) { convolve(BODY_GROUPS, EXPAND_PASSED); }

@@ -59,11 +59,11 @@
 #include "common/patch_simd.clh"
 
 #if FLOATS_COPIED
-#define WEIGHTS 16384              // weights of a register tile that are at hand at a time
+#define WEIGHTS 16384 // weights of a register tile that are at hand at a time
 #else
-#define WEIGHTS INT_MAX            // all of them, where they lie
+#define WEIGHTS INT_MAX // all of them, where they lie
 #endif
-#define STRIP 4                    // vectors a depthwise filter takes at a time
+#define STRIP 4                         // vectors a depthwise filter takes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // floats after the patch that may be read and written
 
 #define MICRO_PARAMS                                                                               \
@@ -83,15 +83,11 @@
 #include "common/micro_simd.clh"
 #include "common/finish_simd.clh"
 
-static inline void put(float *p, const vec v)
-{
-    ((CAT(loose, P_VEC) *)p)->v = v;
-}
+static inline void put(float *p, const vec v) { ((CAT(loose, P_VEC) *)p)->v = v; }
 
 static inline void put_zeros(float *p, const int count)
 {
-    for (int i = 0; i < count; i += P_VEC)
-        put(p + i, (vec)0.0f);
+    for (int i = 0; i < count; i += P_VEC) put(p + i, (vec)0.0f);
 }
 
 // Copies x[0], x[stride], ... of which `left` elements may be read. Like put_zeros it may write up to P_VEC - 1 floats
@@ -101,8 +97,7 @@ static inline void put_run(float *p, __global const elem *x, const int count, co
 {
     const long whole = (long)(count + P_VEC - 1) / P_VEC * P_VEC * stride;
     if (stride == 1 && whole <= left) {
-        for (int i = 0; i < count; i += P_VEC)
-            put(p + i, VLOAD(x + i));
+        for (int i = 0; i < count; i += P_VEC) put(p + i, VLOAD(x + i));
     } else if (stride == 2 && whole <= left) {
         for (int i = 0; i < count; i += P_VEC) {
             vec v;
@@ -111,8 +106,7 @@ static inline void put_run(float *p, __global const elem *x, const int count, co
             put(p + i, v);
         }
     } else {
-        for (int i = 0; i < count; ++i)
-            p[i] = LOAD1(x + (long)i * stride);
+        for (int i = 0; i < count; ++i) p[i] = LOAD1(x + (long)i * stride);
     }
 }
 
@@ -160,12 +154,12 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
 
 #define CONV_SIMD_PARAMS                                                                           \
     const int batch, const int groups, const int ic, const int oc, CONV_SIZES,                     \
-    __global const elem *x, const long x_off, const long x_b0, __global const elem *packed_w,      \
-    const long packed_w_off, __global elem *y, const long y_off, const long y_b0,                  \
-    const int tile_m, const int group_tiles, const int tile_h, const int tile_w, EPILOGUE_ARGS
+        __global const elem *x, const long x_off, const long x_b0, __global const elem *packed_w,  \
+        const long packed_w_off, __global elem *y, const long y_off, const long y_b0,              \
+        const int tile_m, const int group_tiles, const int tile_h, const int tile_w, EPILOGUE_ARGS
 #define CONV_SIMD_PASSED                                                                           \
-    batch, groups, ic, oc, CONV_SIZES_PASSED, x, x_off, x_b0, packed_w, packed_w_off, y, y_off, y_b0,     \
-    tile_m, group_tiles, tile_h, tile_w, EPILOGUE_PASSED
+    batch, groups, ic, oc, CONV_SIZES_PASSED, x, x_off, x_b0, packed_w, packed_w_off, y, y_off,    \
+        y_b0, tile_m, group_tiles, tile_h, tile_w, EPILOGUE_PASSED
 
 BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
 {
@@ -185,82 +179,87 @@ BODY void convolve(BODY_PARAMS, CONV_SIMD_PARAMS)
     const int fit = min(slices, P_PATCH / s.slice);
 
     for (int z = group0.z; z < batch * groups; z += group_step.z)
-    for (int by = group0.y; by < blocks_y; by += group_step.y)
-    for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
-        const int image = z / groups, g = z % groups;
-        const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
-        const int d0 = bx / tiles_w / tiles_h;
-        const int width = min(ow - w0, tile_w), height = min(oh - h0, tile_h);
-        const int panels = ((height - 1) * s.pitch + width + NR - 1) / NR, t_row = panels * P_NRV;
-        const int tile0 = by * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
-        __global const elem *x_g = x + x_off + image * x_b0 + g * ic * volume;
-        __global const elem *w_g = packed_w + packed_w_off + (long)g * tiles * tile_m * taps * slices;
-        const long at_g = image * y_b0 + g * oc * out_volume + ((long)d0 * oh + h0) * ow + w0;
-        const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
-        const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
+        for (int by = group0.y; by < blocks_y; by += group_step.y)
+            for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
+                const int image = z / groups, g = z % groups;
+                const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
+                const int d0 = bx / tiles_w / tiles_h;
+                const int width = min(ow - w0, tile_w), height = min(oh - h0, tile_h);
+                const int panels = ((height - 1) * s.pitch + width + NR - 1) / NR,
+                          t_row = panels * P_NRV;
+                const int tile0 = by * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
+                __global const elem *x_g = x + x_off + image * x_b0 + g * ic * volume;
+                __global const elem *w_g =
+                    packed_w + packed_w_off + (long)g * tiles * tile_m * taps * slices;
+                const long at_g =
+                    image * y_b0 + g * oc * out_volume + ((long)d0 * oh + h0) * ow + w0;
+                const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
+                const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
 
-        int s0 = 0;
-        do {
-            const int sc = min(fit, slices - s0);
-            for (int i = 0; i < sc; ++i) {
-                const int c = (s0 + i) % ic, d = d0 * sd - pd + (s0 + i) / ic * dd;
-                const long at = c * volume + d * plane;
-                fill_slice(patch + i * s.slice, d >= 0 && d < id ? x_g + at : 0,
-                           (groups - g) * ic * volume - at, side_h, side_w);
-            }
-            for (int tile = tile0; tile < tile1; ++tile) {
-                const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
-                vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
-                // Some taps of all slices, or one tap of some.
-                const int part = clamp(WEIGHTS / tile_m, 1, max(sc, 1));
-                const int part_taps = clamp(WEIGHTS / (part * tile_m), 1, TAPS);
-                int tap0 = 0, at = 0;
+                int s0 = 0;
                 do {
-                    const int tc = min(part_taps, taps - tap0), n = min(part, sc - at);
-                    for (int i = 0; i < tc; ++i)
-                        offsets[i] = tap_offset(&s, tap0 + i, kw, sh, sw, dh, dw);
-                    __global const elem *w_t = w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices +
-                                               (long)(s0 + at) * tile_m;
-#if FLOATS_COPIED
-                    const int runs = n == slices ? 1 : tc, run = (n == slices ? tc : 1) * n * tile_m;
-                    for (int i = 0; i < runs; ++i)
-                        (void)to_floats(weights + i * run, w_t + (long)i * slices * tile_m, run);
-                    const float *w = weights;
-                    const long w_tap = (long)n * tile_m;
-#else
-                    float_ptr w = w_t;
-                    const long w_tap = (long)slices * tile_m;
-#endif
-                    for (int px = 0; px < panels; ++px)
-                        micro(rows, tc, n, w, w_tap, tile_m, patch + at * s.slice + px * NR, offsets, s.slice,
-                              t_row, t + px * P_NRV, s0 == 0 && tap0 == 0 && at == 0);
-                    at += n;
-                    if (at == sc) {
-                        at = 0;
-                        tap0 += tc;
+                    const int sc = min(fit, slices - s0);
+                    for (int i = 0; i < sc; ++i) {
+                        const int c = (s0 + i) % ic, d = d0 * sd - pd + (s0 + i) / ic * dd;
+                        const long at = c * volume + d * plane;
+                        fill_slice(patch + i * s.slice, d >= 0 && d < id ? x_g + at : 0,
+                                   (groups - g) * ic * volume - at, side_h, side_w);
                     }
-                } while (tap0 < taps);
-                if (s0 + sc == slices)
-                    finish(t, t_row, rows, height, width, s.pitch,
-                           y + y_off + at_g + row0 * out_volume, out_volume, ow,
-                           bias + bias_off + g * oc + row0,
-                           residual + residual_off + at_g + row0 * out_volume, alpha, beta, act_a,
-                           act_b);
+                    for (int tile = tile0; tile < tile1; ++tile) {
+                        const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
+                        vec *t = acc + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
+                        // Some taps of all slices, or one tap of some.
+                        const int part = clamp(WEIGHTS / tile_m, 1, max(sc, 1));
+                        const int part_taps = clamp(WEIGHTS / (part * tile_m), 1, TAPS);
+                        int tap0 = 0, at = 0;
+                        do {
+                            const int tc = min(part_taps, taps - tap0), n = min(part, sc - at);
+                            for (int i = 0; i < tc; ++i)
+                                offsets[i] = tap_offset(&s, tap0 + i, kw, sh, sw, dh, dw);
+                            __global const elem *w_t =
+                                w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices +
+                                (long)(s0 + at) * tile_m;
+#if FLOATS_COPIED
+                            const int runs = n == slices ? 1 : tc,
+                                      run = (n == slices ? tc : 1) * n * tile_m;
+                            for (int i = 0; i < runs; ++i)
+                                (void)to_floats(weights + i * run, w_t + (long)i * slices * tile_m,
+                                                run);
+                            const float *w = weights;
+                            const long w_tap = (long)n * tile_m;
+#else
+                            float_ptr w = w_t;
+                            const long w_tap = (long)slices * tile_m;
+#endif
+                            for (int px = 0; px < panels; ++px)
+                                micro(rows, tc, n, w, w_tap, tile_m, patch + at * s.slice + px * NR,
+                                      offsets, s.slice, t_row, t + px * P_NRV,
+                                      s0 == 0 && tap0 == 0 && at == 0);
+                            at += n;
+                            if (at == sc) {
+                                at = 0;
+                                tap0 += tc;
+                            }
+                        } while (tap0 < taps);
+                        if (s0 + sc == slices)
+                            finish(t, t_row, rows, height, width, s.pitch,
+                                   y + y_off + at_g + row0 * out_volume, out_volume, ow,
+                                   bias + bias_off + g * oc + row0,
+                                   residual + residual_off + at_g + row0 * out_volume, alpha, beta,
+                                   act_a, act_b);
+                    }
+                    s0 += sc;
+                } while (s0 < slices);
             }
-            s0 += sc;
-        } while (s0 < slices);
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void conv_simd(CONV_SIMD_PARAMS)
-{
-    convolve(BODY_GROUPS, CONV_SIMD_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void conv_simd(CONV_SIMD_PARAMS) { convolve(BODY_GROUPS, CONV_SIMD_PASSED); }
 
 // t[lane] (+)= sum over taps of w[tap] * patch[offsets[tap] + lane]
 static __attribute__((noinline)) void filter(vec *t, const int lanes, const int taps, float_ptr w,
-                                             const float *patch, const int *offsets, const int first)
+                                             const float *patch, const int *offsets,
+                                             const int first)
 {
     for (int i = 0; i < lanes; i += STRIP * P_VEC, t += STRIP) {
         vec a0 = first ? (vec)0.0f : t[0], a1 = first ? (vec)0.0f : t[1];
@@ -280,13 +279,12 @@ static __attribute__((noinline)) void filter(vec *t, const int lanes, const int 
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_depthwise_simd(const int batch, const int groups, const int oc, CONV_SIZES,
                                   __global const elem *x, const long x_off, const long x_b0,
-                                  __global const elem *w, const long w_off,
-                                  __global elem *y, const long y_off, const long y_b0,
-                                  const int group_channels, const int tile_h, const int tile_w,
-                                  EPILOGUE_ARGS)
+                                  __global const elem *w, const long w_off, __global elem *y,
+                                  const long y_off, const long y_b0, const int group_channels,
+                                  const int tile_h, const int tile_w, EPILOGUE_ARGS)
 {
     float patch[P_PATCH + SPARE];
     vec acc[P_ACC / P_VEC + STRIP];
@@ -303,46 +301,49 @@ __kernel void conv_depthwise_simd(const int batch, const int groups, const int o
     const struct patch_shape s = patch_shape(kh, kw, sh, sw, dh, dw, tile_h, tile_w);
 
     for (int image = get_group_id(2); image < batch; image += get_num_groups(2))
-    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
-    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
-        const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
-        const int d0 = bx / tiles_w / tiles_h;
-        const int width = min(ow - w0, tile_w), height = min(oh - h0, tile_h);
-        const int lanes = (height - 1) * s.pitch + width;
-        const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
-        const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
-        const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
-        const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
-        // Three sweeps, not one: memory just written in one alignment is slow to read in another.
-        for (int i = 0; i < (g1 - g0) * kd; ++i) {
-            const int d = d0 * sd - pd + i % kd * dd;
-            const long at = (g0 + i / kd) * volume + d * plane;
-            fill_slice(patch + i * s.slice,
-                       d >= 0 && d < id ? x + x_off + image * x_b0 + at : 0, groups * volume - at,
-                       side_h, side_w);
-        }
-        int tap0 = 0;
-        do {
-            const int tc = min(TAPS, taps - tap0);
-            for (int i = 0; i < tc; ++i)
-                offsets[i] = (tap0 + i) / (kh * kw) * s.slice +
-                             tap_offset(&s, (tap0 + i) % (kh * kw), kw, sh, sw, dh, dw);
-            for (int o = 0; o < (g1 - g0) * oc; ++o)
-                filter(acc + o * lanes_up, lanes, tc,
-                       AS_FLOATS(weights, w + w_off + (long)(g0 * oc + o) * taps + tap0, tc),
-                       patch + o / oc * kd * s.slice, offsets, tap0 == 0);
-            tap0 += tc;
-        } while (tap0 < taps);
-        const long at = image * y_b0 + g0 * oc * out_volume + ((long)d0 * oh + h0) * ow + w0;
-        finish(acc, lanes_up, (g1 - g0) * oc, height, width, s.pitch, y + y_off + at, out_volume, ow,
-               bias + bias_off + g0 * oc, residual + residual_off + at, alpha, beta, act_a, act_b);
-    }
+        for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+            for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+                const int w0 = bx % tiles_w * tile_w, h0 = bx / tiles_w % tiles_h * tile_h;
+                const int d0 = bx / tiles_w / tiles_h;
+                const int width = min(ow - w0, tile_w), height = min(oh - h0, tile_h);
+                const int lanes = (height - 1) * s.pitch + width;
+                const struct side side_h = {ih, h0 * sh - ph, sh, s.phases_h, s.length_h};
+                const struct side side_w = {iw, w0 * sw - pw, sw, s.phases_w, s.pitch};
+                const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
+                const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
+                // Three sweeps, not one: memory just written in one alignment is slow to read in another.
+                for (int i = 0; i < (g1 - g0) * kd; ++i) {
+                    const int d = d0 * sd - pd + i % kd * dd;
+                    const long at = (g0 + i / kd) * volume + d * plane;
+                    fill_slice(patch + i * s.slice,
+                               d >= 0 && d < id ? x + x_off + image * x_b0 + at : 0,
+                               groups * volume - at, side_h, side_w);
+                }
+                int tap0 = 0;
+                do {
+                    const int tc = min(TAPS, taps - tap0);
+                    for (int i = 0; i < tc; ++i)
+                        offsets[i] = (tap0 + i) / (kh * kw) * s.slice +
+                                     tap_offset(&s, (tap0 + i) % (kh * kw), kw, sh, sw, dh, dw);
+                    for (int o = 0; o < (g1 - g0) * oc; ++o)
+                        filter(
+                            acc + o * lanes_up, lanes, tc,
+                            AS_FLOATS(weights, w + w_off + (long)(g0 * oc + o) * taps + tap0, tc),
+                            patch + o / oc * kd * s.slice, offsets, tap0 == 0);
+                    tap0 += tc;
+                } while (tap0 < taps);
+                const long at =
+                    image * y_b0 + g0 * oc * out_volume + ((long)d0 * oh + h0) * ow + w0;
+                finish(acc, lanes_up, (g1 - g0) * oc, height, width, s.pitch, y + y_off + at,
+                       out_volume, ow, bias + bias_off + g0 * oc, residual + residual_off + at,
+                       alpha, beta, act_a, act_b);
+            }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void conv_pack_w(const int oc, const int ic, const int kd, const int taps,
-                          __global const elem *w, const long w_off,
-                          __global elem *packed, const long packed_off, const int tile_m)
+                          __global const elem *w, const long w_off, __global elem *packed,
+                          const long packed_off, const int tile_m)
 {
     const int tiles = (oc + tile_m - 1) / tile_m, g = get_group_id(2);
     const int slices = kd * ic, k = slices * taps;

@@ -43,30 +43,29 @@
 #define ITEMS (P_WG_M * P_WG_N)
 #define TILE_M (P_WG_M * P_TM)
 #define TILE_N (P_WG_N * P_TN)
-#define SHARE_W ((TILE_M * P_TK + ITEMS - 1) / ITEMS) // elements of the weights' tile that one work-item carries
+#define SHARE_W                                                                                    \
+    ((TILE_M * P_TK + ITEMS - 1) /                                                                 \
+     ITEMS) // elements of the weights' tile that one work-item carries
 #define SHARE_X ((TILE_N * P_TK + ITEMS - 1) / ITEMS)
 
-static inline int inside(const int i, const int size)
-{
-    return i >= 0 && i < size;
-}
+static inline int inside(const int i, const int size) { return i >= 0 && i < size; }
 
 // Bias, residual and store of one sum; `at` is its place in y and in the residual.
 static inline void finish(const float acc, __global elem *y, const long at,
                           __global const elem *bias, const long channel,
-                          __global const elem *residual, const long residual_off,
-                          const float alpha, const float beta, const float act_a, const float act_b)
+                          __global const elem *residual, const long residual_off, const float alpha,
+                          const float beta, const float act_a, const float act_b)
 {
-    STORE1(epilogue_finish(acc, bias + channel, residual + residual_off + at, alpha, beta, act_a, act_b),
+    STORE1(epilogue_finish(acc, bias + channel, residual + residual_off + at, alpha, beta, act_a,
+                           act_b),
            y + at);
 }
 
-__attribute__((reqd_work_group_size(P_WG_N, P_WG_M, 1)))
+WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void conv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                         __global const elem *x, const long x_off, const long x_b0,
-                        __global const elem *w, const long w_off,
-                        __global elem *y, const long y_off, const long y_b0,
-                        EPILOGUE_ARGS)
+                        __global const elem *w, const long w_off, __global elem *y,
+                        const long y_off, const long y_b0, EPILOGUE_ARGS)
 {
     __local float w_tile[P_TK][TILE_M + 1];
     __local float x_tile[P_TK][TILE_N + 1];
@@ -80,142 +79,140 @@ __kernel void conv_simt(const int batch, const int groups, const int ic, const i
     const int tiles_m = (oc + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
 
     for (int g = get_group_id(2); g < groups; g += get_num_groups(2))
-    for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
-    for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
-        const int row0 = ty * TILE_M, col0 = tx * TILE_N;
-        __global const elem *w_g = w + w_off + (long)(g * oc + row0) * k;
-        __global const elem *x_g = x + x_off + g * ic * volume;
-        float acc[P_TM][P_TN];
+        for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
+            for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
+                const int row0 = ty * TILE_M, col0 = tx * TILE_N;
+                __global const elem *w_g = w + w_off + (long)(g * oc + row0) * k;
+                __global const elem *x_g = x + x_off + g * ic * volume;
+                float acc[P_TM][P_TN];
 #pragma unroll
-        for (int i = 0; i < P_TM; ++i) {
+                for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
-            for (int j = 0; j < P_TN; ++j)
-                acc[i][j] = 0.0f;
-        }
-        // The origins of the pixels that this work-item gathers.
-        long from[SHARE_X];
-        int from_d[SHARE_X], from_h[SHARE_X], from_w[SHARE_X];
-#pragma unroll
-        for (int s = 0; s < SHARE_X; ++s) {
-            const int col = min(col0 + (item + s * ITEMS) % TILE_N, n - 1);
-            const int pixel = col % pixels;
-            from_w[s] = pixel % ow * sw - pw;
-            from_h[s] = pixel / ow % oh * sh - ph;
-            from_d[s] = pixel / ow / oh * sd - pd;
-            from[s] = col / pixels * x_b0 + from_d[s] * plane + (long)from_h[s] * iw + from_w[s];
-        }
-
-        // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile, and finds the reach of tile r.
-        for (int r = 0; r <= rounds + 1; ++r) {
-            const int k0 = (r - 1) * P_TK;
-            float w_next[SHARE_W], x_next[SHARE_X];
-            if (r > 0) {
-#pragma unroll
-                for (int s = 0; s < SHARE_W; ++s) {
-                    const int e = item + s * ITEMS, p = k0 + e % P_TK, i = e / P_TK;
-                    w_next[s] = p < k && i < oc - row0 ? LOAD1(w_g + (long)i * k + p) : 0.0f;
+                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0.0f;
                 }
+                // The origins of the pixels that this work-item gathers.
+                long from[SHARE_X];
+                int from_d[SHARE_X], from_h[SHARE_X], from_w[SHARE_X];
 #pragma unroll
                 for (int s = 0; s < SHARE_X; ++s) {
-                    const int q = min((item + s * ITEMS) / TILE_N, P_TK - 1);
-                    const int valid = k0 + q < k && inside(from_d[s] + reach_d[q], id) &&
-                                      inside(from_h[s] + reach_h[q], ih) &&
-                                      inside(from_w[s] + reach_w[q], iw);
-                    x_next[s] = valid ? LOAD1(x_g + from[s] + reach[q]) : 0.0f;
+                    const int col = min(col0 + (item + s * ITEMS) % TILE_N, n - 1);
+                    const int pixel = col % pixels;
+                    from_w[s] = pixel % ow * sw - pw;
+                    from_h[s] = pixel / ow % oh * sh - ph;
+                    from_d[s] = pixel / ow / oh * sd - pd;
+                    from[s] =
+                        col / pixels * x_b0 + from_d[s] * plane + (long)from_h[s] * iw + from_w[s];
                 }
-            }
-            if (r > 1) {
+
+                // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile, and finds the reach of tile r.
+                for (int r = 0; r <= rounds + 1; ++r) {
+                    const int k0 = (r - 1) * P_TK;
+                    float w_next[SHARE_W], x_next[SHARE_X];
+                    if (r > 0) {
 #pragma unroll
-                for (int p = 0; p < P_TK; ++p) {
-                    float wv[P_TM], xv[P_TN];
+                        for (int s = 0; s < SHARE_W; ++s) {
+                            const int e = item + s * ITEMS, p = k0 + e % P_TK, i = e / P_TK;
+                            w_next[s] =
+                                p < k && i < oc - row0 ? LOAD1(w_g + (long)i * k + p) : 0.0f;
+                        }
 #pragma unroll
-                    for (int i = 0; i < P_TM; ++i)
-                        wv[i] = w_tile[p][ly + i * P_WG_M];
+                        for (int s = 0; s < SHARE_X; ++s) {
+                            const int q = min((item + s * ITEMS) / TILE_N, P_TK - 1);
+                            const int valid = k0 + q < k && inside(from_d[s] + reach_d[q], id) &&
+                                              inside(from_h[s] + reach_h[q], ih) &&
+                                              inside(from_w[s] + reach_w[q], iw);
+                            x_next[s] = valid ? LOAD1(x_g + from[s] + reach[q]) : 0.0f;
+                        }
+                    }
+                    if (r > 1) {
 #pragma unroll
-                    for (int j = 0; j < P_TN; ++j)
-                        xv[j] = x_tile[p][lx + j * P_WG_N];
+                        for (int p = 0; p < P_TK; ++p) {
+                            float wv[P_TM], xv[P_TN];
 #pragma unroll
-                    for (int i = 0; i < P_TM; ++i) {
+                            for (int i = 0; i < P_TM; ++i) wv[i] = w_tile[p][ly + i * P_WG_M];
 #pragma unroll
-                        for (int j = 0; j < P_TN; ++j)
-                            acc[i][j] = MAD(wv[i], xv[j], acc[i][j]);
+                            for (int j = 0; j < P_TN; ++j) xv[j] = x_tile[p][lx + j * P_WG_N];
+#pragma unroll
+                            for (int i = 0; i < P_TM; ++i) {
+#pragma unroll
+                                for (int j = 0; j < P_TN; ++j)
+                                    acc[i][j] = MAD(wv[i], xv[j], acc[i][j]);
+                            }
+                        }
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    if (r > 0) {
+#pragma unroll
+                        for (int s = 0; s < SHARE_W; ++s) {
+                            const int e = item + s * ITEMS;
+                            if (e < TILE_M * P_TK) w_tile[e % P_TK][e / P_TK] = w_next[s];
+                        }
+#pragma unroll
+                        for (int s = 0; s < SHARE_X; ++s) {
+                            const int e = item + s * ITEMS;
+                            if (e < TILE_N * P_TK) x_tile[e / TILE_N][e % TILE_N] = x_next[s];
+                        }
+                    }
+                    for (int q = item; q < P_TK; q += ITEMS) {
+                        const int p = r * P_TK + q, kx = p % kw, ky = p / kw % kh,
+                                  kz = p / kw / kh % kd;
+                        reach_d[q] = kz * dd;
+                        reach_h[q] = ky * dh;
+                        reach_w[q] = kx * dw;
+                        reach[q] = p / kw / kh / kd * volume + kz * dd * plane +
+                                   (long)(ky * dh) * iw + kx * dw;
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                }
+
+#pragma unroll
+                for (int j = 0; j < P_TN; ++j) {
+                    const int col = col0 + lx + j * P_WG_N;
+                    if (col < n) {
+                        const long at = y_off + col / pixels * y_b0 + col % pixels;
+#pragma unroll
+                        for (int i = 0; i < P_TM; ++i) {
+                            const int row = row0 + ly + i * P_WG_M, channel = g * oc + row;
+                            if (row < oc)
+                                finish(acc[i][j], y, at + (long)channel * pixels, bias,
+                                       bias_off + channel, residual, residual_off - y_off, alpha,
+                                       beta, act_a, act_b);
+                        }
                     }
                 }
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (r > 0) {
-#pragma unroll
-                for (int s = 0; s < SHARE_W; ++s) {
-                    const int e = item + s * ITEMS;
-                    if (e < TILE_M * P_TK)
-                        w_tile[e % P_TK][e / P_TK] = w_next[s];
-                }
-#pragma unroll
-                for (int s = 0; s < SHARE_X; ++s) {
-                    const int e = item + s * ITEMS;
-                    if (e < TILE_N * P_TK)
-                        x_tile[e / TILE_N][e % TILE_N] = x_next[s];
-                }
-            }
-            for (int q = item; q < P_TK; q += ITEMS) {
-                const int p = r * P_TK + q, kx = p % kw, ky = p / kw % kh, kz = p / kw / kh % kd;
-                reach_d[q] = kz * dd;
-                reach_h[q] = ky * dh;
-                reach_w[q] = kx * dw;
-                reach[q] = p / kw / kh / kd * volume + kz * dd * plane + (long)(ky * dh) * iw + kx * dw;
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-
-#pragma unroll
-        for (int j = 0; j < P_TN; ++j) {
-            const int col = col0 + lx + j * P_WG_N;
-            if (col < n) {
-                const long at = y_off + col / pixels * y_b0 + col % pixels;
-#pragma unroll
-                for (int i = 0; i < P_TM; ++i) {
-                    const int row = row0 + ly + i * P_WG_M, channel = g * oc + row;
-                    if (row < oc)
-                        finish(acc[i][j], y, at + (long)channel * pixels, bias, bias_off + channel,
-                               residual, residual_off - y_off, alpha, beta, act_a, act_b);
-                }
-            }
-        }
-    }
 }
 
-__attribute__((reqd_work_group_size(P_WG_N, 1, 1)))
+WORK_GROUP_SIZE(P_WG_N, 1, 1)
 __kernel void conv_depthwise_simt(const int batch, const int groups, const int oc, CONV_SIZES,
                                   __global const elem *x, const long x_off, const long x_b0,
-                                  __global const elem *w, const long w_off,
-                                  __global elem *y, const long y_off, const long y_b0,
-                                  EPILOGUE_ARGS)
+                                  __global const elem *w, const long w_off, __global elem *y,
+                                  const long y_off, const long y_b0, EPILOGUE_ARGS)
 {
     const long plane = (long)ih * iw, volume = plane * id;
     const int pixels = od * oh * ow, taps = kd * kh * kw;
 
     for (int image = get_group_id(2); image < batch; image += get_num_groups(2))
-    for (int o = get_group_id(1); o < groups * oc; o += get_num_groups(1))
-    for (int pixel = get_global_id(0); pixel < pixels; pixel += get_global_size(0)) {
-        __global const elem *x_c = x + x_off + image * x_b0 + o / oc * volume;
-        __global const elem *w_o = w + w_off + (long)o * taps;
-        const int w0 = pixel % ow * sw - pw, h0 = pixel / ow % oh * sh - ph;
-        const int d0 = pixel / ow / oh * sd - pd;
-        float acc = 0.0f;
-        for (int kz = 0; kz < kd; ++kz) {
-            for (int ky = 0; ky < kh; ++ky) {
-                const int d = d0 + kz * dd, h = h0 + ky * dh;
-                if (!inside(d, id) || !inside(h, ih))
-                    continue;
-                for (int kx = 0; kx < kw; ++kx) {
-                    const int v = w0 + kx * dw;
-                    if (inside(v, iw))
-                        acc = MAD(LOAD1(w_o + (kz * kh + ky) * kw + kx),
-                                  LOAD1(x_c + d * plane + (long)h * iw + v), acc);
+        for (int o = get_group_id(1); o < groups * oc; o += get_num_groups(1))
+            for (int pixel = get_global_id(0); pixel < pixels; pixel += get_global_size(0)) {
+                __global const elem *x_c = x + x_off + image * x_b0 + o / oc * volume;
+                __global const elem *w_o = w + w_off + (long)o * taps;
+                const int w0 = pixel % ow * sw - pw, h0 = pixel / ow % oh * sh - ph;
+                const int d0 = pixel / ow / oh * sd - pd;
+                float acc = 0.0f;
+                for (int kz = 0; kz < kd; ++kz) {
+                    for (int ky = 0; ky < kh; ++ky) {
+                        const int d = d0 + kz * dd, h = h0 + ky * dh;
+                        if (!inside(d, id) || !inside(h, ih)) continue;
+                        for (int kx = 0; kx < kw; ++kx) {
+                            const int v = w0 + kx * dw;
+                            if (inside(v, iw))
+                                acc = MAD(LOAD1(w_o + (kz * kh + ky) * kw + kx),
+                                          LOAD1(x_c + d * plane + (long)h * iw + v), acc);
+                        }
+                    }
                 }
+                finish(acc, y, y_off + image * y_b0 + (long)o * pixels + pixel, bias, bias_off + o,
+                       residual, residual_off - y_off, alpha, beta, act_a, act_b);
             }
-        }
-        finish(acc, y, y_off + image * y_b0 + (long)o * pixels + pixel, bias, bias_off + o,
-               residual, residual_off - y_off, alpha, beta, act_a, act_b);
-    }
 }

@@ -60,9 +60,9 @@
 #include "common/lanes_simd.clh"
 
 #define A (P_M + 2)
-#define MIN_ASKING 2 // parts
-#define RING 8                              // lines of turned pixels, a power of two >= A
-#define LINE (P_STRIP * P_M + 2 + P_VEC)    // vectors of a line; the last P_VEC may be written in vain
+#define MIN_ASKING 2                     // parts
+#define RING 8                           // lines of turned pixels, a power of two >= A
+#define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may be written in vain
 
 #define U_IS_PACKED (P_T == 1)
 #if U_IS_PACKED
@@ -79,7 +79,8 @@ typedef const float *weight_ptr;
 #define ASK_NEXT
 #endif
 #define MICRO_PARAMS                                                                               \
-    const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next, const int next_step
+    const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next,            \
+        const int next_step
 #define MICRO_ARGS slices, v, v_slice, w, next, next_step
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
@@ -173,7 +174,8 @@ static inline void weight_1d(const vec g0, const vec g1, const vec g2, vec o[A])
 static inline void weight_row(const int i, float g[3])
 {
 #if P_M == 4
-    const float p = i < 3 ? QA : QB, scale = 1.0f / (i < 3 ? 2 * QAA * (QAA - QBB) : 2 * QBB * (QBB - QAA));
+    const float p = i < 3 ? QA : QB,
+                scale = 1.0f / (i < 3 ? 2 * QAA * (QAA - QBB) : 2 * QBB * (QBB - QAA));
     g[0] = i == 0 ? 1.0f / (QAA * QBB) : i == 5 ? 0.0f : scale;
     g[1] = i == 0 || i == 5 ? 0.0f : i % 2 ? scale * p : -scale * p;
     g[2] = i == 0 ? 0.0f : i == 5 ? 1.0f : scale * p * p;
@@ -186,8 +188,8 @@ static inline void weight_row(const int i, float g[3])
 
 // Row i of G w G^T of `channels` input channels and NR output channels: element j of channel c goes to
 // u[(j * channels + c) * P_NRV].
-static __attribute__((noinline)) void transform_weights(vec *u, __global const elem *w, const int channels,
-                                                        const int i)
+static __attribute__((noinline)) void transform_weights(vec *u, __global const elem *w,
+                                                        const int channels, const int i)
 {
     float g[3];
     weight_row(i, g);
@@ -201,8 +203,7 @@ static __attribute__((noinline)) void transform_weights(vec *u, __global const e
                            MAD((vec)g[1], VLOAD(from + (3 + t) * NR), g[0] * VLOAD(from + t * NR)));
             weight_1d(r[0], r[1], r[2], o);
 #pragma unroll
-            for (int j = 0; j < A; ++j)
-                u[(j * channels + c) * P_NRV + v] = o[j];
+            for (int j = 0; j < A; ++j) u[(j * channels + c) * P_NRV + v] = o[j];
         }
 }
 #endif
@@ -211,7 +212,8 @@ static __attribute__((noinline)) void transform_weights(vec *u, __global const e
 
 // Tiles that follow each other in a row of a strip.
 struct run {
-    int image, row, col0, tile, count; // col0: first tile column of the strip; tile: the run's first in the strip
+    int image, row, col0, tile,
+        count; // col0: first tile column of the strip; tile: the run's first in the strip
 };
 
 static inline struct run run_at(const int t, const int end, const int strip, const int strips,
@@ -236,40 +238,35 @@ static inline int continues(const struct run *a, const struct run *b)
 
 // One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`, `plane` apart) to
 // p[column][channel]; x is the plane's line, NULL outside the image; `left` elements may be read from x on. Zeros outside.
-static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left, const int x0,
-                                                const int width, const int iw, const int channels,
-                                                const long plane)
+static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left,
+                                                const int x0, const int width, const int iw,
+                                                const int channels, const long plane)
 {
     const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
-    for (int i = 0; i < low; ++i)
-        p[i] = (vec)0.0f;
+    for (int i = 0; i < low; ++i) p[i] = (vec)0.0f;
 #if P_BLOCKED
-    for (int i = low; i < high; ++i)
-        p[i] = VLOAD(x + (long)(x0 + i) * P_VEC);
+    for (int i = low; i < high; ++i) p[i] = VLOAD(x + (long)(x0 + i) * P_VEC);
 #else
     for (int i = low; i < high; i += P_VEC) {
         const long at = x0 + i;
         vec r[P_VEC];
         if (channels == P_VEC && (P_VEC - 1) * plane + at + P_VEC <= left) {
 #pragma unroll
-            for (int c = 0; c < P_VEC; ++c)
-                r[c] = VLOAD(x + c * plane + at);
+            for (int c = 0; c < P_VEC; ++c) r[c] = VLOAD(x + c * plane + at);
         } else {
             vec s[P_VEC];
             for (int c = 0; c < P_VEC; ++c)
-                s[c] = c < channels ? load_lanes(x + c * plane + at, 1, min(high - i, P_VEC)) : (vec)0.0f;
+                s[c] = c < channels ? load_lanes(x + c * plane + at, 1, min(high - i, P_VEC))
+                                    : (vec)0.0f;
 #pragma unroll
-            for (int c = 0; c < P_VEC; ++c)
-                r[c] = s[c];
+            for (int c = 0; c < P_VEC; ++c) r[c] = s[c];
         }
         transpose(r);
 #pragma unroll
-        for (int c = 0; c < P_VEC; ++c)
-            p[i + c] = r[c];
+        for (int c = 0; c < P_VEC; ++c) p[i + c] = r[c];
     }
 #endif
-    for (int i = high; i < width; ++i)
-        p[i] = (vec)0.0f;
+    for (int i = high; i < width; ++i) p[i] = (vec)0.0f;
 }
 
 // A tile's transform along its columns, then along its rows: of A x A vectors FROM(i, j) the n x n that TO(i, j) are left.
@@ -294,8 +291,8 @@ static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, 
 // v[k * step], tiles are neighbours.
 #define IN_RING(i, j) ring[((first + i) & (RING - 1)) * LINE + t * P_M + j]
 #define IN_V(i, j) v[(i * A + j) * step]
-static __attribute__((noinline)) void transform_input(const vec *ring, const int first, const int count,
-                                                      vec *v, const int step)
+static __attribute__((noinline)) void transform_input(const vec *ring, const int first,
+                                                      const int count, vec *v, const int step)
 {
     for (int t = 0; t < count; ++t, ++v) {
         TRANSFORM(input_1d, A, IN_RING, IN_V)
@@ -305,8 +302,8 @@ static __attribute__((noinline)) void transform_input(const vec *ring, const int
 // A^T m A of `count` tiles; element k of a tile is m[k * step], tiles are P_NRV apart. Pixels go to line[row * LINE + column].
 #define IN_M(i, j) m[(i * A + j) * step]
 #define IN_LINE(i, j) line[i * LINE + j]
-static __attribute__((noinline)) void transform_output(const vec *m, const int step, const int count,
-                                                       vec *line)
+static __attribute__((noinline)) void transform_output(const vec *m, const int step,
+                                                       const int count, vec *line)
 {
     for (int t = 0; t < count; ++t, m += P_NRV, line += P_M) {
         TRANSFORM(output_1d, P_M, IN_M, IN_LINE)
@@ -314,12 +311,10 @@ static __attribute__((noinline)) void transform_output(const vec *m, const int s
 }
 
 // Epilogue and store of a line of `width` pixels of `channels` channels, `plane` apart in y and residual.
-static __attribute__((noinline)) void finish_line(const vec *line, const int width, const int channels,
-                                                  __global elem *y, const long plane,
-                                                  __global const elem *bias,
-                                                  __global const elem *residual, const float alpha,
-                                                  const float beta, const float act_a,
-                                                  const float act_b)
+static __attribute__((noinline)) void
+finish_line(const vec *line, const int width, const int channels, __global elem *y,
+            const long plane, __global const elem *bias, __global const elem *residual,
+            const float alpha, const float beta, const float act_a, const float act_b)
 {
 #if P_BLOCKED
     finish_pixels(line, 1, width, y, bias, channels, residual, alpha, beta, act_a, act_b);
@@ -327,27 +322,26 @@ static __attribute__((noinline)) void finish_line(const vec *line, const int wid
     for (int i = 0; i < width; i += P_VEC) {
         vec r[P_VEC], s[P_VEC];
 #pragma unroll
-        for (int c = 0; c < P_VEC; ++c)
-            r[c] = line[i + c];
+        for (int c = 0; c < P_VEC; ++c) r[c] = line[i + c];
         transpose(r);
 #pragma unroll
-        for (int c = 0; c < P_VEC; ++c)
-            s[c] = r[c];
+        for (int c = 0; c < P_VEC; ++c) s[c] = r[c];
         for (int c = 0; c < channels; ++c)
-            finish_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1, bias + c, 0,
-                       residual + c * plane + i, alpha, beta, act_a, act_b);
+            finish_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1,
+                       bias + c, 0, residual + c * plane + i, alpha, beta, act_a, act_b);
     }
 #endif
 }
 
 #define WINOGRAD_PARAMS                                                                            \
     const int batch, const int ic, const int oc, const int ih, const int iw, const int oh,         \
-    const int ow, const int ph, const int pw, __global const elem *x, const long x_off,            \
-    __global const elem *packed_w, const long packed_w_off, __global elem *y, const long y_off,    \
-    const int strip, const int block_tiles, const int group_panels, EPILOGUE_ARGS
+        const int ow, const int ph, const int pw, __global const elem *x, const long x_off,        \
+        __global const elem *packed_w, const long packed_w_off, __global elem *y,                  \
+        const long y_off, const int strip, const int block_tiles, const int group_panels,          \
+        EPILOGUE_ARGS
 #define WINOGRAD_PASSED                                                                            \
     batch, ic, oc, ih, iw, oh, ow, ph, pw, x, x_off, packed_w, packed_w_off, y, y_off, strip,      \
-    block_tiles, group_panels, EPILOGUE_PASSED
+        block_tiles, group_panels, EPILOGUE_PASSED
 
 BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
 {
@@ -370,106 +364,114 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
     const int blocks_y = (panels + group_panels - 1) / group_panels;
 
     for (int by = group0.y; by < blocks_y; by += group_step.y)
-    for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
-        const int t0 = bx * block_tiles, t1 = min(t0 + block_tiles, tiles), count = t1 - t0;
-        for (int slice = 0; slice < slices; ++slice) {
-            struct run last = {-1, 0, 0, 0, 0};
-            for (int t = t0; t < t1; t += last.count) {
-                const struct run r = run_at(t, t1, strip, strips, rows);
-                const int first = r.row * P_M, shift = r.tile * P_M;
-                const int c0 = slice * P_VEC, x0 = r.col0 * P_M - pw + shift;
-                for (int i = continues(&last, &r) ? A - P_M : 0; i < A; ++i) {
-                    const int at_y = first - ph + i;
-                    const long at = ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
-                    turn_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
-                              at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
-                              r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
+        for (int bx = group0.x; bx < blocks_x; bx += group_step.x) {
+            const int t0 = bx * block_tiles, t1 = min(t0 + block_tiles, tiles), count = t1 - t0;
+            for (int slice = 0; slice < slices; ++slice) {
+                struct run last = {-1, 0, 0, 0, 0};
+                for (int t = t0; t < t1; t += last.count) {
+                    const struct run r = run_at(t, t1, strip, strips, rows);
+                    const int first = r.row * P_M, shift = r.tile * P_M;
+                    const int c0 = slice * P_VEC, x0 = r.col0 * P_M - pw + shift;
+                    for (int i = continues(&last, &r) ? A - P_M : 0; i < A; ++i) {
+                        const int at_y = first - ph + i;
+                        const long at =
+                            ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
+                        turn_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
+                                  at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
+                                  r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
+                    }
+                    transform_input(ring + shift, first, r.count,
+                                    v + (long)slice * count + (t - t0), slices * count);
+                    last = r;
                 }
-                transform_input(ring + shift, first, r.count, v + (long)slice * count + (t - t0),
-                                slices * count);
-                last = r;
             }
-        }
-        const int panel1 = min((by + 1) * group_panels, panels);
-        for (int px = by * group_panels; px < panel1; ++px) {
-            const int parts = (count + P_MR - 1) / P_MR, part = (count + parts - 1) / parts;
+            const int panel1 = min((by + 1) * group_panels, panels);
+            for (int px = by * group_panels; px < panel1; ++px) {
+                const int parts = (count + P_MR - 1) / P_MR, part = (count + parts - 1) / parts;
 #if U_IS_PACKED
-            __global const elem *w = packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
-            for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
-                const int next_step = asking_share(NR, parts, MIN_ASKING);
-                __global const float *next = w + (long)slices * P_VEC * NR;
-                for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
-                    micro(min(part, count - i), slices, (const float *)(v + (long)k * slices * count + i),
-                          count * P_VEC, w, next, next_step, m + (k * count + i) * P_NRV, 1);
-            }
+                __global const elem *w =
+                    packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
+                for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
+                    const int next_step = asking_share(NR, parts, MIN_ASKING);
+                    __global const float *next = w + (long)slices * P_VEC * NR;
+                    for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
+                        micro(min(part, count - i), slices,
+                              (const float *)(v + (long)k * slices * count + i), count * P_VEC, w,
+                              next, next_step, m + (k * count + i) * P_NRV, 1);
+                }
 #else
-            for (int row = 0; row < A; ++row)
-            for (int s0 = 0; s0 < slices; s0 += U_SLICES) {
-                const int n = min(slices - s0, U_SLICES);
-                transform_weights(u, packed_w + packed_w_off + ((long)px * slices + s0) * P_VEC * 9 * NR, n * P_VEC, row);
-                for (int j = 0; j < A; ++j)
-                    for (int i = 0; i < count; i += part) {
-                        const int k = row * A + j;
-                        micro(min(part, count - i), n, (const float *)(v + ((long)k * slices + s0) * count + i),
-                              count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV), 0, 0,
-                              m + (k * count + i) * P_NRV, s0 == 0);
+                for (int row = 0; row < A; ++row)
+                    for (int s0 = 0; s0 < slices; s0 += U_SLICES) {
+                        const int n = min(slices - s0, U_SLICES);
+                        transform_weights(
+                            u, packed_w + packed_w_off + ((long)px * slices + s0) * P_VEC * 9 * NR,
+                            n * P_VEC, row);
+                        for (int j = 0; j < A; ++j)
+                            for (int i = 0; i < count; i += part) {
+                                const int k = row * A + j;
+                                micro(min(part, count - i), n,
+                                      (const float *)(v + ((long)k * slices + s0) * count + i),
+                                      count * P_VEC, (const float *)(u + j * n * P_VEC * P_NRV), 0,
+                                      0, m + (k * count + i) * P_NRV, s0 == 0);
+                            }
                     }
-            }
 #endif
-            for (int j = 0; j < P_NRV && px * NR + j * P_VEC < oc; ++j) {
-                const int o0 = px * NR + j * P_VEC;
-                struct run r;
-                for (int t = t0; t < t1; t += r.count) {
-                    r = run_at(t, t1, strip, strips, rows);
-                    const int col = (r.col0 + r.tile) * P_M;
-                    transform_output(m + (t - t0) * P_NRV + j, count * P_NRV, r.count, ring);
-                    for (int i = 0; i < P_M && r.row * P_M + i < oh; ++i) {
-                        const long at = ((long)r.image * y_channels + o0) * out_plane + ((long)(r.row * P_M + i) * ow + col) * PIXEL;
-                        finish_line(ring + i * LINE, min(r.count * P_M, ow - col), min(oc - o0, P_VEC),
-                                    y + y_off + at, out_plane, bias + bias_off + o0,
-                                    residual + residual_off + at, alpha, beta, act_a, act_b);
+                for (int j = 0; j < P_NRV && px * NR + j * P_VEC < oc; ++j) {
+                    const int o0 = px * NR + j * P_VEC;
+                    struct run r;
+                    for (int t = t0; t < t1; t += r.count) {
+                        r = run_at(t, t1, strip, strips, rows);
+                        const int col = (r.col0 + r.tile) * P_M;
+                        transform_output(m + (t - t0) * P_NRV + j, count * P_NRV, r.count, ring);
+                        for (int i = 0; i < P_M && r.row * P_M + i < oh; ++i) {
+                            const long at = ((long)r.image * y_channels + o0) * out_plane +
+                                            ((long)(r.row * P_M + i) * ow + col) * PIXEL;
+                            finish_line(ring + i * LINE, min(r.count * P_M, ow - col),
+                                        min(oc - o0, P_VEC), y + y_off + at, out_plane,
+                                        bias + bias_off + o0, residual + residual_off + at, alpha,
+                                        beta, act_a, act_b);
+                        }
                     }
                 }
             }
         }
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void winograd_simd(WINOGRAD_PARAMS)
-{
-    filter_tiles(BODY_GROUPS, WINOGRAD_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void winograd_simd(WINOGRAD_PARAMS) { filter_tiles(BODY_GROUPS, WINOGRAD_PASSED); }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void winograd_pack_w(const int oc, const int ic, __global const elem *w, const long w_off,
                               __global elem *packed, const long packed_off)
 {
     const int panels = (oc + NR - 1) / NR, all = (ic + P_VEC - 1) / P_VEC * P_VEC;
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0))
-    for (int c = get_group_id(1); c < all; c += get_num_groups(1))
-    for (int j = 0; j < P_NRV; ++j) {
-        const int o0 = px * NR + j * P_VEC;
-        vec g[9];
-        for (int tap = 0; tap < 9; ++tap) {
-            float *lanes = (float *)(g + tap);
-            for (int i = 0; i < P_VEC; ++i)
-                lanes[i] = c < ic && o0 + i < oc ? LOAD1(w + w_off + ((long)(o0 + i) * ic + c) * 9 + tap) : 0.0f;
-        }
+        for (int c = get_group_id(1); c < all; c += get_num_groups(1))
+            for (int j = 0; j < P_NRV; ++j) {
+                const int o0 = px * NR + j * P_VEC;
+                vec g[9];
+                for (int tap = 0; tap < 9; ++tap) {
+                    float *lanes = (float *)(g + tap);
+                    for (int i = 0; i < P_VEC; ++i)
+                        lanes[i] = c < ic && o0 + i < oc
+                                       ? LOAD1(w + w_off + ((long)(o0 + i) * ic + c) * 9 + tap)
+                                       : 0.0f;
+                }
 #if !U_IS_PACKED
-        for (int tap = 0; tap < 9; ++tap)
-            VSTORE(g[tap], packed + packed_off + (((long)px * all + c) * 9 + tap) * NR + j * P_VEC);
+                for (int tap = 0; tap < 9; ++tap)
+                    VSTORE(g[tap],
+                           packed + packed_off + (((long)px * all + c) * 9 + tap) * NR + j * P_VEC);
 #else
-        vec u[3 * A];
-        for (int i = 0; i < 3; ++i)
-            weight_1d(g[i * 3], g[i * 3 + 1], g[i * 3 + 2], u + i * A);
-        __global elem *to = packed + packed_off + ((long)px * A * A * all + c) * NR + j * P_VEC;
-        for (int k = 0; k < A; ++k) {
-            vec o[A];
-            weight_1d(u[k], u[A + k], u[2 * A + k], o);
-            for (int i = 0; i < A; ++i)
-                VSTORE(o[i], to + (long)(i * A + k) * all * NR);
-        }
+                vec u[3 * A];
+                for (int i = 0; i < 3; ++i)
+                    weight_1d(g[i * 3], g[i * 3 + 1], g[i * 3 + 2], u + i * A);
+                __global elem *to =
+                    packed + packed_off + ((long)px * A * A * all + c) * NR + j * P_VEC;
+                for (int k = 0; k < A; ++k) {
+                    vec o[A];
+                    weight_1d(u[k], u[A + k], u[2 * A + k], o);
+                    for (int i = 0; i < A; ++i) VSTORE(o[i], to + (long)(i * A + k) * all * NR);
+                }
 #endif
-    }
+            }
 }

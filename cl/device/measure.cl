@@ -46,16 +46,13 @@ __kernel void fma_loop(__global const float *x, __global float *y, const int n_t
     y[get_global_id(0)] = (float)sum.s0 + (float)sum.s1;
 }
 
-__kernel void copy(__global const float *x, __global float *y, const int first, const int step, const int n)
+__kernel void copy(__global const float *x, __global float *y, const int first, const int step,
+                   const int n)
 {
     __global const vec *from = (__global const vec *)x;
     __global vec *to = (__global vec *)y;
     int at = (int)get_global_id(0) * first;
-    for (int i = 0; i < n; ++i, at += step)
-        to[at] = from[at];
+    for (int i = 0; i < n; ++i, at += step) to[at] = from[at];
 }
 
-__kernel void nothing(__global float *y)
-{
-    (void)y;
-}
+__kernel void nothing(__global float *y) { (void)y; }

@@ -86,14 +86,12 @@ static inline int has_instruction(void)
 #else
     uint a, b, c, d;
     CPUID(0, 0, a, b, c, d);
-    if (a < 7)
-        return 0;
+    if (a < 7) return 0;
     CPUID(7, 0, a, b, c, d);
 #if P_VEC == 16
     return c >> 11 & 1; // AVX512_VNNI
 #elif P_VEC == 8
-    if (a < 1)
-        return 0;
+    if (a < 1) return 0;
     CPUID(7, 1, a, b, c, d);
     return a >> 4 & 1; // AVX-VNNI
 #else
@@ -141,7 +139,8 @@ __kernel void probe(__global const float *x, __global float *y)
     vint sum = (vint)5;
     if (has_instruction())
 #if P_PROBE == 8
-        multiply(&sum, (vint)(i | 255 << 8 | 254 << 16 | 3 << 24), (vint)(0x80 | 127 << 8 | 255 << 16 | 2 << 24));
+        multiply(&sum, (vint)(i | 255 << 8 | 254 << 16 | 3 << 24),
+                 (vint)(0x80 | 127 << 8 | 255 << 16 | 2 << 24));
 #else
         multiply(&sum, (vint)(i | 255 << 16), (vint)(0xff80 | 127 << 16));
 #endif

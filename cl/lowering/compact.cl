@@ -21,9 +21,10 @@
 #include "common/group_scan.clh"
 #include "common/words.clh"
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void compact_count(const int n, const int block, const int n_blocks, const long mask,
-                            __global const word *x, const long x_off, __global int *counts, const long counts_off)
+                            __global const word *x, const long x_off, __global int *counts,
+                            const long counts_off)
 {
     __local int sums[P_LOCAL];
     const int me = get_local_id(0);
@@ -33,29 +34,26 @@ __kernel void compact_count(const int n, const int block, const int n_blocks, co
         for (long i = (long)b * block + me; i < end; i += P_LOCAL)
             count += (x[x_off + i] & (word)mask) != 0;
         group_scan(count, sums, &total);
-        if (me == 0)
-            counts[counts_off + b] = total;
+        if (me == 0) counts[counts_off + b] = total;
     }
 }
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void compact_offsets(const int n_blocks, __global int *counts, const long counts_off, __global long *total,
-                              const long total_off)
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void compact_offsets(const int n_blocks, __global int *counts, const long counts_off,
+                              __global long *total, const long total_off)
 {
     __local int sums[P_LOCAL];
     const int me = get_local_id(0), each = (n_blocks + P_LOCAL - 1) / P_LOCAL;
     const int first = min(me * each, n_blocks), end = min(first + each, n_blocks);
     int mine = 0, all;
-    for (int b = first; b < end; ++b)
-        mine += counts[counts_off + b];
+    for (int b = first; b < end; ++b) mine += counts[counts_off + b];
     int at = group_scan(mine, sums, &all);
     for (int b = first; b < end; ++b) {
         const int count = counts[counts_off + b];
         counts[counts_off + b] = at;
         at += count;
     }
-    if (me == 0)
-        total[total_off] = all;
+    if (me == 0) total[total_off] = all;
 }
 
 #if P_FORM == 0
@@ -64,12 +62,12 @@ typedef long place;
 typedef int place;
 #endif
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void compact_write(const int n, const int block, const int n_blocks, const long mask,
                             __global const word *x, const long x_off, __global const int *offsets,
-                            const long offsets_off, const int total, const int rank, const int d0, const int d1,
-                            const int d2, const int d3, const int d4, const int d5, const int d6, const int d7,
-                            __global place *y, const long y_off)
+                            const long offsets_off, const int total, const int rank, const int d0,
+                            const int d1, const int d2, const int d3, const int d4, const int d5,
+                            const int d6, const int d7, __global place *y, const long y_off)
 {
     __local int sums[P_LOCAL];
     const int me = get_local_id(0);
@@ -89,11 +87,9 @@ __kernel void compact_write(const int n, const int block, const int n_blocks, co
                 rest /= dims[d];
             }
 #elif P_FORM == 1
-            if (is)
-                y[y_off + r] = (int)i;
+            if (is) y[y_off + r] = (int)i;
 #else
-            if (i < end)
-                y[y_off + i] = r + is - 1;
+            if (i < end) y[y_off + i] = r + is - 1;
 #endif
             at += sum;
         }

@@ -33,7 +33,8 @@ static inline int beats(const num x, const num high)
 }
 
 // The row of column k's pivot among rows from..n-1, `step` apart; its size in *high, -1 where there are no rows.
-static inline int find_pivot(__global const num *a, const int n, const int k, const int from, const int step, num *high)
+static inline int find_pivot(__global const num *a, const int n, const int k, const int from,
+                             const int step, num *high)
 {
     int at = k;
     *high = -1;
@@ -46,7 +47,8 @@ static inline int find_pivot(__global const num *a, const int n, const int k, co
 }
 
 // to -= factor * from, columns begin..n-1 of a row.
-static inline void subtract_row(__global num *to, __global const num *from, const num factor, const int begin, const int n)
+static inline void subtract_row(__global num *to, __global const num *from, const num factor,
+                                const int begin, const int n)
 {
     int j = begin + ITEM;
 #if P_VEC > 1
@@ -55,8 +57,7 @@ static inline void subtract_row(__global num *to, __global const num *from, cons
         CAT(vstore, P_VEC)(v, 0, to + j);
     }
 #endif
-    for (; j < n; j += P_LOCAL)
-        to[j] -= factor * from[j];
+    for (; j < n; j += P_LOCAL) to[j] -= factor * from[j];
 }
 
 static inline void swap_rows(__global num *a, __global num *b, const int begin, const int n)
@@ -69,10 +70,10 @@ static inline void swap_rows(__global num *a, __global num *b, const int begin, 
 }
 
 #if P_LOCAL > 1
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 #endif
-__kernel void det(__global const elem *x, const long x_off, __global num *a, const long a_off, __global elem *y,
-                  const long y_off, const int batch, const int n)
+__kernel void det(__global const elem *x, const long x_off, __global num *a, const long a_off,
+                  __global elem *y, const long y_off, const int batch, const int n)
 {
 #if P_LOCAL > 1
     __local num highs[P_LOCAL];
@@ -85,8 +86,7 @@ __kernel void det(__global const elem *x, const long x_off, __global num *a, con
     for (int m = first; m < batch; m += step) {
         __global const elem *from = x + x_off + m * size;
         __global num *matrix = a + a_off + m * size;
-        for (long e = ITEM; e < size; e += P_LOCAL)
-            matrix[e] = LOAD1(from + e);
+        for (long e = ITEM; e < size; e += P_LOCAL) matrix[e] = LOAD1(from + e);
         MEET();
         num fraction = 1;
         int exponent = 0, singular = 0;
@@ -106,8 +106,7 @@ __kernel void det(__global const elem *x, const long x_off, __global num *a, con
             __global num *row = matrix + (long)k * n, *other = matrix + (long)pivot_row * n;
             const num pivot = other[k];
             MEET();
-            if (pivot_row != k)
-                swap_rows(row, other, k, n);
+            if (pivot_row != k) swap_rows(row, other, k, n);
             MEET();
             int shift;
             fraction = frexp(pivot_row != k ? -fraction * pivot : fraction * pivot, &shift);
@@ -119,7 +118,6 @@ __kernel void det(__global const elem *x, const long x_off, __global num *a, con
             }
             MEET();
         }
-        if (ITEM == 0)
-            STORE1(singular ? (num)0 : ldexp(fraction, exponent), y + y_off + m);
+        if (ITEM == 0) STORE1(singular ? (num)0 : ldexp(fraction, exponent), y + y_off + m);
     }
 }

@@ -63,17 +63,16 @@ static inline complex_num times(const complex_num a, const complex_num b)
 typedef elem from_elem;
 #define FETCH(i)                                                                                   \
     fetch(from, i, n, n_in, x_parts, mirror, x_step, windowed ? window + window_off : 0)
-static inline complex_num fetch(__global const elem *from, const int i, const int n, const int n_in, const int parts,
-                                const int mirror, const long step, __global const elem *window)
+static inline complex_num fetch(__global const elem *from, const int i, const int n, const int n_in,
+                                const int parts, const int mirror, const long step,
+                                __global const elem *window)
 {
     const bool mirrored = mirror && i > n / 2;
     const int at = mirrored ? n - i : i;
-    if (at >= n_in)
-        return (complex_num)(0, 0);
+    if (at >= n_in) return (complex_num)(0, 0);
     __global const elem *p = from + at * step * parts;
     complex_num v = (complex_num)(LOAD1(p), 0);
-    if (parts == 2)
-        v.y = LOAD1(p + 1);
+    if (parts == 2) v.y = LOAD1(p + 1);
     v.y = mirrored ? -v.y : v.y;
     return window ? v * (num)LOAD1(window + at) : v;
 }
@@ -85,38 +84,40 @@ typedef num from_elem;
 #if P_LAST
 typedef elem to_elem;
 #define PUT(i, v) put(to, i, v, n_out, y_parts, scale, y_step)
-static inline void put(__global elem *to, const int i, const complex_num v, const int n_out, const int parts,
-                       const int scale, const long step)
+static inline void put(__global elem *to, const int i, const complex_num v, const int n_out,
+                       const int parts, const int scale, const long step)
 {
-    if (i >= n_out)
-        return;
+    if (i >= n_out) return;
     __global elem *p = to + i * step * parts;
     STORE1(v.x / (num)scale, p);
-    if (parts == 2)
-        STORE1(v.y / (num)scale, p + 1);
+    if (parts == 2) STORE1(v.y / (num)scale, p + 1);
 }
 #else
 typedef num to_elem;
 #define PUT(i, v) vstore2(v, i, to)
 #endif
 
-__kernel void dft_pass(__global const from_elem *x, const long x_off, __global to_elem *y, const long y_off,
-                       __global const num *table, const long table_off, __global const elem *window,
-                       const long window_off, const int lines, const int inner, const int n, const int l, const int radix,
-                       const float sign, const int n_in, const int x_parts, const int mirror, const int windowed,
-                       const long x_outer, const long x_inner, const long x_step, const int n_out, const int y_parts,
-                       const int scale, const long y_outer, const long y_inner, const long y_step)
+__kernel void dft_pass(__global const from_elem *x, const long x_off, __global to_elem *y,
+                       const long y_off, __global const num *table, const long table_off,
+                       __global const elem *window, const long window_off, const int lines,
+                       const int inner, const int n, const int l, const int radix, const float sign,
+                       const int n_in, const int x_parts, const int mirror, const int windowed,
+                       const long x_outer, const long x_inner, const long x_step, const int n_out,
+                       const int y_parts, const int scale, const long y_outer, const long y_inner,
+                       const long y_step)
 {
     const int m = n / (l * radix);
     __global const num *w = table + table_off;
     for (int line = get_global_id(1); line < lines; line += get_global_size(1)) {
 #if P_FIRST
-        __global const from_elem *from = x + x_off + (line / inner * x_outer + line % inner * x_inner) * x_parts;
+        __global const from_elem *from =
+            x + x_off + (line / inner * x_outer + line % inner * x_inner) * x_parts;
 #else
         __global const from_elem *from = x + x_off + (long)line * n * 2;
 #endif
 #if P_LAST
-        __global to_elem *to = y + y_off + (line / inner * y_outer + line % inner * y_inner) * y_parts;
+        __global to_elem *to =
+            y + y_off + (line / inner * y_outer + line % inner * y_inner) * y_parts;
 #else
         __global to_elem *to = y + y_off + (long)line * n * 2;
 #endif

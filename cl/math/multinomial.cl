@@ -24,13 +24,14 @@ static inline num weight(const num x, const num high)
     return x == high ? 1 : x < high ? exp(x - high) : 0;
 }
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void multinomial_sums(__global const elem *x, const long x_off, __global num *sums, const long sums_off,
-                               const int batch, const int classes)
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void multinomial_sums(__global const elem *x, const long x_off, __global num *sums,
+                               const long sums_off, const int batch, const int classes)
 {
     __local num shared[P_LOCAL];
     const int me = get_local_id(0);
-    const int begin = (int)((long)classes * me / P_LOCAL), end = (int)((long)classes * (me + 1) / P_LOCAL);
+    const int begin = (int)((long)classes * me / P_LOCAL),
+              end = (int)((long)classes * (me + 1) / P_LOCAL);
     for (int row = get_group_id(0); row < batch; row += get_num_groups(0)) {
         __global const elem *from = x + x_off + (long)row * classes;
         __global num *to = sums + sums_off + (long)row * classes;
@@ -41,8 +42,7 @@ __kernel void multinomial_sums(__global const elem *x, const long x_off, __globa
         }
         shared[me] = high;
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int i = 0; i < P_LOCAL; ++i)
-            high = shared[i] > high ? shared[i] : high;
+        for (int i = 0; i < P_LOCAL; ++i) high = shared[i] > high ? shared[i] : high;
         barrier(CLK_LOCAL_MEM_FENCE);
         num sum = 0;
         for (int i = begin; i < end; ++i) {
@@ -52,16 +52,15 @@ __kernel void multinomial_sums(__global const elem *x, const long x_off, __globa
         shared[me] = sum;
         barrier(CLK_LOCAL_MEM_FENCE);
         num before = 0;
-        for (int i = 0; i < me; ++i)
-            before += shared[i];
+        for (int i = 0; i < me; ++i) before += shared[i];
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int i = begin; i < end; ++i)
-            to[i] += before;
+        for (int i = begin; i < end; ++i) to[i] += before;
     }
 }
 
 // The first of n sums, which never fall, that is beyond `limit`, or not below it; n where there is none.
-static inline int first_beyond(__global const num *sums, const int n, const num limit, const int or_equal)
+static inline int first_beyond(__global const num *sums, const int n, const num limit,
+                               const int or_equal)
 {
     int low = 0, high = n;
     while (low < high) {
@@ -74,8 +73,9 @@ static inline int first_beyond(__global const num *sums, const int n, const num 
     return low;
 }
 
-__kernel void multinomial_draw(__global const num *sums, const long sums_off, __global whole *y, const long y_off,
-                               const int count, const int classes, const int samples, const long key)
+__kernel void multinomial_draw(__global const num *sums, const long sums_off, __global whole *y,
+                               const long y_off, const int count, const int classes,
+                               const int samples, const long key)
 {
     for (int e = get_global_id(0); e < count; e += get_global_size(0)) {
         __global const num *row = sums + sums_off + (long)(e / samples) * classes;

@@ -31,11 +31,9 @@ typedef SCALAR_ELEM(P_R) rate;
 
 static inline vec load_some(__global const elem *p, const long count)
 {
-    if (count >= P_VEC)
-        return VLOAD(p);
+    if (count >= P_VEC) return VLOAD(p);
     vec v = (vec)(num)0;
-    for (long l = 0; l < count; ++l)
-        LANE_AT(v, l) = LOAD1(p + l);
+    for (long l = 0; l < count; ++l) LANE_AT(v, l) = LOAD1(p + l);
     return v;
 }
 
@@ -45,23 +43,24 @@ static inline void store_some(vec v, __global elem *p, const long count)
         VSTORE(v, p);
         return;
     }
-    for (long l = 0; l < count; ++l)
-        STORE1(LANE_AT(v, l), p + l);
+    for (long l = 0; l < count; ++l) STORE1(LANE_AT(v, l), p + l);
 }
 
-__kernel void optimizer(__global const rate *r, const long r_off, __global const long *t, const long t_off,
-                        __global const elem *x, const long x_off, __global const elem *g, const long g_off,
-                        __global const elem *s1, const long s1_off, __global const elem *s2, const long s2_off,
-                        __global elem *y, const long y_off, __global elem *o1, const long o1_off, __global elem *o2,
-                        const long o2_off, const long n, const float c0, const float c1, const float c2, const float c3,
-                        const float c4)
+__kernel void optimizer(__global const rate *r, const long r_off, __global const long *t,
+                        const long t_off, __global const elem *x, const long x_off,
+                        __global const elem *g, const long g_off, __global const elem *s1,
+                        const long s1_off, __global const elem *s2, const long s2_off,
+                        __global elem *y, const long y_off, __global elem *o1, const long o1_off,
+                        __global elem *o2, const long o2_off, const long n, const float c0,
+                        const float c1, const float c2, const float c3, const float c4)
 {
     const num given = (num)r[r_off];
     const num count = (num)t[t_off];
 #if P_OP == 0
     const num by = given / (1 + count * (num)c0);
 #elif P_OP == 1
-    const num by = count > 0 ? given * sqrt(1 - pow((num)c1, count)) / (1 - pow((num)c0, count)) : given;
+    const num by =
+        count > 0 ? given * sqrt(1 - pow((num)c1, count)) / (1 - pow((num)c0, count)) : given;
 #else
     const num fresh = count > 0 ? (num)c1 : (num)1;
 #endif

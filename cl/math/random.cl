@@ -59,13 +59,13 @@ static inline void normal_pair(const vec u1, const vec u2, vec *z1, vec *z2)
 static inline void draw(uvec c[4], vec to[4])
 {
 #if P_OP != 1
-    for (int w = 0; w < NUMBERS; ++w)
-        to[w] = UNIFORM(c + w * UNIFORM_WORDS);
+    for (int w = 0; w < NUMBERS; ++w) to[w] = UNIFORM(c + w * UNIFORM_WORDS);
 #elif P_T == 11
     normal_pair(UNIFORM(c) + 0x1p-54, UNIFORM(c + 2), &to[0], &to[1]);
 #else
     for (int w = 0; w < 4; w += 2)
-        normal_pair((TO_NUM(c[w]) + 0.5f) * 0x1p-32f, TO_NUM(c[w + 1]) * 0x1p-32f, &to[w], &to[w + 1]);
+        normal_pair((TO_NUM(c[w]) + 0.5f) * 0x1p-32f, TO_NUM(c[w + 1]) * 0x1p-32f, &to[w],
+                    &to[w + 1]);
 #endif
 }
 
@@ -82,7 +82,7 @@ __kernel void random(__global const elem *x, const long x_off, __global y_elem *
         vec u[4];
         c[0] = (uvec)(uint)counter;
         EACH_LANE(l)
-            ((uint *)&c[0])[l] += (uint)l;
+        ((uint *)&c[0])[l] += (uint)l;
         c[1] = (uvec)(uint)(counter >> 32);
         philox(c, (ulong)key);
         draw(c, u);
@@ -91,16 +91,14 @@ __kernel void random(__global const elem *x, const long x_off, __global y_elem *
 #if P_OP <= 1
 #if P_OP == 0
             vec v = u[w] * (b - a) + a;
-            if (a < b)
-                v = v < b ? v : (vec)a;
+            if (a < b) v = v < b ? v : (vec)a;
 #else
             const vec v = u[w] * b + a;
 #endif
             if (at + P_VEC <= n) {
                 VSTORE(v, y + y_off + at);
             } else {
-                for (long l = 0; at + l < n; ++l)
-                    STORE1(LANE_OF(v, l), y + y_off + at + l);
+                for (long l = 0; at + l < n; ++l) STORE1(LANE_OF(v, l), y + y_off + at + l);
             }
 #elif P_OP == 2
             for (int l = 0; l < P_VEC && at + l < n; ++l) {

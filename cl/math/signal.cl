@@ -24,8 +24,8 @@ typedef float real;
 #define TWO_PI (2 * M_PI_F)
 #endif
 
-__kernel void cosine_window(__global elem *y, const long y_off, const int n, const int period, const int a,
-                            const int b, const int c, const int over)
+__kernel void cosine_window(__global elem *y, const long y_off, const int n, const int period,
+                            const int a, const int b, const int c, const int over)
 {
     for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
         // The same on the way back: angles of at most half a turn.
@@ -36,23 +36,24 @@ __kernel void cosine_window(__global elem *y, const long y_off, const int n, con
     }
 }
 
-__kernel void mel_weights(__global elem *y, const long y_off, const int bins, const int columns, const int first,
-                          const int count, const int e0, const int e1, const int e2, const int e3, const int e4,
-                          const int e5, const int e6, const int e7, const int e8, const int e9, const int e10,
-                          const int e11, const int e12, const int e13, const int e14, const int e15, const int e16,
+__kernel void mel_weights(__global elem *y, const long y_off, const int bins, const int columns,
+                          const int first, const int count, const int e0, const int e1,
+                          const int e2, const int e3, const int e4, const int e5, const int e6,
+                          const int e7, const int e8, const int e9, const int e10, const int e11,
+                          const int e12, const int e13, const int e14, const int e15, const int e16,
                           const int e17)
 {
-    const int edges[18] = {e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15, e16, e17};
+    const int edges[18] = {e0, e1,  e2,  e3,  e4,  e5,  e6,  e7,  e8,
+                           e9, e10, e11, e12, e13, e14, e15, e16, e17};
     for (int i = get_global_id(1); i < count; i += get_global_size(1))
-    for (int j = get_global_id(0); j < bins; j += get_global_size(0)) {
-        const int low = edges[i], top = edges[i + 1], high = edges[i + 2];
-        real v = 0;
-        if (top == low)
-            v = j == top ? 1 : 0;
-        else if (j >= low && j <= top)
-            v = (real)(j - low) / (real)(top - low);
-        if (high > top && j >= top && j < high)
-            v = (real)(high - j) / (real)(high - top);
-        STORE1((num)v, y + y_off + (long)j * columns + first + i);
-    }
+        for (int j = get_global_id(0); j < bins; j += get_global_size(0)) {
+            const int low = edges[i], top = edges[i + 1], high = edges[i + 2];
+            real v = 0;
+            if (top == low)
+                v = j == top ? 1 : 0;
+            else if (j >= low && j <= top)
+                v = (real)(j - low) / (real)(top - low);
+            if (high > top && j >= top && j < high) v = (real)(high - j) / (real)(high - top);
+            STORE1((num)v, y + y_off + (long)j * columns + first + i);
+        }
 }

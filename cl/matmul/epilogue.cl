@@ -22,12 +22,10 @@
 // Elements `stride` apart from p, `count` of them; the other lanes are zero.
 static inline vec load_some(__global const elem *p, const int stride, const int count)
 {
-    if (stride == 1 && count >= P_VEC)
-        return VLOAD(p);
+    if (stride == 1 && count >= P_VEC) return VLOAD(p);
     vec v = (vec)0.0f;
     float *t = (float *)&v;
-    for (int i = 0; i < P_VEC && i < count; ++i)
-        t[i] = LOAD1(p + (long)i * stride);
+    for (int i = 0; i < P_VEC && i < count; ++i) t[i] = LOAD1(p + (long)i * stride);
     return v;
 }
 
@@ -36,32 +34,32 @@ __kernel void epilogue(const int m, const int n, const int batch, const int batc
                        const long c_b1, EPILOGUE_ARGS)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
-    for (int row = get_global_id(1); row < m; row += get_global_size(1))
-    for (int col = get_global_id(0) * P_VEC; col < n; col += get_global_size(0) * P_VEC) {
-        const int z0 = z / batch_in, z1 = z % batch_in, count = n - col;
-        const long at = z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + col;
-        __global elem *to = c + c_off + at;
-        vec v = alpha * load_some(to, 1, count);
+        for (int row = get_global_id(1); row < m; row += get_global_size(1))
+            for (int col = get_global_id(0) * P_VEC; col < n; col += get_global_size(0) * P_VEC) {
+                const int z0 = z / batch_in, z1 = z % batch_in, count = n - col;
+                const long at = z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + col;
+                __global elem *to = c + c_off + at;
+                vec v = alpha * load_some(to, 1, count);
 #if P_BIAS
-        __global const elem *b = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
+                __global const elem *b = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
 #endif
 #if P_BIAS == 1
-        v += beta * load_some(b + col, 1, count);
+                v += beta * load_some(b + col, 1, count);
 #elif P_BIAS == 2
-        v += beta * (vec)LOAD1(b + row);
+                v += beta * (vec)LOAD1(b + row);
 #elif P_BIAS == 3
-        v += beta * load_some(b + (long)row * bias_rs + (long)col * bias_cs, bias_cs, count);
+                v +=
+                    beta * load_some(b + (long)row * bias_rs + (long)col * bias_cs, bias_cs, count);
 #endif
 #if P_RESIDUAL
-        v += load_some(residual + residual_off + at, 1, count);
+                v += load_some(residual + residual_off + at, 1, count);
 #endif
-        v = epilogue_act(v, act_a, act_b);
-        if (count >= P_VEC) {
-            VSTORE(v, to);
-        } else {
-            const float *t = (const float *)&v;
-            for (int i = 0; i < count; ++i)
-                STORE1(t[i], to + i);
-        }
-    }
+                v = epilogue_act(v, act_a, act_b);
+                if (count >= P_VEC) {
+                    VSTORE(v, to);
+                } else {
+                    const float *t = (const float *)&v;
+                    for (int i = 0; i < count; ++i) STORE1(t[i], to + i);
+                }
+            }
 }

@@ -57,14 +57,12 @@
 #define PIECE_LINE(turned, e) ((turned) ? (e) / PAIRS * 8 : (e) / (PAIRS / 8))
 #define PIECE_PAIR(turned, e) ((turned) ? (e) % PAIRS : (e) % (PAIRS / 8) * 8)
 
-static inline bool is_aligned(__global const ushort *p)
-{
-    return ((size_t)p & 15) == 0;
-}
+static inline bool is_aligned(__global const ushort *p) { return ((size_t)p & 15) == 0; }
 
 // Piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left; zeros beyond.
-static inline uint8 load_piece(const int turned, const int e, __global const ushort *x, const int lines,
-                               const int line_step, const int depth, const int k_step)
+static inline uint8 load_piece(const int turned, const int e, __global const ushort *x,
+                               const int lines, const int line_step, const int depth,
+                               const int k_step)
 {
     const int line = PIECE_LINE(turned, e), p = 2 * PIECE_PAIR(turned, e);
     __global const ushort *from = x + (long)line * line_step + (long)p * k_step;
@@ -112,8 +110,7 @@ static inline void store_share(const uint8 *next, const int share, const int tur
             const uint *word = (const uint *)&next[s];
             __local uint *to = (__local uint *)tile + at;
 #pragma unroll
-            for (int w = 0; w < 8; ++w)
-                to[w * LINE] = word[w];
+            for (int w = 0; w < 8; ++w) to[w * LINE] = word[w];
         } else {
             tile[at / 4] = next[s].lo;
             tile[at / 4 + 1] = next[s].hi;
@@ -121,19 +118,19 @@ static inline void store_share(const uint8 *next, const int share, const int tur
     }
 }
 
-__attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void gemm_matrix(const int m, const int n, const int k, const int batch, const int batch_in,
-                          __global const elem *a, const long a_off, const int a_rs, const int a_cs,
-                          const long a_b0, const long a_b1,
+WORK_GROUP_SIZE(ITEMS, 1, 1)
+__kernel void gemm_matrix(const int m, const int n, const int k, const int batch,
+                          const int batch_in, __global const elem *a, const long a_off,
+                          const int a_rs, const int a_cs, const long a_b0, const long a_b1,
                           __global const elem *b, const long b_off, const int b_rs, const int b_cs,
-                          const long b_b0, const long b_b1,
-                          __global elem *c, const long c_off, const int c_rs, const int c_cs,
-                          const long c_b0, const long c_b1,
+                          const long b_b0, const long b_b1, __global elem *c, const long c_off,
+                          const int c_rs, const int c_cs, const long c_b0, const long c_b1,
                           EPILOGUE_ARGS)
 {
     __local uint4 tiles[(TILE_M + TILE_N) * LINE / 4];
     __local uint4 *a_tile = tiles, *b_tile = tiles + TILE_M * LINE / 4;
-    __local uint *sums = (__local uint *)tiles; // bits of floats: the same memory holds words of A and B
+    __local uint *sums =
+        (__local uint *)tiles; // bits of floats: the same memory holds words of A and B
     const int item = get_local_id(0), warp = item / UNIT_ITEMS, lane = item % UNIT_ITEMS;
 #if UNIT_SHARED
     __local uint exchange[WARPS * UNIT_SHARED];
@@ -148,93 +145,97 @@ __kernel void gemm_matrix(const int m, const int n, const int k, const int batch
     const int tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
 
     for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
-    for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
-    for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
-        const int z0 = z / batch_in, z1 = z % batch_in;
-        const int row0 = ty * TILE_M, col0 = tx * TILE_N, rows = m - row0, cols = n - col0;
-        __global const ushort *a_z = (__global const ushort *)a + a_off + z0 * a_b0 + z1 * a_b1 +
-                                     (long)row0 * a_rs;
-        __global const ushort *b_z = (__global const ushort *)b + b_off + z0 * b_b0 + z1 * b_b1 +
-                                     (long)col0 * b_cs;
-        float acc[P_FM][P_FN][UNIT_C];
+        for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
+            for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
+                const int z0 = z / batch_in, z1 = z % batch_in;
+                const int row0 = ty * TILE_M, col0 = tx * TILE_N, rows = m - row0, cols = n - col0;
+                __global const ushort *a_z =
+                    (__global const ushort *)a + a_off + z0 * a_b0 + z1 * a_b1 + (long)row0 * a_rs;
+                __global const ushort *b_z =
+                    (__global const ushort *)b + b_off + z0 * b_b0 + z1 * b_b1 + (long)col0 * b_cs;
+                float acc[P_FM][P_FN][UNIT_C];
 #pragma unroll
-        for (int i = 0; i < P_FM; ++i) {
+                for (int i = 0; i < P_FM; ++i) {
 #pragma unroll
-            for (int j = 0; j < P_FN; ++j) {
+                    for (int j = 0; j < P_FN; ++j) {
 #pragma unroll
-                for (int e = 0; e < UNIT_C; ++e)
-                    acc[i][j][e] = 0.0f;
-            }
-        }
+                        for (int e = 0; e < UNIT_C; ++e) acc[i][j][e] = 0.0f;
+                    }
+                }
 
-        // While the units multiply a tile, the next one is on its way into registers.
-        uint8 a_next[SHARE_A], b_next[SHARE_B];
-        load_share(a_next, SHARE_A, P_TA, item, a_z, rows, a_rs, k, a_cs);
-        load_share(b_next, SHARE_B, !P_TB, item, b_z, cols, b_cs, k, b_rs);
-        for (int p0 = 0; p0 < k; p0 += P_TK) {
-            store_share(a_next, SHARE_A, P_TA, item, a_tile);
-            store_share(b_next, SHARE_B, !P_TB, item, b_tile);
-            barrier(CLK_LOCAL_MEM_FENCE);
-            const long next = p0 + P_TK;
-            load_share(a_next, SHARE_A, P_TA, item, a_z + next * a_cs, rows, a_rs, k - (int)next, a_cs);
-            load_share(b_next, SHARE_B, !P_TB, item, b_z + next * b_rs, cols, b_cs, k - (int)next, b_rs);
+                // While the units multiply a tile, the next one is on its way into registers.
+                uint8 a_next[SHARE_A], b_next[SHARE_B];
+                load_share(a_next, SHARE_A, P_TA, item, a_z, rows, a_rs, k, a_cs);
+                load_share(b_next, SHARE_B, !P_TB, item, b_z, cols, b_cs, k, b_rs);
+                for (int p0 = 0; p0 < k; p0 += P_TK) {
+                    store_share(a_next, SHARE_A, P_TA, item, a_tile);
+                    store_share(b_next, SHARE_B, !P_TB, item, b_tile);
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    const long next = p0 + P_TK;
+                    load_share(a_next, SHARE_A, P_TA, item, a_z + next * a_cs, rows, a_rs,
+                               k - (int)next, a_cs);
+                    load_share(b_next, SHARE_B, !P_TB, item, b_z + next * b_rs, cols, b_cs,
+                               k - (int)next, b_rs);
 #if P_UNIT // emulated each has barriers: loops are compiled sooner
 #pragma unroll
 #endif
-            for (int s = 0; s < PAIRS; s += UNIT_K / 2) {
-                uint av[P_FM][UNIT_A], bv[P_FN][UNIT_B];
+                    for (int s = 0; s < PAIRS; s += UNIT_K / 2) {
+                        uint av[P_FM][UNIT_A], bv[P_FN][UNIT_B];
 #pragma unroll
-                for (int i = 0; i < P_FM; ++i) {
+                        for (int i = 0; i < P_FM; ++i) {
 #pragma unroll
-                    for (int w = 0; w < UNIT_A; ++w)
-                        av[i][w] = a_words[(i * UNIT_M + UNIT_A_ROW(lane, w)) * LINE + s +
-                                           UNIT_A_PAIR(lane, w)];
-                }
+                            for (int w = 0; w < UNIT_A; ++w)
+                                av[i][w] = a_words[(i * UNIT_M + UNIT_A_ROW(lane, w)) * LINE + s +
+                                                   UNIT_A_PAIR(lane, w)];
+                        }
 #pragma unroll
-                for (int j = 0; j < P_FN; ++j) {
+                        for (int j = 0; j < P_FN; ++j) {
 #pragma unroll
-                    for (int w = 0; w < UNIT_B; ++w)
-                        bv[j][w] = b_words[(j * UNIT_N + UNIT_B_COL(lane, w)) * LINE + s +
-                                           UNIT_B_PAIR(lane, w)];
-                }
+                            for (int w = 0; w < UNIT_B; ++w)
+                                bv[j][w] = b_words[(j * UNIT_N + UNIT_B_COL(lane, w)) * LINE + s +
+                                                   UNIT_B_PAIR(lane, w)];
+                        }
 #if P_UNIT
 #pragma unroll
 #endif
-                for (int i = 0; i < P_FM; ++i) {
+                        for (int i = 0; i < P_FM; ++i) {
 #if P_UNIT
 #pragma unroll
 #endif
-                    for (int j = 0; j < P_FN; ++j)
-                        unit_multiply(acc[i][j], av[i], bv[j], lane, shared);
+                            for (int j = 0; j < P_FN; ++j)
+                                unit_multiply(acc[i][j], av[i], bv[j], lane, shared);
+                        }
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
                 }
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
 
-        // The tail a row of fragments at a time, through local memory: neighbours store neighbours, and its code is short.
+                // The tail a row of fragments at a time, through local memory: neighbours store neighbours, and its code is short.
 #pragma unroll
-        for (int i = 0; i < P_FM; ++i) {
+                for (int i = 0; i < P_FM; ++i) {
 #pragma unroll
-            for (int j = 0; j < P_FN; ++j) {
+                    for (int j = 0; j < P_FN; ++j) {
 #pragma unroll
-                for (int e = 0; e < UNIT_C; ++e)
-                    sums[(warp / P_WARPS_N * UNIT_M + UNIT_C_ROW(lane, e)) * SUM_LINE + warp_col +
-                         j * UNIT_N + UNIT_C_COL(lane, e)] = as_uint(acc[i][j][e]);
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
+                        for (int e = 0; e < UNIT_C; ++e)
+                            sums[(warp / P_WARPS_N * UNIT_M + UNIT_C_ROW(lane, e)) * SUM_LINE +
+                                 warp_col + j * UNIT_N + UNIT_C_COL(lane, e)] =
+                                as_uint(acc[i][j][e]);
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
-            for (int e = item; e < SUM_ROWS * TILE_N; e += ITEMS) {
-                const int line = e / TILE_N, col = col0 + e % TILE_N;
-                const int row = row0 + (line / UNIT_M * P_FM + i) * UNIT_M + line % UNIT_M;
-                if (row < m && col < n) {
-                    const long at = z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
-                    STORE1(epilogue_finish(as_float(sums[line * SUM_LINE + e % TILE_N]),
-                                           bias + BIAS_AT(z0, z1, row, col),
-                                           residual + residual_off + at, alpha, beta, act_a, act_b),
-                           c + c_off + at);
+                    for (int e = item; e < SUM_ROWS * TILE_N; e += ITEMS) {
+                        const int line = e / TILE_N, col = col0 + e % TILE_N;
+                        const int row = row0 + (line / UNIT_M * P_FM + i) * UNIT_M + line % UNIT_M;
+                        if (row < m && col < n) {
+                            const long at =
+                                z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
+                            STORE1(epilogue_finish(as_float(sums[line * SUM_LINE + e % TILE_N]),
+                                                   bias + BIAS_AT(z0, z1, row, col),
+                                                   residual + residual_off + at, alpha, beta, act_a,
+                                                   act_b),
+                                   c + c_off + at);
+                        }
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
                 }
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-    }
 }

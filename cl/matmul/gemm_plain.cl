@@ -27,29 +27,29 @@
 
 __kernel void gemm_plain(const int m, const int n, const int k, const int batch, const int batch_in,
                          __global const elem *a, const long a_off, const int a_rs, const int a_cs,
-                         const long a_b0, const long a_b1,
-                         __global const elem *b, const long b_off, const int b_rs, const int b_cs,
-                         const long b_b0, const long b_b1,
+                         const long a_b0, const long a_b1, __global const elem *b, const long b_off,
+                         const int b_rs, const int b_cs, const long b_b0, const long b_b1,
                          __global elem *c, const long c_off, const int c_rs, const int c_cs,
-                         const long c_b0, const long c_b1,
-                         __global const elem *bias, const long bias_off, const int bias_rs,
-                         const int bias_cs, const long bias_b0, const long bias_b1,
-                         const float alpha, const float beta)
+                         const long c_b0, const long c_b1, __global const elem *bias,
+                         const long bias_off, const int bias_rs, const int bias_cs,
+                         const long bias_b0, const long bias_b1, const float alpha,
+                         const float beta)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
-    for (int row = get_global_id(1); row < m; row += get_global_size(1))
-    for (int col = get_global_id(0); col < n; col += get_global_size(0)) {
-        const int z0 = z / batch_in, z1 = z % batch_in;
-        __global const elem *x = a + a_off + z0 * a_b0 + z1 * a_b1 + (long)row * a_rs;
-        __global const elem *y = b + b_off + z0 * b_b0 + z1 * b_b1 + (long)col * b_cs;
-        num total = 0;
-        for (int p = 0; p < k; ++p)
-            total += LOAD1(x + (long)p * a_cs) * LOAD1(y + (long)p * b_rs);
-        total = (num)alpha * total;
+        for (int row = get_global_id(1); row < m; row += get_global_size(1))
+            for (int col = get_global_id(0); col < n; col += get_global_size(0)) {
+                const int z0 = z / batch_in, z1 = z % batch_in;
+                __global const elem *x = a + a_off + z0 * a_b0 + z1 * a_b1 + (long)row * a_rs;
+                __global const elem *y = b + b_off + z0 * b_b0 + z1 * b_b1 + (long)col * b_cs;
+                num total = 0;
+                for (int p = 0; p < k; ++p)
+                    total += LOAD1(x + (long)p * a_cs) * LOAD1(y + (long)p * b_rs);
+                total = (num)alpha * total;
 #if P_BIAS
-        total += (num)beta * LOAD1(bias + bias_off + z0 * bias_b0 + z1 * bias_b1 + (long)row * bias_rs +
-                                   (long)col * bias_cs);
+                total += (num)beta * LOAD1(bias + bias_off + z0 * bias_b0 + z1 * bias_b1 +
+                                           (long)row * bias_rs + (long)col * bias_cs);
 #endif
-        STORE1(total, c + c_off + z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs);
-    }
+                STORE1(total,
+                       c + c_off + z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs);
+            }
 }

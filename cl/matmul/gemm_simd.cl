@@ -74,9 +74,12 @@ typedef const vec *panel_ptr;
     , __global const elem *out, __global const elem *also, const int out_step,                     \
         const int out_length, const int asked, const int chunk
 #define OUT_ARGS , out, also, out_step, out_length, asked, chunk
-#define ASK_OUT expect_row(out, out_length), expect_row(also, out_length), out += out_step, also += out_step
+#define ASK_OUT                                                                                    \
+    expect_row(out, out_length), expect_row(also, out_length), out += out_step, also += out_step
 #else
-#define OUT_PARAMS , __global const elem *out, const int out_step, const int out_length, const int asked, const int chunk
+#define OUT_PARAMS                                                                                 \
+    , __global const elem *out, const int out_step, const int out_length, const int asked,         \
+        const int chunk
 #define OUT_ARGS , out, out_step, out_length, asked, chunk
 #define ASK_OUT expect_row(out, out_length), out += out_step
 #endif
@@ -93,14 +96,14 @@ typedef const vec *panel_ptr;
 #endif
 #define MICRO_WALK                                                                                 \
     for (int left = k; left > 0; left -= chunk) {                                                  \
-        for (int i = 0; i < asked; ++i)                                                            \
-            ASK_OUT;                                                                               \
+        for (int i = 0; i < asked; ++i) ASK_OUT;                                                   \
         for (int p = min(left, chunk); p > 0; --p, STEP_A, b += B_STEP ASK_NEXT)
 #define MICRO_WALK_END }
 #if P_A_PACKED
 #define MICRO_A(i) a[i]
 #define STEP_A a += a_cs
-#define MICRO_PARAMS const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS TAIL_PARAMS
+#define MICRO_PARAMS                                                                               \
+    const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS TAIL_PARAMS
 #define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS TAIL_ARGS
 #else
 // A pointer for every third row, and compilers must not know how they hang together: they would step from row to row, a chain of
@@ -130,11 +133,11 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
 #define TAIL_ARGS , result, result_rs, bias, residual, alpha, beta, act_a, act_b
 #define MICRO_IS_OUT result
 #define MICRO_OUT(i, j)                                                                            \
-    leave(result + (long)(i) * result_rs + j * P_VEC, acc##i##_##j, bias + j * P_VEC,              \
-          residual + (long)(i) * result_rs + j * P_VEC, alpha, beta, act_a, act_b);
-static inline __attribute__((always_inline)) void leave(__global elem *c, const vec sum, __global const elem *bias,
-                                                        __global const elem *residual, const float alpha,
-                                                        const float beta, const float act_a, const float act_b)
+    leave(result + (long)(i)*result_rs + j * P_VEC, acc##i##_##j, bias + j * P_VEC,                \
+          residual + (long)(i)*result_rs + j * P_VEC, alpha, beta, act_a, act_b);
+static inline __attribute__((always_inline)) void
+leave(__global elem *c, const vec sum, __global const elem *bias, __global const elem *residual,
+      const float alpha, const float beta, const float act_a, const float act_b)
 {
     vec v = alpha * sum;
 #if P_BIAS
@@ -164,8 +167,7 @@ static inline __attribute__((always_inline)) void leave(__global elem *c, const 
 static inline void expect_row(__global const elem *p, const int length)
 {
 #pragma unroll
-    for (int j = 0; j < P_NRV; ++j)
-        expect_soon(p + j * P_VEC);
+    for (int j = 0; j < P_NRV; ++j) expect_soon(p + j * P_VEC);
     expect_soon(p + length - 1);
 }
 
@@ -178,8 +180,9 @@ static inline void expect_row(__global const elem *p, const int length)
 #if !P_B_PACKED
 // Copies kc rows of the cols columns at b into t[p][NR]. What columns past cols hold is never stored, so whole
 // vectors are read wherever they stay within the matrix, which has k_left rows from b on.
-static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b, const int b_rs, const int b_cs,
-                               const int kc, const int cols, const int k_left)
+static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b, const int b_rs,
+                                                  const int b_cs, const int kc, const int cols,
+                                                  const int k_left)
 {
     int p = 0;
     if (b_cs == 1) {
@@ -195,21 +198,17 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
             for (int j = 0; j < P_NRV; ++j) {
                 vec r[P_VEC];
 #pragma unroll
-                for (int i = 0; i < P_VEC; ++i)
-                    r[i] = VLOAD(b + p + (long)(j * P_VEC + i) * b_cs);
+                for (int i = 0; i < P_VEC; ++i) r[i] = VLOAD(b + p + (long)(j * P_VEC + i) * b_cs);
                 transpose(r);
 #pragma unroll
-                for (int i = 0; i < P_VEC; ++i)
-                    t[(p + i) * P_NRV + j] = r[i];
+                for (int i = 0; i < P_VEC; ++i) t[(p + i) * P_NRV + j] = r[i];
             }
         }
     }
     for (; p < kc; ++p) {
         float *row = (float *)(t + p * P_NRV);
-        for (int j = 0; j < cols; ++j)
-            row[j] = LOAD1(b + (long)p * b_rs + (long)j * b_cs);
-        for (int j = cols; j < NR; ++j)
-            row[j] = 0.0f;
+        for (int j = 0; j < cols; ++j) row[j] = LOAD1(b + (long)p * b_rs + (long)j * b_cs);
+        for (int j = cols; j < NR; ++j) row[j] = 0.0f;
     }
 }
 #endif
@@ -219,8 +218,9 @@ static __attribute__((noinline)) void fetch_panel(vec *t, __global const elem *b
 // floats down the rows. What rows past `rows` hold is never used; the matrix has k_left columns and m_left rows from a on.
 #define A_LINE ((P_MR + P_VEC - 1) / P_VEC * P_VEC)
 
-static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *a, const int a_rs, const int a_cs,
-                                                 const int rows, const int kc, const int m_left, const int k_left)
+static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *a, const int a_rs,
+                                                 const int a_cs, const int rows, const int kc,
+                                                 const int m_left, const int k_left)
 {
     if (a_rs == 1 && a_cs != 1) {
         const long end = (long)(k_left - 1) * a_cs + m_left;
@@ -243,26 +243,26 @@ static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *
 // finish() where columns of C are dense: c_rs is 1.
 static inline void finish_turned(const vec *t, const int rows, const int cols, __global elem *c,
                                  const int c_cs, __global const elem *bias, const int bias_rs,
-                                 const int bias_cs, __global const elem *residual, const float alpha,
-                                 const float beta, const float act_a, const float act_b)
+                                 const int bias_cs, __global const elem *residual,
+                                 const float alpha, const float beta, const float act_a,
+                                 const float act_b)
 {
     for (int j = 0; j < cols; j += P_VEC) {
         for (int i = 0; i < rows; i += P_VEC) {
             vec r[P_VEC], s[P_VEC];
 #pragma unroll
-            for (int l = 0; l < P_VEC; ++l)
-                r[l] = t[(i + l) * P_NRV + j / P_VEC];
+            for (int l = 0; l < P_VEC; ++l) r[l] = t[(i + l) * P_NRV + j / P_VEC];
             transpose(r);
 #pragma unroll
-            for (int l = 0; l < P_VEC; ++l)
-                s[l] = r[l];
+            for (int l = 0; l < P_VEC; ++l) s[l] = r[l];
             for (int l = 0; l < P_VEC && j + l < cols; ++l) {
                 const long at = i + (long)(j + l) * c_cs;
                 vec v = alpha * s[l];
 #if P_BIAS == 1
                 v += beta * LOAD1(bias + j + l);
 #elif P_BIAS
-                v += beta * load_lanes(bias + (long)i * bias_rs + (long)(j + l) * bias_cs, bias_rs, rows - i);
+                v += beta * load_lanes(bias + (long)i * bias_rs + (long)(j + l) * bias_cs, bias_rs,
+                                       rows - i);
 #endif
 #if P_RESIDUAL
                 v += load_lanes(residual + at, 1, rows - i);
@@ -278,11 +278,12 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
                                              __global elem *c, const int c_rs, const int c_cs,
                                              __global const elem *bias, const int bias_rs,
                                              const int bias_cs, __global const elem *residual,
-                                             const float alpha, const float beta,
-                                             const float act_a, const float act_b)
+                                             const float alpha, const float beta, const float act_a,
+                                             const float act_b)
 {
     if (c_rs == 1 && c_cs != 1) {
-        finish_turned(t, rows, cols, c, c_cs, bias, bias_rs, bias_cs, residual, alpha, beta, act_a, act_b);
+        finish_turned(t, rows, cols, c, c_cs, bias, bias_rs, bias_cs, residual, alpha, beta, act_a,
+                      act_b);
         return;
     }
     for (int i = 0; i < rows; ++i)
@@ -293,17 +294,18 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
 
 #define GEMM_PARAMS                                                                                \
     const int m, const int n, const int k, const int batch, const int batch_in,                    \
-    __global const elem *a, const long a_off, const int a_rs, const int a_cs, const long a_b0,     \
-    const long a_b1, __global const elem *b, const long b_off, const int b_rs, const int b_cs,     \
-    const long b_b0, const long b_b1, __global elem *c, const long c_off, const int c_rs,          \
-    const int c_cs, const long c_b0, const long c_b1, const int tile_m, const int group_tiles,     \
-    const int group_panels, EPILOGUE_ARGS
+        __global const elem *a, const long a_off, const int a_rs, const int a_cs, const long a_b0, \
+        const long a_b1, __global const elem *b, const long b_off, const int b_rs, const int b_cs, \
+        const long b_b0, const long b_b1, __global elem *c, const long c_off, const int c_rs,      \
+        const int c_cs, const long c_b0, const long c_b1, const int tile_m, const int group_tiles, \
+        const int group_panels, EPILOGUE_ARGS
 #define GEMM_PASSED                                                                                \
     m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
-    c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
+        c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
 
 #if LEAVES_AT_ONCE
-#define RESULT_ARGS , result, c_rs, bias_z + col0, residual + residual_off + at, alpha, beta, act_a, act_b
+#define RESULT_ARGS                                                                                \
+    , result, c_rs, bias_z + col0, residual + residual_off + at, alpha, beta, act_a, act_b
 #else
 #define RESULT_ARGS
 #endif
@@ -321,106 +323,121 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
     const int tiles = (m + tile_m - 1) / tile_m;
     const int blocks_x = (panels + group_panels - 1) / group_panels;
     const int blocks_y = (tiles + group_tiles - 1) / group_tiles;
-    const int out_step = c_cs == 1 ? c_rs : c_cs, out_lines = c_cs == 1 ? tile_m : c_rs == 1 ? NR : 0;
+    const int out_step = c_cs == 1 ? c_rs : c_cs, out_lines = c_cs == 1   ? tile_m
+                                                              : c_rs == 1 ? NR
+                                                                          : 0;
 
     for (int z = group0.z; z < batch; z += group_step.z)
-    for (int y = group0.y; y < blocks_y; y += group_step.y)
-    for (int x = group0.x; x < blocks_x; x += group_step.x) {
-        const int z0 = z / batch_in, z1 = z % batch_in;
-        __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1;
-        __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
-        __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
-        const long at_z = z0 * c_b0 + z1 * c_b1;
-        const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
-        const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
-        int k0 = 0;
-        do {
-            const int kc = min(k - k0, P_KC);
-            const int last = k0 + kc == k, chunk = last ? max(kc / 8, 16) : P_KC;
-            const int asked = last ? min((out_lines * chunk + kc) / max(kc, 1), out_lines) : 0;
+        for (int y = group0.y; y < blocks_y; y += group_step.y)
+            for (int x = group0.x; x < blocks_x; x += group_step.x) {
+                const int z0 = z / batch_in, z1 = z % batch_in;
+                __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1;
+                __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1;
+                __global const elem *bias_z = bias + bias_off + z0 * bias_b0 + z1 * bias_b1;
+                const long at_z = z0 * c_b0 + z1 * c_b1;
+                const int tile0 = y * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
+                const int panel0 = x * group_panels, panel1 = min(panel0 + group_panels, panels);
+                int k0 = 0;
+                do {
+                    const int kc = min(k - k0, P_KC);
+                    const int last = k0 + kc == k, chunk = last ? max(kc / 8, 16) : P_KC;
+                    const int asked =
+                        last ? min((out_lines * chunk + kc) / max(kc, 1), out_lines) : 0;
 #if P_B_PACKED // each tile asks for its share of the next block
-            const int next_step = asking_share(NR, tile1 - tile0, MIN_ASKING);
+                    const int next_step = asking_share(NR, tile1 - tile0, MIN_ASKING);
 #endif
-            for (int px = panel0; px < panel1; ++px) {
-                const int col0 = px * NR, cols = min(n - col0, NR);
+                    for (int px = panel0; px < panel1; ++px) {
+                        const int col0 = px * NR, cols = min(n - col0, NR);
 #if !B_COPIED
-                panel_ptr b_block = b_z + ((long)px * k + k0) * NR;
+                        panel_ptr b_block = b_z + ((long)px * k + k0) * NR;
 #elif P_B_PACKED
-                panel_ptr b_block = panel;
-                (void)to_floats((float *)panel, b_z + ((long)px * k + k0) * NR, kc * NR);
+                        panel_ptr b_block = panel;
+                        (void)to_floats((float *)panel, b_z + ((long)px * k + k0) * NR, kc * NR);
 #else
-                panel_ptr b_block = panel;
-                fetch_panel(panel, b_z + (long)k0 * b_rs + (long)col0 * b_cs, b_rs, b_cs, kc, cols,
-                            k - k0);
+                        panel_ptr b_block = panel;
+                        fetch_panel(panel, b_z + (long)k0 * b_rs + (long)col0 * b_cs, b_rs, b_cs,
+                                    kc, cols, k - k0);
 #endif
 #if P_B_PACKED
-                const int more = px + 1 < panel1; // else from the first panel on, k0 + kc rows down, or those of the next group
-                __global const elem *next_block =
-                    b_z + (more              ? (long)(px + 1) * k + k0
-                           : k0 + kc < k     ? (long)panel0 * k + k0 + kc
-                                             : (long)panel1 * k) * NR;
+                        const int more =
+                            px + 1 <
+                            panel1; // else from the first panel on, k0 + kc rows down, or those of the next group
+                        __global const elem *next_block =
+                            b_z + (more          ? (long)(px + 1) * k + k0
+                                   : k0 + kc < k ? (long)panel0 * k + k0 + kc
+                                                 : (long)panel1 * k) *
+                                      NR;
 #endif
-                for (int tile = tile0; tile < tile1; ++tile) {
-                    const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
-                    const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
-                    __global const elem *out = c + c_off + at;
+                        for (int tile = tile0; tile < tile1; ++tile) {
+                            const int row0 = tile * tile_m, rows = min(m - row0, tile_m);
+                            const long at = at_z + (long)row0 * c_rs + (long)col0 * c_cs;
+                            __global const elem *out = c + c_off + at;
 #if P_RESIDUAL
-                    __global const elem *also = residual + residual_off + at;
+                            __global const elem *also = residual + residual_off + at;
 #endif
-                    const int out_length = c_cs == 1 ? cols : rows;
+                            const int out_length = c_cs == 1 ? cols : rows;
 #if P_B_PACKED
-                    __global const elem *next = next_block + (long)(tile - tile0) * next_step * kc;
+                            __global const elem *next =
+                                next_block + (long)(tile - tile0) * next_step * kc;
 #endif
 #if LEAVES_AT_ONCE
-                    __global elem *result = last && c_cs == 1 && cols == NR ? c + c_off + at : NULL;
-                    const int remains = last && !result;
+                            __global elem *result =
+                                last && c_cs == 1 && cols == NR ? c + c_off + at : NULL;
+                            const int remains = last && !result;
 #else
-                    const int remains = last;
+                            const int remains = last;
 #endif
-                    // One block deep, all tiles share the first place, which stays in the nearest cache.
-                    vec *t = acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) * tile_m * P_NRV : 0);
+                            // One block deep, all tiles share the first place, which stays in the nearest cache.
+                            vec *t =
+                                acc + (k > P_KC ? ((px - panel0) * group_tiles + tile - tile0) *
+                                                      tile_m * P_NRV
+                                                : 0);
 #if P_A_PACKED
-                    micro(rows, kc, AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m, kc * tile_m),
-                          tile_m, b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
+                            micro(rows, kc,
+                                  AS_FLOATS(a_copy, a_z + (long)row0 * k + (long)k0 * tile_m,
+                                            kc * tile_m),
+                                  tile_m, b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
 #else
-                    __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
+                            __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
 #if FLOATS_COPIED
-                    fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
-                    const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC, t_cs = turned ? A_LINE : 1;
-                    micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs, a_copy + 9 * t_rs, t_rs, t_cs,
-                          b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
+                            fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
+                            const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC,
+                                      t_cs = turned ? A_LINE : 1;
+                            micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs,
+                                  a_copy + 9 * t_rs, t_rs, t_cs,
+                                  b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
 #else
-                    micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
-                          a_tile + 9L * a_rs, a_rs, a_cs, b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
+                            micro(rows, kc, a_tile, a_tile + 3L * a_rs, a_tile + 6L * a_rs,
+                                  a_tile + 9L * a_rs, a_rs, a_cs,
+                                  b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);
 #endif
 #endif
-                    if (remains)
-                        finish(t, rows, cols, c + c_off + at, c_rs, c_cs,
-                               bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS, BIAS_RS,
-                               BIAS_CS, residual + residual_off + at, alpha, beta, act_a, act_b);
-                }
+                            if (remains)
+                                finish(t, rows, cols, c + c_off + at, c_rs, c_cs,
+                                       bias_z + (long)row0 * BIAS_RS + (long)col0 * BIAS_CS,
+                                       BIAS_RS, BIAS_CS, residual + residual_off + at, alpha, beta,
+                                       act_a, act_b);
+                        }
+                    }
+                    k0 += kc;
+                } while (k0 < k);
             }
-            k0 += kc;
-        } while (k0 < k);
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void gemm_simd(GEMM_PARAMS)
-{
-    multiply(BODY_GROUPS, GEMM_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void gemm_simd(GEMM_PARAMS) { multiply(BODY_GROUPS, GEMM_PASSED); }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void gemm_pack_b(const int k, const int n, const int batch_in, __global const elem *b,
                           const long b_off, const int b_rs, const int b_cs, const long b_b0,
-                          const long b_b1, __global elem *packed, const long packed_off, const int depth)
+                          const long b_b1, __global elem *packed, const long packed_off,
+                          const int depth)
 {
     const int panels = (n + NR - 1) / NR, z = get_group_id(2);
     for (int px = get_group_id(0); px < panels; px += get_num_groups(0)) {
         const int cols = min(n - px * NR, NR);
-        __global const elem *from = b + b_off + (z / batch_in) * b_b0 + (z % batch_in) * b_b1 +
-                                    (long)px * NR * b_cs;
+        __global const elem *from =
+            b + b_off + (z / batch_in) * b_b0 + (z % batch_in) * b_b1 + (long)px * NR * b_cs;
         __global elem *to = packed + packed_off + ((long)z * panels + px) * depth * NR;
         for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
             for (int j = 0; j < NR; ++j)
@@ -430,7 +447,7 @@ __kernel void gemm_pack_b(const int k, const int n, const int batch_in, __global
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void gemm_pack_a(const int m, const int k, const int batch_in, __global const elem *a,
                           const long a_off, const int a_rs, const int a_cs, const long a_b0,
                           const long a_b1, __global elem *packed, const long packed_off,
@@ -439,8 +456,8 @@ __kernel void gemm_pack_a(const int m, const int k, const int batch_in, __global
     const int tiles = (m + tile_m - 1) / tile_m, z = get_group_id(2);
     for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
         const int rows = min(m - tile * tile_m, tile_m);
-        __global const elem *from = a + a_off + (z / batch_in) * a_b0 + (z % batch_in) * a_b1 +
-                                    (long)tile * tile_m * a_rs;
+        __global const elem *from =
+            a + a_off + (z / batch_in) * a_b0 + (z % batch_in) * a_b1 + (long)tile * tile_m * a_rs;
         __global elem *to = packed + packed_off + ((long)z * tiles + tile) * depth * tile_m;
         for (int p = get_group_id(1); p < k; p += get_num_groups(1)) {
             for (int i = 0; i < tile_m; ++i)

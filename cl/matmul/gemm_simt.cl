@@ -36,7 +36,8 @@
 #define ITEMS (P_WG_M * P_WG_N)
 #define TILE_M (P_WG_M * P_TM)
 #define TILE_N (P_WG_N * P_TN)
-#define SHARE_A ((TILE_M * P_TK + ITEMS - 1) / ITEMS) // elements of A's tile that one work-item carries
+#define SHARE_A                                                                                    \
+    ((TILE_M * P_TK + ITEMS - 1) / ITEMS) // elements of A's tile that one work-item carries
 #define SHARE_B ((TILE_N * P_TK + ITEMS - 1) / ITEMS)
 
 // Where element e of a tile lies: its depth, and its row of A or column of B.
@@ -55,15 +56,13 @@
 #define B_LINE(e) ((e) % TILE_N)
 #endif
 
-__attribute__((reqd_work_group_size(P_WG_N, P_WG_M, 1)))
+WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void gemm_simt(const int m, const int n, const int k, const int batch, const int batch_in,
                         __global const elem *a, const long a_off, const int a_rs, const int a_cs,
-                        const long a_b0, const long a_b1,
-                        __global const elem *b, const long b_off, const int b_rs, const int b_cs,
-                        const long b_b0, const long b_b1,
+                        const long a_b0, const long a_b1, __global const elem *b, const long b_off,
+                        const int b_rs, const int b_cs, const long b_b0, const long b_b1,
                         __global elem *c, const long c_off, const int c_rs, const int c_cs,
-                        const long c_b0, const long c_b1,
-                        EPILOGUE_ARGS)
+                        const long c_b0, const long c_b1, EPILOGUE_ARGS)
 {
     __local float a_tile[P_TK][TILE_M + 1];
     __local float b_tile[P_TK][TILE_N + 1];
@@ -71,83 +70,82 @@ __kernel void gemm_simt(const int m, const int n, const int k, const int batch, 
     const int tiles_m = (m + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
 
     for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
-    for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
-    for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
-        const int z0 = z / batch_in, z1 = z % batch_in;
-        const int row0 = ty * TILE_M, col0 = tx * TILE_N;
-        __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1 + (long)row0 * a_rs;
-        __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1 + (long)col0 * b_cs;
-        float acc[P_TM][P_TN];
+        for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
+            for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
+                const int z0 = z / batch_in, z1 = z % batch_in;
+                const int row0 = ty * TILE_M, col0 = tx * TILE_N;
+                __global const elem *a_z = a + a_off + z0 * a_b0 + z1 * a_b1 + (long)row0 * a_rs;
+                __global const elem *b_z = b + b_off + z0 * b_b0 + z1 * b_b1 + (long)col0 * b_cs;
+                float acc[P_TM][P_TN];
 #pragma unroll
-        for (int i = 0; i < P_TM; ++i) {
+                for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
-            for (int j = 0; j < P_TN; ++j)
-                acc[i][j] = 0.0f;
-        }
+                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0.0f;
+                }
 
-        // One round more than there are tiles: a round loads its tile while it multiplies the one before.
-        const int rounds = (k + P_TK - 1) / P_TK;
-        for (int r = 0; r <= rounds; ++r) {
-            const int k0 = r * P_TK;
-            float a_next[SHARE_A], b_next[SHARE_B];
+                // One round more than there are tiles: a round loads its tile while it multiplies the one before.
+                const int rounds = (k + P_TK - 1) / P_TK;
+                for (int r = 0; r <= rounds; ++r) {
+                    const int k0 = r * P_TK;
+                    float a_next[SHARE_A], b_next[SHARE_B];
 #pragma unroll
-            for (int s = 0; s < SHARE_A; ++s) {
-                const int e = item + s * ITEMS, p = k0 + A_DEPTH(e), i = A_LINE(e);
-                a_next[s] = p < k && i < m - row0
-                                ? LOAD1(a_z + (long)i * a_rs + (long)p * a_cs) : 0.0f;
-            }
+                    for (int s = 0; s < SHARE_A; ++s) {
+                        const int e = item + s * ITEMS, p = k0 + A_DEPTH(e), i = A_LINE(e);
+                        a_next[s] = p < k && i < m - row0
+                                        ? LOAD1(a_z + (long)i * a_rs + (long)p * a_cs)
+                                        : 0.0f;
+                    }
 #pragma unroll
-            for (int s = 0; s < SHARE_B; ++s) {
-                const int e = item + s * ITEMS, p = k0 + B_DEPTH(e), j = B_LINE(e);
-                b_next[s] = p < k && j < n - col0
-                                ? LOAD1(b_z + (long)p * b_rs + (long)j * b_cs) : 0.0f;
-            }
-            if (r > 0) {
+                    for (int s = 0; s < SHARE_B; ++s) {
+                        const int e = item + s * ITEMS, p = k0 + B_DEPTH(e), j = B_LINE(e);
+                        b_next[s] = p < k && j < n - col0
+                                        ? LOAD1(b_z + (long)p * b_rs + (long)j * b_cs)
+                                        : 0.0f;
+                    }
+                    if (r > 0) {
 #pragma unroll
-                for (int p = 0; p < P_TK; ++p) {
-                    float av[P_TM], bv[P_TN];
+                        for (int p = 0; p < P_TK; ++p) {
+                            float av[P_TM], bv[P_TN];
 #pragma unroll
-                    for (int i = 0; i < P_TM; ++i)
-                        av[i] = a_tile[p][ly + i * P_WG_M];
+                            for (int i = 0; i < P_TM; ++i) av[i] = a_tile[p][ly + i * P_WG_M];
 #pragma unroll
-                    for (int j = 0; j < P_TN; ++j)
-                        bv[j] = b_tile[p][lx + j * P_WG_N];
+                            for (int j = 0; j < P_TN; ++j) bv[j] = b_tile[p][lx + j * P_WG_N];
 #pragma unroll
-                    for (int i = 0; i < P_TM; ++i) {
+                            for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
-                        for (int j = 0; j < P_TN; ++j)
-                            acc[i][j] = MAD(av[i], bv[j], acc[i][j]);
+                                for (int j = 0; j < P_TN; ++j)
+                                    acc[i][j] = MAD(av[i], bv[j], acc[i][j]);
+                            }
+                        }
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+                    for (int s = 0; s < SHARE_A; ++s) {
+                        const int e = item + s * ITEMS;
+                        if (e < TILE_M * P_TK) a_tile[A_DEPTH(e)][A_LINE(e)] = a_next[s];
+                    }
+#pragma unroll
+                    for (int s = 0; s < SHARE_B; ++s) {
+                        const int e = item + s * ITEMS;
+                        if (e < TILE_N * P_TK) b_tile[B_DEPTH(e)][B_LINE(e)] = b_next[s];
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                }
+
+#pragma unroll
+                for (int i = 0; i < P_TM; ++i) {
+#pragma unroll
+                    for (int j = 0; j < P_TN; ++j) {
+                        const int row = row0 + ly + i * P_WG_M, col = col0 + lx + j * P_WG_N;
+                        if (row < m && col < n) {
+                            const long at =
+                                z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
+                            STORE1(epilogue_finish(acc[i][j], bias + BIAS_AT(z0, z1, row, col),
+                                                   residual + residual_off + at, alpha, beta, act_a,
+                                                   act_b),
+                                   c + c_off + at);
+                        }
                     }
                 }
             }
-            barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-            for (int s = 0; s < SHARE_A; ++s) {
-                const int e = item + s * ITEMS;
-                if (e < TILE_M * P_TK)
-                    a_tile[A_DEPTH(e)][A_LINE(e)] = a_next[s];
-            }
-#pragma unroll
-            for (int s = 0; s < SHARE_B; ++s) {
-                const int e = item + s * ITEMS;
-                if (e < TILE_N * P_TK)
-                    b_tile[B_DEPTH(e)][B_LINE(e)] = b_next[s];
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-
-#pragma unroll
-        for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-            for (int j = 0; j < P_TN; ++j) {
-                const int row = row0 + ly + i * P_WG_M, col = col0 + lx + j * P_WG_N;
-                if (row < m && col < n) {
-                    const long at = z0 * c_b0 + z1 * c_b1 + (long)row * c_rs + (long)col * c_cs;
-                    STORE1(epilogue_finish(acc[i][j], bias + BIAS_AT(z0, z1, row, col),
-                                           residual + residual_off + at, alpha, beta, act_a, act_b),
-                           c + c_off + at);
-                }
-            }
-        }
-    }
 }

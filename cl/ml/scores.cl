@@ -30,8 +30,7 @@ static inline float probit(const float p)
 {
     const float x = 2 * p - 1;
     float w = -log((1 - x) * (1 + x)), y;
-    if (x <= -1 || x >= 1)
-        return x == 1 ? INFINITY : x == -1 ? -INFINITY : NAN;
+    if (x <= -1 || x >= 1) return x == 1 ? INFINITY : x == -1 ? -INFINITY : NAN;
     if (w < 5) {
         w -= 2.5f;
         y = 2.81022636e-08f;
@@ -108,11 +107,9 @@ __kernel void scores(__global const float *x, const long x_off, __global float *
             sum += e;
             to[j] = e;
         }
-        for (int j = 0; j < n && sum != 0; j++)
-            to[j] /= sum;
+        for (int j = 0; j < n && sum != 0; j++) to[j] /= sum;
 #else
-        for (int j = 0; j < n; j++)
-            to[j] = TRANSFORM(SCORE(j));
+        for (int j = 0; j < n; j++) to[j] = TRANSFORM(SCORE(j));
 #endif
 #endif
 #if P_INDEX

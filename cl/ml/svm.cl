@@ -33,15 +33,13 @@ __kernel void svm_rbf(__global const float *x, const long x_off, __global const 
     for (int block = get_global_id(1); block < blocks; block += get_global_size(1)) {
         const int row = block * ROWS, n_rows = min(ROWS, rows - row);
         __global const float *from[ROWS];
-        for (int r = 0; r < ROWS; r++)
-            from[r] = x + (long)(row + min(r, n_rows - 1)) * features;
+        for (int r = 0; r < ROWS; r++) from[r] = x + (long)(row + min(r, n_rows - 1)) * features;
         for (int chunk = get_global_id(0); chunk < chunks; chunk += get_global_size(0)) {
             const int v = chunk * P_VEC;
             __global float *to = y + (long)row * vectors + v;
             if (v + P_VEC <= vectors) {
                 vec sum[ROWS];
-                for (int r = 0; r < ROWS; r++)
-                    sum[r] = 0;
+                for (int r = 0; r < ROWS; r++) sum[r] = 0;
                 for (int f = 0; f < features; f++) {
                     const vec s = VLOAD(sv + (long)f * vectors + v);
                     for (int r = 0; r < ROWS; r++) {
@@ -50,8 +48,7 @@ __kernel void svm_rbf(__global const float *x, const long x_off, __global const 
                     }
                 }
                 for (int r = 0; r < ROWS; r++)
-                    if (r < n_rows)
-                        VSTORE(exp(-gamma * sum[r]), to + (long)r * vectors);
+                    if (r < n_rows) VSTORE(exp(-gamma * sum[r]), to + (long)r * vectors);
                 continue;
             }
             for (int i = 0; i < (vectors - v) * n_rows; i++) {
@@ -81,11 +78,9 @@ static inline float share(__global const float *k, __global const float *c, cons
     }
     float lanes[P_VEC];
     CAT(vstore, P_VEC)(sums, 0, lanes);
-    for (int i = 0; i < P_VEC; i++)
-        sum += lanes[i];
+    for (int i = 0; i < P_VEC; i++) sum += lanes[i];
 #endif
-    for (; v < last; v++)
-        sum = MAD(k[v], c[v], sum);
+    for (; v < last; v++) sum = MAD(k[v], c[v], sum);
     return sum;
 }
 
@@ -164,15 +159,12 @@ static inline void couple(__global const float *y, __global const float *a, __gl
         float pqp = 0, worst = 0;
         for (int i = 0; i < classes; i++) {
             float sum = 0;
-            for (int j = 0; j < classes; j++)
-                sum += q[(long)i * classes + j] * p[j];
+            for (int j = 0; j < classes; j++) sum += q[(long)i * classes + j] * p[j];
             qp[i] = sum;
             pqp += p[i] * sum;
         }
-        for (int i = 0; i < classes; i++)
-            worst = fmax(worst, fabs(qp[i] - pqp));
-        if (worst < enough)
-            break;
+        for (int i = 0; i < classes; i++) worst = fmax(worst, fabs(qp[i] - pqp));
+        if (worst < enough) break;
         for (int i = 0; i < classes; i++) {
             const float own = q[(long)i * classes + i], step = (pqp - qp[i]) / own;
             const float scale = 1 / (1 + step);

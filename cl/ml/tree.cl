@@ -64,14 +64,14 @@ __kernel void tree_walk(__global const elem *x, const long x_off, __global const
         const int last = min(first + per_block, trees);
         __global const elem *features_of = x + row * features;
         __global float *sums = part + at * targets;
-        for (int i = 0; i < targets; i++)
-            sums[i] = NOTHING;
+        for (int i = 0; i < targets; i++) sums[i] = NOTHING;
         for (int tree = first; tree < last; tree++) {
             int n = roots[tree];
             int4 node = vload4(n, nodes);
             // A node of zeros ends it too: helpers try kernels on buffers of zeros (decision 36).
             while (node.y & (LEAF - 1)) {
-                n = node.y & relation((value)LOAD1(features_of + node.x), values[n]) ? node.z : node.w;
+                n = node.y & relation((value)LOAD1(features_of + node.x), values[n]) ? node.z
+                                                                                     : node.w;
                 node = vload4(n, nodes);
             }
             for (int v = node.z; v < node.z + node.w; v++)
@@ -90,13 +90,11 @@ __kernel void tree_finish(__global const float *part, const long part_off,
         const int target = (int)(at % targets);
         __global const float *from = part + part_off + row * blocks * targets + target;
         float sum = NOTHING;
-        for (int b = 0; b < blocks; b++)
-            sum = VOTE(sum, from[(long)b * targets]);
+        for (int b = 0; b < blocks; b++) sum = VOTE(sum, from[(long)b * targets]);
 #if P_HOW == 1
         sum /= (float)trees;
 #elif P_HOW > 1
-        if (sum == NOTHING)
-            sum = 0.0f;
+        if (sum == NOTHING) sum = 0.0f;
 #endif
         y[y_off + at] = sum + base[base_off + target];
     }

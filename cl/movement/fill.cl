@@ -29,7 +29,8 @@
 #include "common/words.clh"
 
 #define EACH_ELEMENT(n)                                                                            \
-    for (idx begin = (idx)get_global_id(0) * chunk; begin < (n); begin += (idx)get_global_size(0) * chunk) \
+    for (idx begin = (idx)get_global_id(0) * chunk; begin < (n);                                   \
+         begin += (idx)get_global_size(0) * chunk)                                                 \
         for (idx at = begin; at < min(begin + chunk, (n)); ++at)
 
 #if P_T
@@ -39,18 +40,20 @@ typedef CAT(NUM_, P_T) num;
 #define RANGE_PUT CAT(PUT_, CAT(ACCESS_, P_T))
 
 __kernel void range(const idx n, const int chunk, __global const elem *start, const long start_off,
-                    __global const elem *delta, const long delta_off, __global elem *y, const long y_off)
+                    __global const elem *delta, const long delta_off, __global elem *y,
+                    const long y_off)
 {
     const num first = RANGE_GET(start + start_off), by = RANGE_GET(delta + delta_off);
     EACH_ELEMENT(n)
-        RANGE_PUT(y + y_off + at, (num)(first + (num)at * by));
+    RANGE_PUT(y + y_off + at, (num)(first + (num)at * by));
 }
 #endif
 
 __kernel void eye(const idx rows, const idx columns, const int chunk, const long k, const long one,
                   __global word *y, const long y_off)
 {
-    EACH_ELEMENT(rows * columns) {
+    EACH_ELEMENT(rows * columns)
+    {
         const idx i = at / columns, j = at - i * columns;
         y[y_off + at] = (long)j - i == k ? (word)one : (word)0;
     }
@@ -64,11 +67,13 @@ __kernel void eye(const idx rows, const idx columns, const int chunk, const long
 #define DIAGONAL 0
 #endif
 
-__kernel void trilu(const idx n, const idx rows, const idx columns, const int chunk, const int upper,
-                    DIAGONAL_ARGS __global const word *x, const long x_off, __global word *y, const long y_off)
+__kernel void trilu(const idx n, const idx rows, const idx columns, const int chunk,
+                    const int upper, DIAGONAL_ARGS __global const word *x, const long x_off,
+                    __global word *y, const long y_off)
 {
     const long k = DIAGONAL;
-    EACH_ELEMENT(n) {
+    EACH_ELEMENT(n)
+    {
         const idx row = at / columns, i = row % rows, j = at - row * columns;
         const long d = (long)j - i;
         y[y_off + at] = (upper ? d >= k : d <= k) ? x[x_off + at] : (word)0;
@@ -90,13 +95,15 @@ typedef CAT(ELEM_, P_VALUE) number;
 typedef long number;
 #endif
 
-__kernel void onehot(const idx outer, const idx depth, const idx inner, const int chunk, __global const number *index,
-                     const long index_off, __global const word *values, const long values_off, __global word *y,
+__kernel void onehot(const idx outer, const idx depth, const idx inner, const int chunk,
+                     __global const number *index, const long index_off,
+                     __global const word *values, const long values_off, __global word *y,
                      const long y_off)
 {
     const word off = values[values_off], on = values[values_off + 1];
     const idx block = depth * inner;
-    EACH_ELEMENT(outer * block) {
+    EACH_ELEMENT(outer * block)
+    {
         const idx o = at / block, rest = at - o * block, d = rest / inner, i = rest - d * inner;
         const compared v = (compared)index[index_off + o * inner + i];
         y[y_off + at] = v == (compared)d || v == (compared)(d - depth) ? on : off;

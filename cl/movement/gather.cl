@@ -28,34 +28,37 @@
 
 #if P_RANK == 0
 
-__kernel void gather(const idx outer, const idx axis, const idx picks, const idx inner, const idx s_outer,
-                     const int chunk, const int block, __global const word *x, const long x_off,
-                     __global const number *index, const long index_off, __global word *y, const long y_off,
-                     __global int *fault, const int code)
+__kernel void gather(const idx outer, const idx axis, const idx picks, const idx inner,
+                     const idx s_outer, const int chunk, const int block, __global const word *x,
+                     const long x_off, __global const number *index, const long index_off,
+                     __global word *y, const long y_off, __global int *fault, const int code)
 {
     const idx rows = outer * picks;
     x += x_off;
     y += y_off;
     index += index_off;
-    for (idx first = (idx)get_global_id(1) * block; first < rows; first += (idx)get_global_size(1) * block)
+    for (idx first = (idx)get_global_id(1) * block; first < rows;
+         first += (idx)get_global_size(1) * block)
         for (idx row = first; row < min(first + block, rows); ++row) {
             const idx o = row / picks;
             const idx at = place(index[row - o * picks], axis, fault, code);
-            copy_row(x + (o * s_outer + max(at, (idx)0) * inner), at >= 0, y + row * inner, inner, chunk);
+            copy_row(x + (o * s_outer + max(at, (idx)0) * inner), at >= 0, y + row * inner, inner,
+                     chunk);
         }
 }
 
 #else
 
 __kernel void gather_nd(const idx tuples, const idx inner, const idx per_batch, const idx s_batch,
-                        RANK_UP(ND_ARGS) const int chunk, const int block, __global const word *x, const long x_off,
-                        __global const number *index, const long index_off, __global word *y, const long y_off,
-                        __global int *fault, const int code)
+                        RANK_UP(ND_ARGS) const int chunk, const int block, __global const word *x,
+                        const long x_off, __global const number *index, const long index_off,
+                        __global word *y, const long y_off, __global int *fault, const int code)
 {
     x += x_off;
     y += y_off;
     index += index_off;
-    for (idx first = (idx)get_global_id(1) * block; first < tuples; first += (idx)get_global_size(1) * block)
+    for (idx first = (idx)get_global_id(1) * block; first < tuples;
+         first += (idx)get_global_size(1) * block)
         for (idx row = first; row < min(first + block, tuples); ++row) {
             __global const number *tuple = index + row * P_RANK;
             bool exists = true;
@@ -71,16 +74,17 @@ __kernel void gather_nd(const idx tuples, const idx inner, const idx per_batch, 
     from += rest % m##i * s##i;                                                                    \
     rest /= m##i;
 
-__kernel void gather_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis, const int chunk,
-                              __global const word *x, const long x_off, __global const number *index,
-                              const long index_off, __global word *y, const long y_off, __global int *fault,
-                              const int code)
+__kernel void gather_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis,
+                              const int chunk, __global const word *x, const long x_off,
+                              __global const number *index, const long index_off, __global word *y,
+                              const long y_off, __global int *fault, const int code)
 {
     const idx n = 1 RANK_UP(ELEMENT_COUNT);
     x += x_off;
     y += y_off;
     index += index_off;
-    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
+    for (idx begin = (idx)get_global_id(0) * chunk; begin < n;
+         begin += (idx)get_global_size(0) * chunk)
         for (idx i = begin; i < min(begin + chunk, n); ++i) {
             idx rest = i, from = 0;
             RANK_DOWN(ELEMENT_PLACE)

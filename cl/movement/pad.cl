@@ -29,8 +29,7 @@ static inline idx place(idx i, const idx n)
 #if P_MODE == 1
     i = i < 0 ? 0 : (i < n ? i : n - 1);
 #elif P_MODE == 2
-    if (n == 1)
-        return 0;
+    if (n == 1) return 0;
     const idx period = 2 * n - 2;
     i %= period;
     i += i < 0 ? period : 0;
@@ -50,9 +49,9 @@ static inline idx place(idx i, const idx n)
     exists = exists && p##i >= 0 && p##i < n##i;                                                   \
     from += p##i * s##i;
 
-__kernel void pad(RANK_UP(DIM_ARGS) const idx m, const idx n, const idx b, const int chunk, const int block,
-                  const long value, __global const word *fill, const long fill_off, __global const word *x,
-                  const long x_off, __global word *y, const long y_off)
+__kernel void pad(RANK_UP(DIM_ARGS) const idx m, const idx n, const idx b, const int chunk,
+                  const int block, const long value, __global const word *fill, const long fill_off,
+                  __global const word *x, const long x_off, __global word *y, const long y_off)
 {
     const idx rows = 1 RANK_UP(DIM_COUNT);
 #if P_VALUE
@@ -62,12 +61,14 @@ __kernel void pad(RANK_UP(DIM_ARGS) const idx m, const idx n, const idx b, const
 #endif
     x += x_off;
     y += y_off;
-    for (idx first = (idx)get_global_id(1) * block; first < rows; first += (idx)get_global_size(1) * block)
+    for (idx first = (idx)get_global_id(1) * block; first < rows;
+         first += (idx)get_global_size(1) * block)
         for (idx row = first; row < min(first + block, rows); ++row) {
             idx rest = row, from = 0;
             bool exists = true;
             RANK_DOWN(DIM_PLACE)
-            for (idx begin = (idx)get_global_id(0) * chunk; begin < m; begin += (idx)get_global_size(0) * chunk)
+            for (idx begin = (idx)get_global_id(0) * chunk; begin < m;
+                 begin += (idx)get_global_size(0) * chunk)
                 for (idx i = begin; i < min(begin + chunk, m); i += P_VEC) {
                     const int count = (int)min((idx)P_VEC, m - i);
                     vword v = (vword)made_up;
@@ -76,8 +77,7 @@ __kernel void pad(RANK_UP(DIM_ARGS) const idx m, const idx n, const idx b, const
                     } else if (exists) {
                         for (int l = 0; l < count; ++l) {
                             const idx at = place(i + l - b, n);
-                            if (at >= 0 && at < n)
-                                LANE(v, word, l) = x[from + at];
+                            if (at >= 0 && at < n) LANE(v, word, l) = x[from + at];
                         }
                     }
                     store_word(y + (row * m + i), v, count);

@@ -14,7 +14,8 @@
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=64
 #include "common/words.clh"
 
-static inline idx source(const idx t, const idx time, const long length, __global int *fault, const int code)
+static inline idx source(const idx t, const idx time, const long length, __global int *fault,
+                         const int code)
 {
     if (length < 0 || length > time) {
         fault[0] = code;
@@ -24,10 +25,12 @@ static inline idx source(const idx t, const idx time, const long length, __globa
     return t < length ? (idx)length - 1 - t : t;
 }
 
-__kernel void reverse_sequence(const idx outer, const idx time, const idx inner, const idx batch_step, const idx batches,
-                               const int batch_in_outer, __global const word *x, const long x_off,
-                               __global const long *lengths, const long lengths_off, __global word *y, const long y_off,
-                               __global int *fault, const int code)
+__kernel void reverse_sequence(const idx outer, const idx time, const idx inner,
+                               const idx batch_step, const idx batches, const int batch_in_outer,
+                               __global const word *x, const long x_off,
+                               __global const long *lengths, const long lengths_off,
+                               __global word *y, const long y_off, __global int *fault,
+                               const int code)
 {
     lengths += lengths_off;
     for (idx row = get_global_id(1); row < outer * time; row += get_global_size(1)) {
@@ -36,13 +39,16 @@ __kernel void reverse_sequence(const idx outer, const idx time, const idx inner,
         __global word *to = y + y_off + row * inner;
         if (batch_in_outer) {
             const idx s = source(t, time, lengths[o / batch_step % batches], fault, code);
-            for (idx i = (idx)get_global_id(0) * P_VEC; i < inner; i += (idx)get_global_size(0) * P_VEC) {
+            for (idx i = (idx)get_global_id(0) * P_VEC; i < inner;
+                 i += (idx)get_global_size(0) * P_VEC) {
                 const int count = (int)min((idx)P_VEC, inner - i);
                 store_word(to + i, load_word(from + s * inner + i, count), count);
             }
         } else {
             for (idx i = get_global_id(0); i < inner; i += get_global_size(0))
-                to[i] = from[source(t, time, lengths[i / batch_step % batches], fault, code) * inner + i];
+                to[i] =
+                    from[source(t, time, lengths[i / batch_step % batches], fault, code) * inner +
+                         i];
         }
     }
 }

@@ -53,23 +53,24 @@ static inline void reduce_into(__global elem *y, __global const elem *update)
 
 #if P_RANK == 0
 
-__kernel void tensor_scatter(const idx prefixes, const idx per_batch, const idx max_length, const idx count,
-                             const idx inner, const int circular, const int write_given, const int chunk,
-                             const int block, __global const number *write, const long write_off,
-                             __global const word *x, const long x_off, __global word *y, const long y_off,
-                             __global int *fault, const int code)
+__kernel void tensor_scatter(const idx prefixes, const idx per_batch, const idx max_length,
+                             const idx count, const idx inner, const int circular,
+                             const int write_given, const int chunk, const int block,
+                             __global const number *write, const long write_off,
+                             __global const word *x, const long x_off, __global word *y,
+                             const long y_off, __global int *fault, const int code)
 {
     const idx rows = prefixes * count;
     x += x_off;
     y += y_off;
     write += write_off;
-    for (idx first = (idx)get_global_id(1) * block; first < rows; first += (idx)get_global_size(1) * block)
+    for (idx first = (idx)get_global_id(1) * block; first < rows;
+         first += (idx)get_global_size(1) * block)
         for (idx row = first; row < min(first + block, rows); ++row) {
             const idx p = row / count;
             const long start = write_given ? (long)write[p / per_batch] : 0;
             long at = start + (row - p * count);
-            if (circular)
-                at %= max_length;
+            if (circular) at %= max_length;
             if (start < 0 || at >= max_length) {
                 fault[0] = code;
                 fault[1] = (int)start;
@@ -83,9 +84,10 @@ __kernel void tensor_scatter(const idx prefixes, const idx per_batch, const idx 
 
 #if P_REDUCE
 
-__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) const int owners, const idx per_owner,
-                         __global const number *index, const long index_off, __global const elem *x, const long x_off,
-                         __global elem *y, const long y_off, __global int *fault, const int code)
+__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) const int owners,
+                         const idx per_owner, __global const number *index, const long index_off,
+                         __global const elem *x, const long x_off, __global elem *y,
+                         const long y_off, __global int *fault, const int code)
 {
     x += x_off;
     y += y_off;
@@ -96,8 +98,7 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
             bool exists = true;
             idx offset = 0;
             RANK_UP(ND_PLACE)
-            if (!exists || offset / per_owner != owner)
-                continue;
+            if (!exists || offset / per_owner != owner) continue;
             for (idx i = get_global_id(0); i < inner; i += get_global_size(0))
                 reduce_into(y + offset + i, x + row * inner + i);
         }
@@ -105,21 +106,22 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
 
 #else
 
-__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) const int chunk, const int block,
-                         __global const number *index, const long index_off, __global const word *x, const long x_off,
-                         __global word *y, const long y_off, __global int *fault, const int code)
+__kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) const int chunk,
+                         const int block, __global const number *index, const long index_off,
+                         __global const word *x, const long x_off, __global word *y,
+                         const long y_off, __global int *fault, const int code)
 {
     x += x_off;
     y += y_off;
     index += index_off;
-    for (idx first = (idx)get_global_id(1) * block; first < tuples; first += (idx)get_global_size(1) * block)
+    for (idx first = (idx)get_global_id(1) * block; first < tuples;
+         first += (idx)get_global_size(1) * block)
         for (idx row = first; row < min(first + block, tuples); ++row) {
             __global const number *tuple = index + row * P_RANK;
             bool exists = true;
             idx offset = 0;
             RANK_UP(ND_PLACE)
-            if (exists)
-                copy_row(x + row * inner, true, y + offset, inner, chunk);
+            if (exists) copy_row(x + row * inner, true, y + offset, inner, chunk);
         }
 }
 
@@ -134,10 +136,11 @@ __kernel void scatter_nd(const idx tuples, const idx inner, RANK_UP(ND_ARGS) con
 
 #if P_REDUCE
 
-__kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis, const idx m_axis,
-                               const idx t_axis, const int chunk, const int owners, const idx per_owner,
-                               __global const number *index, const long index_off, __global const elem *x,
-                               const long x_off, __global elem *y, const long y_off, __global int *fault,
+__kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis,
+                               const idx m_axis, const idx t_axis, const int chunk,
+                               const int owners, const idx per_owner, __global const number *index,
+                               const long index_off, __global const elem *x, const long x_off,
+                               __global elem *y, const long y_off, __global int *fault,
                                const int code)
 {
     const idx n = 1 RANK_UP(ELEMENT_COUNT);
@@ -145,7 +148,8 @@ __kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s
     y += y_off;
     index += index_off;
     for (idx owner = get_global_id(1); owner < owners; owner += get_global_size(1))
-        for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
+        for (idx begin = (idx)get_global_id(0) * chunk; begin < n;
+             begin += (idx)get_global_size(0) * chunk)
             for (idx i = begin; i < min(begin + chunk, n); ++i) {
                 idx rest = i, from = 0, to = 0;
                 RANK_DOWN(ELEMENT_PLACE)
@@ -159,22 +163,23 @@ __kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s
 
 #else
 
-__kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis, const idx m_axis,
-                               const idx t_axis, const int chunk, __global const number *index, const long index_off,
-                               __global const word *x, const long x_off, __global word *y, const long y_off,
-                               __global int *fault, const int code)
+__kernel void scatter_elements(RANK_UP(ELEMENT_ARGS) const idx axis, const idx s_axis,
+                               const idx m_axis, const idx t_axis, const int chunk,
+                               __global const number *index, const long index_off,
+                               __global const word *x, const long x_off, __global word *y,
+                               const long y_off, __global int *fault, const int code)
 {
     const idx n = 1 RANK_UP(ELEMENT_COUNT);
     x += x_off;
     y += y_off;
     index += index_off;
-    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
+    for (idx begin = (idx)get_global_id(0) * chunk; begin < n;
+         begin += (idx)get_global_size(0) * chunk)
         for (idx i = begin; i < min(begin + chunk, n); ++i) {
             idx rest = i, from = 0, to = 0;
             RANK_DOWN(ELEMENT_PLACE)
             const idx at = place(index[from], axis, fault, code);
-            if (at >= 0)
-                y[to + at * s_axis] = x[from];
+            if (at >= 0) y[to + at * s_axis] = x[from];
         }
 }
 

@@ -39,7 +39,11 @@
     rest /= n##i;                                                                                  \
     from += p##i * s##i;                                                                           \
     to += p##i * d##i;
-#define ODOMETER(i) idx o##i = rest % n##i; rest /= n##i; from += o##i * s##i; to += o##i * d##i;
+#define ODOMETER(i)                                                                                \
+    idx o##i = rest % n##i;                                                                        \
+    rest /= n##i;                                                                                  \
+    from += o##i * s##i;                                                                           \
+    to += o##i * d##i;
 // One row on: the last dimension of those around, with a carry to the ones before it.
 #define ODOMETER_STEP(i)                                                                           \
     if (carry) {                                                                                   \
@@ -53,18 +57,20 @@
         }                                                                                          \
     }
 
-__kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const idx dn, const int chunk,
-                           const int block, __global const word *src, const long src_off,
-                           __global word *dst, const long dst_off)
+__kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const idx dn,
+                           const int chunk, const int block, __global const word *src,
+                           const long src_off, __global word *dst, const long dst_off)
 {
     const idx rows = 1 RANK_UP(DIM_COUNT);
     src += src_off;
     dst += dst_off;
-    for (idx first = (idx)get_global_id(1) * block; first < rows; first += (idx)get_global_size(1) * block) {
+    for (idx first = (idx)get_global_id(1) * block; first < rows;
+         first += (idx)get_global_size(1) * block) {
         idx rest = first, from = 0, to = 0;
         RANK_DOWN(ODOMETER)
         for (idx row = first; row < min(first + block, rows); ++row) {
-            for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
+            for (idx begin = (idx)get_global_id(0) * chunk; begin < n;
+                 begin += (idx)get_global_size(0) * chunk)
                 for (idx i = begin; i < min(begin + chunk, n); i += P_VEC) {
                     const int count = (int)min((idx)P_VEC, n - i);
 #if P_SRC == 1
@@ -98,14 +104,16 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
     (vword)(a.s8, b.s8, a.s9, b.s9, a.sa, b.sa, a.sb, b.sb, a.sc, b.sc, a.sd, b.sd, a.se, b.se,    \
             a.sf, b.sf)
 #define ROUND(x, y)                                                                                \
-    ZIP(x, 0, 8, y, 0, 1) ZIP(x, 1, 9, y, 2, 3) ZIP(x, 2, 10, y, 4, 5) ZIP(x, 3, 11, y, 6, 7)      \
-    ZIP(x, 4, 12, y, 8, 9) ZIP(x, 5, 13, y, 10, 11) ZIP(x, 6, 14, y, 12, 13) ZIP(x, 7, 15, y, 14, 15)
+    ZIP(x, 0, 8, y, 0, 1)                                                                          \
+    ZIP(x, 1, 9, y, 2, 3) ZIP(x, 2, 10, y, 4, 5) ZIP(x, 3, 11, y, 6, 7) ZIP(x, 4, 12, y, 8, 9)     \
+        ZIP(x, 5, 13, y, 10, 11) ZIP(x, 6, 14, y, 12, 13) ZIP(x, 7, 15, y, 14, 15)
 #define TURN ROUND(x, y) ROUND(y, x) ROUND(x, y) ROUND(y, x)
 #define TURNED x
 #elif P_VEC == 8
 #define LOW(a, b) (vword)(a.s0, b.s0, a.s1, b.s1, a.s2, b.s2, a.s3, b.s3)
 #define HIGH(a, b) (vword)(a.s4, b.s4, a.s5, b.s5, a.s6, b.s6, a.s7, b.s7)
-#define ROUND(x, y) ZIP(x, 0, 4, y, 0, 1) ZIP(x, 1, 5, y, 2, 3) ZIP(x, 2, 6, y, 4, 5) ZIP(x, 3, 7, y, 6, 7)
+#define ROUND(x, y)                                                                                \
+    ZIP(x, 0, 4, y, 0, 1) ZIP(x, 1, 5, y, 2, 3) ZIP(x, 2, 6, y, 4, 5) ZIP(x, 3, 7, y, 6, 7)
 #define TURN ROUND(x, y) ROUND(y, x) ROUND(x, y)
 #define TURNED y
 #elif P_VEC == 4
@@ -130,19 +138,15 @@ static inline void turn_square(__global const word *src, const idx sb, const int
 {
 #if P_VEC > 2
     if (na == P_VEC && nb == P_VEC) {
-        RANK_CAT(UP_, P_VEC)(LOAD_ROW)
-        TURN
-        RANK_CAT(UP_, P_VEC)(STORE_ROW)
-        return;
+        RANK_CAT(UP_, P_VEC)(LOAD_ROW) TURN RANK_CAT(UP_, P_VEC)(STORE_ROW) return;
     }
 #endif
-    for (int a = 0; a < na; ++a)
-        store_word(dst + a * da, lanes_word(src + a, sb, nb), nb);
+    for (int a = 0; a < na; ++a) store_word(dst + a * da, lanes_word(src + a, sb, nb), nb);
 }
 
-__kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const idx nb, const idx sb,
-                            __global const word *src, const long src_off, __global word *dst,
-                            const long dst_off)
+__kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const idx nb,
+                            const idx sb, __global const word *src, const long src_off,
+                            __global word *dst, const long dst_off)
 {
     const idx tiles_a = (na + EDGE - 1) / EDGE;
     const idx tiles = tiles_a RANK_UP(DIM_COUNT);
@@ -162,9 +166,9 @@ __kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const 
 
 #else
 
-__kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const idx nb, const idx sb,
-                            __global const word *src, const long src_off, __global word *dst,
-                            const long dst_off)
+__kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const idx nb,
+                            const idx sb, __global const word *src, const long src_off,
+                            __global word *dst, const long dst_off)
 {
     __local word t[P_TILE * (P_TILE + 1)];
     const idx tiles_a = (na + P_TILE - 1) / P_TILE;
@@ -176,7 +180,8 @@ __kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const 
         idx rest = tile / tiles_a, from = 0, to = 0;
         const idx a0 = (tile - rest * tiles_a) * P_TILE;
         RANK_DOWN(DIM_PLACE)
-        for (idx b0 = (idx)get_group_id(0) * P_TILE; b0 < nb; b0 += (idx)get_num_groups(0) * P_TILE) {
+        for (idx b0 = (idx)get_group_id(0) * P_TILE; b0 < nb;
+             b0 += (idx)get_num_groups(0) * P_TILE) {
             for (int i = y; i < P_TILE; i += P_TILE / 4)
                 if (a0 + x < na && b0 + i < nb)
                     t[i * (P_TILE + 1) + x] = src[from + a0 + x + (b0 + i) * sb];

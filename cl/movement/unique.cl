@@ -25,18 +25,18 @@
 #include "common/number.clh"
 #include "common/keys.clh"
 
-#define ROWS __global const elem *x, const long x_off, const long outer, const int n, const long inner
+#define ROWS                                                                                       \
+    __global const elem *x, const long x_off, const long outer, const int n, const long inner
 
 // Less than, equal to or larger than 0 as row a is less than, equal to or larger than row b.
-static inline int compare(__global const elem *x, const long outer, const int n, const long inner, const int a,
-                          const int b)
+static inline int compare(__global const elem *x, const long outer, const int n, const long inner,
+                          const int a, const int b)
 {
     for (long o = 0; o < outer; ++o) {
         __global const elem *first = x + (o * n + a) * inner, *second = x + (o * n + b) * inner;
         for (long i = 0; i < inner; ++i) {
             const key u = order_key(first + i), v = order_key(second + i);
-            if (u != v)
-                return u < v ? -1 : 1;
+            if (u != v) return u < v ? -1 : 1;
         }
     }
     return 0;
@@ -49,7 +49,8 @@ __kernel void unique_sort(ROWS, const int width, __global int *order, const long
     int piece[64];
     x += x_off;
     order += order_off;
-    for (long from = get_global_id(0) * (long)width; from < n; from += get_global_size(0) * (long)width) {
+    for (long from = get_global_id(0) * (long)width; from < n;
+         from += get_global_size(0) * (long)width) {
         const int count = (int)min((long)width, n - from);
         for (int p = 0; p < count; ++p) {
             int at = p;
@@ -58,15 +59,14 @@ __kernel void unique_sort(ROWS, const int width, __global int *order, const long
                 piece[at] = piece[at - 1];
             piece[at] = row;
         }
-        for (int p = 0; p < count; ++p)
-            order[from + p] = piece[p];
+        for (int p = 0; p < count; ++p) order[from + p] = piece[p];
     }
 }
 
 #elif P_FORM == 1
 
-__kernel void unique_merge(ROWS, const long width, __global const int *order, const long order_off, __global int *to,
-                           const long to_off)
+__kernel void unique_merge(ROWS, const long width, __global const int *order, const long order_off,
+                           __global int *to, const long to_off)
 {
     x += x_off;
     order += order_off;
@@ -92,8 +92,9 @@ __kernel void unique_merge(ROWS, const long width, __global const int *order, co
 
 #elif P_FORM == 2
 
-__kernel void unique_flags(ROWS, __global const int *order, const long order_off, __global uchar *flags,
-                           const long flags_off, __global uchar *first, const long first_off)
+__kernel void unique_flags(ROWS, __global const int *order, const long order_off,
+                           __global uchar *flags, const long flags_off, __global uchar *first,
+                           const long first_off)
 {
     x += x_off;
     order += order_off;
@@ -120,8 +121,9 @@ static inline int lower_bound(__global const int *group, int low, const int n, c
     return low;
 }
 
-__kernel void unique_write(const int n, __global const int *order, const long order_off, __global const int *group,
-                           const long group_off, __global const int *rank, const long rank_off, __global int *list,
+__kernel void unique_write(const int n, __global const int *order, const long order_off,
+                           __global const int *group, const long group_off,
+                           __global const int *rank, const long rank_off, __global int *list,
                            const long list_off, __global long *indices, const long indices_off,
                            __global long *inverse, const long inverse_off, __global long *counts,
                            const long counts_off)
@@ -138,8 +140,7 @@ __kernel void unique_write(const int n, __global const int *order, const long or
 #if P_OUTPUTS & 2
         inverse[inverse_off + order[p]] = to;
 #endif
-        if (!is_first)
-            continue;
+        if (!is_first) continue;
         list[list_off + to] = order[p];
 #if P_OUTPUTS & 1
         indices[indices_off + to] = order[p];

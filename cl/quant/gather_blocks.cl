@@ -31,20 +31,25 @@ static inline int code_at(__global const uchar *p, const long at)
     return P_SIGNED && code >= 1 << (P_BITS - 1) ? code - (1 << P_BITS) : code;
 }
 
-__kernel void gather_blocks(const int picks, const int rows, const int cols, const int block, const int blocks,
-                            const int zero_pitch, const int middle, __global const uchar *x, const long x_off,
-                            __global const number *index, const long index_off, __global const elem *scale,
-                            const long scale_off, __global const uchar *zero, const long zero_off, __global elem *y,
+__kernel void gather_blocks(const int picks, const int rows, const int cols, const int block,
+                            const int blocks, const int zero_pitch, const int middle,
+                            __global const uchar *x, const long x_off, __global const number *index,
+                            const long index_off, __global const elem *scale, const long scale_off,
+                            __global const uchar *zero, const long zero_off, __global elem *y,
                             const long y_off)
 {
     for (int k = get_global_id(1); k < picks; k += get_global_size(1)) {
-        const number asked = index[index_off + k]; // as a long, llvmpipe of Mesa 22.3 takes a negative int for positive
+        const number asked =
+            index[index_off +
+                  k]; // as a long, llvmpipe of Mesa 22.3 takes a negative int for positive
         const long row = asked < 0 ? (long)asked + rows : (long)asked;
         const bool exists = row >= 0 && row < rows;
         for (int c = get_global_id(0); c < cols; c += get_global_size(0)) {
             float v = 0.0f;
             if (exists) {
-                const int from = P_ZERO ? code_at(zero, zero_off * P_PER + row * zero_pitch + c / block) : middle;
+                const int from =
+                    P_ZERO ? code_at(zero, zero_off * P_PER + row * zero_pitch + c / block)
+                           : middle;
                 v = (float)(code_at(x, x_off * P_PER + row * cols + c) - from) *
                     LOAD1(scale + scale_off + row * blocks + c / block);
             }

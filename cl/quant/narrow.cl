@@ -33,26 +33,18 @@
 #include "common/elements.clh"
 #include "quant/narrow.clh"
 
-ELEMENTS_float32
-ELEMENTS_uint8
-ELEMENTS_int8
-ELEMENTS_uint16
-ELEMENTS_int16
-ELEMENTS_int32
-ELEMENTS_int64
-ELEMENTS_bool
-ELEMENTS_float16
-ELEMENTS_uint32
-ELEMENTS_uint64
-ELEMENTS_bfloat16
+ELEMENTS_float32 ELEMENTS_uint8 ELEMENTS_int8 ELEMENTS_uint16 ELEMENTS_int16 ELEMENTS_int32
+    ELEMENTS_int64 ELEMENTS_bool ELEMENTS_float16 ELEMENTS_uint32 ELEMENTS_uint64 ELEMENTS_bfloat16
 #if P_FP64
-ELEMENTS_float64
+        ELEMENTS_float64
 #endif
 
-#define IS_FLOAT(t) ((t) == 1 || (t) == 10 || (t) == 11 || (t) == 16 || ((t) >= 17 && (t) <= 20) || (t) == 23 || (t) == 24)
+#define IS_FLOAT(t)                                                                                \
+    ((t) == 1 || (t) == 10 || (t) == 11 || (t) == 16 || ((t) >= 17 && (t) <= 20) || (t) == 23 ||   \
+     (t) == 24)
 #define BITS_PUT CAT(BITS_, P_OUT)
 
-typedef CAT(ELEM_, P_IN) in_elem;
+    typedef CAT(ELEM_, P_IN) in_elem;
 typedef CAT(ELEM_, P_OUT) out_elem;
 
 // ---- reading ------------------------------------------------------------------------------------------------------
@@ -85,8 +77,7 @@ static inline float float_of_double(const double x)
     if (fabs(x) >= 0x1p128)
         return x < 0 ? -INFINITY : INFINITY; // rounding down must not make it 2^127
 #endif
-    if (x != x || convert_double(nearest) == x)
-        return nearest;
+    if (x != x || convert_double(nearest) == x) return nearest;
     const uint bits = as_uint(nearest) - (fabs(convert_double(nearest)) > fabs(x) ? 1 : 0);
     return as_float(bits | 1);
 }
@@ -150,22 +141,13 @@ static inline result converted(const number v)
 }
 #elif P_OUT == 9
 typedef uchar result;
-static inline result converted(const number v)
-{
-    return v != 0;
-}
+static inline result converted(const number v) { return v != 0; }
 #elif P_OUT == 11
 typedef double result;
-static inline result converted(const number v)
-{
-    return convert_double(v);
-}
+static inline result converted(const number v) { return convert_double(v); }
 #elif IS_FLOAT(P_OUT)
 typedef float result;
-static inline result converted(const number v)
-{
-    return convert_float(v);
-}
+static inline result converted(const number v) { return convert_float(v); }
 #else
 #define CONVERT_SATURATED CAT(CAT(convert_, CAT(ELEM_, P_OUT)), _sat_rtz)
 typedef out_elem result;
@@ -179,11 +161,13 @@ static inline result converted(const number v)
 }
 #endif
 
-__kernel void cast_narrow(const long n, __global const in_elem *x, const long x_off, __global out_elem *y, const long y_off)
+__kernel void cast_narrow(const long n, __global const in_elem *x, const long x_off,
+                          __global out_elem *y, const long y_off)
 {
     x += x_off;
     y += y_off;
-    for (long first = (long)get_global_id(0) * 8; first < n; first += (long)get_global_size(0) * 8) {
+    for (long first = (long)get_global_id(0) * 8; first < n;
+         first += (long)get_global_size(0) * 8) {
         const int count = (int)min(n - first, 8L);
 #if IS_PACKED(P_OUT)
         uint word = 0;
@@ -192,8 +176,7 @@ __kernel void cast_narrow(const long n, __global const in_elem *x, const long x_
         for (int k = 0; k * 8 < count * BITS_PUT; ++k)
             y[first / 8 * BITS_PUT + k] = (uchar)(word >> (8 * k));
 #elif IS_NARROW(P_OUT)
-        for (int k = 0; k < count; ++k)
-            y[first + k] = (uchar)converted(number_at(x, first + k));
+        for (int k = 0; k < count; ++k) y[first + k] = (uchar)converted(number_at(x, first + k));
 #else
         for (int k = 0; k < count; ++k)
             CAT(store_, CAT(NAME_, P_OUT))(y + first + k, converted(number_at(x, first + k)), 1);

@@ -62,8 +62,7 @@ static inline void load_chunk(__global const elem *p, const int count, vec *even
 #endif
     } else {
         float t[2 * P_VEC];
-        for (int i = 0; i < 2 * P_VEC; ++i)
-            t[i] = i < count ? (float)LOAD1(p + i) : 0.0f;
+        for (int i = 0; i < 2 * P_VEC; ++i) t[i] = i < count ? (float)LOAD1(p + i) : 0.0f;
         first = CAT(vload, P_VEC)(0, t);
         second = CAT(vload, P_VEC)(1, t);
     }
@@ -80,16 +79,17 @@ static inline float total(const vec v)
 {
     float t[P_VEC], sum = 0.0f;
     CAT(vstore, P_VEC)(v, 0, t);
-    for (int i = 0; i < P_VEC; ++i)
-        sum += t[i];
+    for (int i = 0; i < P_VEC; ++i) sum += t[i];
     return sum;
 }
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void nbits(__global const elem *a, const long a_off, __global const uchar *w, const long w_off,
-                    __global const elem *scales, const long scales_off, __global const zero_elem *zeros,
-                    const long zeros_off, __global const elem *bias, const long bias_off, __global elem *y,
-                    const long y_off, const int m, const int n, const int k, const int blocks, const int chunks)
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void nbits(__global const elem *a, const long a_off, __global const uchar *w,
+                    const long w_off, __global const elem *scales, const long scales_off,
+                    __global const zero_elem *zeros, const long zeros_off,
+                    __global const elem *bias, const long bias_off, __global elem *y,
+                    const long y_off, const int m, const int n, const int k, const int blocks,
+                    const int chunks)
 {
     const int me = get_local_id(0);
     const int zero_step = P_ZERO == 2 ? blocks : (blocks * P_BITS + 7) / 8;
@@ -97,60 +97,62 @@ __kernel void nbits(__global const elem *a, const long a_off, __global const uch
     __local float shared[P_ROWS * P_COLS * P_LOCAL];
 #endif
     for (int row = (int)get_group_id(1) * P_ROWS; row < m; row += (int)get_num_groups(1) * P_ROWS)
-    for (int col = (int)get_group_id(0) * P_COLS; col < n; col += (int)get_num_groups(0) * P_COLS) {
-        vec sum[P_ROWS * P_COLS];
-        for (int i = 0; i < P_ROWS * P_COLS; ++i)
-            sum[i] = (vec)0.0f;
-        for (int chunk = me; chunk * PER_CHUNK < k; chunk += P_LOCAL) {
-            const int at = chunk * PER_CHUNK, block = chunk / chunks;
-            vec even[P_ROWS], odd[P_ROWS];
+        for (int col = (int)get_group_id(0) * P_COLS; col < n;
+             col += (int)get_num_groups(0) * P_COLS) {
+            vec sum[P_ROWS * P_COLS];
+            for (int i = 0; i < P_ROWS * P_COLS; ++i) sum[i] = (vec)0.0f;
+            for (int chunk = me; chunk * PER_CHUNK < k; chunk += P_LOCAL) {
+                const int at = chunk * PER_CHUNK, block = chunk / chunks;
+                vec even[P_ROWS], odd[P_ROWS];
 #if P_LOCAL > 1
 #pragma unroll // or ptxas keeps the rows in memory
 #endif
-            for (int r = 0; r < P_ROWS; ++r)
-                load_chunk(a + a_off + (long)min(row + r, m - 1) * k + at, k - at, &even[r], &odd[r]);
-            for (int c = 0; c < P_COLS; ++c) {
-                const long line = min(col + c, n - 1);
-                const BYTES q = CAT(vload, P_VEC)(0, w + w_off + (line * blocks * chunks + chunk) * P_VEC);
-                const float scale = LOAD1(scales + scales_off + line * blocks + block);
-                const float zero = zero_of(zeros + zeros_off + line * zero_step, block);
+                for (int r = 0; r < P_ROWS; ++r)
+                    load_chunk(a + a_off + (long)min(row + r, m - 1) * k + at, k - at, &even[r],
+                               &odd[r]);
+                for (int c = 0; c < P_COLS; ++c) {
+                    const long line = min(col + c, n - 1);
+                    const BYTES q =
+                        CAT(vload, P_VEC)(0, w + w_off + (line * blocks * chunks + chunk) * P_VEC);
+                    const float scale = LOAD1(scales + scales_off + line * blocks + block);
+                    const float zero = zero_of(zeros + zeros_off + line * zero_step, block);
 #if P_BITS == 4
-                const vec low = (TO_VEC(q & (uchar)15) - zero) * scale, high = (TO_VEC(q >> (uchar)4) - zero) * scale;
-                for (int r = 0; r < P_ROWS; ++r)
-                    sum[r * P_COLS + c] = MAD(odd[r], high, MAD(even[r], low, sum[r * P_COLS + c]));
+                    const vec low = (TO_VEC(q & (uchar)15) - zero) * scale,
+                              high = (TO_VEC(q >> (uchar)4) - zero) * scale;
+                    for (int r = 0; r < P_ROWS; ++r)
+                        sum[r * P_COLS + c] =
+                            MAD(odd[r], high, MAD(even[r], low, sum[r * P_COLS + c]));
 #else
-                const vec number = (TO_VEC(q) - zero) * scale;
-                for (int r = 0; r < P_ROWS; ++r)
-                    sum[r * P_COLS + c] = MAD(even[r], number, sum[r * P_COLS + c]);
+                    const vec number = (TO_VEC(q) - zero) * scale;
+                    for (int r = 0; r < P_ROWS; ++r)
+                        sum[r * P_COLS + c] = MAD(even[r], number, sum[r * P_COLS + c]);
 #endif
+                }
             }
-        }
 #if P_LOCAL > 1
-        for (int i = 0; i < P_ROWS * P_COLS; ++i)
-            shared[i * P_LOCAL + me] = total(sum[i]);
-        for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+            for (int i = 0; i < P_ROWS * P_COLS; ++i) shared[i * P_LOCAL + me] = total(sum[i]);
+            for (int half_way = P_LOCAL / 2; half_way > 0; half_way /= 2) {
+                barrier(CLK_LOCAL_MEM_FENCE);
+                if (me < half_way)
+                    for (int i = 0; i < P_ROWS * P_COLS; ++i)
+                        shared[i * P_LOCAL + me] += shared[i * P_LOCAL + me + half_way];
+            }
             barrier(CLK_LOCAL_MEM_FENCE);
-            if (me < half_way)
-                for (int i = 0; i < P_ROWS * P_COLS; ++i)
-                    shared[i * P_LOCAL + me] += shared[i * P_LOCAL + me + half_way];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int i = me; i < P_ROWS * P_COLS; i += P_LOCAL) {
-            float v = shared[i * P_LOCAL];
+            for (int i = me; i < P_ROWS * P_COLS; i += P_LOCAL) {
+                float v = shared[i * P_LOCAL];
 #else
-        for (int i = 0; i < P_ROWS * P_COLS; ++i) {
-            float v = total(sum[i]);
+            for (int i = 0; i < P_ROWS * P_COLS; ++i) {
+                float v = total(sum[i]);
 #endif
-            const int r = row + i / P_COLS, c = col + i % P_COLS;
-            if (r >= m || c >= n)
-                continue;
+                const int r = row + i / P_COLS, c = col + i % P_COLS;
+                if (r >= m || c >= n) continue;
 #if P_BIAS
-            v += LOAD1(bias + bias_off + c);
+                v += LOAD1(bias + bias_off + c);
 #endif
-            STORE1(v, y + y_off + (long)r * n + c);
-        }
+                STORE1(v, y + y_off + (long)r * n + c);
+            }
 #if P_LOCAL > 1
-        barrier(CLK_LOCAL_MEM_FENCE);
+            barrier(CLK_LOCAL_MEM_FENCE);
 #endif
-    }
+        }
 }

@@ -74,14 +74,14 @@
 
 static inline void put_pads(int *p, const int count, const int pad)
 {
-    for (int i = 0; i < count; i += P_VEC)
-        put_words(p + i, (vint)pad);
+    for (int i = 0; i < count; i += P_VEC) put_words(p + i, (vint)pad);
 }
 
 // The patch [phase of h][phase of w][h.length][w.length] of P_UNIT channels, of which the last one has `left` bytes from its
 // plane on that may be read; `inside` is 0 for planes outside the image.
-static __attribute__((noinline)) void fill_slice(int *p, const struct lines *from, const long left, const int inside,
-                                                 const int pad, const struct side h, const struct side w)
+static __attribute__((noinline)) void fill_slice(int *p, const struct lines *from, const long left,
+                                                 const int inside, const int pad,
+                                                 const struct side h, const struct side w)
 {
     for (int fh = 0; fh < h.phases; ++fh) {
         for (int fw = 0; fw < w.phases; ++fw) {
@@ -114,14 +114,16 @@ static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
     const int deep = min(slices, DOT_DEPTH), across = min(taps, DOT_DEPTH / deep);
     int fresh = first;
     for (int tap = 0; tap < taps; tap += across)
-    for (int s = 0; s < slices; s += deep) {
-        micro(rows, min(across, taps - tap), min(deep, slices - s), w + tap * w_tap + s * w_slice, w_tap, w_slice,
-              patch + s * patch_slice, offsets + tap, patch_slice, P_NRV, part, 1);
-        for (int i = 0; i < rows; ++i)
-            for (int j = 0; j < P_NRV; ++j)
-                t[i * t_row + j] = to_vint(part[i * P_NRV + j]) + (fresh ? (vint)0 : t[i * t_row + j]);
-        fresh = 0;
-    }
+        for (int s = 0; s < slices; s += deep) {
+            micro(rows, min(across, taps - tap), min(deep, slices - s),
+                  w + tap * w_tap + s * w_slice, w_tap, w_slice, patch + s * patch_slice,
+                  offsets + tap, patch_slice, P_NRV, part, 1);
+            for (int i = 0; i < rows; ++i)
+                for (int j = 0; j < P_NRV; ++j)
+                    t[i * t_row + j] =
+                        to_vint(part[i * P_NRV + j]) + (fresh ? (vint)0 : t[i * t_row + j]);
+            fresh = 0;
+        }
 }
 
 #else
@@ -129,8 +131,9 @@ static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
 #endif
 
 // t[j] = (first ? 0 : t[j]) + the numbers that vector j of pixels sees.
-static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const int taps, const int slices,
-                                               const int *patch, const int *offsets, const int patch_slice,
+static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const int taps,
+                                               const int slices, const int *patch,
+                                               const int *offsets, const int patch_slice,
                                                const int first)
 {
     for (int j = 0; j < vectors; ++j) {
@@ -144,17 +147,16 @@ static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const
 
 // One channel's (height x width) sums to y: t[lane] + start - w0 * seen[lane], line r from lane r * pitch on. A vector may write
 // what a later line of the channel writes again; lines follow each other in y where `joined`.
-static __attribute__((noinline)) void finish(const int *t, const int *seen, const int start, const int w0,
-                                             const int height, const int width, const int pitch,
-                                             __global y_elem *y, const int y_line, const int joined,
-                                             const float factor, const float zero)
+static __attribute__((noinline)) void finish(const int *t, const int *seen, const int start,
+                                             const int w0, const int height, const int width,
+                                             const int pitch, __global y_elem *y, const int y_line,
+                                             const int joined, const float factor, const float zero)
 {
     for (int r = 0; r < height; ++r, t += pitch, seen += pitch, y += y_line) {
         const int behind = joined ? (height - 1 - r) * y_line : 0;
         for (int j = 0; j < width; j += P_VEC) {
             vint v = get_words(t + j) + (vint)start;
-            if (w0)
-                v -= w0 * get_words(seen + j);
+            if (w0) v -= w0 * get_words(seen + j);
 #if P_Y != 6
             v = requantize(v, (vfloat)factor, zero);
 #endif
@@ -163,92 +165,106 @@ static __attribute__((noinline)) void finish(const int *t, const int *seen, cons
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void qconv_simd(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                         __global const a_elem *x, const long x_off,
-                         __global const int *packed_w, const long packed_w_off, __global y_elem *y, const long y_off,
-                         const int tile_m, const int group_tiles, const int tile_h, const int tile_w, QCONV_NUMBERS)
+                         __global const a_elem *x, const long x_off, __global const int *packed_w,
+                         const long packed_w_off, __global y_elem *y, const long y_off,
+                         const int tile_m, const int group_tiles, const int tile_h,
+                         const int tile_w, QCONV_NUMBERS)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + 1];
     int offsets[TAPS];
     const long plane = (long)ih * iw, volume = plane * id, out_volume = (long)od * oh * ow;
-    const int tiles = (oc + tile_m - 1) / tile_m, taps = kh * kw, icw = (ic + P_UNIT - 1) / P_UNIT, slices = kd * icw;
+    const int tiles = (oc + tile_m - 1) / tile_m, taps = kh * kw, icw = (ic + P_UNIT - 1) / P_UNIT,
+              slices = kd * icw;
     const int tiles_h = (oh + tile_h - 1) / tile_h, tiles_w = (ow + tile_w - 1) / tile_w;
     const int blocks_x = od * tiles_h * tiles_w;
     const int blocks_y = (tiles + group_tiles - 1) / group_tiles;
-    __global const int *w_sums = packed_w + packed_w_off + (long)groups * tiles * tile_m * taps * slices;
+    __global const int *w_sums =
+        packed_w + packed_w_off + (long)groups * tiles * tile_m * taps * slices;
 
     const struct patch_shape s = patch_shape(kh, kw, sh, sw, dh, dw, tile_h, tile_w);
     const int fit = min(slices, P_PATCH / s.slice);
     const int x0 = X_ZERO + U_MOVED, depth = ic * kd * taps;
 
     for (int z = get_group_id(2); z < batch * groups; z += get_num_groups(2))
-    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
-    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
-        const int image = z / groups, g = z % groups;
-        const int left = bx % tiles_w * tile_w, top = bx / tiles_w % tiles_h * tile_h;
-        const int d0 = bx / tiles_w / tiles_h;
-        const int width = min(ow - left, tile_w), height = min(oh - top, tile_h);
-        const int panels = ((height - 1) * s.pitch + width + NR - 1) / NR, t_row = panels * P_NRV;
-        const int tile0 = by * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
-        const int channel0 = g * oc + tile0 * tile_m, channel1 = min(g * oc + tile1 * tile_m, (g + 1) * oc);
-        __global const a_elem *x_g = x + x_off + ((long)image * groups + g) * ic * volume;
-        __global const int *w_g = packed_w + packed_w_off + (long)g * tiles * tile_m * taps * slices;
-        __global y_elem *y_g = y + y_off + ((long)image * groups + g) * oc * out_volume +
-                               ((long)d0 * oh + top) * ow + left;
-        const struct side side_h = {ih, top * sh - ph, sh, s.phases_h, s.length_h};
-        const struct side side_w = {iw, left * sw - pw, sw, s.phases_w, s.pitch};
-        int any_zero = 0;
-        for (int o = channel0; o < channel1; ++o)
-            any_zero |= W_ZERO(o) + S_MOVED;
+        for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+            for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+                const int image = z / groups, g = z % groups;
+                const int left = bx % tiles_w * tile_w, top = bx / tiles_w % tiles_h * tile_h;
+                const int d0 = bx / tiles_w / tiles_h;
+                const int width = min(ow - left, tile_w), height = min(oh - top, tile_h);
+                const int panels = ((height - 1) * s.pitch + width + NR - 1) / NR,
+                          t_row = panels * P_NRV;
+                const int tile0 = by * group_tiles, tile1 = min(tile0 + group_tiles, tiles);
+                const int channel0 = g * oc + tile0 * tile_m,
+                          channel1 = min(g * oc + tile1 * tile_m, (g + 1) * oc);
+                __global const a_elem *x_g = x + x_off + ((long)image * groups + g) * ic * volume;
+                __global const int *w_g =
+                    packed_w + packed_w_off + (long)g * tiles * tile_m * taps * slices;
+                __global y_elem *y_g = y + y_off + ((long)image * groups + g) * oc * out_volume +
+                                       ((long)d0 * oh + top) * ow + left;
+                const struct side side_h = {ih, top * sh - ph, sh, s.phases_h, s.length_h};
+                const struct side side_w = {iw, left * sw - pw, sw, s.phases_w, s.pitch};
+                int any_zero = 0;
+                for (int o = channel0; o < channel1; ++o) any_zero |= W_ZERO(o) + S_MOVED;
 
-        vint *sums = acc + t_row; // behind those of what pixels see
-        int s0 = 0;
-        do {
-            const int sc = min(fit, slices - s0);
-            for (int i = 0; i < sc; ++i) {
-                const int c = (s0 + i) % icw * P_UNIT, d = d0 * sd - pd + (s0 + i) / icw * dd;
-                const int n = min(P_UNIT, ic - c), inside = d >= 0 && d < id;
-                const long at = c * volume + (inside ? d * plane : 0);
-                const struct lines from = lines_of(x_g + at, volume, n);
-                fill_slice(patch + i * s.slice, &from, (long)(ic - c - n + 1) * volume - (inside ? d * plane : 0), inside,
-                           pad_word(&from, x0), side_h, side_w);
-            }
-            for (int tile = tile0; tile < tile1; ++tile) {
-                const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
-                vint *t = sums + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
-                int tap0 = 0;
+                vint *sums = acc + t_row; // behind those of what pixels see
+                int s0 = 0;
                 do {
-                    const int tc = min(TAPS, taps - tap0), first = s0 == 0 && tap0 == 0;
-                    for (int i = 0; i < tc; ++i)
-                        offsets[i] = tap_offset(&s, tap0 + i, kw, sh, sw, dh, dw);
-                    if (any_zero && tile == tile0)
-                        add_seen(acc, t_row, tc, sc, patch, offsets, s.slice, first);
-                    __global const int *w_t =
-                        w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices + (long)s0 * tile_m;
-                    for (int px = 0; px < panels; ++px)
-                        add_products(rows, tc, sc, w_t, (long)slices * tile_m, tile_m, patch + px * NR, offsets, s.slice,
-                                     t_row, t + px * P_NRV, first);
-                    tap0 += tc;
-                } while (tap0 < taps);
-                for (int i = 0; i < rows && s0 + sc == slices; ++i) {
-                    const int channel = g * oc + row0 + i, w0 = W_ZERO(channel) + S_MOVED;
-                    const int start = START(channel) + x0 * (depth * w0 - w_sums[g * tiles * tile_m + row0 + i]);
-                    finish((const int *)(t + i * t_row), (const int *)acc, start, w0, height, width, s.pitch,
-                           y_g + (row0 + i) * out_volume, ow, tile_w == ow, FACTOR(channel), Y_ZERO);
-                }
+                    const int sc = min(fit, slices - s0);
+                    for (int i = 0; i < sc; ++i) {
+                        const int c = (s0 + i) % icw * P_UNIT,
+                                  d = d0 * sd - pd + (s0 + i) / icw * dd;
+                        const int n = min(P_UNIT, ic - c), inside = d >= 0 && d < id;
+                        const long at = c * volume + (inside ? d * plane : 0);
+                        const struct lines from = lines_of(x_g + at, volume, n);
+                        fill_slice(patch + i * s.slice, &from,
+                                   (long)(ic - c - n + 1) * volume - (inside ? d * plane : 0),
+                                   inside, pad_word(&from, x0), side_h, side_w);
+                    }
+                    for (int tile = tile0; tile < tile1; ++tile) {
+                        const int row0 = tile * tile_m, rows = min(oc - row0, tile_m);
+                        vint *t = sums + (fit < slices ? (tile - tile0) * tile_m * t_row : 0);
+                        int tap0 = 0;
+                        do {
+                            const int tc = min(TAPS, taps - tap0), first = s0 == 0 && tap0 == 0;
+                            for (int i = 0; i < tc; ++i)
+                                offsets[i] = tap_offset(&s, tap0 + i, kw, sh, sw, dh, dw);
+                            if (any_zero && tile == tile0)
+                                add_seen(acc, t_row, tc, sc, patch, offsets, s.slice, first);
+                            __global const int *w_t =
+                                w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices +
+                                (long)s0 * tile_m;
+                            for (int px = 0; px < panels; ++px)
+                                add_products(rows, tc, sc, w_t, (long)slices * tile_m, tile_m,
+                                             patch + px * NR, offsets, s.slice, t_row,
+                                             t + px * P_NRV, first);
+                            tap0 += tc;
+                        } while (tap0 < taps);
+                        for (int i = 0; i < rows && s0 + sc == slices; ++i) {
+                            const int channel = g * oc + row0 + i, w0 = W_ZERO(channel) + S_MOVED;
+                            const int start =
+                                START(channel) +
+                                x0 * (depth * w0 - w_sums[g * tiles * tile_m + row0 + i]);
+                            finish((const int *)(t + i * t_row), (const int *)acc, start, w0,
+                                   height, width, s.pitch, y_g + (row0 + i) * out_volume, ow,
+                                   tile_w == ow, FACTOR(channel), Y_ZERO);
+                        }
+                    }
+                    s0 += sc;
+                } while (s0 < slices);
             }
-            s0 += sc;
-        } while (s0 < slices);
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void qconv_pack_w(const int oc, const int ic, const int kd, const int taps, __global const b_elem *w,
-                           const long w_off, __global int *packed, const long packed_off, const int tile_m)
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void qconv_pack_w(const int oc, const int ic, const int kd, const int taps,
+                           __global const b_elem *w, const long w_off, __global int *packed,
+                           const long packed_off, const int tile_m)
 {
-    const int tiles = (oc + tile_m - 1) / tile_m, icw = (ic + P_UNIT - 1) / P_UNIT, g = get_group_id(1);
+    const int tiles = (oc + tile_m - 1) / tile_m, icw = (ic + P_UNIT - 1) / P_UNIT,
+              g = get_group_id(1);
     const int slices = kd * icw, n_groups = get_num_groups(1), k = ic * kd * taps;
     for (int tile = get_group_id(0); tile < tiles; tile += get_num_groups(0)) {
         __global int *to = packed + packed_off + ((long)g * tiles + tile) * slices * taps * tile_m;
@@ -256,14 +272,15 @@ __kernel void qconv_pack_w(const int oc, const int ic, const int kd, const int t
                              ((long)g * tiles + tile) * tile_m;
         for (int i = 0; i < tile_m; ++i) {
             const int row = tile * tile_m + i;
-            __global const uchar *from = (__global const uchar *)(w + w_off) + ((long)g * oc + row) * k;
+            __global const uchar *from =
+                (__global const uchar *)(w + w_off) + ((long)g * oc + row) * k;
             int sum = 0;
             for (int tap = 0; tap < taps; ++tap)
-            for (int s = 0; s < slices; ++s) {
-                const int c = s % icw * P_UNIT, n = row < oc ? min(P_UNIT, ic - c) : 0;
-                to[((long)tap * slices + s) * tile_m + i] =
-                    s_word(from + ((long)c * kd + s / icw) * taps + tap, (long)kd * taps, n, &sum);
-            }
+                for (int s = 0; s < slices; ++s) {
+                    const int c = s % icw * P_UNIT, n = row < oc ? min(P_UNIT, ic - c) : 0;
+                    to[((long)tap * slices + s) * tile_m + i] = s_word(
+                        from + ((long)c * kd + s / icw) * taps + tap, (long)kd * taps, n, &sum);
+                }
             sums[i] = sum;
         }
     }
@@ -272,8 +289,9 @@ __kernel void qconv_pack_w(const int oc, const int ic, const int kd, const int t
 #if P_UNIT == 1
 
 // t[lane] = start + sum over taps of w[tap] * patch[offsets[tap] + lane]
-static __attribute__((noinline)) void filter(vint *t, const int lanes, const int taps, const float *w, const int *patch,
-                                             const int *offsets, const float start)
+static __attribute__((noinline)) void filter(vint *t, const int lanes, const int taps,
+                                             const float *w, const int *patch, const int *offsets,
+                                             const float start)
 {
     for (int i = 0; i < lanes; i += STRIP * P_VEC, t += STRIP) {
         vec a0 = (vec)start, a1 = a0, a2 = a0, a3 = a0;
@@ -292,11 +310,12 @@ static __attribute__((noinline)) void filter(vint *t, const int lanes, const int
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void qconv_depthwise_simd(const int batch, const int groups, const int oc, CONV_SIZES,
                                    __global const a_elem *x, const long x_off,
-                                   __global const b_elem *w, const long w_off, __global y_elem *y, const long y_off,
-                                   const int group_channels, const int tile_h, const int tile_w, QCONV_NUMBERS)
+                                   __global const b_elem *w, const long w_off, __global y_elem *y,
+                                   const long y_off, const int group_channels, const int tile_h,
+                                   const int tile_w, QCONV_NUMBERS)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + STRIP];
@@ -313,42 +332,46 @@ __kernel void qconv_depthwise_simd(const int batch, const int groups, const int 
         offsets[i] = i / (kh * kw) * s.slice + tap_offset(&s, i % (kh * kw), kw, sh, sw, dh, dw);
 
     for (int image = get_group_id(2); image < batch; image += get_num_groups(2))
-    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
-    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
-        const int left = bx % tiles_w * tile_w, top = bx / tiles_w % tiles_h * tile_h;
-        const int d0 = bx / tiles_w / tiles_h;
-        const int width = min(ow - left, tile_w), height = min(oh - top, tile_h);
-        const int lanes = (height - 1) * s.pitch + width;
-        const struct side side_h = {ih, top * sh - ph, sh, s.phases_h, s.length_h};
-        const struct side side_w = {iw, left * sw - pw, sw, s.phases_w, s.pitch};
-        const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
-        const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
-        __global const a_elem *from = x + x_off + (long)image * groups * volume;
-        // Three sweeps, not one: memory just written in one alignment is slow to read in another.
-        for (int i = 0; i < (g1 - g0) * kd; ++i) {
-            const int d = d0 * sd - pd + i % kd * dd, inside = d >= 0 && d < id;
-            const long at = (g0 + i / kd) * volume + (inside ? d * plane : 0);
-            const struct lines line = lines_of(from + at, 0, 1);
-            fill_slice(patch + i * s.slice, &line, groups * volume - at, inside, pad_word(&line, x0), side_h, side_w);
-        }
-        for (int o = 0; o < (g1 - g0) * oc; ++o) {
-            const int channel = g0 * oc + o, w0 = W_ZERO(channel);
-            __global const b_elem *own = w + w_off + (long)channel * taps;
-            int sum = 0;
-            for (int i = 0; i < taps; ++i) {
-                const int number = (int)own[i] - w0;
-                filter_w[i] = (float)number;
-                sum += number;
+        for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+            for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+                const int left = bx % tiles_w * tile_w, top = bx / tiles_w % tiles_h * tile_h;
+                const int d0 = bx / tiles_w / tiles_h;
+                const int width = min(ow - left, tile_w), height = min(oh - top, tile_h);
+                const int lanes = (height - 1) * s.pitch + width;
+                const struct side side_h = {ih, top * sh - ph, sh, s.phases_h, s.length_h};
+                const struct side side_w = {iw, left * sw - pw, sw, s.phases_w, s.pitch};
+                const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
+                const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
+                __global const a_elem *from = x + x_off + (long)image * groups * volume;
+                // Three sweeps, not one: memory just written in one alignment is slow to read in another.
+                for (int i = 0; i < (g1 - g0) * kd; ++i) {
+                    const int d = d0 * sd - pd + i % kd * dd, inside = d >= 0 && d < id;
+                    const long at = (g0 + i / kd) * volume + (inside ? d * plane : 0);
+                    const struct lines line = lines_of(from + at, 0, 1);
+                    fill_slice(patch + i * s.slice, &line, groups * volume - at, inside,
+                               pad_word(&line, x0), side_h, side_w);
+                }
+                for (int o = 0; o < (g1 - g0) * oc; ++o) {
+                    const int channel = g0 * oc + o, w0 = W_ZERO(channel);
+                    __global const b_elem *own = w + w_off + (long)channel * taps;
+                    int sum = 0;
+                    for (int i = 0; i < taps; ++i) {
+                        const int number = (int)own[i] - w0;
+                        filter_w[i] = (float)number;
+                        sum += number;
+                    }
+                    filter(acc + o * lanes_up, lanes, taps, filter_w, patch + o / oc * kd * s.slice,
+                           offsets, (float)(-x0 * sum));
+                }
+                __global y_elem *to = y + y_off + ((long)image * groups + g0) * oc * out_volume +
+                                      ((long)d0 * oh + top) * ow + left;
+                for (int o = 0; o < (g1 - g0) * oc; ++o) {
+                    const int channel = g0 * oc + o;
+                    finish((const int *)(acc + o * lanes_up), patch, START(channel), 0, height,
+                           width, s.pitch, to + o * out_volume, ow, tile_w == ow, FACTOR(channel),
+                           Y_ZERO);
+                }
             }
-            filter(acc + o * lanes_up, lanes, taps, filter_w, patch + o / oc * kd * s.slice, offsets, (float)(-x0 * sum));
-        }
-        __global y_elem *to = y + y_off + ((long)image * groups + g0) * oc * out_volume + ((long)d0 * oh + top) * ow + left;
-        for (int o = 0; o < (g1 - g0) * oc; ++o) {
-            const int channel = g0 * oc + o;
-            finish((const int *)(acc + o * lanes_up), patch, START(channel), 0, height, width, s.pitch, to + o * out_volume,
-                   ow, tile_w == ow, FACTOR(channel), Y_ZERO);
-        }
-    }
 }
 
 #endif

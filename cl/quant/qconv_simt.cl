@@ -50,15 +50,13 @@
 #error "a work-item carries words of one pixel"
 #endif
 
-static inline int inside(const int i, const int size)
-{
-    return i >= 0 && i < size;
-}
+static inline int inside(const int i, const int size) { return i >= 0 && i < size; }
 
-__attribute__((reqd_work_group_size(P_WG_N, P_WG_M, 1)))
+WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void qconv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
-                         __global const int *x, const long x_off, __global const int *weights, const long weights_off,
-                         __global y_elem *y, const long y_off, QCONV_NUMBERS)
+                         __global const int *x, const long x_off, __global const int *weights,
+                         const long weights_off, __global y_elem *y, const long y_off,
+                         QCONV_NUMBERS)
 {
     QTILE_LOCALS
     // For each depth of the tile: how far its tap and channels are from a pixel's origin, in all and by coordinate.
@@ -66,128 +64,143 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
     __local int reach_d[P_TK], reach_h[P_TK], reach_w[P_TK];
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
     const long plane = (long)ih * iw, volume = plane * id;
-    const int depth = (ic + 3) / 4, pixels = od * oh * ow, words = depth * kd * kh * kw, n = batch * pixels;
+    const int depth = (ic + 3) / 4, pixels = od * oh * ow, words = depth * kd * kh * kw,
+              n = batch * pixels;
     const int rounds = (words + P_TK - 1) / P_TK;
     const int tiles_m = (oc + TILE_M - 1) / TILE_M, tiles_n = (n + TILE_N - 1) / TILE_N;
     const int border = WORD_OF(X_ZERO ^ FLIP_A);
 
     for (int g = get_group_id(2); g < groups; g += get_num_groups(2))
-    for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
-    for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
-        const int row0 = ty * TILE_M, col0 = tx * TILE_N;
-        __global const int *w_g = weights + weights_off + (long)g * words * oc + row0;
-        __global const int *x_g = x + x_off + g * depth * volume;
-        int acc[P_TM][P_TN], line = 0;
-#pragma unroll
-        for (int i = 0; i < P_TM; ++i) {
-#pragma unroll
-            for (int j = 0; j < P_TN; ++j)
-                acc[i][j] = 0;
-        }
-        // The origin of the pixel that this work-item gathers.
-        const int col = min(col0 + item % TILE_N, n - 1), pixel = col % pixels;
-        const int from_w = pixel % ow * sw - pw, from_h = pixel / ow % oh * sh - ph;
-        const int from_d = pixel / ow / oh * sd - pd;
-        const long from = (long)(col / pixels) * groups * depth * volume + from_d * plane + (long)from_h * iw + from_w;
-
-        // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile, and finds the reach of tile r.
-        for (int r = 0; r <= rounds + 1; ++r) {
-            const int p0 = (r - 1) * P_TK;
-            int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
-            if (r > 0) {
-#pragma unroll
-                for (int s = 0; s < SHARE_LEFT; ++s) {
-                    const int e = item + s * ITEMS, q = e / TILE_M, i = e % TILE_M;
-                    left_next[s] = q < P_TK && p0 + q < words && i < oc - row0 ? w_g[(long)(p0 + q) * oc + i] : 0;
-                }
-#pragma unroll
-                for (int s = 0; s < SHARE_RIGHT; ++s) {
-                    const int q = min((item + s * ITEMS) / TILE_N, P_TK - 1);
-                    const int valid = p0 + q < words && inside(from_d + reach_d[q], id) &&
-                                      inside(from_h + reach_h[q], ih) && inside(from_w + reach_w[q], iw);
-                    right_next[s] = valid ? x_g[from + reach[q]] : border;
-                }
-            }
-            if (r > 1) {
-                qtile_multiply(left_tile, right_tile, lx, ly, acc);
-                line = qtile_line(left_tile, right_tile, item, line);
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-            if (r > 0) {
-#pragma unroll
-                for (int s = 0; s < SHARE_LEFT; ++s) {
-                    const int e = item + s * ITEMS;
-                    if (e < TILE_M * P_TK)
-                        ((__local int *)left_tile)[e / TILE_M * PITCH_LEFT + e % TILE_M] = left_next[s];
-                }
-#pragma unroll
-                for (int s = 0; s < SHARE_RIGHT; ++s) {
-                    const int e = item + s * ITEMS;
-                    if (e < TILE_N * P_TK)
-                        ((__local int *)right_tile)[e / TILE_N * PITCH_RIGHT + e % TILE_N] = right_next[s];
-                }
-            }
-            for (int q = item; q < P_TK; q += ITEMS) {
-                const int p = r * P_TK + q, tap = p / depth, kx = tap % kw, ky = tap / kw % kh, kz = tap / kw / kh % kd;
-                reach_d[q] = kz * dd;
-                reach_h[q] = ky * dh;
-                reach_w[q] = kx * dw;
-                reach[q] = p % depth * volume + kz * dd * plane + (long)(ky * dh) * iw + kx * dw;
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-
-        qtile_put_line(left_sums, right_sums, item, line);
-        barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-        for (int j = 0; j < P_TN; ++j) {
-            const int b = RIGHT_LINE(lx, j), to = col0 + b;
-            if (to < n) {
-                const long at = y_off + (long)(to / pixels) * groups * oc * pixels + to % pixels;
+        for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
+            for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
+                const int row0 = ty * TILE_M, col0 = tx * TILE_N;
+                __global const int *w_g = weights + weights_off + (long)g * words * oc + row0;
+                __global const int *x_g = x + x_off + g * depth * volume;
+                int acc[P_TM][P_TN], line = 0;
 #pragma unroll
                 for (int i = 0; i < P_TM; ++i) {
-                    const int a = LEFT_LINE(ly, i), row = row0 + a, channel = g * oc + row;
-                    if (row < oc) {
-                        const int sum = qtile_sum(acc[i][j], left_sums[a], right_sums[b], W_ZERO(channel) - FLIP_B,
-                                                  X_ZERO - FLIP_A, (uint)rounds * (4 * P_TK));
-                        y[at + (long)channel * pixels] = FINISHED(START(channel) + sum, FACTOR(channel));
+#pragma unroll
+                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0;
+                }
+                // The origin of the pixel that this work-item gathers.
+                const int col = min(col0 + item % TILE_N, n - 1), pixel = col % pixels;
+                const int from_w = pixel % ow * sw - pw, from_h = pixel / ow % oh * sh - ph;
+                const int from_d = pixel / ow / oh * sd - pd;
+                const long from = (long)(col / pixels) * groups * depth * volume + from_d * plane +
+                                  (long)from_h * iw + from_w;
+
+                // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile, and finds the reach of tile r.
+                for (int r = 0; r <= rounds + 1; ++r) {
+                    const int p0 = (r - 1) * P_TK;
+                    int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
+                    if (r > 0) {
+#pragma unroll
+                        for (int s = 0; s < SHARE_LEFT; ++s) {
+                            const int e = item + s * ITEMS, q = e / TILE_M, i = e % TILE_M;
+                            left_next[s] = q < P_TK && p0 + q < words && i < oc - row0
+                                               ? w_g[(long)(p0 + q) * oc + i]
+                                               : 0;
+                        }
+#pragma unroll
+                        for (int s = 0; s < SHARE_RIGHT; ++s) {
+                            const int q = min((item + s * ITEMS) / TILE_N, P_TK - 1);
+                            const int valid = p0 + q < words && inside(from_d + reach_d[q], id) &&
+                                              inside(from_h + reach_h[q], ih) &&
+                                              inside(from_w + reach_w[q], iw);
+                            right_next[s] = valid ? x_g[from + reach[q]] : border;
+                        }
+                    }
+                    if (r > 1) {
+                        qtile_multiply(left_tile, right_tile, lx, ly, acc);
+                        line = qtile_line(left_tile, right_tile, item, line);
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    if (r > 0) {
+#pragma unroll
+                        for (int s = 0; s < SHARE_LEFT; ++s) {
+                            const int e = item + s * ITEMS;
+                            if (e < TILE_M * P_TK)
+                                ((__local int *)left_tile)[e / TILE_M * PITCH_LEFT + e % TILE_M] =
+                                    left_next[s];
+                        }
+#pragma unroll
+                        for (int s = 0; s < SHARE_RIGHT; ++s) {
+                            const int e = item + s * ITEMS;
+                            if (e < TILE_N * P_TK)
+                                ((__local int *)right_tile)[e / TILE_N * PITCH_RIGHT + e % TILE_N] =
+                                    right_next[s];
+                        }
+                    }
+                    for (int q = item; q < P_TK; q += ITEMS) {
+                        const int p = r * P_TK + q, tap = p / depth, kx = tap % kw,
+                                  ky = tap / kw % kh, kz = tap / kw / kh % kd;
+                        reach_d[q] = kz * dd;
+                        reach_h[q] = ky * dh;
+                        reach_w[q] = kx * dw;
+                        reach[q] =
+                            p % depth * volume + kz * dd * plane + (long)(ky * dh) * iw + kx * dw;
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                }
+
+                qtile_put_line(left_sums, right_sums, item, line);
+                barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+                for (int j = 0; j < P_TN; ++j) {
+                    const int b = RIGHT_LINE(lx, j), to = col0 + b;
+                    if (to < n) {
+                        const long at =
+                            y_off + (long)(to / pixels) * groups * oc * pixels + to % pixels;
+#pragma unroll
+                        for (int i = 0; i < P_TM; ++i) {
+                            const int a = LEFT_LINE(ly, i), row = row0 + a, channel = g * oc + row;
+                            if (row < oc) {
+                                const int sum = qtile_sum(acc[i][j], left_sums[a], right_sums[b],
+                                                          W_ZERO(channel) - FLIP_B, X_ZERO - FLIP_A,
+                                                          (uint)rounds * (4 * P_TK));
+                                y[at + (long)channel * pixels] =
+                                    FINISHED(START(channel) + sum, FACTOR(channel));
+                            }
+                        }
                     }
                 }
             }
-        }
-    }
 }
 
-__kernel void qconv_pack_x(const int volume, const int channels, const int depth, const int ic, const int batch,
-                           __global const a_elem *x, const long x_off, __global int *packed, const long packed_off,
+__kernel void qconv_pack_x(const int volume, const int channels, const int depth, const int ic,
+                           const int batch, __global const a_elem *x, const long x_off,
+                           __global int *packed, const long packed_off,
                            __global const a_elem *x_zero, const long x_zero_off)
 {
     const int groups = channels / depth, border = (X_ZERO ^ FLIP_A) & 255;
     for (int image = get_global_id(2); image < batch; image += get_global_size(2))
-    for (int c = get_global_id(1); c < channels; c += get_global_size(1))
-    for (int at = get_global_id(0); at < volume; at += get_global_size(0)) {
-        const int first = c % depth * 4;
-        __global const a_elem *from =
-            x + x_off + (((long)image * groups + c / depth) * ic + first) * volume + at;
-        uint word = 0;
-        for (int i = 0; i < 4; ++i)
-            word |= (uint)(i < ic - first ? (from[(long)i * volume] ^ FLIP_A) & 255 : border) << i * 8;
-        packed[packed_off + ((long)image * channels + c) * volume + at] = (int)word;
-    }
+        for (int c = get_global_id(1); c < channels; c += get_global_size(1))
+            for (int at = get_global_id(0); at < volume; at += get_global_size(0)) {
+                const int first = c % depth * 4;
+                __global const a_elem *from =
+                    x + x_off + (((long)image * groups + c / depth) * ic + first) * volume + at;
+                uint word = 0;
+                for (int i = 0; i < 4; ++i)
+                    word |=
+                        (uint)(i < ic - first ? (from[(long)i * volume] ^ FLIP_A) & 255 : border)
+                        << i * 8;
+                packed[packed_off + ((long)image * channels + c) * volume + at] = (int)word;
+            }
 }
 
-__kernel void qconv_pack_w(const int oc, const int ic, const int taps, const int depth, const int groups,
-                           __global const b_elem *weights, const long weights_off, __global int *packed,
-                           const long packed_off)
+__kernel void qconv_pack_w(const int oc, const int ic, const int taps, const int depth,
+                           const int groups, __global const b_elem *weights, const long weights_off,
+                           __global int *packed, const long packed_off)
 {
     for (int g = get_global_id(2); g < groups; g += get_global_size(2))
-    for (int p = get_global_id(1); p < taps * depth; p += get_global_size(1))
-    for (int o = get_global_id(0); o < oc; o += get_global_size(0)) {
-        const int first = p % depth * 4;
-        __global const b_elem *from = weights + weights_off + (((long)g * oc + o) * ic + first) * taps + p / depth;
-        uint word = 0;
-        for (int i = 0; i < min(4, ic - first); ++i)
-            word |= (uint)((from[(long)i * taps] ^ FLIP_B) & 255) << i * 8;
-        packed[packed_off + ((long)g * taps * depth + p) * oc + o] = (int)word;
-    }
+        for (int p = get_global_id(1); p < taps * depth; p += get_global_size(1))
+            for (int o = get_global_id(0); o < oc; o += get_global_size(0)) {
+                const int first = p % depth * 4;
+                __global const b_elem *from =
+                    weights + weights_off + (((long)g * oc + o) * ic + first) * taps + p / depth;
+                uint word = 0;
+                for (int i = 0; i < min(4, ic - first); ++i)
+                    word |= (uint)((from[(long)i * taps] ^ FLIP_B) & 255) << i * 8;
+                packed[packed_off + ((long)g * taps * depth + p) * oc + o] = (int)word;
+            }
 }

@@ -40,7 +40,8 @@
 #define S_DTYPE P_A
 #include "quant/words_simd.clh"
 
-#define A_ROW (P_KC + 16) // words from row to row of A's copy: no power of two, rows share the cache
+#define A_ROW                                                                                      \
+    (P_KC + 16) // words from row to row of A's copy: no power of two, rows share the cache
 
 #if P_B_PACKED
 typedef __global const int *panel_ptr;
@@ -94,22 +95,21 @@ static __attribute__((noinline)) int copy_row(int *to, __global const uchar *x, 
         sums += to_vint(v);
         ((loose_s *)(t + i))->v = TO_S(v);
     }
-    for (int l = 0; l < P_VEC; ++l)
-        sum += LANE(sums, const int, l);
+    for (int l = 0; l < P_VEC; ++l) sum += LANE(sums, const int, l);
     for (; i < count; ++i) {
         const char number = as_char((uchar)(x[i] ^ S_FLIP));
         sum += number;
         t[i] = (s_elem)number;
     }
-    for (; i % P_UNIT != 0; ++i)
-        t[i] = (s_elem)0;
+    for (; i % P_UNIT != 0; ++i) t[i] = (s_elem)0;
     return sum;
 }
 
 // ---- B -------------------------------------------------------------------------------------------------------------
 
 // Row `p` of a panel's words: `cols` columns at b, n apart in k, of which k are left; `left` bytes from b on may be read.
-static inline void fetch_words(int *t, __global const b_elem *b, const int n, const int k, const int cols, const long left)
+static inline void fetch_words(int *t, __global const b_elem *b, const int n, const int k,
+                               const int cols, const long left)
 {
     const int lines = min(P_UNIT, k);
     const struct lines from = lines_of(b, n, lines);
@@ -118,24 +118,22 @@ static inline void fetch_words(int *t, __global const b_elem *b, const int n, co
 
 #if !P_B_PACKED
 // `depth` words of a panel, and the sums of their columns, `first` or added to what is there.
-static __attribute__((noinline)) void fetch_panel(int *t, vint *sums, __global const b_elem *b, const int n, const int k,
-                                                  const int depth, const int cols, const long left, const int first)
+static __attribute__((noinline)) void fetch_panel(int *t, vint *sums, __global const b_elem *b,
+                                                  const int n, const int k, const int depth,
+                                                  const int cols, const long left, const int first)
 {
     vint sum[P_NRV];
-    for (int j = 0; j < P_NRV; ++j)
-        sum[j] = first ? (vint)0 : sums[j];
+    for (int j = 0; j < P_NRV; ++j) sum[j] = first ? (vint)0 : sums[j];
     for (int p = 0; p < depth; ++p, t += NR) {
         const long at = (long)p * P_UNIT * n;
         fetch_words(t, b + at, n, k - p * P_UNIT, cols, left - at);
-        for (int j = 0; j < P_NRV; ++j)
-            sum[j] += u_sum(get_words(t + j * P_VEC));
+        for (int j = 0; j < P_NRV; ++j) sum[j] += u_sum(get_words(t + j * P_VEC));
     }
-    for (int j = 0; j < P_NRV; ++j)
-        sums[j] = sum[j];
+    for (int j = 0; j < P_NRV; ++j) sums[j] = sum[j];
 }
 #endif
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void qgemm_pack_b(const int k, const int n, __global const b_elem *b, const long b_off,
                            __global int *packed, const long packed_off)
 {
@@ -159,8 +157,7 @@ __kernel void qgemm_pack_b(const int k, const int n, __global const b_elem *b, c
                 sum[j] += u_sum(words);
             }
         }
-        for (int j = 0; j < P_NRV; ++j)
-            CAT(vstore, P_VEC)(sum[j], 0, sums + j * P_VEC);
+        for (int j = 0; j < P_NRV; ++j) CAT(vstore, P_VEC)(sum[j], 0, sums + j * P_VEC);
     }
 }
 
@@ -191,16 +188,16 @@ static inline vint zeros_of(__global const b_elem *p, const int step, const int 
 #endif
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void qgemm_simd(const int m, const int n, const int k, const int batch, RANK_UP(BATCH_ARGS)
-                         __global const a_elem *a, const long a_off,
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
+                         RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
 #if P_B_PACKED
                          __global const int *b, const long b_off,
 #else
                          __global const b_elem *b, const long b_off,
 #endif
-                         __global y_elem *c, const long c_off, const int tile_m, const int group_tiles,
-                         const int group_panels, QMATMUL_NUMBERS)
+                         __global y_elem *c, const long c_off, const int tile_m,
+                         const int group_tiles, const int group_panels, QMATMUL_NUMBERS)
 {
     int rows_of_a[P_MC * A_ROW];
     int row_sums[P_MC];
@@ -208,64 +205,75 @@ __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
 #if !P_B_PACKED
     int fetched[P_KC * NR];
 #endif
-    const int tiles = (m + tile_m - 1) / tile_m, panels = (n + NR - 1) / NR, depth = (k + P_UNIT - 1) / P_UNIT;
-    const int blocks_x = (panels + group_panels - 1) / group_panels, blocks_y = (tiles + group_tiles - 1) / group_tiles;
+    const int tiles = (m + tile_m - 1) / tile_m, panels = (n + NR - 1) / NR,
+              depth = (k + P_UNIT - 1) / P_UNIT;
+    const int blocks_x = (panels + group_panels - 1) / group_panels,
+              blocks_y = (tiles + group_tiles - 1) / group_tiles;
 
     for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
-    for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
-    for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
-        long at_a = 0, at_b = 0;
-        int rest = z;
-        RANK_DOWN(BATCH_PLACE)
-        const int row0 = by * group_tiles * tile_m, rows = min(group_tiles * tile_m, m - row0);
-        const int panel0 = bx * group_panels, panel1 = min(panel0 + group_panels, panels);
-        const int t_row = (panel1 - panel0) * P_NRV;
-        __global const uchar *left = (__global const uchar *)(a + a_off + at_a + (long)row0 * k);
-        vint *sums = acc + t_row; // behind those of columns
+        for (int by = get_group_id(1); by < blocks_y; by += get_num_groups(1))
+            for (int bx = get_group_id(0); bx < blocks_x; bx += get_num_groups(0)) {
+                long at_a = 0, at_b = 0;
+                int rest = z;
+                RANK_DOWN(BATCH_PLACE)
+                const int row0 = by * group_tiles * tile_m,
+                          rows = min(group_tiles * tile_m, m - row0);
+                const int panel0 = bx * group_panels, panel1 = min(panel0 + group_panels, panels);
+                const int t_row = (panel1 - panel0) * P_NRV;
+                __global const uchar *left =
+                    (__global const uchar *)(a + a_off + at_a + (long)row0 * k);
+                vint *sums = acc + t_row; // behind those of columns
 
-        int p0 = 0;
-        do {
-            const int pc = min(P_KC, depth - p0), k0 = p0 * P_UNIT, kc = min(pc * P_UNIT, k - k0), first = p0 == 0;
-            for (int i = 0; i < rows; ++i)
-                row_sums[i] = copy_row(rows_of_a + i * A_ROW, left + (long)i * k + k0, kc) + (first ? 0 : row_sums[i]);
-            for (int panel = panel0; panel < panel1; ++panel) {
-                const int at = (panel - panel0) * P_NRV;
+                int p0 = 0;
+                do {
+                    const int pc = min(P_KC, depth - p0), k0 = p0 * P_UNIT,
+                              kc = min(pc * P_UNIT, k - k0), first = p0 == 0;
+                    for (int i = 0; i < rows; ++i)
+                        row_sums[i] = copy_row(rows_of_a + i * A_ROW, left + (long)i * k + k0, kc) +
+                                      (first ? 0 : row_sums[i]);
+                    for (int panel = panel0; panel < panel1; ++panel) {
+                        const int at = (panel - panel0) * P_NRV;
 #if P_B_PACKED
-                panel_ptr right = b + b_off + ((long)panel * depth + p0) * NR;
+                        panel_ptr right = b + b_off + ((long)panel * depth + p0) * NR;
 #else
-                const int col = panel * NR;
-                panel_ptr right = fetched;
-                fetch_panel(fetched, acc + at, b + b_off + at_b + (long)k0 * n + col, n, k - k0, pc, min(NR, n - col),
-                            (long)(k - k0) * n - col, first);
+                        const int col = panel * NR;
+                        panel_ptr right = fetched;
+                        fetch_panel(fetched, acc + at, b + b_off + at_b + (long)k0 * n + col, n,
+                                    k - k0, pc, min(NR, n - col), (long)(k - k0) * n - col, first);
 #endif
-                for (int i = 0; i < rows; i += tile_m)
-                    add_products(min(tile_m, rows - i), pc, rows_of_a + i * A_ROW, right, t_row, sums + i * t_row + at,
-                                 first);
-            }
-            p0 += pc;
-        } while (p0 < depth);
+                        for (int i = 0; i < rows; i += tile_m)
+                            add_products(min(tile_m, rows - i), pc, rows_of_a + i * A_ROW, right,
+                                         t_row, sums + i * t_row + at, first);
+                    }
+                    p0 += pc;
+                } while (p0 < depth);
 
-        for (int col = panel0 * NR; col < min(panel1 * NR, n); col += P_VEC) {
-            const int at = col / P_VEC - panel0 * P_NRV, count = min(P_VEC, n - col);
-            const vint right_zero = zeros_of(b_zero + b_zero_off + col * bz, bz, count);
+                for (int col = panel0 * NR; col < min(panel1 * NR, n); col += P_VEC) {
+                    const int at = col / P_VEC - panel0 * P_NRV, count = min(P_VEC, n - col);
+                    const vint right_zero = zeros_of(b_zero + b_zero_off + col * bz, bz, count);
 #if P_B_PACKED
-            const vint seen = CAT(vload, P_VEC)(0, b + b_off + (long)panels * NR * depth + col);
+                    const vint seen =
+                        CAT(vload, P_VEC)(0, b + b_off + (long)panels * NR * depth + col);
 #else
-            const vint seen = acc[at];
+                    const vint seen = acc[at];
 #endif
 #if P_Y != 6
-            __global const float *scales = b_scale + b_scale_off + col * bs;
-            const vfloat by_column = bs ? load_float32(scales, count) : (vfloat)*scales;
+                    __global const float *scales = b_scale + b_scale_off + col * bs;
+                    const vfloat by_column = bs ? load_float32(scales, count) : (vfloat)*scales;
 #endif
-            for (int i = 0; i < rows; ++i) {
-                const int a0 = (P_ZERO_A ? (int)a_zero[a_zero_off + (row0 + i) * az] : 0) + S_MOVED;
-                vint v = sums[i * t_row + at] + (vint)(k * a0 - row_sums[i]) * right_zero - (vint)a0 * seen;
+                    for (int i = 0; i < rows; ++i) {
+                        const int a0 =
+                            (P_ZERO_A ? (int)a_zero[a_zero_off + (row0 + i) * az] : 0) + S_MOVED;
+                        vint v = sums[i * t_row + at] + (vint)(k * a0 - row_sums[i]) * right_zero -
+                                 (vint)a0 * seen;
 #if P_Y != 6
-                const float by_row = a_scale[a_scale_off + (row0 + i) * as];
-                v = requantize(v, by_row * by_column / y_scale[y_scale_off], (float)y_zero[y_zero_off]);
+                        const float by_row = a_scale[a_scale_off + (row0 + i) * as];
+                        v = requantize(v, by_row * by_column / y_scale[y_scale_off],
+                                       (float)y_zero[y_zero_off]);
 #endif
-                store_results(c + c_off + ((long)z * m + row0 + i) * n + col, TO_VY(v), count);
+                        store_results(c + c_off + ((long)z * m + row0 + i) * n + col, TO_VY(v),
+                                      count);
+                    }
+                }
             }
-        }
-    }
 }

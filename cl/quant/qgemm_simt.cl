@@ -54,10 +54,10 @@
 #define ZERO_B(col) ((P_ZERO_B ? (int)b_zero[b_zero_off + (col)*bz] : 0) - FLIP_B)
 
 // Word p of a row of A, as signed bytes; those behind the row are 0.
-static inline int load_word(__global const a_elem *row, const int p, const int k, const int is_aligned)
+static inline int load_word(__global const a_elem *row, const int p, const int k,
+                            const int is_aligned)
 {
-    if (is_aligned)
-        return ((__global const int *)row)[p] ^ WORD_OF(FLIP_A);
+    if (is_aligned) return ((__global const int *)row)[p] ^ WORD_OF(FLIP_A);
     uint word = 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -65,10 +65,11 @@ static inline int load_word(__global const a_elem *row, const int p, const int k
     return (int)word;
 }
 
-__attribute__((reqd_work_group_size(P_WG_N, P_WG_M, 1)))
-__kernel void qgemm_simt(const int m, const int n, const int k, const int words, const int batch, RANK_UP(BATCH_ARGS)
-                         __global const a_elem *a, const long a_off, __global const int *b, const long b_off,
-                         __global y_elem *c, const long c_off, QMATMUL_NUMBERS)
+WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
+__kernel void qgemm_simt(const int m, const int n, const int k, const int words, const int batch,
+                         RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
+                         __global const int *b, const long b_off, __global y_elem *c,
+                         const long c_off, QMATMUL_NUMBERS)
 {
     QTILE_LOCALS
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
@@ -76,89 +77,98 @@ __kernel void qgemm_simt(const int m, const int n, const int k, const int words,
     const int rounds = (words + P_TK - 1) / P_TK;
 
     for (int z = get_group_id(2); z < batch; z += get_num_groups(2))
-    for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
-    for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
-        long at_a = 0, at_b = 0;
-        int rest = z;
-        RANK_DOWN(BATCH_PLACE)
-        const int row0 = ty * TILE_M, col0 = tx * TILE_N;
-        __global const a_elem *a_z = a + a_off + at_a + (long)row0 * k;
-        __global const int *b_z = b + b_off + at_b + col0;
-        const int is_aligned = ((a_off + at_a) | k) % 4 == 0;
-        int acc[P_TM][P_TN], line = 0;
+        for (int ty = get_group_id(1); ty < tiles_m; ty += get_num_groups(1))
+            for (int tx = get_group_id(0); tx < tiles_n; tx += get_num_groups(0)) {
+                long at_a = 0, at_b = 0;
+                int rest = z;
+                RANK_DOWN(BATCH_PLACE)
+                const int row0 = ty * TILE_M, col0 = tx * TILE_N;
+                __global const a_elem *a_z = a + a_off + at_a + (long)row0 * k;
+                __global const int *b_z = b + b_off + at_b + col0;
+                const int is_aligned = ((a_off + at_a) | k) % 4 == 0;
+                int acc[P_TM][P_TN], line = 0;
 #pragma unroll
-        for (int i = 0; i < P_TM; ++i) {
+                for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
-            for (int j = 0; j < P_TN; ++j)
-                acc[i][j] = 0;
-        }
+                    for (int j = 0; j < P_TN; ++j) acc[i][j] = 0;
+                }
 
-        // One round more than there are tiles: a round loads its tile while it multiplies the one before.
-        for (int r = 0; r <= rounds; ++r) {
-            int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
+                // One round more than there are tiles: a round loads its tile while it multiplies the one before.
+                for (int r = 0; r <= rounds; ++r) {
+                    int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
 #pragma unroll
-            for (int s = 0; s < SHARE_LEFT; ++s) {
-                const int e = item + s * ITEMS, p = r * P_TK + e % P_TK, i = e / P_TK;
-                left_next[s] = p < words && i < min(TILE_M, m - row0) ? load_word(a_z + (long)i * k, p, k, is_aligned) : 0;
-            }
+                    for (int s = 0; s < SHARE_LEFT; ++s) {
+                        const int e = item + s * ITEMS, p = r * P_TK + e % P_TK, i = e / P_TK;
+                        left_next[s] = p < words && i < min(TILE_M, m - row0)
+                                           ? load_word(a_z + (long)i * k, p, k, is_aligned)
+                                           : 0;
+                    }
 #pragma unroll
-            for (int s = 0; s < SHARE_RIGHT; ++s) {
-                const int e = item + s * ITEMS, q = e / TILE_N, p = r * P_TK + q, j = e % TILE_N;
-                right_next[s] = q < P_TK && p < words && j < n - col0 ? b_z[(long)p * n + j] : 0;
-            }
-            if (r > 0) {
-                qtile_multiply(left_tile, right_tile, lx, ly, acc);
-                line = qtile_line(left_tile, right_tile, item, line);
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
+                    for (int s = 0; s < SHARE_RIGHT; ++s) {
+                        const int e = item + s * ITEMS, q = e / TILE_N, p = r * P_TK + q,
+                                  j = e % TILE_N;
+                        right_next[s] =
+                            q < P_TK && p < words && j < n - col0 ? b_z[(long)p * n + j] : 0;
+                    }
+                    if (r > 0) {
+                        qtile_multiply(left_tile, right_tile, lx, ly, acc);
+                        line = qtile_line(left_tile, right_tile, item, line);
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-            for (int s = 0; s < SHARE_LEFT; ++s) {
-                const int e = item + s * ITEMS;
-                if (e < TILE_M * P_TK)
-                    ((__local int *)left_tile)[e % P_TK * PITCH_LEFT + e / P_TK] = left_next[s];
-            }
+                    for (int s = 0; s < SHARE_LEFT; ++s) {
+                        const int e = item + s * ITEMS;
+                        if (e < TILE_M * P_TK)
+                            ((__local int *)left_tile)[e % P_TK * PITCH_LEFT + e / P_TK] =
+                                left_next[s];
+                    }
 #pragma unroll
-            for (int s = 0; s < SHARE_RIGHT; ++s) {
-                const int e = item + s * ITEMS;
-                if (e < TILE_N * P_TK)
-                    ((__local int *)right_tile)[e / TILE_N * PITCH_RIGHT + e % TILE_N] = right_next[s];
-            }
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
+                    for (int s = 0; s < SHARE_RIGHT; ++s) {
+                        const int e = item + s * ITEMS;
+                        if (e < TILE_N * P_TK)
+                            ((__local int *)right_tile)[e / TILE_N * PITCH_RIGHT + e % TILE_N] =
+                                right_next[s];
+                    }
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                }
 
-        qtile_put_line(left_sums, right_sums, item, line);
-        barrier(CLK_LOCAL_MEM_FENCE);
+                qtile_put_line(left_sums, right_sums, item, line);
+                barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
-        for (int i = 0; i < P_TM; ++i) {
+                for (int i = 0; i < P_TM; ++i) {
 #pragma unroll
-            for (int j = 0; j < P_TN; ++j) {
-                const int y = LEFT_LINE(ly, i), x = RIGHT_LINE(lx, j), row = row0 + y, col = col0 + x;
-                if (row < m && col < n) {
-                    const int sum = qtile_sum(acc[i][j], left_sums[y], right_sums[x], ZERO_A(row), ZERO_B(col), (uint)k);
+                    for (int j = 0; j < P_TN; ++j) {
+                        const int y = LEFT_LINE(ly, i), x = RIGHT_LINE(lx, j), row = row0 + y,
+                                  col = col0 + x;
+                        if (row < m && col < n) {
+                            const int sum = qtile_sum(acc[i][j], left_sums[y], right_sums[x],
+                                                      ZERO_A(row), ZERO_B(col), (uint)k);
 #if P_Y == 6
-                    c[c_off + ((long)z * m + row) * n + col] = sum;
+                            c[c_off + ((long)z * m + row) * n + col] = sum;
 #else
-                    const float by = a_scale[a_scale_off + row * as];
-                    const float scale = by * b_scale[b_scale_off + col * bs] / y_scale[y_scale_off];
-                    c[c_off + ((long)z * m + row) * n + col] =
-                        TO_VY(requantize(sum, scale, (float)y_zero[y_zero_off]));
+                            const float by = a_scale[a_scale_off + row * as];
+                            const float scale =
+                                by * b_scale[b_scale_off + col * bs] / y_scale[y_scale_off];
+                            c[c_off + ((long)z * m + row) * n + col] =
+                                TO_VY(requantize(sum, scale, (float)y_zero[y_zero_off]));
 #endif
+                        }
+                    }
                 }
             }
-        }
-    }
 }
 
 __kernel void qgemm_pack(const int n, const int k, const int words, const int batch,
-                         __global const b_elem *b, const long b_off, __global int *packed, const long packed_off)
+                         __global const b_elem *b, const long b_off, __global int *packed,
+                         const long packed_off)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
-    for (int p = get_global_id(1); p < words; p += get_global_size(1))
-    for (int j = get_global_id(0); j < n; j += get_global_size(0)) {
-        __global const b_elem *from = b + b_off + ((long)z * k + p * 4L) * n + j;
-        uint word = 0;
-        for (int i = 0; i < min(4, k - p * 4); ++i)
-            word |= (uint)((from[(long)i * n] ^ FLIP_B) & 255) << i * 8;
-        packed[packed_off + ((long)z * words + p) * n + j] = (int)word;
-    }
+        for (int p = get_global_id(1); p < words; p += get_global_size(1))
+            for (int j = get_global_id(0); j < n; j += get_global_size(0)) {
+                __global const b_elem *from = b + b_off + ((long)z * k + p * 4L) * n + j;
+                uint word = 0;
+                for (int i = 0; i < min(4, k - p * 4); ++i)
+                    word |= (uint)((from[(long)i * n] ^ FLIP_B) & 255) << i * 8;
+                packed[packed_off + ((long)z * words + p) * n + j] = (int)word;
+            }
 }

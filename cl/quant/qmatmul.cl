@@ -33,47 +33,51 @@ static inline vint splat_or_load_zero(__global const b_elem *p, const int step, 
     return step ? to_vint(LOAD_B(p, count)) : (vint)(int)*p;
 }
 
-__kernel void qmatmul(const int m, const int n, const int k, const int batch, RANK_UP(BATCH_ARGS)
-                      __global const a_elem *a, const long a_off, __global const b_elem *b, const long b_off,
-                      __global y_elem *c, const long c_off, QMATMUL_NUMBERS)
+__kernel void qmatmul(const int m, const int n, const int k, const int batch,
+                      RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
+                      __global const b_elem *b, const long b_off, __global y_elem *c,
+                      const long c_off, QMATMUL_NUMBERS)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
-    for (int first = (int)get_global_id(1) * P_ROWS; first < m; first += (int)get_global_size(1) * P_ROWS)
-    for (int col = (int)get_global_id(0) * P_VEC; col < n; col += (int)get_global_size(0) * P_VEC) {
-        long at_a = 0, at_b = 0;
-        int rest = z;
-        RANK_DOWN(BATCH_PLACE)
-        const int count = min(P_VEC, n - col), rows = min(P_ROWS, m - first);
-        __global const b_elem *right = b + b_off + at_b + col;
-        __global const a_elem *left[P_ROWS];
-        int zero[P_ROWS];
-        vint sum[P_ROWS];
-        for (int r = 0; r < P_ROWS; ++r) {
-            const int row = min(first + r, m - 1);
-            left[r] = a + a_off + at_a + (long)row * k;
-            zero[r] = P_ZERO_A ? (int)a_zero[a_zero_off + row * az] : 0;
-            sum[r] = (vint)0;
-        }
+        for (int first = (int)get_global_id(1) * P_ROWS; first < m;
+             first += (int)get_global_size(1) * P_ROWS)
+            for (int col = (int)get_global_id(0) * P_VEC; col < n;
+                 col += (int)get_global_size(0) * P_VEC) {
+                long at_a = 0, at_b = 0;
+                int rest = z;
+                RANK_DOWN(BATCH_PLACE)
+                const int count = min(P_VEC, n - col), rows = min(P_ROWS, m - first);
+                __global const b_elem *right = b + b_off + at_b + col;
+                __global const a_elem *left[P_ROWS];
+                int zero[P_ROWS];
+                vint sum[P_ROWS];
+                for (int r = 0; r < P_ROWS; ++r) {
+                    const int row = min(first + r, m - 1);
+                    left[r] = a + a_off + at_a + (long)row * k;
+                    zero[r] = P_ZERO_A ? (int)a_zero[a_zero_off + row * az] : 0;
+                    sum[r] = (vint)0;
+                }
 #if P_ZERO_B
-        const vint right_zero = splat_or_load_zero(b_zero + b_zero_off + col * bz, bz, count);
+                const vint right_zero =
+                    splat_or_load_zero(b_zero + b_zero_off + col * bz, bz, count);
 #else
-        const vint right_zero = (vint)0;
+                const vint right_zero = (vint)0;
 #endif
-        for (int p = 0; p < k; ++p) {
-            const vint v = to_vint(LOAD_B(right + (long)p * n, count)) - right_zero;
-            for (int r = 0; r < P_ROWS; ++r)
-                sum[r] += ((int)left[r][p] - zero[r]) * v;
-        }
-        for (int r = 0; r < rows; ++r) {
-            __global y_elem *to = c + c_off + ((long)z * m + first + r) * n + col;
+                for (int p = 0; p < k; ++p) {
+                    const vint v = to_vint(LOAD_B(right + (long)p * n, count)) - right_zero;
+                    for (int r = 0; r < P_ROWS; ++r) sum[r] += ((int)left[r][p] - zero[r]) * v;
+                }
+                for (int r = 0; r < rows; ++r) {
+                    __global y_elem *to = c + c_off + ((long)z * m + first + r) * n + col;
 #if P_Y == 6
-            STORE_Y(to, sum[r], count);
+                    STORE_Y(to, sum[r], count);
 #else
-            __global const float *scales = b_scale + b_scale_off + col * bs;
-            const float by = a_scale[a_scale_off + (first + r) * as];
-            const vfloat scale = by * (bs ? load_float32(scales, count) : (vfloat)*scales) / y_scale[y_scale_off];
-            STORE_Y(to, TO_VY(requantize(sum[r], scale, (float)y_zero[y_zero_off])), count);
+                    __global const float *scales = b_scale + b_scale_off + col * bs;
+                    const float by = a_scale[a_scale_off + (first + r) * as];
+                    const vfloat scale = by * (bs ? load_float32(scales, count) : (vfloat)*scales) /
+                                         y_scale[y_scale_off];
+                    STORE_Y(to, TO_VY(requantize(sum[r], scale, (float)y_zero[y_zero_off])), count);
 #endif
-        }
-    }
+                }
+            }
 }

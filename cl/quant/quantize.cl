@@ -48,14 +48,8 @@
 #include "common/folds.clh"
 #include "quant/narrow.clh"
 
-ELEMENTS_float32
-ELEMENTS_float16
-ELEMENTS_bfloat16
-ELEMENTS_uint8
-ELEMENTS_int8
-ELEMENTS_uint16
-ELEMENTS_int16
-ELEMENTS_int32
+ELEMENTS_float32 ELEMENTS_float16 ELEMENTS_bfloat16 ELEMENTS_uint8 ELEMENTS_int8 ELEMENTS_uint16
+    ELEMENTS_int16 ELEMENTS_int32
 
 #define WHOLE_2 to_vuchar
 #define WHOLE_3 to_vchar
@@ -74,7 +68,7 @@ ELEMENTS_int32
 #define CODE_BITS CAT(BITS_, QUANTIZED)
 #define CODES_AT CAT(codes_, CODE_BITS)
 
-typedef CAT(ELEM_, P_IN) in_elem;
+    typedef CAT(ELEM_, P_IN) in_elem;
 typedef CAT(ELEM_, P_OUT) out_elem;
 typedef CAT(ELEM_, P_S) scale_elem;
 typedef CAT(ELEM_, QUANTIZED) zero_elem;
@@ -95,7 +89,8 @@ typedef vint vwhole;
 #endif
 
 // Scale and zero point of `count` elements from i on, in the row whose first are those of number `at`.
-static inline vfloat scale_of(__global const scale_elem *s, const long at, const int i, const int count)
+static inline vfloat scale_of(__global const scale_elem *s, const long at, const int i,
+                              const int count)
 {
 #if P_S == 24 && P_STEP
     return decode_float8e8m0(codes_8(s, at + i, count));
@@ -108,7 +103,8 @@ static inline vfloat scale_of(__global const scale_elem *s, const long at, const
 #endif
 }
 
-static inline vwhole zero_of(__global const zero_elem *z, const long at, const int i, const int count)
+static inline vwhole zero_of(__global const zero_elem *z, const long at, const int i,
+                             const int count)
 {
 #if !P_ZERO
     return (vwhole)0;
@@ -136,7 +132,8 @@ __kernel void dequantize(QUANTIZE_ARGS)
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long at = row / n * s_outer + row % n / block * s_n, first = (long)row * inner;
         __global out_elem *to = y + y_off + first;
-        for (int i = (int)get_global_id(0) * P_VEC; i < inner; i += (int)get_global_size(0) * P_VEC) {
+        for (int i = (int)get_global_id(0) * P_VEC; i < inner;
+             i += (int)get_global_size(0) * P_VEC) {
             const int count = min(P_VEC, inner - i);
 #if IS_NARROW(P_IN)
             const vwhole number = DECODE(CODES_AT(x + x_off, first + i, count));
@@ -171,7 +168,8 @@ static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole
     return ENCODE(v + zero, P_SATURATE);
 #else
     const vfloat moved = rint(v) + to_vfloat(zero);
-    const vint whole = to_vint(fmin(fmax(moved, (vfloat)(CAT(LOWEST_, P_OUT))), (vfloat)(CAT(LARGEST_, P_OUT))));
+    const vint whole =
+        to_vint(fmin(fmax(moved, (vfloat)(CAT(LOWEST_, P_OUT))), (vfloat)(CAT(LARGEST_, P_OUT))));
 #if IS_NARROW(P_OUT)
     return to_vuint(whole) & (vuint)((1 << CODE_BITS) - 1);
 #else
@@ -184,15 +182,17 @@ static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole
 
 __kernel void quantize_packed(QUANTIZE_ARGS, const long total)
 {
-    for (long first = (long)get_global_id(0) * 8; first < total; first += (long)get_global_size(0) * 8) {
+    for (long first = (long)get_global_id(0) * 8; first < total;
+         first += (long)get_global_size(0) * 8) {
         const int count = (int)min(total - first, 8L);
         uint word = 0;
         for (int k = 0; k < count; ++k) {
             const int row = (int)((first + k) / inner), i = (int)((first + k) % inner);
             const long at = row / n * s_outer + row % n / block * s_n;
-            word |= quantized(to_vfloat(LOAD_IN(x + x_off + first + k, 1)), scale_of(scale + scale_off, at, i, 1),
-                              zero_of(zero + zero_off, at, i, 1))
-                    << (k * CODE_BITS);
+            word |=
+                quantized(to_vfloat(LOAD_IN(x + x_off + first + k, 1)),
+                          scale_of(scale + scale_off, at, i, 1), zero_of(zero + zero_off, at, i, 1))
+                << (k * CODE_BITS);
         }
         for (int k = 0; k * 8 < count * CODE_BITS; ++k)
             y[y_off + first / 8 * CODE_BITS + k] = (uchar)(word >> (8 * k));
@@ -206,11 +206,12 @@ __kernel void quantize(QUANTIZE_ARGS)
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long at = row / n * s_outer + row % n / block * s_n, first = (long)row * inner;
         __global out_elem *to = y + y_off + first;
-        for (int i = (int)get_global_id(0) * P_VEC; i < inner; i += (int)get_global_size(0) * P_VEC) {
+        for (int i = (int)get_global_id(0) * P_VEC; i < inner;
+             i += (int)get_global_size(0) * P_VEC) {
             const int count = min(P_VEC, inner - i);
-            const vresult v =
-                quantized(to_vfloat(LOAD_IN(x + x_off + first + i, count)), scale_of(scale + scale_off, at, i, count),
-                          zero_of(zero + zero_off, at, i, count));
+            const vresult v = quantized(to_vfloat(LOAD_IN(x + x_off + first + i, count)),
+                                        scale_of(scale + scale_off, at, i, count),
+                                        zero_of(zero + zero_off, at, i, count));
 #if IS_NARROW(P_OUT)
             store_uint8(to + i, to_vuchar(v), count);
 #else
@@ -228,9 +229,9 @@ __kernel void quantize(QUANTIZE_ARGS)
 #define WIDER(a, b) ((float2)(min((a).x, (b).x), max((a).y, (b).y)))
 GROUP_FOLD(group_range, float2, P_LOCAL, WIDER)
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void range_parts(const int n, __global const float *x, const long x_off, __global float *parts,
-                          const long parts_off)
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void range_parts(const int n, __global const float *x, const long x_off,
+                          __global float *parts, const long parts_off)
 {
     __local float2 shared[P_LOCAL];
     vfloat low = (vfloat)0.0f, high = (vfloat)0.0f;
@@ -251,8 +252,9 @@ __kernel void range_parts(const int n, __global const float *x, const long x_off
     }
 }
 
-__kernel void range_last(const int n_parts, __global const float *parts, const long parts_off, __global float *scale,
-                         const long scale_off, __global uchar *zero, const long zero_off)
+__kernel void range_last(const int n_parts, __global const float *parts, const long parts_off,
+                         __global float *scale, const long scale_off, __global uchar *zero,
+                         const long zero_off)
 {
     float low = 0.0f, high = 0.0f;
     parts += parts_off;

@@ -28,39 +28,45 @@ __kernel void recurrent_pack_lanes(__global const elem *r, const long r_off, __g
 {
     const int vectors = units * gates;
     for (int d = get_global_id(2); d < n_dirs; d += get_global_size(2))
-    for (int k = get_global_id(1); k < hidden; k += get_global_size(1))
-    for (int p = get_global_id(0); p < panels; p += get_global_size(0)) {
-        __global elem *to = packed + packed_off + d * dir_elems + ((long)p * hidden + k) * vectors * lanes;
-        for (int v = 0; v < vectors; ++v)
-        for (int lane = 0; lane < lanes; ++lane) {
-            const int unit = (p * units + v / gates) * lanes + lane;
-            const long row = ((long)d * all_gates + gate0 + v % gates) * hidden + unit;
-            STORE1(unit < hidden ? LOAD1(r + r_off + row * hidden + k) : (num)0, to + v * lanes + lane);
-        }
-    }
+        for (int k = get_global_id(1); k < hidden; k += get_global_size(1))
+            for (int p = get_global_id(0); p < panels; p += get_global_size(0)) {
+                __global elem *to =
+                    packed + packed_off + d * dir_elems + ((long)p * hidden + k) * vectors * lanes;
+                for (int v = 0; v < vectors; ++v)
+                    for (int lane = 0; lane < lanes; ++lane) {
+                        const int unit = (p * units + v / gates) * lanes + lane;
+                        const long row = ((long)d * all_gates + gate0 + v % gates) * hidden + unit;
+                        STORE1(unit < hidden ? LOAD1(r + r_off + row * hidden + k) : (num)0,
+                               to + v * lanes + lane);
+                    }
+            }
 }
 
 __kernel void recurrent_pack_fours(__global const elem *r, const long r_off, __global elem *packed,
-                                   const long packed_off, const int n_dirs, const int hidden, const int gates)
+                                   const long packed_off, const int n_dirs, const int hidden,
+                                   const int gates)
 {
     const int fours = (hidden + 3) / 4;
     for (int z = get_global_id(2); z < n_dirs * gates; z += get_global_size(2))
-    for (int q = get_global_id(1); q < fours; q += get_global_size(1))
-    for (int unit = get_global_id(0); unit < hidden; unit += get_global_size(0)) {
-        const int d = z / gates, gate = z % gates;
-        __global const elem *from = r + r_off + ((long)z * hidden + unit) * hidden;
-        __global elem *to = packed + packed_off + ((((long)d * fours + q) * gates + gate) * hidden + unit) * 4;
-        for (int i = 0; i < 4; ++i)
-            STORE1(q * 4 + i < hidden ? LOAD1(from + q * 4 + i) : (num)0, to + i);
-    }
+        for (int q = get_global_id(1); q < fours; q += get_global_size(1))
+            for (int unit = get_global_id(0); unit < hidden; unit += get_global_size(0)) {
+                const int d = z / gates, gate = z % gates;
+                __global const elem *from = r + r_off + ((long)z * hidden + unit) * hidden;
+                __global elem *to = packed + packed_off +
+                                    ((((long)d * fours + q) * gates + gate) * hidden + unit) * 4;
+                for (int i = 0; i < 4; ++i)
+                    STORE1(q * 4 + i < hidden ? LOAD1(from + q * 4 + i) : (num)0, to + i);
+            }
 }
 
 __kernel void recurrent_pack_bias(__global const elem *b, const long b_off, __global elem *packed,
-                                  const long packed_off, const int n_dirs, const int width, const int joined)
+                                  const long packed_off, const int n_dirs, const int width,
+                                  const int joined)
 {
     for (int i = get_global_id(0); i < n_dirs * width; i += get_global_size(0)) {
         const int d = i / width, at = i % width;
         __global const elem *from = b + b_off + (long)d * 2 * width + at;
-        STORE1((num)LOAD1(from) + (at < joined ? (num)LOAD1(from + width) : (num)0), packed + packed_off + i);
+        STORE1((num)LOAD1(from) + (at < joined ? (num)LOAD1(from + width) : (num)0),
+               packed + packed_off + i);
     }
 }

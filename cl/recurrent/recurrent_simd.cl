@@ -58,8 +58,9 @@
 #define LINE_PUT(i, j) t[i * P_NRV + j] = acc##i##_##j;
 
 // t[i][j] = sum over p of h[p] * vector j of panel i at b. There are `last` panels behind the first, step apart.
-static __attribute__((noinline)) void line(const int k, __global const float *h, __global const elem *b,
-                                           const long step, const int last, vec *t)
+static __attribute__((noinline)) void line(const int k, __global const float *h,
+                                           __global const elem *b, const long step, const int last,
+                                           vec *t)
 {
     __global const elem *b0 = b, *b1 = b + min(last, 1) * step;
 #if LINES == 4
@@ -100,8 +101,7 @@ static inline int row_length(const cell_job *j, const int row)
 
 static inline void put_y(const cell_job *j, const int row, const int t, const int u, const vec h)
 {
-    if (j->parts & WANT_Y)
-        store_lanes(j->y + t * j->y_t + row * j->y_b + u, 1, j->hidden - u, h);
+    if (j->parts & WANT_Y) store_lanes(j->y + t * j->y_t + row * j->y_b + u, 1, j->hidden - u, h);
 }
 
 // What the input gives to gate g, from unit u on.
@@ -109,8 +109,8 @@ static inline void put_y(const cell_job *j, const int row, const int t, const in
 #define PEEPHOLE(g) load_lanes(j->peep + (g)*j->hidden + u, 1, j->hidden - u)
 
 // The cell's equations for panel p of a row, whose sums are t. `second`: a GRU's gate h, behind z and r.
-static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row, const int time,
-                                             const int p, const int second)
+static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, const int row,
+                                             const int time, const int p, const int second)
 {
     __global const elem *x = j->x + (time - j->t0) * j->x_t + row * j->x_b;
     __global float *h = j->h + (long)row * j->padded, *next = j->next + (long)row * j->padded;
@@ -132,8 +132,7 @@ static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, co
 #elif P_CELL == 2
     const int u = p * P_VEC;
     vec linear = t[2];
-    if (j->parts & HAS_BIAS)
-        linear += load_lanes(j->bias + u, 1, j->hidden - u);
+    if (j->parts & HAS_BIAS) linear += load_lanes(j->bias + u, 1, j->hidden - u);
     const vec z = act_f(t[0] + INPUT_GATE(0), n), r = act_f(t[1] + INPUT_GATE(1), n);
     const vec now = gru_cell(z, INPUT_GATE(2) + r * linear, STATE_LOAD(h + u), n);
     STATE_STORE(now, next + u);
@@ -147,8 +146,7 @@ static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, co
     }
     for (int i = 0; i < 2; ++i) {
         const int u = (p * 2 + i) * P_VEC;
-        if (u >= j->hidden)
-            break;
+        if (u >= j->hidden) break;
 #if P_CELL == 3
         const vec now = gru_cell(STATE_LOAD(own + u), t[i] + INPUT_GATE(2), STATE_LOAD(h + u), n);
         STATE_STORE(now, h + u);
@@ -162,8 +160,8 @@ static __attribute__((noinline)) void finish(const cell_job *j, const vec *t, co
 }
 
 // finish, or for a row whose sequence is over: its state goes on as it is.
-static inline void finish_if(const cell_job *j, const vec *t, const int row, const int time, const int p,
-                             const int second)
+static inline void finish_if(const cell_job *j, const vec *t, const int row, const int time,
+                             const int p, const int second)
 {
     if (!(j->parts & HAS_LENS) || time < row_length(j, row)) {
         finish(j, t, row, time, p, second);
@@ -172,7 +170,8 @@ static inline void finish_if(const cell_job *j, const vec *t, const int row, con
 #if P_CELL != 3
     const int units = P_CELL == 0 ? 2 * P_VEC : P_VEC, end = min((p + 1) * units, j->padded);
     for (int u = p * units; u < end; u += P_VEC)
-        STATE_STORE(STATE_LOAD(j->h + (long)row * j->padded + u), j->next + (long)row * j->padded + u);
+        STATE_STORE(STATE_LOAD(j->h + (long)row * j->padded + u),
+                    j->next + (long)row * j->padded + u);
 #endif
 }
 
@@ -197,8 +196,7 @@ static __attribute__((noinline)) void advance(const cell_job *j, const int time,
         for (int row = 0; row < j->rows; row += j->tile_rows) {
             const int n = min(j->tile_rows, j->rows - row);
             micro(n, j->hidden, from + (long)row * j->padded, j->padded, r + p * step, t, 1);
-            for (int i = 0; i < n; ++i)
-                finish_if(j, t + i * P_NRV, row + i, time, p, second);
+            for (int i = 0; i < n; ++i) finish_if(j, t + i * P_NRV, row + i, time, p, second);
         }
     }
 }
@@ -210,10 +208,8 @@ static void start(const cell_job *j, __global const elem *h0, __global const ele
         for (int u = 0; u < j->padded; u += P_VEC) {
             const long at = (long)row * j->padded + u, from = row * j->s_b + u;
             vec h = (vec)0.0f, c = (vec)0.0f;
-            if (j->parts & HAS_H0)
-                h = load_lanes(h0 + from, 1, j->hidden - u);
-            if (j->parts & HAS_C0)
-                c = load_lanes(c0 + from, 1, j->hidden - u);
+            if (j->parts & HAS_H0) h = load_lanes(h0 + from, 1, j->hidden - u);
+            if (j->parts & HAS_C0) c = load_lanes(c0 + from, 1, j->hidden - u);
             STATE_STORE(h, j->h + at);
             STATE_STORE(c, j->own + at);
         }
@@ -226,18 +222,16 @@ static void stop(const cell_job *j, __global elem *y_h, __global elem *y_c)
     for (int row = 0; row < j->rows; ++row) {
         for (int u = 0; u < j->hidden; u += P_VEC) {
             const long at = (long)row * j->padded + u, to = row * j->s_b + u;
-            if (j->parts & WANT_Y_H)
-                store_lanes(y_h + to, 1, j->hidden - u, STATE_LOAD(j->h + at));
+            if (j->parts & WANT_Y_H) store_lanes(y_h + to, 1, j->hidden - u, STATE_LOAD(j->h + at));
             if (j->parts & WANT_Y_C)
                 store_lanes(y_c + to, 1, j->hidden - u, STATE_LOAD(j->own + at));
         }
         for (int t = row_length(j, row); t < j->length; ++t)
-            for (int u = 0; u < j->hidden; u += P_VEC)
-                put_y(j, row, t, u, (vec)0.0f);
+            for (int u = 0; u < j->hidden; u += P_VEC) put_y(j, row, t, u, (vec)0.0f);
     }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void recurrent_simd(RECURRENT_ARGS, const int tile_rows)
 {
     const int slices = (batch + slice_rows - 1) / slice_rows;
@@ -245,9 +239,20 @@ __kernel void recurrent_simd(RECURRENT_ARGS, const int tile_rows)
         const int d = dir0 + item / slices, b = item % slices * slice_rows;
         const int padded = (hidden + P_VEC - 1) / P_VEC * P_VEC;
         const long inside = ((long)d * batch + b) * padded, outside = d * s_d + b * s_b;
-        cell_job j = {.rows = min(slice_rows, batch - b), .padded = padded, .hidden = hidden, .parts = parts,
-                      .length = length, .t0 = t0, .tile_rows = tile_rows, .x_t = x_t, .x_b = x_b, .y_t = y_t,
-                      .y_b = y_b, .s_b = s_b, .fault = fault, .code = code,
+        cell_job j = {.rows = min(slice_rows, batch - b),
+                      .padded = padded,
+                      .hidden = hidden,
+                      .parts = parts,
+                      .length = length,
+                      .t0 = t0,
+                      .tile_rows = tile_rows,
+                      .x_t = x_t,
+                      .x_b = x_b,
+                      .y_t = y_t,
+                      .y_b = y_b,
+                      .s_b = s_b,
+                      .fault = fault,
+                      .code = code,
                       .numbers = {clip, f_a, f_b, g_a, g_b, h_a, h_b}};
         j.x = x + x_off + b * x_b + (long)(d - dir0) * GATES * hidden;
         j.r = r + r_off + d * r_dir;
@@ -258,11 +263,9 @@ __kernel void recurrent_simd(RECURRENT_ARGS, const int tile_rows)
         j.h = state + state_off + inside;
         j.next = j.h + state_plane;
         j.own = j.next + state_plane;
-        if (parts & IS_FIRST)
-            start(&j, h0 + h0_off + outside, c0 + c0_off + outside);
+        if (parts & IS_FIRST) start(&j, h0 + h0_off + outside, c0 + c0_off + outside);
         int longest = 0;
-        for (int row = 0; row < j.rows; ++row)
-            longest = max(longest, row_length(&j, row));
+        for (int row = 0; row < j.rows; ++row) longest = max(longest, row_length(&j, row));
         const int steps = min(n_steps, longest - t0);
         for (int i = 0; i < steps; ++i) {
             const int time = reverse >> d & 1 ? steps - 1 - i : i;

@@ -52,8 +52,8 @@ typedef struct {
 } cell_job;
 
 // sums[row][g] = R of gate gate0 + g of unit u times h of each row, for g < gates.
-static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const int gate0, const int gates,
-                            const int u, SHARED const num *h)
+static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const int gate0,
+                            const int gates, const int u, SHARED const num *h)
 {
     const long gate = (long)j->hidden * 4;
     __global const elem *r = j->r + gate0 * gate + (long)u * 4;
@@ -61,14 +61,12 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
 #pragma unroll
     for (int row = 0; row < P_ROWS; ++row) {
 #pragma unroll
-        for (int g = 0; g < GATES; ++g)
-            acc[row][g] = 0;
+        for (int g = 0; g < GATES; ++g) acc[row][g] = 0;
     }
     for (int k = 0; k < j->padded; k += 4, r += GATES * gate) {
         vec weights[GATES];
 #pragma unroll
-        for (int g = 0; g < GATES; ++g)
-            weights[g] = g < gates ? VLOAD(r + g * gate) : (vec)0;
+        for (int g = 0; g < GATES; ++g) weights[g] = g < gates ? VLOAD(r + g * gate) : (vec)0;
 #pragma unroll
         for (int row = 0; row < P_ROWS; ++row) {
             // A row that is not there repeats the last.
@@ -77,7 +75,8 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
             for (int g = 0; g < GATES; ++g) {
                 const vec w = weights[g];
                 if (g < gates)
-                    acc[row][g] = MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, acc[row][g]))));
+                    acc[row][g] =
+                        MAD(w.w, v.w, MAD(w.z, v.z, MAD(w.y, v.y, MAD(w.x, v.x, acc[row][g]))));
             }
         }
     }
@@ -85,15 +84,13 @@ static inline void products(const cell_job *j, num sums[P_ROWS][GATES], const in
 #pragma unroll
     for (int row = 0; row < P_ROWS; ++row) {
 #pragma unroll
-        for (int g = 0; g < GATES; ++g)
-            sums[row][g] = acc[row][g];
+        for (int g = 0; g < GATES; ++g) sums[row][g] = acc[row][g];
     }
 }
 
 static inline void put_y(const cell_job *j, const int row, const int t, const int u, const num h)
 {
-    if (j->parts & WANT_Y)
-        STORE1(h, j->y + t * j->y_t + row * j->y_b + u);
+    if (j->parts & WANT_Y) STORE1(h, j->y + t * j->y_t + row * j->y_b + u);
 }
 
 // What the input gives to gate g of unit u.
@@ -114,8 +111,9 @@ static inline num unit_step(const cell_job *j, const num *sums, __global const e
         p_o = LOAD1(j->peep + j->hidden + u);
         p_f = LOAD1(j->peep + 2 * j->hidden + u);
     }
-    const num now = lstm_cell(sums[0] + INPUT_GATE(0), sums[1] + INPUT_GATE(1), sums[2] + INPUT_GATE(2),
-                              sums[3] + INPUT_GATE(3), &state, has_peep, p_i, p_o, p_f, n);
+    const num now =
+        lstm_cell(sums[0] + INPUT_GATE(0), sums[1] + INPUT_GATE(1), sums[2] + INPUT_GATE(2),
+                  sums[3] + INPUT_GATE(3), &state, has_peep, p_i, p_o, p_f, n);
     *own = state;
     return now;
 #elif P_CELL == 2
@@ -129,8 +127,8 @@ static inline num unit_step(const cell_job *j, const num *sums, __global const e
 }
 
 // One time step (P_CELL 3: its first half) of the work-item's units; `since` counts from the launch's first time.
-static inline void advance(const cell_job *j, const int lengths[P_ROWS], const int time, const int since,
-                           SHARED const num *h, SHARED num *next)
+static inline void advance(const cell_job *j, const int lengths[P_ROWS], const int time,
+                           const int since, SHARED const num *h, SHARED num *next)
 {
     for (int u = j->me; u < j->hidden; u += P_LOCAL) {
         num sums[P_ROWS][GATES];
@@ -142,7 +140,8 @@ static inline void advance(const cell_job *j, const int lengths[P_ROWS], const i
                 next[at] = h[at];
                 continue;
             }
-            next[at] = unit_step(j, sums[row], j->x + since * j->x_t + row * j->x_b, u, h[at], j->own + at);
+            next[at] = unit_step(j, sums[row], j->x + since * j->x_t + row * j->x_b, u, h[at],
+                                 j->own + at);
 #if P_CELL != 3
             put_y(j, row, time, u, next[at]);
 #endif
@@ -161,8 +160,7 @@ static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], 
 #pragma unroll 1
         for (int row = 0; row < j->rows; ++row) {
             const int at = row * j->padded + u;
-            if (time >= lengths[row])
-                continue;
+            if (time >= lengths[row]) continue;
             __global const elem *x = j->x + since * j->x_t + row * j->x_b;
             h[at] = gru_cell(j->own[at], sums[row][0] + INPUT_GATE(2), h[at], &j->numbers);
             put_y(j, row, time, u, h[at]);
@@ -178,59 +176,59 @@ static inline void advance_hidden(const cell_job *j, const int lengths[P_ROWS], 
         for (int u = j->me, at = row * j->padded + u; u < (end); u += P_LOCAL, at += P_LOCAL)
 
 // The state before the first step. Units behind the last are zeros, which meet the zeros of r.
-static __attribute__((noinline)) void start(const cell_job *j, __global const elem *h0, __global const elem *c0, SHARED num *h,
-                         SHARED num *next)
+static __attribute__((noinline)) void start(const cell_job *j, __global const elem *h0,
+                                            __global const elem *c0, SHARED num *h,
+                                            SHARED num *next)
 {
     EACH_UNIT(j->padded)
-        next[at] = 0;
+    next[at] = 0;
     if (!(j->parts & IS_FIRST)) {
         EACH_UNIT(j->padded)
-            h[at] = u < j->hidden ? j->saved[at] : (num)0;
+        h[at] = u < j->hidden ? j->saved[at] : (num)0;
         return;
     }
     if (j->parts & HAS_H0) {
         EACH_UNIT(j->padded)
-            h[at] = u < j->hidden ? (num)LOAD1(h0 + row * j->s_b + u) : (num)0;
+        h[at] = u < j->hidden ? (num)LOAD1(h0 + row * j->s_b + u) : (num)0;
     } else {
         EACH_UNIT(j->padded)
-            h[at] = 0;
+        h[at] = 0;
     }
 #if P_CELL == 1
     if (j->parts & HAS_C0) {
         EACH_UNIT(j->hidden)
-            j->own[at] = LOAD1(c0 + row * j->s_b + u);
+        j->own[at] = LOAD1(c0 + row * j->s_b + u);
     } else {
         EACH_UNIT(j->hidden)
-            j->own[at] = 0;
+        j->own[at] = 0;
     }
 #endif
 }
 
 // The state after the last step, for the next launch or for good, and zeros in Y behind the ends of sequences.
-static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS], __global elem *y_h,
-                                           __global elem *y_c, SHARED const num *h)
+static __attribute__((noinline)) void stop(const cell_job *j, const int lengths[P_ROWS],
+                                           __global elem *y_h, __global elem *y_c,
+                                           SHARED const num *h)
 {
     if (!(j->parts & IS_LAST)) {
         EACH_UNIT(j->hidden)
-            j->saved[at] = h[at];
+        j->saved[at] = h[at];
         return;
     }
-    if (j->parts & WANT_Y_H)
-        EACH_UNIT(j->hidden)
-            STORE1(h[at], y_h + row * j->s_b + u);
-    if (j->parts & WANT_Y_C)
-        EACH_UNIT(j->hidden)
-            STORE1(j->own[at], y_c + row * j->s_b + u);
-    if ((j->parts & (WANT_Y | HAS_LENS)) == (WANT_Y | HAS_LENS))
-        EACH_UNIT(j->hidden)
-            for (int t = lengths[row]; t < j->length; ++t)
-                STORE1((num)0, j->y + t * j->y_t + row * j->y_b + u);
+    if (j->parts & WANT_Y_H) EACH_UNIT(j->hidden)
+    STORE1(h[at], y_h + row * j->s_b + u);
+    if (j->parts & WANT_Y_C) EACH_UNIT(j->hidden)
+    STORE1(j->own[at], y_c + row * j->s_b + u);
+    if ((j->parts & (WANT_Y | HAS_LENS)) == (WANT_Y | HAS_LENS)) EACH_UNIT(j->hidden)
+    for (int t = lengths[row]; t < j->length; ++t)
+        STORE1((num)0, j->y + t * j->y_t + row * j->y_b + u);
 }
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void recurrent_simt(RECURRENT_ARGS
 #if P_STATE == 0
-                             , __local num *shared
+                             ,
+                             __local num *shared
 #endif
 )
 {
@@ -239,9 +237,18 @@ __kernel void recurrent_simt(RECURRENT_ARGS
         const int d = dir0 + item / slices, b = item % slices * P_ROWS;
         const int padded = (hidden + 3) / 4 * 4;
         const long outside = d * s_d + b * s_b;
-        cell_job j = {.me = get_local_id(0), .rows = min(P_ROWS, batch - b), .hidden = hidden,
-                      .padded = padded, .parts = parts, .length = length, .x_t = x_t, .x_b = x_b,
-                      .y_t = y_t, .y_b = y_b, .s_b = s_b, .numbers = {clip, f_a, f_b, g_a, g_b, h_a, h_b}};
+        cell_job j = {.me = get_local_id(0),
+                      .rows = min(P_ROWS, batch - b),
+                      .hidden = hidden,
+                      .padded = padded,
+                      .parts = parts,
+                      .length = length,
+                      .x_t = x_t,
+                      .x_b = x_b,
+                      .y_t = y_t,
+                      .y_b = y_b,
+                      .s_b = s_b,
+                      .numbers = {clip, f_a, f_b, g_a, g_b, h_a, h_b}};
         j.x = x + x_off + b * x_b + (long)(d - dir0) * GATES * hidden;
         j.r = r + r_off + d * r_dir;
         j.bias = bias + bias_off + ((long)d * 2 * GATES + 2 * GATES - 1) * hidden;
@@ -257,7 +264,8 @@ __kernel void recurrent_simt(RECURRENT_ARGS
         int lengths[P_ROWS], longest = 0;
         for (int row = 0; row < P_ROWS; ++row) {
             lengths[row] =
-                row < j.rows ? sequence_length(lens + lens_off, parts, b + row, length, fault, code) : 0;
+                row < j.rows ? sequence_length(lens + lens_off, parts, b + row, length, fault, code)
+                             : 0;
             longest = max(longest, lengths[row]);
         }
         const cell_job ends = j; // a copy for functions that are not inlined: j stays in registers

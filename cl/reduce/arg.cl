@@ -36,17 +36,15 @@ ELEMENTS_OF(element, P_T)
 // Whether (a, at_a) is to be preferred to (b, at_b).
 static inline bool is_better(const reg_t a, const idx at_a, const reg_t b, const idx at_b)
 {
-    if (BEYOND(a, b) || (IS_NAN(a) && !IS_NAN(b)))
-        return true;
-    if (BEYOND(b, a) || (IS_NAN(b) && !IS_NAN(a)))
-        return false;
+    if (BEYOND(a, b) || (IS_NAN(a) && !IS_NAN(b))) return true;
+    if (BEYOND(b, a) || (IS_NAN(b) && !IS_NAN(a))) return false;
     return P_LAST ? at_a > at_b : at_a < at_b;
 }
 
 #if P_GROUP == 1
 
-__kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
-                  __global long *y, const long y_off)
+__kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x,
+                  const long x_off, __global long *y, const long y_off)
 {
     const idx blocks = (inner + P_LANES - 1) / P_LANES;
     x += x_off;
@@ -68,16 +66,15 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
                 best[l] = better ? v : best[l];
                 best_at[l] = better ? k : best_at[l];
             }
-        for (int l = 0; l < lanes; ++l)
-            y[o * inner + i + l] = best_at[l];
+        for (int l = 0; l < lanes; ++l) y[o * inner + i + l] = best_at[l];
     }
 }
 
 #else
 
-__attribute__((reqd_work_group_size(P_GROUP, 1, 1)))
-__kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
-                  __global long *y, const long y_off)
+WORK_GROUP_SIZE(P_GROUP, 1, 1)
+__kernel void arg(const idx outer, const idx n, const idx inner, __global const mem_t *x,
+                  const long x_off, __global long *y, const long y_off)
 {
     __local reg_t values[P_GROUP];
     __local idx places[P_GROUP];
@@ -98,14 +95,14 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
         places[item] = best_at;
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int half_of = P_GROUP / 2; half_of > 0; half_of /= 2) {
-            if (item < half_of && is_better(values[item + half_of], places[item + half_of], values[item], places[item])) {
+            if (item < half_of && is_better(values[item + half_of], places[item + half_of],
+                                            values[item], places[item])) {
                 values[item] = values[item + half_of];
                 places[item] = places[item + half_of];
             }
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (item == 0)
-            y[o * inner] = places[0];
+        if (item == 0) y[o * inner] = places[0];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
@@ -123,8 +120,8 @@ __kernel void arg(const idx outer, const idx n, const idx inner, __global const 
 #define JOIN(a, b) ((a) * (b))
 #endif
 
-__kernel void scan(const idx outer, const idx n, const idx inner, __global const mem_t *x, const long x_off,
-                   __global mem_t *y, const long y_off)
+__kernel void scan(const idx outer, const idx n, const idx inner, __global const mem_t *x,
+                   const long x_off, __global mem_t *y, const long y_off)
 {
     const idx blocks = (inner + P_LANES - 1) / P_LANES;
     x += x_off;
@@ -134,8 +131,7 @@ __kernel void scan(const idx outer, const idx n, const idx inner, __global const
         const int lanes = (int)min((idx)P_LANES, inner - i);
         const idx column = o * n * inner + i;
         reg_t sums[P_LANES];
-        for (int l = 0; l < lanes; ++l)
-            sums[l] = P_PRODUCT;
+        for (int l = 0; l < lanes; ++l) sums[l] = P_PRODUCT;
         for (idx k = 0; k < n; ++k) {
             const idx at = column + (P_REVERSE ? n - 1 - k : k) * inner;
             for (int l = 0; l < lanes; ++l) {

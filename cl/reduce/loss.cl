@@ -36,8 +36,7 @@ static inline num loss_at(const int p, num *out_weight, LOSS_ARGS)
 {
     const whole t = target[target_off + p];
     *out_weight = 0;
-    if (has_ignore && (long)t == ignore)
-        return 0;
+    if (has_ignore && (long)t == ignore) return 0;
     if (t < 0 || t >= classes) {
         fault[0] = code;
         fault[1] = (int)t;
@@ -55,7 +54,8 @@ static inline num loss_at(const int p, num *out_weight, LOSS_ARGS)
 }
 
 #define LOSS_PASS                                                                                  \
-    x, x_off, target, target_off, weight, weight_off, positions, classes, inner, has_ignore, ignore, fault, code
+    x, x_off, target, target_off, weight, weight_off, positions, classes, inner, has_ignore,       \
+        ignore, fault, code
 
 __kernel void loss_each(LOSS_ARGS, __global elem *y, const long y_off)
 {
@@ -76,8 +76,7 @@ __kernel void loss_parts(LOSS_ARGS, __global num *parts, const long parts_off, c
             for (int k = first; k < min(first + 64, count); ++k) {
                 const long p = (long)part * far + (long)k * near;
                 num w;
-                if (p >= positions)
-                    break;
+                if (p >= positions) break;
                 some += loss_at((int)p, &w, LOSS_PASS);
                 some_weight += w;
             }

@@ -48,8 +48,8 @@ GROUP_FOLD(group_sums, sums, P_LOCAL, FOLD_SUM)
 #endif
 
 // Sums x - center and its square over elements begin..end-1 of a channel that starts at x; rows are `far` apart.
-static inline sums sum_part(__global const elem *x, const int begin, const int end, const int inner, const long far,
-                            const num center)
+static inline sums sum_part(__global const elem *x, const int begin, const int end, const int inner,
+                            const long far, const num center)
 {
     num sum = 0, squares = 0;
 #if P_LOCAL == 1
@@ -83,13 +83,17 @@ static inline sums sum_part(__global const elem *x, const int begin, const int e
     return (sums)(sum, squares);
 }
 
-static inline int part_begin(const int n, const int part, const int n_parts) { return (int)((long)n * part / n_parts); }
+static inline int part_begin(const int n, const int part, const int n_parts)
+{
+    return (int)((long)n * part / n_parts);
+}
 
 #if P_LOCAL > 1
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 #endif
-__kernel void moments_parts(__global const elem *x, const long x_off, __global num *parts, const long parts_off,
-                            const int outer, const int channels, const int inner, const int n_parts)
+__kernel void moments_parts(__global const elem *x, const long x_off, __global num *parts,
+                            const long parts_off, const int outer, const int channels,
+                            const int inner, const int n_parts)
 {
 #if P_LOCAL > 1
     __local sums shared[P_LOCAL];
@@ -103,7 +107,8 @@ __kernel void moments_parts(__global const elem *x, const long x_off, __global n
         for (int c = first; c < channels; c += step) {
             const int begin = part_begin(n, part, n_parts), end = part_begin(n, part + 1, n_parts);
             __global const elem *from = x + x_off + (long)c * inner;
-            const num mean = MEET(sum_part(from, begin, end, inner, far, (num)0)).x / (num)(end - begin);
+            const num mean =
+                MEET(sum_part(from, begin, end, inner, far, (num)0)).x / (num)(end - begin);
             const sums rest = MEET(sum_part(from, begin, end, inner, far, mean));
             if (is_first) {
                 __global num *to = parts + parts_off + ((long)part * channels + c) * 3;
@@ -115,16 +120,17 @@ __kernel void moments_parts(__global const elem *x, const long x_off, __global n
         }
 }
 
-__kernel void moments_finish(__global const num *parts, const long parts_off, __global num *table, const long table_off,
-                             __global const scale_elem *scale, const long scale_off,
-                             __global const scale_elem *bias, const long bias_off,
-                             __global const mean_elem *mean, const long mean_off,
-                             __global const mean_elem *var, const long var_off,
+__kernel void moments_finish(__global const num *parts, const long parts_off, __global num *table,
+                             const long table_off, __global const scale_elem *scale,
+                             const long scale_off, __global const scale_elem *bias,
+                             const long bias_off, __global const mean_elem *mean,
+                             const long mean_off, __global const mean_elem *var, const long var_off,
                              __global mean_elem *new_mean, const long new_mean_off,
                              __global mean_elem *new_var, const long new_var_off,
                              __global mean_elem *batch_mean, const long batch_mean_off,
-                             __global mean_elem *batch_var, const long batch_var_off, const int n, const int channels,
-                             const int n_parts, const int wanted, const float epsilon, const float momentum)
+                             __global mean_elem *batch_var, const long batch_var_off, const int n,
+                             const int channels, const int n_parts, const int wanted,
+                             const float epsilon, const float momentum)
 {
     for (int c = get_global_id(0); c < channels; c += get_global_size(0)) {
         // The mean of what has been seen is center + off.
@@ -137,7 +143,8 @@ __kernel void moments_finish(__global const num *parts, const long parts_off, __
                 off = from[1];
                 squares = from[2];
             } else {
-                const num apart = from[0] - center + from[1] - off, share = (num)(end - begin) / (num)end;
+                const num apart = from[0] - center + from[1] - off,
+                          share = (num)(end - begin) / (num)end;
                 off += apart * share;
                 squares += from[2] + apart * apart * share * (num)begin;
             }
@@ -152,22 +159,22 @@ __kernel void moments_finish(__global const num *parts, const long parts_off, __
         to[1] = (num)LOAD_SCALE(scale + scale_off + c) / sqrt(spread + (num)epsilon);
         to[2] = (num)LOAD_SCALE(bias + bias_off + c) - off * to[1];
         if (wanted & 1)
-            STORE_MEAN((num)LOAD_MEAN(mean + mean_off + c) * (num)momentum + average * (1 - (num)momentum),
+            STORE_MEAN((num)LOAD_MEAN(mean + mean_off + c) * (num)momentum +
+                           average * (1 - (num)momentum),
                        new_mean + new_mean_off + c);
         if (wanted & 2)
-            STORE_MEAN((num)LOAD_MEAN(var + var_off + c) * (num)momentum + spread * (1 - (num)momentum),
+            STORE_MEAN((num)LOAD_MEAN(var + var_off + c) * (num)momentum +
+                           spread * (1 - (num)momentum),
                        new_var + new_var_off + c);
-        if (wanted & 4)
-            STORE_MEAN(average, batch_mean + batch_mean_off + c);
-        if (wanted & 8)
-            STORE_MEAN(spread, batch_var + batch_var_off + c);
+        if (wanted & 4) STORE_MEAN(average, batch_mean + batch_mean_off + c);
+        if (wanted & 8) STORE_MEAN(spread, batch_var + batch_var_off + c);
 #endif
     }
 }
 
-__kernel void moments_apply(__global const elem *x, const long x_off, __global elem *y, const long y_off,
-                            __global const num *table, const long table_off, const int planes, const int channels,
-                            const int inner)
+__kernel void moments_apply(__global const elem *x, const long x_off, __global elem *y,
+                            const long y_off, __global const num *table, const long table_off,
+                            const int planes, const int channels, const int inner)
 {
     for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1)) {
         __global const num *numbers = table + table_off + (long)(plane % channels) * 3;

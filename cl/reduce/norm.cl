@@ -49,8 +49,8 @@ typedef SCALAR_ELEM(P_M) mean_elem;
 #if P_FORM == 0
 
 // x, y: [planes, inner]; scale, bias, mean, var: [channels]
-__kernel void norm_batch(__global const elem *x, const long x_off, __global elem *y, const long y_off,
-                         __global const scale_elem *scale, const long scale_off,
+__kernel void norm_batch(__global const elem *x, const long x_off, __global elem *y,
+                         const long y_off, __global const scale_elem *scale, const long scale_off,
                          __global const scale_elem *bias, const long bias_off,
                          __global const mean_elem *mean, const long mean_off,
                          __global const mean_elem *var, const long var_off, const int planes,
@@ -59,8 +59,8 @@ __kernel void norm_batch(__global const elem *x, const long x_off, __global elem
     for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1)) {
         const int c = plane % channels;
         const num center = LOAD_MEAN(mean + mean_off + c);
-        const num factor = (num)LOAD_SCALE(scale + scale_off + c)
-                           / sqrt((num)LOAD_MEAN(var + var_off + c) + (num)epsilon);
+        const num factor = (num)LOAD_SCALE(scale + scale_off + c) /
+                           sqrt((num)LOAD_MEAN(var + var_off + c) + (num)epsilon);
         const num shift = LOAD_SCALE(bias + bias_off + c);
         __global const elem *from = x + x_off + (long)plane * inner;
         __global elem *to = y + y_off + (long)plane * inner;
@@ -80,26 +80,26 @@ __kernel void norm_lrn(__global const elem *x, const long x_off, __global elem *
                        const float alpha_by_size, const float beta, const float bias)
 {
     for (int o = get_global_id(1); o < outer; o += get_global_size(1))
-    for (int at = get_global_id(0); at < channels * inner; at += get_global_size(0)) {
-        const int c = at / inner, first = max(c - (size - 1) / 2, 0);
-        const int last = min(c + size / 2, channels - 1);
-        __global const elem *plane = x + x_off + (long)o * channels * inner + at % inner;
-        num total = 0;
-        for (int i = first; i <= last; ++i) {
-            const num v = LOAD1(plane + (long)i * inner);
-            total += v * v;
+        for (int at = get_global_id(0); at < channels * inner; at += get_global_size(0)) {
+            const int c = at / inner, first = max(c - (size - 1) / 2, 0);
+            const int last = min(c + size / 2, channels - 1);
+            __global const elem *plane = x + x_off + (long)o * channels * inner + at % inner;
+            num total = 0;
+            for (int i = first; i <= last; ++i) {
+                const num v = LOAD1(plane + (long)i * inner);
+                total += v * v;
+            }
+            const num v = LOAD1(plane + (long)c * inner);
+            STORE1(v / pow((num)bias + (num)alpha_by_size * total, (num)beta),
+                   y + y_off + (long)o * channels * inner + at);
         }
-        const num v = LOAD1(plane + (long)c * inner);
-        STORE1(v / pow((num)bias + (num)alpha_by_size * total, (num)beta),
-               y + y_off + (long)o * channels * inner + at);
-    }
 }
 
 #else
 
 // x, y: [rows, cols]; out_mean, out_inverse: [rows], NULL without P_STATS; bias NULL without P_BIAS
 #define ROW_ARGS                                                                                   \
-    __global const elem *x, const long x_off, __global elem *y, const long y_off,                 \
+    __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
         __global const scale_elem *scale, const long scale_off, __global const scale_elem *bias,   \
         const long bias_off, __global mean_elem *out_mean, const long out_mean_off,                \
         __global mean_elem *out_inverse, const long out_inverse_off, const int rows,               \
@@ -120,10 +120,11 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 
 // One element at `col` of the row, normalised.
 #define NORMALISED(v, col)                                                                         \
-    (((v)-center) * inverse * (num)LOAD_SCALE(scale + scale_off + scale_at(row, col, row_mod, row_mul, col_div)) \
-     + SHIFT(col))
+    (((v)-center) * inverse *                                                                      \
+         (num)LOAD_SCALE(scale + scale_off + scale_at(row, col, row_mod, row_mul, col_div)) +      \
+     SHIFT(col))
 #if P_BIAS
-#define SHIFT(col) (num)LOAD_SCALE(bias + bias_off + scale_at(row, col, row_mod, row_mul, col_div))
+#define SHIFT(col) (num) LOAD_SCALE(bias + bias_off + scale_at(row, col, row_mod, row_mul, col_div))
 #else
 #define SHIFT(col) (num)0
 #endif
@@ -132,7 +133,7 @@ static inline int scale_at(const int row, const int col, const int row_mod, cons
 
 LANES_SUM(lanes_sum, num)
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
+WORK_GROUP_SIZE(1, 1, 1)
 __kernel void norm_rows(ROW_ARGS)
 {
     const int full = cols - cols % P_VEC;
@@ -140,11 +141,9 @@ __kernel void norm_rows(ROW_ARGS)
         __global const elem *from = x + x_off + (long)row * cols;
         __global elem *to = y + y_off + (long)row * cols;
         vec wide = (vec)(num)0;
-        for (int c = 0; c < full; c += P_VEC)
-            wide += VLOAD(from + c);
+        for (int c = 0; c < full; c += P_VEC) wide += VLOAD(from + c);
         num total = lanes_sum(wide);
-        for (int c = full; c < cols; ++c)
-            total += LOAD1(from + c);
+        for (int c = full; c < cols; ++c) total += LOAD1(from + c);
         const num center = total / (num)cols;
         wide = (vec)(num)0;
         for (int c = 0; c < full; c += P_VEC) {
@@ -172,11 +171,9 @@ __kernel void norm_rows(ROW_ARGS)
 #endif
             VSTORE(v, to + c);
         }
-        for (int c = full; c < cols; ++c)
-            STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
+        for (int c = full; c < cols; ++c) STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
 #else
-        for (int c = 0; c < cols; ++c)
-            STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
+        for (int c = 0; c < cols; ++c) STORE1(NORMALISED((num)LOAD1(from + c), c), to + c);
 #endif
 #if P_STATS
         STORE_MEAN(center, out_mean + out_mean_off + row);
@@ -189,7 +186,7 @@ __kernel void norm_rows(ROW_ARGS)
 
 GROUP_FOLD(group_sum, num, P_LOCAL, FOLD_SUM)
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void norm_groups(ROW_ARGS)
 {
     __local num shared[P_LOCAL];
@@ -198,8 +195,7 @@ __kernel void norm_groups(ROW_ARGS)
         __global const elem *from = x + x_off + (long)row * cols;
         __global elem *to = y + y_off + (long)row * cols;
         num total = 0;
-        for (int c = me; c < cols; c += P_LOCAL)
-            total += LOAD1(from + c);
+        for (int c = me; c < cols; c += P_LOCAL) total += LOAD1(from + c);
         const num center = group_sum(total, shared) / (num)cols;
         total = 0;
         for (int c = me; c < cols; c += P_LOCAL) {

@@ -102,7 +102,7 @@ typedef vulong vacc;
 #elif P_MAP == 2
 #define MAP(x) ((x) * (x))
 #elif P_MAP == 3
-#define MAP(x) exp((x) - shift_by)
+#define MAP(x) exp((x)-shift_by)
 #elif P_MAP == 4
 #define MAP(x) pow(fabs(x), (vacc)parameter)
 #else
@@ -115,10 +115,8 @@ static inline acc whole_root(const acc x)
 {
     ulong r = (ulong)sqrt((float)x);
     const ulong v = (ulong)x;
-    while (r > 0 && (r > 0xffffffffUL || r * r > v))
-        --r;
-    while (r < 0xffffffffUL && (r + 1) * (r + 1) <= v)
-        ++r;
+    while (r > 0 && (r > 0xffffffffUL || r * r > v)) --r;
+    while (r < 0xffffffffUL && (r + 1) * (r + 1) <= v) ++r;
     return (acc)r;
 }
 #endif
@@ -158,11 +156,9 @@ static inline acc usable_shift(__global const acc *shift, const idx at)
 static inline acc combine_lanes(const vacc v)
 {
     acc t[P_VEC];
-    for (int l = 0; l < P_VEC; ++l)
-        t[l] = LANE(v, const acc, l);
+    for (int l = 0; l < P_VEC; ++l) t[l] = LANE(v, const acc, l);
     for (int half_of = P_VEC / 2; half_of > 0; half_of /= 2)
-        for (int l = 0; l < half_of; ++l)
-            t[l] = COMBINE(t[l], t[l + half_of]);
+        for (int l = 0; l < half_of; ++l) t[l] = COMBINE(t[l], t[l + half_of]);
     return t[0];
 }
 
@@ -198,8 +194,8 @@ GROUP_FOLD(group_combine, acc, P_GROUP, COMBINE_LATER)
     }
 
 // One run: elements begin..end-1 of the last dimension, P_GROUP * P_VEC apart.
-static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx end, const int item,
-                              const acc shift_by, const float parameter)
+static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx end,
+                              const int item, const acc shift_by, const float parameter)
 {
     vacc total = (vacc)(acc)IDENTITY;
     idx i = begin + item * P_VEC;
@@ -213,18 +209,18 @@ static inline vacc reduce_run(__global const in_t *x, const idx begin, const idx
         const int count = (int)(end - i);
         const vacc v = to_vacc(load_input(x + i, count)), mapped = MAP(v);
         vacc rest = (vacc)(acc)IDENTITY;
-        for (int l = 0; l < count; ++l)
-            LANE(rest, acc, l) = LANE(mapped, const acc, l);
+        for (int l = 0; l < count; ++l) LANE(rest, acc, l) = LANE(mapped, const acc, l);
         total = COMBINE(total, rest);
     }
 #endif
     return total;
 }
 
-__kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n, const idx results,
-                          const idx reds, const int chunk, const int parts, const int block, const long count,
-                          const float parameter, __global const in_t *x, const long x_off,
-                          __global const acc *shift, const long shift_off, __global out_t *y, const long y_off)
+__kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n,
+                          const idx results, const idx reds, const int chunk, const int parts,
+                          const int block, const long count, const float parameter,
+                          __global const in_t *x, const long x_off, __global const acc *shift,
+                          const long shift_off, __global out_t *y, const long y_off)
 {
     const idx chunks = (n + chunk - 1) / chunk, units = reds * chunks;
     x += x_off;
@@ -235,12 +231,14 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
     const int item = get_local_id(0);
     const idx turn = get_local_size(1);
     for (int part = get_group_id(1); part < parts; part += get_num_groups(1))
-        for (idx first = get_group_id(0) * turn; first < results; first += get_num_groups(0) * turn) {
+        for (idx first = get_group_id(0) * turn; first < results;
+             first += get_num_groups(0) * turn) {
             const idx result = min(first + (idx)get_local_id(1), results - 1);
 #else
     const int item = 0;
     for (int part = get_global_id(1); part < parts; part += get_global_size(1))
-        for (idx first = (idx)get_global_id(0) * block; first < results; first += (idx)get_global_size(0) * block)
+        for (idx first = (idx)get_global_id(0) * block; first < results;
+             first += (idx)get_global_size(0) * block)
             for (idx result = first; result < min(first + block, results); ++result) {
 #endif
             idx rest = result, from = 0;
@@ -251,8 +249,9 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
             for (idx unit = (idx)((long)units * part / parts); unit < last; ++unit) {
                 idx run = unit / chunks, base = from;
                 const idx begin = (unit - run * chunks) * chunk;
-                RANK_CAT(DOWN_, P_RED)(RED_PLACE)
-                const vacc v = reduce_run(x + base, begin, min(begin + chunk, n), item, shift_by, parameter);
+                RANK_CAT(DOWN_, P_RED)
+                (RED_PLACE) const vacc v =
+                    reduce_run(x + base, begin, min(begin + chunk, n), item, shift_by, parameter);
                 total = COMBINE(total, v);
             }
             acc value = combine_lanes(total);
@@ -268,10 +267,11 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
         }
 }
 
-__kernel void reduce_columns(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n, const idx results,
-                             const idx reds, const int chunk, const int parts, const int block, const long count,
-                             const float parameter, __global const in_t *x, const long x_off,
-                             __global const acc *shift, const long shift_off, __global out_t *y, const long y_off)
+__kernel void reduce_columns(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) const idx n,
+                             const idx results, const idx reds, const int chunk, const int parts,
+                             const int block, const long count, const float parameter,
+                             __global const in_t *x, const long x_off, __global const acc *shift,
+                             const long shift_off, __global out_t *y, const long y_off)
 {
     const idx outer = n == 0 ? 0 : results / n;
     x += x_off;
@@ -286,10 +286,10 @@ __kernel void reduce_columns(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) c
             vacc shift_by = (vacc)0;
             for (int l = 0; l < lanes; ++l)
                 LANE(shift_by, acc, l) = usable_shift(shift, kept * n + i + l);
-            const idx begin = (idx)((long)reds * part / parts), end = (idx)((long)reds * (part + 1) / parts);
+            const idx begin = (idx)((long)reds * part / parts),
+                      end = (idx)((long)reds * (part + 1) / parts);
             idx run = begin, base = from;
-            RANK_CAT(DOWN_, P_RED)(RED_ODOMETER)
-            vacc total = (vacc)(acc)IDENTITY;
+            RANK_CAT(DOWN_, P_RED)(RED_ODOMETER) vacc total = (vacc)(acc)IDENTITY;
             for (idx t = begin; t < end; t += chunk) {
                 vacc sum = (vacc)(acc)IDENTITY;
                 for (idx u = t; u < min(t + chunk, end); ++u) {
@@ -302,7 +302,8 @@ __kernel void reduce_columns(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) c
             }
             VNAME(OUT_REG) v = (VNAME(OUT_REG))0;
             for (int l = 0; l < lanes; ++l) {
-                const acc done = finish(LANE(total, const acc, l), count, parameter, LANE(shift_by, const acc, l));
+                const acc done = finish(LANE(total, const acc, l), count, parameter,
+                                        LANE(shift_by, const acc, l));
                 LANE(v, OUT_REG, l) = TO_OUT(done);
             }
             store_output(y + (part * results + kept * n + i), v, lanes);

@@ -45,12 +45,13 @@ GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)
 #define EACH_VECTOR for (int col = me * P_VEC; col < full; col += P_LOCAL * P_VEC)
 #define EACH_REST for (int col = full + me; col < cols; col += P_LOCAL)
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void skip_norm(const int rows, const int cols, const int skip_rows, const int n_gamma, __global const elem *x,
-                        const long x_off, __global const elem *skip, const long skip_off, __global const elem *bias,
-                        const long bias_off, __global const elem *gamma, const long gamma_off,
-                        __global const elem *beta, const long beta_off, __global elem *s, const long s_off,
-                        __global elem *y, const long y_off, const float epsilon)
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void skip_norm(const int rows, const int cols, const int skip_rows, const int n_gamma,
+                        __global const elem *x, const long x_off, __global const elem *skip,
+                        const long skip_off, __global const elem *bias, const long bias_off,
+                        __global const elem *gamma, const long gamma_off, __global const elem *beta,
+                        const long beta_off, __global elem *s, const long s_off, __global elem *y,
+                        const long y_off, const float epsilon)
 {
     __local float shared[P_LOCAL];
     const int me = get_local_id(0), full = cols - cols % P_VEC;
@@ -63,35 +64,41 @@ __kernel void skip_norm(const int rows, const int cols, const int skip_rows, con
         float sum = 0.0f, mean = 0.0f;
 #if !P_SIMPLE
         EACH_VECTOR
-            wide += SUM(VLOAD);
+        wide += SUM(VLOAD);
         EACH_REST
-            sum += SUM(LOAD1);
+        sum += SUM(LOAD1);
         mean = group_sum(sum + sum_lanes(wide), shared) / cols;
         wide = (vec)0.0f;
         sum = 0.0f;
 #endif
-        EACH_VECTOR {
+        EACH_VECTOR
+        {
             const vec v = SUM(VLOAD) - mean;
             wide = MAD(v, v, wide);
         }
-        EACH_REST {
+        EACH_REST
+        {
             const float v = SUM(LOAD1) - mean;
             sum = MAD(v, v, sum);
         }
         const float factor = 1.0f / sqrt(group_sum(sum + sum_lanes(wide), shared) / cols + epsilon);
-        EACH_VECTOR {
+        EACH_VECTOR
+        {
             const vec v = SUM(VLOAD);
 #if P_BETA
-            const vec result = (v - mean) * factor * VLOAD(gamma + col) + VLOAD(beta + beta_off + col);
+            const vec result =
+                (v - mean) * factor * VLOAD(gamma + col) + VLOAD(beta + beta_off + col);
 #else
-            const vec result = (v - mean) * factor * VLOAD(gamma + (P_VEC > 1 ? col : col % n_gamma));
+            const vec result =
+                (v - mean) * factor * VLOAD(gamma + (P_VEC > 1 ? col : col % n_gamma));
 #endif
 #if P_SUM
             VSTORE(v, total + col);
 #endif
             VSTORE(result, to + col);
         }
-        EACH_REST {
+        EACH_REST
+        {
             const float v = SUM(LOAD1);
             float result = (v - mean) * factor * LOAD1(gamma + col % n_gamma);
 #if P_BETA
@@ -107,24 +114,26 @@ __kernel void skip_norm(const int rows, const int cols, const int skip_rows, con
 
 static inline long checked(const int id, const int n, __global int *fault, const int code)
 {
-    if (id >= 0 && id < n)
-        return id;
+    if (id >= 0 && id < n) return id;
     fault[0] = code;
     fault[1] = id;
     return 0;
 }
 
-__kernel void embed(const int rows, const int cols, const int places, const int position_rows, const int n_words,
-                    const int n_positions, const int n_segments, __global const int *ids, const long ids_off,
-                    __global const int *positions, const long positions_off, __global const int *segments,
-                    const long segments_off, __global const elem *word, const long word_off,
-                    __global const elem *position, const long position_off, __global const elem *segment,
-                    const long segment_off, __global elem *sum, const long sum_off, __global int *fault, const int code)
+__kernel void embed(const int rows, const int cols, const int places, const int position_rows,
+                    const int n_words, const int n_positions, const int n_segments,
+                    __global const int *ids, const long ids_off, __global const int *positions,
+                    const long positions_off, __global const int *segments, const long segments_off,
+                    __global const elem *word, const long word_off, __global const elem *position,
+                    const long position_off, __global const elem *segment, const long segment_off,
+                    __global elem *sum, const long sum_off, __global int *fault, const int code)
 {
     for (int row = get_global_id(1); row < rows; row += get_global_size(1)) {
         const long w = checked(ids[ids_off + row], n_words, fault, code) * cols;
 #if P_BIAS
-        const long p = checked(positions[positions_off + row % position_rows], n_positions, fault, code) * cols;
+        const long p =
+            checked(positions[positions_off + row % position_rows], n_positions, fault, code) *
+            cols;
 #else
         const long p = checked(row % places, n_positions, fault, code) * cols;
 #endif
@@ -141,13 +150,12 @@ __kernel void embed(const int rows, const int cols, const int places, const int 
     }
 }
 
-__kernel void count_mask(const int batch, const int places, __global const int *mask, const long mask_off,
-                         __global int *count, const long count_off)
+__kernel void count_mask(const int batch, const int places, __global const int *mask,
+                         const long mask_off, __global int *count, const long count_off)
 {
     for (int b = get_global_id(0); b < batch; b += get_global_size(0)) {
         int n = 0;
-        for (int i = 0; P_SKIP && i < places; ++i)
-            n += mask[mask_off + (long)b * places + i] == 1;
+        for (int i = 0; P_SKIP && i < places; ++i) n += mask[mask_off + (long)b * places + i] == 1;
         count[count_off + b] = n;
     }
 }

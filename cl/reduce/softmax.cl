@@ -54,7 +54,8 @@ static inline int beats(const num x, const num high)
 }
 
 // One row whose elements lie `step` apart, by one work-item.
-static inline void row_serial(__global const elem *x, __global elem *y, const int cols, const long step)
+static inline void row_serial(__global const elem *x, __global elem *y, const int cols,
+                              const long step)
 {
 #if P_OP == 2
     num high = LOAD1(x);
@@ -64,18 +65,15 @@ static inline void row_serial(__global const elem *x, __global elem *y, const in
         at = beats(v, high) ? c : at;
         high = beats(v, high) ? v : high;
     }
-    for (int c = 0; c < cols; ++c)
-        STORE1((num)(c == at), y + c * step);
+    for (int c = 0; c < cols; ++c) STORE1((num)(c == at), y + c * step);
 #else
     num high = -INFINITY, total = 0;
     for (int c = 0; c < cols; ++c) {
         const num v = LOAD1(x + c * step);
         high = v > high ? v : high;
     }
-    for (int c = 0; c < cols; ++c)
-        total += exp((num)LOAD1(x + c * step) - high);
-    for (int c = 0; c < cols; ++c)
-        STORE1(finish(LOAD1(x + c * step), high, total), y + c * step);
+    for (int c = 0; c < cols; ++c) total += exp((num)LOAD1(x + c * step) - high);
+    for (int c = 0; c < cols; ++c) STORE1(finish(LOAD1(x + c * step), high, total), y + c * step);
 #endif
 }
 
@@ -101,28 +99,23 @@ static inline void row_vectors(__global const elem *x, __global elem *y, const i
         const num v = LOAD1(x + c);
         high = v > high ? v : high;
     }
-    for (int c = 0; c < full; c += P_VEC)
-        wide_total += exp_lanes(VLOAD(x + c) - high);
+    for (int c = 0; c < full; c += P_VEC) wide_total += exp_lanes(VLOAD(x + c) - high);
     num total = lanes_sum(wide_total);
-    for (int c = full; c < cols; ++c)
-        total += exp((num)LOAD1(x + c) - high);
+    for (int c = full; c < cols; ++c) total += exp((num)LOAD1(x + c) - high);
 #if P_OP == 0
     const num factor = 1 / total;
-    for (int c = 0; c < full; c += P_VEC)
-        VSTORE(exp_lanes(VLOAD(x + c) - high) * factor, y + c);
+    for (int c = 0; c < full; c += P_VEC) VSTORE(exp_lanes(VLOAD(x + c) - high) * factor, y + c);
 #else
     const num log_total = log(total);
-    for (int c = 0; c < full; c += P_VEC)
-        VSTORE(VLOAD(x + c) - high - log_total, y + c);
+    for (int c = 0; c < full; c += P_VEC) VSTORE(VLOAD(x + c) - high - log_total, y + c);
 #endif
-    for (int c = full; c < cols; ++c)
-        STORE1(finish(LOAD1(x + c), high, total), y + c);
+    for (int c = full; c < cols; ++c) STORE1(finish(LOAD1(x + c), high, total), y + c);
 }
 #endif
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void softmax_rows(__global const elem *x, const long x_off, __global elem *y, const long y_off,
-                           const int outer, const int cols, const int inner)
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void softmax_rows(__global const elem *x, const long x_off, __global elem *y,
+                           const long y_off, const int outer, const int cols, const int inner)
 {
     for (int row = get_group_id(0); row < outer; row += get_num_groups(0)) {
         __global const elem *from = x + x_off + (long)row * cols;
@@ -147,9 +140,9 @@ GROUP_FOLD(group_min, uint, P_LOCAL, FOLD_MIN)
 GROUP_FOLD(group_sum, num, P_LOCAL, FOLD_SUM)
 #endif
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void softmax_groups(__global const elem *x, const long x_off, __global elem *y, const long y_off,
-                             const int outer, const int cols, const int inner)
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void softmax_groups(__global const elem *x, const long x_off, __global elem *y,
+                             const long y_off, const int outer, const int cols, const int inner)
 {
     __local num shared[P_LOCAL];
 #if P_OP == 2
@@ -176,8 +169,7 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
         }
         at = group_min(at, shared_at);
         at -= at >= (uint)cols ? (uint)cols : 0;
-        for (int c = me; c < cols; c += P_LOCAL)
-            STORE1((num)((uint)c == at), to + (long)c * inner);
+        for (int c = me; c < cols; c += P_LOCAL) STORE1((num)((uint)c == at), to + (long)c * inner);
 #else
         num total = 0;
         for (int c = me; c < cols; c += P_LOCAL)
@@ -192,15 +184,15 @@ __kernel void softmax_groups(__global const elem *x, const long x_off, __global 
 #else
 
 #if P_OP != 2 && P_VEC > 1
-static inline void lanes_vectors(__global const elem *x, __global elem *y, const int cols, const int inner)
+static inline void lanes_vectors(__global const elem *x, __global elem *y, const int cols,
+                                 const int inner)
 {
     vec high = (vec)(-INFINITY), total = (vec)(num)0;
     for (int c = 0; c < cols; ++c) {
         const vec v = VLOAD(x + (long)c * inner);
         high = v > high ? v : high;
     }
-    for (int c = 0; c < cols; ++c)
-        total += exp_lanes(VLOAD(x + (long)c * inner) - high);
+    for (int c = 0; c < cols; ++c) total += exp_lanes(VLOAD(x + (long)c * inner) - high);
 #if P_OP == 0
     const vec factor = (vec)(num)1 / total;
     for (int c = 0; c < cols; ++c)
@@ -213,12 +205,13 @@ static inline void lanes_vectors(__global const elem *x, __global elem *y, const
 }
 #endif
 
-__kernel void softmax_lanes(__global const elem *x, const long x_off, __global elem *y, const long y_off,
-                            const int outer, const int cols, const int inner)
+__kernel void softmax_lanes(__global const elem *x, const long x_off, __global elem *y,
+                            const long y_off, const int outer, const int cols, const int inner)
 {
     for (int o = get_global_id(1); o < outer; o += get_global_size(1)) {
         const long plane = (long)o * cols * inner;
-        for (long i = (long)get_global_id(0) * P_VEC; i < inner; i += (long)get_global_size(0) * P_VEC) {
+        for (long i = (long)get_global_id(0) * P_VEC; i < inner;
+             i += (long)get_global_size(0) * P_VEC) {
             __global const elem *from = x + x_off + plane + i;
             __global elem *to = y + y_off + plane + i;
             const int lanes = (int)min((long)P_VEC, inner - i);

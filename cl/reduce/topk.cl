@@ -32,20 +32,22 @@ static inline key key_of(__global const elem *p)
 }
 
 #define TOPK_ARGS                                                                                  \
-    __global const elem *x, const long x_off, __global elem *y, const long y_off, __global long *index,          \
-        const long index_off, const int outer, const int n, const int inner, const int k,          \
-        __global int *scratch, const long scratch_off
+    __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
+        __global long *index, const long index_off, const int outer, const int n, const int inner, \
+        const int k, __global int *scratch, const long scratch_off
 
 #if P_FORM == 0
 
 // The worst of the heap stands at 0.
-static inline int is_worse(__global const elem *y, __global const long *index, const long step, const int a, const int b)
+static inline int is_worse(__global const elem *y, __global const long *index, const long step,
+                           const int a, const int b)
 {
     const key u = key_of(y + a * step), v = key_of(y + b * step);
     return u < v || (u == v && index[a * step] > index[b * step]);
 }
 
-static inline void swap(__global elem *y, __global long *index, const long step, const int a, const int b)
+static inline void swap(__global elem *y, __global long *index, const long step, const int a,
+                        const int b)
 {
     const num value = LOAD1(y + a * step);
     const long at = index[a * step];
@@ -55,15 +57,14 @@ static inline void swap(__global elem *y, __global long *index, const long step,
     index[b * step] = at;
 }
 
-static inline void sift(__global elem *y, __global long *index, const long step, int at, const int count)
+static inline void sift(__global elem *y, __global long *index, const long step, int at,
+                        const int count)
 {
     for (;;) {
         int worst = at;
         for (int child = 2 * at + 1; child <= 2 * at + 2; ++child)
-            if (child < count && is_worse(y, index, step, child, worst))
-                worst = child;
-        if (worst == at)
-            return;
+            if (child < count && is_worse(y, index, step, child, worst)) worst = child;
+        if (worst == at) return;
         swap(y, index, step, at, worst);
         at = worst;
     }
@@ -80,12 +81,10 @@ __kernel void topk_rows(TOPK_ARGS)
             STORE1(LOAD1(from + j * step), to + j * step);
             at[j * step] = j;
         }
-        for (int j = k / 2; j-- > 0;)
-            sift(to, at, step, j, k);
+        for (int j = k / 2; j-- > 0;) sift(to, at, step, j, k);
         key limit = key_of(to);
         for (int j = k; j < n; ++j) {
-            if (key_of(from + j * step) <= limit)
-                continue;
+            if (key_of(from + j * step) <= limit) continue;
             STORE1(LOAD1(from + j * step), to);
             at[0] = j;
             sift(to, at, step, 0, k);
@@ -101,26 +100,23 @@ __kernel void topk_rows(TOPK_ARGS)
 #else
 
 // The k-th best key of the row; *out_better: how many are better than it.
-static inline key find_limit(__global const elem *x, const long step, const int n, const int k, __local int *counts,
-                             __local int *found, int *out_better)
+static inline key find_limit(__global const elem *x, const long step, const int n, const int k,
+                             __local int *counts, __local int *found, int *out_better)
 {
     const int me = get_local_id(0);
     key prefix = 0, known = 0; // digits of the limit, and the bits where they stand
     int better = 0;
     for (int shift = KEY_BITS - 8; shift >= 0; shift -= 8) {
-        for (int i = me; i < 256; i += P_LOCAL)
-            counts[i] = 0;
+        for (int i = me; i < 256; i += P_LOCAL) counts[i] = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int i = me; i < n; i += P_LOCAL) {
             const key u = key_of(x + i * step);
-            if ((u & known) == prefix)
-                atomic_inc(&counts[(u >> shift) & 255]);
+            if ((u & known) == prefix) atomic_inc(&counts[(u >> shift) & 255]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         if (me == 0) {
             int digit = 255, above = better;
-            for (; digit > 0 && above + counts[digit] < k; --digit)
-                above += counts[digit];
+            for (; digit > 0 && above + counts[digit] < k; --digit) above += counts[digit];
             found[0] = digit;
             found[1] = above;
         }
@@ -134,7 +130,7 @@ static inline key find_limit(__global const elem *x, const long step, const int 
     return prefix;
 }
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void topk_groups(TOPK_ARGS)
 {
     __local int counts[256], found[2], sums[P_LOCAL];
@@ -154,8 +150,7 @@ __kernel void topk_groups(TOPK_ARGS)
             const int is_better = j < n && u > limit, is_equal = j < n && u == limit;
             // each value holds two counts below 2^16
             const int before = group_scan(is_better + (is_equal << 16), sums, &total);
-            if (is_better)
-                list[n_better + (before & 0xffff)] = j;
+            if (is_better) list[n_better + (before & 0xffff)] = j;
             if (is_equal && better + n_equal + (before >> 16) < k)
                 list[better + n_equal + (before >> 16)] = j;
             n_better += total & 0xffff;

@@ -18,6 +18,7 @@
 // @variant P_LOCAL=256 P_CENTER=1 P_SCORE=0 P_MOST=1 P_IOU=0
 // @variant P_LOCAL=64 P_CENTER=0 P_SCORE=1 P_MOST=0 P_IOU=1
 #include "common/group_scan.clh"
+#include "common/work_group.clh"
 
 // y0, x0, y1, x1 with y0 <= y1 and x0 <= x1
 static inline float4 corners(__global const float *boxes, const long at)
@@ -36,15 +37,14 @@ static inline float area(const float4 b) { return (b.z - b.x) * (b.w - b.y); }
 static inline bool overlap(const float4 a, const float4 b, const float threshold)
 {
     const float h = fmin(a.z, b.z) - fmax(a.x, b.x), w = fmin(a.w, b.w) - fmax(a.y, b.y);
-    if (!(h > 0 && w > 0))
-        return false;
+    if (!(h > 0 && w > 0)) return false;
     const float both = h * w, of_a = area(a), of_b = area(b);
     return of_a > 0 && of_b > 0 && both / (of_a + of_b - both) > threshold;
 }
 
 // The boxes that may be chosen, in order, into `rest`; gives how many there are.
-static inline int candidates(__global const float *of, const int n, __global const float *score, __global int *rest,
-                             __local int *sums)
+static inline int candidates(__global const float *of, const int n, __global const float *score,
+                             __global int *rest, __local int *sums)
 {
     const int me = get_local_id(0);
     int n_left = 0;
@@ -53,8 +53,7 @@ static inline int candidates(__global const float *of, const int n, __global con
         const bool is = i < n && (P_SCORE ? of[i] > score[0] : of[i] == of[i]);
         int total;
         const int before = group_scan(is, sums, &total);
-        if (is)
-            rest[n_left + before] = i;
+        if (is) rest[n_left + before] = i;
         n_left += total;
     }
 #if P_LOCAL > 1
@@ -64,9 +63,10 @@ static inline int candidates(__global const float *of, const int n, __global con
 }
 
 // What overlaps `last` goes (any: there is one). The place in `rest` of the best score of this work-item's share, or -1.
-static inline int best_of_share(__global const float *boxes, const long first_box, __global const float *of,
-                                __global int *rest, int *n_left, const bool any, const float4 last,
-                                const float threshold, float *out_score)
+static inline int best_of_share(__global const float *boxes, const long first_box,
+                                __global const float *of, __global int *rest, int *n_left,
+                                const bool any, const float4 last, const float threshold,
+                                float *out_score)
 {
     int best = -1;
 #if P_LOCAL == 1
@@ -74,8 +74,7 @@ static inline int best_of_share(__global const float *boxes, const long first_bo
 #endif
     for (int k = get_local_id(0); k < *n_left; k += P_LOCAL) {
         const int i = rest[k];
-        if (i < 0)
-            continue;
+        if (i < 0) continue;
         const bool out = any && overlap(last, corners(boxes, first_box + i), threshold);
 #if P_LOCAL == 1
         const int at = kept; // close the gaps
@@ -97,7 +96,8 @@ static inline int best_of_share(__global const float *boxes, const long first_bo
 
 #if P_LOCAL > 1
 // The best of all work-items; of equals the lower place.
-static inline int best_of_group(const int best, const float score, __local int *places, __local float *scores)
+static inline int best_of_group(const int best, const float score, __local int *places,
+                                __local float *scores)
 {
     const int me = get_local_id(0);
     places[me] = best;
@@ -121,13 +121,14 @@ static inline int best_of_group(const int best, const float score, __local int *
 #define GROUP_BARRIER
 #endif
 
-__attribute__((reqd_work_group_size(P_LOCAL, 1, 1)))
-__kernel void nms_choose(const int n_rows, const int classes, const int n, __global const float *boxes,
-                         const long boxes_off, __global const float *scores, const long scores_off,
+WORK_GROUP_SIZE(P_LOCAL, 1, 1)
+__kernel void nms_choose(const int n_rows, const int classes, const int n,
+                         __global const float *boxes, const long boxes_off,
+                         __global const float *scores, const long scores_off,
                          __global const long *most, const long most_off, __global const float *iou,
-                         const long iou_off, __global const float *score, const long score_off, __global int *list,
-                         const long list_off, __global int *found, const long found_off, __global int *left,
-                         const long left_off)
+                         const long iou_off, __global const float *score, const long score_off,
+                         __global int *list, const long list_off, __global int *found,
+                         const long found_off, __global int *left, const long left_off)
 {
     __local int sums[P_LOCAL];
 #if P_LOCAL > 1
@@ -140,19 +141,19 @@ __kernel void nms_choose(const int n_rows, const int classes, const int n, __glo
     const float threshold = P_IOU ? iou[iou_off] : 0.0f;
     for (int row = get_group_id(0); row < n_rows; row += get_num_groups(0)) {
         __global const float *of = scores + scores_off + (long)row * n;
-        __global int *rest = left + left_off + (long)row * n, *chosen = list + list_off + (long)row * n;
+        __global int *rest = left + left_off + (long)row * n,
+                     *chosen = list + list_off + (long)row * n;
         const long first_box = (long)(row / classes) * n;
         int n_left = limit > 0 ? candidates(of, n, score + score_off, rest, sums) : 0, n_chosen = 0;
         float4 last = (float4)(0);
         while (n_chosen < limit) {
             float best_score = 0;
-            int best = best_of_share(boxes + boxes_off, first_box, of, rest, &n_left, n_chosen > 0, last, threshold,
-                                     &best_score);
+            int best = best_of_share(boxes + boxes_off, first_box, of, rest, &n_left, n_chosen > 0,
+                                     last, threshold, &best_score);
 #if P_LOCAL > 1
             best = best_of_group(best, best_score, sums, best_scores);
 #endif
-            if (best < 0)
-                break;
+            if (best < 0) break;
             const int i = rest[best];
             last = corners(boxes + boxes_off, first_box + i);
             GROUP_BARRIER; // all have read rest[best]
@@ -163,14 +164,13 @@ __kernel void nms_choose(const int n_rows, const int classes, const int n, __glo
             ++n_chosen;
             GROUP_BARRIER;
         }
-        if (get_local_id(0) == 0)
-            found[found_off + row] = n_chosen;
+        if (get_local_id(0) == 0) found[found_off + row] = n_chosen;
     }
 }
 
-__kernel void nms_write(const int n_rows, const int classes, const int n, const int total, __global const int *list,
-                        const long list_off, __global const int *offsets, const long offsets_off, __global long *y,
-                        const long y_off)
+__kernel void nms_write(const int n_rows, const int classes, const int n, const int total,
+                        __global const int *list, const long list_off, __global const int *offsets,
+                        const long offsets_off, __global long *y, const long y_off)
 {
     for (int k = get_global_id(0); k < total; k += get_global_size(0)) {
         int low = 0, high = n_rows; // the last row that begins at k or before

@@ -59,8 +59,9 @@ static inline int steps(const int n, const int dilation)
     return dilation == 1 ? n : (n + dilation - 1) / dilation;
 }
 
-static inline window_axis axis_at(const int at, const int size, const int kernel_size, const int stride,
-                                  const int dilation, const int pad, const int pad_end)
+static inline window_axis axis_at(const int at, const int size, const int kernel_size,
+                                  const int stride, const int dilation, const int pad,
+                                  const int pad_end)
 {
     window_axis a;
     a.start = at * stride - pad;
@@ -118,12 +119,12 @@ static inline vec fold(const vec best, const vec v, const float p)
 }
 
 #define POOL_ARGS                                                                                  \
-    __global const elem *x, const long x_off, __global elem *y, const long y_off,                 \
-        __global long *indices, const long indices_off, const int planes, const int d, const int od, \
-        const int kd, const int sd, const int dd, const int pd, const int pd_end, const int h,     \
-        const int oh, const int kh, const int sh, const int dh, const int ph, const int ph_end,    \
-        const int w, const int ow, const int kw, const int sw, const int dw, const int pw,         \
-        const int pw_end, const int column_major, const float p, const int rows
+    __global const elem *x, const long x_off, __global elem *y, const long y_off,                  \
+        __global long *indices, const long indices_off, const int planes, const int d,             \
+        const int od, const int kd, const int sd, const int dd, const int pd, const int pd_end,    \
+        const int h, const int oh, const int kh, const int sh, const int dh, const int ph,         \
+        const int ph_end, const int w, const int ow, const int kw, const int sw, const int dw,     \
+        const int pw, const int pw_end, const int column_major, const float p, const int rows
 #define POOL_PASSED                                                                                \
     x, x_off, y, y_off, indices, indices_off, planes, d, od, kd, sd, dd, pd, pd_end, h, oh, kh,    \
         sh, dh, ph, ph_end, w, ow, kw, sw, dw, pw, pw_end, column_major, p, rows
@@ -134,53 +135,53 @@ __kernel void pool_items(POOL_ARGS)
 {
     const int outputs = od * oh * ow;
     for (int plane = get_global_id(1); plane < planes; plane += get_global_size(1))
-    for (int at = get_global_id(0); at < outputs; at += get_global_size(0)) {
-        const int oz = at / (oh * ow), oy = at / ow % oh, ox = at % ow;
-        const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
-        const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
-        const window_axis ax = axis_at(ox, w, kw, sw, dw, pw, pw_end);
-        __global const elem *from = x + x_off + (long)plane * d * h * w;
-        num best = START;
+        for (int at = get_global_id(0); at < outputs; at += get_global_size(0)) {
+            const int oz = at / (oh * ow), oy = at / ow % oh, ox = at % ow;
+            const window_axis az = axis_at(oz, d, kd, sd, dd, pd, pd_end);
+            const window_axis ay = axis_at(oy, h, kh, sh, dh, ph, ph_end);
+            const window_axis ax = axis_at(ox, w, kw, sw, dw, pw, pw_end);
+            __global const elem *from = x + x_off + (long)plane * d * h * w;
+            num best = START;
 #if P_INDICES
-        int found = -1, found_z = 0, found_y = 0, found_x = 0;
+            int found = -1, found_z = 0, found_y = 0, found_x = 0;
 #endif
-        for (int kz = az.first; kz < az.last; ++kz)
-        for (int ky = ay.first; ky < ay.last; ++ky) {
-            const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
-            __global const elem *line = from + ((long)iz * h + iy) * w;
-            for (int kx = ax.first; kx < ax.last; ++kx) {
-                const int ix = ax.start + kx * dw;
-                const num v = LOAD1(line + ix);
+            for (int kz = az.first; kz < az.last; ++kz)
+                for (int ky = ay.first; ky < ay.last; ++ky) {
+                    const int iz = az.start + kz * dd, iy = ay.start + ky * dh;
+                    __global const elem *line = from + ((long)iz * h + iy) * w;
+                    for (int kx = ax.first; kx < ax.last; ++kx) {
+                        const int ix = ax.start + kx * dw;
+                        const num v = LOAD1(line + ix);
 #if P_OP == 0
-                const int takes = TAKES(v, best);
+                        const int takes = TAKES(v, best);
 #if P_INDICES
-                // The first element counts even when it is the lowest number there is.
-                if (takes || found < 0) {
-                    found = 1;
-                    found_z = iz;
-                    found_y = iy;
-                    found_x = ix;
-                }
+                        // The first element counts even when it is the lowest number there is.
+                        if (takes || found < 0) {
+                            found = 1;
+                            found_z = iz;
+                            found_y = iy;
+                            found_x = ix;
+                        }
 #endif
-                best = takes ? v : best;
+                        best = takes ? v : best;
 #else
-                best = fold(best, v, p);
+                        best = fold(best, v, p);
 #endif
-            }
-        }
-        const long to = (long)plane * outputs + at;
+                    }
+                }
+            const long to = (long)plane * outputs + at;
 #if P_OP == 1 || P_OP == 2
-        best /= (num)az.counted * (num)ay.counted * (num)ax.counted;
+            best /= (num)az.counted * (num)ay.counted * (num)ax.counted;
 #elif P_OP == 3
-        best = root(best, p);
+            best = root(best, p);
 #endif
-        STORE1(best, y + y_off + to);
+            STORE1(best, y + y_off + to);
 #if P_INDICES
-        const long within = column_major ? ((long)found_x * h + found_y) * d + found_z
-                                         : ((long)found_z * h + found_y) * w + found_x;
-        indices[indices_off + to] = found < 0 ? -1 : (long)plane * d * h * w + within;
+            const long within = column_major ? ((long)found_x * h + found_y) * d + found_z
+                                             : ((long)found_z * h + found_y) * w + found_x;
+            indices[indices_off + to] = found < 0 ? -1 : (long)plane * d * h * w + within;
 #endif
-    }
+        }
 }
 
 #else
@@ -196,38 +197,35 @@ static inline vec load_few(__global const elem *x, const int n)
 {
     vec v = START;
     num *t = (num *)&v;
-    for (int i = 0; i < n; ++i)
-        t[i] = LOAD1(x + i);
+    for (int i = 0; i < n; ++i) t[i] = LOAD1(x + i);
     return v;
 }
 
 // The taps along D and H of all columns: line[i] is those of column i - pad, where x has that, else START; i < length.
-static inline void fold_lines(num *line, __global const elem *x, const window_axis az, const window_axis ay,
-                              const int dd, const int dh, const int h, const int w, const int pad,
-                              const int length, const float p)
+static inline void fold_lines(num *line, __global const elem *x, const window_axis az,
+                              const window_axis ay, const int dd, const int dh, const int h,
+                              const int w, const int pad, const int length, const float p)
 {
     const int there = clamp(length - pad, 0, w), last = max(there - P_VEC, 0);
-    for (int i = 0; i < pad && i < length; i += P_VEC)
-        ((line_vec *)(line + i))->v = START;
+    for (int i = 0; i < pad && i < length; i += P_VEC) ((line_vec *)(line + i))->v = START;
     for (int i = 0; i < there; i += P_VEC) {
         const int at = min(i, last); // the last vector moves back to end with the line
         vec best = START;
         for (int kz = az.first; kz < az.last; ++kz)
-        for (int ky = ay.first; ky < ay.last; ++ky) {
-            __global const elem *from = x + ((long)(az.start + kz * dd) * h + ay.start + ky * dh) * w + at;
-            best = fold(best, there < P_VEC ? load_few(from, there) : VLOAD(from), p);
-        }
+            for (int ky = ay.first; ky < ay.last; ++ky) {
+                __global const elem *from =
+                    x + ((long)(az.start + kz * dd) * h + ay.start + ky * dh) * w + at;
+                best = fold(best, there < P_VEC ? load_few(from, there) : VLOAD(from), p);
+            }
         ((line_vec *)(line + pad + at))->v = best;
     }
-    for (int i = pad + there; i < length; i += P_VEC)
-        ((line_vec *)(line + i))->v = START;
+    for (int i = pad + there; i < length; i += P_VEC) ((line_vec *)(line + i))->v = START;
 }
 
 // P_VEC elements `stride` apart.
 static inline vec line_columns(const num *line, const int stride)
 {
-    if (stride == 1)
-        return ((const line_vec *)line)->v;
+    if (stride == 1) return ((const line_vec *)line)->v;
     vec v;
 #if P_VEC > 1
     if (stride == 2) {
@@ -238,18 +236,16 @@ static inline vec line_columns(const num *line, const int stride)
     }
 #endif
     num *t = (num *)&v;
-    for (int i = 0; i < P_VEC; ++i)
-        t[i] = line[i * stride];
+    for (int i = 0; i < P_VEC; ++i) t[i] = line[i * stride];
     return v;
 }
 
 // The elements that each of P_VEC outputs from ox on counts along W.
-static inline vec count_columns(const int ox, const int w, const int kw, const int sw, const int dw, const int pw,
-                                const int pw_end)
+static inline vec count_columns(const int ox, const int w, const int kw, const int sw, const int dw,
+                                const int pw, const int pw_end)
 {
     const int start = ox * sw - pw;
-    if (start >= 0 && start + (P_VEC - 1) * sw + (kw - 1) * dw < w)
-        return (vec)(num)kw;
+    if (start >= 0 && start + (P_VEC - 1) * sw + (kw - 1) * dw < w) return (vec)(num)kw;
     vec v = (vec)(num)0;
     num *t = (num *)&v;
 #if P_OP == 2
@@ -267,9 +263,9 @@ static inline vec count_columns(const int ox, const int w, const int kw, const i
 }
 
 // What a line becomes: OW outputs at y. `counted`: elements that count along D and H.
-static inline void store_outputs(const num *line, __global elem *y, const num counted, const int w, const int ow,
-                                 const int kw, const int sw, const int dw, const int pw, const int pw_end,
-                                 const float p)
+static inline void store_outputs(const num *line, __global elem *y, const num counted, const int w,
+                                 const int ow, const int kw, const int sw, const int dw,
+                                 const int pw, const int pw_end, const float p)
 {
     for (int ox = 0; ox < ow; ox += P_VEC) {
         // The last vector moves back to end with the row: some outputs are computed twice, alike.
@@ -292,28 +288,28 @@ BODY void pool_lines(BODY_PARAMS, POOL_ARGS)
     num lines[LINE_ROOM];
     const int length = (ow - 1) * sw + (kw - 1) * dw + 1, pitch = length + P_VEC, all = od * oh;
     for (int plane = group0.y; plane < planes; plane += group_step.y)
-    for (long first = (long)group0.x * rows; first < all; first += (long)group_step.x * rows) {
-        const int row0 = (int)first, n = min(rows, all - row0);
-        __global const elem *from = x + x_off + (long)plane * d * h * w;
-        __global elem *to = y + y_off + ((long)plane * all + row0) * ow;
-        for (int i = 0; i < n; ++i)
-            fold_lines(lines + i * pitch, from, axis_at((row0 + i) / oh, d, kd, sd, dd, pd, pd_end),
-                       axis_at((row0 + i) % oh, h, kh, sh, dh, ph, ph_end), dd, dh, h, w, pw, length, p);
-        for (int i = 0; i < n; ++i) {
-            num counted = 1;
+        for (long first = (long)group0.x * rows; first < all; first += (long)group_step.x * rows) {
+            const int row0 = (int)first, n = min(rows, all - row0);
+            __global const elem *from = x + x_off + (long)plane * d * h * w;
+            __global elem *to = y + y_off + ((long)plane * all + row0) * ow;
+            for (int i = 0; i < n; ++i)
+                fold_lines(lines + i * pitch, from,
+                           axis_at((row0 + i) / oh, d, kd, sd, dd, pd, pd_end),
+                           axis_at((row0 + i) % oh, h, kh, sh, dh, ph, ph_end), dd, dh, h, w, pw,
+                           length, p);
+            for (int i = 0; i < n; ++i) {
+                num counted = 1;
 #if P_OP == 1 || P_OP == 2
-            counted = (num)axis_at((row0 + i) / oh, d, kd, sd, dd, pd, pd_end).counted *
-                      (num)axis_at((row0 + i) % oh, h, kh, sh, dh, ph, ph_end).counted;
+                counted = (num)axis_at((row0 + i) / oh, d, kd, sd, dd, pd, pd_end).counted *
+                          (num)axis_at((row0 + i) % oh, h, kh, sh, dh, ph, ph_end).counted;
 #endif
-            store_outputs(lines + i * pitch, to + (long)i * ow, counted, w, ow, kw, sw, dw, pw, pw_end, p);
+                store_outputs(lines + i * pitch, to + (long)i * ow, counted, w, ow, kw, sw, dw, pw,
+                              pw_end, p);
+            }
         }
-    }
 }
 
-__attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void pool_rows(POOL_ARGS)
-{
-    pool_lines(BODY_GROUPS, POOL_PASSED);
-}
+WORK_GROUP_SIZE(1, 1, 1)
+__kernel void pool_rows(POOL_ARGS) { pool_lines(BODY_GROUPS, POOL_PASSED); }
 
 #endif

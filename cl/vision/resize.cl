@@ -42,10 +42,8 @@ static inline weight tap_weight(weight t, const weight cubic_a)
 {
     t = fabs(t);
 #if P_MODE == 2
-    if (t < 1)
-        return ((cubic_a + 2) * t - (cubic_a + 3)) * t * t + 1;
-    if (t < 2)
-        return ((t - 5) * t + 8) * t * cubic_a - 4 * cubic_a;
+    if (t < 1) return ((cubic_a + 2) * t - (cubic_a + 3)) * t * t + 1;
+    if (t < 2) return ((t - 5) * t + 8) * t * cubic_a - 4 * cubic_a;
     return 0;
 #else
     return t < 1 ? 1 - t : 0;
@@ -57,9 +55,10 @@ static inline weight tap_weight(weight t, const weight cubic_a)
 // size: of the input axis; before: taps that lie before floor(place); shrink: 1, or the scale when antialiasing
 // renormalise: 1 scales the weights to sum 1
 __kernel void resize_table(__global int *firsts, const long firsts_off, __global weight *weights,
-                           const long weights_off, const int size, const int outputs, const int taps,
-                           const int before, const long step, const long shift, const long unit,
-                           const float shrink, const float cubic_a, const int renormalise)
+                           const long weights_off, const int size, const int outputs,
+                           const int taps, const int before, const long step, const long shift,
+                           const long unit, const float shrink, const float cubic_a,
+                           const int renormalise)
 {
     for (int o = get_global_id(0); o < outputs; o += get_global_size(0)) {
         const long place = o * step + shift;
@@ -99,8 +98,7 @@ __kernel void resize_table(__global int *firsts, const long firsts_off, __global
             total += w;
         }
         if (renormalise)
-            for (int i = 0; i < taps; ++i)
-                to[i] /= total;
+            for (int i = 0; i < taps; ++i) to[i] /= total;
         firsts[firsts_off + o] = outside ? OUTSIDE : first;
 #endif
     }
@@ -119,8 +117,9 @@ typedef float result;
 #define TAP(first, i, size) clamp(first + i, 0, size - 1)
 
 // The taps of A2 on the line at `from`.
-static inline result gather_line(__global const elem *from, const int first, __global const weight *w,
-                                 const int taps, const int size, const int inner)
+static inline result gather_line(__global const elem *from, const int first,
+                                 __global const weight *w, const int taps, const int size,
+                                 const int inner)
 {
     result total = 0;
     for (int i = 0; i < taps; ++i) {
@@ -133,8 +132,8 @@ static inline result gather_line(__global const elem *from, const int first, __g
 
 // firsts, weights: the tables of the resized axes behind each other, A0 (of three), A1 (of two), A2
 // a0..a2: sizes in x; o0..o2: in y; t0..t2: taps
-__kernel void resize_gather(__global const elem *x, const long x_off, __global elem *y, const long y_off,
-                            __global const int *firsts, const long firsts_off,
+__kernel void resize_gather(__global const elem *x, const long x_off, __global elem *y,
+                            const long y_off, __global const int *firsts, const long firsts_off,
                             __global const weight *weights, const long weights_off, const int outer,
                             const int a0, const int a1, const int a2, const int o0, const int o1,
                             const int o2, const int t0, const int t1, const int t2, const int inner,
@@ -191,20 +190,21 @@ __kernel void resize_gather(__global const elem *x, const long x_off, __global e
 #if P_MODE == 0
                 v = LOAD1(from + place);
 #elif P_AXES == 1
-                v = gather_line(from + i, first2, weights2 + y2 * t2, t2, a2, inner);
+            v = gather_line(from + i, first2, weights2 + y2 * t2, t2, a2, inner);
 #elif P_AXES == 2
-                for (int j = 0; j < t1; ++j) {
-                    const weight w = weights1[y1 * t1 + j];
-                    if (w != 0)
-                        v += w * gather_line(from + i + TAP(first1, j, a1) * stride1, first2,
-                                             weights2 + y2 * t2, t2, a2, inner);
-                }
+            for (int j = 0; j < t1; ++j) {
+                const weight w = weights1[y1 * t1 + j];
+                if (w != 0)
+                    v += w * gather_line(from + i + TAP(first1, j, a1) * stride1, first2,
+                                         weights2 + y2 * t2, t2, a2, inner);
+            }
 #else
-                for (int k = 0; k < t0; ++k)
+            for (int k = 0; k < t0; ++k)
                 for (int j = 0; j < t1; ++j) {
                     const weight w = weights[y0 * t0 + k] * weights1[y1 * t1 + j];
                     if (w != 0)
-                        v += w * gather_line(from + i + TAP(first0, k, a0) * stride0 + TAP(first1, j, a1) * stride1,
+                        v += w * gather_line(from + i + TAP(first0, k, a0) * stride0 +
+                                                 TAP(first1, j, a1) * stride1,
                                              first2, weights2 + y2 * t2, t2, a2, inner);
                 }
 #endif

@@ -62,8 +62,7 @@ typedef float grid_elem;
 static inline real reflect(const real x, const real low, const real high)
 {
     const real span = high - low;
-    if (!(span > 0))
-        return low;
+    if (!(span > 0)) return low;
     real t = x - low;
     t -= floor(t / (2 * span)) * (2 * span);
     t = t > span ? 2 * span - t : t;
@@ -73,26 +72,24 @@ static inline real reflect(const real x, const real low, const real high)
 // Element i of an axis of n, -1 where it counts as zero.
 static inline int element(const int i, const int n, const int align)
 {
-    if (i >= 0 && i < n)
-        return i;
+    if (i >= 0 && i < n) return i;
 #if P_PAD == 0
     return -1;
 #elif P_PAD == 1
     return clamp(i, 0, n - 1);
 #else
     const int period = align ? 2 * (n - 1) : 2 * n;
-    if (period == 0)
-        return 0;
+    if (period == 0) return 0;
     const int rest = i % period, m = rest < 0 ? rest + period : rest;
     return m < n ? m : align ? period - m : period - 1 - m;
 #endif
 }
 
-#define PLACE(a, t, i) (((a) * TAPS + (t)) * P_BLOCK + (i))
+#define PLACE(a, t, i) (((a)*TAPS + (t)) * P_BLOCK + (i))
 
 // Where a coordinate of the grid lies in an axis of n: elements (with `stride`) and their weights, P_BLOCK apart from `to` on.
-static inline void place(const real given, const int n, const int stride, const int align, int *at, real *weight,
-                         const int to)
+static inline void place(const real given, const int n, const int stride, const int align, int *at,
+                         real *weight, const int to)
 {
     const real g = given == given ? given : -1;
     real x = align ? (g + 1) / 2 * (real)(n - 1) : ((g + 1) * (real)n - 1) / 2;
@@ -133,88 +130,90 @@ static inline void place(const real given, const int n, const int stride, const 
     }
 }
 
-__kernel void grid_sample(__global const elem *x, const long x_off, __global const grid_elem *grid, const long grid_off,
-                          __global elem *y, const long y_off, const int batch, const int channels, const int points,
-                          const int parts, const int per_part, const int d, const int h, const int w, const int align)
+__kernel void grid_sample(__global const elem *x, const long x_off, __global const grid_elem *grid,
+                          const long grid_off, __global elem *y, const long y_off, const int batch,
+                          const int channels, const int points, const int parts, const int per_part,
+                          const int d, const int h, const int w, const int align)
 {
     const int sizes[3] = {d, h, w}, strides[3] = {h * w, w, 1};
     const long plane = (long)d * h * w;
     for (int row = get_global_id(1); row < batch * parts; row += get_global_size(1))
-    for (int start = (int)get_global_id(0) * P_BLOCK; start < points; start += (int)get_global_size(0) * P_BLOCK) {
-        const int b = row / parts, begin = row % parts * per_part, end = min(begin + per_part, channels);
-        const int count = min(P_BLOCK, points - start);
-        // Of axis a, tap t, point i at PLACE(a, t, i).
-        int at[P_AXES * TAPS * P_BLOCK];
-        real weight[P_AXES * TAPS * P_BLOCK];
-        for (int i = 0; i < P_BLOCK; ++i) {
-            const long p = (long)b * points + min(start + i, points - 1);
-            for (int a = 0; a < P_AXES; ++a) {
-                const real g = LOAD_GRID(grid + grid_off + p * P_AXES + (P_AXES - 1 - a));
-                const int axis = a + 3 - P_AXES;
-                place(g, sizes[axis], strides[axis], align, at, weight, PLACE(a, 0, i));
+        for (int start = (int)get_global_id(0) * P_BLOCK; start < points;
+             start += (int)get_global_size(0) * P_BLOCK) {
+            const int b = row / parts, begin = row % parts * per_part,
+                      end = min(begin + per_part, channels);
+            const int count = min(P_BLOCK, points - start);
+            // Of axis a, tap t, point i at PLACE(a, t, i).
+            int at[P_AXES * TAPS * P_BLOCK];
+            real weight[P_AXES * TAPS * P_BLOCK];
+            for (int i = 0; i < P_BLOCK; ++i) {
+                const long p = (long)b * points + min(start + i, points - 1);
+                for (int a = 0; a < P_AXES; ++a) {
+                    const real g = LOAD_GRID(grid + grid_off + p * P_AXES + (P_AXES - 1 - a));
+                    const int axis = a + 3 - P_AXES;
+                    place(g, sizes[axis], strides[axis], align, at, weight, PLACE(a, 0, i));
+                }
             }
-        }
-        for (int c = begin; c < end; ++c) {
-            __global const elem *from = x + x_off + ((long)b * channels + c) * plane;
-            __global elem *to = y + y_off + ((long)b * channels + c) * points + start;
+            for (int c = begin; c < end; ++c) {
+                __global const elem *from = x + x_off + ((long)b * channels + c) * plane;
+                __global elem *to = y + y_off + ((long)b * channels + c) * points + start;
 #if P_MODE == 0
-            num sum[P_BLOCK];
+                num sum[P_BLOCK];
 #else
-            real sum[P_BLOCK];
+                real sum[P_BLOCK];
 #endif
-            for (int i = 0; i < P_BLOCK; ++i)
-                sum[i] = 0;
-            for (int k = 0; k < COMBINATIONS; ++k)
-                for (int i = 0; i < P_BLOCK; ++i) {
-                    int sign = at[PLACE(0, k % TAPS, i)], offset = sign;
-                    real by = weight[PLACE(0, k % TAPS, i)];
+                for (int i = 0; i < P_BLOCK; ++i) sum[i] = 0;
+                for (int k = 0; k < COMBINATIONS; ++k)
+                    for (int i = 0; i < P_BLOCK; ++i) {
+                        int sign = at[PLACE(0, k % TAPS, i)], offset = sign;
+                        real by = weight[PLACE(0, k % TAPS, i)];
 #if P_AXES > 1
-                    offset += at[PLACE(1, k / TAPS % TAPS, i)];
-                    sign |= at[PLACE(1, k / TAPS % TAPS, i)];
-                    by *= weight[PLACE(1, k / TAPS % TAPS, i)];
+                        offset += at[PLACE(1, k / TAPS % TAPS, i)];
+                        sign |= at[PLACE(1, k / TAPS % TAPS, i)];
+                        by *= weight[PLACE(1, k / TAPS % TAPS, i)];
 #endif
 #if P_AXES > 2
-                    offset += at[PLACE(2, k / (TAPS * TAPS), i)];
-                    sign |= at[PLACE(2, k / (TAPS * TAPS), i)];
-                    by *= weight[PLACE(2, k / (TAPS * TAPS), i)];
+                        offset += at[PLACE(2, k / (TAPS * TAPS), i)];
+                        sign |= at[PLACE(2, k / (TAPS * TAPS), i)];
+                        by *= weight[PLACE(2, k / (TAPS * TAPS), i)];
 #endif
-                    const num v = LOAD1(from + (sign < 0 ? 0 : offset));
+                        const num v = LOAD1(from + (sign < 0 ? 0 : offset));
 #if P_MODE == 0
-                    sum[i] = sign < 0 ? (num)0 : v;
+                        sum[i] = sign < 0 ? (num)0 : v;
 #else
-                    sum[i] += sign < 0 ? (real)0 : by * (real)v;
+                        sum[i] += sign < 0 ? (real)0 : by * (real)v;
 #endif
-                }
-            for (int i = 0; i < count; ++i)
-                STORE1((num)sum[i], to + i);
+                    }
+                for (int i = 0; i < count; ++i) STORE1((num)sum[i], to + i);
+            }
         }
-    }
 }
 
 #if NUM_FLOAT && P_AXES > 1
 
 static inline num normalised(const int i, const int n, const int align)
 {
-    if (align)
-        return n > 1 ? (num)-1 + (num)i * ((num)2 / (num)(n - 1)) : (num)-1;
+    if (align) return n > 1 ? (num)-1 + (num)i * ((num)2 / (num)(n - 1)) : (num)-1;
     return (num)(2 * i + 1 - n) / (num)n;
 }
 
-__kernel void affine_grid(__global const elem *theta, const long theta_off, __global elem *y, const long y_off,
-                          const int batch, const int d, const int h, const int w, const int align)
+__kernel void affine_grid(__global const elem *theta, const long theta_off, __global elem *y,
+                          const long y_off, const int batch, const int d, const int h, const int w,
+                          const int align)
 {
     const int places = d * h * w;
     for (int b = get_global_id(1); b < batch; b += get_global_size(1))
-    for (int i = get_global_id(0); i < places; i += get_global_size(0)) {
-        const num at[3] = {normalised(i % w, w, align), normalised(i / w % h, h, align), normalised(i / (h * w), d, align)};
-        for (int r = 0; r < P_AXES; ++r) {
-            __global const elem *row = theta + theta_off + ((long)b * P_AXES + r) * (P_AXES + 1);
-            num sum = LOAD1(row + P_AXES);
-            for (int k = 0; k < P_AXES; ++k)
-                sum += LOAD1(row + k) * at[k];
-            STORE1(sum, y + y_off + ((long)b * places + i) * P_AXES + r);
+        for (int i = get_global_id(0); i < places; i += get_global_size(0)) {
+            const num at[3] = {normalised(i % w, w, align), normalised(i / w % h, h, align),
+                               normalised(i / (h * w), d, align)};
+            for (int r = 0; r < P_AXES; ++r) {
+                __global const elem *row =
+                    theta + theta_off + ((long)b * P_AXES + r) * (P_AXES + 1);
+                num sum = LOAD1(row + P_AXES);
+                for (int k = 0; k < P_AXES; ++k) sum += LOAD1(row + k) * at[k];
+                STORE1(sum, y + y_off + ((long)b * places + i) * P_AXES + r);
+            }
         }
-    }
 }
 
 #endif

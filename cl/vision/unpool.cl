@@ -12,12 +12,13 @@
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=64
 #include "common/words.clh"
 
-__kernel void unpool(const idx n, const idx d, const idx h, const idx w, const idx od, const idx oh, const idx ow,
-                     const idx total, const int chunk, __global const word *x, const long x_off,
-                     __global const long *index, const long index_off, __global word *y, const long y_off,
-                     __global int *fault, const int code)
+__kernel void unpool(const idx n, const idx d, const idx h, const idx w, const idx od, const idx oh,
+                     const idx ow, const idx total, const int chunk, __global const word *x,
+                     const long x_off, __global const long *index, const long index_off,
+                     __global word *y, const long y_off, __global int *fault, const int code)
 {
-    for (idx begin = (idx)get_global_id(0) * chunk; begin < n; begin += (idx)get_global_size(0) * chunk)
+    for (idx begin = (idx)get_global_id(0) * chunk; begin < n;
+         begin += (idx)get_global_size(0) * chunk)
         for (idx i = begin; i < min(begin + chunk, n); ++i) {
             const long given = index[index_off + i];
             if (given < 0 || given >= total) {

@@ -79,10 +79,11 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* The first line of the kernel that begins here, which is its attribute's where it has one; NULL when none does. */
+/* Returns where "__kernel void NAME(" begins, of a kernel whose first line this is: that line, or the
+ * next one after WORK_GROUP_SIZE (cl/common/work_group.clh); NULL for other lines. */
 static const char *kernel_line(const char *line)
 {
-    if (begins(line, "__attribute__((")) {
+    if (begins(line, "WORK_GROUP_SIZE(")) {
         const char *end = strchr(line, '\n');
         if (!end) return NULL;
         line = end + 1;

@@ -90,12 +90,12 @@ TEST(program_text__joins_numbers)
                       .entry = "one",
                       .prelude = "",
                       .joined = "iblf",
-                      .body = "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                      .body = "WORK_GROUP_SIZE(1, 1, 1)\n"
                               "__kernel void one(int a, __global float *x, long x_off, float f)\n"
                               "{\n}\n"};
     assert_ok(program_text(&ref, &t));
     assert_int_equal(count(text_data(&t), "__kernel void "), 1);
-    assert_int_equal(count(text_data(&t), "__attribute__((reqd_work_group_size(1, 1, 1)))\n"
+    assert_int_equal(count(text_data(&t), "WORK_GROUP_SIZE(1, 1, 1)\n"
                                           "__kernel void one(__global void *b0, "
                                           "const joined_numbers numbers)\n"),
                      1);
@@ -104,7 +104,7 @@ TEST(program_text__joins_numbers)
     assert_int_equal(count(text_data(&t), "called_one((int)numbers.n[0], b0, numbers.n[1], "
                                           "as_float((int)numbers.n[2]));"),
                      1);
-    assert_int_equal(count(text_data(&t), "reqd_work_group_size"), 1);
+    assert_int_equal(count(text_data(&t), "WORK_GROUP_SIZE(1, 1, 1)"), 1);
     text_deinit(&t);
     ref.entry = "two";
     assert_int_equal(program_text(&ref, &t), CLG_ERROR_INTERNAL);
