@@ -97,24 +97,37 @@ static bool is_named(const char *kernel, const char *name)
     return begins(kernel, name) && kernel[strlen(name)] == '(';
 }
 
-/* Compilers take their time for every kernel of a text, PoCL even once more when its binary is asked for. So of a file's
- * kernels the text has one: the lines of the others are empty, but for conditions. They stand at the first column and end in
- * a brace there (STYLE of cl/; tests/lint/kernels.sh sees to it). */
+/* True where a kernel's body both opens and closes on this line: `..., int n) { body(n); }`. */
+static bool has_whole_body(const char *line, const char *end)
+{
+    const char *open = memchr(line, '{', (size_t)(end - line));
+    return open && end - open > 2 && end[-1] == '\n' && end[-2] == '}';
+}
+
+/* Keeps of all kernels of the text the one of this name. The lines of the others become empty, so that
+ * line numbers stay, but preprocessor conditions stay. A kernel begins at the first column and ends in
+ * a brace there, or on the line that opens its body (clang-format; tests/lint/kernels.sh).
+ * Compilers spend time on every kernel of a program, PoCL again when its binary is asked for. */
 static void keep_one_kernel(text *t, const char *name)
 {
     const char *from = t->data;
     char *to = t->data;
-    bool dropping = false;
+    bool dropping = false, in_body = false;
     while (from && *from) {
         const char *end = next_line(from), *kernel = dropping ? NULL : kernel_line(from);
-        if (kernel) dropping = !is_named(kernel, name);
+        if (kernel) {
+            dropping = !is_named(kernel, name);
+            in_body = false;
+        }
         if (!dropping || (*from == '#' && !begins(from, "#pragma"))) {
             memmove(to, from, (size_t)(end - from));
             to += end - from;
         } else {
             *to++ = '\n';
         }
-        if (dropping && begins(from, "}\n")) dropping = false;
+        if (dropping && (begins(from, "}\n") || (!in_body && has_whole_body(from, end))))
+            dropping = false;
+        in_body = in_body || memchr(from, '{', (size_t)(end - from)) != NULL;
         from = end;
     }
     if (!to) return;

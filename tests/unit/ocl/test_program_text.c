@@ -27,6 +27,13 @@ static size_t line_of(const char *string, const char *word)
     return found ? n : SIZE_MAX;
 }
 
+/* Where the body of the kernel that begins here ends: on the line that opens it, or in a brace at the first column. */
+static const char *end_of(const char *kernel)
+{
+    const char *open = strchr(kernel, '{'), *line_end = open ? strchr(open, '\n') : NULL;
+    return line_end && line_end[-1] == '}' ? line_end : strstr(kernel, "\n}\n");
+}
+
 static void check_kernel(const kernel_source *source, const char *name)
 {
     char head[128];
@@ -42,7 +49,7 @@ static void check_kernel(const kernel_source *source, const char *name)
      * branch of an #if */
     assert_int_equal(count(text_data(&t), "\n#if"), count(source->text, "\n#if"));
     assert_int_equal(count(text_data(&t), "\n#endif"), count(source->text, "\n#endif"));
-    const char *kernel = strstr(text_data(&t), head), *end = strstr(kernel, "\n}\n");
+    const char *kernel = strstr(text_data(&t), head), *end = end_of(kernel);
     for (const char *at = text_data(&t); (at = strstr(at, "\n#pragma unroll")) != NULL; at++)
         assert_true(at < end && (at > kernel || line_of(source->text, "__kernel void ") >
                                                     line_of(text_data(&t), "#pragma unroll")));
