@@ -84,7 +84,8 @@ function(clg_add_test_programs area label)
     math(EXPR timeout_s "${timeout_s} * ${test_slowdown}")
     add_test(NAME "${area}.${subject}" COMMAND ${target})
     set_tests_properties("${area}.${subject}" PROPERTIES
-      LABELS "${labels}" TIMEOUT ${timeout_s} ENVIRONMENT "${test_environment}")
+      LABELS "${labels}" TIMEOUT ${timeout_s} ENVIRONMENT "${test_environment}"
+      SKIP_RETURN_CODE 77)
     if(directive MATCHES " serial")
       set_property(TEST "${area}.${subject}" PROPERTY RUN_SERIAL ON)
     endif()

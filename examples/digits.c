@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Classifies pictures from files with an ONNX model: here, handwritten digits.
+ * Classifies images from files with an ONNX model: here, handwritten digits.
  *
- *     digits MODEL PICTURE...
+ *     digits MODEL IMAGE...
  *
- * Each picture is read as gray, scaled to the size the model asks for and handed over as values from 0 to 1. All
- * pictures go through the network together, as one batch. Exit status: 0 done, 3 no OpenCL device, 1 anything else.
+ * Each image is read as gray, scaled to the size of the model's input and passed as values from 0
+ * to 1. All images go through the network in one batch. Exit status: 0 done, 3 no OpenCL device, 1
+ * otherwise.
  */
 #include <clgraph/clgraph.h>
 
@@ -43,7 +44,7 @@ static int complain(clg_status status, const char *what)
     return status == CLG_ERROR_NO_OPENCL || status == CLG_ERROR_NO_DEVICE ? 3 : 1;
 }
 
-/* Reads a picture as gray values from 0 to 1 into height x width floats. */
+/* Reads an image as gray values from 0 to 1 into height x width floats. */
 static int read_picture(const char *path, int height, int width, float *pixels)
 {
     int w, h, channels;
@@ -71,7 +72,7 @@ static void print_answers(char **paths, int n, const float *probabilities, int n
     }
 }
 
-/* Everything between the context and the printed answers. */
+/* Does everything between the context and the printed answers. */
 static int classify(clg_context *context, const char *model_path, char **paths, int n)
 {
     clg_model *model = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Linear regression, 10 inputs to 1 output, built in C without an ONNX file and evaluated on 1000 rows at once. The
- * result is compared with the same sum on the host.
+ * Linear regression, 10 inputs to 1 output, built in C without an ONNX file and evaluated on a
+ * batch of 1000 rows. The result is compared with the same sum on the host.
  */
 #include <clgraph/clgraph.h>
 
@@ -68,7 +68,7 @@ int main(void)
         for (int k = 0; k < N_FEATURES; k++)
             want += (double)x[r * N_FEATURES + k] * (double)weights[k];
         const double difference = fabs((double)y[r] - want);
-        if (!isnan(worst) && !(difference <= worst)) worst = difference; /* a NaN stays */
+        if (!isnan(worst) && !(difference <= worst)) worst = difference; /* keeps a NaN */
     }
     if (status == CLG_OK)
         printf("%d rows on %s: y[0] = %.6f, y[%d] = %.6f, largest difference from the host %.1e\n",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Lists the OpenCL devices of the machine and marks the one that clgraph takes by itself.
+ * Lists the OpenCL devices of the machine and marks clgraph's default device.
  */
 #include <clgraph/clgraph.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A network of two layers, 784 -> 128 -> 10 with ReLU and Softmax, built in C and run on a batch of 32. Weights and
- * inputs are made up; the first row is compared with the same network computed on the host.
+ * A network of two layers, 784 -> 128 -> 10 with ReLU and Softmax, built in C and run on a batch of
+ * 32. Weights and inputs are synthetic; the first row is compared with the same network computed on
+ * the host.
  */
 #include <clgraph/clgraph.h>
 
@@ -62,7 +63,7 @@ static clg_status predict(clg_context *context, clg_model *model)
     return s;
 }
 
-/* The network on the host, in double, for the first row; the largest difference from y. */
+/* Computes the first row on the host, in double; returns the largest difference from y. */
 static double check_first_row(void)
 {
     double hidden[N_HIDDEN], scores[N_OUT], sum = 0, worst = 0;
@@ -79,7 +80,7 @@ static double check_first_row(void)
     }
     for (int j = 0; j < N_OUT; j++) {
         const double difference = fabs(scores[j] / sum - (double)y[j]);
-        if (!isnan(worst) && !(difference <= worst)) worst = difference; /* a NaN stays */
+        if (!isnan(worst) && !(difference <= worst)) worst = difference; /* keeps a NaN */
     }
     return worst;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * For programs that use OpenCL themselves: clgraph works in the application's context and queue and predicts from a
- * cl_mem that the application's own kernel filled. Nothing is copied through the host in between.
+ * For programs that use OpenCL themselves: clgraph works in the application's context and queue and
+ * predicts from a cl_mem that the application's own kernel filled, without a copy through the host.
  */
 #ifndef CL_TARGET_OPENCL_VERSION
 #define CL_TARGET_OPENCL_VERSION 120
@@ -71,7 +71,7 @@ static clg_status build(clg_model **out_model)
     return s;
 }
 
-/* The caller's kernel, then the prediction, in one queue. */
+/* Runs the caller's kernel, then the prediction, in one queue. */
 static clg_status predict(const machine *m, float *y)
 {
     clg_context *context = NULL;

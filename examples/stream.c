@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Streams numbers through a model by two callbacks: one makes rows up, the other one adds the results. Reading,
- * computing and writing go on at the same time, and memory stays the same for any number of rows.
+ * Streams numbers through a model with two callbacks: one generates rows, the other one sums the
+ * results. Reading, computing and writing run concurrently, and memory use does not depend on the
+ * number of rows.
  *
  *     stream [ROWS]
  *
- * Exit status: 0 done, 3 no OpenCL device, 1 anything else.
+ * Exit status: 0 done, 3 no OpenCL device, 1 otherwise.
  */
 #include <clgraph/stream.h>
 
@@ -15,7 +16,7 @@
 
 enum { N_FEATURES = 16 };
 
-/* What the callbacks share. The thread that reads and the one that writes use different members. */
+/* State of both callbacks. The reading thread and the writing one use different members. */
 typedef struct job {
     uint64_t n_rows, n_read;
     uint64_t n_written;
@@ -41,7 +42,7 @@ static clg_status build(clg_model **out_model)
     return s;
 }
 
-/* Fills in as many rows as there are, and room for; none are the end. */
+/* Fills in as many rows as remain, up to the capacity; no rows end the stream. */
 static clg_status read_rows(void *user, clg_stream_batch *batch)
 {
     job *j = user;
@@ -54,7 +55,7 @@ static clg_status read_rows(void *user, clg_stream_batch *batch)
     return CLG_OK;
 }
 
-/* Batches come in the order in which they were read. */
+/* Batches arrive in the order in which they were read. */
 static clg_status write_rows(void *user, clg_stream_batch *batch)
 {
     job *j = user;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Det (ONNX 11): determinants of square matrices x: [batch, n, n], by LU decomposition with partial pivoting in a copy. The
-// product of the pivots is kept as a fraction and an exponent, so that only the result can overflow. A NaN counts as the
-// largest pivot; a column without a pivot gives 0.
+// Computes Det (ONNX 11): determinants of matrices x: [batch, n, n], by LU decomposition with
+// partial pivoting in a copy. The product of the pivots is kept as a fraction and an exponent, so
+// that only the result can overflow. NaN is the largest pivot; a column without a pivot gives 0.
 //
-//   P_LOCAL     work-items of a group that share a matrix, by columns; 1: one work-item a matrix, with vectors
+//   P_LOCAL     work-items of a group, which share a matrix by columns; 1: one a matrix, vectorised
 //   P_T, P_VEC  see common/number.clh; P_T is a float type; P_VEC is 1 where P_LOCAL is not
 //
 // Arguments: x, y: [batch] (elements), a: [batch, n, n] of num, scratch; batch, n.
@@ -32,7 +32,8 @@ static inline int beats(const num x, const num high)
     return x > high || (x != x && high == high);
 }
 
-// The row of column k's pivot among rows from..n-1, `step` apart; its size in *high, -1 where there are no rows.
+// Returns the row of column k's pivot among rows from..n-1, `step` apart; *high gets its magnitude,
+// -1 where there are no rows.
 static inline int find_pivot(__global const num *a, const int n, const int k, const int from,
                              const int step, num *high)
 {
@@ -46,7 +47,7 @@ static inline int find_pivot(__global const num *a, const int n, const int k, co
     return at;
 }
 
-// to -= factor * from, columns begin..n-1 of a row.
+// Computes to -= factor * from in columns begin..n-1 of a row.
 static inline void subtract_row(__global num *to, __global const num *from, const num factor,
                                 const int begin, const int n)
 {

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Discrete Fourier transforms (DFT of ONNX 17, 20; STFT of ONNX 17): Stockham's passes, one for each factor of the length.
-// Of lines of n complex numbers, a pass turns transforms of length l into such of length l * radix:
-//   to[q + l * t + l * radix * k] = sum over s < radix of from[q + l * (k + m * s)] * w^(m * s * (q + l * t)),
+// Computes discrete Fourier transforms (DFT of ONNX 17, 20; STFT of ONNX 17) by Stockham's FFT, one
+// pass for each factor of the length. Of lines of n complex numbers, a pass combines transforms of
+// length l into transforms of length l * radix:
+//   to[q + l * t + l * radix * k] =
+//       sum over s < radix of from[q + l * (k + m * s)] * w^(m * s * (q + l * t)),
 //   q < l, t < radix, k < m = n / (l * radix), w = exp(-+ 2 pi i / n)
 //
 // Parameters
-//   P_RADIX  2, 4: a work-item has all of a butterfly; 0: any radix, one output of it
+//   P_RADIX  2, 4: a work-item computes a whole butterfly; 0: any radix, one output of it
 //   P_FIRST  1: from is the signal; 0: lines of complex numbers
 //   P_LAST   1: to is the result; 0: lines of complex numbers
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// dft_table  table[i] = w^i. Arguments: table, n, sign (-1 forward, 1 inverse). NDRange: n
+// dft_table  twiddle factors table[i] = w^i. Arguments: table, n, sign (-1 forward, 1 inverse).
+//   NDRange: n
 // dft_pass   Arguments, strides in numbers (real or complex, as there are):
 //   x (signal or lines), y (result or lines), table, window; lines, inner, n, l, radix, sign
 //   line i is outer i / inner, inner i % inner of signal and result
-//   n_in (numbers of a line; zeros behind), x_parts (1 real, 2 complex), mirror (1: numbers beyond n / 2 are the conjugates
-//   of those before), windowed, x_outer, x_inner, x_step
-//   n_out (numbers that are wanted), y_parts (1: the real part), scale, y_outer, y_inner, y_step
+//   n_in (numbers of a line; then zeros), x_parts (1 real, 2 complex), mirror (1: numbers
+//   beyond n / 2 are the conjugates of those before), windowed, x_outer, x_inner, x_step
+//   n_out (numbers to write), y_parts (1: the real part), scale (divisor), y_outer, y_inner, y_step
 //   NDRange: n / radix (P_RADIX 0: n), lines; each may be smaller.
 //
 // @variant P_RADIX=4 P_FIRST=1 P_LAST=0 P_T=1 P_VEC=1
@@ -36,7 +39,7 @@ typedef CAT(NUM, 2) complex_num;
 __kernel void dft_table(__global num *table, const long table_off, const int n, const float sign)
 {
     for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
-        // Angles of at most an eighth of a turn.
+        // By symmetry, only angles up to pi / 4 are needed.
         const int quarter = 4 * i / n, rest = 4 * i - quarter * n;
         const int near = min(rest, n - rest);
         const num angle = (num)near / (num)n * HALF_PI;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Multinomial (ONNX 7): samples of classes by unnormalised log-probabilities, random numbers by math/philox.clh.
+// Computes Multinomial (ONNX 7): samples classes by unnormalised log-probabilities, with random
+// numbers from math/philox.clh.
 //
 //   P_T, P_VEC  see common/number.clh; P_T is a float type, P_VEC is 1
 //   P_INT       32 or 64: width of the samples
 //   P_LOCAL     multinomial_sums: work-items for a row, a power of two
 //
-// multinomial_sums: x: [batch, classes]; sums: [batch, classes] of num, running sums of exp(x - maximum of the row); they
-//   never fall. A NaN counts as a probability of 0. NDRange: batch x P_LOCAL.
-// multinomial_draw: y[e] for e < count: the first class whose sum is beyond u * total, u by counter e. NDRange: count.
+// multinomial_sums: x: [batch, classes]; sums: [batch, classes] of num, non-decreasing prefix sums
+//   of exp(x - maximum of the row). NaN counts as a probability of 0. NDRange: batch x P_LOCAL.
+// multinomial_draw: y[e] for e < count: the first class whose sum is above u * total, u from
+//   counter e. NDRange: count.
 // Local memory: P_LOCAL * sizeof(num) bytes.
 //
 // @variant P_T=1 P_VEC=1 P_INT=32 P_LOCAL=1
@@ -58,7 +60,8 @@ __kernel void multinomial_sums(__global const elem *x, const long x_off, __globa
     }
 }
 
-// The first of n sums, which never fall, that is beyond `limit`, or not below it; n where there is none.
+// Returns the index of the first of n non-decreasing sums above `limit`, or not below it with
+// or_equal; n where there is none.
 static inline int first_beyond(__global const num *sums, const int n, const num limit,
                                const int or_equal)
 {
@@ -85,7 +88,7 @@ __kernel void multinomial_draw(__global const num *sums, const long sums_off, __
         c[1] = 0;
         philox(c, (ulong)key);
         int at = first_beyond(row, classes, UNIFORM(c) * total, 0);
-        if (at == classes) // the product was rounded up
+        if (at == classes) // u * total was rounded up
             at = first_beyond(row, classes, total, 1);
         y[y_off + e] = at;
     }

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One step of stochastic gradient descent for one tensor (ai.onnx.preview.training 1): x, its gradient g and the state s1, s2
-// of before become y, o1, o2.
+// Computes a step of stochastic gradient descent for one tensor (ai.onnx.preview.training 1):
+// y, o1, o2 from x, its gradient g and the previous state s1, s2.
 //
-//   P_OP    0 Adagrad: s1 = sum of squared gradients          c0 decay_factor, c1 epsilon, c2 norm_coefficient
-//           1 Adam: s1 = momentum V, s2 = H                   c0 alpha, c1 beta, c2 epsilon, c3 norm_coefficient,
-//                                                             c4 norm_coefficient_post
-//           2 Momentum, 3 with Nesterov: s1 = momentum        c0 alpha, c1 beta, c2 norm_coefficient
+//   P_OP    0 Adagrad: s1 = sum of squared gradients     c0 decay_factor, c1 epsilon,
+//                                                        c2 norm_coefficient
+//           1 Adam: s1 = momentum V, s2 = H              c0 alpha, c1 beta, c2 epsilon,
+//                                                        c3 norm_coefficient,
+//                                                        c4 norm_coefficient_post
+//           2 Momentum, 3 with Nesterov: s1 = momentum   c0 alpha, c1 beta, c2 norm_coefficient
 //   P_R     dtype of the learning rate: 1 float, 11 double
 //   P_T, P_VEC  see common/number.clh; P_T is a float type
 //
-// Arguments: r, t: one number each, the learning rate and the count of updates so far; n elements of each tensor; s2 and o2
-// matter to Adam only. NDRange: n / P_VEC.
+// Arguments: r, t: one element each, learning rate and number of updates so far; n elements of each
+// tensor; s2 and o2 are for Adam only. NDRange: n / P_VEC.
 //
 // @variant P_OP=0 P_T=1 P_VEC=16 P_R=1
 // @variant P_OP=1 P_T=1 P_VEC=1 P_R=1

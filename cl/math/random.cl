@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random numbers, one for each element, by math/philox.clh: an element's number depends on its place and the key only,
-// not on P_VEC, the class of kernels or the device (normal numbers but for their last bits).
+// Generates random numbers, one for each element, with math/philox.clh. An element's number depends
+// on its index and the key only, not on P_VEC, the kernel class or the device (normal numbers
+// except for their last bits).
 //
-// Elements come in tiles of 16 counters times as many numbers as one counter gives (4, or 2 for double): number w of counter
-// 16 * t + l is element (numbers * t + w) * 16 + l.
+// Elements come in tiles of 16 counters times as many numbers as one counter gives (4, or 2 for
+// double): number w of counter 16 * t + l is element (numbers * t + w) * 16 + l.
 //
-//   P_OP    0 uniform: a + u * (b - a), below b      1 normal: a + b * z (Box and Muller)
-//           2 Bernoulli: y = u < x                   3 dropout: y = u >= a ? x * b : 0, mask = u >= a
-//   P_T     float type of x and of the numbers; P_VEC: see common/number.clh
-//   P_OUT   dtype of y (P_OP 2), of mask (3); else P_T. P_MASK  dropout: 1 with a mask; else 0
+//   P_OP    0 uniform: a + u * (b - a), below b
+//           1 normal: a + b * z (Box-Muller transform)
+//           2 Bernoulli: y = u < x
+//           3 dropout: y = u >= a ? x * b : 0, mask = u >= a
+//   P_T     float dtype of x and of the numbers; P_VEC: see common/number.clh
+//   P_OUT   dtype of y (P_OP 2), of mask (3); else P_T
+//   P_MASK  dropout: 1 with a mask; else 0
 //
-// Arguments: x: [n] (P_OP 2 and 3; else any), y: [n], mask: [n]; key; a, b: numbers, for double their bits as long.
+// Arguments: x: [n] (P_OP 2 and 3; else any), y: [n], mask: [n]; key; a, b: numbers, for double
+// their bits as long.
 // NDRange: ceil(n / tile) * 16 / P_VEC.
 //
 // @variant P_OP=0 P_T=1 P_VEC=16 P_OUT=1 P_MASK=0
@@ -46,7 +51,7 @@ typedef elem y_elem;
 #endif
 
 #if P_OP == 1
-// Two normal numbers of two uniform ones, the first of which is not 0.
+// Computes two normal numbers from two uniform ones; u1 is not 0.
 static inline void normal_pair(const vec u1, const vec u2, vec *z1, vec *z2)
 {
     const vec r = sqrt(-2 * log(u1)), angle = 2 * u2;
@@ -55,7 +60,7 @@ static inline void normal_pair(const vec u1, const vec u2, vec *z1, vec *z2)
 }
 #endif
 
-// Numbers 0 .. NUMBERS - 1 of P_VEC counters.
+// Computes numbers 0 .. NUMBERS - 1 of P_VEC counters.
 static inline void draw(uvec c[4], vec to[4])
 {
 #if P_OP != 1

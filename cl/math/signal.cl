@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows of signals, and MelWeightMatrix (ONNX 17).
+// Computes windows of signals, and MelWeightMatrix (ONNX 17).
 //
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1
-// cosine_window  y[i] = (a + b * cos(2 pi i / period) + c * cos(4 pi i / period)) / over, i < n; arguments y, n, period, a,
-//   b, c, over. With a period of 0, 1. NDRange: n
-// mel_weights    y[j, i] = a triangle over j that rises from edge i to edge i + 1 and falls to edge i + 2, for `count` columns
-//   i from `first` on, which have edges e0..e17. Arguments: y [bins, columns], bins, columns, first, count, edges.
-//   NDRange: bins, count
+// cosine_window  y[i] = (a + b * cos(2 pi i / period) + c * cos(4 pi i / period)) / over, i < n;
+//   1 with a period of 0. Arguments: y, n, period, a, b, c, over. NDRange: n
+// mel_weights    y[j, i] = a triangle over j that rises from edge i to edge i + 1 and falls to edge
+//   i + 2, for `count` columns i from `first` on, which have edges e0..e17. Arguments:
+//   y [bins, columns], bins, columns, first, count, edges. NDRange: bins, count
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @variant P_T=1 P_VEC=1
@@ -28,7 +28,7 @@ __kernel void cosine_window(__global elem *y, const long y_off, const int n, con
                             const int a, const int b, const int c, const int over)
 {
     for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
-        // The same on the way back: angles of at most half a turn.
+        // The window is symmetric about period / 2: angles are pi at most.
         const int near = min(i, period - i);
         const real turn = period > 0 ? (real)near / (real)period * TWO_PI : (real)0;
         const real v = ((real)a + (real)b * cos(turn) + (real)c * cos(2 * turn)) / (real)over;

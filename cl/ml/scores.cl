@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Scores of classifiers and regressors of ai.onnx.ml: post_transform, and the class that wins.
+// Computes scores of ai.onnx.ml classifiers and regressors: post_transform, and the winning class.
 //
 // Parameters
 //   P_TRANSFORM  0 none, 1 SOFTMAX, 2 LOGISTIC, 3 SOFTMAX_ZERO (zeros stay zeros), 4 PROBIT
-//   P_FORM       0 scores as they are; the largest wins, of equals the first
-//                1 one score s for two classes: 1 - s and s (LOGISTIC: of -s and s); the second wins above `limit`
+//   P_FORM       0 scores as they are; the largest wins, the first of equal ones
+//                1 one score s for two classes: 1 - s and s (LOGISTIC: of -s and s); the second
+//                  wins above `limit`
 //                2 the same, but -s and s
-//                3 the first score is nobody's: 0; the second wins above `limit`
+//                3 the first score is replaced by 0; the second wins above `limit`
 //   P_INDEX      1: index is written
-// Arguments: x: float [rows, n]; y: float [rows, m], m = 2 in forms 1 and 2, else n; index: long [rows], y again when not
-// written; rows, n; limit. NDRange: rows. Local memory: none.
+// Arguments: x: float [rows, n]; y: float [rows, m], m = 2 in forms 1 and 2, else n; index: long
+// [rows], y again when not written; rows, n; limit. NDRange: rows. Local memory: none.
 //
 // @variant P_TRANSFORM=0 P_FORM=0 P_INDEX=1
 // @variant P_TRANSFORM=1 P_FORM=0 P_INDEX=0
@@ -25,7 +26,8 @@ static inline float logistic(const float x)
     return (x < 0 ? e : 1.0f) / (1.0f + e);
 }
 
-// The inverse of the normal distribution's cumulative function; Giles, "Approximating the erfinv function" (2010).
+// Returns the inverse of the normal distribution's cumulative function; Giles, "Approximating the
+// erfinv function" (2010).
 static inline float probit(const float p)
 {
     const float x = 2 * p - 1;

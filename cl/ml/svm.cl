@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor), as libsvm has them.
+// Computes support vector machines (ai.onnx.ml SVMClassifier and SVMRegressor), as libsvm does.
 //
 // Parameters
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_T is 1
 //   P_PROBABILITY      svm_votes: 1 writes probabilities, too
 //
-// svm_rbf: y[row, v] = exp(-gamma |x[row] - vector v|^2). NDRange: ceil(vectors / P_VEC), ceil(rows / 4).
-//   x: float [rows, features]; sv: float [features, vectors]; y: float [rows, vectors]; rows, features, vectors; gamma
-// svm_decide: one work-item a row and pair of classes i < j, in the order (0,1), (0,2) ... (1,2) ... NDRange: rows * pairs.
-//   k: float [rows, vectors]; coefficients: float [classes - 1, vectors]; starts: int [classes + 1], the first vector of each
-//   class; rho: float [pairs]; y: float [rows, pairs]; rows, pairs, vectors, classes
-// svm_votes: one work-item a row: each pair votes, the first of the classes with most votes wins. NDRange: any number of
-//   work-items. y: float [rows, pairs]; index: long [rows]; then with P_PROBABILITY a, b: float [pairs], of the sigmoid;
-//   p: float [rows, classes]; scratch: float, classes * (classes + 1) for each work-item; then rows, classes
+// svm_rbf: y[row, v] = exp(-gamma |x[row] - vector v|^2). NDRange: ceil(vectors / P_VEC),
+//   ceil(rows / 4).
+//   x: float [rows, features]; sv: float [features, vectors]; y: float [rows, vectors]; rows,
+//   features, vectors; gamma
+// svm_decide: one work-item a row and pair of classes i < j, in the order (0,1), (0,2) ... (1,2)
+//   ... NDRange: rows * pairs.
+//   k: float [rows, vectors]; coefficients: float [classes - 1, vectors]; starts: int
+//   [classes + 1], the first vector of each class; rho: float [pairs]; y: float [rows, pairs];
+//   rows, pairs, vectors, classes
+// svm_votes: one work-item a row: each pair votes, the first class with most votes wins. NDRange:
+//   any number of work-items.
+//   y: float [rows, pairs]; index: long [rows]; then with P_PROBABILITY a, b: float [pairs], of the
+//   sigmoid; p: float [rows, classes]; scratch: float, classes * (classes + 1) for each work-item;
+//   then rows, classes
 // Local memory: none.
 //
 // @variant P_T=1 P_FMA=1 P_VEC=16 P_PROBABILITY=1
@@ -64,7 +70,7 @@ __kernel void svm_rbf(__global const float *x, const long x_off, __global const 
     }
 }
 
-// The sum of k c over vectors first to last - 1.
+// Returns the sum of k * c over vectors first to last - 1.
 static inline float share(__global const float *k, __global const float *c, const int first,
                           const int last)
 {
@@ -109,7 +115,7 @@ __kernel void svm_decide(__global const float *k, const long k_off,
     }
 }
 
-// The place of pair i < j.
+// Returns the index of pair i < j.
 static inline int pair_at(const int i, const int j, const int classes)
 {
     return i * (2 * classes - i - 1) / 2 + j - i - 1;
@@ -128,15 +134,16 @@ static inline int votes_of(__global const float *y, const int i, const int class
 }
 
 #if P_PROBABILITY
-// How probable i is of the two: Platt's sigmoid, kept off 0 and 1.
+// Returns the probability of the first class of a pair: Platt's sigmoid, clamped off 0 and 1.
 static inline float likelihood(const float score, const float a, const float b)
 {
     const float t = score * a + b, e = exp(-fabs(t));
     return clamp((t >= 0 ? e : 1.0f) / (1.0f + e), 1e-7f, 1.0f - 1e-7f);
 }
 
-// Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling" (2004), the second method:
-// p^T Q p at its least. q: [classes, classes] and behind it qp: [classes].
+// Computes class probabilities p that minimise p^T Q p: Wu, Lin and Weng, "Probability estimates
+// for multi-class classification by pairwise coupling" (2004), second method.
+// q: [classes, classes], then qp: [classes].
 static inline void couple(__global const float *y, __global const float *a, __global const float *b,
                           __global float *q, __global float *p, const int classes)
 {

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ensembles of decision trees (ai.onnx.ml TreeEnsemble...): rows x: [rows, features] walk the trees, leaves vote for targets.
+// Computes decision tree ensembles (ai.onnx.ml TreeEnsemble...): rows x: [rows, features] walk the
+// trees, leaves vote for targets.
 //
 // Parameters
-//   P_T    element type of x, see common/number.clh; P_VEC is 1
-//   P_W    element type of values: 1 float, 11 double
-//   P_HOW  0 votes are added up, 1 their mean over the trees, 2 the least, 3 the largest
+//   P_T    dtype of x, see common/number.clh; P_VEC is 1
+//   P_W    dtype of values: 1 float, 11 double
+//   P_HOW  aggregation of votes: 0 sum, 1 mean over the trees, 2 min, 3 max
 //
 // tree_walk: one work-item a row and block of trees. NDRange: rows * blocks.
-//   x; nodes: int [n, 4] and values: [n], see ops/ml/tree.h; roots: int [trees]; vote_ids: int, vote_weights: float;
-//   part: float [rows, blocks, targets], out; rows, features, trees, targets, blocks, per_block (trees of a block)
-// tree_finish: one work-item a row and target: blocks become one, and base: float [targets] is added. NDRange: rows *
-//   targets. part; base; y: float [rows, targets]; rows, trees, targets, blocks
-// A NaN goes the true way where the node says so, else the way of the comparison, of which only != holds.
-// A target that no leaf voted for has 0 in place of the least or largest vote. Local memory: none.
+//   x; nodes: int [n, 4] and values: [n], see ops/ml/tree.h; roots: int [trees]; vote_ids: int,
+//   vote_weights: float; part: float [rows, blocks, targets], out; rows, features, trees, targets,
+//   blocks, per_block (trees of a block)
+// tree_finish: one work-item a row and target: aggregates the blocks and adds base: float
+//   [targets]. NDRange: rows * targets.
+//   part; base; y: float [rows, targets]; rows, trees, targets, blocks
+// NaN takes the true branch where the node says so, else as compared: only != is true.
+// A target without votes has 0 in place of the min or max. Local memory: none.
 //
 // @variant P_T=1 P_W=1 P_HOW=0 P_VEC=1
 // @variant P_T=11 P_W=11 P_HOW=1 P_VEC=1
@@ -36,7 +39,7 @@ typedef CAT(ELEM_, P_W) value;
 
 #define LEAF 16
 
-// 1 less, 2 equal, 4 greater, 8 neither: the bits of a node's word that goes the true way.
+// Returns 1 less, 2 equal, 4 greater, 8 unordered: the bit of a node's word for the true branch.
 static inline int relation(const value x, const value y)
 {
     return x < y ? 1 : x == y ? 2 : x > y ? 4 : 8;
@@ -68,7 +71,7 @@ __kernel void tree_walk(__global const elem *x, const long x_off, __global const
         for (int tree = first; tree < last; tree++) {
             int n = roots[tree];
             int4 node = vload4(n, nodes);
-            // A node of zeros ends it too: helpers try kernels on buffers of zeros (decision 36).
+            // A node of zeros ends the walk: compile helpers run kernels on zeros (decision 36).
             while (node.y & (LEAF - 1)) {
                 n = node.y & relation((value)LOAD1(features_of + node.x), values[n]) ? node.z
                                                                                      : node.w;

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// com.microsoft.GatherBlockQuantized: rows of a table of 2 to 8 bits, looked up and dequantised:
-// y[k, c] = (x[index[k], c] - zero[index[k], c / block]) * scale[index[k], c / block], in float.
+// Computes com.microsoft.GatherBlockQuantized: gathers and dequantises rows of a table of 2 to 8
+// bits with block-wise scales, in float:
+// y[k, c] = (x[index[k], c] - zero[index[k], c / block]) * scale[index[k], c / block].
 //
-//   P_BITS   2, 4 or 8: of a number; the first of a byte stands in its low bits
-//   P_SIGNED 1: numbers are two's complement
-//   P_PER    numbers in what offsets of x and zero count: 8 / P_BITS where they are bytes, else 1
+//   P_BITS   2, 4 or 8 bits of an element; the first of a byte is in its low bits
+//   P_SIGNED 1: elements are two's complement
+//   P_PER    elements in a unit of the offsets of x and zero: 8 / P_BITS where it is a byte, else 1
 //   P_ZERO   1: there are zero points; 0: they are all `middle`
-//   P_INT    width of an index: 32 or 64. Negative ones count from the end; a row of zeros for one that is out of range
+//   P_INT    width of an index: 32 or 64. Negative ones count from the end; one that is out of
+//            range gives a row of zeros
 //   P_T, P_FMA, P_VEC  see common/types.clh; P_VEC is 1
 //
-// Arguments: picks (number of indices), rows, cols (numbers in a row), block (numbers that share a scale), blocks (in a row),
-// zero_pitch (numbers from row to row of zero), middle; x, index, scale, zero (NULL without), y.
-// Dimension 0 of the range strides over cols, dimension 1 over picks.
+// Arguments: picks (number of indices), rows, cols (elements of a row), block (elements that share
+// a scale), blocks (of a row), zero_pitch (elements from row to row of zero), middle; x, index,
+// scale, zero (not read with P_ZERO 0), y.
+// NDRange: cols, picks; each may be smaller.
 //
 // @variant P_BITS=4 P_SIGNED=1 P_PER=1 P_ZERO=0 P_INT=64 P_T=1 P_FMA=0 P_VEC=1
 // @variant P_BITS=4 P_SIGNED=0 P_PER=2 P_ZERO=1 P_INT=32 P_T=10 P_FMA=0 P_VEC=1
@@ -39,9 +42,8 @@ __kernel void gather_blocks(const int picks, const int rows, const int cols, con
                             const long y_off)
 {
     for (int k = get_global_id(1); k < picks; k += get_global_size(1)) {
-        const number asked =
-            index[index_off +
-                  k]; // as a long, llvmpipe of Mesa 22.3 takes a negative int for positive
+        // Not yet a long: llvmpipe of Mesa 22.3 then takes a negative int for positive.
+        const number asked = index[index_off + k];
         const long row = asked < 0 ? (long)asked + rows : (long)asked;
         const bool exists = row >= 0 && row < rows;
         for (int c = get_global_id(0); c < cols; c += get_global_size(0)) {

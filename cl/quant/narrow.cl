@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cast (ONNX 25) from and to the storage types of quant/narrow.clh.
+// Computes Cast (ONNX 25) from and to the storage types of quant/narrow.clh.
 //
 // Parameters
-//   P_IN, P_OUT  element types by their ONNX numbers; at least one is a narrow one, 17 to 26
-//   P_SATURATE   0, 1 or 2, as encode_<dtype> has it
+//   P_IN, P_OUT  dtypes by ONNX number; at least one is a narrow one, 17 to 26
+//   P_SATURATE   0, 1 or 2, see encode_<dtype>
 //   P_MODE       rounding to float8e8m0: 0 up, 1 down, 2 to nearest
 //   P_FP64       1 when one of them is float64
-// cast_narrow  Arguments: n (elements), x [n], y [n], dense, from the start of a byte.
-//   NDRange: n / 8: a work-item takes eight elements, which are whole bytes in every type. Bits of the last byte that belong
-//   to no element are written as zeros.
+// cast_narrow  Arguments: n (elements), x [n], y [n], contiguous, from the start of a byte.
+//   NDRange: n / 8: a work-item converts eight elements, which are whole bytes in every type.
+//   Unused bits of the last byte are written as zeros.
 //
 // @variant P_IN=1 P_OUT=17 P_SATURATE=1 P_MODE=0 P_FP64=0
 // @variant P_IN=10 P_OUT=18 P_SATURATE=0 P_MODE=0 P_FP64=0
@@ -47,9 +47,7 @@ ELEMENTS_float32 ELEMENTS_uint8 ELEMENTS_int8 ELEMENTS_uint16 ELEMENTS_int16 ELE
     typedef CAT(ELEM_, P_IN) in_elem;
 typedef CAT(ELEM_, P_OUT) out_elem;
 
-// ---- reading ------------------------------------------------------------------------------------------------------
-
-// Integers of 32 bits at most stay in 32: Mesa 22.3 compares an int that was widened to long wrongly.
+// Integers of at most 32 bits are not widened: Mesa 22.3 compares an int widened to long wrongly.
 #if IS_FLOAT(P_IN)
 typedef float number;
 #elif P_IN == 7
@@ -67,8 +65,8 @@ typedef ulong magnitude;
 typedef uint magnitude;
 #endif
 
-// A double or an integer as a float that a further rounding rounds as it would the number itself: where bits are cut off, the
-// last one that stays is set.
+// Converts a double or an integer to a float with rounding to odd: the last bit kept is set where
+// bits are dropped, so that rounding it again gives what rounding the number itself would.
 #if P_FP64
 static inline float float_of_double(const double x)
 {
@@ -113,8 +111,6 @@ static inline float float_of(const number v)
 #endif
 }
 
-// ---- writing ------------------------------------------------------------------------------------------------------
-
 #if P_OUT == 24
 typedef uint result;
 static inline result converted(const number v)
@@ -128,7 +124,7 @@ static inline result converted(const number v)
     return CAT(encode_, CAT(NAME_, P_OUT))(float_of(v), P_SATURATE);
 }
 #elif IS_NARROW(P_OUT)
-// Low bits of a whole number: what is out of range wraps.
+// Returns the low bits of an integer: values out of range wrap.
 typedef uint result;
 static inline result converted(const number v)
 {

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// com.microsoft.MatMulNBits: y = a x transpose(w) + bias with weights of 4 or 8 bits in blocks along k, w = (q - zero) * scale.
-// Weights are unpacked in registers.
+// Computes com.microsoft.MatMulNBits: y = a x transpose(w) + bias with weights of 4 or 8 bits,
+// quantized block-wise along k, w = (q - zero) * scale. They are dequantized in registers.
 //
 // Parameters
-//   P_BITS   4 (two elements a byte, the low half first) or 8
-//   P_ZERO   zero points: 0 half of the range, 1 packed as the weights are, 2 numbers of type P_Z
+//   P_BITS   4 (two nibbles a byte, the low one first) or 8
+//   P_ZERO   zero points: 0 half of the range, 1 packed as the weights are, 2 of dtype P_Z
 //   P_Z      with P_ZERO 2 their dtype: 1 or 10; else 1
-//   P_BIAS   1: there is a bias, one number a column
-//   P_ROWS, P_COLS  of y that a group has at a time
+//   P_BIAS   1: there is a bias, one element a column
+//   P_ROWS, P_COLS  tile of y that a group computes at a time
 //   P_LOCAL  work-items that share k: simd 1, simt 64 or less, a power of two
-//   P_T, P_VEC, P_FMA  see common/types.clh; P_VEC is how many bytes of weights are read at once: 4, 8, 16
-// Arguments: a [m, k], w [n, blocks, bytes], scales [n, blocks], zeros [n, (blocks * P_BITS + 7) / 8] or [n, blocks], bias [n],
-//   y [m, n]; m, n, k, blocks, chunks (of P_VEC bytes in a block)
+//   P_T, P_VEC, P_FMA  see common/types.clh; P_VEC is the bytes of weights of a load:
+//            4, 8, 16
+// Arguments: a [m, k], w [n, blocks, bytes], scales [n, blocks],
+//   zeros [n, (blocks * P_BITS + 7) / 8] or [n, blocks], bias [n], y [m, n]; m, n, k, blocks,
+//   chunks (of P_VEC bytes in a block)
 // NDRange: n / P_COLS groups of P_LOCAL, m / P_ROWS; each may be smaller.
 // Local memory: P_ROWS * P_COLS * P_LOCAL floats where P_LOCAL is more than 1.
 //
@@ -37,7 +39,7 @@ typedef float zero_elem;
 typedef uchar zero_elem;
 #endif
 
-// The zero point of a block, whose row begins at p.
+// Returns the zero point of a block; its row begins at p.
 static inline float zero_of(__global const zero_elem *p, const int block)
 {
 #if P_ZERO == 0
@@ -51,7 +53,8 @@ static inline float zero_of(__global const zero_elem *p, const int block)
 #endif
 }
 
-// PER_CHUNK numbers from p on, zeros behind `count`: with 4 bits those of even places and those of odd ones.
+// Loads PER_CHUNK elements from p on, zeros after `count`. With 4 bits those of even and odd index
+// are apart, to match low and high nibbles of weights; with 8 *even gets all.
 static inline void load_chunk(__global const elem *p, const int count, vec *even, vec *odd)
 {
     vec first, second = (vec)0.0f;

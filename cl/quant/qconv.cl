@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvInteger (ONNX 10) and QLinearConv (ONNX 10): sums of (x - x_zero) * (w - w_zero) in int32, exact; padding adds
-// nothing.
+// Computes ConvInteger (ONNX 10) and QLinearConv (ONNX 10) by direct convolution: exact int32 sums
+// of (x - x_zero) * (w - w_zero); padding adds nothing.
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is w; P_VEC 1, P_FP64 0, P_INDEX 32
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
-//   P_FORM    0 lines: one work-item for P_LINE pixels of a row, tap by tap. NDRange: parts of rows, planes * od * oh
+//   P_FORM    0 lines: one work-item for P_LINE pixels of a row, tap by tap. NDRange: parts of
+//               rows, planes * od * oh
 //             1 pixels: one work-item a pixel. NDRange: pixels, planes
-//   P_LINE    pixels that a work-item adds up in private memory (form 0); else 1
+//   P_LINE    pixels that a work-item accumulates in private memory (form 0); else 1
 // Arguments, in elements
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
 //   x, w, y; QCONV_NUMBERS, see quant/qconv.clh
@@ -55,8 +56,8 @@ __kernel void qconv(QCONV_ARGS)
                         for (int kx = 0; kx < kw; ++kx) {
                             const int weight =
                                 (int)filter[((c * kd + kz) * kh + ky) * kw + kx] - w0;
-                            const int shift =
-                                begin * sw + kx * dw - pw; // pixel i sees i * sw + shift
+                            // Pixel i reads column i * sw + shift.
+                            const int shift = begin * sw + kx * dw - pw;
                             const int first = shift < 0 ? (-shift + sw - 1) / sw : 0;
                             const int last =
                                 shift < iw ? min(count, (iw - shift + sw - 1) / sw) : 0;

@@ -1,35 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvInteger and QLinearConv (ONNX 10) for the SIMD class, as qconv.cl has them: the same bits, by products of words of
-// several 8-bit numbers (common/dot_simd.clh).
+// Computes ConvInteger and QLinearConv (ONNX 10) for the SIMD class, bit-identical to qconv.cl, by
+// dot products of words of several 8-bit numbers (common/dot_simd.clh):
 //
 //   qconv_simd   any kernel, stride, dilation, padding and number of groups
-//   qconv_depthwise_simd  the same for ic = 1 and at most 256 taps, whose sums floats have exactly; P_UNIT 1
-//   qconv_pack_w  w [groups*oc][ic][kd][kh][kw] -> words [groups][ceil(oc/tile_m)][kh*kw][kd*ceil(ic/P_UNIT)][tile_m], zero
-//                 channels and rows at the ends, then [groups][ceil(oc/tile_m)*tile_m] sums of the numbers in each row
+//   qconv_depthwise_simd  the same for ic = 1 and at most 256 taps, whose sums are exact in float;
+//                 P_UNIT 1
+//   qconv_pack_w  packs w [groups*oc][ic][kd][kh][kw] -> words
+//                 [groups][ceil(oc/tile_m)][kh*kw][kd*ceil(ic/P_UNIT)][tile_m], zero channels and
+//                 rows at the ends, then [groups][ceil(oc/tile_m)*tile_m] sums of rows
 //
-// As in conv_simd.cl, a group takes tile_h x tile_w output pixels of one depth and group_tiles * tile_m output channels, and
-// copies the input that these see into a patch in private memory; here it is words of P_UNIT channels, and what lies outside
-// of the image is the zero point. Zero points are taken off behind the sums:
+// As in conv_simd.cl, a group computes tile_h x tile_w output pixels of one depth and group_tiles *
+// tile_m output channels, and copies their receptive field into a patch in private memory: here
+// words of P_UNIT channels, outside of the image the zero point. Zero-point compensation follows
+// accumulation:
 //     sum (x - x0) (w - w0) = sum x w - x0 * sum w - w0 * sum x + k * x0 * w0
 //
-// Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh, A is x, B is w; P_FP64 0,
-// P_INDEX 32)
+// Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh, A is x,
+// B is w; P_FP64 0, P_INDEX 32)
 //   P_MR, P_NRV         as in gemm_simd.cl
 //   P_PATCH             words of the patch: 65536
-//   P_ACC               sums that wait in private memory: 32768
+//   P_ACC               accumulators in private memory: 32768
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //
 // Arguments of qconv_simd, lengths in elements. No length is 0.
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
 //   x, w from qconv_pack_w, y
-//   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, where also is what the caller keeps; its slices are
-//       kd * ceil(ic/P_UNIT), and P_ACC is for one row more
+//   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, with the same limits; slices, there
+//       kd*ic, are kd * ceil(ic/P_UNIT), and P_ACC is for one row more
 //   QCONV_NUMBERS, see quant/qconv.clh
-// qconv_depthwise_simd has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place of tile_m .. tile_w.
+// qconv_depthwise_simd has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place
+// of tile_m .. tile_w.
 // NDRange: as in conv_simd.cl. Private memory: P_PATCH + P_ACC words.
-// qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group, dimension 0 tiles, 1 groups,
-//   which must be get_num_groups(1).
+// qconv_pack_w(oc, ic, kd, kh*kw, w, w_off, packed, packed_off, tile_m): one work-item a group,
+//   dimension 0 tiles, 1 groups, which must be get_num_groups(1).
 //
 // @cpu
 // @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_PATCH=65536 P_ACC=32768 P_A=2 P_B=3 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_BIAS=1
@@ -46,7 +50,7 @@
 #define S_DTYPE P_B
 #include "quant/words_simd.clh"
 
-#define STRIP 4                         // vectors a depthwise filter takes at a time
+#define STRIP 4                         // vectors a depthwise filter computes at a time
 #define SPARE ((P_NRV + STRIP) * P_VEC) // words after the patch that may be read and written
 
 #define MICRO_PARAMS                                                                               \
@@ -70,15 +74,15 @@
 #define Y_ZERO 0.0f
 #endif
 
-// ---- the patch -----------------------------------------------------------------------------------------------------
+// ---- the patch ----------------------------------------------------------------------------------
 
 static inline void put_pads(int *p, const int count, const int pad)
 {
     for (int i = 0; i < count; i += P_VEC) put_words(p + i, (vint)pad);
 }
 
-// The patch [phase of h][phase of w][h.length][w.length] of P_UNIT channels, of which the last one has `left` bytes from its
-// plane on that may be read; `inside` is 0 for planes outside the image.
+// Fills the patch [phase of h][phase of w][h.length][w.length] of P_UNIT channels. `left` bytes of
+// the last one may be read from its plane on; `inside` is 0 for planes outside the image.
 static __attribute__((noinline)) void fill_slice(int *p, const struct lines *from, const long left,
                                                  const int inside, const int pad,
                                                  const struct side h, const struct side w)
@@ -103,11 +107,11 @@ static __attribute__((noinline)) void fill_slice(int *p, const struct lines *fro
     }
 }
 
-// ---- sums ----------------------------------------------------------------------------------------------------------
+// ---- accumulation -------------------------------------------------------------------------------
 
 #if P_UNIT == 1
 
-// t[i][j] = (first ? 0 : t[i][j]) + the products, in pieces that floats have exactly.
+// Computes t[i][j] = (first ? 0 : t[i][j]) + the dot product, in parts that are exact in float.
 static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
 {
     vec part[P_MR * P_NRV];
@@ -130,7 +134,8 @@ static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
 #define add_products micro
 #endif
 
-// t[j] = (first ? 0 : t[j]) + the numbers that vector j of pixels sees.
+// Computes t[j] = (first ? 0 : t[j]) + the sums of the inputs in the receptive fields of vector j
+// of pixels.
 static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const int taps,
                                                const int slices, const int *patch,
                                                const int *offsets, const int patch_slice,
@@ -145,8 +150,9 @@ static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const
     }
 }
 
-// One channel's (height x width) sums to y: t[lane] + start - w0 * seen[lane], line r from lane r * pitch on. A vector may write
-// what a later line of the channel writes again; lines follow each other in y where `joined`.
+// Computes one channel's (height x width) results, t[lane] + start - w0 * seen[lane], requantizes
+// and stores them; line r begins at lane r * pitch. With `joined`, lines are contiguous in y, and a
+// vector may write elements that a later line of the channel overwrites.
 static __attribute__((noinline)) void finish(const int *t, const int *seen, const int start,
                                              const int w0, const int height, const int width,
                                              const int pitch, __global y_elem *y, const int y_line,
@@ -210,7 +216,7 @@ __kernel void qconv_simd(const int batch, const int groups, const int ic, const 
                 int any_zero = 0;
                 for (int o = channel0; o < channel1; ++o) any_zero |= W_ZERO(o) + S_MOVED;
 
-                vint *sums = acc + t_row; // behind those of what pixels see
+                vint *sums = acc + t_row; // the sums of add_seen are before them
                 int s0 = 0;
                 do {
                     const int sc = min(fit, slices - s0);
@@ -288,7 +294,7 @@ __kernel void qconv_pack_w(const int oc, const int ic, const int kd, const int t
 
 #if P_UNIT == 1
 
-// t[lane] = start + sum over taps of w[tap] * patch[offsets[tap] + lane]
+// Computes t[lane] = start + sum over taps of w[tap] * patch[offsets[tap] + lane].
 static __attribute__((noinline)) void filter(vint *t, const int lanes, const int taps,
                                              const float *w, const int *patch, const int *offsets,
                                              const float start)
@@ -343,7 +349,7 @@ __kernel void qconv_depthwise_simd(const int batch, const int groups, const int 
                 const int lanes_up = (lanes + STRIP * P_VEC - 1) / (STRIP * P_VEC) * STRIP;
                 const int g0 = by * group_channels, g1 = min(g0 + group_channels, groups);
                 __global const a_elem *from = x + x_off + (long)image * groups * volume;
-                // Three sweeps, not one: memory just written in one alignment is slow to read in another.
+                // Three loops: memory just written at one alignment is slow to read at another.
                 for (int i = 0; i < (g1 - g0) * kd; ++i) {
                     const int d = d0 * sd - pd + i % kd * dd, inside = d >= 0 && d < id;
                     const long at = (g0 + i / kd) * volume + (inside ? d * plane : 0);

@@ -1,27 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ConvInteger (ONNX 10) and QLinearConv (ONNX 10) for the simt class, as a matrix product whose right side is gathered from x
-// tile by tile; its sums are those of qconv.cl to the bit:
+// Computes ConvInteger (ONNX 10) and QLinearConv (ONNX 10) for the simt class as an implicit GEMM,
+// whose right operand is gathered from x tile by tile; bit-identical to qconv.cl:
 //
 //   qconv_simt    output channels by pixels, a group of channels at a time
-//   qconv_pack_x  x in words of four channels: [batch][groups][depth][id*ih*iw], depth = ceil(ic / 4); channels behind the
-//                 last hold the zero point
-//   qconv_pack_w  weights so: [groups][taps][depth][oc], taps = kd*kh*kw; channels behind the last are 0
-// Bytes of words are signed, see quant/qtile.clh. Where x has nothing, at its borders and behind the last channel, its
-// words hold the zero point, so that whatever the weights are there adds nothing.
+//   qconv_pack_x  packs x into words of four channels: [batch][groups][depth][id*ih*iw],
+//                 depth = ceil(ic / 4); channels after the last hold the zero point
+//   qconv_pack_w  packs the weights likewise: [groups][taps][depth][oc], taps = kd*kh*kw; channels
+//                 after the last are 0
+// Bytes of words are signed, see quant/qtile.clh. Where x has no element, in the padding and after
+// the last channel, its words hold the zero point, which adds nothing whatever the weights are
+// there.
 //
 // Parameters
-//   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is the weights; P_VEC 1, P_FP64 0, P_INDEX 32. Of these
-//             qconv_pack_w reads P_B alone, qconv_pack_x P_A and P_ZERO_A
+//   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; A is x, B is the weights; P_VEC 1, P_FP64 0,
+//             P_INDEX 32. Of these qconv_pack_w reads P_B only, qconv_pack_x P_A and P_ZERO_A
 //   P_ZERO_A, P_ZERO_B, P_BIAS  see quant/qconv.clh
 //   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: as in qgemm_simt.cl
 // Arguments, in elements or words
-//   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh; batch * od * oh * ow < 2^31
+//   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
 //   x and weights as packed, y; QCONV_NUMBERS, see quant/qconv.clh
-// NDRange of qconv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 batch*od*oh*ow / (P_WG_N*P_TN), 1
-// oc / (P_WG_M*P_TM), both rounded up, 2 groups; each may be any number >= 1, groups stride over the rest.
-// qconv_pack_x: volume: id*ih*iw, channels: groups * depth, depth, ic, batch; x; packed; x_zero. NDRange: volume, channels, batch.
-// qconv_pack_w: oc, ic, taps, depth, groups; weights; packed. NDRange: oc, taps * depth, groups. Each dimension may be smaller.
+// NDRange of qconv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
+// batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups; each may be any
+// number >= 1, groups stride over the rest.
+// qconv_pack_x: volume: id*ih*iw, channels: groups * depth, depth, ic, batch; x; packed; x_zero.
+// NDRange: volume, channels, batch.
+// qconv_pack_w: oc, ic, taps, depth, groups; weights; packed. NDRange: oc, taps * depth, groups.
+// Each dimension may be smaller.
 //
 // @hot qconv_simt
 // @ptx dp4a.s32.s32 P_DOT=2
@@ -59,7 +64,8 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
                          QCONV_NUMBERS)
 {
     QTILE_LOCALS
-    // For each depth of the tile: how far its tap and channels are from a pixel's origin, in all and by coordinate.
+    // For each depth of the tile: the offset of its tap and channels from a pixel's origin, in
+    // words and by coordinate.
     __local long reach[P_TK];
     __local int reach_d[P_TK], reach_h[P_TK], reach_w[P_TK];
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;
@@ -89,7 +95,8 @@ __kernel void qconv_simt(const int batch, const int groups, const int ic, const 
                 const long from = (long)(col / pixels) * groups * depth * volume + from_d * plane +
                                   (long)from_h * iw + from_w;
 
-                // Round r multiplies tile r - 2, puts tile r - 1, which it has loaded meanwhile, and finds the reach of tile r.
+                // Software pipeline: round r multiplies tile r - 2, loads tile r - 1 and stores it
+                // in local memory, and computes the offsets of tile r.
                 for (int r = 0; r <= rounds + 1; ++r) {
                     const int p0 = (r - 1) * P_TK;
                     int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];

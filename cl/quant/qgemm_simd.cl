@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the SIMD class, as qmatmul.cl has them: the same bits, by products
-// of words of several 8-bit numbers (common/dot_simd.clh). B becomes u words, A s words.
+// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the SIMD class, bit-identical to
+// qmatmul.cl, by dot products of words of several 8-bit numbers (common/dot_simd.clh). B is packed
+// as u words, A as s words.
 //
-//   qgemm_simd    C[z] = (A[z] - a_zero) x (B[z] - b_zero), sums in int32
-//   qgemm_pack_b  B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, zeros at the ends, then the sums of the numbers
-//                 in each of their columns; NR = P_NRV * P_VEC
+//   qgemm_simd    C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators
+//   qgemm_pack_b  packs B [k,n] -> panels [ceil(n/NR)][ceil(k/P_UNIT)][NR] of words, zeros at the
+//                 ends, then the sums of their columns; NR = P_NRV * P_VEC
 //
-// Zero points are taken off behind the sums, see qconv_simd.cl.
+// Zero-point compensation follows accumulation, see qconv_simd.cl.
 //
-// Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh; P_FP64 0, P_INDEX 32)
+// Parameters (also those of common/dot_simd.clh, and P_A, P_B, P_Y of quant/requantize.clh;
+// P_FP64 0, P_INDEX 32)
 //   P_MR, P_NRV   as in gemm_simd.cl
 //   P_KC          words of a block in k: 256
-//   P_MC          most rows of a group: 96
-//   P_ACC         sums that wait in private memory: 32768
-//   P_B_PACKED    0: each group packs its panels of B; 1: panels from qgemm_pack_b, of one B for all batches
+//   P_MC          max rows of a group: 96
+//   P_ACC         accumulators in private memory: 32768
+//   P_B_PACKED    0: each group packs its panels of B; 1: panels from qgemm_pack_b, of one B for
+//                 all batches
 //   P_ZERO_A, P_ZERO_B, P_RANK   as in qmatmul.cl
 //
-// Arguments: those of qmatmul.cl, and in front of QMATMUL_NUMBERS
+// Arguments: those of qmatmul.cl, and before QMATMUL_NUMBERS
 //   tile_m         height of a register tile, 1..P_MR
-//   group_tiles    tiles a group takes; group_tiles * tile_m <= P_MC
-//   group_panels   panels a group takes; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
+//   group_tiles    tiles of a group; group_tiles * tile_m <= P_MC
+//   group_panels   panels of a group; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
 // m, n and batch are not 0.
-// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles, 2 batch.
+// NDRange: one work-item a group. Dimension 0 covers panels / group_panels, 1 tiles / group_tiles,
+// 2 batch.
 // Private memory: P_ACC + P_MC * (P_KC + 16) words, and P_KC * NR more with P_B_PACKED 0.
 // qgemm_pack_b(k, n, b, b_off, packed, packed_off): one work-item a group, dimension 0 panels.
 //
@@ -40,8 +44,8 @@
 #define S_DTYPE P_A
 #include "quant/words_simd.clh"
 
-#define A_ROW                                                                                      \
-    (P_KC + 16) // words from row to row of A's copy: no power of two, rows share the cache
+// Words from row to row of A's copy: not a power of two, so that rows share the cache.
+#define A_ROW (P_KC + 16)
 
 #if P_B_PACKED
 typedef __global const int *panel_ptr;
@@ -65,7 +69,7 @@ typedef const int *panel_ptr;
     at_b += rest % d##i * sb##i;                                                                   \
     rest /= d##i;
 
-// ---- A -------------------------------------------------------------------------------------------------------------
+// ---- packing A ----------------------------------------------------------------------------------
 
 #if P_UNIT == 4
 typedef char s_elem;
@@ -84,7 +88,8 @@ typedef struct __attribute__((packed)) {
     s_elems v;
 } loose_s;
 
-// The first `count` bytes at x as s words, zeros in what is left of the last one. Returns their sum.
+// Packs `count` bytes at x as s words, padding the last one with zeros. Returns the sum of the
+// bytes, with S_MOVED applied.
 static __attribute__((noinline)) int copy_row(int *to, __global const uchar *x, const int count)
 {
     s_elem *t = (s_elem *)to;
@@ -105,9 +110,10 @@ static __attribute__((noinline)) int copy_row(int *to, __global const uchar *x, 
     return sum;
 }
 
-// ---- B -------------------------------------------------------------------------------------------------------------
+// ---- packing B ----------------------------------------------------------------------------------
 
-// Row `p` of a panel's words: `cols` columns at b, n apart in k, of which k are left; `left` bytes from b on may be read.
+// Packs a row of a panel's words: `cols` columns at b, from rows n apart, of which k are left;
+// `left` bytes may be read from b on.
 static inline void fetch_words(int *t, __global const b_elem *b, const int n, const int k,
                                const int cols, const long left)
 {
@@ -117,7 +123,7 @@ static inline void fetch_words(int *t, __global const b_elem *b, const int n, co
 }
 
 #if !P_B_PACKED
-// `depth` words of a panel, and the sums of their columns, `first` or added to what is there.
+// Packs `depth` rows of a panel's words, and sums their columns: sums = (first ? 0 : sums) + these.
 static __attribute__((noinline)) void fetch_panel(int *t, vint *sums, __global const b_elem *b,
                                                   const int n, const int k, const int depth,
                                                   const int cols, const long left, const int first)
@@ -161,11 +167,11 @@ __kernel void qgemm_pack_b(const int k, const int n, __global const b_elem *b, c
     }
 }
 
-// ---- sums ----------------------------------------------------------------------------------------------------------
+// ---- GEMM ---------------------------------------------------------------------------------------
 
 #if P_UNIT == 1
 
-// t[i][j] = (first ? 0 : t[i][j]) + the products of k <= P_KC words, which floats have exactly.
+// Computes t[i][j] = (first ? 0 : t[i][j]) + the dot product of k <= P_KC words, exact in float.
 static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
 {
     vec part[P_MR * P_NRV];
@@ -222,7 +228,7 @@ __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
                 const int t_row = (panel1 - panel0) * P_NRV;
                 __global const uchar *left =
                     (__global const uchar *)(a + a_off + at_a + (long)row0 * k);
-                vint *sums = acc + t_row; // behind those of columns
+                vint *sums = acc + t_row; // the column sums are before them
 
                 int p0 = 0;
                 do {

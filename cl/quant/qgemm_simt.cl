@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the simt class, tiled through local memory:
+// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) for the simt class, tiled through
+// local memory:
 //
-//   qgemm_simt  C[z] = (A[z] - a_zero) x (B[z] - b_zero), sums in int32, to the bit those of qmatmul.cl
-//   qgemm_pack  B as it reads it: words of four rows, signed, [ceil(k / 4)][n]; bytes behind the last row are 0
+//   qgemm_simt  C[z] = (A[z] - a_zero) x (B[z] - b_zero), int32 accumulators, bit-identical to
+//               qmatmul.cl
+//   qgemm_pack  packs B for it: words of four rows, signed, [ceil(k / 4)][n]; bytes after the last
+//               row are 0
 //
 // Parameters
-//   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_VEC 1, P_FP64 0, P_INDEX 32. Of these qgemm_pack reads P_B alone
+//   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_VEC 1, P_FP64 0, P_INDEX 32. Of these
+//             qgemm_pack reads P_B only
 //   P_ZERO_A, P_ZERO_B    see quant/qmatmul.clh
-//   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: 16, 16, 4, 4, 16; large sizes 16, 16, 8, 8, 8; few rows
-//             4, 64, 1, 1, 16; groups of 64 work-items 8, 8, 4, 4, 8
+//   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: 16, 16, 4, 4, 16; large sizes
+//             16, 16, 8, 8, 8; few rows 4, 64, 1, 1, 32; groups of 64 work-items 8, 8, 4, 4, 8
 //   P_RANK    batch dimensions, 0..6
 // Arguments of qgemm_simt; lengths and strides of A and C in elements, of B in words
-//   m, n, k, words: ceil(k / 4), batch; for each batch dimension d<i> (length), sa<i>, sb<i> (strides in A and B)
-//   a [m,k], b as packed, c [m,n] of each batch, dense
+//   m, n, k, words: ceil(k / 4), batch; for each batch dimension d<i> (length), sa<i>, sb<i>
+//   (strides in A and B)
+//   a [m,k], b as packed, c [m,n] of each batch, contiguous
 //   QMATMUL_NUMBERS, see quant/qmatmul.clh
-// NDRange: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 n / (P_WG_N*P_TN), 1 m / (P_WG_M*P_TM), both rounded
-// up, 2 batch; each may be any number >= 1, groups stride over the rest.
-// Arguments of qgemm_pack: n, k, words, batch; b [batch,k,n]; packed. NDRange: n, words, batch; each dimension may be smaller.
+// NDRange: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 n / (P_WG_N*P_TN),
+// 1 m / (P_WG_M*P_TM), both rounded up, 2 batch; each may be any number >= 1, groups stride over
+// the rest.
+// Arguments of qgemm_pack: n, k, words, batch; b [batch,k,n]; packed. NDRange: n, words, batch;
+// each dimension may be smaller.
 //
 // @hot qgemm_simt
 // @ptx dp4a.s32.s32 P_DOT=2
@@ -53,7 +60,7 @@
 #define ZERO_A(row) ((P_ZERO_A ? (int)a_zero[a_zero_off + (row)*az] : 0) - FLIP_A)
 #define ZERO_B(col) ((P_ZERO_B ? (int)b_zero[b_zero_off + (col)*bz] : 0) - FLIP_B)
 
-// Word p of a row of A, as signed bytes; those behind the row are 0.
+// Returns word p of a row of A, as signed bytes; those after the end of the row are 0.
 static inline int load_word(__global const a_elem *row, const int p, const int k,
                             const int is_aligned)
 {
@@ -93,7 +100,8 @@ __kernel void qgemm_simt(const int m, const int n, const int k, const int words,
                     for (int j = 0; j < P_TN; ++j) acc[i][j] = 0;
                 }
 
-                // One round more than there are tiles: a round loads its tile while it multiplies the one before.
+                // One round more than there are tiles: a round loads its tile while it multiplies
+                // the previous one.
                 for (int r = 0; r <= rounds; ++r) {
                     int left_next[SHARE_LEFT], right_next[SHARE_RIGHT];
 #pragma unroll

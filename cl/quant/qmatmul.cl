@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21): C[z] = (A[z] - a_zero) x (B[z] - b_zero), sums in int32.
+// Computes MatMulInteger (ONNX 10) and QLinearMatMul (ONNX 21) with int32 accumulators:
+// C[z] = (A[z] - a_zero) x (B[z] - b_zero).
 //
 // Parameters
 //   P_A, P_B, P_Y, P_VEC  see quant/requantize.clh; P_FP64 0, P_INDEX 32
 //   P_ZERO_A, P_ZERO_B    see quant/qmatmul.clh
-//   P_ROWS    rows of C that a work-item has at a time
+//   P_ROWS    rows of C that a work-item computes at a time
 //   P_RANK    batch dimensions, 0..6
 // Arguments, lengths and strides in elements
 //   m, n, k, batch; for each batch dimension d<i> (length), sa<i>, sb<i> (strides in A and B)
-//   a [m,k], b [k,n], c [m,n] of each batch, dense
+//   a [m,k], b [k,n], c [m,n] of each batch, contiguous
 //   QMATMUL_NUMBERS, see quant/qmatmul.clh
 // NDRange: n / P_VEC, m / P_ROWS, batch; each dimension may be smaller.
 //

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// QuantizeLinear, DequantizeLinear (ONNX 21) and the range of DynamicQuantizeLinear (ONNX 11).
+// Computes QuantizeLinear, DequantizeLinear (ONNX 21), and scale and zero point of
+// DynamicQuantizeLinear (ONNX 11).
 //
 // Parameters
-//   P_IN, P_OUT  element types in buffers, by their ONNX numbers: 1 float, 2 uchar, 3 char, 4 ushort, 5 short, 6 int,
-//                10 half, 16 bfloat16; of the quantised ones also 17 to 23, 25 and 26 (quant/narrow.clh)
-//   P_S       type of scales: 1, 10, 16 or 24 (float8e8m0)
-//   P_ZERO    1: there are zero points, of the quantised type; 0: they are 0
-//   P_QUOTIENT  10 or 16: x / scale is rounded to that type; else 1
-//   P_SATURATE  what is out of range of a float8, as encode_<dtype> has it
+//   P_IN, P_OUT  dtypes in buffers by ONNX number: 1 float, 2 uchar, 3 char, 4 ushort, 5 short,
+//                6 int, 10 half, 16 bfloat16; quantised ones also 17 to 23, 25, 26 (narrow.clh)
+//   P_S       dtype of scales: 1, 10, 16 or 24 (float8e8m0)
+//   P_ZERO    1: there are zero points, of the quantised dtype; 0: they are 0
+//   P_QUOTIENT  10 or 16: x / scale is rounded to that dtype; else 1
+//   P_SATURATE  treatment of values out of range of a float8, see encode_<dtype>
 //   P_STEP    0: one scale for a row of inner; 1: one for each element of it
 //   P_LOCAL   work-items of a group of range_parts, a power of two; else 1
 //   P_VEC     lanes: 1, 4, 8 or 16
-// quantize    y = saturate(round_half_even(x / scale) + zero), a NaN gives the lowest number; floats: rounded once, at the end
-// quantize_packed   the same to types that share bytes, of which a work-item writes whole ones; P_VEC is 1. After the arguments
-//             of quantize comes the number of elements (long); NDRange: that / 8
+// quantize    y = saturate(round_half_even(x / scale) + zero), NaN gives the lowest number; floats:
+//             rounded once, at the end
+// quantize_packed  the same to dtypes that share bytes; a work-item writes whole bytes; P_VEC is 1.
+//             After the arguments of quantize: the number of elements (long). NDRange: that / 8
 // dequantize  y = (x - zero) * scale
-//   x, y: [outer, n, inner]; the scale of row (o, a) stands at o * s_outer + a / block * s_n.
-//   Arguments: x, y, scale, zero (NULL without P_ZERO), rows (outer * n), n, inner, s_outer, s_n, block.
+//   x, y: [outer, n, inner]; the scale of row (o, a) is at o * s_outer + a / block * s_n.
+//   Arguments: x, y, scale, zero (not read with P_ZERO 0), rows (outer * n), n, inner, s_outer,
+//   s_n, block.
 //   NDRange: inner / P_VEC, rows
-// range_parts least and largest of a share of x[n] and 0: to parts[2 * group]. NDRange: groups of P_LOCAL
-// range_last  scale and zero point for uint8 from n_parts parts. NDRange: 1
+// range_parts  min and max of 0 and a part of x[n]: to parts[2 * group]. NDRange: groups of P_LOCAL
+// range_last   scale and zero point for uint8 from n_parts parts. NDRange: 1
 //
 // @variant P_IN=1 P_OUT=2 P_S=1 P_ZERO=1 P_QUOTIENT=1 P_SATURATE=1 P_STEP=0 P_LOCAL=1 P_VEC=16
 // @variant P_IN=10 P_OUT=3 P_S=10 P_ZERO=0 P_QUOTIENT=1 P_SATURATE=1 P_STEP=1 P_LOCAL=1 P_VEC=8
@@ -81,14 +84,15 @@ typedef CAT(ELEM_, QUANTIZED) zero_elem;
 #define DECODE CAT(decode_, CAT(NAME_, QUANTIZED))
 #define ENCODE CAT(encode_, CAT(NAME_, QUANTIZED))
 
-// What zero points and their sums with numbers are.
+// Type of zero points, and of their sums with elements.
 #if IS_SMALL_FLOAT(QUANTIZED)
 typedef vfloat vwhole;
 #else
 typedef vint vwhole;
 #endif
 
-// Scale and zero point of `count` elements from i on, in the row whose first are those of number `at`.
+// Return scale and zero point of `count` elements from i on, in the row that begins with those at
+// index `at`.
 static inline vfloat scale_of(__global const scale_elem *s, const long at, const int i,
                               const int count)
 {
@@ -148,13 +152,14 @@ __kernel void dequantize(QUANTIZE_ARGS)
 
 #else
 
-// x / scale + zero as what is stored, saturated; codes of the narrow types.
+// Quantised elements; codes of the narrow dtypes.
 #if IS_NARROW(P_OUT)
 typedef vuint vresult;
 #else
 typedef CAT(v, CAT(ELEM_, P_OUT)) vresult;
 #endif
 
+// Returns x / scale + zero, rounded and saturated.
 static inline vresult quantized(const vfloat x, const vfloat scale, const vwhole zero)
 {
 #if P_QUOTIENT == 10

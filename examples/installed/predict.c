@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The smallest program against an installed clgraph; CMakeLists.txt and Makefile beside it show both ways to build it.
+ * The smallest program with an installed clgraph; CMakeLists.txt and Makefile beside it show two
+ * methods of building it.
  *
- *     predict MODEL        runs the model once, with all inputs zero, and prints the size of its first output
+ *     predict MODEL    runs the model once, with all inputs zero, and prints the size of output 0
  */
 #include <clgraph/clgraph.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions that belong to no object: version, errors, log, allocator, element types.
+ * Public functions that belong to no object: version, errors, log, allocator, dtypes.
  */
 #include "base/error.h"
 #include "base/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions of builders. A builder is a graph in the making; names stand for values from their first
- * mention on, and what nothing gives is found when the model is built.
+ * Public functions of builders. A builder is an unfinished graph; a name denotes a value from its
+ * first mention on, and values that nothing produces are reported when the model is built.
  */
 #include "api/arguments.h"
 #include "session/exec/model.h"
@@ -10,7 +10,7 @@
 
 struct clg_builder {
     graph *g;
-    node_id last; /* where attributes go */
+    node_id last; /* receives attributes */
 };
 
 clg_status clg_builder_create(int64_t version, clg_builder **out_builder)
@@ -42,7 +42,7 @@ void clg_builder_free(clg_builder *builder)
     memory_free(builder);
 }
 
-/* ---- values ---------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 #define REQUIRE_NAME(name)                                                                         \
     do {                                                                                           \
@@ -57,7 +57,7 @@ static clg_status find_or_add(graph *g, const char *name, value_id *out_value)
     return *out_value == VALUE_NONE ? graph_add_value(g, name, out_value) : CLG_OK;
 }
 
-/* A dtype and shape of the caller's; negative dimensions are free. */
+/* Checks a dtype and shape of the caller's; negative dimensions are free. */
 static clg_status read_type(const char *function, const char *name, clg_dtype dtype, size_t rank,
                             const int64_t *dims, bool allow_free, shape *out_shape)
 {
@@ -134,7 +134,7 @@ clg_status clg_builder_output(clg_builder *builder, const char *name)
     return graph_add_output(builder->g, v);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static clg_status find_names(graph *g, size_t n, const char *const *names, value_id *ids)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_cache_*: the store of compiled programs.
+ * clg_cache_*: the cache of compiled programs.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -18,7 +18,7 @@ clg_status clg_cache_path(const char *cache_dir, char **out_path)
     return ocl_store_path(cache_dir, out_path);
 }
 
-/* What clg_cache_list gives out is `items`; the strings belong to `entries`. */
+/* clg_cache_list returns `items`; the strings belong to `entries`. */
 typedef struct cache_list {
     ocl_store_entry *entries;
     size_t n;

@@ -9,7 +9,7 @@
 
 #include <clgraph/inspect.h>
 
-/* The devices that the selector (or $CLG_DEVICE, or auto) means; the first serves. */
+/* Resolves the selector (or $CLG_DEVICE, or auto) to devices and uses the first. */
 static clg_status choose_device(const char *selector, const char *fallback, size_t *out_index)
 {
     device_record *records;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clg_device_*: what OpenCL devices there are, which ones a selector means, what they can do.
+ * clg_device_*: lists OpenCL devices, resolves selectors, reports what devices can do.
  */
 #include "api/arguments.h"
 #include "base/files.h"
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* What clg_device_list gives out is `items`; the strings lie in the rest. */
+/* clg_device_list returns `items`; the strings are stored in the rest. */
 typedef struct device_list {
     device_record *records;
     device_caps *caps;
@@ -76,7 +76,7 @@ clg_status clg_device_select(const char *selector, const char *fallback, size_t 
 
 void clg_indices_free(size_t *indices) { memory_free(indices); }
 
-/* The device of a list's entry among those there are now. */
+/* Finds the device of a list's entry among the present devices. */
 static clg_status find_device(const char *selector, size_t *out_index)
 {
     device_record *records;

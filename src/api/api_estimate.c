@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a model costs, told from shapes alone: operations and memory, without a device and without passes.
+ * Estimates a model's cost from shapes alone: operations and memory, without a device and without
+ * passes.
  */
 #include "api/arguments.h"
 #include "api/flops.h"
@@ -10,8 +11,6 @@
 #include <clgraph/inspect.h>
 
 #include <string.h>
-
-/* ---- shapes ------------------------------------------------------------------------------------- */
 
 static clg_status find_input(const graph *g, const char *name, size_t *out_index)
 {
@@ -48,7 +47,7 @@ static clg_status override_shape(const graph *g, const clg_shape_override *given
     return CLG_OK;
 }
 
-/* Facts of all values, for the shapes given; free dimensions are 1. */
+/* Infers the facts of all values, for the given shapes; free dimensions are 1. */
 static clg_status infer(const graph *g, const clg_shape_override *shapes, size_t n_shapes,
                         value_fact **out_facts)
 {
@@ -87,13 +86,12 @@ clg_status clg_model_flops(const clg_model *model, const clg_shape_override *sha
     return CLG_OK;
 }
 
-/* ---- memory --------------------------------------------------------------------------------------- */
-
-/* A walk over the nodes in their order: a value lives from the node that makes it to the last that reads it. */
+/* Walks the nodes in order: a value is live from the node that produces it to the last that reads
+ * it. */
 typedef struct lifetimes {
     const graph *g;
     const value_fact *facts;
-    value_id *root;   /* of views: the value whose memory it is */
+    value_id *root;   /* for views: the value whose memory it is */
     size_t *last_use; /* node index + 1; SIZE_MAX: an output */
     uint64_t live_bytes, peak_bytes;
 } lifetimes;
@@ -120,7 +118,8 @@ static bool is_view(const char *op_type)
     return false;
 }
 
-/* Whether a value needs memory of the run: it is no constant, input or output, and is not known beforehand. */
+/* Returns whether a value needs memory of the run: it is not a constant, input or output, and not
+ * known beforehand. */
 static bool is_intermediate(const lifetimes *l, value_id v)
 {
     return v != VALUE_NONE && l->g->values[v].producer != NODE_NONE && !l->g->values[v].is_output &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Values as files: .npy, .npz and .pb; casts between element types for what comes out of them.
+ * Values as files: .npy, .npz and .pb; casts between dtypes for their contents.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -64,7 +64,7 @@ clg_status clg_value_load_kind(const char *path, clg_value_kind kind, clg_value 
     return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s': only a .pb holds what is no tensor", path);
 }
 
-/* The tensor of a value, brought to the host; a reference. */
+/* Returns the tensor of a value, copied to the host if need be; a reference. */
 static clg_status host_tensor(clg_value *value, tensor **out_tensor)
 {
     clg_value *host;
@@ -90,8 +90,6 @@ clg_status clg_value_save(clg_value *value, const char *path)
     tensor_free(t);
     return status;
 }
-
-/* ---- .npz ------------------------------------------------------------------------------------- */
 
 static clg_status read_set(const npz_reader *reader, char **names, clg_value **values)
 {
@@ -161,11 +159,9 @@ clg_status clg_npz_save(const char *path, const char *const *names, clg_value *c
     return status;
 }
 
-/* ---- casts ------------------------------------------------------------------------------------ */
-
 static bool is_unsigned64(const tensor *t) { return t->dtype == CLG_UINT64; }
 
-/* An integer and a float of the same value. */
+/* Returns whether an integer and a float have the same value. */
 static bool equal_int_float(const tensor *ints, const tensor *floats, int64_t i)
 {
     double f = tensor_get_float(floats, i);

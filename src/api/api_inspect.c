@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Looking at models without a device: numbers, nodes, pictures; and the table of operators.
+ * Inspects models without a device: statistics, nodes, Graphviz; and the table of operators.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info)
 {
@@ -39,9 +39,9 @@ clg_status clg_model_get_info(const clg_model *model, clg_model_info *out_info)
     return api_write_result(__func__, &info, sizeof info, out_info);
 }
 
-/* ---- nodes ------------------------------------------------------------------------------------ */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* What is given out is `items`; the strings lie in `memory`. */
+/* The API returns `items`; the strings are stored in `memory`. */
 typedef struct node_list {
     arena memory;
     clg_node_info items[];
@@ -90,11 +90,12 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
     return copy_outputs(memory, g, n, info);
 }
 
-/* Whether a node's operator is there, and why not. The graph need not be resolved: checks read their row from the node. */
+/* Reports whether a node's operator is supported, and why not. The graph need not be resolved:
+ * checks read their row from the node. */
 static clg_status judge_node(arena *memory, const node *n, clg_node_info *info)
 {
     const op_row *row = ops_find(n->domain, n->op_type, n->opset);
-    node resolved = *n; /* checks may ask for the row */
+    node resolved = *n; /* checks may read the row */
     resolved.op = row;
     clg_status status = row ? ops_check_node(&resolved) : CLG_OK;
     if (status == CLG_ERROR_OUT_OF_HOST_MEMORY) return status;
@@ -161,9 +162,9 @@ clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes, siz
     return status;
 }
 
-/* ---- places, as far as they can be told without a device --------------------------------------- */
+/* ---- places known without a device ----------------------------------------------------------- */
 
-/* Whether all that the node reads is constant: what earlier nodes of that kind gave, too. */
+/* Returns whether all inputs of the node are constant, outputs of earlier such nodes included. */
 static bool reads_constants(const graph *g, const node *n, const bool *is_constant)
 {
     for (size_t i = 0; i < n->n_inputs; i++) {
@@ -272,7 +273,7 @@ clg_status clg_model_dot(const clg_model *model, char **out_text)
     return status;
 }
 
-/* ---- the table of operators --------------------------------------------------------------------- */
+/* ---- the table of operators ------------------------------------------------------------------ */
 
 typedef struct operator_list {
     arena memory;
@@ -284,7 +285,7 @@ static bool is_public(const op_row *row)
     return !row->domain || strcmp(row->domain, DOMAIN_INTERNAL) != 0;
 }
 
-/* "T: float32, float16; I: int64", of the letters that inputs and outputs have. */
+/* Writes "T: float32, float16; I: int64", for the type letters of inputs and outputs. */
 static clg_status dtypes_of(const op_row *row, text *out)
 {
     char names[DTYPE_SET_TEXT_BYTES], seen[64] = "";

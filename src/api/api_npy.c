@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files rows at a time, for tools.
+ * Row-wise access to .npy files, for tools.
  */
 #include "api/arguments.h"
 #include "base/memory.h"
@@ -16,7 +16,7 @@ struct clg_npy_writer {
     npy_writer writer;
 };
 
-/* INVALID_ARGUMENT when n rows of these dims do not have size_bytes. */
+/* Returns INVALID_ARGUMENT when n rows of these dims do not have size_bytes. */
 static clg_status check_size(const char *function, clg_dtype dtype, const shape *dims,
                              int64_t n_rows, const void *data, size_t size_bytes)
 {
@@ -32,8 +32,6 @@ static clg_status check_size(const char *function, clg_dtype dtype, const shape 
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: data is NULL", function);
     return CLG_OK;
 }
-
-/* ---- reading ---------------------------------------------------------------------------------- */
 
 clg_status clg_npy_reader_open(const char *path, clg_npy_reader **out_reader)
 {
@@ -84,8 +82,6 @@ clg_status clg_npy_reader_read(clg_npy_reader *reader, int64_t first_row, size_t
     CLG_TRY(check_size(__func__, r->info.dtype, &r->info.dims, (int64_t)n_rows, data, size_bytes));
     return npy_reader_read(r, first_row, (int64_t)n_rows, data);
 }
-
-/* ---- writing ---------------------------------------------------------------------------------- */
 
 clg_status clg_npy_writer_open(const char *path, clg_dtype dtype, size_t rank, const int64_t *dims,
                                clg_npy_writer **out_writer)

@@ -5,7 +5,7 @@
 #include "api/arguments.h"
 #include "session/session.h"
 
-/* Takes the session for the length of one call. */
+/* Enters the session for the duration of one call. */
 #define ENTER(session)                                                                             \
     do {                                                                                           \
         API_REQUIRE(session);                                                                      \
@@ -27,7 +27,7 @@ static clg_status read_names(const char *field, const char *const *names, size_t
     return CLG_OK;
 }
 
-/* Half of the bytes are worth their rounding on GPUs that are made for halves. */
+/* fp16 is worth its rounding on GPUs with fp16 arithmetic. */
 static bool wants_fp16(const device_caps *caps, clg_precision precision)
 {
     if (precision != CLG_PRECISION_AUTO) return precision == CLG_PRECISION_FP16;
@@ -92,7 +92,7 @@ clg_status clg_session_prepare(clg_session *session, clg_progress_callback progr
     return leave(session, session_prepare(session, progress, user));
 }
 
-/* ---- inputs ------------------------------------------------------------------------------------------ */
+/* ---- inputs ---------------------------------------------------------------------------------- */
 
 static clg_status read_dims(const char *function, size_t rank, const int64_t *dims,
                             shape *out_shape)
@@ -180,7 +180,7 @@ clg_status clg_session_bind_output(clg_session *session, const char *name, clg_v
     return leave(session, status);
 }
 
-/* ---- runs --------------------------------------------------------------------------------------------- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 clg_status clg_session_run(clg_session *session)
 {
@@ -206,7 +206,7 @@ void clg_session_cancel(clg_session *session)
     if (session) atomic_store(&session->cancel, true);
 }
 
-/* ---- results -------------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 clg_status clg_session_get_output(clg_session *session, const char *name, clg_value **out_value)
 {
@@ -244,7 +244,7 @@ clg_status clg_session_get_output_data(clg_session *session, const char *name, v
     return status == CLG_OK ? CLG_OK : error_prefix(status, "output '%s'", name);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------ */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 static size_t fact_bytes(const value_fact *f)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Public functions that look into a session: where nodes run, the plan, the profile of the last run.
+ * Public functions that inspect a session: where nodes run, the plan, the profile of the last run.
  */
 #include "api/arguments.h"
 #include "base/text.h"
@@ -13,8 +13,6 @@ const char *clg_place_name(clg_place place)
     static const char *const names[] = {"device", "load", "shape", "view", "host", "fused"};
     return (unsigned)place < sizeof names / sizeof names[0] ? names[place] : "unknown place";
 }
-
-/* ---- plan ---------------------------------------------------------------------------------------------- */
 
 clg_status clg_session_plan_text(clg_session *session, char **out_text)
 {
@@ -34,9 +32,8 @@ clg_status clg_session_plan_text(clg_session *session, char **out_text)
     return status;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------- */
-
-/* The node of the optimised graph that makes the same first output; NODE_NONE when it was fused or removed. */
+/* Returns the node of the optimised graph with the same first output; NODE_NONE when it was fused
+ * or removed. */
 static node_id counterpart(const exec *e, const graph *model, const node *n)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -110,8 +107,6 @@ clg_status clg_session_keep_values(clg_session *session, const char *const *name
     session_leave(session);
     return status;
 }
-
-/* ---- profile ----------------------------------------------------------------------------------------------- */
 
 clg_status clg_session_profile(clg_session *session, clg_step_profile **out_steps,
                                size_t *out_n_steps)

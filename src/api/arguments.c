@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Option structs of callers that were compiled against another version.
+ * Option structs of callers compiled against another version.
  */
 #include "api/arguments.h"
 

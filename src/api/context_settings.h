@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What options and the environment make of a context.
+ * The settings of a context, from options and the environment.
  */
 #ifndef CLG_API_CONTEXT_SETTINGS_H
 #define CLG_API_CONTEXT_SETTINGS_H

@@ -13,8 +13,6 @@ typedef struct counting {
     const value_fact *facts;
 } counting;
 
-/* ---- what formulas are made of ------------------------------------------------------------------ */
-
 static const value_fact *fact_at(const counting *c, const value_id *ids, size_t n_ids, size_t i)
 {
     return i < n_ids && ids[i] != VALUE_NONE ? &c->facts[ids[i]] : NULL;
@@ -38,7 +36,8 @@ static double out_elements(const counting *c)
     return elements(fact_at(c, c->n->outputs, c->n->n_outputs, 0));
 }
 
-/* Elements of input i below its first axis: of a convolution's filter, what one output channel reads. */
+/* Elements of input i per index of its first axis: for a convolution's filter, what one output
+ * channel reads. */
 static double row_elements(const counting *c, size_t i)
 {
     const value_fact *f = input(c, i);
@@ -54,8 +53,6 @@ static double dim(const counting *c, size_t i, int axis)
     return at >= 0 && at < f->dims.rank ? (double)f->dims.dims[at] : 0;
 }
 
-/* ---- formulas ------------------------------------------------------------------------------------- */
-
 /* x: [N,C,...], w: [M,C/group,...], y: [N,M,...] */
 static double conv(const counting *c, size_t w)
 {
@@ -63,7 +60,7 @@ static double conv(const counting *c, size_t w)
     return 2 * out_elements(c) * row_elements(c, w) + bias;
 }
 
-/* x: [N,C,...], w: [C,M/group,...]: each element of x meets a row of w */
+/* x: [N,C,...], w: [C,M/group,...]: each element of x is multiplied by a row of w */
 static double conv_transpose(const counting *c, size_t w)
 {
     double bias = c->n->n_inputs > 2 ? out_elements(c) : 0;
@@ -100,7 +97,8 @@ static double determinant(const counting *c, size_t i)
     return in_elements(c, i) * dim(c, i, -1) * 2 / 3;
 }
 
-/* Every place of the labels; of more than two terms the order decides, which is lowering's. */
+/* One term per point of the index space; for more than two operands the order matters, which
+ * lowering chooses. */
 static double einsum(const counting *c, size_t most)
 {
     einsum_equation e;
@@ -126,12 +124,10 @@ static double per_output(const counting *c, size_t operations)
     return out_elements(c) * (double)operations;
 }
 
-/* ---- the table -------------------------------------------------------------------------------------- */
-
 static const struct formula {
     const char *op_type;
     double (*count)(const counting *c, size_t number);
-    size_t number; /* which input is the weight, or operations an element */
+    size_t number; /* which input is the weight, or operations per element */
 } formulas[] = {
     {"Conv", conv, 1},
     {"ConvInteger", conv, 1},
@@ -180,7 +176,7 @@ static const struct formula {
     {"Upsample", per_output, 4},
 };
 
-/* Casts and choices move data; they do no arithmetic. */
+/* Casts and selections move data; they do no arithmetic. */
 static bool only_moves(const char *op_type)
 {
     static const char *const names[] = {"Cast", "CastLike", "Identity", "Where", "BitCast"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arithmetic that tells of overflow: true means that the result fits and is stored.
+ * Arithmetic with overflow checks: true means that the result fits and is stored.
  */
 #ifndef CLG_BASE_CHECKED_H
 #define CLG_BASE_CHECKED_H

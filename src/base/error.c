@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Thread-local fixed buffers for the last error's sentence and hint. Nothing here allocates. Sentences are
- * formatted aside first, since an argument may be the recorded sentence itself.
+ * Thread-local fixed buffers for the last error's message and hint. Nothing here allocates.
+ * Messages are formatted into a second buffer first, since an argument may be the recorded message
+ * itself.
  */
 #include "base/error.h"
 
@@ -13,7 +14,7 @@
 static _Thread_local char last_text[ERROR_TEXT_BYTES];
 static _Thread_local char last_hint[ERROR_HINT_BYTES];
 
-/* Formats into a buffer of n bytes; what does not fit ends in "...". */
+/* Formats into a buffer of n bytes; longer text is truncated with "...". */
 static void format_bounded(char *buffer, size_t n, const char *format, va_list args)
 {
     int length = vsnprintf(buffer, n, format, args);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Status and error text. A function that fails calls error_set once, where the cause is known, and returns
- * the code it gives; callers that know more (the node, the file) add it in front with error_prefix.
- * The text lives in a fixed thread-local buffer, so telling of out-of-memory cannot fail.
+ * Status and error message. A function that fails calls error_set once, where the cause is known,
+ * and returns its result; callers that know more (the node, the file) prepend it with error_prefix.
+ * The message is stored in a fixed thread-local buffer, so reporting out-of-memory cannot fail.
  * See decision 12.
  */
 #ifndef CLG_BASE_ERROR_H
@@ -24,31 +24,34 @@
 #define CLG_PRINTF(fmt, args)
 #endif
 
-/* error_set(status, format, ...) records a full sentence for this thread, clears the hint, returns `status`. A
- * macro, so that compilers and analysers see which status comes back and that an error is not CLG_OK. */
+/* error_set(status, format, ...) records a message for this thread, clears the hint, and returns
+ * `status`. A macro, so that compilers and analysers see which status is returned and that an error
+ * is not CLG_OK. */
 #define error_set(status, ...) (error_write(__VA_ARGS__), error_as(status))
 static inline clg_status error_as(clg_status status) { return status; }
 void error_write(const char *format, ...) CLG_PRINTF(1, 2);
 clg_status error_set_v(clg_status status, const char *format, va_list args) CLG_PRINTF(2, 0);
-/* Puts "<text>: " in front of the recorded sentence; returns `status` unchanged. */
+/* Prepends "<text>: " to the recorded message; returns `status` unchanged. */
 clg_status error_prefix(clg_status status, const char *format, ...) CLG_PRINTF(2, 3);
 /* Records what to try about the error just set. */
 void error_hint(const char *format, ...) CLG_PRINTF(1, 2);
-/* What this thread recorded last, "" when nothing was; borrowed until the next error of the thread. */
+/* Returns what this thread recorded last, "" for nothing; borrowed until the thread's next
+ * error. */
 const char *error_text(void);
 const char *error_hint_text(void);
-/* The standard sentence for a failed host allocation of size_bytes. */
+/* Records the standard message for a failed host allocation of size_bytes. */
 static inline clg_status error_no_memory(size_t size_bytes)
 {
     return error_set(CLG_ERROR_OUT_OF_HOST_MEMORY,
                      "out of host memory: %zu bytes could not be allocated", size_bytes);
 }
 
-/* The system's words for an errno, into buffer; returns buffer. Safe in threads, as strerror is not. */
+/* Writes the system's text for an errno into buffer, and returns buffer. Thread-safe, unlike
+ * strerror. */
 #define ERROR_SYSTEM_BYTES 128
 const char *error_system(int number, char buffer[ERROR_SYSTEM_BYTES]);
 
-/* Moving an error between threads (asynchronous runs). */
+/* Moves an error between threads (asynchronous runs). */
 typedef struct error_record {
     clg_status status;
     char text[ERROR_TEXT_BYTES];

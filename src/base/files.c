@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files, the same on every system; system_*.c have what differs. Errors are CLG_ERROR_IO and name the path
- * and the cause.
+ * Files, portable; system_*.c have what differs between systems. Errors are CLG_ERROR_IO and name
+ * the path and the cause.
  */
 #include "base/files.h"
 
@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* Bytes read, at least one unless at the end; -1 with errno. */
+/* Returns the bytes read, at least one unless at the end; -1 with errno. */
 static int64_t read_some(int fd, void *data, size_t n_bytes)
 {
     for (;;) {
@@ -26,7 +26,7 @@ static int64_t read_some(int fd, void *data, size_t n_bytes)
     }
 }
 
-/* Everything up to the end, into memory that grows from the size expected. */
+/* Reads up to the end of the file, into memory that grows from the expected size. */
 static clg_status read_all(int fd, const char *path, size_t expected_bytes, size_t max_bytes,
                            char **out_data, size_t *out_size_bytes)
 {
@@ -34,7 +34,7 @@ static clg_status read_all(int fd, const char *path, size_t expected_bytes, size
     char *data = NULL;
     size_t capacity = 0, n = 0;
     for (;;) {
-        /* One more than expected tells the end without growing; one more holds the NUL. */
+        /* One byte more than expected detects the end without growing; one more holds the NUL. */
         size_t needed = n < expected_bytes ? expected_bytes + 2 : n + 2;
         CLG_TRY_GOTO(MEMORY_RESERVE(data, capacity, needed), fail);
         int64_t got = read_some(fd, data + n, capacity - 1 - n);
@@ -60,7 +60,7 @@ fail:
     return status;
 }
 
-/* Opens for reading and looks at what it is. */
+/* Opens a file for reading and returns its kind and size. */
 static clg_status open_file(const char *path, int *out_fd, sys_info *out_info)
 {
     int fd = sys_open_read(path);
@@ -176,7 +176,7 @@ clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t
     return status;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 clg_status file_writer_open(const char *path, file_writer *out_writer)
 {
@@ -238,7 +238,7 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
 clg_status file_writer_commit(file_writer *writer)
 {
     clg_status status = CLG_OK;
-    /* Some file systems tell of a full disk only here. */
+    /* Some file systems report a full disk only here. */
     if (sys_close(writer->descriptor) != 0) status = sys_error("written", writer->path, errno);
     writer->descriptor = -1;
     if (status == CLG_OK && sys_rename(writer->temporary, writer->path) != 0) {
@@ -273,7 +273,7 @@ clg_status file_write_atomic(const char *path, const void *data, size_t size_byt
     return status;
 }
 
-/* ---- folders ---------------------------------------------------------------------------------- */
+/* ---- folders --------------------------------------------------------------------------------- */
 
 static bool folder_exists(const char *path)
 {
@@ -292,7 +292,7 @@ clg_status file_make_folders(const char *path)
     for (size_t i = root < length ? root + 1 : length; i <= length && status == CLG_OK; i++) {
         if (i < length && !sys_is_separator(part[i])) continue;
         part[i] = '\0';
-        /* Another process may make it meanwhile: what counts is that it is there. */
+        /* Another process may create it meanwhile: all that counts is that it exists. */
         if (sys_make_folder(part) != 0) {
             int number = errno;
             if (!folder_exists(part)) status = sys_error("made as a folder", part, number);
@@ -375,7 +375,7 @@ void file_list_free(file_entry *entries, size_t n)
     memory_free(entries);
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 clg_status file_join(const char *folder, const char *name, char **out_path)
 {

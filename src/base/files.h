@@ -1,44 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Files: read whole, mapped, written aside and renamed; folders; names. Paths are UTF-8.
+ * Files: read whole, mapped, written atomically; folders; names. Paths are UTF-8.
  */
 #ifndef CLG_BASE_FILES_H
 #define CLG_BASE_FILES_H
 
 #include "base/error.h"
 
-/* A read-only view of a whole file; mapped where the system can, else read. The file must not change
- * while it is viewed. All zeros is valid and empty. */
+/* A read-only view of a whole file; mapped where the system can, else read. The file must not
+ * change while it is viewed. All zeros is valid and empty. */
 typedef struct file_view {
     const uint8_t *data;
     size_t size_bytes;
-    void *copy; /* the memory that it was read into, NULL when it is mapped */
+    void *copy; /* the memory it was read into, NULL when mapped */
 } file_view;
 clg_status file_view_open(const char *path, file_view *out_view);
 void file_view_close(file_view *view); /* accepts a closed one */
-/* These bytes of the view will not be read for a while: their memory is given back where that is possible. They stay as
- * they are, and are read from the file again when somebody does; any thread may be doing so. */
+/* Releases the memory of these bytes of the view, where possible, since they will not be read
+ * for a while. The content stays, and is read from the file again on access; any thread may be
+ * reading. */
 void file_view_unload(const file_view *view, const void *data, size_t size_bytes);
 
-/* A file read in pieces, so that nothing of it stays in memory: pages of a mapping would count as the program's. By one
- * thread at a time. Only regular files have pieces. */
+/* Reads a file in parts, so that nothing of it stays in memory: pages of a mapping would count as
+ * the program's. One thread at a time. Regular files only. */
 typedef struct file_reader {
     char *path; /* NULL: closed */
     int descriptor;
     uint64_t size_bytes, position;
 } file_reader; /* all zeros is valid and closed */
 clg_status file_reader_open(const char *path, file_reader *out_reader);
-/* Exactly n_bytes, also when the file has become shorter: IO then. */
+/* Reads exactly n_bytes; IO when the file has become shorter. */
 clg_status file_reader_read(file_reader *reader, uint64_t offset, void *data, size_t n_bytes);
 void file_reader_close(file_reader *reader); /* accepts a closed one */
 
-/* A whole file of at most max_bytes, with a NUL behind it; freed by memory_free. */
+/* Reads a whole file of at most max_bytes, with a NUL after it; freed by memory_free. */
 clg_status file_read(const char *path, size_t max_bytes, char **out_data, size_t *out_size_bytes);
 
-/* Writes PATH.tmp.<pid>.<n> and renames it over PATH: readers see the old or the new, never half. What a
- * power failure leaves is not promised. */
+/* Writes PATH.tmp.<pid>.<n> and renames it over PATH: readers see the old file or the new one,
+ * never a part. No promise about a power failure. */
 clg_status file_write_atomic(const char *path, const void *data, size_t size_bytes);
-/* The same in pieces. After a failure, and instead of a commit, abandon removes what was written. */
+/* The same in parts. After a failure, and instead of a commit, abandon removes what was written. */
 typedef struct file_writer {
     char *path, *temporary; /* temporary NULL: closed */
     int descriptor;
@@ -46,26 +47,27 @@ typedef struct file_writer {
 } file_writer;           /* all zeros is valid and closed */
 clg_status file_writer_open(const char *path, file_writer *out_writer);
 clg_status file_writer_append(file_writer *writer, const void *data, size_t size_bytes);
-/* Overwrites what was appended before. */
+/* Overwrites bytes appended before. */
 clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *data,
                              size_t size_bytes);
 clg_status file_writer_commit(file_writer *writer); /* closes, also when it fails */
 void file_writer_abandon(file_writer *writer);      /* accepts a closed one */
-clg_status
-file_make_folders(const char *path); /* like mkdir -p; new ones are private to the user */
-bool file_exists(const char *path);  /* a file or a folder */
-/* Whether this user may read it, write it (or into it), both. */
+/* like mkdir -p; new ones are private to the user */
+clg_status file_make_folders(const char *path);
+bool file_exists(const char *path); /* a file or a folder */
+/* Returns whether this user may read it, write it (or into it), both. */
 bool file_is_allowed(const char *path, bool reading, bool writing);
-void file_touch(const char *path); /* makes it modified now, where that is allowed */
+void file_touch(const char *path); /* sets the time of modification to now, where allowed */
 clg_status file_remove(const char *path);
-/* joins with one separator; freed by memory_free */
+/* Joins with one separator; freed by memory_free. */
 clg_status file_join(const char *folder, const char *name, char **out_path);
-/* The folder part of a path, "." when there is none; freed by memory_free. */
+/* Returns the folder part of a path, "." when there is none; freed by memory_free. */
 clg_status file_folder(const char *path, char **out_folder);
-/* True when name stays below the folder it is relative to: not empty, not absolute, no "..", no drive. Both
- * kinds of slashes separate, on every system, so that a model is judged the same everywhere. */
+/* Returns whether name stays below the folder it is relative to: not empty, not absolute, no "..",
+ * no drive. Both kinds of slashes separate, on every system, so that a model is treated the same
+ * everywhere. */
 bool file_name_is_inside(const char *name);
-/* Resolves links and tells whether path lies below folder. Both must exist. */
+/* Resolves links and reports whether path is below folder. Both must exist. */
 clg_status file_is_below(const char *folder, const char *path, bool *out_below);
 
 typedef struct file_entry {
@@ -74,14 +76,16 @@ typedef struct file_entry {
     int64_t modified_ns, accessed_ns; /* since 1970 */
     bool is_folder;
 } file_entry;
-/* What is in a folder, by name; entries that vanish meanwhile, links to nowhere and names that are no UTF-16 (on
- * Windows) are left out. */
+/* Lists a folder, by name. Entries that vanish meanwhile, broken links and names that are not
+ * UTF-16 (on Windows) are skipped. */
 clg_status file_list(const char *folder, file_entry **out_entries, size_t *out_n);
 void file_list_free(file_entry *entries, size_t n);
 
-/* Environment variable, NULL when unset or empty; borrowed, on Windows until the thread's eighth call from here. */
+/* Returns an environment variable, NULL when unset or empty; borrowed, on Windows until the
+ * thread's eighth call from here. */
 const char *env_get(const char *name);
-/* The user's cache folder for clgraph ($XDG_CACHE_HOME/clgraph, ~/.cache/clgraph, %LOCALAPPDATA%\clgraph). */
+/* Returns the user's cache folder for clgraph ($XDG_CACHE_HOME/clgraph, ~/.cache/clgraph,
+ * %LOCALAPPDATA%\clgraph). */
 clg_status file_cache_folder(char **out_path);
 
 /* Monotonic time. */

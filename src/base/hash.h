@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hashing with XXH3 (libxxhash): keys of caches and checksums of files. Not against an adversary.
+ * Hashing with XXH3 (libxxhash): keys of caches and checksums of files. Not cryptographic.
  */
 #ifndef CLG_BASE_HASH_H
 #define CLG_BASE_HASH_H
@@ -15,7 +15,7 @@ typedef struct hash128 {
 uint64_t hash_bytes(const void *data, size_t size_bytes, uint64_t seed);
 uint64_t hash_string(const char *text);
 hash128 hash128_bytes(const void *data, size_t size_bytes);
-/* 32 hexadecimal digits and a NUL. */
+/* Writes 32 hexadecimal digits and a NUL. */
 void hash128_hex(hash128 hash, char out_text[33]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process-wide log. One lock guards the callback and its calls, so once log_set has returned, the
- * callback before it is no longer running. A callback that logs again is not called for its own message.
+ * The process-wide log. One lock guards the callback and its calls, so once log_set has returned,
+ * the previous callback no longer runs. A callback that logs is not called for its own message.
  */
 #include "base/log.h"
 
@@ -44,8 +44,8 @@ static void deliver(clg_log_level level, const char *message)
     mutex_unlock(&lock);
 }
 
-/* A message too long for the stack, or its first part when there is no memory. The caller may be on its
- * way to report an error, which a failing allocation must not replace. */
+/* Delivers a message too long for the stack, or its first part when there is no memory. The caller
+ * may be about to report an error, which a failing allocation must not replace. */
 static void deliver_long(clg_log_level level, char *start, size_t length, const char *format,
                          va_list args)
 {

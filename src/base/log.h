@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The process-wide log: a callback of the application's, silent by default.
+ * The process-wide log: a callback of the application, silent by default.
  */
 #ifndef CLG_BASE_LOG_H
 #define CLG_BASE_LOG_H
@@ -8,7 +8,7 @@
 #include "base/error.h"
 
 void log_set(clg_log_callback callback, void *user, clg_log_level level);
-/* True when a message of this level would reach somebody: guards costly messages. */
+/* Returns whether a message of this level would be delivered: guards costly messages. */
 bool log_wants(clg_log_level level);
 void log_write(clg_log_level level, const char *format, ...) CLG_PRINTF(2, 3);
 

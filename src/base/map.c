@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Open addressing with linear probing in a power of two, at most three quarters full. Nothing is ever
- * removed, so there are no tombstones.
+ * A hash map with open addressing and linear probing; the capacity is a power of two, the load at
+ * most three quarters. Nothing is ever removed, so there are no tombstones.
  */
 #include "base/map.h"
 
@@ -17,7 +17,7 @@ struct map_entry {
     size_t value;
 };
 
-/* The entry that holds the key, or the free one where it belongs. The table has a free entry. */
+/* Returns the entry of the key, or the free one where it belongs. The table has a free entry. */
 static struct map_entry *find(const map *m, const void *key, size_t key_bytes, uint64_t hash)
 {
     size_t mask = m->capacity - 1;

@@ -14,8 +14,8 @@ typedef struct map {
 
 #define MAP_NONE ((size_t)-1)
 
-clg_status map_set(map *m, const void *key, size_t key_bytes,
-                   size_t value);                                /* inserts or replaces */
+/* Inserts or replaces. */
+clg_status map_set(map *m, const void *key, size_t key_bytes, size_t value);
 size_t map_get(const map *m, const void *key, size_t key_bytes); /* MAP_NONE when absent */
 clg_status map_set_string(map *m, const char *key, size_t value);
 size_t map_get_string(const map *m, const char *key);

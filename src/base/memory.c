@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only place that calls malloc. Blocks are counted, so that a test can tell a leak without a tool and
- * that the allocator is not exchanged under living blocks.
+ * The only place that calls malloc. Blocks are counted, so that tests detect leaks without a tool,
+ * and that the allocator is not replaced while blocks are live.
  */
 #include "base/memory.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static clg_allocator hook; /* resize NULL: malloc. Written only while no block lives. */
+static clg_allocator hook; /* resize NULL: malloc. Written only while no block is live. */
 static atomic_size_t n_live;
 
 clg_status memory_set_allocator(const clg_allocator *allocator)
@@ -34,7 +34,7 @@ clg_status memory_set_allocator(const clg_allocator *allocator)
 
 size_t memory_n_live(void) { return atomic_load(&n_live); }
 
-/* Counts a new block, or tells of its absence. */
+/* Counts a new block, or reports that it could not be allocated. */
 static void *count_block(void *memory, size_t size_bytes)
 {
     if (memory) {
@@ -84,7 +84,7 @@ void memory_free(void *memory)
     }
 }
 
-/* The block's true start is kept in front of the aligned address. */
+/* The block's true start is stored before the aligned address. */
 void *memory_alloc_aligned(size_t size_bytes)
 {
     size_t total;
@@ -139,7 +139,7 @@ clg_status memory_reserve(void **items, size_t *capacity, size_t n_needed, size_
     return CLG_OK;
 }
 
-/* ---- arena ---------------------------------------------------------------------------------- */
+/* ---- arena ----------------------------------------------------------------------------------- */
 
 typedef struct arena_block {
     struct arena_block *next;
@@ -148,9 +148,10 @@ typedef struct arena_block {
 } arena_block;
 
 #define ARENA_FIRST_BYTES ((size_t)4096)
-#define ARENA_LARGEST_BYTES ((size_t)1 << 16) /* below what malloc maps and unmaps each time */
+/* below the sizes that malloc maps and unmaps each time */
+#define ARENA_LARGEST_BYTES ((size_t)1 << 16)
 
-/* Blocks double up to 64 KiB; what is larger than its turn gets a block of its own size. */
+/* Adds a block. Blocks double up to 64 KiB; larger requests get a block of their size. */
 static arena_block *add_block(arena *a, size_t needed_bytes)
 {
     size_t capacity = a->blocks ? a->blocks->capacity_bytes : ARENA_FIRST_BYTES / 2;

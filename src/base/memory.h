@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host memory. Every allocation of the library goes through here, so that an application's allocator and
- * the tests' failing one reach all of them. A failed allocation returns NULL and records the error text:
- * the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
+ * Host memory. Every allocation of the library goes through here, so that an application's
+ * allocator and the tests' failing one cover all of them. A failed allocation returns NULL and
+ * records the error message: the caller returns CLG_ERROR_OUT_OF_HOST_MEMORY.
  * See decision 2.
  */
 #ifndef CLG_BASE_MEMORY_H
@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 
-/* NULL brings malloc back. Refused while blocks are live: they would be freed by the wrong allocator. */
+/* NULL restores malloc. Rejected while blocks are live: they would be freed by the wrong
+ * allocator. */
 clg_status memory_set_allocator(const clg_allocator *allocator);
 
 void *memory_alloc(size_t size_bytes);                /* size 0 gives a valid pointer */
@@ -19,11 +20,12 @@ void *memory_resize(void *memory, size_t size_bytes); /* keeps the old block on 
 void memory_free(void *memory);                       /* accepts NULL */
 char *memory_strdup(const char *text);
 char *memory_strndup(const char *text, size_t n_bytes);
-/* Zeroed memory aligned to MEMORY_ALIGNMENT bytes, those of OpenCL's largest type; freed by memory_free_aligned alone. */
+/* Allocates zeroed memory aligned to MEMORY_ALIGNMENT bytes, the size of OpenCL's largest type;
+ * freed by memory_free_aligned only. */
 #define MEMORY_ALIGNMENT 128
 void *memory_alloc_aligned(size_t size_bytes);
 void memory_free_aligned(void *memory); /* accepts NULL */
-/* Live blocks, for leak checks in tests. */
+/* Returns the number of live blocks, for leak checks in tests. */
 size_t memory_n_live(void);
 
 /* Grows *items (of item_bytes each) to hold at least n_needed; *capacity in items. Geometric. */
@@ -34,15 +36,15 @@ clg_status memory_reserve(void **items, size_t *capacity, size_t n_needed, size_
 /* An arena: many small blocks freed together. Zeroed memory, aligned for any type. */
 typedef struct arena {
     struct arena_block *blocks;
-    size_t size_bytes; /* handed out in all */
+    size_t size_bytes; /* allocated in total */
 } arena;
 void *arena_alloc(arena *a, size_t n, size_t size_bytes); /* n * size_bytes, checked */
 char *arena_strdup(arena *a, const char *text);
 char *arena_strndup(arena *a, const char *text, size_t n_bytes);
 char *arena_printf(arena *a, const char *format, ...) CLG_PRINTF(2, 3);
-/* Whether an address lies in what was handed out. */
+/* Returns whether an address was allocated from the arena. */
 bool arena_owns(const arena *a, const void *memory);
-/* Takes back all that was handed out and keeps a block for what comes next. */
+/* Frees everything that was allocated but keeps a block for reuse. */
 void arena_clear(arena *a);
 void arena_deinit(arena *a); /* an arena of all zeros is valid and empty */
 

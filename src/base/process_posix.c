@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes by posix_spawn; the channel is a pair of sockets, since writing to a pipe whose reader has gone would
- * raise SIGPIPE in the host program.
+ * Child processes by posix_spawn. The channel is a socket pair, since writing to a pipe whose
+ * reader has exited would raise SIGPIPE in the host program.
  */
 #include "base/process.h"
 
@@ -53,8 +53,6 @@ bool process_is_privileged(void)
 #endif
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------ */
-
 static int set_actions(posix_spawn_file_actions_t *actions, int channel)
 {
     int code = posix_spawn_file_actions_adddup2(actions, channel, STDIN_FILENO);
@@ -66,7 +64,7 @@ static int set_actions(posix_spawn_file_actions_t *actions, int channel)
     return code;
 }
 
-/* Default signal handling, nothing blocked, a process group of its own. */
+/* Default signal handling, nothing blocked, a separate process group. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t none, all;
@@ -135,8 +133,6 @@ clg_status process_start(const char *path, process **out_process)
     return CLG_OK;
 }
 
-/* ---- the channel --------------------------------------------------------------------------------------- */
-
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
@@ -146,7 +142,8 @@ static clg_status gone(void)
     return error_set(CLG_ERROR_IO, "the child process ended before it answered");
 }
 
-/* Waits until the channel can be read or written, in slices, between which the caller may cancel. */
+/* Waits until the channel can be read or written, in slices, between which the caller may
+ * cancel. */
 static clg_status wait_for(const process *p, short what, uint64_t until_ns,
                            process_keep_waiting keep_waiting, void *user)
 {
@@ -197,9 +194,8 @@ clg_status process_receive(process *p, void *data, size_t size_bytes, uint64_t u
     return CLG_OK;
 }
 
-/* ---- ending -------------------------------------------------------------------------------------------- */
-
-/* Whether the child has ended, or is no longer ours to wait for: the host may have waited for it, or ignores SIGCHLD. */
+/* Returns whether the child has ended, or cannot be waited for: the host may have done so already,
+ * or ignores SIGCHLD. */
 static bool has_ended(pid_t pid)
 {
     const pid_t got = waitpid(pid, NULL, WNOHANG);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes on Windows. What is sent and received overlaps with waiting, so that it can be given up.
+ * Child processes on Windows. Transfers are overlapped, so that they can be cancelled while
+ * waiting.
  */
 #include "base/process.h"
 
@@ -13,7 +14,7 @@
 #define SLICE_MS 50
 /* How long a child may take to end after its channel was closed. */
 #define END_MS 500
-/* Below what one transfer may have. */
+/* Less than the limit of one transfer. */
 #define PIECE_BYTES ((size_t)1 << 30)
 
 const char process_suffix[] = ".exe";
@@ -23,11 +24,9 @@ struct process {
     HANDLE channel, transferred; /* an event */
 };
 
-/* Windows has no setuid: a program gets more rights by asking its user, and then reads what the user's programs could write in any
- * case. */
+/* Windows has no setuid: a program is elevated with its user's consent, and then reads what the
+ * user's programs could write in any case. */
 bool process_is_privileged(void) { return false; }
-
-/* ---- starting ------------------------------------------------------------------------------------------ */
 
 static clg_status refuse(const char *path)
 {
@@ -77,14 +76,12 @@ clg_status process_start(const char *path, process **out_process)
     return CLG_OK;
 }
 
-/* ---- the channel --------------------------------------------------------------------------------------- */
-
 static clg_status gone(void)
 {
     return error_set(CLG_ERROR_IO, "the child process ended before it answered");
 }
 
-/* Waits until the transfer that was begun has ended, in slices, between which the caller may cancel. */
+/* Waits until the pending transfer has ended, in slices, between which the caller may cancel. */
 static clg_status wait_for(const process *p, uint64_t until_ns, process_keep_waiting keep_waiting,
                            void *user)
 {
@@ -97,7 +94,8 @@ static clg_status wait_for(const process *p, uint64_t until_ns, process_keep_wai
     return CLG_OK;
 }
 
-/* One transfer of at least a byte. The system uses data and the local structure until it has ended, also when it is given up. */
+/* Transfers at least one byte. The system uses data and the local structure until the transfer has
+ * ended, even when it is cancelled. */
 static clg_status transfer(process *p, bool is_sent, void *data, size_t size_bytes,
                            uint64_t until_ns, process_keep_waiting keep_waiting, void *user,
                            size_t *out_n_bytes)
@@ -134,8 +132,6 @@ clg_status process_receive(process *p, void *data, size_t size_bytes, uint64_t u
         CLG_TRY(transfer(p, false, at, size_bytes, until_ns, keep_waiting, user, &n));
     return CLG_OK;
 }
-
-/* ---- ending -------------------------------------------------------------------------------------------- */
 
 void process_end(process *p)
 {

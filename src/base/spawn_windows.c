@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Child processes by CreateProcess. The channel is a named pipe: anonymous ones can be read neither with a limit of time nor in
- * both directions. A job object ends the child with its parent.
+ * Child processes by CreateProcess. The channel is a named pipe: anonymous ones support neither
+ * timeouts nor both directions. A job object ends the child with its parent.
  */
 #include "base/spawn_windows.h"
 
@@ -22,7 +22,8 @@ bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs)
     QueryPerformanceCounter(&now);
     (void)swprintf(name, NAME_CHARS, L"\\\\.\\pipe\\clgraph-%lu-%ld-%llx", GetCurrentProcessId(),
                    InterlockedIncrement(&n_channels), (unsigned long long)now.QuadPart);
-    /* The first instance and the only one: nobody else can have made the pipe, or can open it besides. */
+    /* The first and only instance: nobody else can have created the pipe, or can open it as
+     * well. */
     *out_ours = CreateNamedPipeW(name, PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE | flags,
                                  PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT |
                                      PIPE_REJECT_REMOTE_CLIENTS,
@@ -37,7 +38,7 @@ bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs)
     return false;
 }
 
-/* A job whose processes end when the last handle to it is closed, which this process has. */
+/* Creates a job whose processes end when its last handle, which this process has, is closed. */
 static HANDLE make_job(void)
 {
     HANDLE job = CreateJobObjectW(NULL, NULL);
@@ -59,7 +60,7 @@ static bool create(const wchar_t *path, wchar_t *command, STARTUPINFOEXW *startu
                           out_created);
 }
 
-/* With a list of the handles that are inherited: a program has others that may be, by chance. */
+/* Inherits only the listed handles: the program may have other inheritable ones. */
 static bool create_with_handles(const wchar_t *path, wchar_t *command, HANDLE input, HANDLE output,
                                 PROCESS_INFORMATION *out_created)
 {

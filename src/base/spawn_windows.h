@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starting a child process with a channel on Windows, for process_windows.c and the compile helper. Functions that return a bool
- * leave the reason in GetLastError.
+ * Starts a child process with a channel on Windows, for process_windows.c and the compile helper.
+ * Functions that return a bool leave the reason in GetLastError.
  */
 #ifndef CLG_BASE_SPAWN_WINDOWS_H
 #define CLG_BASE_SPAWN_WINDOWS_H
@@ -9,19 +9,21 @@
 #include <stdbool.h>
 #include <windows.h>
 
-/* The job has the process and all it starts; NULL where the system allows none (Windows 7 inside another job). */
+/* The job has the process and all that it starts; NULL where the system does not allow one (Windows
+ * 7 inside another job). */
 typedef struct spawned {
     HANDLE process, job;
 } spawned;
 
-/* Makes the two ends of a duplex channel: ours, opened with the flags of CreateNamedPipe (FILE_FLAG_OVERLAPPED or 0), and the
- * child's, which can be inherited. */
+/* Creates the two ends of a duplex channel: ours, opened with the flags of CreateNamedPipe
+ * (FILE_FLAG_OVERLAPPED or 0), and the child's, which can be inherited. */
 bool spawn_channel(DWORD flags, HANDLE *out_ours, HANDLE *out_theirs);
-/* Starts the program at a path. Its standard input is `input`; what it prints goes to `output`. It inherits these two handles
- * alone, has no window, gets no Ctrl-C, and ends with the process that started it. arguments: as on a command line, or NULL. */
+/* Starts the program at a path. Its standard input is `input`; its output goes to `output`. It
+ * inherits only these two handles, has no window, gets no Ctrl-C, and ends with the process that
+ * started it. arguments: as on a command line, or NULL. */
 bool spawn_start(const wchar_t *path, const wchar_t *arguments, HANDLE input, HANDLE output,
                  spawned *out_spawned);
-/* Ends it, with all it has started, and closes the handles. */
+/* Ends it, with all that it has started, and closes the handles. */
 void spawn_kill(spawned *s);
 
 #endif

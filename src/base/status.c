@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of statuses. A new status is one row here and one line in the public header; a test holds
- * the two together.
+ * The table of statuses. A new status is one row here and one line in the public header; a test
+ * keeps the two in step.
  */
 #include "base/status.h"
 

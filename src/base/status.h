@@ -7,9 +7,9 @@
 
 #include <clgraph/clgraph.h>
 
-/* "CLG_ERROR_IO"; "unknown status" for a number that is none. Never NULL. */
+/* Returns "CLG_ERROR_IO"; "unknown status" for any other number. Never NULL. */
 const char *status_name(clg_status status);
-/* What a status means in a few words, "a file cannot be read or written". Never NULL. */
+/* Returns a status's meaning in a few words, "a file cannot be read or written". Never NULL. */
 const char *status_text(clg_status status);
 
 #endif

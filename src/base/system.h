@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What systems do differently, for the other files of base/ alone: system_posix.c and system_windows.c. Paths, names and
- * values are UTF-8. Functions that give an int return a negative number and set errno when they fail.
+ * System-dependent functions, only for the other files of base/: system_posix.c and
+ * system_windows.c. Paths, names and values are UTF-8. Functions that return an int return a
+ * negative number and set errno when they fail.
  * See decision 26.
  */
 #ifndef CLG_BASE_SYSTEM_H
@@ -11,7 +12,7 @@
 
 #include <pthread.h>
 
-extern const char sys_separator; /* what paths are joined with */
+extern const char sys_separator; /* joins paths */
 
 typedef struct sys_info {
     bool is_folder, is_regular;
@@ -27,11 +28,12 @@ static inline clg_status sys_error(const char *verb, const char *path, int numbe
                      error_system(number, words));
 }
 bool sys_is_separator(char c);
-/* How much of a path is a root, which has no folder above it: "/", "C:", "C:\\", "\\\\server\\share". */
+/* Returns the bytes of a path's root, which has no parent: "/", "C:", "C:\\",
+ * "\\\\server\\share". */
 size_t sys_root_bytes(const char *path);
 int sys_open_read(const char *path);
 int sys_open_new(const char *path); /* fails when it exists */
-/* At most n_bytes; fewer is no error. */
+/* At most n_bytes; fewer is not an error. */
 int64_t sys_read(int fd, void *data, size_t n_bytes);
 int64_t sys_write(int fd, const void *data, size_t n_bytes);
 int sys_seek(int fd, uint64_t offset);
@@ -45,12 +47,12 @@ int sys_touch(const char *path);       /* modified now */
 bool sys_may(const char *path, bool reading, bool writing);
 long sys_process_id(void);
 long sys_n_processors(void);
-/* A read-only private mapping of a whole file; NULL when the system has none for it. */
+/* Returns a read-only private mapping of a whole file; NULL when the system cannot map it. */
 void *sys_map(int fd, size_t size_bytes);
 void sys_unmap(void *data, size_t size_bytes);
-/* Of a mapping: whole pages within these bytes leave memory until they are read again. */
+/* For a mapping: whole pages within these bytes leave memory until they are read again. */
 void sys_unload(void *data, size_t size_bytes);
-/* Cuts a range down to the whole pages inside it; false when there is none. */
+/* Shrinks a range to the whole pages inside it; false when there is none. */
 static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_bytes)
 {
     const size_t head = (page_bytes - (uintptr_t)*data % page_bytes) % page_bytes;
@@ -59,20 +61,20 @@ static inline bool sys_inner_pages(void **data, size_t *size_bytes, size_t page_
     *size_bytes = (*size_bytes - head) / page_bytes * page_bytes;
     return true;
 }
-/* The absolute path without links. */
+/* Returns the absolute path without links. */
 #define SYS_PATH_BYTES 4096
 bool sys_resolve(const char *path, char out_path[SYS_PATH_BYTES]);
 /* Calls visit(user, name) for each entry until it fails. */
 clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
                     void *user);
-/* An environment variable, NULL when it is not set. Where the system has to convert it, it is kept for the thread until the
- * eighth call from here. */
+/* Returns an environment variable, NULL when it is not set. Where the system has to convert it, it
+ * is kept for the thread until the eighth call from here. */
 const char *sys_env(const char *name);
-/* The words for an errno; false when there are none. Safe in threads. */
+/* Writes the text for an errno; false when there is none. Thread-safe. */
 bool sys_words(int number, char *buffer, size_t n_bytes);
 /* As pthread_create; signals of the program are not handled on the new thread. */
 int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argument);
-/* Where caches of the user live; freed by memory_free. */
+/* Returns the folder of the user's caches; freed by memory_free. */
 clg_status sys_cache_base(char **out_path);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system's part of base/ on Linux and other POSIX systems; system_windows.c is the same for Windows. The build takes
- * one of them.
+ * The system-dependent part of base/ on Linux and other POSIX systems; system_windows.c is its
+ * counterpart for Windows. The build uses one of them.
  */
 #include "base/system.h"
 
@@ -23,7 +23,7 @@
 
 const char sys_separator = '/';
 
-/* Below what read and write take in one call on any system. */
+/* Limits a size to what read and write accept in one call on any system. */
 static unsigned limited(size_t n_bytes)
 {
     return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
@@ -142,7 +142,7 @@ int sys_thread_start(pthread_t *out_thread, void *(*body)(void *), void *argumen
 clg_status sys_cache_base(char **out_path)
 {
     const char *base = env_get("XDG_CACHE_HOME");
-    if (base && base[0] == '/') { /* a relative one is to be ignored, says the specification */
+    if (base && base[0] == '/') { /* the specification says to ignore a relative one */
         *out_path = memory_strdup(base);
         return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system's part of base/ on Windows. Paths are widened from UTF-8, and may be longer than MAX_PATH; files are opened so
- * that others may replace and remove them meanwhile, as on POSIX systems.
+ * The system-dependent part of base/ on Windows. Paths are converted from UTF-8, and may be longer
+ * than MAX_PATH; files are opened so that others may replace and remove them meanwhile, as on POSIX
+ * systems.
  */
 #include "base/system.h"
 
@@ -18,15 +19,16 @@
 #include <wchar.h>
 
 #define SHARE_ALL (FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE)
-/* Others look into new files, virus scanners for one; for so long a file may be in the way of its replacement. */
+/* Others open new files, for example virus scanners, which can block a rename over them for this
+ * long. */
 #define RENAME_TRIES 20
 #define RENAME_PAUSE_MS 10
 
 const char sys_separator = '\\';
 
-/* ---- errors ------------------------------------------------------------------------------------ */
+/* ---- errors ---------------------------------------------------------------------------------- */
 
-/* Sets errno to what comes nearest to the error of a Windows function; gives -1. */
+/* Sets errno to the closest match of a Windows error; returns -1. */
 static int fail_as(DWORD error)
 {
     static const struct {
@@ -73,9 +75,10 @@ bool sys_words(int number, char *buffer, size_t n_bytes)
     return strerror_s(buffer, n_bytes, number) == 0;
 }
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
-/* The absolute spelling that takes more than MAX_PATH: \\?\C:\..., \\?\UNC\server\share\... */
+/* Extends a path to the absolute form that may exceed MAX_PATH: \\?\C:\...,
+ * \\?\UNC\server\share\... */
 static bool lengthen(wchar_t path[SYS_PATH_BYTES])
 {
     static const wchar_t local[] = L"\\\\?\\", remote[] = L"\\\\?\\UNC";
@@ -92,7 +95,7 @@ static bool lengthen(wchar_t path[SYS_PATH_BYTES])
     return true;
 }
 
-/* Sets errno and returns false when the path is no UTF-8 or too long. */
+/* Converts a path. Sets errno and returns false when it is not UTF-8 or too long. */
 static bool widen(const char *path, wchar_t wide[SYS_PATH_BYTES])
 {
     if (!utf16_widen(path, wide, SYS_PATH_BYTES)) return fail_last() == 0;
@@ -150,9 +153,9 @@ clg_status sys_cache_base(char **out_path)
     return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-/* Below what _read and _write take in one call. */
+/* Limits a size to what _read and _write accept in one call. */
 static unsigned limited(size_t n_bytes)
 {
     return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;
@@ -172,7 +175,7 @@ int sys_seek(int fd, uint64_t offset)
 
 int sys_close(int fd) { return _close(fd); }
 
-/* Turns a handle of CreateFileW into a descriptor. */
+/* Converts a handle of CreateFileW into a descriptor. */
 static int descriptor_of(HANDLE file, int flags)
 {
     if (file == INVALID_HANDLE_VALUE) return fail_last();
@@ -185,7 +188,7 @@ int sys_open_read(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];
     if (!widen(path, wide)) return -1;
-    /* Opens folders too, so that sys_stat_open can tell. */
+    /* Opens folders too, so that sys_stat_open can report them. */
     return descriptor_of(CreateFileW(wide, GENERIC_READ, SHARE_ALL, NULL, OPEN_EXISTING,
                                      FILE_FLAG_BACKUP_SEMANTICS, NULL),
                          _O_RDONLY);
@@ -239,7 +242,7 @@ int sys_stat_open(int fd, sys_info *out_info)
     return fill_info((HANDLE)_get_osfhandle(fd), out_info);
 }
 
-/* Files that may only be read can be replaced and removed on POSIX systems. */
+/* POSIX systems let read-only files be replaced and removed. */
 static void lift_read_only(const wchar_t *path)
 {
     const DWORD attributes = GetFileAttributesW(path);
@@ -247,7 +250,7 @@ static void lift_read_only(const wchar_t *path)
         (void)SetFileAttributesW(path, attributes & ~(DWORD)FILE_ATTRIBUTE_READONLY);
 }
 
-/* As POSIX renames, also over a file that others have open; Windows 10 and later, on NTFS. */
+/* Renames as POSIX does, even over a file that others have open; Windows 10 and later, on NTFS. */
 static bool rename_over(const wchar_t *from, const wchar_t *to)
 {
     enum { RENAME_INFO_EX = 22, REPLACE = 1, POSIX_SEMANTICS = 2 }; /* not in all headers */
@@ -295,7 +298,7 @@ int sys_remove(const char *path)
     return DeleteFileW(wide) ? 0 : fail_last();
 }
 
-/* In the folder of a user it is the user's: rights are inherited. */
+/* Private to the user within the user's folders: permissions are inherited. */
 int sys_make_folder(const char *path)
 {
     wchar_t wide[SYS_PATH_BYTES];
@@ -351,8 +354,8 @@ void sys_unload(void *data, size_t size_bytes)
     SYSTEM_INFO system;
     GetSystemInfo(&system);
     if (!sys_inner_pages(&data, &size_bytes, system.dwPageSize)) return;
-    (void)VirtualUnlock(data,
-                        size_bytes); /* of pages that are not locked: out of the working set */
+    /* Unlocking pages that are not locked removes them from the working set. */
+    (void)VirtualUnlock(data, size_bytes);
 }
 
 clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const char *name),
@@ -382,7 +385,7 @@ clg_status sys_list(const char *folder, clg_status (*visit)(void *user, const ch
     return status;
 }
 
-/* ---- the rest ---------------------------------------------------------------------------------- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 long sys_process_id(void) { return _getpid(); }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The growing string. Every length is checked against the maximum before memory is asked for.
+ * The growing string. Every length is checked against the maximum before memory is allocated.
  */
 #include "base/text.h"
 
@@ -18,7 +18,7 @@ static size_t max_of(const text *t)
 
 void text_init(text *t, size_t max_bytes) { *t = (text){.max_bytes = max_bytes}; }
 
-/* Room for n more bytes and the NUL. False once anything failed. */
+/* Reserves n more bytes and the NUL. Returns false after any failure. */
 static bool make_room(text *t, size_t n_bytes)
 {
     if (t->status != CLG_OK) return false;
@@ -62,7 +62,7 @@ clg_status text_take(text *t, char **out_string)
 {
     *out_string = NULL;
     if (t->status != CLG_OK) {
-        /* Said again: other errors may have come between the failed append and here. */
+        /* Reported again: other errors may have come between the failed append and here. */
         return error_set(t->status,
                          "a text of more than %zu bytes could not be built (its maximum is %zu)",
                          t->size_bytes, max_of(t));
@@ -85,7 +85,7 @@ void text_deinit(text *t)
 
 bool text_matches(const char *pattern, const char *string)
 {
-    /* Behind the last star, and where what it stands for ends so far. */
+    /* After the last star, and the end of what it matches so far. */
     const char *behind_star = NULL, *end = NULL;
     while (*string) {
         if (*pattern == '*') {

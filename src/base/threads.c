@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Starting threads and making locks; what pthread refuses becomes a status.
+ * Starts threads and creates locks; failures of pthread become a status.
  */
 #include "base/threads.h"
 

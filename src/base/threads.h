@@ -28,12 +28,12 @@ static inline void condition_deinit(condition *c) { (void)pthread_cond_destroy(c
 typedef pthread_t thread;
 clg_status thread_start(thread *out_thread, void *(*body)(void *), void *argument);
 static inline void thread_join(thread t) { (void)pthread_join(t, NULL); }
-/* Processors that run threads; at least 1. */
+/* Returns the processors that run threads; at least 1. */
 size_t thread_n_processors(void);
-/* Others that are ready to run go first. */
+/* Yields to other threads that are ready to run. */
 static inline void thread_yield(void) { (void)sched_yield(); }
 
-/* A reference count; starts at one. release tells whether it was the last. */
+/* A reference count; starts at one. release returns whether it was the last. */
 typedef struct refcount {
     atomic_size_t n;
 } refcount;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Attributes of nodes: adding, replacing, reading. Payloads are copied into the graph's arena; tensors are
- * references, subgraphs are owned.
+ * Attributes of nodes: adding, replacing, reading. Payloads are copied into the graph's arena;
+ * tensors are references, subgraphs are owned.
  */
 #include "graph/graph_internal.h"
 
@@ -27,8 +27,6 @@ static attribute *find(const node *n, const char *name)
     return NULL;
 }
 
-/* ---- adding --------------------------------------------------------------------------------------------- */
-
 static const void *copy_bytes(graph *g, const void *bytes, size_t n, size_t item_bytes)
 {
     void *copy = arena_alloc(&g->memory, n, item_bytes);
@@ -46,7 +44,7 @@ static const char *const *copy_strings(graph *g, const char *const *strings, siz
     return copy;
 }
 
-/* A copy whose payload lives in the graph; references are not yet taken. */
+/* Copies an attribute, its payload into the graph's arena; references are not yet taken. */
 static clg_status copy_attribute(graph *g, const attribute *a, attribute *out_copy)
 {
     *out_copy = *a;
@@ -78,7 +76,7 @@ static clg_status copy_attribute(graph *g, const attribute *a, attribute *out_co
     return is_copied ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Room for one more in the arena, where arrays double: 4, 8, 16... */
+/* Reserves one more in the arena, where arrays double: 4, 8, 16... */
 static clg_status reserve_one(graph *g, node *n)
 {
     bool is_full = n->n_attributes == 0 ||
@@ -170,8 +168,6 @@ clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t)
 {
     return put(g, n, &(attribute){.name = name, .type = ATTRIBUTE_TENSOR, .as.t = t}, true);
 }
-
-/* ---- reading ---------------------------------------------------------------------------------------------- */
 
 const attribute *node_attribute(const node *n, const char *name) { return find(n, name); }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs: making, copying, adding values and nodes. Lists grow on the heap, names and small arrays live in the
- * graph's arena. A call that fails leaves behind at most unused arena memory and a forgotten value without a use.
+ * Graphs: creating, copying, adding values and nodes. Lists grow on the heap, names and small
+ * arrays are in the graph's arena. A call that fails leaves at most unused arena memory and an
+ * unused value.
  */
 #include "graph/graph_internal.h"
 
@@ -46,7 +47,7 @@ void graph_free(graph *g)
     memory_free(g);
 }
 
-/* ---- opsets ----------------------------------------------------------------------------------------- */
+/* ---- opsets ---------------------------------------------------------------------------------- */
 
 clg_status graph_set_opset(graph *g, const char *domain, int64_t version)
 {
@@ -86,7 +87,7 @@ int64_t graph_opset(const graph *g, const char *domain)
     return 0;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 clg_status graph_add_value(graph *g, const char *name, value_id *out_value)
 {
@@ -146,7 +147,8 @@ clg_status graph_add_outer(graph *g, const char *name, value_id outer, value_id 
     return CLG_OK;
 }
 
-/* Appends to a list of ids in the arena whose capacity is the power of two at or above its length. */
+/* Appends to a list of ids in the arena whose capacity is its length rounded up to a power of
+ * two. */
 static clg_status append_id(graph *g, value_id **ids, size_t *n, value_id id)
 {
     if ((*n & (*n - 1)) == 0) {
@@ -178,7 +180,7 @@ clg_status graph_add_output(graph *g, value_id v)
     return CLG_OK;
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
 static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **out_ids,
                            size_t *out_n)
@@ -191,7 +193,7 @@ static clg_status copy_ids(graph *g, size_t n, const value_id *ids, value_id **o
     return CLG_OK;
 }
 
-/* Makes the node the producer of its outputs, or of none of them. */
+/* Makes the node the producer of all its outputs, or of none of them. */
 static clg_status claim_outputs(graph *g, const node *n, node_id id)
 {
     for (size_t i = 0; i < n->n_outputs; i++) {
@@ -213,7 +215,7 @@ static clg_status claim_outputs(graph *g, const node *n, node_id id)
     return CLG_OK;
 }
 
-/* The name for messages; const char * to names that live as long as the graph. */
+/* Returns the node's label for messages, which lives as long as the graph. */
 static const char *label_of(const graph *g, const node *n)
 {
     if (n->name[0]) return n->name;
@@ -248,7 +250,7 @@ clg_status graph_add_node(graph *g, const char *domain, const char *op_type, con
     return CLG_OK;
 }
 
-/* ---- copying ---------------------------------------------------------------------------------------------- */
+/* ---- copying --------------------------------------------------------------------------------- */
 
 static clg_status copy_values(const graph *from, graph *to)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The IR: nodes that read and write values. A graph owns its memory (one arena) and references to the
- * tensors of its constants. Importers and builders fill it, graph_check makes it trustworthy (names
- * unique, inputs there, no cycle, nodes sorted), passes work on a clone. The graph knows nothing of
- * operators' meaning: that is ops/.
+ * The IR: nodes that read and write values. A graph owns its memory (one arena) and references to
+ * the tensors of its constants. Importers and builders fill it, graph_check validates it (unique
+ * names, inputs defined, no cycle, nodes sorted), passes work on a clone. The graph does not know
+ * the semantics of operators: that is ops/.
  */
 #ifndef CLG_GRAPH_GRAPH_H
 #define CLG_GRAPH_GRAPH_H
@@ -14,14 +14,16 @@
 
 typedef uint32_t value_id;
 typedef uint32_t node_id;
-#define VALUE_NONE ((value_id)UINT32_MAX) /* an optional input or output left out */
+#define VALUE_NONE ((value_id)UINT32_MAX) /* an omitted optional input or output */
 #define NODE_NONE ((node_id)UINT32_MAX)
 #define GRAPH_MAX_DEPTH 64 /* of subgraphs */
 
 typedef struct graph graph;
 
 typedef enum attribute_type {
-    ATTRIBUTE_NONE, /* of a type that no operator of ours takes (sparse tensors, types); its content is not read */
+    /* Of a type that none of our operators takes (sparse tensors, types); its content is not
+     * read. */
+    ATTRIBUTE_NONE,
     ATTRIBUTE_FLOAT,
     ATTRIBUTE_INT,
     ATTRIBUTE_STRING,
@@ -40,7 +42,7 @@ typedef struct attribute {
         float f;
         int64_t i;
         const char *s; /* NUL-terminated, n bytes before it */
-        tensor *t;     /* a reference of the graph's */
+        tensor *t;     /* a reference of the graph */
         graph *g;      /* owned by the graph */
         const float *floats;
         const int64_t *ints;
@@ -49,20 +51,21 @@ typedef struct attribute {
 } attribute;
 
 typedef struct value {
-    const char *name; /* "" for values that passes made without one */
+    const char *name; /* "" for values that passes created without one */
     clg_value_kind kind;
-    clg_dtype dtype;     /* CLG_DTYPE_NONE while not known; of maps: of their values */
+    clg_dtype dtype;     /* CLG_DTYPE_NONE while unknown; for maps: of their values */
     clg_dtype key_dtype; /* of the maps that it is or holds; else CLG_DTYPE_NONE */
     shape dims;          /* as declared; rank and dimensions may be unknown */
     const char *dim_names[CLG_MAX_RANK]; /* NULL or a symbol */
-    tensor *constant;                    /* its content, for initialisers; a reference */
+    tensor *constant;                    /* its content, for initializers; a reference */
     node_id producer;                    /* NODE_NONE for inputs and constants */
     bool is_input, is_output;
-    /* In a subgraph: a value of the enclosing graph, `outer` there, which may itself have it from further out. */
+    /* In a subgraph: a value of the enclosing graph, `outer` there, which may itself be an outer
+     * value. */
     bool is_outer;
     value_id outer;
-    /* A constant whose external data was not found, where loading allows that: such a graph can only be looked at. NULL
-     * otherwise. */
+    /* A constant whose external data was not found, where loading allows that: such a graph can
+     * only be inspected. NULL otherwise. */
     const char *missing_file;
 } value;
 
@@ -93,7 +96,7 @@ struct graph {
     size_t n_opsets;
     value *values;
     size_t n_values, values_capacity;
-    node *nodes; /* in an order that can be executed, once checked */
+    node *nodes; /* in an executable order, once checked */
     size_t n_nodes, nodes_capacity;
     value_id *inputs, *outputs;
     size_t n_inputs, n_outputs;
@@ -102,36 +105,40 @@ struct graph {
 
 clg_status graph_create(const char *name, graph **out_graph);
 void graph_free(graph *g);
-/* A copy with its own nodes and values, sharing tensors. Subgraphs are copied too. */
+/* Copies a graph with its own nodes and values, sharing tensors. Subgraphs are copied too. */
 clg_status graph_clone(const graph *g, graph **out_copy);
 
-/* "ai.onnx" is "" here and everywhere. Versions start at 1; a second import of a domain replaces the first. */
+/* Sets a domain's version. "ai.onnx" is "" here and everywhere. Versions start at 1; a second
+ * import of a domain replaces the first. */
 clg_status graph_set_opset(graph *g, const char *domain, int64_t version);
-/* 0 when the model does not import it; "clgraph" is 1. */
+/* Returns a domain's version; 0 when the model does not import it; "clgraph" is 1. */
 int64_t graph_opset(const graph *g, const char *domain);
-/* "" for "ai.onnx" and NULL. */
+/* Returns "" for "ai.onnx" and NULL. */
 const char *domain_canonical(const char *domain);
 #define DOMAIN_INTERNAL "clgraph"
 
-/* A new value; the name must be new unless it is "". No call that fails changes what the graph says. */
+/* Adds a value; the name must be new unless it is "". A call that fails leaves the graph's content
+ * as it is. */
 clg_status graph_add_value(graph *g, const char *name, value_id *out_value);
 value_id graph_find_value(const graph *g, const char *name); /* VALUE_NONE */
-/* Takes a reference to the tensor. The name may be that of a value that nothing gives yet. */
+/* Adds a constant and takes a reference to the tensor. The name may be that of a value that nothing
+ * defines yet. */
 clg_status graph_add_constant(graph *g, const char *name, tensor *t, value_id *out_value);
-/* In a subgraph: a value that stands for `outer` of the enclosing graph. */
+/* Adds to a subgraph a value that denotes `outer` of the enclosing graph. */
 clg_status graph_add_outer(graph *g, const char *name, value_id outer, value_id *out_value);
 clg_status graph_add_input(graph *g, value_id v);
-/* Bodies of loops may give one value twice; the outermost graph may not, which graph_check sees to. */
+/* Bodies of loops may return one value twice; the outermost graph may not, which graph_check
+ * enforces. */
 clg_status graph_add_output(graph *g, value_id v);
-/* Whether something gives the value its content: a node, an input, a constant, the enclosing graph. */
+/* Returns whether the value is defined: by a node, an input, a constant, the enclosing graph. */
 bool value_is_defined(const value *v);
-/* Copies names and ids; trailing VALUE_NONEs are left away. opset is taken from the graph's imports. Refuses outputs
- * that something else gives already. */
+/* Adds a node. Copies names and ids; trailing VALUE_NONEs are dropped. opset is taken from the
+ * graph's imports. Rejects outputs that are defined already. */
 clg_status graph_add_node(graph *g, const char *domain, const char *op_type, const char *name,
                           size_t n_inputs, const value_id *inputs, size_t n_outputs,
                           const value_id *outputs, node_id *out_node);
-/* Appends to the node; the payload of ints, floats, strings is copied into the arena, tensors retained,
- * graphs taken over. A second attribute of that name is refused. */
+/* Appends to the node; the payload of ints, floats, strings is copied into the arena, tensors are
+ * retained, graphs taken over. A second attribute of that name is rejected. */
 clg_status node_add_attribute(graph *g, node_id n, const attribute *a);
 /* These replace an attribute of that name. */
 clg_status node_set_int(graph *g, node_id n, const char *name, int64_t value);
@@ -143,13 +150,13 @@ clg_status node_set_floats(graph *g, node_id n, const char *name, size_t n_value
                            const float *values);
 clg_status node_set_tensor(graph *g, node_id n, const char *name, tensor *t);
 
-/* Whether input i is given. */
+/* Returns whether input i is present. */
 static inline bool node_has_input(const node *n, size_t i)
 {
     return i < n->n_inputs && n->inputs[i] != VALUE_NONE;
 }
 
-/* Reading attributes; defaults when absent. Types were checked against the operator's table before. */
+/* Read attributes; defaults when absent. Types have been checked against the operator's table. */
 const attribute *node_attribute(const node *n, const char *name);
 int64_t node_int(const node *n, const char *name, int64_t fallback);
 float node_float(const node *n, const char *name, float fallback);
@@ -157,33 +164,40 @@ const char *node_string(const node *n, const char *name, const char *fallback);
 /* NULL and *out_n = 0 when absent. */
 const int64_t *node_ints(const node *n, const char *name, size_t *out_n);
 const float *node_floats(const node *n, const char *name, size_t *out_n);
-/* "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no name, into buffer, names cut to
- * fit and made printable; returns buffer. */
+/* Writes "node 'conv1' (Conv, opset 13)", or "the node of 'y' (Conv, opset 13)" when it has no
+ * name, into buffer, names shortened to fit and made printable; returns buffer. */
 #define NODE_TEXT_BYTES 256
 const char *node_text(const node *n, char buffer[NODE_TEXT_BYTES]);
-/* An untrusted name for messages: cut to fit, control characters and bytes that are not UTF-8 as '?'; returns buffer. */
+/* Makes an untrusted name fit for messages: shortened to fit, control characters and bytes that are
+ * not UTF-8 as '?'; returns buffer. */
 #define NAME_TEXT_BYTES 96
 const char *name_text(const char *name, char buffer[NAME_TEXT_BYTES]);
-/* "Conv" or "com.example.Conv", as name_text. */
+/* Writes "Conv" or "com.example.Conv", as name_text. */
 const char *operator_text(const char *domain, const char *op_type, char buffer[NAME_TEXT_BYTES]);
 
-/* Editing, for passes. */
-/* Inputs of nodes, captures of their subgraphs; outputs of the graph stay. */
+/* Editing, for passes.
+ *
+ * Replaces a value in inputs of nodes and captures of their subgraphs; outputs of the graph
+ * stay. */
 void graph_replace_uses(graph *g, value_id from, value_id to);
-/* Value `to`, which has no name, takes over that of `from`. */
+/* Gives the name of `from` to value `to`, which has none. */
 clg_status graph_move_name(graph *g, value_id from, value_id to);
-void graph_remove_node(graph *g, node_id n); /* marks; its outputs lose their producer */
-/* Adds what a subgraph of g holds to g itself, its inputs being these values; gives its outputs. The subgraph stays. */
+void graph_remove_node(graph *g, node_id n); /* marks it; its outputs lose their producer */
+/* Adds the content of a subgraph of g to g itself, with these values as its inputs; returns its
+ * outputs. The subgraph stays. */
 clg_status graph_inline(graph *g, const graph *body, const value_id *inputs, value_id *out_outputs);
-/* Drops removed nodes and sorts the rest so that each comes after what it reads (captures of its subgraphs too), else in
- * the order it has. Ids of nodes change, of values do not. A cycle is an INVALID_MODEL that names it. */
+/* Drops removed nodes and sorts the rest so that each comes after what it reads (captures of its
+ * subgraphs too), otherwise stable. Ids of nodes change, of values do not. A cycle is an
+ * INVALID_MODEL that names it. */
 clg_status graph_compact(graph *g);
-/* For each value, how many node inputs (of subgraphs too, by capture) and graph outputs read it. */
+/* Counts for each value the node inputs (of subgraphs too, by capture) and graph outputs that read
+ * it. */
 clg_status graph_count_uses(const graph *g, uint32_t **out_counts); /* memory_free */
 
-/* Names, references, cycles, depth, duplicates: everything that does not need operators. Sorts nodes. */
+/* Checks names, references, cycles, depth, duplicates: everything that does not need operators.
+ * Sorts nodes. */
 clg_status graph_check(graph *g);
-/* A readable listing, for tests and `inspect`. */
+/* Prints a readable listing, for tests and `inspect`. */
 struct text;
 void graph_dump(const graph *g, struct text *out_text);
 void graph_dump_dot(const graph *g, struct text *out_text);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What makes a graph trustworthy without knowing its operators: everything that is read is given by something,
- * domains are imported, captures resolve, depth is bounded, there is an order. Names given twice and values
- * written twice are refused when they are added.
+ * Validates a graph without knowing its operators: everything that is read is defined, domains are
+ * imported, captures resolve, depth is bounded, there is an order. Duplicate names and values
+ * written twice are rejected when they are added.
  */
 #include "graph/graph_internal.h"
 

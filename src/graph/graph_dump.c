@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Graphs as text: a listing, one line a node, and Graphviz. For people and for tests; nothing reads them back.
+ * Graphs as text: a listing, one line per node, and Graphviz. For people and for tests; nothing
+ * parses them.
  */
 #include "base/text.h"
 #include "graph/graph.h"
@@ -9,7 +10,7 @@
 
 #define MAX_NUMBERS_SHOWN 8
 
-/* Values without a name are shown by their number, what is left out as "_". */
+/* Values without a name are shown by their number, omitted ones as "_". */
 static void put_value(text *out, const graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];
@@ -30,7 +31,7 @@ static void put_values(text *out, const graph *g, const value_id *ids, size_t n)
     }
 }
 
-/* "float32 [N,3,224,224]", "" when nothing is known. */
+/* "float32 [N,3,224,224]", "" when nothing is known */
 static void put_type(text *out, const value *v)
 {
     char shown[NAME_TEXT_BYTES];
@@ -49,7 +50,7 @@ static void put_type(text *out, const value *v)
     text_append(out, "]");
 }
 
-/* The first numbers of a constant, where they are few. */
+/* Prints the numbers of a small constant. */
 static void put_numbers(text *out, const tensor *t)
 {
     const dtype_info *info = dtype_find(t->dtype);
@@ -176,9 +177,7 @@ void graph_dump(const graph *g, text *out_text)
     dump_graph(g, out_text, 0);
 }
 
-/* ---- Graphviz ------------------------------------------------------------------------------------------- */
-
-/* Within quotes of the dot language. */
+/* Escapes for a quoted string of the dot language. */
 static void put_escaped(text *out, const char *string)
 {
     for (const char *c = string; *c; c++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Edits for passes. Subgraphs see values of the enclosing graph by id, so that renaming is never needed.
+ * Edits for passes. Subgraphs refer to values of the enclosing graph by id, so renaming is never
+ * needed.
  */
 #include "graph/graph_internal.h"
 
@@ -63,9 +64,7 @@ clg_status graph_count_uses(const graph *g, uint32_t **out_counts)
     return CLG_OK;
 }
 
-/* ---- a subgraph in place ------------------------------------------------------------------------------- */
-
-/* The id in g of each value of the body. */
+/* Maps each value of the body to its id in g. */
 static clg_status inline_values(graph *g, const graph *body, const value_id *inputs, value_id *ids)
 {
     for (value_id v = 0; v < body->n_values; v++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of this folder share.
+ * Declarations shared by the files of this folder.
  */
 #ifndef CLG_GRAPH_GRAPH_INTERNAL_H
 #define CLG_GRAPH_GRAPH_INTERNAL_H
@@ -8,12 +8,12 @@
 #include "graph/graph.h"
 
 #define GRAPH_MAX_OPSETS 64
-/* Attributes of one node; no operator has near as many. */
+/* Attributes of one node; no operator has nearly as many. */
 #define NODE_MAX_ATTRIBUTES 256
 
-/* A copy in the arena; "" needs no memory. NULL when there is none. */
+/* Copies a name into the arena; "" needs no memory. NULL when out of memory. */
 char *graph_copy_name(graph *g, const char *name);
-/* Lets go of the node's tensors and subgraphs. */
+/* Releases the node's tensors and subgraphs. */
 void node_release(node *n);
 /* Appends a copy of an attribute of another graph's node; a subgraph is cloned. */
 clg_status node_copy_attribute(graph *g, node_id n, const attribute *a);

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Topological order, stable: nodes that are in order stay as they are. Depth-first without recursion, since a
- * model may be a chain of a million nodes.
+ * Topological order, stable: nodes that are in order stay as they are. Depth-first without
+ * recursion, since a model may be a chain of a million nodes.
  */
 #include "base/text.h"
 #include "graph/graph_internal.h"
 
 #include <string.h>
 
-/* For each node the producers of what it reads; producers[start[n]..start[n + 1]). */
+/* For each node the producers of its inputs: producers[start[n]..start[n + 1]). */
 typedef struct dependencies {
     size_t *start;
     node_id *producers;
 } dependencies;
 
-/* Calls for each value that node n reads, captures included. Returns how many producers were stored. */
+/* Lists the producer of each value that node n reads, captures included. Returns how many were
+ * stored. */
 static size_t list_producers(const graph *g, const node *n, node_id *out)
 {
     size_t count = 0;
@@ -78,7 +79,8 @@ static void sorting_deinit(sorting *s)
 
 #define MAX_NAMES_OF_CYCLE 6
 
-/* The stack from `again` to its top, which reads from `again`: told in the direction of the data. */
+/* Reports the cycle on the stack from `again` to its top, which reads from `again`, in data
+ * order. */
 static clg_status tell_cycle(const graph *g, const sorting *s, size_t depth, node_id again)
 {
     size_t first = depth;
@@ -100,7 +102,7 @@ static clg_status tell_cycle(const graph *g, const sorting *s, size_t depth, nod
     return status;
 }
 
-/* Puts everything that `root` depends on, then root, into the order. */
+/* Appends everything that `root` depends on, then root, to the order. */
 static clg_status visit(const graph *g, sorting *s, node_id root)
 {
     size_t depth = 0;

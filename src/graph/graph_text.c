@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Untrusted names made fit for messages.
+ * Makes untrusted names printable in messages.
  */
 #include "graph/graph.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 sequence at s, 0 when it is none (overlong forms, surrogates, beyond U+10FFFF). */
+/* Returns the bytes of the UTF-8 sequence at s, 0 when it is invalid (overlong forms, surrogates,
+ * beyond U+10FFFF). */
 static size_t utf8_length(const unsigned char *s)
 {
     if (s[0] < 0x80) return 1;
@@ -23,7 +24,7 @@ static size_t utf8_length(const unsigned char *s)
     return n;
 }
 
-/* Copies what is printable into buffer[n_bytes]; what does not fit ends in "...". */
+/* Copies printable characters into buffer[n_bytes]; longer text is truncated with "...". */
 static void copy_printable(const char *name, char *buffer, size_t n_bytes)
 {
     const unsigned char *from = (const unsigned char *)name;

@@ -2,12 +2,13 @@
  *
  * CLBlast, opened at run time; the only code that calls it.
  *
- * What is known of it, measured with 1.5.3:
- *   - GemmStridedBatched gives wrong results for strides that are not dense and offsets that are not 0. Such
- *     problems run as a loop of Gemm here.
- *   - Before 1.6.1 first calls from several threads race. A lock is held over each call, which only enqueues.
- *   - Its cache of programs keeps every cl_context alive that it saw. It is emptied when the last context of
- *     ours that used it goes.
+ * Known limits, measured with 1.5.3:
+ *   - GemmStridedBatched gives wrong results for strides that are not dense and offsets that are not 0.
+ *     Such problems run as a loop of Gemm here.
+ *   - Before 1.6.1 first calls from several threads race. A lock is held over each call, which only
+ *     enqueues.
+ *   - Its program cache keeps every cl_context alive that it saw. It is cleared when the last of our
+ *     contexts that used it is freed.
  */
 #include "ocl/blas.h"
 
@@ -30,13 +31,13 @@ static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static char why_not[DYNLIB_WHY_BYTES]; /* "" when the library is there */
 
 static mutex blas_lock = MUTEX_INIT; /* guards every call and n_contexts */
-static size_t n_contexts;            /* that used CLBlast and are alive */
+static size_t n_contexts;            /* contexts alive that used CLBlast */
 static atomic_bool was_used;
 
-/* Kernels of all its programs for matrix products: it asks for their binaries. */
+/* Max kernels in all its programs for GEMM: it reads their binaries. */
 #define MOST_KERNELS 48
 
-/* ---- opening ----------------------------------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
 #ifdef CLG_LINK_OPENCL
 
@@ -92,10 +93,10 @@ const char *blas_why_not(void)
     return why_not;
 }
 
-/* CLBlast asks for groups of so many work-items where nobody has tuned it for a device. */
+/* CLBlast's group size, in work-items, on devices that it is not tuned for. */
 #define GROUP_ITEMS 64
 
-/* Why a device goes without, as the end of a sentence; "" when it does not. */
+/* Returns why a device cannot use CLBlast, as the end of a message; "" when it can. */
 static const char *why_not_here(ocl_context *c)
 {
     if (blas_why_not()[0]) return blas_why_not();
@@ -107,7 +108,7 @@ static const char *why_not_here(ocl_context *c)
 
 bool ocl_blas_available(ocl_context *c) { return why_not_here(c)[0] == '\0'; }
 
-/* ---- what it may be given ------------------------------------------------------------------------------------ */
+/* ---- accepted problems ----------------------------------------------------------------------- */
 
 typedef struct extent {
     int64_t rows, cols; /* as stored */
@@ -118,7 +119,7 @@ static extent extent_of(bool transposed, int64_t rows, int64_t cols)
     return transposed ? (extent){cols, rows} : (extent){rows, cols};
 }
 
-/* One matrix directly after the other, nothing between rows. */
+/* Returns whether matrices and their rows are contiguous. */
 static bool is_dense(extent e, int64_t ld, int64_t stride)
 {
     return ld == e.cols && stride == e.rows * e.cols;
@@ -174,7 +175,7 @@ bool ocl_blas_batches(const gemm_problem *p)
     return fits_strided_batched(&g);
 }
 
-/* ---- calls ------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
 static const char *meaning_of(CLBlastStatusCode code)
 {
@@ -245,7 +246,8 @@ static CLBlastStatusCode call_batched(ocl_queue *q, const ocl_gemm *g, cl_event 
         &q->handle, event);
 }
 
-/* One call of CLBlast with its event: of its last kernel. The time of what it runs before counts from a marker. */
+/* Makes one call of CLBlast. Its event is that of its last kernel; the kernels before it are timed
+ * from a marker. */
 static clg_status call(ocl_queue *q, const ocl_gemm *g, int64_t i, bool batched)
 {
     cl_event *event, first = NULL;
@@ -277,7 +279,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     const int64_t n_calls = batched ? 1 : g->batch;
     clg_status status = CLG_OK;
     CLG_TRY(queue_enter(q, NULL, NULL));
-    CLG_TRY(ocl_queue_gather(q)); /* CLBlast knows the queue in order alone; so is what follows */
+    CLG_TRY(ocl_queue_gather(q)); /* CLBlast uses only the in-order queue; so do later commands. */
     CLG_TRY(order_catch_up(q));
     mutex_lock(&blas_lock);
     if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Memory on the device. Buffers count references and keep their context alive.
+ * Device memory. Buffers are reference-counted and keep their context alive.
  */
 #include "ocl/ocl_context.h"
 
@@ -13,10 +13,10 @@ struct ocl_buffer {
     ocl_context *context;
     cl_mem handle;
     size_t size_bytes;
-    size_t counted_bytes; /* 0 for memory of the caller's */
+    size_t counted_bytes; /* 0 for the caller's memory */
 };
 
-/* Counts bytes in use; false when they are more than the device has. */
+/* Counts bytes in use; returns false when they exceed the device's memory. */
 static bool take_bytes(ocl_context *c, size_t size_bytes)
 {
     const uint64_t limit = context_record(c)->global_mem_bytes;

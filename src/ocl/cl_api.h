@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCL as the library calls it: a table of the functions of libOpenCL, filled when the library is opened,
- * and the check that turns an OpenCL error into a status and a sentence. `cl.Finish(queue)` is clFinish.
+ * OpenCL as the library calls it: a table of libOpenCL's functions, filled when the library is
+ * opened, and the check that converts an OpenCL error to a status and a message. `cl.Finish(queue)`
+ * is clFinish.
  *
- * Only what OpenCL 1.2 has is here, so that one list serves every driver.
+ * Only functions of OpenCL 1.2, so that one list serves every driver.
  */
 #ifndef CLG_OCL_CL_API_H
 #define CLG_OCL_CL_API_H
@@ -68,17 +69,17 @@ typedef struct cl_api {
 #undef CL_API_MEMBER
 } cl_api;
 
-/* Valid after cl_api_load returned CLG_OK, for as long as the process lives. */
+/* Valid once cl_api_load returned CLG_OK, for the life of the process. */
 extern cl_api cl;
 
-/* Opens libOpenCL once a process; later calls repeat the first one's result.
- * NO_OPENCL: the library or a function of it is missing; the hint says what to install. */
+/* Opens libOpenCL once per process; later calls repeat the first result. NO_OPENCL: the library or
+ * one of its functions is missing; the hint says what to install. */
 clg_status cl_api_load(void);
 
-/* "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for a number that is none. Never NULL. */
+/* Returns "CL_OUT_OF_RESOURCES"; "unknown OpenCL error" for an unknown code. Never NULL. */
 const char *cl_error_name(cl_int code);
-/* CLG_OK for CL_SUCCESS, else records "clFinish failed on 'device': CL_OUT_OF_RESOURCES (-5)" and returns the
- * status that fits. device may be NULL. */
+/* Returns CLG_OK for CL_SUCCESS, else records "clFinish failed on 'device': CL_OUT_OF_RESOURCES
+ * (-5)" and returns the matching status. device may be NULL. */
 clg_status cl_check(cl_int code, const char *call, const char *device);
 
 /* CL_DO(device_name, Finish, (queue)): calls and checks. */

@@ -9,18 +9,20 @@
 
 #define DYNLIB_WHY_BYTES 512
 
-/* What the libraries are called on this system, best first, NULL at the end. */
+/* The libraries' file names on this system, best first, NULL at the end. */
 extern const char *const dynlib_opencl_names[], *const dynlib_clblast_names[];
 
-/* NULL when the library cannot be loaded; why then has the system's words. name NULL: what the process has loaded
- * already, where the system can tell. */
+/* Opens a library. Returns NULL when it cannot be loaded; `why` then has the system's message. name
+ * NULL: what the process has loaded already, where the system can list it. */
 void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES]);
-/* Stores the address of a function through out_function (a pointer to a function pointer); false when the
- * library does not have it. */
+/* Stores the address of a function through out_function (a pointer to a function pointer); returns
+ * false when the library does not have it. */
 bool dynlib_function(void *library, const char *name, void *out_function, size_t function_bytes);
-/* Tells the file that an address of a function came from: path, bytes and time, as far as the system can. */
+/* Writes which file a function's address is from: path, bytes and time, as far as the system
+ * can. */
 void dynlib_identify(const void *address, char out_text[DYNLIB_WHY_BYTES]);
-/* The absolute path of the library that this code is in; false when the system does not tell. */
+/* Writes the absolute path of the library that contains this code; false when the system cannot
+ * report it. */
 bool dynlib_own_path(char out_path[DYNLIB_WHY_BYTES]);
 void dynlib_close(void *library); /* accepts NULL */
 

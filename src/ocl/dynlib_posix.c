@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared libraries opened at run time, on POSIX systems.
+ * Opens shared libraries at run time on POSIX systems.
  */
 #include "ocl/dynlib.h"
 
@@ -33,7 +33,7 @@ bool dynlib_function(void *library, const char *name, void *out_function, size_t
     void *address = dlsym(library, name);
     if (!address || function_bytes != sizeof address) return false;
     memcpy(out_function, &address,
-           sizeof address); /* C has no cast from data to function pointers */
+           sizeof address); /* C has no cast from data to function pointers. */
     return true;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shared libraries opened at run time, on Windows.
+ * Opens shared libraries at run time on Windows.
  */
 #include "base/utf16_windows.h"
 #include "ocl/dynlib.h"
@@ -13,7 +13,7 @@
 const char *const dynlib_opencl_names[] = {"OpenCL.dll", NULL};
 const char *const dynlib_clblast_names[] = {"clblast.dll", "libclblast.dll", NULL};
 
-/* "'NAME': the system's words for an error", without the end of line that these have. */
+/* Writes "'NAME': the system's message for an error", without the trailing line end. */
 static void explain(const char *name, DWORD error, char why[DYNLIB_WHY_BYTES])
 {
     wchar_t wide[DYNLIB_WHY_BYTES / 4];
@@ -39,7 +39,7 @@ void *dynlib_open(const char *name, char why[DYNLIB_WHY_BYTES])
         explain(name, GetLastError(), why);
         return NULL;
     }
-    DWORD mode; /* no windows that ask for a missing disk */
+    DWORD mode; /* no dialog about a missing disk */
     const BOOL is_set = SetThreadErrorMode(SEM_FAILCRITICALERRORS | SEM_NOOPENFILEERRORBOX, &mode);
     HMODULE library = LoadLibraryW(wide);
     const DWORD error = GetLastError();

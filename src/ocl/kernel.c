@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kernel objects and their arguments. A kernel belongs to one thread at a time; programs are shared.
+ * Kernel objects and their arguments. A kernel belongs to one thread at a time; programs are
+ * shared.
  */
 #include "ocl/kernel.h"
 
@@ -22,7 +23,7 @@ static clg_status read_limit(ocl_kernel *k)
     return group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->most_items, &k->most_items);
 }
 
-/* Makes the driver's kernel of a program that is built. */
+/* Creates the driver's kernel of a built program. */
 static clg_status open_kernel(ocl_kernel *k)
 {
     cl_int code;
@@ -34,7 +35,7 @@ static clg_status open_kernel(ocl_kernel *k)
                : error_prefix(status, "kernel '%s' of '%s'", k->entry, k->program->name);
 }
 
-/* Around a program, built or not. */
+/* Creates a kernel of a program, built or not. */
 static clg_status create(ocl_context *c, program *p, const char *entry, ocl_kernel **out_kernel)
 {
     ocl_kernel *k = memory_zalloc(1, sizeof *k);
@@ -82,7 +83,7 @@ void ocl_kernel_free(ocl_kernel *k)
 
 static clg_status set(ocl_kernel *k, uint32_t index, size_t size_bytes, const void *data)
 {
-    if (!k->handle) return CLG_OK; /* a draft's are set when it is built */
+    if (!k->handle) return CLG_OK; /* a draft's arguments are set when it is built */
     cl_int code = cl.SetKernelArg(k->handle, index, size_bytes, data);
     if (code == CL_SUCCESS) return CLG_OK;
     return error_prefix(cl_check(code, "clSetKernelArg", context_record(k->context)->name),
@@ -103,8 +104,6 @@ clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes
     if (k->context->helpers) CLG_TRY(kernel_args_set_value(&k->args, index, size_bytes, data));
     return set(k, index, size_bytes, data);
 }
-
-/* ---- drafts ------------------------------------------------------------------------------------------------ */
 
 static clg_status set_recorded(ocl_kernel *k, uint32_t index)
 {
@@ -130,11 +129,10 @@ clg_status kernel_build_draft(ocl_kernel *k)
     return CLG_OK;
 }
 
-/* ---- launch forms ------------------------------------------------------------------------------------------ */
-
 #define FORM_WORDS 5
 
-/* What drivers compile a kernel anew for. n_dims is never 0, so that it differs from a zeroed record. */
+/* Writes what drivers recompile a kernel for. n_dims is never 0, so that it differs from a zeroed
+ * record. */
 static void describe_form(const ocl_context *c, uint32_t n_dims, const size_t *global,
                           const size_t *local, uint64_t form[FORM_WORDS])
 {
@@ -199,8 +197,6 @@ bool kernel_launch_is_known(ocl_kernel *k, const launch_form *form)
     return true;
 }
 
-/* ---- groups ------------------------------------------------------------------------------------------------ */
-
 static size_t product(uint32_t n, const size_t *x)
 {
     size_t p = 1;
@@ -208,7 +204,7 @@ static size_t product(uint32_t n, const size_t *x)
     return p;
 }
 
-/* Halves the longest side that has a half; false when there is none. */
+/* Divides the longest even side by 2; returns false when all are odd. */
 static bool halve(uint32_t n_dims, size_t *local)
 {
     size_t *longest = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Recording kernel arguments.
+ * Records kernel arguments.
  */
 #include "ocl/kernel_args.h"
 
@@ -17,7 +17,7 @@ static clg_status reserve(kernel_args *args, size_t index)
     return CLG_OK;
 }
 
-/* Copies data to a place of at least size_bytes: the argument's old one when it fits. */
+/* Copies data to `bytes`: to the argument's old range when it fits, else to a new one. */
 static clg_status put_bytes(kernel_args *args, kernel_arg *arg, size_t size_bytes, const void *data)
 {
     const bool had_place = arg->kind == KERNEL_ARG_VALUE || arg->has_content;

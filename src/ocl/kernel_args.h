@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of a kernel as last set, recorded so that a launch can be tried in another process with buffers of the same
- * sizes. No OpenCL handle is kept.
+ * Records a kernel's arguments as last set, so that a launch can be tried in another process with
+ * buffers of the same sizes. Keeps no OpenCL handle.
  */
 #ifndef CLG_OCL_KERNEL_ARGS_H
 #define CLG_OCL_KERNEL_ARGS_H
@@ -10,7 +10,7 @@
 
 typedef enum kernel_arg_kind {
     KERNEL_ARG_UNSET,
-    KERNEL_ARG_VALUE,  /* size_bytes bytes, a number or a structure */
+    KERNEL_ARG_VALUE,  /* size_bytes bytes: a scalar or a struct */
     KERNEL_ARG_BUFFER, /* a buffer of size_bytes */
     KERNEL_ARG_LOCAL   /* size_bytes of local memory */
 } kernel_arg_kind;
@@ -18,12 +18,12 @@ typedef enum kernel_arg_kind {
 typedef struct kernel_arg {
     kernel_arg_kind kind;
     size_t size_bytes;
-    size_t at;          /* of a value, or of a buffer's content: place among `bytes` */
-    bool has_content;   /* of a buffer; else it is all zeros */
-    const void *buffer; /* which one, borrowed; equal ones are one buffer */
+    size_t at;          /* of a value or of a buffer's content: offset in `bytes` */
+    bool has_content;   /* of a buffer; otherwise it is all zeros */
+    const void *buffer; /* identity, borrowed; equal pointers are one buffer */
 } kernel_arg;
 
-/* All zeros is valid and empty. */
+/* Zero-initialized is valid and empty. */
 typedef struct kernel_args {
     kernel_arg *items;
     size_t n, capacity;
@@ -34,7 +34,7 @@ typedef struct kernel_args {
 /* data NULL: local memory. */
 clg_status kernel_args_set_value(kernel_args *args, size_t index, size_t size_bytes,
                                  const void *data);
-/* buffer tells this one from others; content may be NULL. */
+/* buffer is its identity, distinct for distinct buffers; content may be NULL. */
 clg_status kernel_args_set_buffer(kernel_args *args, size_t index, const void *buffer,
                                   size_t size_bytes, const void *content);
 void kernel_args_deinit(kernel_args *args);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a device does at best: arithmetic, memory, transfers, launches. Each figure is the best of a few tries of
- * some tens of milliseconds, by the host's clock. On a shared machine it is still a figure of that moment.
+ * Measures a device's peak rates: arithmetic, memory, transfers, launches. Each figure is the best
+ * of a few tries of some tens of milliseconds, by the host's clock. On a shared machine it holds
+ * for that moment only.
  */
 #include "base/files.h"
 #include "base/memory.h"
@@ -10,21 +11,21 @@
 #include <stdio.h>
 
 #define N_TRIES 5
-#define TARGET_NS 30000000.0 /* a try takes about this long */
+#define TARGET_NS 30000000.0 /* approximate duration of a try */
 #define COPY_MAX_BYTES ((size_t)256 << 20)
 #define TRANSFER_BYTES ((size_t)64 << 20)
-#define ITEMS_MAX 65472u /* a dimension of 65,536 compiles again on PoCL */
+#define ITEMS_MAX 65472u /* PoCL recompiles for a dimension of 65,536 */
 
 typedef struct bench {
     ocl_context *context;
     ocl_queue *queue;
     ocl_buffer *x, *y;
-    bool slow; /* a simulator or rasteriser: less of everything */
+    bool slow; /* a simulator or rasteriser: smaller problems, fewer tries */
 } bench;
 
 static uint64_t at_most(uint64_t value, uint64_t limit) { return value < limit ? value : limit; }
 
-/* One width for all kernels of a type: one program to compile. */
+/* Returns one vector width for all kernels of a type: one program to compile. */
 static unsigned lanes_of(const device_caps *caps)
 {
     return caps->kernel_class == CLG_KERNELS_SIMD && caps->vector_width > 4 ? caps->vector_width
@@ -50,7 +51,7 @@ static clg_status time_launch(const bench *b, ocl_kernel *k, uint64_t global, ui
     return CLG_OK;
 }
 
-/* The shortest of some launches, after one that may compile. */
+/* Returns the shortest of some launches, after one that may compile. */
 static clg_status time_best(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
                             double *out_ns)
 {
@@ -64,14 +65,12 @@ static clg_status time_best(const bench *b, ocl_kernel *k, uint64_t global, uint
     return CLG_OK;
 }
 
-/* ---- arithmetic -------------------------------------------------------------------------------------------- */
-
 static clg_status set_turns(ocl_kernel *k, int32_t n_turns)
 {
     return ocl_kernel_set_bytes(k, 2, sizeof n_turns, &n_turns);
 }
 
-/* Enough turns to last TARGET_NS. */
+/* Returns enough iterations to last TARGET_NS. */
 static clg_status find_turns(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
                              int32_t *out_turns)
 {
@@ -112,9 +111,8 @@ out:
     return status;
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------ */
-
-/* How the copy is cut: neighbouring items take neighbouring vectors on GPUs, each its own stretch on CPUs. */
+/* How the copy is divided: adjacent work-items copy adjacent vectors on GPUs; on CPUs each copies
+ * its own contiguous range. */
 typedef struct cut {
     uint64_t global, local;
     int32_t first, step, n;
@@ -191,9 +189,7 @@ static clg_status measure_launch(const bench *b, double *out_us)
     return status;
 }
 
-/* ---- all --------------------------------------------------------------------------------------------------- */
-
-/* Beyond the caches, within what the device gives; a multiple of 16. */
+/* Returns a size beyond the caches and within the device's limits, a multiple of 16. */
 static size_t copy_size(const ocl_context *c, bool slow)
 {
     const device_record *r = context_record(c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The face of src/ocl, the only code that calls OpenCL. Upper layers see devices, contexts, buffers,
- * queues, kernels and CLBlast through these types; no OpenCL header is needed to read this one. Every call
- * can fail with a status and a sentence that has the OpenCL error by name.
+ * Interface of src/ocl, the only code that calls OpenCL. Upper layers see devices, contexts,
+ * buffers, queues, kernels and CLBlast through these types; no OpenCL header is needed to read this
+ * one. Every call can fail with a status and a message that names the OpenCL error.
  *
- * Threads: a context, its program store and buffers may be used from any thread; a queue and the kernels
+ * Threads: a context, its programs and buffers may be used from any thread; a queue and the kernels
  * made for it belong to one thread at a time.
  */
 #ifndef CLG_OCL_OCL_H
@@ -13,37 +13,39 @@
 #include "caps/caps.h"
 #include "step/step.h"
 
-/* ---- the machine --------------------------------------------------------------------------------- */
+/* ---- the machine ----------------------------------------------------------------------------- */
 
-/* Every device there is, with capabilities derived (not probed). Both arrays have *out_n entries; released by
- * device_records_free and device_caps_free. NO_OPENCL when there is no loader or no platform. Enumerated
- * anew each time: drivers answer from memory, in microseconds. */
+/* Lists every device, with derived (not probed) capabilities. Both arrays have *out_n entries;
+ * release them with device_records_free and device_caps_free. NO_OPENCL when there is no loader or
+ * no platform. Enumerates again each time: drivers answer from memory, in microseconds. */
 clg_status ocl_enumerate(device_record **out_records, device_caps **out_caps, size_t *out_n);
 
-/* ---- contexts -------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 typedef struct ocl_context ocl_context;
 
 typedef struct ocl_context_options {
     const char *cache_dir; /* NULL: default folder; "": memory only */
     uint32_t cpu_threads;  /* 0: all */
-    bool profiling;        /* queues keep time stamps */
-    const char
-        *compile_helper;      /* path of the compile helper; NULL: found; "off": none (helper.h) */
-    uint32_t compile_limit_s; /* for one build in it; 0: the default */
-    uint32_t compile_limit_mib; /* resident memory of it; 0: the default */
+    bool profiling;        /* queues record time stamps */
+    /* Path of the compile helper; NULL: searched for; "off": none (helper.h). */
+    const char *compile_helper;
+    uint32_t compile_limit_s;   /* time limit of one build in the helper; 0: the default */
+    uint32_t compile_limit_mib; /* the helper's resident memory; 0: the default */
     bool bare;                  /* the helper's own context: no probes, no helper */
 } ocl_context_options;
 
-/* A context on records[index] of ocl_enumerate; proves capabilities (remembered in the store). */
+/* Creates a context on records[index] of ocl_enumerate and probes its capabilities (results are
+ * cached). */
 clg_status ocl_context_create(size_t device_index, const ocl_context_options *options,
                               ocl_context **out_context);
-/* Over the caller's cl_context and cl_device_id (and cl_command_queue, may be NULL: then used by the first
- * queue created), which are retained. */
+/* Wraps the caller's cl_context and cl_device_id (and cl_command_queue, may be NULL; the first
+ * queue created uses it). All are retained. */
 clg_status ocl_context_wrap(void *cl_context, void *cl_device_id, void *cl_command_queue,
                             const ocl_context_options *options, ocl_context **out_context);
-/* For tests, right after making the context: kernels for matrix units are offered here too, with the instruction emulated,
- * where the device has no such unit, once the emulation has passed the probe. They are slow. Nothing in the library calls this. */
+/* For tests, right after creating the context: offers kernels for matrix units on a device without
+ * such a unit, with the instruction emulated (slow), once the emulation has passed its probe.
+ * Nothing in the library calls this. */
 clg_status ocl_context_emulate_matrix(ocl_context *c);
 ocl_context *ocl_context_retain(ocl_context *c);
 void ocl_context_free(ocl_context *c);
@@ -52,63 +54,65 @@ const device_record *ocl_context_record(const ocl_context *c);
 void *ocl_context_handle(const ocl_context *c);        /* cl_context */
 void *ocl_context_device_handle(const ocl_context *c); /* cl_device_id */
 
-/* Small facts that hold for this platform, device, driver and library version, kept in the store: verdicts of
- * self-tests, results of tuning. name says which fact and in which version; what is a line for listings.
- * recall: false when nothing is known; *out_data by memory_free. remember: what goes wrong is logged. */
+/* Small cached records that hold for this platform, device, driver and library version: self-test
+ * results, tuning results. name identifies the record and its version; what is a line for listings.
+ * recall: returns false when there is none; release *out_data with memory_free. remember: errors
+ * are logged. */
 bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_t *out_size_bytes);
 void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
                           size_t size_bytes);
 
-/* What a context has done so far; for tests, `cltool` and bench. */
+/* Counts what a context has done so far; for tests, `cltool` and bench. */
 typedef struct ocl_counters {
     uint64_t programs_compiled; /* by the driver, from source */
-    uint64_t programs_loaded;   /* from the store on disk */
+    uint64_t programs_loaded;   /* from the disk cache */
     uint64_t kernels_launched, blas_calls;
     uint64_t buffer_bytes, buffer_bytes_peak; /* on the device, by this context */
 } ocl_counters;
 void ocl_context_counters(const ocl_context *c, ocl_counters *out_counters);
 
-/* ---- buffers ----------------------------------------------------------------------------------------- */
+/* ---- buffers --------------------------------------------------------------------------------- */
 
-typedef struct ocl_buffer ocl_buffer; /* counts references */
+typedef struct ocl_buffer ocl_buffer; /* reference-counted */
 
 typedef enum ocl_buffer_flags {
     OCL_BUFFER_DEVICE = 0,
     OCL_BUFFER_HOST_VISIBLE = 1 /* pinned, cheap to map: inputs and outputs */
 } ocl_buffer_flags;
 
-/* size 0 makes a buffer of a few bytes. OUT_OF_DEVICE_MEMORY says how much of what. */
+/* size_bytes 0 allocates a few bytes. The OUT_OF_DEVICE_MEMORY message says how much of what. */
 clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags flags,
                              ocl_buffer **out_buffer);
-/* Over host memory that a device on the host reads where it lies, aligned to its buffer_align_bytes; the memory must stay
- * as it is while the buffer is there. Not counted as the device's. */
+/* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, that a device on the
+ * host reads in place. The memory must stay unchanged for the buffer's lifetime. It does not count
+ * as device memory. */
 clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
                            ocl_buffer **out_buffer);
-/* That only has a size, for arguments of drafts that will not be launched here. */
+/* Creates a buffer that only has a size, for arguments of drafts that will not be launched here. */
 clg_status ocl_buffer_create_draft(ocl_context *c, size_t size_bytes, ocl_buffer **out_buffer);
-/* Around a cl_mem of the caller's, retained. */
+/* Wraps a cl_mem of the caller's, retained. */
 clg_status ocl_buffer_wrap(ocl_context *c, void *cl_mem, ocl_buffer **out_buffer);
-/* Whether its memory is the caller's, and may be that of other buffers too. */
+/* Returns whether the memory is the caller's, and may be shared with other buffers. */
 bool ocl_buffer_is_callers(const ocl_buffer *b);
 ocl_buffer *ocl_buffer_retain(ocl_buffer *b);
 void ocl_buffer_free(ocl_buffer *b);
 size_t ocl_buffer_size(const ocl_buffer *b);
 void *ocl_buffer_handle(const ocl_buffer *b); /* cl_mem */
 
-/* ---- queues ------------------------------------------------------------------------------------------- */
+/* ---- queues ---------------------------------------------------------------------------------- */
 
 typedef struct ocl_queue ocl_queue; /* in order */
 
 clg_status ocl_queue_create(ocl_context *c, ocl_queue **out_queue);
-/* Never the caller's queue and never with time stamps: for work beside runs. */
+/* Creates a queue that is never the caller's and never has time stamps: for work beside runs. */
 clg_status ocl_queue_create_own(ocl_context *c, ocl_queue **out_queue);
-/* Like create_own, one per context: every other queue orders what it is given after the blocking
- * writes of this one that returned before. All else that one queue wrote and another reads is
- * ordered by a finish or an event in between. */
+/* Like create_own, one per context: commands of every other queue run after the blocking writes of
+ * this one that returned before. Any other data passed between queues needs a finish or an event in
+ * between. */
 clg_status ocl_queue_create_upload(ocl_context *c, ocl_queue **out_queue);
-/* For tests: queues do not wait for uploads any more. Nothing in the library calls this. */
+/* For tests: queues stop waiting for uploads. Nothing in the library calls this. */
 void ocl_context_ignore_uploads(ocl_context *c);
-void ocl_queue_free(ocl_queue *q);          /* waits for what is under way */
+void ocl_queue_free(ocl_queue *q);          /* waits for commands in flight */
 void *ocl_queue_handle(const ocl_queue *q); /* cl_command_queue */
 ocl_context *ocl_queue_context(const ocl_queue *q);
 /* blocking false: the host memory must stay until ocl_queue_finish. */
@@ -120,93 +124,99 @@ clg_status ocl_queue_copy(ocl_queue *q, ocl_buffer *from, size_t from_offset, oc
                           size_t to_offset, size_t size_bytes);
 clg_status ocl_queue_fill(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
                           const void *pattern, size_t pattern_bytes);
-/* write_only discards the old content. blocking false: the memory must not be touched before ocl_queue_finish. Unmap is
- * enqueued. */
+/* Maps a range. write_only discards the old content. blocking false: do not touch the memory before
+ * ocl_queue_finish. Unmap is enqueued. */
 clg_status ocl_queue_map(ocl_queue *q, ocl_buffer *b, size_t offset_bytes, size_t size_bytes,
                          bool write_only, bool blocking, void **out_data);
 clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data);
 clg_status ocl_queue_flush(ocl_queue *q);
 clg_status ocl_queue_finish(ocl_queue *q);
-/* Makes what is enqueued later wait for the caller's cl_events; and gives an event (cl_event,
- * owned by the caller) that completes when all enqueued so far is done, and flushes, so that
- * other queues may wait for it. */
+/* wait_for: commands enqueued later wait for the caller's cl_events. marker: returns an event
+ * (cl_event, owned by the caller) that completes when everything enqueued so far is done, and
+ * flushes so that other queues may wait for it. */
 clg_status ocl_queue_wait_for(ocl_queue *q, size_t n_events, void *const *cl_events);
 clg_status ocl_queue_marker(ocl_queue *q, void **out_cl_event);
-/* An event that completes when the host says so, once: complete gives the reference up. failed: what waits for the
- * event is given up too. */
+/* Creates an event that the host completes, once: ocl_event_complete releases the reference.
+ * failed: commands that wait for the event are abandoned too. */
 clg_status ocl_event_create(ocl_context *c, void **out_cl_event);
 clg_status ocl_event_retain(ocl_context *c, void *cl_event);
 void ocl_event_complete(void *cl_event, bool failed);
-/* Waits for an event and gives the reference up, also when it fails. Any thread. */
+/* Waits for an event and releases the reference, also on failure. Any thread. */
 clg_status ocl_event_wait(ocl_context *c, void *cl_event);
 
-/* ---- kernels -------------------------------------------------------------------------------------------- */
+/* ---- kernels --------------------------------------------------------------------------------- */
 
 typedef struct ocl_kernel ocl_kernel;
 
-/* Finds the program of the ref in the context's memory, else in the store on disk, else compiles it, and
- * makes a kernel object. KERNEL_BUILD has the first KiB of the build log (all of it goes to the log).
- * After programs were compiled, ocl_programs_store writes their binaries out (drivers compile late). */
+/* Finds the program of the ref in the context's memory, else in the disk cache, else compiles it,
+ * and creates a kernel object. KERNEL_BUILD carries the first KiB of the build log (the log gets
+ * all of it). After compiling, call ocl_programs_store to write the binaries (drivers compile
+ * late). */
 clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
 void ocl_kernel_free(ocl_kernel *k);
-/* The same without compiling what is not in memory or in the store: arguments may be set; before it is launched
- * ocl_launches_prepare builds it. */
+/* The same without compiling what is neither in memory nor in the cache: arguments may be set;
+ * ocl_launches_prepare builds it before its launch. */
 clg_status ocl_kernel_create_draft(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
-/* A launch that is going to happen, with the arguments that its kernel has now. */
+/* A future launch, with the arguments that its kernel has now. */
 typedef struct ocl_launch {
     ocl_kernel *kernel;
     uint32_t n_dims;
-    const uint64_t *global, *local; /* as of ocl_queue_launch */
+    const uint64_t *global, *local; /* as in ocl_queue_launch */
 } ocl_launch;
-/* Has the compile helpers compile what these launches need and nobody has compiled yet, several at once, then builds drafts.
- * KERNEL_BUILD: the driver's compiler refuses a kernel or dies of it, and ocl_launch_is_refused tells which. progress may be
- * NULL; is called on this thread. */
+/* Has the compile helpers compile, in parallel, what these launches need and is not compiled yet,
+ * then builds drafts. KERNEL_BUILD: the driver's compiler rejects a kernel or crashes on it;
+ * ocl_launch_is_refused reports which. progress may be NULL; it is called on this thread. */
 clg_status ocl_launches_prepare(ocl_context *c, const ocl_launch *launches, size_t n_launches,
                                 clg_progress_callback progress, void *user);
-/* Has the helpers compile them and builds nothing here; what they refuse is known from then on. */
+/* Has the helpers compile them and builds nothing here; what they refuse is recorded. */
 clg_status ocl_launches_try(ocl_context *c, const ocl_launch *launches, size_t n_launches);
-/* Whether the driver's compiler has died of this kernel, launched so, here or in an earlier process; the thread's error text
- * then says how. Costs nothing where it has never died. */
+/* Returns whether the driver's compiler has crashed on this kernel in this launch form, here or in
+ * an earlier process; the thread's error text then says how. Free where it has never crashed. */
 clg_status ocl_launch_is_refused(ocl_context *c, const kernel_ref *ref, uint32_t n_dims,
                                  const uint64_t *global, const uint64_t *local, bool *out_refused);
-/* Whether there may be such a kernel. */
+/* Returns whether there may be such a kernel. */
 bool ocl_knows_refusals(ocl_context *c);
-/* How many kernels have been refused so in this context; goes up alone. */
+/* Returns the number of kernels refused so in this context; it never decreases. */
 size_t ocl_n_refusals(ocl_context *c);
-/* Whether a compile helper compiles what is new: then ocl_launches_prepare does it all, and programs need not be built before. */
+/* Returns whether a compile helper compiles new programs: then ocl_launches_prepare does all of it,
+ * and programs need not be built before. */
 bool ocl_has_helper(ocl_context *c);
-/* Builds the programs of several refs, in parallel where the driver allows. progress may be NULL. */
+/* Builds the programs of several refs, in parallel where the driver allows. progress may be
+ * NULL. */
 clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               clg_progress_callback progress, void *user);
-/* Whether all these programs are in the context's memory, so that making their kernels compiles and loads nothing. */
+/* Returns whether all these programs are in the context's memory, so that creating their kernels
+ * compiles and loads nothing. */
 clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, size_t n_refs,
                               bool *out_ready);
-/* Writes binaries of programs that ran in a way that the store does not know yet; after a finish, because drivers
- * compile as late as that. Errors are logged, not returned, and leave the thread's last error alone: a store is
- * only a convenience. The end of a context stores as well.
- * On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So preparing stores at
- * once, and runs call the second function: it stores when nothing new was met since its last call, that is after
- * the second run, and the first answer does not wait. */
+/* Writes the binaries of programs that ran in a launch form the cache lacks. Call it after a
+ * finish, because drivers compile that late. Errors are logged, not returned, and leave the
+ * thread's last error unchanged: the cache is only a convenience. Freeing a context writes them
+ * too. On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So
+ * preparing writes immediately, and runs call the second function: it writes when no form is new
+ * since its last call, i.e. after the second run, so that the first result does not wait. */
 void ocl_programs_store(ocl_context *c);
 void ocl_programs_store_when_settled(ocl_context *c);
-/* Appends the hash of the whole text that is compiled for a ref. */
+/* Appends the hash of the complete text that is compiled for a ref. */
 struct text;
 clg_status ocl_kernel_hash(const kernel_ref *ref, struct text *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */
-/* Launches, copies and fills from here to `gather` may be under way together, where the driver gains by it: each waits for those
- * only that it comes after. Before each of them, `order` gives its slot, counting up from 0 in windows of 32, and bits of the
- * slots of its window that it comes after; slot 0 comes after all of the window before. Commands without an order of their own
- * come after the one before. What was in the queue comes first, what follows `gather` last. Products of CLBlast, and launches that
- * are new to a driver that minds, gather by themselves: what follows them is in order. */
+/* Lets launches, copies and fills up to `gather` run concurrently where the driver gains by it:
+ * each waits only for those that it depends on. Before each command, `order` sets its slot,
+ * counting up from 0 in windows of 32, and the bits of the slots in its window that it depends on;
+ * slot 0 depends on all of the previous window. A command without an order depends on the one
+ * before. Commands enqueued before `spread` come first, those after `gather` last. CLBlast calls,
+ * and launches that are new to a driver that crashes on them (launch_guard.h), join automatically:
+ * what follows them is in order. */
 clg_status ocl_queue_spread(ocl_queue *q);
 void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
 clg_status ocl_queue_gather(ocl_queue *q);
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local /* NULL or zeros: the driver chooses */);
 
-/* ---- CLBlast ------------------------------------------------------------------------------------------- */
+/* ---- CLBlast --------------------------------------------------------------------------------- */
 
 typedef struct ocl_gemm {
     ocl_buffer *a, *b, *c;
@@ -216,24 +226,27 @@ typedef struct ocl_gemm {
     float alpha, beta;
 } ocl_gemm;
 
-/* A problem as a call, but for its buffers: offsets count from the operands' own places. */
+/* Returns a problem as a call without its buffers: offsets count from the operands' own origins. */
 ocl_gemm ocl_gemm_of(const gemm_problem *p);
 
-/* False when libclblast is not on this machine or is known to be wrong on this device. */
+/* Returns false when libclblast is not installed or is known to be wrong on this device. */
 bool ocl_blas_available(ocl_context *c);
-/* Whether CLBlast can be trusted with this problem: dense strides, offsets 0 for batched forms (FACTS: 1.5.3 gives wrong
- * results otherwise), sizes > 0. Batched problems that do not fit may still be run as a loop of plain Gemm calls: this
- * function is about what ocl_queue_gemm accepts at all. */
+/* Returns whether ocl_queue_gemm accepts this problem: dense strides, offsets 0 for batched forms
+ * (FACTS: CLBlast 1.5.3 gives wrong results otherwise), sizes > 0. Batched problems that it does
+ * not accept may still run as a loop of plain Gemm calls. */
 bool ocl_blas_accepts(const gemm_problem *p);
-/* Whether a batch is one call of CLBlast where its operands begin their buffers; elsewhere it is a call for each product. */
+/* Returns whether a batch is one call of CLBlast when its operands start at their buffers' origins;
+ * otherwise each GEMM is one call. */
 bool ocl_blas_batches(const gemm_problem *p);
 clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g);
-/* Tells one CLBlast from another, as far as the system can: its file's name and time. "" when it is not there. */
+/* Identifies the CLBlast library as far as the system can: its file's name and time. "" when it is
+ * not there. */
 const char *ocl_blas_identity(void);
 
-/* ---- time stamps ------------------------------------------------------------------------------------------ */
+/* ---- time stamps ----------------------------------------------------------------------------- */
 
-/* With profiling on, every enqueued command is recorded under the tag set last; take after a finish. */
+/* With profiling on, each enqueued command is recorded under the tag set last. Take the samples
+ * after a finish. */
 typedef struct ocl_sample {
     uint32_t tag;
     uint64_t queued_ns, start_ns, end_ns; /* the device's clock */
@@ -242,7 +255,7 @@ void ocl_queue_set_tag(ocl_queue *q, uint32_t tag);
 clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples,
                                   size_t *out_n); /* memory_free */
 
-/* ---- the store on disk ---------------------------------------------------------------------------------------- */
+/* ---- disk cache ------------------------------------------------------------------------------ */
 
 typedef struct ocl_store_entry {
     char *name; /* file name */
@@ -254,14 +267,14 @@ clg_status ocl_store_path(const char *cache_dir /* NULL: default */, char **out_
 clg_status ocl_store_list(const char *cache_dir, ocl_store_entry **out_entries, size_t *out_n);
 void ocl_store_list_free(ocl_store_entry *entries, size_t n);
 clg_status ocl_store_clear(const char *cache_dir, size_t *out_n_removed);
-/* Entries whose `what` matches the pattern (text_matches). */
+/* Removes entries whose `what` matches the pattern (text_matches). */
 clg_status ocl_store_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
 clg_status ocl_store_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
-/* One file that holds all entries, for installers; unpack checks each entry. */
+/* pack writes one file with all entries, for installers; unpack checks each entry. */
 clg_status ocl_store_pack(const char *cache_dir, const char *file);
 clg_status ocl_store_unpack(const char *cache_dir, const char *file, size_t *out_n_entries);
 
-/* ---- measuring and diagnosing a device -------------------------------------------------------------------------- */
+/* ---- measuring and diagnosing a device ------------------------------------------------------- */
 
 typedef struct ocl_measurement {
     double fp32_gflops, fp16_gflops; /* 0: not measured */
@@ -269,8 +282,9 @@ typedef struct ocl_measurement {
     double launch_us; /* enqueue and wait for an empty kernel */
 } ocl_measurement;
 clg_status ocl_measure(ocl_context *c, ocl_measurement *out_measurement);
-/* What is in the way of OpenCL on this machine: ICD files and their load errors, GPUs that the system shows without a
- * device, permissions of device nodes, what to install. Plain text, for `cltool devices --diagnose`. memory_free. */
+/* Reports what keeps OpenCL from working on this machine: ICD files and their load errors, GPUs
+ * that the system shows without a device, permissions of device nodes, what to install. Plain text,
+ * for `cltool devices --diagnose`. memory_free. */
 clg_status ocl_diagnose(char **out_report);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a context holds, for the files of this folder.
+ * The fields of a context, private to this folder.
  */
 #ifndef CLG_OCL_CONTEXT_H
 #define CLG_OCL_CONTEXT_H
@@ -14,7 +14,8 @@
 
 typedef struct helper_pool helper_pool;
 
-/* Order between queues: queue_order.c. Guarded by the context's lock, but for reading the count. */
+/* Ordering between queues (queue_order.c). Guarded by the context's lock, except for reading the
+ * count. */
 typedef struct upload_order {
     atomic_uint_fast64_t count; /* writes of the upload queue */
     cl_event last;              /* of the last one; NULL once it is known to be complete */
@@ -22,9 +23,9 @@ typedef struct upload_order {
 } upload_order;
 
 struct ocl_context {
-    refcount references; /* of the owner and of each buffer, queue and kernel */
-    machine machine;     /* the enumeration that this device is part of */
-    size_t index;        /* of the device in it */
+    refcount references; /* the owner's and those of each buffer, queue and kernel */
+    machine machine;     /* the enumeration that this device belongs to */
+    size_t index;        /* of the device in `machine` */
     cl_context handle;
     cl_device_id device;
     bool is_sub_device;             /* ours to release */
@@ -33,7 +34,7 @@ struct ocl_context {
     upload_order uploads;
     bool profiling;
     store *store;
-    hash128 identity; /* of platform, device, driver and library: part of every key in the store */
+    hash128 identity; /* of platform, device, driver and library: part of every cache key */
     program_table programs;
     helper_pool *helpers; /* NULL in the helper itself */
     trial_table trials;
@@ -57,7 +58,7 @@ static inline bool context_has_quirk(const ocl_context *c, quirk which)
     return (context_caps(c)->quirks & (uint32_t)which) != 0;
 }
 
-/* The key of something in the store that holds for this device, driver and library alone. */
+/* Returns the cache key of something that holds for this device, driver and library only. */
 hash128 context_key(const ocl_context *c, const char *kind, const void *data, size_t size_bytes);
 
 /* CL_TRY(c, Finish, (queue)): returns the status when the call fails. */

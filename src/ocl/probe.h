@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Capabilities proved by building and running tiny kernels.
+ * Proves capabilities by building and running tiny kernels.
  */
 #ifndef CLG_OCL_PROBE_H
 #define CLG_OCL_PROBE_H
 
 #include "ocl/ocl_context.h"
 
-/* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind and matrix. The verdicts are kept in the store, where they hold
- * for this device, driver and library. What cannot be proved is false; fails for want of memory or when the
- * device fails altogether. */
+/* Sets probed, fp16, fp64, subgroups, int8_dot, int8_dot_kind and matrix. The results are cached
+ * for this device, driver and library. What cannot be proved is false. Fails when memory runs out
+ * or the device fails altogether. */
 clg_status probe_device(ocl_context *c, device_caps *caps);
-/* ocl_context_emulate_matrix */
+/* Implements ocl_context_emulate_matrix. */
 clg_status probe_emulated_matrix(ocl_context *c, device_caps *caps);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of programs: each text is built once a context, whoever asks; binaries go to the store after their
- * kernels ran.
+ * The table of programs: builds each text once per context, whichever thread requests it; writes
+ * binaries to the disk cache after their kernels ran.
  */
 #include "ocl/program.h"
 
@@ -13,9 +13,9 @@
 
 #include <string.h>
 
-/* Kernels of one program in one launch form each; more than this are not remembered. */
+/* Max launch forms recorded for a program, each of one of its kernels; more are not recorded. */
 #define MAX_FORMS 256
-/* The form of a program that was compiled and not launched yet. */
+/* The form of a program that is compiled but not launched yet. */
 #define FORM_COMPILED 0
 
 clg_status program_table_init(program_table *t)
@@ -49,11 +49,11 @@ void program_table_deinit(program_table *t)
     mutex_deinit(&t->lock);
 }
 
-/* ---- in the store: the number of launch forms, the forms, the binary ------------------------------------- */
+/* ---- cache entry: number of launch forms, forms, binary -------------------------------------- */
 
 static size_t prefix_size(size_t n_forms) { return (1 + n_forms) * sizeof(uint64_t); }
 
-/* False when the store has no usable entry: then p is as it was. */
+/* Loads p from the cache. Returns false, with p unchanged, when there is no usable entry. */
 static bool load(ocl_context *c, program *p, const char *entry)
 {
     char *data;
@@ -83,7 +83,7 @@ static bool load(ocl_context *c, program *p, const char *entry)
     return loaded;
 }
 
-/* The binary with all forms launched so far, behind prefix_bytes. */
+/* Returns the binary with all forms launched so far, after prefix_bytes. */
 static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, char **out_data,
                               size_t *out_n_bytes)
 {
@@ -102,7 +102,7 @@ static clg_status read_binary(ocl_context *c, program *p, size_t prefix_bytes, c
     return status;
 }
 
-/* Writes p's binary with the n_forms that it had when the caller looked. */
+/* Writes p's binary with the n_forms that it had when the caller checked. */
 static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t n_forms)
 {
     char *data;
@@ -123,7 +123,7 @@ static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t
     return status;
 }
 
-/* A copy of p's forms when some are not in the store. */
+/* Copies p's forms when some are not cached; returns false otherwise. */
 static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *out_n)
 {
     mutex_lock(&c->programs.lock);
@@ -173,7 +173,7 @@ void ocl_programs_store_when_settled(ocl_context *c)
     if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_store(c);
 }
 
-/* With the table's lock held. */
+/* Returns whether p has the form. Call with the table's lock held. */
 static bool has_form(const program *p, uint64_t form)
 {
     for (size_t i = 0; i < p->n_forms; i++)
@@ -200,7 +200,7 @@ void program_note_form(ocl_context *c, program *p, uint64_t form)
     mutex_unlock(&c->programs.lock);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------- */
+/* ---- table ----------------------------------------------------------------------------------- */
 
 static atomic_uint_fast64_t n_programs;
 
@@ -224,7 +224,7 @@ static clg_status add(program_table *t, hash128 key, const char *name, program *
     return CLG_OK;
 }
 
-/* Gives the program ready, or marked as being built by the caller (*out_build). */
+/* Returns a program that is ready, or marked as being built by the caller (*out_build). */
 static clg_status find_or_claim(program_table *t, hash128 key, const char *name,
                                 program **out_program, bool *out_build)
 {
@@ -255,7 +255,7 @@ static clg_status keep_source(program *p, text *source)
     return text_take(source, &p->source);
 }
 
-/* Lets go of the text where neither read_binary nor trials of launches will want it. */
+/* Frees the text where neither read_binary nor launch trials will need it. */
 static void drop_source(ocl_context *c, program *p)
 {
     if (context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) || helper_is_on(c)) return;
@@ -263,7 +263,7 @@ static void drop_source(ocl_context *c, program *p)
     p->source = NULL;
 }
 
-/* From the binary that the compile helper made; false when there is none or the driver does not take it. */
+/* Builds from the compile helper's binary; false when there is none or the driver rejects it. */
 static bool build_from_helper(ocl_context *c, program *p, const char *entry)
 {
     char *binary;
@@ -275,7 +275,7 @@ static bool build_from_helper(ocl_context *c, program *p, const char *entry)
     return built;
 }
 
-/* The store is asked once: what is not in it now is compiled by this process. */
+/* Looks p up in the cache, once: what is not cached then is compiled by this process. */
 static void load_once(ocl_context *c, program *p, const char *entry)
 {
     if (p->searched) return;
@@ -294,7 +294,7 @@ static clg_status build(ocl_context *c, program *p, const char *entry)
     return CLG_OK;
 }
 
-/* Without a handle after a failure: the next to ask tries again. */
+/* Ends a build. After a failure p has no handle: the next request tries again. */
 static void end_building(ocl_context *c, program *p)
 {
     mutex_lock(&c->programs.lock);
@@ -323,7 +323,7 @@ clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_bui
     return CLG_OK;
 }
 
-/* The program of a ref, built when `builds`, else only if it is in the store. */
+/* Returns the program of a ref: built when `builds`, else only if it is cached. */
 static clg_status get(ocl_context *c, const kernel_ref *ref, bool builds, program **out_program)
 {
     text source;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Compiling several programs and launches ahead, by several threads where the driver compiles in parallel or compile helpers do.
- * The progress callback is called by the caller's thread alone; when it says no, what was begun is finished or, in a helper,
- * ended, and the rest left.
+ * Compiles several programs and launches ahead of time, on several threads where the driver
+ * compiles in parallel or compile helpers do. The progress callback is called only on the caller's
+ * thread; when it cancels, jobs in progress are finished (or ended, in a helper) and the rest are
+ * skipped.
  */
 #include "base/log.h"
 #include "base/memory.h"
@@ -14,24 +15,24 @@
 #define MAX_THREADS 4
 
 struct batch;
-/* Does job i of a batch. */
+/* Runs job i of a batch. */
 typedef clg_status (*batch_job)(struct batch *b, size_t i);
 
 typedef struct batch {
     ocl_context *context;
     batch_job job;
-    void *jobs; /* what the jobs are about */
+    void *jobs; /* the jobs' data */
     size_t n;
-    mutex lock; /* guards what follows */
+    mutex lock; /* guards the fields below */
     condition changed;
     size_t next, n_done, n_running;
     bool stopped;
     error_record failure; /* the first */
 } batch;
 
-/* ---- any jobs ------------------------------------------------------------------------------------------ */
+/* ---- threads --------------------------------------------------------------------------------- */
 
-/* Takes the next job; false when there is none left to do. */
+/* Takes the next job; false when none is left. */
 static bool take(batch *b, size_t *out_i)
 {
     mutex_lock(&b->lock);
@@ -70,7 +71,7 @@ static bool may_go_on(const batch *b, clg_progress_callback progress, void *user
     return !progress || progress(user, "compiling kernels", n_done, b->n);
 }
 
-/* Reports progress, each job in turn, until the threads are through. */
+/* Reports progress, one call per finished job, until the threads end. */
 static bool watch(batch *b, clg_progress_callback progress, void *user)
 {
     size_t told = 0;
@@ -147,9 +148,10 @@ static clg_status run_batch(ocl_context *c, batch_job job, void *jobs, size_t n,
     return status;
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------ */
+/* ---- programs -------------------------------------------------------------------------------- */
 
-/* PoCL and Mesa's software drivers hold one lock while they compile; helpers are processes. */
+/* Returns how many programs compile in parallel. PoCL and Mesa's software drivers hold one lock
+ * while they compile; helpers are processes. */
 static size_t n_parallel(ocl_context *c)
 {
     const device_caps *caps = context_caps(c);
@@ -179,8 +181,8 @@ clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, siz
                               clg_progress_callback progress, void *user)
 {
     size_t n_threads = 1;
-    for (size_t i = 0; i < n_refs;
-         i++) { /* what is stored is loaded in turn, which takes no time */
+    /* Cached programs are loaded sequentially, which takes no time. */
+    for (size_t i = 0; i < n_refs; i++) {
         program *p;
         CLG_TRY(program_find(c, refs[i], &p));
         if (!program_handle(c, p)) n_threads = n_parallel(c);
@@ -188,7 +190,7 @@ clg_status ocl_programs_build(ocl_context *c, const kernel_ref *const *refs, siz
     return run_batch(c, build_ref, (void *)(uintptr_t)refs, n_refs, n_threads, progress, user);
 }
 
-/* ---- other jobs ----------------------------------------------------------------------------------------- */
+/* ---- other jobs ------------------------------------------------------------------------------ */
 
 typedef struct each {
     batch_function job;
@@ -207,14 +209,14 @@ clg_status batch_each(ocl_context *c, batch_function job, void *jobs, size_t n)
     return run_batch(c, do_one, &e, n, helper_is_on(c) ? helper_n_parallel() : 1, NULL, NULL);
 }
 
-/* ---- binaries ------------------------------------------------------------------------------------------ */
+/* ---- binaries -------------------------------------------------------------------------------- */
 
 static clg_status store_one(ocl_context *c, void *jobs, size_t i)
 {
     program_table *t = &c->programs;
     (void)jobs;
     mutex_lock(&t->lock);
-    program *p = t->items[i]; /* the array may move, programs stay */
+    program *p = t->items[i]; /* the array may move, programs do not */
     mutex_unlock(&t->lock);
     program_store(c, p);
     return CLG_OK;
@@ -229,9 +231,9 @@ void programs_store_all(ocl_context *c)
         log_write(CLG_LOG_WARNING, "compiled programs are not stored: %s", error_text());
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------ */
+/* ---- launches -------------------------------------------------------------------------------- */
 
-/* A launch that a helper is to try. */
+/* A launch for a helper to try. */
 typedef struct launch_job {
     ocl_kernel *kernel;
     uint64_t form;
@@ -278,7 +280,7 @@ static clg_status try_launch(batch *b, size_t i)
                            job->has_local ? job->local : NULL, keep_going, b);
 }
 
-/* By a helper, what is new to its program. */
+/* Has helpers try the launches that are new to their programs. */
 static clg_status try_launches(ocl_context *c, const ocl_launch *launches, size_t n,
                                clg_progress_callback progress, void *user)
 {

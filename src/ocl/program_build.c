@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From text or binary to a built cl_program, and from that to bytes. No table, no store, no locks.
- * See decision 32.
+ * Builds a cl_program from text or from a binary, and reads its binary. No table, no cache, no
+ * locks. See decision 32.
  */
 #include "ocl/program_build.h"
 
@@ -17,9 +17,7 @@
 #define MAX_DEVICES 64
 #define BINARY_MAX_BYTES ((size_t)256 << 20)
 
-/* ---- the build log ------------------------------------------------------------------------------------- */
-
-/* The compiler's words without blanks at the end; NULL when there are none. */
+/* Returns the compiler's output without trailing blanks; NULL when it is empty. */
 static char *read_build_log(const ocl_context *c, cl_program handle)
 {
     size_t n = 0;
@@ -75,8 +73,6 @@ static clg_status build(const ocl_context *c, cl_program handle, const char *nam
     return CLG_OK;
 }
 
-/* ---- in ------------------------------------------------------------------------------------------------ */
-
 static clg_status compile(ocl_context *c, const char *name, cl_uint n_texts, const char **texts,
                           const size_t *sizes, const char *options, bool quiet,
                           cl_program *out_program)
@@ -93,8 +89,8 @@ static clg_status compile(ocl_context *c, const char *name, cl_uint n_texts, con
     return CLG_OK;
 }
 
-/* The guard of clang's opencl-c.h: its 18,000 lines of declarations are left out, and ours are there. Vector types and macros come
- * from another file, which stays. */
+/* The include guard of clang's opencl-c.h: omits its 18,000 lines of declarations; ours replace
+ * them. Vector types and macros come from another file, which stays. */
 #define NO_DECLARATIONS " -D_OPENCL_H_"
 
 clg_status program_compile(ocl_context *c, const char *name, const char *source,
@@ -126,7 +122,7 @@ clg_status program_from_binary(ocl_context *c, const char *name, const char *ent
     clg_status status = cl_check(code, "clCreateProgramWithBinary", context_record(c)->name);
     if (status == CLG_OK) status = build(c, handle, name, PROGRAM_OPTIONS, true);
     if (status == CLG_OK) {
-        /* Some drivers look into a binary only now. */
+        /* Some drivers parse a binary only now. */
         cl_kernel kernel = cl.CreateKernel(handle, entry, &code);
         status = cl_check(code, "clCreateKernel", context_record(c)->name);
         if (status == CLG_OK) (void)cl.ReleaseKernel(kernel);
@@ -138,10 +134,8 @@ clg_status program_from_binary(ocl_context *c, const char *name, const char *ent
     return status;
 }
 
-/* ---- out ----------------------------------------------------------------------------------------------- */
-
-/* Which of the program's devices is the context's. A caller's cl_context may have several; a part of a CPU is
- * the whole one here to some drivers. */
+/* Finds the context's device among the program's. A caller's cl_context may have several; some
+ * drivers report the whole CPU here for a part of it. */
 static clg_status find_device(const ocl_context *c, cl_program handle, size_t *out_n,
                               size_t *out_index)
 {
@@ -159,8 +153,8 @@ static clg_status find_device(const ocl_context *c, cl_program handle, size_t *o
     return error_set(CLG_ERROR_INTERNAL, "a program is not of its context's device");
 }
 
-/* PoCL compiles each kernel once more for its binaries, and puts it in front of those that run with the same local
- * size: as a launch of which nothing is known. */
+/* Guards reading as a launch of which nothing is known: PoCL compiles each kernel once more for its
+ * binaries, and puts it before those that run with the same local size. */
 static guard_place begin_reading(const ocl_context *c)
 {
     return context_has_quirk(c, QUIRK_WIDER_LAUNCH_CRASHES) ? launch_guard_enter(NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The text that the compiler gets: one reproducible string, which is also what is hashed.
+ * Assembles the text that the compiler gets: one reproducible string, which is also what is hashed.
  */
 #include "ocl/program.h"
 
@@ -14,8 +14,8 @@
 #ifdef CLG_DEVELOPER
 #include <stdio.h>
 
-/* Developer builds: a kernel file from $CLG_KERNEL_DIR, its includes in place, instead of the embedded one.
- * *out_found stays false when there is none. */
+/* Developer builds: appends a kernel file from $CLG_KERNEL_DIR, its includes expanded, instead of
+ * the embedded one. *out_found stays false when there is none. */
 static clg_status append_file(text *t, const char *folder, const char *name, int depth,
                               bool *out_found)
 {
@@ -66,8 +66,6 @@ static clg_status append_source(text *t, const char *source)
     return CLG_OK;
 }
 
-/* ---- one kernel of a file ------------------------------------------------------------------------------------ */
-
 static bool begins(const char *line, const char *word)
 {
     return strncmp(line, word, strlen(word)) == 0;
@@ -79,8 +77,8 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* Returns where "__kernel void NAME(" begins, of a kernel whose first line this is: that line, or the
- * next one after WORK_GROUP_SIZE (cl/common/work_group.clh); NULL for other lines. */
+/* Returns where "__kernel void NAME(" begins if `line` is the first line of a kernel: this line, or
+ * the next one after WORK_GROUP_SIZE (cl/common/work_group.clh). NULL for other lines. */
 static const char *kernel_line(const char *line)
 {
     if (begins(line, "WORK_GROUP_SIZE(")) {
@@ -97,17 +95,19 @@ static bool is_named(const char *kernel, const char *name)
     return begins(kernel, name) && kernel[strlen(name)] == '(';
 }
 
-/* True where a kernel's body both opens and closes on this line: `..., int n) { body(n); }`. */
+/* Returns true if a kernel's body both opens and closes on this line: `..., int n) { body(n);
+ * }`. */
 static bool has_whole_body(const char *line, const char *end)
 {
     const char *open = memchr(line, '{', (size_t)(end - line));
     return open && end - open > 2 && end[-1] == '\n' && end[-2] == '}';
 }
 
-/* Keeps of all kernels of the text the one of this name. The lines of the others become empty, so that
- * line numbers stay, but preprocessor conditions stay. A kernel begins at the first column and ends in
- * a brace there, or on the line that opens its body (clang-format; tests/lint/kernels.sh).
- * Compilers spend time on every kernel of a program, PoCL again when its binary is asked for. */
+/* Drops all kernels of the text but the one of this name. The lines of the others become empty,
+ * which keeps line numbers; preprocessor conditions stay. A kernel begins at the first column and
+ * ends with a brace there, or on the line that opens its body (clang-format;
+ * tests/lint/kernels.sh). Reason: compilers spend time on every kernel of a program, PoCL again
+ * when its binary is read. */
 static void keep_one_kernel(text *t, const char *name)
 {
     const char *from = t->data;
@@ -134,8 +134,6 @@ static void keep_one_kernel(text *t, const char *name)
     *to = '\0';
     t->size_bytes = (size_t)(to - t->data);
 }
-
-/* ---- numbers in one structure ---------------------------------------------------------------------------------- */
 
 static void append_parameters(text *t, const char *joined)
 {
@@ -166,8 +164,8 @@ static size_t count_numbers(const char *joined)
     return n;
 }
 
-/* The text `from` with its kernel made a function, wherever an #if has a form of it, and behind it a kernel of the same name and
- * attribute that calls it. */
+/* Appends the text `from` with its kernel made a function, in each #if branch that defines it, and
+ * then a kernel of the same name and attribute that unpacks the scalar arguments and calls it. */
 static clg_status join_numbers(text *t, const char *from, const kernel_ref *ref)
 {
     static const char head[] = "__kernel void ";
@@ -199,7 +197,7 @@ static clg_status join_numbers(text *t, const char *from, const kernel_ref *ref)
     return CLG_OK;
 }
 
-/* Puts the joined form in place of the text. */
+/* Replaces the text by its form with packed arguments. */
 static clg_status replace_by_joined(text *t, const kernel_ref *ref)
 {
     text plain = *t;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * AttributeProto. The declared type decides; files older than it (IR 1) are read by the field that is there.
- * What no operator of ours takes (sparse tensors, types, lists of tensors and graphs) is kept by name alone.
+ * AttributeProto. The declared type decides; for older files without one (IR 1), the field that is
+ * present does. What none of our operators takes (sparse tensors, types, lists of tensors and
+ * graphs) is kept by name only.
  */
 #include "onnx/onnx_internal.h"
 
@@ -32,14 +33,14 @@ static const struct {
 
 #define N_TYPES (sizeof type_table / sizeof type_table[0])
 
-/* What a first look at the message tells. */
+/* The result of a first pass over the message. */
 typedef struct attribute_reading {
     wire_bytes name;
     int64_t type;
-    uint32_t present; /* bit n: field n is there, n < 32 */
+    uint32_t present; /* bit n: field n is present, n < 32 */
     bool is_reference;
-    wire_bytes reference; /* name of an attribute of the call of a function */
-    size_t n;             /* elements of the list that the type names */
+    wire_bytes reference; /* name of an attribute of the function's call */
+    size_t n;             /* elements of the list of that type */
 } attribute_reading;
 
 static clg_status look(const wire_cursor *message, attribute_reading *r)
@@ -73,7 +74,7 @@ static attribute_type type_of(const attribute_reading *r, uint32_t *out_field)
     return ATTRIBUTE_NONE;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------------------ */
+/* ---- lists ----------------------------------------------------------------------------------- */
 
 static wire_type element_of(attribute_type type)
 {
@@ -114,7 +115,7 @@ static clg_status read_numbers(wire_cursor *elements, attribute_type type, size_
         }
     }
     if (wire_at_end(elements)) return CLG_OK;
-    /* What was not counted is a number cut off: reading it says so. */
+    /* Bytes that were not counted are a truncated number: reading it reports that. */
     uint64_t rest;
     uint32_t rest_bits;
     return type == ATTRIBUTE_INTS ? wire_next_varint(elements, &rest)
@@ -167,7 +168,7 @@ static clg_status read_list(importer *im, const wire_cursor *message, uint32_t f
     return CLG_OK;
 }
 
-/* ---- single values ------------------------------------------------------------------------------------------ */
+/* ---- single values --------------------------------------------------------------------------- */
 
 static clg_status read_tensor(importer *im, const wire_cursor *c, const wire_field *field,
                               attribute *a)
@@ -237,8 +238,8 @@ static clg_status read_payload(importer *im, const scope *s, const wire_cursor *
     return read_single(im, s, message, field, a);
 }
 
-/* From a reference to the attribute that it means, through as many calls as it takes. *out_is_there false: nobody gives
- * it, and the node goes without. */
+/* Follows a reference to the attribute that it denotes, through any number of calls. *out_is_there
+ * false: none is given, and the node goes without. */
 static clg_status follow(const scope *s, attribute_reading *r, wire_cursor *meant,
                          bool *out_is_there)
 {
@@ -278,7 +279,8 @@ clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *m
         status = error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                            "a graph that is handed to a function is not supported");
     if (status == CLG_OK) status = read_payload(im, s, &meant, field, &a);
-    if (status != CLG_OK && s->depth < 2) { /* of many levels, the outer ones tell the place */
+    /* in deep nesting, the outer levels give the location */
+    if (status != CLG_OK && s->depth < 2) {
         (void)error_prefix(status, "%s: attribute '%s'", node_text(&s->g->nodes[n], node_shown),
                            name_text(a.name, shown));
     } else if (status == CLG_OK) {

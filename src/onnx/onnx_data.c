@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where the bytes of weights come from: the model's own, or files beside it. A location is a name below the
- * model's folder, links resolved: a model cannot read what its user did not give it.
+ * The bytes of weights: in the model itself, or in files beside it. A location is a name below the
+ * model's folder, after resolving links: a model cannot read files outside it.
  */
 #include "base/files.h"
 #include "onnx/onnx_internal.h"
@@ -85,9 +85,7 @@ void onnx_source_unload(onnx_source *s)
     unload(s, data, size_bytes);
 }
 
-/* ---- external data -------------------------------------------------------------------------------------- */
-
-/* Opens a file of external data, once however many tensors lie in it. */
+/* Opens a file of external data, once for any number of tensors in it. */
 static clg_status open_file(importer *im, const char *location, const char *path,
                             onnx_source **out_source)
 {

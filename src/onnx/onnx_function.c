@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * FunctionProto: operators that a model defines itself. A call is read as the nodes of the function's body, in the
- * graph that the call stands in: names of the body are bound to the call's inputs and outputs, all others become
- * values of their own; attributes that refer to the call's are taken from there. Nothing of functions is left in the
- * graph.
+ * FunctionProto: operators that a model defines itself. A call is inlined: the nodes of the
+ * function's body are read into the graph of the call. Names of the body are bound to the call's
+ * inputs and outputs, all others become new values; attributes that refer to the call's are taken
+ * from there. The graph keeps no trace of functions.
  * See decision 19.
  */
 #include "onnx/onnx_internal.h"
@@ -24,9 +24,10 @@ enum {
 };
 enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 
-/* Functions that call functions multiply: this bounds what a small file can become. */
+/* Functions that call functions multiply: this bounds the expansion of a small file. */
 #define MAX_INLINED_BYTES ((size_t)1 << 28)
-/* What things are in the graph, about; a field of a function, as the work of passing over it at each call. */
+/* Approximate sizes in the graph; for a field of a function, the work of skipping it at each
+ * call. */
 #define NODE_BYTES 1024
 #define VALUE_BYTES 512
 #define FIELD_BYTES 16
@@ -34,25 +35,26 @@ enum { NODE_ATTRIBUTE = 5, ATTRIBUTE_NAME = 1 };
 struct onnx_function {
     wire_cursor message;
     graph *imports;        /* has its operator sets only */
-    map attributes;        /* name -> place in defaults, NO_DEFAULT */
+    map attributes;        /* name -> index in defaults, NO_DEFAULT */
     wire_cursor *defaults; /* AttributeProto */
     size_t n_defaults, defaults_capacity;
     size_t n_fields;
 };
 
-/* A call while its body is read. */
+/* A call whose body is being read. */
 struct function_call {
     const onnx_function *f;
     const scope *caller;
     const char *label;
-    map names;  /* of the body -> value of the graph, VALUE_NONE for an input that is left out */
-    map inputs; /* names of the function's */
-    map attributes;     /* name -> place in given */
+    /* of the body -> value of the graph, VALUE_NONE for an omitted input */
+    map names;
+    map inputs;         /* names of the function */
+    map attributes;     /* name -> index in given */
     wire_cursor *given; /* AttributeProto */
     size_t n_given, given_capacity;
 };
 
-/* ---- attributes --------------------------------------------------------------------------------------------- */
+/* ---- attributes ------------------------------------------------------------------------------ */
 
 #define NO_DEFAULT (SIZE_MAX - 1)
 
@@ -68,7 +70,7 @@ static clg_status attribute_name(const wire_cursor *message, wire_bytes *out_nam
     return CLG_OK;
 }
 
-/* One that the function says it has. */
+/* Adds an attribute that the function declares. */
 static clg_status add_attribute(onnx_function *f, const wire_field *field)
 {
     wire_bytes name;
@@ -141,7 +143,7 @@ function_call *function_of_scope(const scope *s)
     return s ? s->call : NULL;
 }
 
-/* ---- the functions of a model ------------------------------------------------------------------------------ */
+/* ---- the functions of a model ---------------------------------------------------------------- */
 
 /* "domain\0name\0overload" */
 static clg_status make_key(text *key, const char *domain, wire_bytes name, wire_bytes overload)
@@ -236,7 +238,7 @@ clg_status importer_find_function(importer *im, const char *domain, const char *
     return status;
 }
 
-/* ---- names of a body ---------------------------------------------------------------------------------------- */
+/* ---- names of a body ------------------------------------------------------------------------- */
 
 value_id function_find_value(const function_call *call, const char *name)
 {
@@ -274,7 +276,7 @@ clg_status function_add_value(function_call *call, graph *g, const char *name, v
     char shown[NAME_TEXT_BYTES];
     const char *label = call->label;
     *out_value = VALUE_NONE;
-    for (size_t n = 0;; n++) { /* a name that the graph does not have yet */
+    for (size_t n = 0;; n++) { /* a name that is new in the graph */
         const char *made =
             n == 0 ? arena_printf(&g->memory, "%.200s::%s", label, name_text(name, shown))
                    : arena_printf(&g->memory, "%.200s::%s#%zu", label, name_text(name, shown),
@@ -296,10 +298,10 @@ int64_t function_opset(const function_call *call, const char *domain)
     return graph_opset(call->f->imports, domain);
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------------- */
+/* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Binds the names in a field of the function to ids, in order; what the call leaves out stays unbound or, with
- * `absent`, is bound to nothing. */
+/* Binds the names in a field of the function to ids, in order; what the call omits stays unbound
+ * or, with `absent`, is bound to nothing. */
 static clg_status bind(importer *im, function_call *call, uint32_t number, const id_list *ids,
                        bool absent)
 {
@@ -321,7 +323,7 @@ static clg_status bind(importer *im, function_call *call, uint32_t number, const
         if (function_has_value(call, name)) {
             if (absent)
                 return error_set(CLG_ERROR_INVALID_MODEL, "the function has two inputs of a name");
-            continue; /* an input that is given back: see pass_through */
+            continue; /* an input that is returned: see pass_through */
         }
         if (v != VALUE_NONE || absent) CLG_TRY(map_set_string(&call->names, name, v));
         if (absent) CLG_TRY(map_set_string(&call->inputs, name, 0));
@@ -331,7 +333,7 @@ static clg_status bind(importer *im, function_call *call, uint32_t number, const
                      absent ? "inputs" : "outputs", ids->n);
 }
 
-/* Outputs that are inputs of the function are copies of these. */
+/* Copies inputs of the function that are also its outputs. */
 static clg_status pass_through(importer *im, const scope *s, const id_list *outputs)
 {
     wire_cursor c = s->call->f->message;
@@ -374,7 +376,7 @@ static clg_status check_recursion(const scope *s, const onnx_function *f)
     return CLG_OK;
 }
 
-/* The ids of the call are copied: reading the body uses the importer's lists. */
+/* Reads a call's body. Its ids are copied: reading the body uses the importer's lists. */
 static clg_status read_body(importer *im, const scope *s, id_list *outputs)
 {
     const graph *imports = im->opsets;
@@ -406,8 +408,8 @@ clg_status importer_call(importer *im, const scope *s, const onnx_function *f,
     if (status == CLG_OK) status = count(im, f->n_fields * FIELD_BYTES + NODE_BYTES);
     if (status == CLG_OK) status = give_attributes(im, &call, node);
     if (status == CLG_OK) status = read_body(im, &inside, &outputs);
-    if (status != CLG_OK &&
-        n_calls_around(s) < 2) /* of many levels, the outer ones tell the place */
+    /* in deep nesting, the outer levels give the location */
+    if (status != CLG_OK && n_calls_around(s) < 2)
         (void)error_prefix(status, "function %s, called by node '%s'", what, call.label);
     map_deinit(&call.names);
     map_deinit(&call.inputs);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GraphProto and NodeProto. Names are given to values before any node is read, so that nodes may come in any
- * order and subgraphs find what the graphs around them give: initializers, inputs, outputs of nodes; then nodes,
- * outputs, declared types.
+ * GraphProto and NodeProto. Values are named before any node is read, so that nodes may come in any
+ * order and subgraphs find the values of the enclosing graphs: first initializers, inputs, outputs
+ * of nodes; then nodes, outputs, declared types.
  * See decision 9.
  */
 #include "base/log.h"
@@ -45,9 +45,9 @@ clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what
     return CLG_OK;
 }
 
-/* ---- names across scopes ---------------------------------------------------------------------------------- */
+/* ---- names across scopes --------------------------------------------------------------------- */
 
-/* A name read at the bottom of deep graphs becomes a value in each of them: this bounds what that costs. */
+/* A name read inside nested graphs becomes a value in each of them: this bounds the cost. */
 #define MAX_CAPTURES ((size_t)1 << 18)
 
 static value_id find_own(const scope *s, const char *name)
@@ -62,8 +62,8 @@ static clg_status add_own(importer *im, const scope *s, const char *name, value_
                    : graph_add_value(s->g, name, out_value);
 }
 
-/* The value of that name as this scope sees it: its own, or one from around it, brought in scope by scope.
- * VALUE_NONE when there is none. */
+/* Finds the value of a name in this scope: its own, or one of an enclosing scope, captured scope by
+ * scope. VALUE_NONE when there is none. */
 static clg_status find_in_scope(importer *im, const scope *s, const char *name, value_id *out_value)
 {
     value_id outer;
@@ -78,17 +78,17 @@ static clg_status find_in_scope(importer *im, const scope *s, const char *name, 
     return graph_add_outer(s->g, name, outer, out_value);
 }
 
-/* The same; a name that nothing has becomes a value that nothing gives, for graph_check to name. */
+/* The same; an unknown name becomes an undefined value, which graph_check reports. */
 static clg_status find_or_add(importer *im, const scope *s, const char *name, value_id *out_value)
 {
     CLG_TRY(find_in_scope(im, s, name, out_value));
     if (*out_value != VALUE_NONE) return CLG_OK;
     const function_call *call = function_of_scope(s);
-    if (call && function_has_value(call, name)) return CLG_OK; /* left out by the call */
+    if (call && function_has_value(call, name)) return CLG_OK; /* omitted by the call */
     return add_own(im, s, name, out_value);
 }
 
-/* ---- initializers and inputs -------------------------------------------------------------------------------- */
+/* ---- initializers and inputs ----------------------------------------------------------------- */
 
 static clg_status add_missing_constant(graph *g, const char *name, const tensor_proto *proto,
                                        const char *file)
@@ -140,7 +140,7 @@ static clg_status refuse_sparse(const wire_cursor *message)
                      "the initializer '%s' is a sparse tensor, which is not supported", shown);
 }
 
-/* Until IR 3 every initializer was an input too: it is a constant then, not an input of ours. */
+/* Up to IR 3 every initializer was also an input: we treat it as a constant. */
 static clg_status read_input(importer *im, const scope *s, const wire_cursor *message)
 {
     wire_bytes bytes;
@@ -155,14 +155,14 @@ static clg_status read_input(importer *im, const scope *s, const wire_cursor *me
         return CLG_OK;
     CLG_TRY(graph_add_value(s->g, name, &v));
     CLG_TRY(graph_add_input(s->g, v));
-    /* Inputs of subgraphs need not say what they are: the operator around them does. */
+    /* Inputs of subgraphs may be untyped: the enclosing operator defines them. */
     clg_status status = importer_type(s->g, message, v, s->outer == NULL);
     return status == CLG_OK ? status : error_prefix(status, "input '%s'", name_text(name, shown));
 }
 
-/* ---- nodes ---------------------------------------------------------------------------------------------------- */
+/* ---- nodes ----------------------------------------------------------------------------------- */
 
-/* Whether a NodeProto is a Constant of the default domain. */
+/* Returns whether a NodeProto is a Constant of the default domain. */
 static bool is_constant_node(const wire_cursor *message)
 {
     wire_cursor c = *message;
@@ -180,7 +180,7 @@ static bool is_constant_node(const wire_cursor *message)
     return is_constant;
 }
 
-/* Nodes of a function's body give no inputs of the function. */
+/* Nodes of a function's body must not define its inputs. */
 static clg_status check_output_name(const scope *s, const char *name)
 {
     char shown[NAME_TEXT_BYTES];
@@ -189,7 +189,7 @@ static clg_status check_output_name(const scope *s, const char *name)
                      name_text(name, shown));
 }
 
-/* A name given twice is an error, with one exception below. */
+/* Names a node's outputs. A duplicate name is an error, with one exception below. */
 static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *message)
 {
     wire_cursor c = *message;
@@ -210,8 +210,8 @@ static clg_status name_outputs(importer *im, const scope *s, const wire_cursor *
     return CLG_OK;
 }
 
-/* Models edited by hand are around in which a second Constant node gives a name again. The runtimes that accept them
- * take the last, and so do we. */
+/* Some hand-edited models have a second Constant node of the same name. Runtimes that accept them
+ * use the last one, and so do we. */
 static void drop_earlier_constant(graph *g, value_id v)
 {
     char shown[NAME_TEXT_BYTES];
@@ -308,7 +308,7 @@ static clg_status read_node(importer *im, const scope *s, const wire_cursor *mes
     return read_attributes(im, s, message, n);
 }
 
-/* ---- outputs and declared types --------------------------------------------------------------------------------- */
+/* ---- outputs and declared types -------------------------------------------------------------- */
 
 static clg_status read_output(importer *im, const scope *s, const wire_cursor *message)
 {
@@ -343,7 +343,7 @@ static clg_status read_value_info(importer *im, const scope *s, const wire_curso
     return status == CLG_OK ? status : error_prefix(status, "value '%s'", name_text(name, shown));
 }
 
-/* ---- the whole graph --------------------------------------------------------------------------------------------- */
+/* ---- the whole graph ------------------------------------------------------------------------- */
 
 typedef clg_status (*field_reader)(importer *im, const scope *s, const wire_cursor *message);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the files of the importer share.
+ * Declarations shared by the files of the importer.
  */
 #ifndef CLG_ONNX_ONNX_INTERNAL_H
 #define CLG_ONNX_ONNX_INTERNAL_H
@@ -10,17 +10,17 @@
 #include "onnx/onnx.h"
 #include "tensor/formats/tensor_proto.h"
 
-/* Bytes that tensors point into: the model itself or a file of external data. Counted. */
+/* Bytes that tensors point into: the model itself or a file of external data. Reference-counted. */
 typedef struct onnx_source onnx_source;
 clg_status onnx_source_open(const char *path, onnx_source **out_source);
 clg_status onnx_source_copy(const void *data, size_t size_bytes, onnx_source **out_source);
 const void *onnx_source_data(const onnx_source *s, size_t *out_size_bytes);
 tensor_owner onnx_source_owner(onnx_source *s);
-/* The importer has read what it needed. */
+/* Releases memory of the source: the importer has read what it needed. */
 void onnx_source_unload(onnx_source *s);
 void onnx_source_release(void *source);
 
-/* A NUL-terminated copy of a name, overwritten by the next one taken into it. */
+/* A NUL-terminated copy of a name, overwritten by the next one. */
 typedef struct name_buffer {
     char *data;
     size_t capacity;
@@ -48,64 +48,67 @@ typedef struct importer {
     size_t n_captures;        /* in all subgraphs */
     onnx_function *functions; /* that the model defines */
     size_t n_functions, functions_capacity;
-    size_t inlined_bytes; /* of what was read as parts of functions, about */
+    size_t inlined_bytes; /* approximate, of what was read as parts of functions */
     map function_index;
 } importer;
 
-/* Graphs seen from the one being read outwards. */
+/* The graph being read and the graphs around it, from inside outwards. */
 typedef struct scope {
     graph *g;
     const struct scope *outer;
     int depth;
-    function_call *call; /* the body of a function, which sees its own names only; NULL elsewhere */
+    function_call *call; /* the body of a function, which sees only its own names; NULL elsewhere */
 } scope;
 
-/* A name as a string; NUL bytes are refused. `what` for the error: "an input". */
+/* Returns a name as a string; NUL bytes are rejected. `what` for the error: "an input". */
 clg_status importer_name(name_buffer *buffer, wire_bytes bytes, const char *what,
                          const char **out_name);
-/* onnx_data.c: the tensor of a TensorProto, from its external file where it has one. *out_tensor NULL with CLG_OK:
- * the file is missing and that is allowed; *out_missing then names it, valid until the next call. */
+/* onnx_data.c: returns the tensor of a TensorProto, from its external file if it has one.
+ * *out_tensor NULL with CLG_OK: the file is missing and that is allowed; *out_missing then names
+ * it, valid until the next call. */
 clg_status importer_tensor(importer *im, const tensor_proto *proto, tensor **out_tensor,
                            const char **out_missing);
-/* onnx_type.c: the type of a ValueInfoProto, written to v where it is said. `is_strict`: an unknown element type or too
- * many axes are errors, as for inputs; else they stay unknown. */
+/* onnx_type.c: writes the type of a ValueInfoProto to v, as far as given. `is_strict`: an unknown
+ * dtype or too many axes are errors, as for inputs; else they stay unknown. */
 clg_status importer_type(graph *g, const wire_cursor *value_info, value_id v, bool is_strict);
 clg_status importer_type_name(const wire_cursor *value_info, wire_bytes *out_name);
 /* onnx_attribute.c */
 clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *message, node_id n);
 /* onnx_graph.c: fills s->g. */
 clg_status importer_graph(importer *im, const scope *s, const wire_cursor *message);
-/* The nodes in a field of a message. */
+/* Reads the nodes in a field of a message. */
 clg_status importer_nodes(importer *im, const scope *s, const wire_cursor *message,
                           uint32_t number);
 /* onnx_load.c: an OperatorSetIdProto. */
 clg_status importer_opset(importer *im, graph *g, const wire_cursor *c, const wire_field *field);
 
-/* onnx_function.c. A FunctionProto of the model, which is kept for calls. */
+/* onnx_function.c. Keeps a FunctionProto of the model for calls. */
 clg_status importer_function(importer *im, const wire_cursor *message);
 void importer_free_functions(importer *im);
-/* NULL when the model does not define such an operator. */
+/* Finds the function of an operator; NULL when the model does not define it. */
 clg_status importer_find_function(importer *im, const char *domain, const char *op_type,
                                   wire_bytes overload, const onnx_function **out_function);
 /* Reads the function's body in place of the call, whose inputs and outputs are im's lists. */
 clg_status importer_call(importer *im, const scope *s, const onnx_function *f,
                          const wire_cursor *node, const char *domain, const char *op_type,
                          const char *name);
-/* In the body of a call: the value of a name, VALUE_NONE when there is none or the call leaves it out; whether the name
- * stands for something; a new value; names for nodes; versions of operator sets, 0 for those it does not import. */
+/* In the body of a call: the value of a name, VALUE_NONE when there is none or the call omits it;
+ * whether the name is bound; a new value; names for nodes; versions of operator sets, 0 for those
+ * it does not import. */
 value_id function_find_value(const function_call *call, const char *name);
 bool function_has_value(const function_call *call, const char *name);
 clg_status function_add_value(function_call *call, graph *g, const char *name, value_id *out_value);
 const char *function_node_name(const function_call *call, graph *g, const char *name);
 int64_t function_opset(const function_call *call, const char *domain);
-/* Whether the function has an input of that name. */
+/* Returns whether the function has an input of that name. */
 bool function_is_input(const function_call *call, const char *name);
-/* Refuses a node of a body, or a value that comes with one, when there are far too many. */
+/* Rejects a node of a body, or a value that comes with one, when there are far too many. */
 clg_status function_count_node(importer *im, const wire_cursor *node);
 clg_status function_count_value(importer *im);
-/* The call whose body s stands in, how deep whatever; NULL. */
+/* Returns the call whose body contains s, at any depth; NULL. */
 function_call *function_of_scope(const scope *s);
-/* What an attribute of the call is, given or by default, and the scope it was written in; false: it has none. */
+/* Returns an attribute of the call, given or by default, and the scope it was written in; false: it
+ * has none. */
 bool function_attribute(const function_call *call, wire_bytes name, wire_cursor *out_attribute,
                         const scope **out_scope);
 

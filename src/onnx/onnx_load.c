@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ModelProto: what kind of file it is, which operator sets it imports, and its graph.
+ * ModelProto: the file's kind, the operator sets it imports, and its graph.
  */
 #include "base/files.h"
 #include "base/log.h"
@@ -17,7 +17,7 @@ enum {
 };
 enum { OPSET_DOMAIN = 1, OPSET_VERSION = 2 };
 
-/* The newest IR whose changes the importer was compared with; newer ones load with a warning. */
+/* The newest IR version whose changes the importer covers; newer ones load with a warning. */
 #define NEWEST_IR 13
 
 typedef struct model_reading {
@@ -65,7 +65,7 @@ static clg_status read_model_field(importer *im, graph *g, const wire_cursor *c,
             return error_set(CLG_ERROR_INVALID_MODEL, "there are two graphs in the file");
         r->has_graph = true;
         return wire_get_message(c, field, &r->graph);
-    default: return CLG_OK; /* texts, metadata, training */
+    default: return CLG_OK; /* strings, metadata, training */
     }
 }
 

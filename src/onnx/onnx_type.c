@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TypeProto: element types, shapes, symbols; sequences, maps and optionals by kind.
+ * TypeProto: dtypes, shapes, symbols; sequences, maps and optionals by kind.
  */
 #include "onnx/onnx_internal.h"
 
@@ -15,10 +15,10 @@ enum { LIST_ELEMENT = 1, MAP_KEY = 1, MAP_VALUE = 2 };
 
 typedef struct type_reading {
     clg_value_kind kind;
-    int64_t element; /* 0: not said */
-    int64_t key;     /* of the innermost map; 0: not said */
+    int64_t element; /* 0: not given */
+    int64_t key;     /* of the innermost map; 0: not given */
     bool is_sparse;
-    size_t rank; /* SIZE_MAX: not said */
+    size_t rank; /* SIZE_MAX: not given */
     int64_t dims[CLG_MAX_RANK];
     wire_bytes params[CLG_MAX_RANK];
 } type_reading;
@@ -35,7 +35,7 @@ static clg_status read_dim(const wire_cursor *c, const wire_field *field, type_r
         if (part.number == DIM_VALUE) CLG_TRY(wire_get_int(&part, &number));
         if (part.number == DIM_PARAM) CLG_TRY(wire_get_bytes(&part, &param));
     }
-    /* -1 is how some exporters write a free dimension. */
+    /* Some exporters write a free dimension as -1. */
     if (number < DIM_UNKNOWN) {
         return error_set(CLG_ERROR_INVALID_MODEL, "dimension %zu is negative: %lld", r->rank,
                          (long long)number);
@@ -76,7 +76,7 @@ static clg_status read_tensor_type(const wire_cursor *c, const wire_field *field
 
 static clg_status read_type(const wire_cursor *message, type_reading *r, int depth);
 
-/* The type inside a sequence or an optional, or the types of a map's keys and values. */
+/* Reads the type inside a sequence or an optional, or the types of a map's keys and values. */
 static clg_status read_inner(const wire_cursor *c, const wire_field *field, bool is_map,
                              type_reading *r, int depth)
 {

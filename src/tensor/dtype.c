@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of element types, in the order of ONNX's numbers.
+ * The table of dtypes, in the order of ONNX's numbers.
  */
 #include "tensor/dtype.h"
 

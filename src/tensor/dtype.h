@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of element types, as one table.
+ * Properties of dtypes, as one table.
  */
 #ifndef CLG_TENSOR_DTYPE_H
 #define CLG_TENSOR_DTYPE_H
@@ -20,21 +20,21 @@ typedef enum dtype_kind {
 typedef struct dtype_info {
     clg_dtype dtype;
     const char *name; /* "float32" */
-    const char
-        *cl_name; /* OpenCL C type in memory, "float"; bool is "uchar"; NULL when there is none */
+    /* OpenCL C type in memory, "float"; bool is "uchar"; NULL when there is none. */
+    const char *cl_name;
     dtype_kind kind;
     uint8_t bits; /* 0 for strings */
 } dtype_info;
 
 const dtype_info *dtype_find(clg_dtype dtype); /* NULL when unknown */
-const char *dtype_name(clg_dtype dtype);       /* for messages: "unknown dtype" when it is none */
-size_t
-dtype_size(clg_dtype dtype); /* bytes of one element; 0 below a byte, for strings and for none */
+const char *dtype_name(clg_dtype dtype);       /* for messages: "unknown dtype" when invalid */
+/* Bytes of one element; 0 below a byte, for strings and for invalid dtypes. */
+size_t dtype_size(clg_dtype dtype);
 clg_dtype dtype_by_name(const char *name); /* CLG_DTYPE_NONE when unknown */
 bool dtype_is_float(clg_dtype dtype);
 bool dtype_is_integer(clg_dtype dtype); /* signed or unsigned, not bool */
-/* Bytes of n elements, sub-byte types packed two or four to the byte and rounded up, a char * for a string;
- * false on overflow, a negative n and an unknown dtype. */
+/* Computes the bytes of n elements, sub-byte types packed two or four to the byte and rounded up, a
+ * char * for a string; false on overflow, a negative n and an unknown dtype. */
 bool dtype_bytes(clg_dtype dtype, int64_t n, size_t *out_bytes);
 
 /* Sets of dtypes for type constraints: bit i stands for clg_dtype i. */
@@ -50,7 +50,7 @@ typedef uint32_t dtype_set;
 #define DTYPES_INTEGER (DTYPES_SIGNED | DTYPES_UNSIGNED)
 #define DTYPES_NUMERIC (DTYPES_FLOAT | DTYPES_INTEGER)
 #define DTYPES_ALL_FIXED (DTYPES_NUMERIC | DTYPE_BIT(CLG_BOOL))
-/* Storage types of a byte and less, which are converted and moved but not computed with. */
+/* Storage types of up to a byte, which are converted and moved but not computed with. */
 #define DTYPES_FLOAT8                                                                              \
     (DTYPE_BIT(CLG_FLOAT8E4M3FN) | DTYPE_BIT(CLG_FLOAT8E4M3FNUZ) | DTYPE_BIT(CLG_FLOAT8E5M2) |     \
      DTYPE_BIT(CLG_FLOAT8E5M2FNUZ))
@@ -58,19 +58,21 @@ typedef uint32_t dtype_set;
     (DTYPE_BIT(CLG_UINT4) | DTYPE_BIT(CLG_INT4) | DTYPE_BIT(CLG_UINT2) | DTYPE_BIT(CLG_INT2) |     \
      DTYPE_BIT(CLG_FLOAT4E2M1))
 #define DTYPES_NARROW (DTYPES_FLOAT8 | DTYPES_PACKED | DTYPE_BIT(CLG_FLOAT8E8M0))
-/* What lies in whole bytes, so that its elements can be moved one by one. */
+/* Types stored in whole bytes, so that elements can be moved one by one. */
 #define DTYPES_BYTES (DTYPES_ALL_FIXED | DTYPES_FLOAT8 | DTYPE_BIT(CLG_FLOAT8E8M0))
 
-/* Narrow floats, in half.c. To nearest, ties to even; a NaN stays one. */
+/* Narrow floats, in half.c. Round to nearest, ties to even; a NaN stays a NaN. */
 float half_to_float(uint16_t half);
 uint16_t half_from_float(float value);
 float bfloat16_to_float(uint16_t bits);
 uint16_t bfloat16_from_float(float value);
-/* float8 of the five kinds and float4e2m1, one code in the low bits. Encoding saturates, as ONNX Cast does by
- * default; float8e8m0 rounds up, ONNX Cast's default for it; a NaN becomes 0 in float4e2m1, which has none. */
+/* float8 of the five kinds and float4e2m1, one code in the low bits. Encoding saturates, as ONNX
+ * Cast does by default; float8e8m0 rounds up, ONNX Cast's default for it; NaN becomes 0 in
+ * float4e2m1, which has none. */
 float minifloat_to_float(clg_dtype dtype, uint8_t code);
 uint8_t minifloat_from_float(clg_dtype dtype, float value);
-/* A double as a float that a further rounding to a narrower type rounds as it would the double. */
+/* Converts a double to a float such that rounding it to a narrower type equals rounding the
+ * double. */
 float float_for_narrowing(double value);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Floats of 16 bits and fewer: IEEE 754 binary16, bfloat16, the float8 kinds of arXiv:2209.05433 and
- * arXiv:2206.02915, and the E2M1 and E8M0 of the OCP microscaling formats. Rounds to nearest, ties to even.
+ * Floats of at most 16 bits: IEEE 754 binary16, bfloat16, the float8 kinds of arXiv:2209.05433 and
+ * arXiv:2206.02915, and E2M1 and E8M0 of the OCP microscaling formats. Rounds to nearest, ties to
+ * even.
  */
 #include "tensor/dtype.h"
 
@@ -36,7 +37,7 @@ uint16_t half_from_float(float value)
 {
     uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffffu;
     uint32_t sign = bits >> 16 & 0x8000u, half;
-    if (magnitude > 0x7f800000u) { /* NaN: a payload that would vanish becomes another */
+    if (magnitude > 0x7f800000u) { /* NaN: a payload that would become zero is replaced */
         uint32_t payload = magnitude >> 13 & 0x3ffu;
         half = 0x7c00u | (payload ? payload : 0x200u);
     } else if (magnitude >= 0x477ff000u) { /* from 65520: infinity */
@@ -44,7 +45,7 @@ uint16_t half_from_float(float value)
     } else if (magnitude >= 0x38800000u) { /* normal from 2^-14 */
         uint32_t rebiased = magnitude - (112u << 23);
         half = (rebiased + 0xfffu + (rebiased >> 13 & 1u)) >> 13;
-    } else if (magnitude >= 0x33000000u) { /* subnormal from 2^-25, half of the least one */
+    } else if (magnitude >= 0x33000000u) { /* subnormal from 2^-25, half of the smallest one */
         uint32_t shift = 126u - (magnitude >> 23);
         uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u;
         half = (mantissa + (1u << (shift - 1)) - 1 + (mantissa >> shift & 1u)) >> shift;
@@ -70,19 +71,17 @@ float float_for_narrowing(double value)
 {
     float nearest = (float)value;
     if (isnan(value) || (double)nearest == value) return nearest;
-    /* Rounding to odd: towards zero, then an odd last bit stands for everything that was cut off. */
+    /* Round to odd: truncate, then set the last bit if any bits were lost. */
     uint32_t bits = bits_of(nearest);
     if (fabs((double)nearest) > fabs(value)) bits--;
     return float_of(bits | 1u);
 }
 
-/* ---- eight bits and fewer --------------------------------------------------------------------- */
-
 typedef struct minifloat {
     int mantissa_bits, bias;
     uint8_t sign_bit;
     uint8_t largest;    /* code of the largest finite number */
-    uint8_t nan;        /* code of NaN; float4e2m1, having none, gives 0 for it */
+    uint8_t nan;        /* code of NaN; float4e2m1 has none and uses 0 */
     uint8_t infinity;   /* 0: there is none */
     bool unsigned_zero; /* the code of -0 is NaN */
 } minifloat;
@@ -104,7 +103,7 @@ static const minifloat *find(clg_dtype dtype)
     }
 }
 
-/* E8M0: a power of two alone, no sign, no zero. */
+/* E8M0: a power of two, no sign, no zero. */
 static float scale_to_float(uint8_t code) { return code == 255 ? NAN : ldexpf(1.0f, code - 127); }
 
 static uint8_t scale_from_float(float value)
@@ -114,7 +113,7 @@ static uint8_t scale_from_float(float value)
     if (isinf(value)) return 254;
     int exponent;
     float fraction = frexpf(value, &exponent); /* [0.5, 1) */
-    if (fraction == 0.5f) exponent--;          /* a power of two already; all else goes up */
+    if (fraction == 0.5f) exponent--;          /* a power of two already; all else rounds up */
     if (exponent < -127) return 0;
     return exponent > 127 ? 254 : (uint8_t)(exponent + 127);
 }
@@ -150,9 +149,9 @@ uint8_t minifloat_from_float(clg_dtype dtype, float value)
     if (isfinite(value)) {
         int exponent;
         (void)frexpf(value, &exponent);
-        exponent--; /* of a mantissa in [1, 2) */
+        exponent--; /* for a mantissa in [1, 2) */
         if (exponent < 1 - f->bias || value == 0.0f) exponent = 1 - f->bias;
-        /* The mantissa with its leading one, whose carry or absence moves the exponent by itself. */
+        /* The mantissa includes its leading one, whose carry or absence adjusts the exponent. */
         int mantissa = (int)nearbyintf(ldexpf(fabsf(value), f->mantissa_bits - exponent));
         int exact = ((exponent + f->bias - 1) << f->mantissa_bits) + mantissa;
         if (exact < code) code = exact;

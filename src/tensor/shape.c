@@ -13,7 +13,7 @@ shape shape_unknown(void) { return (shape){.rank = RANK_UNKNOWN}; }
 
 shape shape_scalar(void) { return (shape){.rank = 0}; }
 
-/* The product of the known dimensions, zeros taken as ones. */
+/* Computes the product of the known dimensions, counting zeros as ones. */
 static bool extent(const shape *s, int64_t *out_extent)
 {
     *out_extent = 1;
@@ -96,14 +96,15 @@ int64_t shape_product(const shape *s, int from, int to)
 
 void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK])
 {
-    uint64_t stride = 1; /* unsigned: wraps, where a shape that nobody counted would be undefined */
+    /* unsigned: wraps, where overflow of an unchecked shape would be undefined */
+    uint64_t stride = 1;
     for (int i = s->rank - 1; i >= 0; i--) {
         out_strides[i] = (int64_t)stride;
         stride *= (uint64_t)s->dims[i];
     }
 }
 
-/* One axis; an unknown dimension is 1 or the partner's. */
+/* Broadcasts one axis; an unknown dimension is 1 or the partner's. */
 static bool broadcast_dim(int64_t a, int64_t b, int64_t *out_dim)
 {
     if (a == 1 || a == b) {

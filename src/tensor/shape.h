@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Shapes: a rank and dimensions, either of which may be unknown while a graph is only being looked at.
+ * Shapes: a rank and dimensions, either of which may be unknown while a graph is only inspected.
  */
 #ifndef CLG_TENSOR_SHAPE_H
 #define CLG_TENSOR_SHAPE_H
@@ -17,28 +17,31 @@ typedef struct shape {
 
 shape shape_unknown(void);
 shape shape_scalar(void);
-/* INVALID_ARGUMENT for rank > CLG_MAX_RANK, dims below -1, and more elements than an int64 counts. */
+/* Makes a shape. INVALID_ARGUMENT for rank > CLG_MAX_RANK, dims below -1, and more elements than
+ * int64 can count. */
 clg_status shape_make(size_t rank, const int64_t *dims, shape *out_shape);
 bool shape_is_known(const shape *s); /* rank and all dimensions */
 bool shape_equal(const shape *a, const shape *b);
-/* Elements; DIM_UNKNOWN when not known; an error when the product does not fit an int64, dimensions of 0
- * counted as 1, so that strides fit too. */
+/* Counts the elements; DIM_UNKNOWN when unknown; an error when the product does not fit an int64,
+ * with dimensions of 0 counted as 1, so that strides fit too. */
 clg_status shape_n_elements(const shape *s, int64_t *out_n);
-/* The product of dims[from..to-1], which must be known; 1 where there is none. Does not check for overflow: the elements of the
- * whole shape must fit an int64. */
+/* Returns the product of dims[from..to-1], which must be known; 1 for an empty range. Does not
+ * check for overflow: the elements of the whole shape must fit an int64. */
 int64_t shape_product(const shape *s, int from, int to);
-/* True where both are known and not equal. */
+/* Returns true where both are known and not equal. */
 static inline bool dims_differ(int64_t a, int64_t b)
 {
     return a != DIM_UNKNOWN && b != DIM_UNKNOWN && a != b;
 }
-/* Row-major strides in elements; s must be known. */
+/* Computes row-major strides in elements; s must be known. */
 void shape_strides(const shape *s, int64_t out_strides[CLG_MAX_RANK]);
-/* ONNX multidirectional broadcasting; unknown dimensions stay unknown where the partner does not decide. */
+/* ONNX multidirectional broadcasting; unknown dimensions stay unknown unless the partner
+ * decides. */
 clg_status shape_broadcast(const shape *a, const shape *b, shape *out_shape);
-/* -rank..rank-1 to 0..rank-1. Error names `what`. Where the end counts too (Unsqueeze), give rank + 1. */
+/* Maps -rank..rank-1 to 0..rank-1. Errors name `what`. If the end is valid too (Unsqueeze), pass
+ * rank + 1. */
 clg_status shape_axis(int64_t axis, int rank, const char *what, int *out_axis);
-/* "[2,?,8]", "[...]" for an unknown rank, into buffer; returns buffer. */
+/* Writes "[2,?,8]", "[...]" for an unknown rank, into buffer; returns buffer. */
 #define SHAPE_TEXT_BYTES 200
 const char *shape_text(const shape *s, char buffer[SHAPE_TEXT_BYTES]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host tensors. Elements are read and written through memcpy: wrapped memory need not be aligned.
+ * Host tensors. Elements are accessed through memcpy: wrapped memory may be unaligned.
  */
 #include "tensor/tensor.h"
 
@@ -13,9 +13,9 @@
 #error "clgraph keeps elements as files and devices do: little-endian"
 #endif
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- creation and release -------------------------------------------------------------------- */
 
-/* A tensor without data, its sizes computed and checked. */
+/* Makes a tensor without data, its sizes computed and checked. */
 static clg_status make_header(clg_dtype dtype, const shape *dims, tensor **out_tensor)
 {
     *out_tensor = NULL;
@@ -145,7 +145,7 @@ void tensor_free(tensor *t)
     memory_free(t);
 }
 
-/* Alignment that reading elements through a pointer of their type needs. */
+/* Returns whether data is aligned for access through a pointer of the dtype's C type. */
 static bool is_aligned(clg_dtype dtype, const void *data)
 {
     const dtype_info *info = dtype_find(dtype);
@@ -170,9 +170,9 @@ void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes)
     if (t->unload) t->unload(t->user, (const char *)t->data + offset_bytes, size_bytes);
 }
 
-/* ---- elements as numbers ---------------------------------------------------------------------- */
+/* ---- elements as numbers --------------------------------------------------------------------- */
 
-/* A number as wide as any dtype, so that int64 and uint64 pass without rounding. */
+/* A number that holds any dtype, so that int64 and uint64 pass without rounding. */
 typedef struct number {
     enum { IS_SIGNED, IS_UNSIGNED, IS_FLOAT } kind;
     int64_t i;
@@ -191,7 +191,7 @@ static uint64_t low_mask(unsigned bits)
     return bits == 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-/* The bits of element i, low ones first as ONNX packs what is narrower than a byte. */
+/* Returns the bits of element i. Sub-byte elements are packed from the low bits up, as in ONNX. */
 static uint64_t load_bits(const tensor *t, int64_t i, unsigned bits)
 {
     const uint8_t *data = t->data;
@@ -246,8 +246,8 @@ static number load(const tensor *t, int64_t i)
     }
 }
 
-/* An integer as a double that a rounding to 16 bits or fewer rounds right: bits that a double could not hold
- * are replaced by one that says whether any was set. */
+/* Converts an integer to a double that rounds correctly to 16 bits or fewer: bits that a double
+ * cannot hold are replaced by a sticky bit. */
 static double magnitude_for_narrowing(uint64_t value)
 {
     if (value >> 53 == 0) return (double)value;
@@ -292,7 +292,8 @@ static uint64_t float_to_bits(clg_dtype dtype, number n)
     return minifloat_from_float(dtype, narrow);
 }
 
-/* Truncated and saturated to an integer of so many bits; of fewer than 8 bits it is the low ones of an int32. */
+/* Truncates and saturates to an integer of so many bits; below 8 bits it takes the low ones of an
+ * int32. */
 static uint64_t integer_from_float(double value, unsigned bits, bool is_signed)
 {
     if (isnan(value)) return 0;
@@ -337,7 +338,7 @@ void tensor_set_int(tensor *t, int64_t i, int64_t value) { store(t, i, signed_nu
 
 void tensor_set_float(tensor *t, int64_t i, double value) { store(t, i, float_number(value)); }
 
-/* ---- strings, casts, comparison --------------------------------------------------------------- */
+/* ---- strings, casts, comparison -------------------------------------------------------------- */
 
 const char *tensor_get_string(const tensor *t, int64_t i)
 {
@@ -399,7 +400,7 @@ bool tensor_equal(const tensor *a, const tensor *b)
     if (a->size_bytes == 0) return true;
     unsigned bits = dtype_find(a->dtype)->bits;
     if (bits >= 8) return memcmp(a->data, b->data, a->size_bytes) == 0;
-    /* The last byte may be filled with anything. */
+    /* The last byte may have arbitrary padding. */
     if (memcmp(a->data, b->data, a->size_bytes - 1) != 0) return false;
     for (int64_t i = (int64_t)(a->size_bytes - 1) * (8 / bits); i < a->n_elements; i++) {
         if (load_bits(a, i, bits) != load_bits(b, i, bits)) return false;
@@ -411,7 +412,7 @@ static bool same_number(number a, number b)
 {
     if (a.kind == IS_FLOAT && b.kind == IS_FLOAT) return a.f == b.f || (isnan(a.f) && isnan(b.f));
     if (a.kind == IS_FLOAT) return same_number(b, a);
-    /* a is an integer. A float in its range is held against it as an integer, where neither rounds. */
+    /* a is an integer. A float in its range is compared as an integer, where neither rounds. */
     if (b.kind == IS_FLOAT) {
         if (isnan(b.f) || b.f != trunc(b.f)) return false;
         if (a.kind == IS_SIGNED) return b.f >= -0x1p63 && b.f < 0x1p63 && (int64_t)b.f == a.i;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Host tensors: constants of graphs, small known values of shape arithmetic, and the host side of values.
- * Row-major, dense, immutable once shared. The data may lie in a mapped file or in the caller's memory.
- * Elements are little-endian, as in ONNX files and on every device known to run OpenCL; a host with another
- * byte order does not compile.
+ * Host tensors: constants of graphs, small known values of shape arithmetic, and the host side of
+ * values. Row-major, dense, immutable once shared. The data may be in a mapped file or in the
+ * caller's memory. Elements are little-endian, as in ONNX files and on every device known to run
+ * OpenCL; a host with another byte order does not compile.
  */
 #ifndef CLG_TENSOR_TENSOR_H
 #define CLG_TENSOR_TENSOR_H
@@ -18,54 +18,60 @@ typedef struct tensor {
     shape dims;
     int64_t n_elements;
     size_t size_bytes;
-    /* Aligned to 64 bytes when owned, else at any address: elements are read by the functions below or by memcpy. Strings:
-     * char *[n], each NUL-terminated or NULL. */
+    /* Aligned to 64 bytes when owned, else at any address: access elements by the functions below
+     * or by memcpy. Strings: char *[n], each NUL-terminated or NULL. */
     void *data;
-    void (*release)(
-        void *user); /* called with `user` at the end; NULL when nothing is to be done */
+    /* Called with `user` at the end; may be NULL. */
+    void (*release)(void *user);
     void *user;
     void (*unload)(void *user, const void *data, size_t size_bytes); /* of tensor_owner */
 } tensor;
 
-/* Owned zeroed memory. INVALID_ARGUMENT for an unknown dtype or shape, or one too large to address. */
+/* Creates a tensor in owned zeroed memory. INVALID_ARGUMENT for an unknown dtype or shape, or one
+ * too large to address. */
 clg_status tensor_create(clg_dtype dtype, const shape *dims, tensor **out_tensor);
-/* Over foreign memory of at least the tensor's size. After a failure `release` has not been called. */
+/* Wraps foreign memory of at least the tensor's size. After a failure `release` has not been
+ * called. */
 clg_status tensor_wrap(clg_dtype dtype, const shape *dims, void *data, void (*release)(void *),
                        void *user, tensor **out_tensor);
-/* Who keeps foreign memory alive: a tensor over it retains once and releases once. */
+/* Keeps foreign memory alive: a tensor over it retains once and releases once. */
 typedef struct tensor_owner {
     void (*retain)(void *user);
     void (*release)(void *user);
     void *user;
-    /* Told of bytes that will not be read for a while; they must stay what they are. May be NULL. */
+    /* Called for bytes that will not be read for a while; their content must stay. May be NULL. */
     void (*unload)(void *user, const void *data, size_t size_bytes);
 } tensor_owner;
-/* From exactly the tensor's bytes: over `data` itself, at whatever address, when there is an owner and, for bool, data
- * holds only 0 and 1; else a copy, with all that is not 0 made 1. Not for strings. */
+/* Creates a tensor from exactly its bytes: over `data` itself, at any address, if there is an owner
+ * and, for bool, data holds only 0 and 1; else a copy, with non-zero bools set to 1. Not for
+ * strings. */
 clg_status tensor_from_bytes(clg_dtype dtype, const shape *dims, const void *data,
                              size_t size_bytes, const tensor_owner *owner, tensor **out_tensor);
 tensor *tensor_retain(tensor *t); /* accepts NULL */
 void tensor_free(tensor *t);      /* accepts NULL */
-/* The tensor itself where its elements may be read through a pointer of their type, else a copy; a reference. */
+/* Returns the tensor itself if its elements may be read through a pointer of their type, else a
+ * copy; a reference. */
 clg_status tensor_align(tensor *t, tensor **out_tensor);
-/* Bytes of the tensor, which somebody has copied elsewhere, will not be read for a while: memory that can be had back
- * from a file is given up. Any thread. */
+/* Releases file-backed memory of these bytes, which were copied elsewhere and will not be read for
+ * a while. Any thread. */
 void tensor_unload(const tensor *t, size_t offset_bytes, size_t size_bytes);
 
-/* Element i as a number; any numeric dtype or bool. Integers wrap, floats given to integers are truncated and
- * saturated, NaN gives 0. Strings and complex numbers read as 0 and are not written. */
+/* Element i as a number; any numeric dtype or bool. Integers wrap, floats stored as integers are
+ * truncated and saturated, NaN gives 0. Strings and complex numbers read as 0 and are not
+ * written. */
 int64_t tensor_get_int(const tensor *t, int64_t i);
 double tensor_get_float(const tensor *t, int64_t i);
 void tensor_set_int(tensor *t, int64_t i, int64_t value);
 void tensor_set_float(tensor *t, int64_t i, double value);
-/* Strings: "" where none was set; the bytes are copied and must not contain a NUL (INVALID_ARGUMENT). */
+/* Strings: "" if never set; the bytes are copied and must not contain a NUL (INVALID_ARGUMENT). */
 const char *tensor_get_string(const tensor *t, int64_t i);
 clg_status tensor_set_string(tensor *t, int64_t i, const char *bytes, size_t n_bytes);
-/* ONNX Cast between numeric dtypes and bool, on the host: for small values and files. A new reference when the
- * dtype is the same; UNSUPPORTED_DTYPE for strings and complex numbers. */
+/* Converts as ONNX Cast between numeric dtypes and bool, on the host: for small values and files. A
+ * new reference when the dtype is the same; UNSUPPORTED_DTYPE for strings and complex numbers. */
 clg_status tensor_cast(const tensor *t, clg_dtype dtype, tensor **out_tensor);
 bool tensor_equal(const tensor *a, const tensor *b); /* dtype, shape, bytes */
-/* The same shape and the same numbers, whatever the dtypes; NaN is NaN. Tells whether a cast was exact. */
+/* Returns whether shapes and numbers are equal, whatever the dtypes; NaN equals NaN: whether a cast
+ * was exact. */
 bool tensor_equal_numbers(const tensor *a, const tensor *b);
 
 #endif

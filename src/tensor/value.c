@@ -64,7 +64,7 @@ clg_status value_create_sequence(clg_dtype dtype, clg_value **out_value)
     return CLG_OK;
 }
 
-/* Adds an element to any value that has some. The depth keeps every walk over values short. */
+/* Adds an element to a container value. The depth limit bounds every walk over values. */
 static clg_status add_item(clg_value *value, clg_value *item)
 {
     if (item == value || item->depth >= VALUE_MAX_DEPTH) {
@@ -136,8 +136,6 @@ clg_value *value_get(const clg_value *value, size_t i)
 {
     return i < value->n_items ? value->items[i] : NULL;
 }
-
-/* ---- contents --------------------------------------------------------------------------------- */
 
 static clg_status check_copy(const clg_value *value, size_t size_bytes)
 {

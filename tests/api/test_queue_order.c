@@ -15,6 +15,7 @@
 #include "support/literals.h"
 #include "support/scratch.h"
 
+#include "ocl/ocl_context.h"
 #include "session/context.h"
 
 #include <clgraph/opencl.h>
@@ -486,9 +487,13 @@ TEST(order__is_missed_where_uploads_are_not_waited_for)
     for (size_t k = 0; k < 2; k++) {
         opencl_delay_queues(&delay, k ? "0" : "all");
         clg_context *c = open_context();
+        const bool host_waits = context_has_quirk(c->ocl, QUIRK_FINISHED_QUEUE_USED);
         ocl_context_ignore_uploads(c->ocl);
-        assert_false(constants_arrive(c));
+        const bool arrive = constants_arrive(c);
         clg_context_free(c);
+        /* Where the host waits for the event of each transfer, uploads are complete without an order. */
+        if (host_waits) skip();
+        assert_false(arrive);
     }
 }
 

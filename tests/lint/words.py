@@ -33,7 +33,7 @@ ARGUMENTS = "src/step/* src/ocl/* src/session/run/*"
 ATTENTION = "cl/*attention* src/ops/*attention*"
 # Names: words between underscores.
 RULES = [
-    Rule("way", "implementation; algorithm", r"ways\b|\bway to compute", "way ways"),
+    Rule("way", "implementation; algorithm", r"\bways\b|\bway to compute", "way ways"),
     Rule("tail", "epilogue; remainder", r"\btails?\b(?! of)", "tail tails"),
     Rule("asked for", "prefetched; requested", r"\b(asked|asks?|asking) for\b", "ask asking asked expect_soon expect_far"),
     Rule("map", "feature map", r"(?<!feature )(?<!hash )\bmaps?\b(?! of names)", "", CONVOLUTIONS),

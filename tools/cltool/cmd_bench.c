@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool bench: latency and throughput, for batches, for devices, and of two devices in turn.
+ * cltool bench: latency and throughput, by batch, by device, and of two devices in alternation.
  */
 #include "cltool.h"
 
@@ -39,7 +39,7 @@ typedef struct comparison_result {
 
 typedef struct bench {
     const options *o;
-    engine e; /* the model; the device of the moment */
+    engine e; /* the model; the current device */
     input_set inputs;
     size_t *batches, n_batches;
     device_choice choice;
@@ -48,7 +48,7 @@ typedef struct bench {
     comparison_result compared;
 } bench;
 
-/* ---- one result ------------------------------------------------------------------------------- */
+/* ---- one result ------------------------------------------------------------------------------ */
 
 static int count_flops(const bench *b, const input_set *inputs, double *out_flops)
 {
@@ -67,7 +67,7 @@ static uint64_t n_launched(const clg_context *context)
                : 0;
 }
 
-/* The first run, the digest of what it gives, the steps of a second. */
+/* Measures the first run, takes the digest of its outputs, and counts the steps of a second run. */
 static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
 {
     clg_value **outputs;
@@ -82,7 +82,7 @@ static int first_runs(const bench *b, const input_set *inputs, bench_result *r)
     return code;
 }
 
-/* Time on the device alone, in a session that keeps time stamps. */
+/* Measures the time on the device alone, in a session with profiling. */
 static int measure_device_time(const bench *b, clg_session *session, const input_set *inputs,
                                bench_result *r)
 {
@@ -109,7 +109,8 @@ static int measure_device_time(const bench *b, clg_session *session, const input
     return code;
 }
 
-/* Of the device's results. In a context of its own, when no other one is open: weights are on the device once. */
+/* Measures the device time of each batch in a separate context with profiling, opened while no
+ * other one is open: weights are on the device once. */
 static int measure_device_times(bench *b, const clg_device_info *device, bench_result *results)
 {
     clg_context *context = NULL;
@@ -205,7 +206,7 @@ static int measure_device(bench *b, const clg_device_info *device, double model_
     return code == CODE_DONE ? measure_device_times(b, device, &b->results[first]) : code;
 }
 
-/* ---- two devices in turn ---------------------------------------------------------------------- */
+/* ---- two devices in alternation -------------------------------------------------------------- */
 
 static int compare_outputs(const bench *b, clg_session *other, comparison_result *c)
 {
@@ -231,7 +232,7 @@ static int compare_outputs(const bench *b, clg_session *other, comparison_result
     return code;
 }
 
-/* A B A B ..., and at the end both with the inputs as given. */
+/* Runs A B A B ..., and at the end both with the inputs as given. */
 static int run_in_turn(const bench *b, clg_session *other, const variations *varied, times *mine,
                        times *theirs)
 {
@@ -289,7 +290,7 @@ static int compare_devices(bench *b, const options *other, const clg_device_info
     return code;
 }
 
-/* "SELECTOR[@PRECISION]" to a device. */
+/* Compares with the device of "SELECTOR[@PRECISION]". */
 static int compare(bench *b)
 {
     char *selector = must_copy(b->o->compare), *at = strrchr(selector, '@');
@@ -310,7 +311,7 @@ static int compare(bench *b)
     return code;
 }
 
-/* ---- the verdict ------------------------------------------------------------------------------ */
+/* ---- summary --------------------------------------------------------------------------------- */
 
 static const bench_result *result_of(const bench *b, size_t device, size_t batch)
 {
@@ -326,7 +327,7 @@ static size_t fastest(const bench *b, size_t n_devices, size_t batch)
     return best;
 }
 
-/* A sentence; free(). */
+/* Returns the summary; free(). */
 static char *verdict(const bench *b)
 {
     size_t n_devices = b->n_results / b->n_batches, best_batch = 0;
@@ -350,7 +351,7 @@ static char *verdict(const bench *b)
                        b->batches[change]);
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static json_t *latency_json(const time_stats *t)
 {
@@ -463,7 +464,7 @@ static void print_text(const bench *b)
     (void)printf("%s%s\n", c->holds ? "" : ", ", c->holds ? "" : c->text);
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int prepare(bench *b)
 {

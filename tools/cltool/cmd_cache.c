@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool cache: the store of compiled programs.
+ * cltool cache: the cache of compiled programs.
  */
 #include "cltool.h"
 
@@ -32,8 +32,6 @@ static int print_path(const options *o)
     return code;
 }
 
-/* ---- list ------------------------------------------------------------------------------------- */
-
 static void print_entries(const char *path, const clg_cache_entry *entries, size_t n,
                           uint64_t bytes)
 {
@@ -42,7 +40,7 @@ static void print_entries(const char *path, const clg_cache_entry *entries, size
     table_begin(&t, 3, headers);
     for (size_t i = 0; i < n; i++) {
         time_t used = (time_t)entries[i].used_seconds;
-        const struct tm *parts = localtime(&used); /* one thread prints */
+        const struct tm *parts = localtime(&used); /* only one thread prints */
         char day[32] = "";
         if (parts) (void)strftime(day, sizeof day, "%Y-%m-%d %H:%M", parts);
         table_cell(&t, MARK_DIM, "%s", day);
@@ -91,9 +89,7 @@ static int list_entries(const options *o)
     return code;
 }
 
-/* ---- fewer entries ---------------------------------------------------------------------------- */
-
-/* What was done to how many entries. */
+/* Reports what was done to how many entries. */
 static int tell(const options *o, const char *done, size_t n)
 {
     if (o->json) return output_json(json_pack("{s:I}", done, (json_int_t)n));
@@ -109,7 +105,7 @@ static int clear(const options *o)
     return status == CLG_OK ? tell(o, "removed", n) : library_fault(status);
 }
 
-/* "1000", "64k", "64M", "1G": powers of 1000. */
+/* Parses "1000", "64k", "64M", "1G": powers of 1000. */
 static int read_size(const char *text, uint64_t *out_bytes)
 {
     static const char units[] = "kMGT";
@@ -137,8 +133,6 @@ static int prune(const options *o)
     clg_status status = clg_cache_prune(NULL, max_bytes, &n);
     return status == CLG_OK ? tell(o, "removed", n) : library_fault(status);
 }
-
-/* ---- warm, pack, unpack ----------------------------------------------------------------------- */
 
 static int warm(const options *o)
 {
@@ -188,13 +182,11 @@ static int unpack(const options *o)
     return status == CLG_OK ? tell(o, "added", n) : fail_status(status, STAGE_READ, NULL);
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
-
 int cmd_cache(const options *o)
 {
     static const struct {
         const char *name;
-        const char *argument; /* NULL: takes none */
+        const char *argument; /* NULL: none */
         int (*run)(const options *o);
     } actions[] = {{"path", NULL, print_path}, {"list", NULL, list_entries}, {"clear", NULL, clear},
                    {"prune", NULL, prune},     {"warm", "MODEL", warm},      {"pack", "FILE", pack},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool devices: what OpenCL devices there are, what they can do, which one auto takes.
+ * cltool devices: lists OpenCL devices, their features, and the one that auto selects.
  */
 #include "cltool.h"
 
@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What was found out about one device. */
+/* Results about one device. */
 typedef struct finding {
-    char *problem; /* it cannot be used: why; NULL otherwise; free() */
+    char *problem; /* why it cannot be used, else NULL; free() */
     clg_measurement measured;
     bool is_measured;
 } finding;
@@ -49,7 +49,7 @@ static int measure(const clg_device_info *device, finding *f)
                             : fail_status(status, STAGE_WORK, "device %s", device->selector);
 }
 
-/* A device that fails is listed with its reason; the others are not its victims. */
+/* Examines a device. One that fails is listed with its reason and does not affect the others. */
 static finding examine(const options *o, clg_device_info *device)
 {
     finding f = {0};
@@ -62,8 +62,6 @@ static finding examine(const options *o, clg_device_info *device)
     }
     return f;
 }
-
-/* ---- JSON ------------------------------------------------------------------------------------- */
 
 static json_t *quirk_list(const char *names)
 {
@@ -104,8 +102,6 @@ static json_t *device_json(const clg_device_info *d, const finding *f)
     if (f->is_measured) (void)json_object_set_new(json, "measured", measurement_json(&f->measured));
     return json;
 }
-
-/* ---- text ------------------------------------------------------------------------------------- */
 
 static void print_row(const char *name, const char *format, ...) TOOL_PRINTF(2, 3);
 static void print_row(const char *name, const char *format, ...)
@@ -189,8 +185,6 @@ static void print_device(const clg_device_info *d, const finding *f)
     if (f->is_measured) print_measured(&f->measured);
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
-
 static int diagnose(const options *o)
 {
     char *text;
@@ -202,7 +196,7 @@ static int diagnose(const options *o)
         (void)fputs(text, stdout);
     }
     clg_text_free(text);
-    /* The report is the output; the exit code tells scripts whether there is a device. */
+    /* The report is the output; the exit code is for scripts: whether there is a device. */
     clg_device_info *devices;
     size_t n;
     if (clg_device_list(&devices, &n) != CLG_OK) return CODE_NO_DEVICE;

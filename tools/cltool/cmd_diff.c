@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool diff: one model in two ways, on two devices, with other kernels, without a pass, or against files that an earlier
- * run left; and the first node whose values part. Every value is kept for that, which keeps nodes apart; when none
- * parts like that and the outputs of plain runs do, the fault is in what fusion makes, and is searched for there.
+ * cltool diff: runs one model on two sides, which differ in device, kernels or passes, or one of
+ * which is files of an earlier run, and reports the first node whose values differ. Keeping every
+ * value for that keeps nodes apart; when none differs like that but the outputs of plain runs do,
+ * the fault is in fusion, and is searched for there.
  */
 #include "cltool.h"
 
@@ -18,16 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One of the two ways. */
+/* One of the two sides. */
 typedef struct side {
-    options o; /* of the command, as this way changes them */
+    options o; /* of the command, as modified for this side */
     clg_context *context;
-    clg_session *kept; /* all values of one run in it; NULL for files */
+    clg_session *kept; /* holds all values of one run; NULL for files */
     char *selector;    /* of the device */
     char *id;
 } side;
 
-/* A value of the model that both ways have. */
+/* A value of the model that both sides have. */
 typedef struct judged {
     const char *node, *op_type, *name; /* borrowed from the list of nodes */
     comparison result;
@@ -41,15 +42,15 @@ typedef struct diff {
     clg_node_info *nodes;
     size_t n_nodes, n_nodes_seen;
     side here, there;
-    char *words; /* of --against, cut up */
+    char *words; /* of --against, split */
     judged *values;
     size_t n_values, n_parted;
-    size_t first;     /* index of the first value that parts; SIZE_MAX: none */
-    bool is_fused;    /* it parts in plain runs alone */
-    char *first_text; /* what is to be said of it */
+    size_t first;     /* index of the first value that differs; SIZE_MAX: none */
+    bool is_fused;    /* differs only in plain runs */
+    char *first_text; /* text of the finding */
 } diff;
 
-/* ---- the two ways ---------------------------------------------------------------------------------- */
+/* ---- the two sides --------------------------------------------------------------------------- */
 
 /* "simt", "fp16", "no-blas", "without-norm" */
 static int apply_word(options *o, const char *word)
@@ -73,7 +74,7 @@ static int apply_word(options *o, const char *word)
     return CODE_DONE;
 }
 
-/* The other way's options: those of the command but for what --against says. */
+/* Reads the other side's options: those of the command, modified by --against. */
 static int read_against(diff *d)
 {
     options *o = &d->there.o;
@@ -125,9 +126,9 @@ static int start(const diff *d, const side *w, const char *const *names, size_t 
     return run_session(d, *out_session);
 }
 
-/* ---- values ---------------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
-/* NULL with CODE_DONE when the session has no such value: a sequence, or one inside of a branch. */
+/* NULL with CODE_DONE when the session has no such value: a sequence, or one inside a branch. */
 static int get_value(clg_session *session, const char *name, clg_value **out_value)
 {
     clg_status status = clg_session_get_output(session, name, out_value);
@@ -135,7 +136,7 @@ static int get_value(clg_session *session, const char *name, clg_value **out_val
     return fail_status(status, STAGE_WORK, "'%s'", printable(name));
 }
 
-/* A file of the folder, as 'cltool run --dump all -o DIR' names it; NULL when there is none. */
+/* Loads a file named as by 'cltool run --dump all -o DIR'; NULL when there is none. */
 static int load_value(const char *folder, const char *name, clg_value **out_value)
 {
     static const char *const endings[] = {"npy", "pb"};
@@ -161,8 +162,8 @@ static int get_expected(const diff *d, const char *name, clg_value **out_value)
                            : get_value(d->there.kept, name, out_value);
 }
 
-/* What may differ without --atol: of floats a part of the largest, some ten times what a rounding moves; of bytes one step of
- * their scale. */
+/* Compares two values. Default tolerance, without --atol: for floats a fraction of the largest,
+ * about ten times the effect of rounding; for bytes one step of their scale. */
 static comparison compare(const diff *d, const clg_value *got, const clg_value *want)
 {
     clg_dtype dtype = clg_value_dtype(want);
@@ -179,7 +180,7 @@ static comparison compare(const diff *d, const clg_value *got, const clg_value *
     return compare_values(got, want, rtol, options_atol(d->o, atol));
 }
 
-/* *out_is_there: both have it. */
+/* *out_is_there: both sides have it. */
 static int compare_in(const diff *d, clg_session *session, const char *name, comparison *out_result,
                       bool *out_is_there)
 {
@@ -197,7 +198,7 @@ static int compare_in(const diff *d, clg_session *session, const char *name, com
     return code;
 }
 
-/* ---- node by node ---------------------------------------------------------------------------------- */
+/* ---- node by node ---------------------------------------------------------------------------- */
 
 static int compare_node(diff *d, const clg_node_info *node)
 {
@@ -238,7 +239,7 @@ static int compare_nodes(diff *d)
     return code;
 }
 
-/* ---- what fusion makes ----------------------------------------------------------------------------- */
+/* ---- values of fused nodes ------------------------------------------------------------------- */
 
 static bool is_output(const diff *d, const char *name)
 {
@@ -248,7 +249,7 @@ static bool is_output(const diff *d, const char *name)
     return false;
 }
 
-/* The last value that is an output and parts in a plain run of this way; SIZE_MAX when none does. */
+/* Finds the last output that differs in a plain run of this side; SIZE_MAX when none does. */
 static int find_wrong_output(diff *d, const side *w, comparison *out_result, size_t *out_index)
 {
     static const char *const none[] = {""};
@@ -268,7 +269,7 @@ static int find_wrong_output(diff *d, const side *w, comparison *out_result, siz
     return code;
 }
 
-/* Whether value i parts when it alone is kept. */
+/* Returns whether value i differs when only it is kept. */
 static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool *out_parts)
 {
     clg_session *session = NULL;
@@ -280,7 +281,7 @@ static int probe(diff *d, const side *w, size_t i, comparison *out_result, bool 
     return code;
 }
 
-/* What comes after a wrong value is wrong: so halves will do. */
+/* Bisects: everything after a wrong value is wrong. */
 static int search_fused(diff *d, const side *w, size_t wrong, comparison result)
 {
     size_t right = SIZE_MAX, step = 0; /* the last value known to be right, none so far */
@@ -321,9 +322,9 @@ static int compare_plain(diff *d)
     return code;
 }
 
-/* ---- printing -------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
-/* The value with the largest difference of the first n; NULL when there is none. */
+/* Returns the value with the largest difference among the first n; NULL when there is none. */
 static const judged *largest_of(const diff *d, size_t n)
 {
     const judged *largest = NULL;
@@ -419,7 +420,7 @@ static int print_json(const diff *d)
                   (json_int_t)d->n_parted, "first", first, "values", values));
 }
 
-/* ---- the command ----------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int prepare(diff *d)
 {

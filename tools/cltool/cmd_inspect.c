@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool inspect: what a model takes, gives and costs. Only --plan needs a device.
+ * cltool inspect: a model's inputs, outputs and cost. Only --plan needs a device.
  */
 #include "cltool.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One operator and how many nodes it has. */
+/* One operator and the number of its nodes. */
 typedef struct operator_count {
     const char *domain, *op_type;
     size_t n;
@@ -38,7 +38,7 @@ typedef struct inspection {
     char *plan;
 } inspection;
 
-/* ---- finding out ------------------------------------------------------------------------------ */
+/* ---- analysis -------------------------------------------------------------------------------- */
 
 static operator_count *count_of(inspection *x, const clg_node_info *node)
 {
@@ -91,8 +91,8 @@ static int load(inspection *x)
     return CODE_DONE;
 }
 
-/* Of a model that is not supported, what its other nodes cost, if that can be told. What the user said of shapes must
- * fit; what is assumed need not. */
+/* Estimates the cost; for an unsupported model that of its other nodes, where possible. Shapes that
+ * the user gave must fit; assumed ones need not. */
 static int estimate(const options *o, inspection *x)
 {
     int code = inputs_gather(o, x->model, INPUTS_LOOK, &x->inputs);
@@ -111,7 +111,7 @@ static int estimate(const options *o, inspection *x)
                                                 : fail_status(status, STAGE_INPUT, NULL);
 }
 
-/* The plan on a device, and with it where nodes really run. */
+/* Plans on a device, which also gives where nodes run. */
 static int plan(const options *o, inspection *x)
 {
     engine e;
@@ -148,7 +148,7 @@ static int write_dot(const options *o, const inspection *x)
     return code;
 }
 
-/* ---- words ------------------------------------------------------------------------------------ */
+/* ---- descriptions ---------------------------------------------------------------------------- */
 
 /* "[batch,1,8,8]", "?" for a free dimension without a name; free(). */
 static char *port_shape(const clg_port *port)
@@ -177,7 +177,7 @@ static char *batch_text(const clg_model *model)
     return batch < 0 ? must_copy("any") : must_printf("fixed %" PRId64, batch);
 }
 
-/* "batch=1, seq=8": what free dimensions are taken as; free(). */
+/* Returns "batch=1, seq=8": the assumed sizes of free dimensions; free(). */
 static char *assumed_text(const input_set *set)
 {
     char *text = must_copy("");
@@ -190,9 +190,9 @@ static char *assumed_text(const input_set *set)
     return text;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* "sequence of map(string, float32)"; the dtype alone of a tensor. free() */
+/* Returns "sequence of map(string, float32)"; only the dtype for a tensor. free() */
 static char *port_type(const clg_port *port)
 {
     const bool is_map = port->key_dtype != CLG_DTYPE_NONE;
@@ -304,12 +304,12 @@ static int print_json(const options *o, const inspection *x)
     if (x->plan) (void)json_object_set_new(json, "plan", output_json_text(x->plan));
     if (failure_is_recorded()) {
         (void)json_object_set_new(json, "error", failure_json());
-        failure_clear(); /* it is told */
+        failure_clear(); /* it is reported */
     }
     return output_json(json);
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void print_row(const char *name, const char *value)
 {
@@ -428,7 +428,7 @@ static void print_text(const options *o, const inspection *x)
     if (x->plan) (void)printf("\nplan\n%s\n", x->plan);
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void release(inspection *x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool predict: a dataset streamed through a model, over one device or several. What is in memory does not grow with
- * the dataset; results appear under their names when all of them are written.
+ * cltool predict: streams a dataset through a model, over one device or several. Memory use does
+ * not grow with the dataset; result files appear under their names when all of them are written.
  */
 #include "cltool.h"
 
@@ -21,7 +21,7 @@
 
 #define PROGRESS_MS 100.0
 
-/* An output and the file that it goes to. */
+/* An output and its file. */
 typedef struct target {
     const clg_port *port;
     const char *path;
@@ -33,7 +33,7 @@ typedef struct target {
 
 typedef struct predict {
     const options *o;
-    engine e; /* the model alone */
+    engine e; /* only the model */
     device_choice choice;
     clg_context **contexts;
     clg_session **sessions;
@@ -47,13 +47,13 @@ typedef struct predict {
     double shown_ms;
 
     dataset **rows;   /* in the order of the stream's inputs */
-    int64_t next_row; /* of the thread that reads, as are: */
+    int64_t next_row; /* used by the reading thread, as are: */
     int read_code;
     failure_record read_failure;
     int write_code;
 } predict;
 
-/* ---- the command line ------------------------------------------------------------------------- */
+/* ---- the command line ------------------------------------------------------------------------ */
 
 static int unknown_output(const predict *p, const char *name)
 {
@@ -65,7 +65,7 @@ static int unknown_output(const predict *p, const char *name)
     return CODE_USAGE;
 }
 
-/* "NAME=FILE", or "FILE" where there is one output. An output's name may hold a '='. */
+/* Parses "NAME=FILE", or "FILE" where there is one output. An output's name may contain '='. */
 static int find_target(const predict *p, const char *text, target *t)
 {
     const clg_model *model = p->e.model;
@@ -94,7 +94,7 @@ static int find_target(const predict *p, const char *text, target *t)
     return CODE_DONE;
 }
 
-/* What could not be written is told before anything is computed. */
+/* Reports an unwritable folder before anything is computed. */
 static int check_folder(const char *path)
 {
     char *folder = path_folder(path);
@@ -138,7 +138,7 @@ static int read_targets(predict *p)
     return code;
 }
 
-/* "I/N": the I-th of N parts, from 1. Sizes differ by one row at most. */
+/* Parses "I/N": the I-th of N parts, from 1. Sizes differ by one row at most. */
 static int take_shard(predict *p)
 {
     size_t part, parts;
@@ -159,7 +159,7 @@ static int take_shard(predict *p)
     return CODE_DONE;
 }
 
-/* Rows that the model does not take are told with the shape that the file has. */
+/* Reports rows of a shape that the model does not accept, with the shape in the file. */
 static int check_shapes(const predict *p)
 {
     for (size_t i = 0; i < p->inputs.n; i++) {
@@ -179,7 +179,7 @@ static int check_shapes(const predict *p)
     return CODE_DONE;
 }
 
-/* All datasets have as many rows; those made up have any number. */
+/* Checks that all datasets have as many rows; generated ones have any number. */
 static int count_rows(predict *p)
 {
     const input_item *first = NULL;
@@ -202,7 +202,7 @@ static int count_rows(predict *p)
     return CODE_USAGE;
 }
 
-/* ---- devices ---------------------------------------------------------------------------------- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static int give_shapes(predict *p, clg_session *session)
 {
@@ -229,7 +229,8 @@ static int open_devices(predict *p)
     return code;
 }
 
-/* --batch, else what --dim or the model says, else what is fastest on the first device; not more than there are rows. */
+/* Chooses the batch: --batch, else what --dim or the model says, else what is fastest on the first
+ * device; not more than there are rows. */
 static int decide_batch(predict *p)
 {
     int64_t fixed = -1, given = inputs_given_batch(&p->inputs);
@@ -292,7 +293,7 @@ static int prepare(predict *p, const char *model_path)
         if (code == CODE_DONE && p->n_rows > 0) code = engine_prepare(p->sessions[i]);
     }
     if (code == CODE_DONE) code = make_stream(p);
-    /* the stream works in sessions of its own */
+    /* the stream works in its own sessions */
     for (size_t i = 0; i < p->choice.n_chosen && p->sessions; i++) {
         clg_session_free(p->sessions[i]);
         p->sessions[i] = NULL;
@@ -300,7 +301,7 @@ static int prepare(predict *p, const char *model_path)
     return code;
 }
 
-/* ---- callbacks -------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
 static clg_status read_rows(void *user, clg_stream_batch *batch)
 {
@@ -361,9 +362,9 @@ static clg_status write_rows(void *user, clg_stream_batch *batch)
     return p->write_code == CODE_DONE ? CLG_OK : CLG_ERROR_IO;
 }
 
-/* ---- the work --------------------------------------------------------------------------------- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
-/* A model of which no row was asked has outputs of no rows. */
+/* Creates an output of no rows, for input without rows. */
 static int open_empty(target *t)
 {
     int64_t dims[CLG_MAX_RANK] = {0};
@@ -393,7 +394,7 @@ static int failed(const predict *p, clg_status status)
     return p->read_code;
 }
 
-/* A signal stops the stream, and what was written is removed. */
+/* Runs the stream. A signal stops it, and what was written is removed. */
 static int work(predict *p)
 {
     interrupt_begin_stream(p->stream);
@@ -407,7 +408,7 @@ static int work(predict *p)
     return code;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static double rows_a_second(const predict *p)
 {

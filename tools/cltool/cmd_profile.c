@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool profile: where the device's time goes, step by step and operator by operator.
+ * cltool profile: device time by step and by operator.
  */
 #include "cltool.h"
 
@@ -43,7 +43,7 @@ typedef struct profile {
     trace events;
 } profile;
 
-/* ---- measuring -------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static void start_rows(profile *p, const clg_step_profile *steps, size_t n)
 {
@@ -121,7 +121,7 @@ static int start(profile *p)
     return code;
 }
 
-/* ---- sums ------------------------------------------------------------------------------------- */
+/* ---- sums ------------------------------------------------------------------------------------ */
 
 static operator_row *row_of(profile *p, const char *op_type)
 {
@@ -157,10 +157,11 @@ static void sum_up(profile *p)
 
 static double share(const profile *p, double us) { return p->total_us > 0 ? us / p->total_us : 0; }
 
-/* Billions a second of something done in us; 0 when it was not counted. */
+/* Billions per second of an amount done in us; 0 when it was not counted. */
 static double giga_rate(double amount, double us) { return us > 0 ? amount / (us * 1e3) : 0; }
 
-/* How near a step comes to what the device can do: by arithmetic or by memory, whichever is nearer. */
+/* Returns the share of the device's peak that a step reaches: arithmetic or memory, whichever is
+ * higher. */
 static double of_peak(const profile *p, double flops, double bytes, double us)
 {
     double by_flops = p->peaks.fp32_gflops > 0 ? giga_rate(flops, us) / p->peaks.fp32_gflops : 0;
@@ -169,7 +170,7 @@ static double of_peak(const profile *p, double flops, double bytes, double us)
     return by_flops > by_bytes ? by_flops : by_bytes;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void number_cell(table *t, double number, const char *unit)
 {
@@ -231,7 +232,7 @@ static json_t *rates_json(const profile *p, double flops, double bytes, double u
                      of_peak(p, flops, bytes, us));
 }
 
-/* All implementations of the node. */
+/* Lists all implementations of the node. */
 static json_t *impls_json(const step_row *s)
 {
     json_t *impls = json_array();
@@ -275,7 +276,7 @@ static int print_json(const profile *p)
         p->peaks.launch_us, "steps", steps, "operators", operators));
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void release(profile *p)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool run: one prediction. Outputs to files, a summary or the largest classes to the terminal, comparison with
- * what is expected.
+ * cltool run: one prediction. Writes outputs to files, prints a summary or the largest classes,
+ * compares with expected values.
  */
 #include "cltool.h"
 
@@ -24,9 +24,9 @@
 typedef struct shown {
     char *name;
     clg_value *value;
-    clg_value *table; /* what is shown: the value, or its maps as a table under these keys */
+    clg_value *table; /* what is shown: the value, or its maps as a table with these keys */
     clg_value *keys;  /* NULL: no maps */
-    char *file;       /* below the output folder; NULL: not written */
+    char *file;       /* in the output folder; NULL: not written */
     bool is_dump;
     value_stats stats;
 } shown;
@@ -51,7 +51,7 @@ typedef struct run {
     size_t n_labels;
 } run;
 
-/* ---- before the run --------------------------------------------------------------------------- */
+/* ---- before the run -------------------------------------------------------------------------- */
 
 static int read_labels(run *r)
 {
@@ -63,7 +63,7 @@ static int read_labels(run *r)
     while ((line = cut_part(&rest, '\n')) != NULL) {
         size_t n = strlen(line);
         if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
-        if (!rest && line[0] == '\0') break; /* behind the last line's end */
+        if (!rest && line[0] == '\0') break; /* after the last line's end */
         r->labels = must_resize(r->labels, r->n_labels + 1, sizeof *r->labels);
         r->labels[r->n_labels++] = must_copy(line);
     }
@@ -79,7 +79,7 @@ static const clg_port *output_named(const clg_model *model, const char *name)
     return NULL;
 }
 
-/* "NAME=FILE", or "FILE" where there is one output. */
+/* Parses "NAME=FILE", or "FILE" where there is one output. */
 static int read_expectation(run *r, const char *text, expectation *x)
 {
     bool is_pair = option_pair(text, &x->name_copy, &x->path);
@@ -118,7 +118,7 @@ static void add_shown(run *r, const char *name, bool is_dump)
     r->values[r->n_values++] = (shown){.name = must_copy(name), .is_dump = is_dump};
 }
 
-/* The values that --dump means: a node's outputs, a value's own name, or everything. */
+/* Finds the values that --dump selects: a node's outputs, a value by name, or everything. */
 static int find_dumped(run *r, const char *what)
 {
     clg_node_info *nodes;
@@ -167,7 +167,7 @@ static int keep_dumped(run *r)
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, "--dump");
 }
 
-/* NAME.keys.json beside NAME.npy; free(). */
+/* Returns NAME.keys.json for NAME.npy; free(). */
 static char *keys_file(const shown *v)
 {
     return must_printf("%.*s.keys.json", (int)(strlen(v->file) - strlen(".npy")), v->file);
@@ -181,7 +181,7 @@ static int file_is_free(const run *r, const char *file)
     return code;
 }
 
-/* Names the files and sees that they may be written, before any work is done. */
+/* Names the files and checks that they may be written, before any work is done. */
 static int plan_files(run *r)
 {
     if (!r->o->output) return CODE_DONE;
@@ -189,7 +189,7 @@ static int plan_files(run *r)
         shown *v = &r->values[i];
         const clg_port *port = output_named(r->e.model, v->name);
         if (port && port->kind != CLG_VALUE_TENSOR && port->key_dtype == CLG_DTYPE_NONE)
-            continue; /* no file holds it yet */
+            continue; /* no file format for it yet */
         char *base = name_to_file(v->name);
         const bool is_words = port && port->dtype == CLG_STRING; /* which an .npy cannot hold */
         v->file = must_printf("%s.%s", base, is_words ? "pb" : "npy");
@@ -224,9 +224,9 @@ static int prepare(run *r, const char *model_path)
     return code;
 }
 
-/* ---- after the run ---------------------------------------------------------------------------- */
+/* ---- after the run --------------------------------------------------------------------------- */
 
-/* The table of a value of maps, and what is in it. */
+/* Makes the table of a value of maps, and its statistics. */
 static int look_at(shown *v)
 {
     int code = maps_table(v->value, &v->table, &v->keys);
@@ -239,7 +239,7 @@ static int look_at(shown *v)
     return CODE_DONE;
 }
 
-/* Of all values some are no tensors, and are not kept. */
+/* Collects the values; those that are not tensors are not kept when all values are dumped. */
 static int collect(run *r)
 {
     size_t n = 0;
@@ -293,7 +293,7 @@ static int write_files(run *r)
     return CODE_DONE;
 }
 
-/* ---- the largest elements of a row -------------------------------------------------------------- */
+/* ---- the largest elements of a row ----------------------------------------------------------- */
 
 typedef struct ranked {
     double value;
@@ -307,13 +307,13 @@ static int largest_first(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Rows are the first axis of two and more. */
+/* Rows are steps of the first axis, if there are two or more axes. */
 static size_t row_count(const clg_value *v)
 {
     return clg_value_rank(v) < 2 ? 1 : (size_t)clg_value_dims(v)[0];
 }
 
-/* All elements of a row, the largest first; NaN last. free(). */
+/* Sorts the elements of a row, the largest first; NaN last. free(). */
 static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
 {
     size_t n_rows = row_count(v), n = n_rows > 0 ? (size_t)clg_value_n_elements(v) / n_rows : 0;
@@ -327,14 +327,14 @@ static ranked *rank_row(const clg_value *v, size_t row, size_t *out_n)
     return list;
 }
 
-/* The key of a map, or a line of --labels. */
+/* Returns the key of a map, or a line of --labels. */
 static const char *label_of(const run *r, const shown *v, int64_t index)
 {
     if (v->keys) return maps_key_text(v->keys, index);
     return (size_t)index < r->n_labels ? r->labels[index] : "";
 }
 
-/* The picture that a row came from; NULL when there is none. */
+/* Returns the image that a row came from; NULL when there is none. */
 static const char *row_source(const run *r, size_t row)
 {
     for (size_t i = 0; i < r->inputs.n; i++) {
@@ -349,9 +349,9 @@ static bool has_ranking(const run *r, const shown *v)
            dtype_is_numeric(clg_value_dtype(v->table));
 }
 
-/* ---- text --------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
-/* What stands in front of a row: its picture, or its number where there are several. */
+/* Writes the label of a row: its image, or its number if there are several rows. */
 static void row_name(const run *r, size_t row, size_t n_rows, char *name, size_t n)
 {
     const char *source = row_source(r, row);
@@ -387,7 +387,7 @@ static void print_ranking(const run *r, const shown *v)
     }
 }
 
-/* What is no tensor has no shape: its kind stands there. */
+/* Returns the shape, or for other values than tensors the kind. */
 static const char *shape_of(const clg_value *value)
 {
     clg_value_kind kind = clg_value_get_kind(value);
@@ -436,7 +436,7 @@ static void print_text(const run *r)
     }
 }
 
-/* ---- JSON --------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static json_t *ranking_json(const run *r, const shown *v)
 {
@@ -501,7 +501,7 @@ static int print_json(const run *r)
     return output_json(json);
 }
 
-/* ---- the command -------------------------------------------------------------------------------- */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int check_expectations(run *r)
 {

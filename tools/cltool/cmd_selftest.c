@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool selftest: the kernels of a device on small problems, against references; a report to paste.
+ * cltool selftest: tests a device's kernels on small problems, against references; a report to
+ * paste.
  */
 #include "cltool.h"
 
@@ -32,8 +33,6 @@ static int test(selftest *t)
     for (size_t i = 0; i < t->n_cases; i++) t->n_failed += !t->cases[i].passed;
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_WORK, NULL);
 }
-
-/* ---- printing -------------------------------------------------------------------------------------- */
 
 static void print_cases(const selftest *t)
 {
@@ -94,8 +93,6 @@ static int print_json(const selftest *t)
         class_name(t), "passed", (json_int_t)(t->n_cases - t->n_failed), "failed",
         (json_int_t)t->n_failed, "cases", cases));
 }
-
-/* ---- the command -------------------------------------------------------------------------------------- */
 
 int cmd_selftest(const options *o)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool tune: every implementation of a model's nodes, measured on the device, and the fastest kept in the store. An implementation is
- * measured in sessions that take it wherever it is there; what counts for it is the least time of all runs, in which other
- * work on the machine shows least.
+ * cltool tune: measures every implementation of a model's nodes on the device, and keeps the
+ * fastest in the cache. An implementation is measured in sessions that use it wherever a node has
+ * it; its time is the minimum of all runs, which other work on the machine affects least.
  */
 #include "cltool.h"
 
@@ -17,12 +17,13 @@
 #define DEFAULT_SECONDS 10.0
 #define ROUNDS 2
 #define LEAST_RUNS 3
-/* A way is taken in place of the one that estimates favour from this gain on. */
+/* Minimum gain over the implementation that the cost model favours. */
 #define LEAST_GAIN 0.02
 
 typedef struct impl_row {
     char *name;
-    double us; /* of all nodes of the problem in one run: the least of all runs; 0: not measured */
+    /* of all nodes of the problem in one run: the minimum of all runs; 0: not measured */
+    double us;
     double sum_us;
 } impl_row;
 
@@ -32,7 +33,7 @@ typedef struct problem_row {
     size_t n_nodes;
     impl_row *impls;
     size_t n_impls;
-    size_t taken, best; /* as estimates have it; as measured */
+    size_t taken, best; /* by cost estimates; as measured */
 } problem_row;
 
 typedef struct tuning {
@@ -44,7 +45,7 @@ typedef struct tuning {
     double whole_us[2]; /* of the device's work, before and after */
 } tuning;
 
-/* ---- rows -------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
 static impl_row *impl_of(problem_row *row, const char *name)
 {
@@ -71,7 +72,7 @@ static problem_row *row_of(tuning *t, const clg_step_profile *step)
     return row;
 }
 
-/* One run. is_plain: of the session that estimates chose for. */
+/* Adds the steps of one run. is_plain: of the session with estimated choices. */
 static void add_steps(tuning *t, const clg_step_profile *steps, size_t n, bool is_plain)
 {
     double whole_us = 0;
@@ -96,7 +97,7 @@ static void add_steps(tuning *t, const clg_step_profile *steps, size_t n, bool i
     if (is_plain && (t->whole_us[0] == 0 || whole_us < t->whole_us[0])) t->whole_us[0] = whole_us;
 }
 
-/* ---- measuring ---------------------------------------------------------------------------------- */
+/* ---- measuring ------------------------------------------------------------------------------- */
 
 static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
 {
@@ -111,12 +112,12 @@ static int run_once(tuning *t, clg_session *session, bool is_plain, bool counts)
     return CODE_DONE;
 }
 
-/* Runs of one session, of a way or (NULL) of what estimates choose, for some time. */
+/* Runs one session for some time, with an implementation or (NULL) with estimated choices. */
 static int measure_impl(tuning *t, const char *impl, double ms)
 {
     clg_session_options given = engine_session_options(t->o);
     clg_session *session;
-    /* a name that no way has: choices measured earlier count for nothing here */
+    /* a name that no implementation has: disables choices measured earlier */
     const char *const preferred[] = {impl ? impl : ""};
     given.preferred_impls = preferred;
     given.n_preferred_impls = 1;
@@ -130,7 +131,7 @@ static int measure_impl(tuning *t, const char *impl, double ms)
     return code;
 }
 
-/* The names of all ways, each once. */
+/* Lists the names of all implementations, each once. */
 static size_t list_impls(const tuning *t, const char ***out_names)
 {
     size_t n = 0;
@@ -152,7 +153,7 @@ static int measure_impls(tuning *t)
 {
     const char **names;
     const double ms = (t->o->time > 0 ? t->o->time : DEFAULT_SECONDS) * 1e3;
-    int code = measure_impl(t, NULL, 0); /* which ways there are */
+    int code = measure_impl(t, NULL, 0); /* lists the implementations */
     if (code != CODE_DONE) return code;
     const size_t n = list_impls(t, &names), n_turns = ROUNDS * (n + 1);
     for (size_t turn = 0; turn < n_turns && n > 0 && code == CODE_DONE; turn++) {
@@ -165,7 +166,7 @@ static int measure_impls(tuning *t)
     return code;
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------ */
+/* ---- choosing -------------------------------------------------------------------------------- */
 
 static char *choose(tuning *t)
 {
@@ -203,7 +204,7 @@ static int keep(tuning *t)
     return code;
 }
 
-/* ---- printing ------------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_text(const tuning *t)
 {
@@ -253,7 +254,7 @@ static int print_json(const tuning *t)
         "device_ms_measured", t->whole_us[1] / 1e3, "problems", problems));
 }
 
-/* ---- the command ------------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static void release(tuning *t)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool verify: ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each has a session of its
- * own and none sees what another did. What is not supported is skipped, all else must hold.
+ * cltool verify: ONNX test cases. A case is a folder with model.onnx and test_data_set_*; each has
+ * its own session and cases do not affect each other. What is not supported is skipped, all else
+ * must hold.
  */
 #include "cltool.h"
 
@@ -36,8 +37,8 @@ static bool is_unsupported(clg_status status)
 static bool judge_status(test_case *c, clg_status status, const char *where)
 {
     const char *text = clg_last_error();
-    size_t n =
-        strlen(c->path); /* the case is named already: "'<path>/model.onnx': " says no more */
+    /* The case is named already: the prefix "'<path>/model.onnx': " would repeat it. */
+    size_t n = strlen(c->path);
     if (text[0] == '\'' && strncmp(text + 1, c->path, n) == 0) {
         const char *end = strstr(text + n, "': ");
         if (end) text = end + 3;
@@ -58,7 +59,8 @@ static bool judge(test_case *c, case_result result, char *reason)
     return false;
 }
 
-/* "not supported: Loop (opset 13), Unique (opset 11)": shorter than the library's sentence, and the same for like cases. */
+/* Returns "not supported: Loop (opset 13), Unique (opset 11)": shorter than the library's message,
+ * and equal for like cases. */
 static void judge_operators(test_case *c, const char *path)
 {
     clg_node_info *nodes;
@@ -87,8 +89,9 @@ static void judge_operators(test_case *c, const char *path)
     }
 }
 
-/* An operator of the model that gives other numbers than those on file, since they are random by definition; NULL when
- * there is none. Dropout may be one: where it drops nothing, its outputs hold. */
+/* Returns an operator of the model whose results differ from those on file, since they are random
+ * by definition; NULL when there is none. Dropout may be one: where it drops nothing, its outputs
+ * hold. */
 static const char *random_operator(const char *path, const char *const *names, size_t n_names)
 {
     clg_node_info *nodes;
@@ -103,7 +106,8 @@ static const char *random_operator(const char *path, const char *const *names, s
     return found;
 }
 
-/* The outputs of random operators have been made, in the shapes and dtypes on file: more cannot be said. */
+/* Skips a case whose outputs are random but have the shapes and dtypes on file: no more can be
+ * checked. */
 static void judge_random(test_case *c, const char *path)
 {
     static const char *const always[] = {"Bernoulli",    "RandomUniform",    "RandomUniformLike",
@@ -115,7 +119,7 @@ static void judge_random(test_case *c, const char *path)
         (void)judge(c, CASE_SKIP, must_printf("random by definition: %s", name));
 }
 
-/* Cases of ONNX 1.12 whose numbers are not those of their model. */
+/* Cases of ONNX 1.12 whose expected values do not match their model. */
 static void judge_wrong(test_case *c)
 {
     static const struct {
@@ -128,9 +132,9 @@ static void judge_wrong(test_case *c)
     }
 }
 
-/* ---- one set of inputs and outputs ------------------------------------------------------------ */
+/* ---- one set of inputs and outputs ----------------------------------------------------------- */
 
-/* The same bits as another dtype of the same size. */
+/* Reinterprets the bits as another dtype of the same size. */
 static clg_status reinterpret(clg_value **value, clg_dtype dtype)
 {
     clg_value *read;
@@ -144,15 +148,15 @@ static clg_status reinterpret(clg_value **value, clg_dtype dtype)
     return CLG_OK;
 }
 
-/* NumPy has no bfloat16 and no float8: the cases that it wrote hold their bits as integers, and ONNX's runner compares
- * these. */
+/* NumPy has no bfloat16 and no float8: cases that it wrote hold their bits as integers, and ONNX's
+ * runner compares these. */
 static bool holds_bits(clg_dtype integers, clg_dtype floats)
 {
     return (integers == CLG_UINT16 && floats == CLG_BFLOAT16) ||
            (integers == CLG_UINT8 && floats >= CLG_FLOAT8E4M3FN && floats <= CLG_FLOAT8E5M2FNUZ);
 }
 
-/* FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
+/* Loads FOLDER/WHAT_i.pb; NULL with `true` when there is none. */
 static bool load_pb(test_case *c, const char *folder, const char *what, size_t i,
                     clg_value_kind kind, clg_value **out_value)
 {
@@ -165,7 +169,7 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
     return status == CLG_OK ? true : judge_status(c, status, name);
 }
 
-/* A few of ONNX's cases give an input that is not what their own model declares. */
+/* A few of ONNX's cases have an input that contradicts the declaration in their own model. */
 static bool fits_port(test_case *c, const clg_port *port, const clg_value *value)
 {
     bool fits = port->kind != CLG_VALUE_TENSOR || port->rank < 0 ||
@@ -240,7 +244,7 @@ static bool compare_outputs(const verification *v, test_case *c, const char *fol
         clg_value *want;
         const clg_port *port = clg_model_output(model, i);
         if (!load_pb(c, folder, "output", i, port->kind, &want)) return false;
-        if (!want) continue; /* some cases leave outputs of no interest out */
+        if (!want) continue; /* some cases omit irrelevant outputs */
         bool holds = compare_output(v, c, session, port->name, want);
         clg_value_free(want);
         if (!holds) return false;
@@ -259,7 +263,7 @@ static bool run_set(const verification *v, test_case *c, const char *folder, con
     return compare_outputs(v, c, folder, model, session);
 }
 
-/* ---- one case --------------------------------------------------------------------------------- */
+/* ---- one case -------------------------------------------------------------------------------- */
 
 static bool run_sets(const verification *v, test_case *c, const clg_model *model,
                      clg_session *session)
@@ -317,7 +321,7 @@ static void run_case(const verification *v, test_case *c)
     clg_model_free(model);
 }
 
-/* ---- what is expected ------------------------------------------------------------------------- */
+/* ---- what is expected ------------------------------------------------------------------------ */
 
 static int load_tolerances(verification *v)
 {
@@ -344,7 +348,7 @@ static int load_tolerances(verification *v)
     return CODE_DONE;
 }
 
-/* One name a line; '#' starts a comment. */
+/* One name per line; '#' starts a comment. */
 static int load_expected(verification *v)
 {
     char *text;
@@ -376,7 +380,7 @@ static bool is_lost(const verification *v, const char *name)
     return !c || c->result != CASE_PASS;
 }
 
-/* ---- printing --------------------------------------------------------------------------------- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static const char *const result_names[] = {
     [CASE_OPEN] = "open", [CASE_PASS] = "pass", [CASE_FAIL] = "FAIL", [CASE_SKIP] = "skip"};
@@ -459,7 +463,7 @@ static void print_lost(const verification *v)
     }
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static int prepare(verification *v)
 {

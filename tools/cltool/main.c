@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * cltool: what clgraph does, at the command line. Finds the command, reads its options, prints what failed.
+ * cltool: clgraph at the command line. Finds the command, parses its options, prints errors.
  */
 #include "cltool.h"
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Prints docs/operators.md from the library's own table of operators. `cmake --build BUILD --target docs_operators`
- * writes the file, the test lint.operators_doc compares it.
+ * Prints docs/operators.md from the library's table of operators. `cmake --build BUILD --target
+ * docs_operators` writes the file, the test lint.operators_doc compares it.
  */
 #include <clgraph/inspect.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- element types --------------------------------------------------------------------------------- */
 
 #define BIT(dtype) (1u << (dtype))
 #define FLOAT8                                                                                     \
@@ -18,7 +16,7 @@
 #define FEW_BITS                                                                                   \
     (BIT(CLG_UINT4) | BIT(CLG_INT4) | BIT(CLG_FLOAT4E2M1) | BIT(CLG_UINT2) | BIT(CLG_INT2))
 
-/* Sets that have a word of their own, the larger ones first. */
+/* Sets that have a name, the larger ones first. */
 static const struct {
     unsigned set;
     const char *word;
@@ -44,7 +42,7 @@ static unsigned dtype_named(const char *name, size_t n)
     return 0;
 }
 
-/* Prints the names of a list such as "float32, int8", whole classes by their word. */
+/* Prints the names of a list such as "float32, int8", sets by their name. */
 static void print_types(const char *list, size_t n_bytes)
 {
     unsigned set = 0;
@@ -68,7 +66,7 @@ static void print_types(const char *list, size_t n_bytes)
     }
 }
 
-/* "T: float32, float16; I: int64" */
+/* Prints "T: float32, float16; I: int64". */
 static void print_dtypes(const char *text)
 {
     if (!*text) printf("any");
@@ -84,8 +82,6 @@ static void print_dtypes(const char *text)
     }
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------- */
-
 static int compare(const void *left, const void *right)
 {
     const clg_operator_info *a = left, *b = right;
@@ -94,7 +90,7 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : a->since - b->since;
 }
 
-/* Whether b says the same of the versions after a's. */
+/* Returns whether b says the same of the versions after a's. */
 static bool continues(const clg_operator_info *a, const clg_operator_info *b)
 {
     return strcmp(a->domain, b->domain) == 0 && strcmp(a->name, b->name) == 0 &&

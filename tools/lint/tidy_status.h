@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Put in front of the files of src/ by tools/lint.sh, for clang-tidy alone: the analyzer sees one file
- * at a time and would otherwise believe that these functions of src/base may return CLG_OK.
+ * Included before the files of src/ by tools/lint.sh, for clang-tidy only: the analyzer sees one
+ * file at a time and would otherwise assume that these functions of src/base may return CLG_OK.
  */
 #include "../../src/base/error.h"
 #include "../../src/base/system.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns, and the table of launches that the driver is known to have. The driver keeps 128 entries and drops those not
- * used for longest, so what is known is forgotten as a whole before that many can have been used since.
+ * The turns, and the table of launches that the driver is known to have. The driver keeps 128
+ * entries and evicts the least recently used, so the whole table is cleared before that many can
+ * have been used since.
  */
 #include "ocl/queue/launch_guard.h"
 
@@ -20,22 +21,20 @@ typedef struct guard_slot {
 } guard_slot;
 
 static struct {
-    mutex lock; /* guards all of it */
+    mutex lock; /* guards the whole struct */
     condition changed;
-    uint64_t next_ticket, serving; /* tickets are handed out and served in order */
+    uint64_t next_ticket, serving; /* handed out and served in order */
     size_t n_inside;
-    bool alone;       /* the one that is inside */
-    bool has_strange; /* ... launched what nothing is known of */
-    bool is_stale;    /* to be forgotten by the next who enters, alone */
-    size_t
-        n_entries; /* that launches may have made in the driver's table since the table here was empty */
-    size_t n_lost; /* entries there that are of no launch, and may stay for ever */
+    bool alone;       /* the one inside is alone */
+    bool has_strange; /* ... and launched kernels of another library */
+    bool is_stale;    /* to be cleared by the next to enter, alone */
+    /* Entries that launches may have made in the driver's table since this table was empty. */
+    size_t n_entries;
+    size_t n_lost; /* Entries there that are of no launch, and may never be evicted. */
     guard_slot slots[N_SLOTS];
 } guard = {.lock = MUTEX_INIT, .changed = CONDITION_INIT};
 
 static atomic_uint_fast64_t epoch = 1;
-
-/* ---- the table --------------------------------------------------------------------------------------------- */
 
 static bool same_kernel(const launch_form *a, const launch_form *b)
 {
@@ -43,7 +42,7 @@ static bool same_kernel(const launch_form *a, const launch_form *b)
            memcmp(a->local, b->local, sizeof a->local) == 0;
 }
 
-/* Its slot, or the free one where it goes: slots are never all in use. */
+/* Returns the form's slot, or a free one for it: slots are never all in use. */
 static guard_slot *find(const launch_form *form)
 {
     uint64_t at = hash_bytes(form, offsetof(launch_form, extent), 0);
@@ -67,7 +66,7 @@ static void forget(void)
     atomic_fetch_add(&epoch, 1);
 }
 
-/* The driver has an entry for each of the two extents at least. */
+/* Records a launch. The driver has an entry for each of the two extents at least. */
 static void note(const launch_form *form)
 {
     guard_slot *s = find(form);
@@ -107,8 +106,6 @@ void launch_guard_lose_room(size_t n)
     if (guard.n_entries + guard.n_lost > MAX_ENTRIES) guard.is_stale = true;
     mutex_unlock(&guard.lock);
 }
-
-/* ---- turns ------------------------------------------------------------------------------------------------- */
 
 guard_place launch_guard_enter(const launch_form *form)
 {

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * In-order queues: transfers, launches, time stamps. Without profiling the only commands with an event are those that
- * bring content to the host, and only where somebody waits for them awake (queue_wait.c), and those that may overlap
- * (queue_overlap.c).
+ * In-order queues: transfers, launches, time stamps. Without profiling only two kinds of commands
+ * have an event: those that transfer content to the host, where somebody polls for them
+ * (queue_wait.c), and those that may overlap (queue_overlap.c).
  */
 #include "ocl/queue/queue.h"
 
 #include "base/memory.h"
 #include "ocl/kernel.h"
 
-/* Below the 2^31 bytes at which some drivers' fills break. */
+/* Below 2^31 bytes, where some drivers' fills break. */
 #define FILL_CHUNK_BYTES ((size_t)1 << 30)
 
-/* ---- making ---------------------------------------------------------------------------------------------- */
+/* ---- creating -------------------------------------------------------------------------------- */
 
-/* The caller's queue goes to the first that asks. */
+/* Returns the caller's queue to the first caller, NULL afterwards. */
 static cl_command_queue take_callers_queue(ocl_context *c)
 {
     mutex_lock(&c->lock);
@@ -123,7 +123,7 @@ void *ocl_queue_handle(const ocl_queue *q) { return q->handle; }
 
 ocl_context *ocl_queue_context(const ocl_queue *q) { return q->context; }
 
-/* ---- transfers ------------------------------------------------------------------------------------------- */
+/* ---- transfers ------------------------------------------------------------------------------- */
 
 clg_status queue_event_slot(ocl_queue *q, cl_event **out_slot)
 {
@@ -140,15 +140,16 @@ void queue_event_keep(ocl_queue *q)
     if (q->profiling) q->n_events++;
 }
 
-/* A transfer that may block: by the driver's own means, or, where those are at fault, by its event. */
+/* A transfer that may block: in the driver or, where the driver's blocking is faulty, by its
+ * event. */
 typedef struct transfer {
-    cl_bool blocks;   /* the driver does */
-    bool waits;       /* the library does */
-    cl_event *event;  /* where the command puts it */
-    cl_event private; /* which is there when nobody else wants it */
+    cl_bool blocks;   /* the driver blocks */
+    bool waits;       /* the library waits */
+    cl_event *event;  /* where the command stores its event */
+    cl_event private; /* used as `event` when nobody else wants it */
 } transfer;
 
-/* The transfer's event goes to `slot`; NULL: nobody wants it. */
+/* Starts a transfer whose event goes to `slot`; NULL: nobody wants it. */
 static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, transfer *out)
 {
     *out = (transfer){.event = slot};
@@ -157,7 +158,7 @@ static void transfer_begin(const ocl_queue *q, bool blocking, cl_event *slot, tr
     if (out->waits && !slot) out->event = &out->private;
 }
 
-/* It was enqueued. */
+/* Ends an enqueued transfer. */
 static clg_status transfer_end(ocl_queue *q, const transfer *t)
 {
     const bool is_done = !t->waits || cl.WaitForEvents(1, t->event) == CL_SUCCESS;
@@ -165,7 +166,7 @@ static clg_status transfer_end(ocl_queue *q, const transfer *t)
     return is_done ? CLG_OK : CL_DO(context_record(q->context)->name, Finish, (q->handle));
 }
 
-/* Where a command that brings content to the host puts its event. */
+/* Returns where a command that transfers content to the host stores its event. */
 static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
 {
     if (q->profiling || blocking || !q->stays_awake) return queue_event_slot(q, out_slot);
@@ -182,7 +183,7 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
         queue_event_keep(q);                                                                       \
     } while (0)
 
-/* One that may overlap others. */
+/* The same for a command that may overlap others. */
 #define ENQUEUE_STEP(q, name, ...)                                                                 \
     do {                                                                                           \
         queue_command command_;                                                                    \
@@ -292,7 +293,7 @@ clg_status ocl_queue_unmap(ocl_queue *q, ocl_buffer *b, void *data)
     return CLG_OK;
 }
 
-/* ---- launches -------------------------------------------------------------------------------------------- */
+/* ---- launches -------------------------------------------------------------------------------- */
 
 static clg_status launch_failed(ocl_queue *q, ocl_kernel *k, cl_int code, const size_t *global,
                                 const size_t *local)
@@ -308,7 +309,8 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     if (!context_has_quirk(q->context, QUIRK_WIDER_LAUNCH_CRASHES)) return CLG_OK;
     if (q->place == GUARD_ALONE) return CLG_OK;
     if (q->place == GUARD_SHARED && form && kernel_launch_is_known(k, form)) return CLG_OK;
-    /* Those inside wait for nobody: an event of the caller's may be that of a run which is to enter. */
+    /* Do not wait for others inside: a caller's event may be that of a run which is yet to
+     * enter. */
     if (q->place == GUARD_SHARED || q->waits_for_others || q->is_callers)
         CLG_TRY(ocl_queue_finish(q));
     q->waits_for_others = false;
@@ -316,7 +318,8 @@ clg_status queue_enter(ocl_queue *q, ocl_kernel *k, const launch_form *form)
     return CLG_OK;
 }
 
-/* Whether a launch has as many groups as there are units; without local sizes the driver cuts it as it likes. */
+/* Returns whether a launch has at least as many groups as the device has units; without local sizes
+ * the driver divides it as it likes. */
 static bool has_work_for_all(const ocl_queue *q, const size_t global[3], const size_t local[3])
 {
     const size_t units = context_caps(q->context)->compute_units;
@@ -345,7 +348,8 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     queue_command command;
     CLG_TRY(order_catch_up(q));
     CLG_TRY(queue_enter(q, k, &form));
-    if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_gather(q)); /* nor beside others of its own */
+    /* nor beside others of its own queue */
+    if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_gather(q));
     CLG_TRY(queue_event_slot(q, &event));
     overlap_begin(q, &command);
     if (command.overlaps) event = &command.made;
@@ -361,7 +365,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     return CLG_OK;
 }
 
-/* ---- time stamps ----------------------------------------------------------------------------------------- */
+/* ---- time stamps ----------------------------------------------------------------------------- */
 
 void ocl_queue_set_tag(ocl_queue *q, uint32_t tag) { q->tag = tag; }
 

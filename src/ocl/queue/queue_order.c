@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Order between the queues of a context (decision 37). OpenCL orders commands of one queue;
- * commands of two queues are ordered by events alone, and a blocking write that has returned is no
- * event: Intel's CPU runtime lets a kernel of a second queue read what the buffer held before.
+ * Ordering between the queues of a context (decision 37). OpenCL orders the commands of one queue;
+ * commands of two queues are ordered only by events, and a blocking write that has returned is not
+ * an event: Intel's CPU runtime lets a kernel of a second queue read what the buffer held before.
  *
- * So the context keeps the event of the last write of its upload queue, and every other queue
- * waits for it, in a barrier, before the next command it is given. A queue that has waited does
- * so again only after the next upload, and once a finish has shown that the write is complete
- * the event is dropped: a run on uploaded weights costs one comparison per command.
+ * So the context keeps the event of the last write of its upload queue, and every other queue waits
+ * for it, in a barrier, before its next command. A queue that has waited does so again only after
+ * the next upload, and once a finish has shown that the write is complete the event is dropped: a
+ * run on uploaded weights costs one comparison per command.
  */
 #include "ocl/queue/queue.h"
 
@@ -31,8 +31,8 @@ clg_status order_wait(ocl_queue *q)
 {
     ocl_context *c = q->context;
     clg_status status = CLG_OK;
-    /* Commands that overlap come after the marker that ocl_queue_spread enqueued, and so after
-     * all uploads before it. */
+    /* Overlapping commands come after the marker that ocl_queue_spread enqueued, and so after all
+     * uploads before it. */
     if (q->is_upload || q->overlap.is_open) return CLG_OK;
     mutex_lock(&c->lock);
     if (c->uploads.last && !c->uploads.is_ignored) {

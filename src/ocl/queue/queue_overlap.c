@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Commands of a queue that may be under way together. They go to a second OpenCL queue, out of order, each with the events of those
- * that it comes after; a marker in the queue itself goes before them, and a barrier comes behind them. So the queue itself stays in
- * order for whoever shares it, and has nothing to do with them where the driver does not gain by it (decision 35).
+ * Commands of a queue that may run concurrently. They go to a second OpenCL queue, out of order,
+ * each with the events that it depends on; a marker in the queue itself precedes them, and a
+ * barrier follows. So the queue itself stays in order for whoever shares it, and is not involved
+ * where the driver does not gain by it (decision 35).
  */
 #include "ocl/queue/queue.h"
 
-/* PoCL gives a command to its threads as soon as what it waits for has ended; with one queue in order they fall asleep between
- * two launches. Others have not been measured. */
+/* Returns whether overlapping is faster here. PoCL hands a command to its threads as soon as its
+ * dependencies have ended; with one in-order queue they fall asleep between two launches. Other
+ * drivers have not been measured. */
 static bool gains_by_overlapping(const ocl_queue *q)
 {
     const device_caps *caps = context_caps(q->context);
@@ -49,7 +51,7 @@ clg_status ocl_queue_spread(ocl_queue *q)
     return CLG_OK;
 }
 
-/* Commands of the window that none of it comes after. */
+/* Lists the commands of the window that no other of it depends on. */
 static cl_uint list_last(const queue_overlap *o, cl_event *out)
 {
     cl_uint n = 0;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waiting: for a queue, for events, and events for others to wait for.
+ * Waits for a queue and for events, and creates events for others to wait for.
  *
- * A thread that waits in the driver sleeps, and its processor with it; to wake both takes longer than a small graph runs.
- * So where the wait before was short, the first AWAKE_NS of the next are spent asking whether it is over, giving way to
- * whoever wants the processor, before the thread goes to sleep in clFinish. What takes longer pays that once; launches
- * that have work for all processors get all of them (decision 31).
- * See decision 27.
+ * A thread that waits in the driver sleeps, and its core with it; waking both takes longer than a
+ * small graph runs. So after a short wait the next one first polls for up to AWAKE_NS, yielding to
+ * other threads, before the thread sleeps in clFinish. Longer runs pay that once; launches with
+ * work for all cores get all of them (decision 31). See decision 27.
  */
 #include "ocl/queue/queue.h"
 
@@ -15,8 +14,9 @@
 
 #define AWAKE_NS 200000u
 
-/* Drivers of GPUs have ways of their own. Software rasterisers need longer than that for anything, and one of them, rusticl of Mesa
- * 22, does not wait in clFinish for what clFlush sent off. */
+/* Drivers of GPUs poll on their own. Software rasterisers need longer than AWAKE_NS for anything,
+ * and one of them, rusticl of Mesa 22, does not wait in clFinish for commands that clFlush
+ * submitted. */
 bool queue_may_stay_awake(const ocl_context *c)
 {
     return context_caps(c)->kind == CLG_DEVICE_CPU && !context_caps(c)->is_software;
@@ -41,7 +41,7 @@ clg_status ocl_queue_flush(ocl_queue *q)
     return CLG_OK;
 }
 
-/* Until what is watched has ended, whether well or not, or for as long as AWAKE_NS. */
+/* Polls until the watched event has ended, successfully or not, for at most AWAKE_NS. */
 static void wait_awake(ocl_queue *q, uint64_t since_ns)
 {
     cl_int state = CL_QUEUED;

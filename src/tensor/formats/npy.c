@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The format of numpy/lib/format.py: "\x93NUMPY", version, length, and a Python dictionary of three keys.
- * The dictionary is read by a parser that knows just strings, booleans and tuples of integers.
+ * The format of numpy/lib/format.py: "\x93NUMPY", version, length, and a Python dictionary of three
+ * keys. The parser of the dictionary supports only strings, booleans and tuples of integers.
  */
 #include "tensor/formats/npy.h"
 
@@ -27,7 +27,7 @@ static clg_status damaged(const char *what)
     return error_set(CLG_ERROR_IO, "no valid .npy file: %s", what);
 }
 
-/* ---- the header's dictionary ------------------------------------------------------------------ */
+/* ---- the header's dictionary ----------------------------------------------------------------- */
 
 typedef struct parser {
     const char *at, *end;
@@ -39,7 +39,7 @@ static void skip_blanks(parser *p)
         p->at++;
 }
 
-/* Takes the character when it is next. */
+/* Consumes the character if it is next. */
 static bool accept(parser *p, char c)
 {
     skip_blanks(p);
@@ -57,7 +57,7 @@ static bool accept_word(parser *p, const char *word)
     return true;
 }
 
-/* A string without escapes: no key or element type has any. */
+/* Parses a string without escapes: no key or dtype has any. */
 static bool parse_string(parser *p, const char **out_string, size_t *out_n)
 {
     skip_blanks(p);
@@ -213,7 +213,7 @@ clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_
     return CLG_OK;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void swap_elements(uint8_t *data, size_t size_bytes, size_t element_bytes)
 {
@@ -227,7 +227,7 @@ static void swap_elements(uint8_t *data, size_t size_bytes, size_t element_bytes
     }
 }
 
-/* Walks t in C order, the last axis fastest, and fetches each element from where the file's order has it. */
+/* Walks t in C order, the last axis fastest, and fetches each element from the file's order. */
 static void gather_fortran(const npy_info *info, const uint8_t *raw, int64_t first_row, tensor *t,
                            size_t element_bytes)
 {
@@ -301,7 +301,7 @@ clg_status npy_load(const char *path, tensor **out_tensor)
     return status == CLG_OK ? status : error_prefix(status, "'%s'", path);
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------- */
 
 clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_bytes,
                              char out_header[NPY_HEADER_TEXT_BYTES], size_t *out_header_bytes)
@@ -319,8 +319,8 @@ clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_byte
         return CLG_ERROR_UNSUPPORTED_DTYPE;
     }
     char order = dtype_find(dtype)->bits > 8 ? '<' : '|', *text = out_header + 10;
-    size_t room =
-        NPY_HEADER_TEXT_BYTES - 10; /* more than eight numbers of 19 digits and the words take */
+    /* more than eight numbers of 19 digits and the words take */
+    size_t room = NPY_HEADER_TEXT_BYTES - 10;
     int used =
         snprintf(text, room, "{'descr': '%c%s', 'fortran_order': False, 'shape': (", order, kind);
     for (int i = 0; i < dims->rank; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * NumPy's .npy files: header versions 1 to 3, both orders of axes, both byte orders; bool, integers and floats
- * of 16 to 64 bits. Written as version 1.0, little-endian, C order. A damaged file, and one whose header does
- * not say exactly what follows it, gives CLG_ERROR_IO; an element type that has no place here,
- * CLG_ERROR_UNSUPPORTED_DTYPE.
+ * NumPy's .npy files: header versions 1 to 3, both orders of axes, both byte orders; bool, integers
+ * and floats of 16 to 64 bits. Written as version 1.0, little-endian, C order. A damaged file, and
+ * one whose header does not exactly describe its data, gives CLG_ERROR_IO; a dtype that is not
+ * listed here CLG_ERROR_UNSUPPORTED_DTYPE.
  * See decision 10.
  */
 #ifndef CLG_TENSOR_NPY_H
@@ -12,48 +12,48 @@
 #include "base/files.h"
 #include "tensor/tensor.h"
 
-/* What a header says. */
+/* The content of a header. */
 typedef struct npy_info {
     clg_dtype dtype;
     shape dims;
     bool fortran_order;  /* first axis fastest */
     bool swapped;        /* big-endian */
-    size_t header_bytes; /* where the data begins */
+    size_t header_bytes; /* offset of the data */
     size_t data_bytes;
 } npy_info;
 
-/* The header's whole length, from its first NPY_PREAMBLE_BYTES. */
+/* Returns the length of the whole header, from its first NPY_PREAMBLE_BYTES. */
 #define NPY_PREAMBLE_BYTES ((size_t)12)
 #define NPY_MAX_HEADER_BYTES ((size_t)1 << 20)
 clg_status npy_header_length(const void *start, size_t size_bytes, size_t *out_header_bytes);
 clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_info);
-/* Holds a header against the size of the whole file. */
+/* Checks a header against the size of the whole file. */
 clg_status npy_check_size(const npy_info *info, uint64_t file_bytes);
-/* Fills t, which has info's dtype, with its number of rows (steps of the first axis), beginning at first_row of
- * the file's data. raw may be t's own memory unless fortran_order is set. */
+/* Fills t, which has info's dtype, with its number of rows (steps of the first axis), starting at
+ * first_row of the file's data. raw may be t's own memory unless fortran_order is set. */
 void npy_convert(const npy_info *info, const void *raw, int64_t first_row, tensor *t);
 
-/* A whole file in memory; over that memory when there is an owner and nothing is to be converted. */
+/* Reads a whole file in memory; without a copy if there is an owner and nothing to convert. */
 clg_status npy_from_memory(const void *data, size_t size_bytes, const tensor_owner *owner,
                            tensor **out_tensor);
 clg_status npy_load(const char *path, tensor **out_tensor);
 clg_status npy_save(const char *path, const tensor *t);
-/* The header of a file, padded with blanks to a multiple of 64 and to at least min_bytes. */
+/* Writes the header of a file, padded with blanks to a multiple of 64 and to at least min_bytes. */
 #define NPY_HEADER_TEXT_BYTES ((size_t)384)
 clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_bytes,
                              char out_header[NPY_HEADER_TEXT_BYTES], size_t *out_header_bytes);
 
-/* npy_rows.c: a file larger than memory, rows at a time. By one thread at a time. */
+/* npy_rows.c: a file larger than memory, read by rows. One thread at a time. */
 typedef struct npy_reader {
     file_reader file;
     npy_info info; /* dims[0] is the number of rows */
 } npy_reader;      /* all zeros is valid and closed */
-clg_status npy_reader_open(const char *path, npy_reader *out_reader); /* refuses a scalar */
-/* data: as many bytes as n rows have; may be NULL when they have none. */
+clg_status npy_reader_open(const char *path, npy_reader *out_reader); /* rejects a scalar */
+/* data: the bytes of n rows; may be NULL for none. */
 clg_status npy_reader_read(npy_reader *reader, int64_t first, int64_t n, void *data);
 void npy_reader_close(npy_reader *reader); /* accepts a closed one */
 
-/* A file of not yet known length, rows at a time; appears at its path with commit. */
+/* A file of a length not known in advance, written by rows; appears at its path with commit. */
 typedef struct npy_writer {
     file_writer file;
     clg_dtype dtype;

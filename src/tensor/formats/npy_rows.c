@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files rows at a time. What was read is not kept: memory does not grow with the file.
+ * Row-wise access to .npy files. What was read is not kept: memory does not grow with the file.
  */
 #include "tensor/formats/npy.h"
 
 #include "base/memory.h"
 
 #include <inttypes.h>
-
-/* ---- reading ---------------------------------------------------------------------------------- */
 
 static clg_status read_header(file_reader *file, npy_info *out_info)
 {
@@ -41,7 +39,8 @@ clg_status npy_reader_open(const char *path, npy_reader *out_reader)
     return error_prefix(status, "'%s'", path);
 }
 
-/* First axis fastest: each element of a row has a run of its own in the file, all rows behind each other. */
+/* Reads rows of a file whose first axis is fastest: each element of a row is in a separate run of
+ * all rows. */
 static clg_status read_columns(npy_reader *reader, int64_t first, tensor *t)
 {
     npy_info part = reader->info;
@@ -99,8 +98,6 @@ void npy_reader_close(npy_reader *reader)
     *reader = (npy_reader){0};
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
-
 clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
                            npy_writer *out_writer)
 {
@@ -111,7 +108,7 @@ clg_status npy_writer_open(const char *path, clg_dtype dtype, const shape *dims,
         *out_writer = (npy_writer){0};
         return error_set(CLG_ERROR_SHAPE, "a scalar cannot be written row by row");
     }
-    /* The largest count reserves room for every other. */
+    /* The largest count reserves space for every other. */
     out_writer->dims.dims[0] = INT64_MAX;
     status = npy_format_header(dtype, &out_writer->dims, 0, header, &out_writer->header_bytes);
     out_writer->dims.dims[0] = 0;

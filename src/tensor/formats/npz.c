@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * .npy files in a ZIP. Entries that are not called *.npy are passed over.
+ * .npy files in a ZIP. Entries that are not called *.npy are skipped.
  */
 #include "tensor/formats/npz.h"
 
@@ -12,8 +12,6 @@
 
 #define SUFFIX ".npy"
 #define SUFFIX_BYTES (sizeof SUFFIX - 1)
-
-/* ---- reading ---------------------------------------------------------------------------------- */
 
 clg_status npz_open_memory(const void *data, size_t size_bytes, npz_reader *out_reader)
 {
@@ -58,7 +56,7 @@ size_t npz_find(const npz_reader *reader, const char *name)
     return MAP_NONE;
 }
 
-/* The .npy header at the front of the stream, held against the entry's size. */
+/* Reads the .npy header at the start of the stream, checked against the entry's size. */
 static clg_status read_header(zip_stream *stream, npy_info *out_info)
 {
     char preamble[NPY_PREAMBLE_BYTES];
@@ -128,8 +126,6 @@ void npz_close(npz_reader *reader)
     file_view_close(&reader->view);
     *reader = (npz_reader){0};
 }
-
-/* ---- writing ---------------------------------------------------------------------------------- */
 
 static clg_status write_array(zip_writer *writer, const char *name, const tensor *t)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * TensorProto of onnx.proto (IR 3 to 13). raw_data is little-endian by ONNX's definition, and so is the host
- * (tensor.h), so its bytes are the tensor's. The repeated fields hold one number an element, but for
- * complex types (two), 16-bit and 8-bit floats (their bits in an int32) and what is narrower than a byte
- * (the packed byte in an int32).
+ * TensorProto of onnx.proto (IR 3 to 13). raw_data is little-endian by ONNX's definition, and so is
+ * the host (tensor.h), so its bytes are the tensor's. The repeated fields hold one number per
+ * element, except for complex types (two), 16-bit and 8-bit floats (their bits in an int32) and
+ * sub-byte types (the packed byte in an int32).
  */
 #include "tensor/formats/tensor_proto.h"
 
@@ -46,7 +46,7 @@ static const char *storage_name(unsigned field)
     }
 }
 
-/* The repeated field that holds a dtype. */
+/* Returns the repeated field that holds a dtype. */
 static unsigned storage_of(clg_dtype dtype)
 {
     switch (dtype) {
@@ -62,7 +62,7 @@ static unsigned storage_of(clg_dtype dtype)
     }
 }
 
-/* Puts the tensor's name in front of the error. */
+/* Prepends the tensor's name to the error. */
 static clg_status named(const tensor_proto *proto, clg_status status)
 {
     if (status == CLG_OK) return status;
@@ -70,7 +70,7 @@ static clg_status named(const tensor_proto *proto, clg_status status)
     return error_prefix(status, "tensor '%.*s'", (int)n, n > 0 ? proto->name.data : "");
 }
 
-/* ---- parsing ---------------------------------------------------------------------------------- */
+/* ---- parsing --------------------------------------------------------------------------------- */
 
 static clg_status parse_dims(const wire_cursor *c, const wire_field *field, shape *dims)
 {
@@ -106,7 +106,8 @@ static clg_status parse_number(wire_bytes digits, const char *key, uint64_t *out
     return CLG_OK;
 }
 
-/* One StringStringEntryProto: key 1, value 2. Keys that are not known, checksum among them, are skipped. */
+/* Parses one StringStringEntryProto: key 1, value 2. Unknown keys, such as checksum, are
+ * skipped. */
 static clg_status parse_external(const wire_cursor *c, const wire_field *field, tensor_proto *proto)
 {
     wire_cursor entry;
@@ -187,7 +188,7 @@ static clg_status check(const tensor_proto *proto)
     return CLG_OK;
 }
 
-/* The name first, so that what is wrong in front of it can be told with it. */
+/* Finds the name first, so that errors in fields before it can include it. */
 static wire_bytes find_name(const wire_cursor *message)
 {
     wire_cursor c = *message;
@@ -217,7 +218,7 @@ clg_status tensor_proto_parse(const wire_cursor *message, tensor_proto *out_prot
     return named(out_proto, status);
 }
 
-/* ---- filling from repeated fields ------------------------------------------------------------- */
+/* ---- filling from repeated fields ------------------------------------------------------------ */
 
 static wire_type element_type(unsigned storage)
 {
@@ -226,7 +227,7 @@ static wire_type element_type(unsigned storage)
                                     : WIRE_VARINT;
 }
 
-/* Numbers in the field for each element of the tensor, or each byte of a packed one. */
+/* Counts the numbers in the field for each element of the tensor, or each byte of a packed one. */
 static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t *out_n)
 {
     const dtype_info *info = dtype_find(proto->dtype);
@@ -237,7 +238,7 @@ static bool numbers_needed(const tensor_proto *proto, int64_t n_elements, size_t
     return true;
 }
 
-/* Calls for every element of every field of that number: what a field says is read in order. */
+/* Called for all elements of every field with that number, in order. */
 typedef clg_status (*element_sink)(void *user, const wire_field *field, wire_cursor *elements);
 
 static clg_status each_field(const tensor_proto *proto, unsigned storage, element_sink sink,
@@ -271,14 +272,14 @@ static clg_status count_numbers(void *user, const wire_field *field, wire_cursor
     filling *f = user;
     (void)field;
     size_t n = f->storage == STRING_DATA ? 1 : wire_n_elements(elements, element_type(f->storage));
-    /* The sum of counts is below the file's size. */
+    /* The sum of counts is less than the file's size. */
     f->n_found += n;
     f->n_fields++;
     f->last = *elements;
     return CLG_OK;
 }
 
-/* An int32 must say what its dtype can hold, signed or as bits. */
+/* An int32 must be in the range of its dtype, signed or as bits. */
 static bool fits(clg_dtype dtype, int64_t value)
 {
     const dtype_info *info = dtype_find(dtype);
@@ -330,7 +331,7 @@ static clg_status fill_field(void *user, const wire_field *field, wire_cursor *e
     return CLG_OK;
 }
 
-/* Numbers of a fixed width in one packed field lie as in the tensor. */
+/* Fixed-width numbers in one packed field are stored as in the tensor. */
 static bool is_plain(const filling *f, size_t tensor_bytes)
 {
     return (f->storage == FLOAT_DATA || f->storage == DOUBLE_DATA) && f->n_fields == 1 &&
@@ -366,9 +367,9 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements,
     return status;
 }
 
-/* ---- the tensor ------------------------------------------------------------------------------- */
+/* ---- the tensor ------------------------------------------------------------------------------ */
 
-/* From raw bytes, whose number is checked with a sentence of the model's. */
+/* Creates a tensor from raw bytes, whose count is checked, with a message about the model. */
 static clg_status from_raw(const tensor_proto *proto, const void *data, size_t size_bytes,
                            const tensor_owner *owner, tensor **out_tensor)
 {
@@ -452,7 +453,7 @@ clg_status tensor_proto_resolve(const tensor_proto *proto, const void *file_data
     return named(proto, resolve(proto, file_data, file_size_bytes, owner, out_tensor));
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 clg_status tensor_proto_load(const char *path, char **out_name, tensor **out_tensor)
 {

@@ -26,7 +26,7 @@ static clg_status read_tensor(const wire_cursor *message, clg_value **out_value)
 static clg_status read_value(const wire_cursor *message, clg_value_kind kind, int depth,
                              clg_value **out_value);
 
-/* The value in a field; *out_value stays NULL when it is none. */
+/* Reads the value in a field; *out_value stays NULL for other fields. */
 static clg_status read_item(wire_cursor *c, const wire_field *field, int depth,
                             clg_value **out_value)
 {
@@ -80,11 +80,10 @@ static clg_status read_optional(wire_cursor c, int depth, clg_value **out_value)
     return status;
 }
 
-/* ---- maps: keys, and a sequence of as many single values ----------------------------------------------- */
-
 enum { MAP_KEY_TYPE = 2, MAP_INTS = 3, MAP_STRINGS = 4, MAP_VALUES = 5 };
 
-/* Fills in the keys that are in a field, from *at on. */
+/* Reads the keys in a field, starting at *at. A MapProto has keys, and a sequence of as many single
+ * values. */
 static clg_status read_keys_in(const wire_cursor *c, const wire_field *field, tensor *keys,
                                int64_t *at)
 {
@@ -122,7 +121,8 @@ static clg_status read_keys(const wire_cursor *message, int64_t type, int64_t n,
     return status;
 }
 
-/* The type of the keys, how many they are, and the values as a sequence; NULL when there are none. */
+/* Returns the type of the keys, their number, and the values as a sequence; NULL when there are
+ * none. */
 static clg_status look_at_map(wire_cursor c, int depth, int64_t *out_type, size_t *out_n,
                               clg_value **out_values)
 {
@@ -168,7 +168,7 @@ static clg_status put_value(tensor *values, int64_t i, const clg_value *item)
     return CLG_OK;
 }
 
-/* The single values of a sequence as one tensor; float32 when there is none. */
+/* Joins the single values of a sequence into one tensor; float32 when there is none. */
 static clg_status join_values(const clg_value *sequence, size_t n, clg_value **out_value)
 {
     const shape dims = {.rank = 1, .dims = {(int64_t)n}};
@@ -204,8 +204,6 @@ static clg_status read_map(const wire_cursor *message, int depth, clg_value **ou
     value_free(sequence);
     return status;
 }
-
-/* ---- any kind --------------------------------------------------------------------------------------------- */
 
 static clg_status read_value(const wire_cursor *message, clg_value_kind kind, int depth,
                              clg_value **out_value)

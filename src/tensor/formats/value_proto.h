@@ -8,8 +8,9 @@
 #include "base/wire.h"
 #include "tensor/value.h"
 
-/* A message of that kind; kind TENSOR is a TensorProto. Errors: INVALID_MODEL, UNSUPPORTED_DTYPE (sparse tensors, maps of
- * anything but single values under int64 or string keys). */
+/* Reads a message of that kind; kind TENSOR is a TensorProto. Errors: INVALID_MODEL,
+ * UNSUPPORTED_DTYPE (sparse tensors, maps of anything but single values under int64 or string
+ * keys). */
 clg_status value_proto_read(const wire_cursor *message, clg_value_kind kind, clg_value **out_value);
 clg_status value_proto_load(const char *path, clg_value_kind kind, clg_value **out_value);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ZIP containers for .npz: stored and deflated entries, zip64, no encryption, one disk. Reading is bounded:
- * everything the directory says is checked against the file, an entry gives exactly the bytes it announces,
- * and its CRC must hold. Errors are CLG_ERROR_IO.
+ * ZIP containers for .npz: stored and deflated entries, zip64, no encryption, one disk. Reading is
+ * bounded: the whole directory is checked against the file, an entry gives exactly the bytes it
+ * declares, and its CRC must match. Errors are CLG_ERROR_IO.
  */
 #ifndef CLG_TENSOR_ZIP_H
 #define CLG_TENSOR_ZIP_H
@@ -32,23 +32,24 @@ void zip_close(zip_archive *archive);
 typedef struct zip_stream {
     const zip_entry *entry;
     z_stream inflater;
-    bool is_open;           /* the inflater is */
-    size_t n_read, n_taken; /* bytes given out; packed bytes given to the inflater */
+    bool is_open;           /* whether the inflater is open */
+    size_t n_read, n_taken; /* bytes returned; packed bytes passed to the inflater */
     uint32_t crc;
 } zip_stream;
 clg_status zip_stream_open(const zip_entry *entry, zip_stream *out_stream);
-clg_status zip_stream_read(zip_stream *stream, void *out_data,
-                           size_t size_bytes);    /* all of them or an error */
-clg_status zip_stream_finish(zip_stream *stream); /* the end is here and the CRC holds */
+/* Reads exactly size_bytes. */
+clg_status zip_stream_read(zip_stream *stream, void *out_data, size_t size_bytes);
+clg_status zip_stream_finish(zip_stream *stream); /* checks the end and the CRC */
 void zip_stream_close(zip_stream *stream);
 
-/* Writes aside and renames, as file_writer does. Must not move in memory while open. */
+/* Writes a temporary file and renames it, as file_writer does. Must not move in memory while
+ * open. */
 typedef struct zip_writer {
     file_writer file;
     text directory;
     size_t n_entries;
-    uint64_t
-        zip64_from; /* sizes, offsets and counts from here on are written as zip64; tests lower it */
+    /* Sizes, offsets and counts from here on are written as zip64; tests lower it. */
+    uint64_t zip64_from;
     bool compress;
     z_stream deflater;
     bool is_open; /* the deflater is */
@@ -65,7 +66,7 @@ clg_status zip_writer_end(zip_writer *writer);
 clg_status zip_writer_commit(zip_writer *writer);
 void zip_writer_abandon(zip_writer *writer); /* also after commit; accepts all zeros */
 
-/* zlib's memory is ours. */
+/* zlib allocates through base/memory.h. */
 void *zip_alloc(void *user, unsigned n, unsigned size_bytes);
 void zip_free(void *user, void *memory);
 

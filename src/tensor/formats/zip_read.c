@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading ZIP (PKWARE's APPNOTE 6.3, and its zip64). Sizes are taken from the central directory alone; the
- * headers in front of the entries only have to agree on the name.
+ * Reads ZIP (PKWARE's APPNOTE 6.3, with zip64). Sizes are taken from the central directory only;
+ * the local headers only have to agree on the name.
  */
 #include "tensor/formats/zip.h"
 
@@ -17,7 +17,7 @@
 #define CENTRAL_BYTES 46u
 #define LOCAL_BYTES 30u
 #define CHUNK_BYTES ((size_t)1 << 30) /* zlib counts in 32 bits */
-/* No deflate stream expands more: a match of 258 bytes in two bits. */
+/* Largest expansion of a deflate stream: a match of 258 bytes in two bits. */
 #define DEFLATE_MOST ((size_t)1032)
 
 static clg_status damaged(const char *what)
@@ -32,7 +32,7 @@ static uint64_t little(const uint8_t *data, unsigned n_bytes)
     return value;
 }
 
-/* ---- the directory ---------------------------------------------------------------------------- */
+/* ---- the directory --------------------------------------------------------------------------- */
 
 typedef struct directory {
     const uint8_t *file;
@@ -40,7 +40,7 @@ typedef struct directory {
     uint64_t n_entries;
 } directory;
 
-/* The end record is the last thing in a file but for a comment, whose length it knows. */
+/* Finds the end record: the last thing in a file except for a comment, whose length it has. */
 static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
 {
     for (size_t comment = 0; comment <= UINT16_MAX && comment + END_BYTES <= size_bytes;
@@ -51,7 +51,7 @@ static const uint8_t *find_end(const uint8_t *data, size_t size_bytes)
     return NULL;
 }
 
-/* Replaces what the end record could not hold by the numbers of the zip64 one. */
+/* Replaces what did not fit in the end record with the numbers of the zip64 one. */
 static clg_status read_end64(const uint8_t *data, size_t end_offset, uint64_t numbers[3])
 {
     if (end_offset < LOCATOR_BYTES) return damaged("the zip64 locator is missing");
@@ -91,7 +91,8 @@ static clg_status find_directory(const uint8_t *data, size_t size_bytes, directo
     return CLG_OK;
 }
 
-/* The zip64 part of an entry's extra field has those of the numbers that are all ones, in this order. */
+/* Reads the zip64 part of an entry's extra field: those of the numbers that are all ones, in this
+ * order. */
 static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numbers[3])
 {
     while (n_bytes >= 4) {
@@ -115,7 +116,7 @@ static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numb
     return CLG_OK;
 }
 
-/* The entry's data, behind a local header that names it again. */
+/* Finds the entry's data, after a local header that repeats its name. */
 static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *name, size_t n_name,
                          uint64_t packed_bytes, const uint8_t **out_packed)
 {
@@ -135,7 +136,7 @@ static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *n
     return CLG_OK;
 }
 
-/* One record of n_bytes at most; tells its length. */
+/* Reads one record of n_bytes at most; returns its length. */
 static clg_status read_entry(const directory *dir, const uint8_t *record, size_t n_bytes,
                              zip_entry *out_entry, size_t *out_record_bytes)
 {
@@ -209,7 +210,7 @@ void zip_close(zip_archive *archive)
     *archive = (zip_archive){0};
 }
 
-/* ---- one entry -------------------------------------------------------------------------------- */
+/* ---- one entry ------------------------------------------------------------------------------- */
 
 void *zip_alloc(void *user, unsigned n, unsigned size_bytes)
 {
@@ -241,7 +242,7 @@ clg_status zip_stream_open(const zip_entry *entry, zip_stream *out_stream)
     return CLG_OK;
 }
 
-/* Inflates until the buffer is full; what comes of it in *out_result is zlib's. */
+/* Inflates until the buffer is full; *out_result is zlib's result. */
 static void inflate_into(zip_stream *stream, uint8_t *data, size_t size_bytes, size_t *out_n,
                          int *out_result)
 {
@@ -293,7 +294,7 @@ clg_status zip_stream_finish(zip_stream *stream)
         uint8_t more;
         size_t n;
         int result;
-        inflate_into(stream, &more, 1, &n, &result); /* nothing may come but the end mark */
+        inflate_into(stream, &more, 1, &n, &result); /* only the end mark may follow */
         at_end = n == 0 && result == Z_STREAM_END && stream->n_taken == entry->packed_bytes;
     }
     if (!at_end)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing ZIP. Each entry's header has room for zip64 sizes, as NumPy writes it, and is patched when the entry
- * has ended. Dates are 1980-01-01, so equal contents give equal files.
+ * Writes ZIP. Each entry's header reserves zip64 sizes, as NumPy's does, and is patched when the
+ * entry has ended. Dates are 1980-01-01, so equal contents give equal files.
  */
 #include "tensor/formats/zip.h"
 
@@ -43,7 +43,7 @@ clg_status zip_writer_open(const char *path, bool compress, zip_writer *out_writ
     return status;
 }
 
-/* The header in front of the entry; its sizes are in the zip64 field, always. */
+/* Writes the header before the entry; its sizes are always in the zip64 field. */
 static void format_local(const zip_writer *w, text *out)
 {
     put(out, 4, 0x04034b50);
@@ -90,7 +90,7 @@ static clg_status append_packed(zip_writer *writer, const void *data, size_t siz
     return file_writer_append(&writer->file, data, size_bytes);
 }
 
-/* Feeds the deflater and writes what comes out; flush is Z_NO_FLUSH or Z_FINISH. */
+/* Feeds the deflater and writes its output; flush is Z_NO_FLUSH or Z_FINISH. */
 static clg_status deflate_some(zip_writer *writer, const uint8_t *data, size_t size_bytes,
                                int flush)
 {
@@ -123,7 +123,7 @@ clg_status zip_writer_write(zip_writer *writer, const void *data, size_t size_by
     return CLG_OK;
 }
 
-/* The entry's record in the directory; numbers too large for it go to the zip64 field. */
+/* Writes the entry's record in the directory; numbers too large for it go to the zip64 field. */
 static void format_central(zip_writer *w)
 {
     uint64_t numbers[3] = {w->size_bytes, w->packed_bytes, w->start};
@@ -174,7 +174,7 @@ clg_status zip_writer_end(zip_writer *writer)
     return writer->directory.status;
 }
 
-/* What comes behind the directory: the end record, in front of it a zip64 one where that is needed. */
+/* Writes what follows the directory: the end record, preceded by a zip64 one where needed. */
 static void format_end(zip_writer *w, text *out)
 {
     uint64_t n = w->n_entries, size_bytes = w->directory.size_bytes, offset = w->file.size_bytes;
@@ -194,7 +194,7 @@ static void format_end(zip_writer *w, text *out)
         put(out, 4, 0x07064b50);
         put(out, 4, 0);
         put(out, 8, offset + size_bytes);
-        put(out, 4, 1); /* disks in all */
+        put(out, 4, 1); /* total number of disks */
     }
     put(out, 4, 0x06054b50);
     put(out, 2, 0);

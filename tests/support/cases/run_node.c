@@ -539,6 +539,25 @@ void run_node_refused(const run_node *r, clg_status status, const char *words)
     }
 }
 
+size_t run_node_leave_out(bool (*is_faulty)(const clg_device_info *device))
+{
+    size_t n_kept = 0, n_contexts_kept = 0;
+    for (size_t i = 0; i < n_places; i++)
+        if (!is_faulty(clg_context_device(places[i].context))) places[n_kept++] = places[i];
+    for (size_t i = 0; i < n_contexts; i++) {
+        if (is_faulty(clg_context_device(contexts[i]))) {
+            printf("left out: %s: its driver is known to be wrong here\n",
+                   clg_context_device(contexts[i])->platform);
+            clg_context_free(contexts[i]);
+        } else {
+            contexts[n_contexts_kept++] = contexts[i];
+        }
+    }
+    n_contexts = n_contexts_kept;
+    n_places = n_kept;
+    return n_kept;
+}
+
 void run_node_each(run_node_body body, void *user)
 {
     for (size_t i = 0; i < n_places; i++)

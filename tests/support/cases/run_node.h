@@ -117,6 +117,8 @@ void run_node_refused(const run_node *r, clg_status status, const char *words);
 typedef void (*run_node_body)(clg_context *context, const clg_session_options *options,
                               const char *name, void *user);
 void run_node_each(run_node_body body, void *user);
+/* Closes the contexts of devices for which `is_faulty` is true; returns how many places remain. */
+size_t run_node_leave_out(bool (*is_faulty)(const clg_device_info *device));
 /* The same as a case of many: slow devices take their share. */
 void run_node_each_case(run_node_body body, void *user);
 

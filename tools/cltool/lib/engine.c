@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- devices ---------------------------------------------------------------------------------- */
-
 int devices_choose(const options *o, const char *selector, device_choice *out_choice)
 {
     *out_choice = (device_choice){0};
@@ -71,8 +69,6 @@ int engine_open_device(const options *o, const clg_device_info *device, bool pro
     }
     return CODE_DONE;
 }
-
-/* ---- models and sessions ---------------------------------------------------------------------- */
 
 static const char *const precisions[] = {
     [CLG_PRECISION_FP32] = "fp32", [CLG_PRECISION_FP16] = "fp16", [CLG_PRECISION_AUTO] = "auto"};
@@ -133,7 +129,7 @@ clg_session_options engine_session_options(const options *o)
     given.n_disabled_passes = o->disabled_passes.n;
     given.preferred_impls = o->preferred_impls.items;
     given.n_preferred_impls = o->preferred_impls.n;
-    (void)read_precision(o->precision, &given.precision); /* engine_check was there before */
+    (void)read_precision(o->precision, &given.precision); /* engine_check has checked it */
     given.keep_fp32 = o->keep_fp32.items;
     given.n_keep_fp32 = o->keep_fp32.n;
     return given;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From options to a device, a model and a session: what every computing command begins with.
+ * From options to a device, a model and a session: the first steps of every computing command.
  */
 #ifndef CLTOOL_ENGINE_H
 #define CLTOOL_ENGINE_H
@@ -9,7 +9,7 @@
 
 #include <clgraph/inspect.h>
 
-/* What the selector means. */
+/* The devices of a selector. */
 typedef struct device_choice {
     clg_device_info *devices;
     size_t n_devices;
@@ -18,7 +18,7 @@ typedef struct device_choice {
 
 /* selector NULL: -d of the options, else $CLG_DEVICE, else auto. */
 int devices_choose(const options *o, const char *selector, device_choice *out_choice);
-/* The i-th best of them, i < n_chosen; there is one at least. */
+/* Returns the i-th best of them, i < n_chosen; there is at least one. */
 const clg_device_info *devices_chosen(const device_choice *choice, size_t i);
 void devices_free(device_choice *choice);
 
@@ -30,36 +30,37 @@ typedef struct engine {
     double load_ms; /* from the model's file to a session */
 } engine;           /* all zeros is valid and empty */
 
-/* Words of options that there are not are refused. */
+/* Rejects unknown words in options. */
 int engine_check(const options *o);
-/* The class of kernels of --kernels; CLG_KERNELS_AUTO without it. False: there is no such class. */
+/* Returns the class of --kernels; CLG_KERNELS_AUTO without it. False: there is no such class. */
 bool engine_kernels(const options *o, clg_kernel_class *out_class);
-/* "fp32" or "fp16": what the session computes in. */
+/* Returns "fp32" or "fp16": what the session computes in. */
 const char *engine_precision(const clg_session *session);
-/* A context on one device. */
+/* Opens a context on one device. */
 int engine_open_context(const options *o, const clg_device_info *device, bool profiling,
                         clg_context **out_context);
-/* The same, and the device is named on standard error. */
+/* The same, naming the device on standard error. */
 int engine_open_device(const options *o, const clg_device_info *device, bool profiling,
                        clg_context **out_context);
-/* The first device of the selector; a note tells when it means more. */
+/* Opens the first device of the selector; a note says when it matches more. */
 int engine_open(const options *o, bool profiling, clg_context **out_context);
 int engine_load_model(const char *path, clg_model **out_model);
 clg_session_options engine_session_options(const options *o);
 int engine_create_session(const options *o, clg_context *context, clg_model *model,
                           clg_session **out_session);
 
-/* The model; usage is checked first. */
+/* Loads the model; checks usage first. */
 int engine_load(const options *o, const char *model_path, engine *out_engine);
-/* Then the first device of the selector and a session on it; a note tells when the selector means more. */
+/* Opens the first device of the selector and a session on it; a note says when the selector matches
+ * more. */
 int engine_start(const options *o, bool profiling, engine *e);
 void engine_close(engine *e);
 
-/* A run that Ctrl-C ends with CODE_INTERRUPTED. */
+/* Runs; Ctrl-C ends it with CODE_INTERRUPTED. */
 int engine_run(clg_session *session);
 int engine_prepare(clg_session *session);
 
-/* What JSON calls the device. */
+/* Returns the device's name in JSON. */
 const char *engine_device_id(const engine *e);
 
 #endif

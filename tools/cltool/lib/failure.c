@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The recorded fault, exit codes of statuses, memory.
+ * The recorded error, exit codes of statuses, allocation.
  */
 #include "failure.h"
 
@@ -115,8 +115,6 @@ void failure_print(bool json)
     }
     (void)fflush(stderr);
 }
-
-/* ---- memory ----------------------------------------------------------------------------------- */
 
 static void out_of_memory(size_t n, size_t size_bytes)
 {

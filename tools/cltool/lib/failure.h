@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How cltool fails: whoever finds a fault records it once and returns an exit code up to main, which prints
- * it. The codes are a contract with scripts.
+ * Errors of cltool: the function that finds an error records it once and returns an exit code up to
+ * main, which prints it. The codes are a contract with scripts.
  */
 #ifndef CLTOOL_FAILURE_H
 #define CLTOOL_FAILURE_H
@@ -14,7 +14,7 @@
 enum exit_codes {
     CODE_DONE = 0,
     CODE_WORK = 1,      /* a comparison did not hold, or another failure of the work */
-    CODE_USAGE = 2,     /* wrong usage; a dtype, shape or batch that does not fit */
+    CODE_USAGE = 2,     /* wrong usage; a dtype, shape or batch that does not match */
     CODE_NO_DEVICE = 3, /* no device matches, or no OpenCL */
     CODE_FILE = 4,      /* a file cannot be read, or a model is not supported */
     CODE_DEVICE = 5,    /* memory, lost, kernel build */
@@ -30,29 +30,29 @@ enum exit_codes {
 #define TOOL_PRINTF(fmt, args)
 #endif
 
-/* Every fault has a code that is not 0. */
+/* Ensures that every error has a non-zero code. */
 static inline int fail_nonzero(int code) { return code != CODE_DONE ? code : CODE_WORK; }
 
-/* Records a full sentence; returns `code`. */
+/* Records a message; returns `code`. */
 #define fail(code, ...) fail_nonzero(fail_record(code, __VA_ARGS__))
 int fail_record(int code, clg_status status, const char *format, ...) TOOL_PRINTF(3, 4);
 #define fail_usage(...) fail(CODE_USAGE, CLG_ERROR_INVALID_ARGUMENT, __VA_ARGS__)
 #define fail_file(...) fail(CODE_FILE, CLG_ERROR_IO, __VA_ARGS__)
-/* What to try about the fault recorded last. */
+/* Records what to try about the last error. */
 void fail_hint(const char *format, ...) TOOL_PRINTF(1, 2);
 
-/* What was going on when a call of the library failed: some statuses mean another exit code there. */
+/* The stage in which a call of the library failed: it decides the exit code of some statuses. */
 typedef enum stage {
     STAGE_WORK,
-    STAGE_READ, /* a file of the user's, a model */
+    STAGE_READ, /* a user's file, a model */
     STAGE_INPUT /* values given to a session, shapes */
 } stage;
-/* Records the library's own sentence about its last failed call, with "<text>: " in front when the format, which follows
- * `when`, is not NULL. Returns the exit code. */
+/* Records the library's message about its last failed call, preceded by "<text>: " when the format,
+ * which follows `when`, is not NULL. Returns the exit code. */
 #define fail_status(status, ...) fail_nonzero(fail_record_status(status, __VA_ARGS__))
 int fail_record_status(clg_status status, stage when, const char *format, ...) TOOL_PRINTF(3, 4);
 
-/* Records are the thread's own: a fault of another thread is taken there and put here. */
+/* Records are per thread: these move an error from one thread to another. */
 typedef struct failure_record {
     bool is_set;
     clg_status status;
@@ -62,25 +62,25 @@ typedef struct failure_record {
 void failure_take(failure_record *out_record);
 void failure_put(const failure_record *record);
 
-/* True when something was recorded. */
+/* Returns true when an error was recorded. */
 bool failure_is_recorded(void);
-/* As JSON on standard output, else as text on standard error. */
+/* Prints as JSON on standard output, else as text on standard error. */
 void failure_print(bool json);
-/* {"status", "message", "hint"} */
+/* Returns {"status", "message", "hint"}. */
 json_t *failure_json(void);
-/* Forgets it: the fault was dealt with. */
+/* Clears the record: the error was handled. */
 void failure_clear(void);
-/* The recorded sentence. */
+/* Returns the recorded message. */
 const char *failure_text(void);
 
-/* Memory, or the end of the program with a sentence. */
+/* Allocates, or ends the program with a message. */
 void *must_alloc(size_t n, size_t size_bytes); /* zeroed */
 void *must_resize(void *memory, size_t n, size_t size_bytes);
 char *must_copy(const char *text);
 char *must_printf(const char *format, ...) TOOL_PRINTF(1, 2);
 char *must_vprintf(const char *format, va_list args) TOOL_PRINTF(1, 0);
-/* The part of *rest up to a separator, which becomes its end; *rest is what follows, NULL after the last part. NULL when
- * *rest is. */
+/* Splits off the part of *rest up to a separator, which is replaced by NUL; *rest is what follows,
+ * NULL after the last part. NULL when *rest is. */
 char *cut_part(char **rest, char separator);
 
 #endif

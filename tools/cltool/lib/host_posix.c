@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system's part of cltool on Linux and other POSIX systems. Signals are blocked everywhere and taken by one thread, which
- * may lock and call the library.
+ * The system-dependent part of cltool on Linux and other POSIX systems. Signals are blocked
+ * everywhere and handled by one thread, which may lock and call the library.
  */
 #include "host.h"
 
@@ -19,8 +19,6 @@
 char **host_start(char **argv) { return argv; }
 
 bool host_is_terminal(FILE *stream) { return isatty(fileno(stream)) != 0; }
-
-/* ---- interrupts -------------------------------------------------------------------------------- */
 
 static void (*call_on_interrupt)(void);
 
@@ -44,7 +42,7 @@ void host_watch_interrupts(void (*interrupted)(void))
     (void)sigaddset(&set, SIGTERM);
     if (pthread_sigmask(SIG_BLOCK, &set, NULL) != 0) return;
     if (pthread_create(&thread, NULL, watch, &set) != 0) {
-        (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* then signals end the program, as ever */
+        (void)pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* then signals end the program, as usual */
         return;
     }
     (void)pthread_detach(thread);
@@ -56,8 +54,6 @@ void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
     (void)n;
     _exit(code);
 }
-
-/* ---- files ------------------------------------------------------------------------------------- */
 
 bool host_is_separator(char c) { return c == '/'; }
 
@@ -90,15 +86,13 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
 
 long host_process_id(void) { return (long)getpid(); }
 
-/* ---- the machine ------------------------------------------------------------------------------- */
-
 size_t host_n_processors(void)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n < 1 ? 1 : (size_t)n;
 }
 
-/* The first word of a small file of the system's; false when it cannot be read. */
+/* Reads the first word of a small system file; false when it cannot be read. */
 static bool read_word(const char *folder, const char *entry, const char *file, char *word, size_t n)
 {
     char path[512];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The system's part of cltool on Windows: wide characters below, UTF-8 above.
+ * The system-dependent part of cltool on Windows: UTF-16 below, UTF-8 above.
  */
 #include "host.h"
 
@@ -21,9 +21,7 @@
 #define PATH_CHARS 4096
 #define CLOSING_MS 4000 /* Windows ends a program 5 s after its window was closed */
 
-/* ---- text -------------------------------------------------------------------------------------- */
-
-/* The UTF-8 of it; NULL when it is no UTF-16. free() */
+/* Converts to UTF-8; NULL when it is not UTF-16. free() */
 static char *narrow(const wchar_t *wide)
 {
     int n = WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, NULL, 0, NULL, NULL);
@@ -33,7 +31,7 @@ static char *narrow(const wchar_t *wide)
     return text;
 }
 
-/* A path as Windows takes it; sets errno and returns false when it is no UTF-8 or too long. */
+/* Converts a path for Windows; sets errno and returns false when it is not UTF-8 or too long. */
 static bool widen(const char *path, wchar_t wide[PATH_CHARS])
 {
     static const wchar_t front[] = L"\\\\?\\"; /* lifts the limit of MAX_PATH */
@@ -51,24 +49,22 @@ static bool widen(const char *path, wchar_t wide[PATH_CHARS])
     return true;
 }
 
-/* ---- the program's start and end --------------------------------------------------------------- */
-
 static UINT code_page_before;
 
 static void restore_code_page(void) { (void)SetConsoleOutputCP(code_page_before); }
 
-/* Bytes as they come, and whole characters at a time to a console. */
+/* Sets the streams to binary mode, and buffers output so that a console gets whole characters. */
 static void set_up_streams(void)
 {
     FILE *const streams[] = {stdin, stdout, stderr};
     for (size_t i = 0; i < 3; i++) (void)_setmode(_fileno(streams[i]), _O_BINARY);
     (void)setvbuf(stdout, NULL, _IOFBF, 1 << 16);
-    (void)setvbuf(stderr, NULL, _IOFBF, 1 << 12); /* whoever says something flushes it */
+    (void)setvbuf(stderr, NULL, _IOFBF, 1 << 12); /* writers flush it */
     code_page_before = GetConsoleOutputCP();
     if (code_page_before != 0 && SetConsoleOutputCP(CP_UTF8)) (void)atexit(restore_code_page);
 }
 
-/* Those of main() are in the code page of the system, and patterns among them are replaced by files. */
+/* Those of main() are in the system's code page, with patterns expanded to files. */
 char **host_start(char **argv)
 {
     int n = 0;
@@ -94,12 +90,13 @@ bool host_is_terminal(FILE *stream)
 
 static void (*call_on_interrupt)(void);
 
-/* Windows makes a thread for it. */
+/* Called on a thread that Windows creates. */
 static BOOL WINAPI take_event(DWORD event)
 {
     const bool is_closing = event != CTRL_C_EVENT && event != CTRL_BREAK_EVENT;
     call_on_interrupt();
-    if (is_closing) Sleep(CLOSING_MS); /* for what is at work; the program ends when this returns */
+    if (is_closing)
+        Sleep(CLOSING_MS); /* for work in progress; the program ends when this returns */
     return TRUE;
 }
 
@@ -117,8 +114,6 @@ void host_leave(bool to_stdout, const char *text, size_t n_bytes, int code)
     if (code_page_before != 0) restore_code_page();
     _exit(code);
 }
-
-/* ---- files ------------------------------------------------------------------------------------- */
 
 static int last_errno(void)
 {
@@ -205,8 +200,6 @@ int host_list(const char *folder, void (*visit)(void *user, const char *name), v
 }
 
 long host_process_id(void) { return _getpid(); }
-
-/* ---- the machine ------------------------------------------------------------------------------- */
 
 size_t host_n_processors(void)
 {

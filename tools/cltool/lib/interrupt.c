@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is at work, and what an interrupt does to it.
+ * Work in progress, and how an interrupt ends it.
  */
 #include "interrupt.h"
 
@@ -13,7 +13,7 @@
 #define MAX_AT_WORK 256
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* What is at work: sessions and streams; under lock, as is the depth. */
+/* Work in progress: sessions and streams; under lock, as is the depth. */
 static struct {
     void *object;
     void (*cancel)(void *object);
@@ -22,7 +22,7 @@ static size_t depth;
 static atomic_bool is_seen;
 static bool wants_json;
 
-/* Says what fail_status says of a run that was cancelled; a terminal shows "^C" before it. */
+/* Prints what fail_status prints for a cancelled run; a terminal shows "^C" before it. */
 static void leave_now(void)
 {
     static const char text[] = "\ncltool: error: interrupted\n";
@@ -33,7 +33,7 @@ static void leave_now(void)
     host_leave(false, text + first, sizeof text - 1 - first, CODE_INTERRUPTED);
 }
 
-/* Runs on a thread of its own. */
+/* Runs on a separate thread. */
 static void interrupted(void)
 {
     (void)pthread_mutex_lock(&lock);

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Ctrl-C and termination. Inside work that must end in order (a run, a file being written) a signal only
- * cancels; outside it ends the program at once. A second signal always ends it.
+ * Ctrl-C and termination. Inside work that must end in order (a run, a file being written) a signal
+ * only cancels; outside it ends the program immediately. A second signal always ends it.
  */
 #ifndef CLTOOL_INTERRUPT_H
 #define CLTOOL_INTERRUPT_H
 
 #include <clgraph/stream.h>
 
-/* Before any thread is started. */
+/* Called before any thread is started. */
 void interrupt_setup(bool json);
-/* From here to the end of the section a signal only cancels; `session`, which may be NULL, is told. They nest. */
+/* From here to the end of the section a signal only cancels; `session`, which may be NULL, is
+ * cancelled. Nests. */
 void interrupt_begin(clg_session *session);
-/* Ends the section; the session is forgotten. */
+/* Ends the section for the session. */
 void interrupt_end(clg_session *session);
 /* The same for a stream. */
 void interrupt_begin_stream(clg_stream *stream);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop of runs. Threads record faults of their own: the library's last error belongs to a thread.
+ * The loop of runs. Each thread records its own error: the library's last error is per thread.
  */
 #include "measure.h"
 
@@ -35,8 +35,6 @@ void variations_free(variations *v)
     for (size_t i = 0; i < N_VARIATIONS; i++) inputs_free(&v->sets[i]);
 }
 
-/* ---- one run ---------------------------------------------------------------------------------- */
-
 clg_status measure_run(clg_session *session, const input_set *inputs, const clg_model *model)
 {
     for (size_t i = 0; i < inputs->n; i++) {
@@ -64,8 +62,6 @@ int measure_once(clg_session *session, const input_set *inputs, const clg_model 
     if (interrupt_seen()) status = CLG_ERROR_CANCELLED;
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_INPUT, NULL);
 }
-
-/* ---- many runs -------------------------------------------------------------------------------- */
 
 typedef struct worker {
     clg_session *session;
@@ -111,8 +107,8 @@ static int worker_code(const worker *w)
     if (interrupt_seen() || w->status == CLG_ERROR_CANCELLED)
         return fail(CODE_INTERRUPTED, CLG_ERROR_CANCELLED, "interrupted");
     if (w->status == CLG_OK) return CODE_DONE;
-    int code =
-        fail_status(w->status, STAGE_INPUT, NULL); /* for its code: the sentence is the thread's */
+    /* for its exit code: the message is the thread's */
+    int code = fail_status(w->status, STAGE_INPUT, NULL);
     (void)fail(code, w->status, "%s", w->error);
     fail_hint("%s", w->hint);
     return code;
@@ -158,8 +154,6 @@ int measure_load(clg_session *session, const variations *inputs, const clg_model
     free(workers);
     return code;
 }
-
-/* ---- outputs ---------------------------------------------------------------------------------- */
 
 int outputs_fetch(clg_session *session, const clg_model *model, clg_value ***out_values)
 {

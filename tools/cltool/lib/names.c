@@ -17,8 +17,6 @@
 #define MAX_NAME_BYTES 180
 #define MAX_TEXT_BYTES ((size_t)256 << 20)
 
-/* ---- names of tensors ------------------------------------------------------------------------- */
-
 static bool is_reserved(const char *name)
 {
     static const char *const words[] = {
@@ -58,8 +56,6 @@ char *name_to_file(const char *name)
     return file;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------ */
-
 char *path_join(const char *folder, const char *file)
 {
     size_t n = strlen(folder);
@@ -95,7 +91,7 @@ bool path_ends_in(const char *path, const char *ending)
     return n > m && strcasecmp(path + n - m, ending) == 0;
 }
 
-/* Gives an errno. */
+/* Returns an errno. */
 static int make_folders(const char *path)
 {
     int failed = host_make_folder(path);
@@ -148,8 +144,6 @@ int folder_list(const char *folder, char ***out_names, size_t *out_n)
     *out_n = list.n;
     return 0;
 }
-
-/* ---- files ------------------------------------------------------------------------------------ */
 
 int file_may_be_written(const char *path, bool force)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The table of options and its reader.
+ * The table of options and its parser.
  */
 #include "options.h"
 
@@ -142,7 +142,7 @@ static const option_row rows[] = {
 };
 #define N_ROWS (sizeof rows / sizeof rows[0])
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---------------------------------------------------------------------------------- */
 
 bool option_pair(const char *text, char **out_name, const char **out_value)
 {
@@ -216,7 +216,7 @@ int option_dims(const char *what, const char *text, size_t *out_rank,
     return code;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 static void append(text_list *list, const char *text)
 {
@@ -254,7 +254,8 @@ static int store(options *o, const option_row *row, const char *text)
     return CODE_DONE;
 }
 
-/* By its long name (up to the '=') or its letter: that of the groups, else that of another command. */
+/* Finds an option by its long name (up to the '=') or its letter: that of the groups, else of
+ * another command. */
 static const option_row *find(const char *name, size_t n, char letter, unsigned groups)
 {
     const option_row *found = NULL;
@@ -303,7 +304,7 @@ static int read_long(reader *r, const char *word)
     return store(r->o, row, NULL);
 }
 
-/* "-v", "-vv", "-d cpu", "-dcpu" */
+/* Parses "-v", "-vv", "-d cpu", "-dcpu". */
 static int read_short(reader *r, const char *word)
 {
     for (const char *letter = word + 1; *letter; letter++) {

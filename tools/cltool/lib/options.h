@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The command line as a struct, read by one table of options. Which commands take an option is a set of groups.
+ * The command line as a struct, parsed by one table of options. Each command accepts a set of
+ * groups.
  */
 #ifndef CLTOOL_OPTIONS_H
 #define CLTOOL_OPTIONS_H
@@ -13,10 +14,10 @@ typedef struct text_list {
 } text_list;
 
 typedef struct options {
-    /* everywhere */
+    /* all commands */
     bool help, json, quiet;
     size_t verbose;
-    /* the device and how to plan for it */
+    /* the device and planning */
     const char *device, *fallback;
     const char *precision, *kernels;
     text_list keep_fp32, disabled_passes, preferred_impls;
@@ -60,11 +61,11 @@ typedef struct options {
     /* cache */
     const char *max_size;
 
-    const char **arguments; /* what is no option */
+    const char **arguments; /* positional */
     size_t n_arguments;
 } options;
 
-/* Groups of options, for commands to choose from. */
+/* Groups of options that commands accept. */
 enum option_groups {
     OPTIONS_ALL = 1u << 0,
     OPTIONS_DEVICE = 1u << 1,
@@ -87,27 +88,27 @@ enum option_groups {
     OPTIONS_SELFTEST = 1u << 18
 };
 
-/* Reads the words behind the command. An option of another command is refused. */
+/* Parses the words after the command. An option of another command is rejected. */
 int options_parse(options *o, const char *command, unsigned groups, int argc, char **argv);
 void options_deinit(options *o);
-/* The options of these groups, as --help shows them. */
+/* Prints the options of these groups, for --help. */
 void options_print(unsigned groups);
 
-/* --atol, or what the command has in its place. */
+/* Returns --atol, or the command's default. */
 #define DEFAULT_ATOL 1e-7
 static inline double options_atol(const options *o, double fallback)
 {
     return o->atol < 0 ? fallback : o->atol;
 }
 
-/* "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
+/* Splits "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
 bool option_pair(const char *text, char **out_name, const char **out_value);
-/* A whole number of at least `least`; the message names `what`. */
+/* Parses a whole number of at least `least`; the message names `what`. */
 int option_size(const char *what, const char *text, size_t least, size_t *out_size);
 int option_real(const char *what, const char *text, double *out_real);
-/* "1,8,64" */
+/* Parses "1,8,64". */
 int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);
-/* "1x3x224x224"; "scalar" for rank 0. */
+/* Parses "1x3x224x224"; "scalar" for rank 0. */
 int option_dims(const char *what, const char *text, size_t *out_rank,
                 int64_t out_dims[CLG_MAX_RANK]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Notes, colour, progress, JSON, numbers for people.
+ * Notes, colour, progress, JSON, formatted numbers.
  */
 #include "output.h"
 
@@ -18,7 +18,7 @@
 #define PROGRESS_AFTER_MS 300
 
 static bool is_quiet, may_colour, shows_progress, progress_is_shown;
-static double progress_since_ms; /* 0: nothing is under way */
+static double progress_since_ms; /* 0: no work in progress */
 
 void output_setup(bool quiet)
 {
@@ -66,13 +66,13 @@ void output_warning(const char *format, ...)
     va_end(args);
 }
 
-/* ---- progress --------------------------------------------------------------------------------- */
+/* ---- progress -------------------------------------------------------------------------------- */
 
 void output_progress(const char *what, size_t done, size_t total)
 {
     if (!shows_progress) return;
     if (progress_since_ms == 0) progress_since_ms = now_ms();
-    if (now_ms() - progress_since_ms < PROGRESS_AFTER_MS) return; /* what is quick needs no line */
+    if (now_ms() - progress_since_ms < PROGRESS_AFTER_MS) return; /* quick work needs no line */
     if (total > 0) {
         (void)fprintf(stderr, "\r\033[K%s %zu/%zu", what, done, total);
     } else {
@@ -96,9 +96,9 @@ bool output_progress_callback(void *user, const char *what, size_t done, size_t 
     return !interrupt_seen();
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Bytes of the UTF-8 sequence at s that jansson accepts; 0 when there is none. */
+/* Returns the bytes of the UTF-8 sequence at s that jansson accepts; 0 when there is none. */
 static size_t utf8_bytes(const char *s)
 {
     const unsigned char *u = (const unsigned char *)s;
@@ -164,7 +164,7 @@ int output_finish(void)
     return fail(CODE_WORK, CLG_ERROR_IO, "standard output cannot be written: %s", strerror(errno));
 }
 
-/* ---- text ------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static char *next_buffer(void)
 {

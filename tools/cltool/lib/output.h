@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What cltool prints: results on standard output, as text or one JSON document; all else on standard error.
- * Colour and progress on a terminal only.
+ * Output of cltool: results on standard output, as text or one JSON document; all else on standard
+ * error. Colour and progress only on a terminal.
  */
 #ifndef CLTOOL_OUTPUT_H
 #define CLTOOL_OUTPUT_H
@@ -13,41 +13,39 @@
 
 typedef enum mark { MARK_NONE, MARK_STRONG, MARK_GOOD, MARK_BAD, MARK_DIM } mark;
 
-/* Once, before anything is printed. quiet: no notes, no progress. */
+/* Called once, before anything is printed. quiet: no notes, no progress. */
 void output_setup(bool quiet);
-/* Text in a colour, where the stream is a terminal and NO_COLOR is not set. */
+/* Prints text in a colour, if the stream is a terminal and NO_COLOR is not set. */
 void output_mark(FILE *stream, mark how, const char *text);
 
-/* "cltool: <text>" on standard error, not when quiet. */
+/* Prints "cltool: <text>" on standard error, not when quiet. */
 void output_note(const char *format, ...) TOOL_PRINTF(1, 2);
-/* Even when quiet. */
+/* The same, even when quiet. */
 void output_warning(const char *format, ...) TOOL_PRINTF(1, 2);
 
-/* One line that is overwritten, on a terminal. total 0: not known. */
+/* Prints one line that is overwritten, on a terminal. total 0: unknown. */
 void output_progress(const char *what, size_t done, size_t total);
 void output_progress_clear(void);
-/* For clg_session_options.progress and clg_session_prepare: shows, and cancels after Ctrl-C. */
+/* For clg_session_options.progress and clg_session_prepare: shows progress, and cancels after
+ * Ctrl-C. */
 bool output_progress_callback(void *user, const char *what, size_t done, size_t total);
 
-/* ---- JSON ------------------------------------------------------------------------------------------ */
-
-/* A string of any bytes: what is not UTF-8 becomes U+FFFD. */
+/* Returns a string of any bytes: invalid UTF-8 becomes U+FFFD. */
 json_t *output_json_text(const char *text);
-/* A number; null for NaN and infinities. */
+/* Returns a number; null for NaN and infinities. */
 json_t *output_json_real(double number);
 json_t *output_json_dims(size_t rank, const int64_t *dims);
 /* Prints and releases the document. */
 int output_json(json_t *document);
-/* After everything: a full disk or a closed pipe is a failure. */
+/* Called at the end: a full disk or a closed pipe is a failure. */
 int output_finish(void);
 
-/* ---- text ------------------------------------------------------------------------------------------ */
-
-/* An untrusted name without control characters; a buffer of the tool's, one of eight in turn, cut to fit. */
+/* Returns an untrusted name without control characters, shortened to fit; in a static buffer, one
+ * of eight in turn. */
 #define PRINTABLE_BYTES 200
 const char *printable(const char *name);
 
-/* A table: cells are added row by row; a column whose header starts with '>' is aligned to the right. */
+/* A table: cells are added row by row; a column whose header starts with '>' is right-aligned. */
 typedef struct table {
     size_t n_columns, n_cells, capacity;
     char **cells; /* the header first */
@@ -55,11 +53,11 @@ typedef struct table {
 } table;
 void table_begin(table *t, size_t n_columns, const char *const *headers);
 void table_cell(table *t, mark how, const char *format, ...) TOOL_PRINTF(3, 4);
-/* Prints with `indent` blanks in front, and empties it. */
+/* Prints with an indentation of `indent` blanks, and empties it. */
 void table_print(table *t, FILE *stream, size_t indent);
 void table_free(table *t);
 
-/* Numbers for people; each gives a buffer as `printable` does. */
+/* Formatted numbers; each returns a buffer as `printable` does. */
 const char *bytes_text(double bytes);   /* "1.2 GB", powers of 1000 */
 const char *flops_text(double flops);   /* "1.2 GFLOP" */
 const char *rate_text(double a_second); /* four significant digits, no exponent */

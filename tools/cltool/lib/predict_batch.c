@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Larger batches use a device better until they no longer do: sizes grow until rows a second do not, or memory or
- * patience end.
+ * Finds the batch for the highest throughput: sizes grow until rows per second do not, or memory or
+ * time runs out.
  */
 #include "predict_batch.h"
 
@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define GROWTH 4
-#define BUDGET_MS 3000.0    /* for all sizes together */
-#define SIZE_BUDGET_MS 60.0 /* for one of them, beyond its first runs */
-#define MIN_GAIN 1.03       /* what is not faster by so much is not worth its memory */
-#define MAX_ROWS_BYTES ((size_t)64 << 20) /* of inputs, a batch: several are in memory */
+#define BUDGET_MS 3000.0                  /* for all sizes together */
+#define SIZE_BUDGET_MS 60.0               /* per size, beyond its first runs */
+#define MIN_GAIN 1.03                     /* smaller gains are not worth the memory */
+#define MAX_ROWS_BYTES ((size_t)64 << 20) /* of inputs, per batch: several are in memory */
 #define DEVICE_SHARE 4                    /* a quarter of the device's memory */
 
 static size_t row_bytes(const input_item *item)
@@ -34,7 +34,7 @@ static int give_shapes(clg_session *session, const input_set *inputs, size_t bat
         if (!item->rows) continue;
         memcpy(dims, item->dims, sizeof dims);
         dims[0] = (int64_t)batch;
-        /* what was mapped before would count more */
+        /* a mapped input would take precedence */
         clg_status status = clg_session_set_input(session, item->port->name, NULL);
         if (status == CLG_OK)
             status = clg_session_set_input_shape(session, item->port->name, item->rank, dims);
@@ -43,7 +43,8 @@ static int give_shapes(clg_session *session, const input_set *inputs, size_t bat
     return CODE_DONE;
 }
 
-/* Whether batches of this size fit: several of the inputs' on the host, all there is on the device. */
+/* Returns whether batches of this size fit: several of the inputs' on the host, everything on the
+ * device. */
 static int fits(clg_session *session, const clg_device_info *device, const input_set *inputs,
                 size_t batch, bool *out_fits)
 {
@@ -79,7 +80,7 @@ static int fill(clg_session *session, const input_set *inputs, int64_t first_row
     return CODE_DONE;
 }
 
-/* The shortest of some runs, after one that may compile. */
+/* Returns the shortest of some runs, after one that may compile. */
 static int time_runs(clg_session *session, double *out_ms)
 {
     int code = engine_run(session);

@@ -78,7 +78,7 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The smallest time that a share of all does not exceed. */
+/* Returns the smallest time that at least this share does not exceed. */
 static double quantile(const times *t, double share)
 {
     size_t i = (size_t)ceil(share * (double)t->n);

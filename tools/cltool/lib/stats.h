@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a tensor holds, in a few numbers; and lists of times.
+ * Summary statistics of tensors; and lists of times.
  */
 #ifndef CLTOOL_STATS_H
 #define CLTOOL_STATS_H
@@ -9,13 +9,14 @@
 
 #include <clgraph/inspect.h>
 
-/* Numbers of a host tensor; min, max and mean are of the finite elements, NaN when there is none. */
+/* Statistics of a host tensor; min, max and mean are of the finite elements, NaN when there is
+ * none. */
 typedef struct value_stats {
     double min, max, mean;
     int64_t n_nan, n_inf;
 } value_stats;
 value_stats stats_of(const clg_value *value);
-/* Element type, shape and bytes, also of what is in a sequence, an optional or a map. */
+/* Adds dtype, shape and bytes, also of the items of a sequence, an optional or a map. */
 void digest_value(digest *d, const clg_value *value);
 bool dtype_is_numeric(clg_dtype dtype);
 bool dtype_is_floating(clg_dtype dtype);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Characters rather than bytes. */
+/* Counts characters rather than bytes. */
 static size_t width(const char *text)
 {
     size_t n = 0;
@@ -52,7 +52,7 @@ static void print_cell(const table *t, FILE *stream, size_t i, const size_t *wid
     if (!is_last) (void)fprintf(stream, "%*s", right ? 2 : (int)blanks + 2, "");
 }
 
-/* Cells of the row up to the last that has something; columns of width 0 are left out. */
+/* Prints the cells of a row up to the last non-empty one; columns of width 0 are skipped. */
 static void print_line(const table *t, FILE *stream, size_t row, const size_t *widths)
 {
     size_t first = row * t->n_columns, end = t->n_columns;
@@ -63,7 +63,7 @@ static void print_line(const table *t, FILE *stream, size_t row, const size_t *w
     (void)fputc('\n', stream);
 }
 
-/* The width of each column; 0 for one that has nothing below its header. */
+/* Returns the width of each column; 0 for one that is empty below its header. */
 static size_t *measure(const table *t)
 {
     size_t *widths = must_alloc(t->n_columns, sizeof *widths);

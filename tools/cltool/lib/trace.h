@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A time line for Chrome's and Perfetto's viewers: JSON of "complete" events, a row for the host and one for the device.
+ * A timeline for Chrome's and Perfetto's viewers: JSON of "complete" events, a row for the host and
+ * one for the device.
  */
 #ifndef CLTOOL_TRACE_H
 #define CLTOOL_TRACE_H

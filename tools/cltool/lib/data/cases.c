@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Finding test cases.
+ * Finds test cases.
  */
 #include "cases.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 16 /* of folders; links may go round in circles */
+#define MAX_DEPTH 16 /* of folders; links may be cyclic */
 
 static void append(case_list *list, const char *folder)
 {

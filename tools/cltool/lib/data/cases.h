@@ -17,7 +17,7 @@ typedef struct test_case {
     char *reason; /* of a failure or skip */
     double max_abs, max_rel;
     size_t n_compared; /* outputs */
-    bool differs;      /* an output has the right shape and dtype and other numbers */
+    bool differs;      /* an output has the right shape and dtype but other numbers */
 } test_case;
 
 typedef struct case_list {
@@ -25,7 +25,7 @@ typedef struct case_list {
     size_t n, capacity;
 } case_list;
 
-/* Appends the case that the folder is, or all below it, by name. */
+/* Appends the case in the folder, or all those below it, by name. */
 int cases_find(const char *folder, case_list *list);
 void cases_free(case_list *list);
 

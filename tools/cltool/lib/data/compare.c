@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The element that is furthest outside. */
+/* The element with the largest excess over the tolerance. */
 typedef struct worst {
     int64_t index;
     double excess, got, want;
 } worst;
 
-/* "[0,3]" of an element's place in row-major order. */
+/* Writes "[0,3]" for an element's index in row-major order. */
 static const char *index_text(const clg_value *v, int64_t i, char *buffer, size_t n)
 {
     int64_t at[CLG_MAX_RANK];
@@ -96,7 +96,7 @@ static bool same_string(const char *a, const char *b)
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
-/* Strings, complex numbers: only the very same. */
+/* Compares strings and complex numbers for equality. */
 static void compare_exactly(comparison *c, const clg_value *got, const clg_value *want)
 {
     if (clg_value_dtype(want) == CLG_STRING) {
@@ -125,7 +125,7 @@ clg_status compare_cast(const clg_value *got, clg_value **want)
     return CLG_OK;
 }
 
-/* Item by item, to the first that does not hold. */
+/* Compares item by item, up to the first difference. */
 static void compare_items(comparison *c, const clg_value *got, const clg_value *want, double rtol,
                           double atol)
 {
@@ -143,7 +143,8 @@ static void compare_items(comparison *c, const clg_value *got, const clg_value *
     if (c->holds) (void)snprintf(c->text, sizeof c->text, "largest difference %.3g", c->max_abs);
 }
 
-/* The values of a map in the order of other keys; NULL after a sentence when those keys are not its own. */
+/* Returns the values of a map in the order of other keys; NULL, with a message, when those keys
+ * differ. */
 static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_value *keys)
 {
     const clg_value *values = clg_value_map_values(map), *own = clg_value_map_keys(map);
@@ -173,7 +174,7 @@ static clg_value *values_by_keys(comparison *c, const clg_value *map, const clg_
     return NULL;
 }
 
-/* Key by key, whatever their order. */
+/* Compares key by key, in any order. */
 static void compare_maps(comparison *c, const clg_value *got, const clg_value *want, double rtol,
                          double atol)
 {

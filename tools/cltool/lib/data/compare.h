@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Whether one value is another within a tolerance: |got - want| <= atol + rtol |want|. NaN equals NaN, an infinity
- * its like. Element types, shapes, strings and the keys of maps must be the same; the order of these does not matter.
+ * Compares values within a tolerance: |got - want| <= atol + rtol |want|. NaN equals NaN, an
+ * infinity the same infinity. Dtypes, shapes, strings and the keys of maps must be equal; the order
+ * of keys does not matter.
  */
 #ifndef CLTOOL_COMPARE_H
 #define CLTOOL_COMPARE_H
@@ -12,10 +13,10 @@ typedef struct comparison {
     bool holds;
     int64_t n_elements, n_different; /* outside the tolerance */
     double max_abs, max_rel; /* of finite elements; relative to |want| where that is not 0 */
-    char text[512];          /* a sentence */
+    char text[512];          /* a message */
 } comparison;
 
-/* Gives *want the element type of got where both are floating-point: references are often float64. */
+/* Casts *want to the dtype of got if both are floating-point: references are often float64. */
 clg_status compare_cast(const clg_value *got, clg_value **want);
 /* Host tensors. */
 comparison compare_values(const clg_value *got, const clg_value *want, double rtol, double atol);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Numbers separated by commas, below a line of names, which may be quoted. Empty lines are no rows.
+ * Comma-separated numbers below a line of names, which may be quoted. Empty lines are skipped.
  */
 #include "csv.h"
 
@@ -14,14 +14,14 @@
 
 #define MAX_LINE_BYTES ((size_t)64 << 20)
 
-/* ---- lines ------------------------------------------------------------------------------------ */
+/* ---- lines ----------------------------------------------------------------------------------- */
 
 static int unreadable(const csv_reader *r)
 {
     return fail_file("'%s' cannot be read: %s", r->path, strerror(errno));
 }
 
-/* The next line with its end cut off; *out_n -1 at the end of the file. */
+/* Reads the next line without its end; *out_n -1 at the end of the file. */
 static int read_line(csv_reader *r, long *out_n)
 {
     size_t n = 0;
@@ -49,7 +49,7 @@ static int read_line(csv_reader *r, long *out_n)
 
 static bool is_empty(const char *line) { return line[strspn(line, "\r")] == '\0'; }
 
-/* The next line that is not empty, without its end; NULL at the end of the file. */
+/* Reads the next line that is not empty, without its end; NULL at the end of the file. */
 static int next_line(csv_reader *r, char **out_line)
 {
     *out_line = NULL;
@@ -81,7 +81,7 @@ static char *next_cell(char **rest)
     return cell;
 }
 
-/* ---- row by row ------------------------------------------------------------------------------- */
+/* ---- row by row ------------------------------------------------------------------------------ */
 
 static int read_names(csv_reader *r)
 {
@@ -193,7 +193,7 @@ int csv_next(csv_reader *r, double *row, bool *out_is_row)
     return read_cells(r, line, row);
 }
 
-/* ---- whole ------------------------------------------------------------------------------------ */
+/* ---- whole ----------------------------------------------------------------------------------- */
 
 static int read_rows(csv_reader *r, csv_table *table)
 {
@@ -220,7 +220,7 @@ int csv_load(const char *path, csv_table *out_table)
     if (code != CODE_DONE) return code;
     *out_table = (csv_table){.names = reader.names, .n_columns = reader.n_columns};
     code = read_rows(&reader, out_table);
-    reader.names = NULL; /* the table's now */
+    reader.names = NULL; /* now owned by the table */
     reader.n_columns = 0;
     csv_close(&reader);
     if (code != CODE_DONE) csv_free(out_table);

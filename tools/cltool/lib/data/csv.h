@@ -23,14 +23,14 @@ typedef struct csv_reader {
 } csv_reader; /* all zeros is valid and closed */
 int csv_open(const char *path, csv_reader *out_reader);
 void csv_close(csv_reader *reader);
-/* Lines with numbers, counted without reading them as such; the first of them is next. */
+/* Counts the lines of numbers without parsing them; the first of them is next. */
 int csv_count(csv_reader *reader, int64_t *out_n_rows);
 /* Makes a row the next one; the end, when there are fewer. */
 int csv_seek(csv_reader *reader, int64_t row);
-/* The next row, n_columns numbers; false in *out_is_row at the end. */
+/* Reads the next row, n_columns numbers; false in *out_is_row at the end. */
 int csv_next(csv_reader *reader, double *row, bool *out_is_row);
 
-/* All of it. */
+/* A whole file. */
 typedef struct csv_table {
     char **names;
     size_t n_columns, n_rows;
@@ -38,10 +38,11 @@ typedef struct csv_table {
 } csv_table;
 int csv_load(const char *path, csv_table *out_table);
 void csv_free(csv_table *table);
-/* Columns first..first+n as the input takes them: float64, of the shape that csv_shape says. */
+/* Returns columns first..first+n for the input: float64, of the shape that csv_shape says. */
 int csv_value(const csv_table *table, size_t first, size_t n, const clg_port *port,
               const char *path, clg_value **out_value);
-/* The shape in which n columns go into an input: [rows], [rows,n] or [rows, its other dimensions]. */
+/* Computes the shape of n columns for an input: [rows], [rows,n] or [rows, its other
+ * dimensions]. */
 void csv_shape(int64_t n_rows, size_t n, const clg_port *port, size_t *out_rank,
                int64_t out_dims[CLG_MAX_RANK]);
 

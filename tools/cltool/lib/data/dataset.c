@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Kinds of datasets. Each reads rows in the element type that it has; what differs from the input's is cast.
+ * Kinds of datasets. Each reads rows in its own dtype, which is cast to that of the input if it
+ * differs.
  */
 #include "dataset.h"
 
@@ -22,7 +23,7 @@ struct dataset {
     const clg_port *port;
     const char *from; /* borrowed */
     int64_t n_rows;
-    clg_dtype dtype; /* of what is read */
+    clg_dtype dtype; /* of the source */
     size_t rank;
     int64_t dims[CLG_MAX_RANK];
     bool allow_cast;
@@ -32,8 +33,8 @@ struct dataset {
     csv_reader csv;
     size_t first_column, n_columns;
     double *cells;    /* of one line */
-    input_item item;  /* pictures */
-    image_recipe how; /* of pictures */
+    input_item item;  /* images */
+    image_recipe how; /* for images */
     clg_value *row;   /* to be repeated */
 };
 
@@ -47,7 +48,7 @@ static dataset *make(const options *o, const clg_port *port, const char *from)
     return d;
 }
 
-/* Gives d, or frees it when something went wrong. */
+/* Returns d, or frees it on failure. */
 static int give(int code, dataset *d, dataset **out_dataset)
 {
     if (code != CODE_DONE) {
@@ -74,7 +75,7 @@ size_t dataset_rank(const dataset *d) { return d->rank; }
 
 const int64_t *dataset_dims(const dataset *d) { return d->dims; }
 
-/* ---- element types ---------------------------------------------------------------------------- */
+/* ---- dtypes ---------------------------------------------------------------------------------- */
 
 static bool is_cast(const dataset *d)
 {
@@ -90,7 +91,7 @@ static int make_rows(const dataset *d, clg_dtype dtype, size_t n, clg_value **ou
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, "'%s'", d->from);
 }
 
-/* Casts no row at all: tells at once what can never be cast, and notes what will be. */
+/* Casts zero rows: reports dtypes that can never be cast, and notes what will be. */
 static int check_dtype(const dataset *d, bool quiet)
 {
     clg_value *none;
@@ -123,7 +124,7 @@ int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_byte
                       : d->read(d, first, n, to, size_bytes);
 }
 
-/* ---- .npy ------------------------------------------------------------------------------------- */
+/* ---- .npy ------------------------------------------------------------------------------------ */
 
 static int read_npy(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
@@ -148,7 +149,7 @@ int dataset_open_npy(const options *o, const clg_port *port, const char *path,
     return give(code, d, out_dataset);
 }
 
-/* ---- .csv ------------------------------------------------------------------------------------- */
+/* ---- .csv ------------------------------------------------------------------------------------ */
 
 static int read_csv(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
@@ -184,9 +185,9 @@ int dataset_open_csv(const options *o, const clg_port *port, const char *path, s
     return give(code, d, out_dataset);
 }
 
-/* ---- pictures --------------------------------------------------------------------------------- */
+/* ---- images ---------------------------------------------------------------------------------- */
 
-/* Some pictures of a batch, for one thread. */
+/* Some images of a batch, for one thread. */
 typedef struct decoding {
     const dataset *d;
     size_t first, n;
@@ -211,7 +212,7 @@ static size_t count_decoders(size_t n)
     return n < most ? n : most;
 }
 
-/* Decoding takes longer than most predictions: all processors take part in it. */
+/* Decodes on all processors: it takes longer than most predictions. */
 static int decode_all(const dataset *d, size_t first, size_t n, float *to)
 {
     size_t row = 1, n_parts = count_decoders(n), n_before = 0;
@@ -244,7 +245,7 @@ static int read_pictures(dataset *d, int64_t first, size_t n, void *to, size_t s
     return decode_all(d, (size_t)first, n, to);
 }
 
-/* Whole numbers come of pictures for integer inputs: their cast says nothing. */
+/* Images give integers for integer inputs: their cast needs no note. */
 static int read_whole_pictures(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     clg_value *rows, *cast = NULL;
@@ -309,7 +310,7 @@ int pictures_of_folder(const char *folder, const char ***out_files, size_t *out_
     return CODE_DONE;
 }
 
-/* ---- made up ---------------------------------------------------------------------------------- */
+/* ---- generated ------------------------------------------------------------------------------- */
 
 static int read_repeated(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {

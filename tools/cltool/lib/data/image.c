@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures as tensors: read by stb_image, brought to size and channels, scaled, put into the input's layout.
- * An element is (pixel / largest pixel * scale - mean) / std; integer inputs have a scale of 255 in front.
+ * Images as tensors: reads them with stb_image, converts size and channels, scales, and stores in
+ * the input's layout. An element is (pixel / largest pixel * scale - mean) / std; for integer
+ * inputs scale is multiplied by 255.
  */
 #include "image.h"
 
@@ -24,9 +25,10 @@ typedef struct picture {
     float *pixels;
 } picture;
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
-/* stb takes random bytes for a TGA now and then: what cltool reads is told by the first bytes. */
+/* stb mistakes random bytes for a TGA now and then: checks the first bytes for the formats cltool
+ * reads. */
 static bool has_picture_magic(FILE *stream)
 {
     unsigned char magic[4] = {0};
@@ -76,9 +78,9 @@ static int read_picture(const char *path, int channels, picture *out_picture)
                      stbi_failure_reason());
 }
 
-/* ---- size ------------------------------------------------------------------------------------- */
+/* ---- size ------------------------------------------------------------------------------------ */
 
-/* The picture stretched to a size: a triangle filter, widened where it shrinks. */
+/* Resizes an image: a triangle filter, widened for shrinking. */
 static int stretch(const picture *from, int width, int height, picture *out_to)
 {
     *out_to = (picture){width, height, from->channels, NULL};
@@ -94,7 +96,7 @@ static int stretch(const picture *from, int width, int height, picture *out_to)
                 width, height);
 }
 
-/* The middle of a larger picture, or the picture in the middle of a larger black one. */
+/* Crops the centre of a larger image, or centres a smaller one on black. */
 static picture recenter(const picture *from, int width, int height)
 {
     picture to = {width, height, from->channels, NULL};
@@ -141,11 +143,11 @@ static int resize(const image_recipe *r, const char *path, picture *p, int width
     return CODE_DONE;
 }
 
-/* ---- the recipe ------------------------------------------------------------------------------- */
+/* ---- the recipe ------------------------------------------------------------------------------ */
 
 static bool may_be_channels(int64_t n) { return n == 1 || n == 3 || n == 4; }
 
-/* Which axis is what; rank 4: batch, rank 3: channels or batch. */
+/* Decides the meaning of axes; rank 4: batch, rank 3: channels or batch. */
 static int read_layout(const options *o, const input_item *item, image_recipe *r)
 {
     const int64_t *dims = item->dims;
@@ -187,7 +189,7 @@ static int read_channels(const options *o, const input_item *item, image_recipe 
                 printable(item->port->name), wanted, name, r->channels);
 }
 
-/* One number for all channels, or one for each. */
+/* Parses one number for all channels, or one per channel. */
 static int read_list(const char *what, const char *text, int channels, double out[4])
 {
     if (!text) return CODE_DONE;
@@ -229,7 +231,7 @@ static int read_recipe(const options *o, const input_item *item, image_recipe *r
     return code;
 }
 
-/* ---- into the tensor -------------------------------------------------------------------------- */
+/* ---- into the tensor ------------------------------------------------------------------------- */
 
 static void store(const image_recipe *r, const picture *p, float *to)
 {
@@ -246,7 +248,7 @@ static void store(const image_recipe *r, const picture *p, float *to)
     }
 }
 
-/* The free dimensions, decided by the first picture and the number of them. */
+/* Decides the free dimensions from the first image and the number of images. */
 static int decide_dims(const image_recipe *r, input_item *item)
 {
     int64_t *dims = item->dims, n = (int64_t)item->n_pictures;

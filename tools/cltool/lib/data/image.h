@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pictures as tensors.
+ * Images as tensors.
  */
 #ifndef CLTOOL_IMAGE_H
 #define CLTOOL_IMAGE_H
 
 #include "inputs.h"
 
-/* How pixels become elements. Axes are -1 where there is none; width follows height. */
+/* Conversion from pixels to elements. Missing axes are -1; width follows height. */
 typedef struct image_recipe {
     bool is_nchw;
     int batch_axis, channel_axis, height_axis;
@@ -18,13 +18,14 @@ typedef struct image_recipe {
     const char *resize;
 } image_recipe;
 
-/* Reads the options, and decides dims of the item that are -1 by the number of pictures and the first of them. */
+/* Reads the options, and sets dims of the item that are -1 from the number of images and the first
+ * of them. */
 int image_begin(const options *o, input_item *item, image_recipe *out_recipe);
-/* Pictures first..first+n as float32, each the elements of one row. Any thread. */
+/* Loads images first..first+n as float32, each the elements of one row. Any thread. */
 int image_rows(const image_recipe *r, const input_item *item, size_t first, size_t n, float *to);
-/* Tells what was decided, and what was guessed. */
+/* Reports what was decided, and what was guessed. */
 void image_note(const options *o, const input_item *item, const image_recipe *r);
-/* Loads the item's pictures into its value. */
+/* Loads the item's images into its value. */
 int image_load(const options *o, input_item *item);
 
 #endif

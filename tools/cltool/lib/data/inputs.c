@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which option gives which input, and what that means for shapes. Symbols get their size from --dim, then from the
- * shapes of what is given, else it is 1.
+ * Assigns options to inputs, and derives shapes. Symbols get their size from --dim, then from the
+ * shapes of given inputs, else 1.
  */
 #include "inputs.h"
 
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 char *inputs_names(const clg_model *model)
 {
@@ -44,8 +44,8 @@ static int unknown_input(const input_set *set, const char *option, const char *n
     return code;
 }
 
-/* The input that "NAME=REST" or, where there is one input only, "REST" is for; NULL for wrong usage. An input's name may
- * hold a '='. */
+/* Finds the input of "NAME=REST" or, with a single input, "REST"; NULL for wrong usage. An input's
+ * name may contain '='. */
 static input_item *find_item(input_set *set, const char *option, const char *text,
                              const char **out_rest)
 {
@@ -80,7 +80,7 @@ static int check_first(const input_item *item)
     return fail_usage("input '%s' is given twice", printable(item->port->name));
 }
 
-/* ---- symbols ---------------------------------------------------------------------------------- */
+/* ---- symbols --------------------------------------------------------------------------------- */
 
 static input_symbol *find_symbol(const input_set *set, const char *name)
 {
@@ -139,7 +139,7 @@ static int read_dims(const options *o, input_set *set)
     return CODE_DONE;
 }
 
-/* What the shape of a given input says of its symbols. Shapes that do not fit are the library's to refuse. */
+/* Binds symbols to the dimensions of a given input. The library rejects shapes that do not fit. */
 static int bind_symbols(input_set *set, const input_item *item)
 {
     const clg_port *port = item->port;
@@ -157,7 +157,7 @@ static int bind_symbols(input_set *set, const input_item *item)
     return CODE_DONE;
 }
 
-/* ---- options to items ------------------------------------------------------------------------- */
+/* ---- options to items ------------------------------------------------------------------------ */
 
 static int read_shapes(const options *o, input_set *set)
 {
@@ -175,7 +175,7 @@ static int read_shapes(const options *o, input_set *set)
     return CODE_DONE;
 }
 
-/* Takes the value over. */
+/* Takes over the value. */
 static int give_value(const options *o, input_set *set, input_item *item, const char *from,
                       clg_value *value)
 {
@@ -210,7 +210,8 @@ static input_item *item_named(input_set *set, const char *name)
     return NULL;
 }
 
-/* A set of arrays: each is the input of its name; item, when not NULL, takes its own or the only one. */
+/* Reads a set of arrays: each is the input of its name; item, when not NULL, takes its own or the
+ * only one. */
 static int read_npz(const options *o, input_set *set, input_item *item, const char *path)
 {
     char **names;
@@ -235,7 +236,7 @@ static int read_npz(const options *o, input_set *set, input_item *item, const ch
     return code;
 }
 
-/* A table: all columns are the one input, or each is the input of its name. */
+/* Reads a table: all columns are the one input, or each is the input of its name. */
 static int read_csv(const options *o, input_set *set, input_item *item, const char *path)
 {
     csv_table table;
@@ -256,9 +257,10 @@ static int read_csv(const options *o, input_set *set, input_item *item, const ch
     return code;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------- */
+/* ---- rows ------------------------------------------------------------------------------------ */
 
-/* The input whose first axis is the batch: the first one where that axis is free, else the first that has axes. */
+/* Returns the input whose first axis is the batch: the first one where it is free, else the first
+ * with axes. */
 static const clg_port *batch_port(const input_set *set)
 {
     const clg_port *fixed = NULL;
@@ -271,7 +273,8 @@ static const clg_port *batch_port(const input_set *set)
     return fixed;
 }
 
-/* Whether the input has the batch: a first axis of the same name, or of the same fixed size. */
+/* Returns whether the input has the batch: a first axis of the same name, or of the same fixed
+ * size. */
 static bool is_streamed(const input_set *set, const clg_port *port)
 {
     const clg_port *first = batch_port(set);
@@ -283,7 +286,7 @@ static bool is_streamed(const input_set *set, const clg_port *port)
                : port->dims[0] == first->dims[0];
 }
 
-/* Takes the dataset over. */
+/* Takes over the dataset. */
 static int give_rows(input_set *set, input_item *item, const char *from, dataset *rows)
 {
     size_t rank = dataset_rank(rows);
@@ -304,12 +307,12 @@ static int give_rows(input_set *set, input_item *item, const char *from, dataset
     item->rows = rows;
     item->rank = rank;
     memcpy(item->dims, dims, rank * sizeof *dims);
-    item->dims[0] = -1; /* the batch, which is nobody's so far */
+    item->dims[0] = -1; /* the batch, not decided so far */
     item->has_dims = true;
     return bind_symbols(set, item);
 }
 
-/* A table whose columns are inputs of their names. */
+/* Opens a table whose columns are inputs of their names. */
 static int open_columns(const options *o, input_set *set, const char *path)
 {
     csv_reader names;
@@ -353,9 +356,9 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
     return code == CODE_DONE ? give_rows(set, item, path, rows) : code;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
-/* A sequence or optional: nothing about it can be cast or shaped. */
+/* Reads a sequence or optional: these cannot be cast or shaped. */
 static int read_kind(input_item *item, const char *path)
 {
     int code = check_first(item);
@@ -400,7 +403,7 @@ static int read_given(const options *o, input_set *set)
     return code;
 }
 
-/* "NAME=KIND", or "KIND" for all inputs that nothing else gives. */
+/* Parses "NAME=KIND", or "KIND" for all remaining inputs. */
 static int read_fills(const options *o, input_set *set, const char **out_rest_kind)
 {
     *out_rest_kind = NULL;
@@ -421,9 +424,9 @@ static int read_fills(const options *o, input_set *set, const char **out_rest_ki
     return CODE_DONE;
 }
 
-/* ---- what is left ----------------------------------------------------------------------------- */
+/* ---- remaining inputs ------------------------------------------------------------------------ */
 
-/* The declared shape with symbols replaced; what is still free is -1. */
+/* Replaces symbols in the declared shape; free dimensions are -1. */
 static int declared_dims(const input_set *set, input_item *item)
 {
     const clg_port *port = item->port;
@@ -453,7 +456,7 @@ static bool is_batch(const input_set *set, const char *symbol)
     return false;
 }
 
-/* Symbols that nothing decided are 1. --batch decides for the batch, later. */
+/* Sets undecided symbols to 1. --batch decides the batch later. */
 static void settle_symbols(const options *o, input_need need, input_set *set)
 {
     for (size_t i = 0; i < set->n_symbols; i++) {
@@ -490,7 +493,7 @@ static int load_pictures(const options *o, input_set *set)
         if (code != CODE_DONE) return code;
         if (is_streamed(set, item->port)) {
             dataset *rows = NULL;
-            /* three axes that begin with few steps are those of one picture */
+            /* three axes whose first has few steps are those of one image */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
             code = dataset_open_pictures(o, item, &rows);
             item->from = NULL; /* else it would be given twice */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inputs of a model as the options give them: files, pictures, fills, shapes.
+ * The inputs of a model as given by options: files, images, fills, shapes.
  */
 #ifndef CLTOOL_INPUTS_H
 #define CLTOOL_INPUTS_H
@@ -10,11 +10,11 @@
 #include <clgraph/inspect.h>
 
 typedef enum input_need {
-    INPUTS_REQUIRED, /* an input that is not given is a fault */
-    INPUTS_FILL,     /* it is filled with random numbers, and that is said */
-    INPUTS_SHAPES,   /* only shapes are wanted: nothing is filled */
-    INPUTS_LOOK,     /* the same, and the caller prints what free dimensions are taken as */
-    INPUTS_STREAM    /* as required, and inputs with a batch come in rows, of datasets */
+    INPUTS_REQUIRED, /* an input that is not given is an error */
+    INPUTS_FILL,     /* it is filled with random numbers, with a note */
+    INPUTS_SHAPES,   /* only shapes are needed: nothing is filled */
+    INPUTS_LOOK,     /* the same, and the caller prints the assumed free dimensions */
+    INPUTS_STREAM    /* as required, and inputs with a batch are datasets, read by rows */
 } input_need;
 
 typedef struct input_item {
@@ -24,11 +24,11 @@ typedef struct input_item {
     size_t rank;
     int64_t dims[CLG_MAX_RANK];
     bool has_dims;
-    const char **pictures; /* files, one a row */
+    const char **pictures; /* files, one per row */
     size_t n_pictures;
     bool owns_pictures; /* the names too */
     const char *fill;
-    struct dataset *rows; /* INPUTS_STREAM: in place of a value */
+    struct dataset *rows; /* INPUTS_STREAM: instead of a value */
 } input_item;
 
 /* A free dimension with a name. */
@@ -49,25 +49,28 @@ typedef struct input_set {
 
 int inputs_gather(const options *o, const clg_model *model, input_need need, input_set *out_set);
 void inputs_free(input_set *set);
-/* Gives all of them to the session: values, or shapes where there is no value. */
+/* Sets all of them in the session: values, or shapes where there is no value. */
 int inputs_give(const input_set *set, clg_session *session);
-/* The shapes that are known, for clg_model_flops and clg_model_memory; free(). */
+/* Returns the known shapes, for clg_model_flops and clg_model_memory; free(). */
 clg_shape_override *inputs_shapes(const input_set *set, size_t *out_n);
 
-/* The same inputs with n rows along the batch; a fault when the model fixes another number. */
+/* Makes the same inputs with n rows along the batch; an error when the model fixes another
+ * number. */
 int inputs_with_batch(const input_set *set, size_t n, input_set *out_set);
-/* Other values of the same shapes: floating-point inputs, and integers of two axes and more, rotated. */
+/* Makes other values of the same shapes: floating-point inputs, and integers of two axes and more,
+ * rotated. */
 int inputs_varied(const input_set *set, size_t step, input_set *out_set);
-/* Rows along the batch; 1 when the model has none. */
+/* Returns the rows along the batch; 1 when the model has none. */
 size_t inputs_batch(const input_set *set);
 
-/* The size that --dim gives the batch; -1: none. */
+/* Returns the size that --dim gives the batch; -1: none. */
 int64_t inputs_given_batch(const input_set *set);
 
-/* The size of the first axis of all inputs: -1 any, 0 none that they share, else the number it is fixed at. */
+/* Returns the size of the first axis of all inputs: -1 any, 0 none that they share, else the fixed
+ * number. */
 int64_t model_batch(const clg_model *model);
 
-/* "a, b and 3 more": the names of inputs, for messages; free(). */
+/* Returns "a, b and 3 more": the names of inputs, for messages; free(). */
 char *inputs_names(const clg_model *model);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is done with gathered inputs: given to a session, brought to a batch, varied.
+ * Uses gathered inputs: sets them in a session, changes their batch, varies them.
  */
 #include "inputs.h"
 #include "output.h"
@@ -38,8 +38,6 @@ clg_shape_override *inputs_shapes(const input_set *set, size_t *out_n)
     return shapes;
 }
 
-/* ---- the batch -------------------------------------------------------------------------------- */
-
 int64_t model_batch(const clg_model *model)
 {
     int64_t fixed = 0;
@@ -56,7 +54,8 @@ int64_t model_batch(const clg_model *model)
     return is_free ? -1 : fixed;
 }
 
-/* The first input whose first axis is free: its symbol is the batch. set->n when there is none. */
+/* Finds the first input whose first axis is free: its symbol is the batch. set->n when there is
+ * none. */
 static size_t batch_item(const input_set *set)
 {
     size_t i = 0;
@@ -91,7 +90,7 @@ int64_t inputs_given_batch(const input_set *set)
     return -1;
 }
 
-/* The items without their own memory: values are shared. */
+/* Copies the items; values are shared. */
 static input_set copy_set(const input_set *set)
 {
     input_set copy = {

@@ -29,7 +29,7 @@ static bool same_key(const clg_value *a, int64_t i, const clg_value *b, int64_t 
 int64_t maps_find_key(const clg_value *keys, int64_t i, const clg_value *others)
 {
     const int64_t n = clg_value_n_elements(others);
-    if (i < n && same_key(keys, i, others, i)) return i; /* as it mostly is */
+    if (i < n && same_key(keys, i, others, i)) return i; /* the usual case */
     for (int64_t k = 0; k < n; k++)
         if (same_key(keys, i, others, k)) return k;
     return -1;
@@ -64,9 +64,7 @@ int maps_keys_save(const clg_value *keys, const char *path)
     return code;
 }
 
-/* ---- tables ----------------------------------------------------------------------------------- */
-
-/* A map with these keys, in their order, and values with bytes of that element type. */
+/* Returns whether a map has these keys, in their order, and values of that dtype. */
 static bool fits(const clg_value *map, const clg_value *keys, clg_dtype dtype)
 {
     const clg_value *own = clg_value_map_keys(map);

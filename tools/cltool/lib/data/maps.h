@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Maps as tables: a sequence of maps under the same keys, as classifiers of scikit-learn give it, is a tensor [N,C] whose
- * columns have names.
+ * Maps as tables: a sequence of maps with the same keys, as from scikit-learn's classifiers, is a
+ * tensor [N,C] whose columns have names.
  */
 #ifndef CLTOOL_MAPS_H
 #define CLTOOL_MAPS_H
@@ -10,14 +10,14 @@
 
 #include <jansson.h>
 
-/* The values of a map [C], or of a sequence of maps with the same keys [N,C], beside these keys; both NULL for anything
- * else. Own references. */
+/* Returns the values of a map [C], or of a sequence of maps with the same keys [N,C], and these
+ * keys; both NULL for anything else. Owned references. */
 int maps_table(clg_value *value, clg_value **out_values, clg_value **out_keys);
-/* Key i as text; a buffer of the tool's, as `printable` gives one. */
+/* Returns key i as text; in a static buffer, as by `printable`. */
 const char *maps_key_text(const clg_value *keys, int64_t i);
-/* A list of numbers or strings. */
+/* Returns a list of numbers or strings. */
 json_t *maps_keys_json(const clg_value *keys);
-/* The place of key i of `keys` in others; -1 when it is not there. */
+/* Returns the index of key i of `keys` in others; -1 when it is not there. */
 int64_t maps_find_key(const clg_value *keys, int64_t i, const clg_value *others);
 /* Writes the keys as JSON. */
 int maps_keys_save(const clg_value *keys, const char *path);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Loading, casting, filling, repeating.
+ * Loads, casts, fills and repeats values.
  */
 #include "values.h"
 
@@ -19,8 +19,6 @@ int value_load(const char *path, clg_value **out_value)
     clg_status status = clg_value_load(path, out_value);
     return status == CLG_OK ? CODE_DONE : fail_status(status, STAGE_READ, NULL);
 }
-
-/* ---- casts ------------------------------------------------------------------------------------ */
 
 static bool is_natural_cast(clg_dtype from, clg_dtype to)
 {
@@ -66,8 +64,6 @@ int value_fit_dtype(const clg_port *port, const char *from, bool allow_cast, boo
     return CODE_DONE;
 }
 
-/* ---- fills ------------------------------------------------------------------------------------ */
-
 typedef struct fill {
     bool is_random, has_range;
     size_t seed;
@@ -109,7 +105,7 @@ int value_check_fill(const char *kind)
     return parse_fill(kind, &ignored);
 }
 
-/* splitmix64: the same numbers everywhere. */
+/* splitmix64: the same numbers on every machine. */
 static uint64_t next_random(uint64_t *state)
 {
     uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
@@ -171,8 +167,6 @@ int value_fill(const char *kind, size_t salt, const clg_port *port, size_t rank,
     *out_value = cast;
     return CODE_DONE;
 }
-
-/* ---- other arrangements of the same elements -------------------------------------------------- */
 
 static int make_like(const clg_value *value, size_t rank, const int64_t *dims,
                      clg_value **out_value)
