@@ -45,7 +45,7 @@ static int complain(clg_status status, const char *what)
 }
 
 /* Reads an image as gray values from 0 to 1 into height x width floats. */
-static int read_picture(const char *path, int height, int width, float *pixels)
+static int read_image(const char *path, int height, int width, float *pixels)
 {
     int w, h, channels;
     unsigned char *gray = stbi_load(path, &w, &h, &channels, 1);
@@ -88,16 +88,15 @@ static int classify(clg_context *context, const char *model_path, char **paths, 
     }
     const clg_port *in = clg_model_input(model, 0), *out = clg_model_output(model, 0);
     if (in->rank != 4 || in->dims[1] != 1 || in->dims[2] <= 0 || in->dims[3] <= 0) {
-        fprintf(stderr, "digits: error: %s does not take gray pictures of a fixed size\n",
+        fprintf(stderr, "digits: error: %s does not take gray images of a fixed size\n",
                 model_path);
         goto done;
     }
     const int64_t dims[4] = {n, 1, in->dims[2], in->dims[3]};
-    size_t picture = (size_t)(dims[2] * dims[3]);
+    size_t image = (size_t)(dims[2] * dims[3]);
     status = clg_session_map_input(session, in->name, 4, dims, &pixels);
     for (int i = 0; i < n && status == CLG_OK; i++)
-        if (read_picture(paths[i], (int)dims[2], (int)dims[3],
-                         (float *)pixels + (size_t)i * picture))
+        if (read_image(paths[i], (int)dims[2], (int)dims[3], (float *)pixels + (size_t)i * image))
             goto done;
 
     double start = milliseconds();
@@ -109,7 +108,7 @@ static int classify(clg_context *context, const char *model_path, char **paths, 
         goto done;
     }
     print_answers(paths, n, clg_value_data(answer), (int)clg_value_dims(answer)[1]);
-    printf("\n%d pictures in %.2f ms on %s\n", n, spent, clg_context_device(context)->name);
+    printf("\n%d images in %.2f ms on %s\n", n, spent, clg_context_device(context)->name);
     result = 0;
 done:
     clg_value_free(answer);
@@ -121,7 +120,7 @@ done:
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: digits MODEL PICTURE...\n");
+        fprintf(stderr, "usage: digits MODEL IMAGE...\n");
         return 2;
     }
     double start = milliseconds();

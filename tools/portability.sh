@@ -255,12 +255,12 @@ judge() { # TARGET PROGRAM KEY
     cp "$kept" "$rows" && touch "$kept"
     return
   fi
-  compile_and_judge "$1" "$2"
+  compile_and_validate "$1" "$2"
   if [ -n "$CACHE" ] && ! grep -qP '\tERROR\t' "$rows"; then
     cp "$rows" "$kept.$$" && mv "$kept.$$" "$kept"
   fi
 }
-compile_and_judge() { # TARGET PROGRAM
+compile_and_validate() { # TARGET PROGRAM
   local target=$1 program=$2 options stem folder hot limit=65536 verdict lack
   local kernel registers spills private local_bytes note
   read -ra options <<<"$OPTIONS"
@@ -298,7 +298,7 @@ compile_and_judge() { # TARGET PROGRAM
   fi
   rm -rf "$folder"
 }
-export -f amd_rows intel_rows nvidia_rows compile lacks marked compile_and_judge judge
+export -f amd_rows intel_rows nvidia_rows compile lacks marked compile_and_validate judge
 
 # ---- all of them ---------------------------------------------------------------------------------------------------------
 

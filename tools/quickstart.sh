@@ -12,4 +12,4 @@ cmake -S . -B build -G Ninja -DCMAKE_BUILD_TYPE=Release --log-level=WARNING >/de
 cmake --build build --target cltool example_digits
 
 echo
-build/examples/digits examples/digits/digits.onnx examples/digits/pictures/*.png
+build/examples/digits examples/digits/digits.onnx examples/digits/images/*.png

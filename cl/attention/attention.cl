@@ -42,7 +42,7 @@
 
 #include "common/types.clh"
 #include "attention/attention.clh"
-#include "common/folds.clh"
+#include "common/reductions.clh"
 
 #if P_LOCAL == 1 && P_MODE == 0 && P_VEC > 1
 

@@ -97,7 +97,7 @@ __kernel void attention_pack(const int batch, const int kv_heads, const int kv_l
             }
 }
 
-static inline CAT(int, P_VEC) places(const int j)
+static inline CAT(int, P_VEC) positions(const int j)
 {
 #if P_VEC == 16
     return (int16)(j) + (int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
@@ -125,17 +125,17 @@ static inline vec added_lanes(const view *see, const int i, const int j, const i
                                      : LOAD1(see->mask + i * see->mi + (j + l) * see->mj);
 #endif
 #if P_CAUSAL
-    sum += places(j) > (CAT(int, P_VEC))(i + see->offset) ? (vec)(-INFINITY) : (vec)0.0f;
+    sum += positions(j) > (CAT(int, P_VEC))(i + see->offset) ? (vec)(-INFINITY) : (vec)0.0f;
 #endif
 #else
     for (int l = 0; l < P_VEC && j + l < last; ++l) ((float *)&sum)[l] = added(see, i, j + l);
 #endif
-    return places(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
+    return positions(j) < (CAT(int, P_VEC))last ? sum : (vec)(-INFINITY);
 }
 
 // Turns the scores of a row, n vectors, into weights; gives what the row's sum so far is to be multiplied by.
-static inline float weigh(const view *see, vec *scores, const int n, const int i, const int j,
-                          const int last, float *high, float *total)
+static inline float weight_of(const view *see, vec *scores, const int n, const int i, const int j,
+                              const int last, float *high, float *total)
 {
     vec top = (vec)(-INFINITY), sum = (vec)0.0f;
     if (see->softcap > 0.0f)
@@ -196,8 +196,8 @@ __kernel void attention_tiles(ATTENTION_ARGS, __global const float *panels, cons
                                   scores + s * P_NRV, 1);
                         for (int i = 0; i < n; ++i) {
                             const float shrink =
-                                weigh(&see, scores + i * SCORES_ROW, span * P_NRV, first + r + i, j,
-                                      last, &high[r + i], &total[r + i]);
+                                weight_of(&see, scores + i * SCORES_ROW, span * P_NRV,
+                                          first + r + i, j, last, &high[r + i], &total[r + i]);
                             if (shrink != 1.0f)
                                 for (int d = 0; d < DV_TILES * P_NRV; ++d)
                                     sum[(r + i) * DV_TILES * P_NRV + d] *= shrink;

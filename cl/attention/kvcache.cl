@@ -6,14 +6,14 @@
 //   new ones past where P_KEEP and there is a past, else 0; start is the same for all (P_START 0) or, for each of the
 //   batch, lengths[b] + length_add - count (P_START 1), within 0 and total - count, or told to `fault`
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 // Arguments, in elements: rows (batch * heads), heads, total, past_len, count, d; past, present dense; fresh with strides
 // of batch, head and place; start
 // NDRange: d / P_VEC, rows * total
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_START=0 P_KEEP=0
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_START=1 P_KEEP=1
-#include "common/words.clh"
+#include "common/untyped.clh"
 
 __kernel void kv_append(const int rows, const int heads, const int total, const int past_len,
                         const int count, const int d, __global const word *past,
@@ -22,12 +22,12 @@ __kernel void kv_append(const int rows, const int heads, const int total, const 
                         const long present_off, __global const int *lengths, const long lengths_off,
                         const int start_or_add, __global int *fault, const int code)
 {
-    for (int place = get_global_id(1); place < rows * total; place += get_global_size(1)) {
-        const int row = place / total, j = place % total, b = row / heads;
+    for (int position = get_global_id(1); position < rows * total; position += get_global_size(1)) {
+        const int row = position / total, j = position % total, b = row / heads;
 #if P_START
-        const int asked = lengths[lengths_off + b] + start_or_add - count,
-                  start = clamp(asked, 0, max(total - count, 0));
-        if (asked != start) {
+        const int requested_start = lengths[lengths_off + b] + start_or_add - count,
+                  start = clamp(requested_start, 0, max(total - count, 0));
+        if (requested_start != start) {
             fault[0] = code;
             fault[1] = lengths[lengths_off + b];
         }
@@ -43,7 +43,7 @@ __kernel void kv_append(const int rows, const int heads, const int total, const 
             const int n = min(P_VEC, d - i);
             vword x = (vword)0;
             if (is_new || is_past) x = load_word(from + i, n);
-            store_word(present + present_off + (long)place * d + i, x, n);
+            store_word(present + present_off + (long)position * d + i, x, n);
         }
     }
 }

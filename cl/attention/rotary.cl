@@ -21,7 +21,7 @@
 
 typedef CAT(INT_, P_INT) number;
 
-__kernel void rotary(const int batch, const int places, const int heads, const int d,
+__kernel void rotary(const int batch, const int positions, const int heads, const int d,
                      const int rotated, const int cache_len, __global const elem *x,
                      const long x_off, const long xb, const long xh, const long xi,
                      __global elem *y, const long y_off, const long yb, const long yh,
@@ -30,17 +30,18 @@ __kernel void rotary(const int batch, const int places, const int heads, const i
                      const long ids_off, const int length_add, __global int *fault, const int code)
 {
     const int pairs = rotated / 2;
-    for (int place = get_global_id(2); place < batch * places; place += get_global_size(2))
+    for (int position = get_global_id(2); position < batch * positions;
+         position += get_global_size(2))
         for (int h = get_global_id(1); h < heads; h += get_global_size(1)) {
-            const int b = place / places, i = place % places;
+            const int b = position / positions, i = position % positions;
 #if P_POSITIONS == 0
-            long row = place;
+            long row = position;
 #elif P_POSITIONS == 1
-            long row = ids[ids_off + place];
+            long row = ids[ids_off + position];
 #elif P_POSITIONS == 2
             long row = ids[ids_off] + i;
 #else
-            long row = max((long)ids[ids_off + b] + length_add - places, 0l) + i;
+            long row = max((long)ids[ids_off + b] + length_add - positions, 0l) + i;
 #endif
             if (row < 0 || row >= cache_len) {
                 fault[0] = code;

@@ -40,7 +40,7 @@ static inline int window_at(const int o, const int k, const int stride, const in
 
 #if P_FORM == 0
 
-#define MOST_RUNS 32
+#define MAX_RUNS 32
 
 // What a tap adds to a line: `count` neighbouring windows from `first` on, to neighbouring places from `to` on. Pixels that are a
 // stride apart lie next to each other there, `length` of each phase.
@@ -67,12 +67,12 @@ __kernel void col2im(COL2IM_ARGS)
     const int row0 = (int)min((long)get_group_id(1) * share, (long)rows),
               row1 = row0 + min(share, rows - row0);
     num line[2 * P_LINE];
-    struct run runs[MOST_RUNS];
+    struct run runs[MAX_RUNS];
     for (int begin = (int)get_group_id(0) * P_LINE; begin < ow;
          begin += (int)get_num_groups(0) * P_LINE) {
         const int count = min(P_LINE, ow - begin), length = (count + sw - 1) / sw,
                   phases = min(sw, count);
-        for (int kx = 0; kx < min(kw, MOST_RUNS); ++kx)
+        for (int kx = 0; kx < min(kw, MAX_RUNS); ++kx)
             runs[kx] = run_of_tap(kx * dw - pw - begin, count, length, sw, iw);
         for (int row = row0; row < row1; ++row) {
             const int p = row / (od * oh), z = row / oh % od, r = row % oh;
@@ -91,9 +91,9 @@ __kernel void col2im(COL2IM_ARGS)
                         cols + cols_off +
                         ((((long)p * kd + kz) * kh + ky) * kw * id + iz) * ih * iw + (long)iy * iw;
                     for (int kx = 0; kx < kw; ++kx, from += (long)id * ih * iw) {
-                        const struct run t = kx < MOST_RUNS ? runs[kx]
-                                                            : run_of_tap(kx * dw - pw - begin,
-                                                                         count, length, sw, iw);
+                        const struct run t =
+                            kx < MAX_RUNS ? runs[kx]
+                                          : run_of_tap(kx * dw - pw - begin, count, length, sw, iw);
                         for (int i = 0; i < t.count; ++i)
                             line[t.to + i] += LOAD1(from + t.first + i);
                     }

@@ -56,8 +56,8 @@
 #include "common/lanes_simd.clh"
 #include "conv/finish_blocked.clh"
 
-#define MOST_TAPS 256
-#define MIN_ASKING 4           // tiles
+#define MAX_TAPS 256
+#define MIN_PREFETCH 4         // tiles
 #define STEP (P_STRIDE * P_IN) // from the pixels of one output to those of the next
 
 #if P_PATCH
@@ -75,7 +75,7 @@ typedef __global const float *pixel_ptr;
         for (int tap = 0; tap < taps; ++tap) {                                                     \
             pixel_ptr a = x + offsets[tap];                                                        \
             _Pragma("unroll 2") for (int p = 0; p < P_IN;                                          \
-                                     ++p, w += NR, next += next_step, expect_far(next))
+                                     ++p, w += NR, next += next_step, prefetch_l2(next))
 #define MICRO_WALK_END }
 #define MICRO_A(i) a[(i)*STEP + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
@@ -121,7 +121,7 @@ static __attribute__((noinline)) void fill_slice(float *p, __global const elem *
 BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
 {
     vec acc[P_ACC / P_VEC];
-    int offsets[MOST_TAPS];
+    int offsets[MAX_TAPS];
 #if P_PATCH
     float patch[P_PATCH];
 #endif
@@ -170,7 +170,7 @@ BODY void convolve(BODY_PARAMS, CONV_BLOCKED_PARAMS)
                         __global const float *w =
                             packed_w + packed_w_off + ((long)px * slices + s0) * taps * P_IN * NR;
                         // Weights come from far away, once: the next ones are asked for while sums are made, by each tile its share.
-                        const int next_step = asking_share(NR, height * parts, MIN_ASKING);
+                        const int next_step = prefetch_share(NR, height * parts, MIN_PREFETCH);
                         __global const float *next = w + (long)n * taps * P_IN * NR;
                         for (int r = 0; r < height; ++r)
                             for (int i = 0; i < width;

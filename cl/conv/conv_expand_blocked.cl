@@ -47,7 +47,7 @@
 #include "common/epilogue.clh"
 #include "common/lanes_simd.clh"
 
-#define MIN_ASKING 4 // tiles
+#define MIN_PREFETCH 4 // tiles
 
 #define MICRO_PARAMS                                                                               \
     const int slices, __global const float *x, const long x_slice, __global const float *w,        \
@@ -56,7 +56,7 @@
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, x += x_slice)                                                 \
     _Pragma("unroll 2") for (int p = 0; p < P_VEC;                                                 \
-                             ++p, w += NR, next += next_step, expect_far(next))
+                             ++p, w += NR, next += next_step, prefetch_l2(next))
 #define MICRO_WALK_END
 #define MICRO_A(i) x[(i)*P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
@@ -156,7 +156,7 @@ BODY void convolve(BODY_PARAMS, EXPAND_PARAMS)
                     x + x_off +
                     ((long)image * slices * in_plane + (long)m.top * iw + x0 + m.first) * P_VEC;
                 __global const float *w = packed_w + packed_w_off + (long)px * slices * P_VEC * NR;
-                const int next_step = asking_share(NR, runs * tiles, MIN_ASKING);
+                const int next_step = prefetch_share(NR, runs * tiles, MIN_PREFETCH);
                 __global const float *next = w + (long)slices * P_VEC * NR;
                 for (int r = 0; r < runs; ++r)
                     for (int i = 0; i < length;

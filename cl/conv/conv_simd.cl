@@ -81,7 +81,7 @@
 #define MICRO_T_ROW t_row
 #define MICRO_BIAS (P_BIAS ? 2 : 0)
 #include "common/micro_simd.clh"
-#include "common/finish_simd.clh"
+#include "common/store_simd.clh"
 
 static inline void put(float *p, const vec v) { ((CAT(loose, P_VEC) *)p)->v = v; }
 
@@ -146,8 +146,8 @@ static __attribute__((noinline)) void finish(const vec *t, const int t_row, cons
     for (int i = 0; i < rows; ++i) {
         for (int r = 0; r < height; ++r) {
             const long at = i * y_row + (long)r * y_line;
-            finish_row((const float *)(t + i * t_row) + r * pitch, width, y + at, 1, bias + i, 0,
-                       residual + at, alpha, beta, act_a, act_b);
+            store_row((const float *)(t + i * t_row) + r * pitch, width, y + at, 1, bias + i, 0,
+                      residual + at, alpha, beta, act_a, act_b);
         }
     }
 }

@@ -11,7 +11,7 @@
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh; P_BIAS is 0 or 1: per
 // output channel)
 //   P_WG_M, P_WG_N  work-items of a group along channels and pixels: 16, 16; depthwise 1, 64
-//   P_TM, P_TN      results a work-item keeps: 4, 4; depthwise 1, 1. Other rows are those of src/ops/lowering/simt_tile.c
+//   P_TM, P_TN      results per work-item keeps: 4, 4; depthwise 1, 1. Other rows are those of src/ops/lowering/simt_tile.c
 //   P_TK            depth of the tiles in local memory: 16; depthwise 1
 //
 // Arguments. Lengths and strides in elements; batch and oc may be 0, and ic, which leaves the bias.

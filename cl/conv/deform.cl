@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The columns of DeformConv (ONNX 19, 22): for each tap and pixel the element at the place that its offset moves it to, by
-// linear interpolation with zeros around the picture, times its mask. A matrix product with the weight does the rest.
+// linear interpolation with zeros around the image, times its mask. A matrix product with the weight does the rest.
 //
 // Parameters
 //   P_MASK   1: there is a mask

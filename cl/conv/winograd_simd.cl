@@ -60,7 +60,7 @@
 #include "common/lanes_simd.clh"
 
 #define A (P_M + 2)
-#define MIN_ASKING 2                     // parts
+#define MIN_PREFETCH 2                   // parts
 #define RING 8                           // lines of turned pixels, a power of two >= A
 #define LINE (P_STRIP * P_M + 2 + P_VEC) // vectors of a line; the last P_VEC may be written in vain
 
@@ -74,9 +74,9 @@ typedef const float *weight_ptr;
 
 #if U_IS_PACKED
 // Weights come from far away, once: the next element's are asked for while sums are made, by each part its share.
-#define ASK_NEXT , next += next_step, expect_far(next)
+#define PREFETCH_NEXT , next += next_step, prefetch_l2(next)
 #else
-#define ASK_NEXT
+#define PREFETCH_NEXT
 #endif
 #define MICRO_PARAMS                                                                               \
     const int slices, const float *v, const int v_slice, weight_ptr w, weight_ptr next,            \
@@ -84,7 +84,7 @@ typedef const float *weight_ptr;
 #define MICRO_ARGS slices, v, v_slice, w, next, next_step
 #define MICRO_WALK                                                                                 \
     for (int s = 0; s < slices; ++s, v += v_slice) {                                               \
-        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC ASK_NEXT)
+        _Pragma("unroll 2") for (int p = 0; p < P_VEC; ++p, w += P_NRV * P_VEC PREFETCH_NEXT)
 #define MICRO_WALK_END }
 #define MICRO_A(i) v[i * P_VEC + p]
 #define MICRO_B(j) CAT(vload, P_VEC)(0, w + j * P_VEC)
@@ -95,7 +95,7 @@ typedef const float *weight_ptr;
 #include "conv/finish_blocked.clh"
 #define PIXEL P_VEC // elements from one pixel of a line to the next
 #else
-#include "common/finish_simd.clh"
+#include "common/store_simd.clh"
 #include "common/transpose_simd.clh"
 #define PIXEL 1
 #endif
@@ -238,9 +238,10 @@ static inline int continues(const struct run *a, const struct run *b)
 
 // One line of pixels, `width` of them from column x0 on, of up to P_VEC channels (`channels`, `plane` apart) to
 // p[column][channel]; x is the plane's line, NULL outside the image; `left` elements may be read from x on. Zeros outside.
-static __attribute__((noinline)) void turn_line(vec *p, __global const elem *x, const long left,
-                                                const int x0, const int width, const int iw,
-                                                const int channels, const long plane)
+static __attribute__((noinline)) void transpose_line(vec *p, __global const elem *x,
+                                                     const long left, const int x0, const int width,
+                                                     const int iw, const int channels,
+                                                     const long plane)
 {
     const int low = min(x0 < 0 ? -x0 : 0, width), high = x ? max(min(width, iw - x0), low) : low;
     for (int i = 0; i < low; ++i) p[i] = (vec)0.0f;
@@ -312,9 +313,9 @@ static __attribute__((noinline)) void transform_output(const vec *m, const int s
 
 // Epilogue and store of a line of `width` pixels of `channels` channels, `plane` apart in y and residual.
 static __attribute__((noinline)) void
-finish_line(const vec *line, const int width, const int channels, __global elem *y,
-            const long plane, __global const elem *bias, __global const elem *residual,
-            const float alpha, const float beta, const float act_a, const float act_b)
+store_line(const vec *line, const int width, const int channels, __global elem *y, const long plane,
+           __global const elem *bias, __global const elem *residual, const float alpha,
+           const float beta, const float act_a, const float act_b)
 {
 #if P_BLOCKED
     finish_pixels(line, 1, width, y, bias, channels, residual, alpha, beta, act_a, act_b);
@@ -327,8 +328,8 @@ finish_line(const vec *line, const int width, const int channels, __global elem 
 #pragma unroll
         for (int c = 0; c < P_VEC; ++c) s[c] = r[c];
         for (int c = 0; c < channels; ++c)
-            finish_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1,
-                       bias + c, 0, residual + c * plane + i, alpha, beta, act_a, act_b);
+            store_row((const float *)(s + c), min(width - i, P_VEC), y + c * plane + i, 1, bias + c,
+                      0, residual + c * plane + i, alpha, beta, act_a, act_b);
     }
 #endif
 }
@@ -376,9 +377,9 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                         const int at_y = first - ph + i;
                         const long at =
                             ((long)r.image * x_channels + c0) * plane + (long)at_y * iw * PIXEL;
-                        turn_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
-                                  at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
-                                  r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
+                        transpose_line(ring + ((first + i) & (RING - 1)) * LINE + shift,
+                                       at_y >= 0 && at_y < ih ? x + x_off + at : 0, x_all - at, x0,
+                                       r.count * P_M + 2, iw, min(ic - c0, P_VEC), plane);
                     }
                     transform_input(ring + shift, first, r.count,
                                     v + (long)slice * count + (t - t0), slices * count);
@@ -392,7 +393,7 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                 __global const elem *w =
                     packed_w + packed_w_off + (long)px * A * A * slices * P_VEC * NR;
                 for (int k = 0; k < A * A; ++k, w += (long)slices * P_VEC * NR) {
-                    const int next_step = asking_share(NR, parts, MIN_ASKING);
+                    const int next_step = prefetch_share(NR, parts, MIN_PREFETCH);
                     __global const float *next = w + (long)slices * P_VEC * NR;
                     for (int i = 0; i < count; i += part, next += (long)slices * P_VEC * next_step)
                         micro(min(part, count - i), slices,
@@ -426,10 +427,10 @@ BODY void filter_tiles(BODY_PARAMS, WINOGRAD_PARAMS)
                         for (int i = 0; i < P_M && r.row * P_M + i < oh; ++i) {
                             const long at = ((long)r.image * y_channels + o0) * out_plane +
                                             ((long)(r.row * P_M + i) * ow + col) * PIXEL;
-                            finish_line(ring + i * LINE, min(r.count * P_M, ow - col),
-                                        min(oc - o0, P_VEC), y + y_off + at, out_plane,
-                                        bias + bias_off + o0, residual + residual_off + at, alpha,
-                                        beta, act_a, act_b);
+                            store_line(ring + i * LINE, min(r.count * P_M, ow - col),
+                                       min(oc - o0, P_VEC), y + y_off + at, out_plane,
+                                       bias + bias_off + o0, residual + residual_off + at, alpha,
+                                       beta, act_a, act_b);
                         }
                     }
                 }

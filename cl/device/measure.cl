@@ -26,13 +26,13 @@
 #define CAT(a, b) CAT2(a, b)
 typedef CAT(SCALAR, P_VEC) vec;
 
-__kernel void fma_loop(__global const float *x, __global float *y, const int n_turns)
+__kernel void fma_loop(__global const float *x, __global float *y, const int n_rounds)
 {
     const float id = (float)(get_global_id(0) & 7) * 0.125f;
     const vec a = (vec)(SCALAR)x[0], b = (vec)(SCALAR)x[1];
     vec v0 = (vec)(SCALAR)id, v1 = v0 + a, v2 = v1 + a, v3 = v2 + a;
     vec v4 = v3 + a, v5 = v4 + a, v6 = v5 + a, v7 = v6 + a;
-    for (int i = 0; i < n_turns; ++i) {
+    for (int i = 0; i < n_rounds; ++i) {
         v0 = fma(v0, a, b);
         v1 = fma(v1, a, b);
         v2 = fma(v2, a, b);

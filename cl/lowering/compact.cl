@@ -4,7 +4,7 @@
 // compact_offsets turns the counts into where each block's begin, compact_write goes over the blocks once more.
 //
 // Parameters
-//   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/words.clh; 1, 0, 32 but for P_SIZE
+//   P_SIZE, P_VEC, P_FP64, P_INDEX  see common/untyped.clh; 1, 0, 32 but for P_SIZE
 //   P_LOCAL  work-items of a group, a power of two
 //   P_FORM   what compact_write writes for element i, the r-th that is not zero:
 //            0 coordinates: y[d, r] = the coordinate of i in dimension d; y: long [rank, total]
@@ -19,7 +19,7 @@
 // @variant P_SIZE=8 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=64 P_FORM=2
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_LOCAL=64 P_FORM=0
 #include "common/group_scan.clh"
-#include "common/words.clh"
+#include "common/untyped.clh"
 
 WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void compact_count(const int n, const int block, const int n_blocks, const long mask,

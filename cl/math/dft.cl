@@ -135,23 +135,23 @@ __kernel void dft_pass(__global const from_elem *x, const long x_off, __global t
             const complex_num c = times(FETCH(i + 2 * l * m), vload2(2 * q * m, w)),
                               d = times(FETCH(i + 3 * l * m), vload2(3 * q * m, w));
             const complex_num ac = a + c, a_c = a - c, bd = b + d, b_d = b - d;
-            const complex_num turned = (complex_num)(-b_d.y, b_d.x) * (num)sign;
+            const complex_num rotated = (complex_num)(-b_d.y, b_d.x) * (num)sign;
             PUT(first, ac + bd);
-            PUT(first + l, a_c + turned);
+            PUT(first + l, a_c + rotated);
             PUT(first + 2 * l, ac - bd);
-            PUT(first + 3 * l, a_c - turned);
+            PUT(first + 3 * l, a_c - rotated);
 #endif
         }
 #else
         const int length = l * radix;
         for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
-            const int place = i % length, begin = place % l + i / length * l;
+            const int position = i % length, begin = position % l + i / length * l;
             complex_num sum = (complex_num)(0, 0);
-            int turn = 0;
+            int twiddle_index = 0;
             for (int s = 0; s < radix; ++s) {
-                sum += times(FETCH(begin + l * m * s), vload2(turn * m, w));
-                turn += place;
-                turn = turn >= length ? turn - length : turn;
+                sum += times(FETCH(begin + l * m * s), vload2(twiddle_index * m, w));
+                twiddle_index += position;
+                twiddle_index = twiddle_index >= length ? twiddle_index - length : twiddle_index;
             }
             PUT(i, sum);
         }

@@ -30,8 +30,8 @@ __kernel void cosine_window(__global elem *y, const long y_off, const int n, con
     for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
         // The window is symmetric about period / 2: angles are pi at most.
         const int near = min(i, period - i);
-        const real turn = period > 0 ? (real)near / (real)period * TWO_PI : (real)0;
-        const real v = ((real)a + (real)b * cos(turn) + (real)c * cos(2 * turn)) / (real)over;
+        const real angle = period > 0 ? (real)near / (real)period * TWO_PI : (real)0;
+        const real v = ((real)a + (real)b * cos(angle) + (real)c * cos(2 * angle)) / (real)over;
         STORE1((num)(period > 0 ? v : (real)1), y + y_off + i);
     }
 }

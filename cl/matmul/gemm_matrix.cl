@@ -54,25 +54,25 @@
 #if TILE_M * PAIRS % (8 * ITEMS) != 0 || TILE_N * PAIRS % (8 * ITEMS) != 0
 #error "P_FM, P_FN, P_TK: all work-items of a group carry the same number of pieces"
 #endif
-#define PIECE_LINE(turned, e) ((turned) ? (e) / PAIRS * 8 : (e) / (PAIRS / 8))
-#define PIECE_PAIR(turned, e) ((turned) ? (e) % PAIRS : (e) % (PAIRS / 8) * 8)
+#define PIECE_LINE(transposed, e) ((transposed) ? (e) / PAIRS * 8 : (e) / (PAIRS / 8))
+#define PIECE_PAIR(transposed, e) ((transposed) ? (e) % PAIRS : (e) % (PAIRS / 8) * 8)
 
 static inline bool is_aligned(__global const ushort *p) { return ((size_t)p & 15) == 0; }
 
 // Piece e of a tile that begins at x and has `lines` lines and `depth` elements along k left; zeros beyond.
-static inline uint8 load_piece(const int turned, const int e, __global const ushort *x,
+static inline uint8 load_piece(const int transposed, const int e, __global const ushort *x,
                                const int lines, const int line_step, const int depth,
                                const int k_step)
 {
-    const int line = PIECE_LINE(turned, e), p = 2 * PIECE_PAIR(turned, e);
+    const int line = PIECE_LINE(transposed, e), p = 2 * PIECE_PAIR(transposed, e);
     __global const ushort *from = x + (long)line * line_step + (long)p * k_step;
     uint8 words;
-    if (turned && line_step == 1 && line + 8 <= lines && p + 2 <= depth && is_aligned(from) &&
+    if (transposed && line_step == 1 && line + 8 <= lines && p + 2 <= depth && is_aligned(from) &&
         is_aligned(from + k_step)) {
         const ushort8 even = as_ushort8(*(__global const uint4 *)from);
         const ushort8 odd = as_ushort8(*(__global const uint4 *)(from + k_step));
         words = convert_uint8(even) | convert_uint8(odd) << 16;
-    } else if (!turned && k_step == 1 && line < lines && p + 16 <= depth && is_aligned(from)) {
+    } else if (!transposed && k_step == 1 && line < lines && p + 16 <= depth && is_aligned(from)) {
         words.lo = *(__global const uint4 *)from;
         words.hi = *(__global const uint4 *)(from + 8);
     } else {
@@ -80,7 +80,7 @@ static inline uint8 load_piece(const int turned, const int e, __global const ush
         words = 0;
 #pragma unroll 1
         for (int w = 0; w < 8; ++w) {
-            const int over = turned ? w : 0, deep = turned ? 0 : 2 * w;
+            const int over = transposed ? w : 0, deep = transposed ? 0 : 2 * w;
             __global const ushort *at = from + (long)over * line_step + (long)deep * k_step;
             const bool inside = line + over < lines;
             const uint even = inside && p + deep < depth ? at[0] : 0;
@@ -91,22 +91,23 @@ static inline uint8 load_piece(const int turned, const int e, __global const ush
     return words;
 }
 
-static inline void load_share(uint8 *next, const int share, const int turned, const int item,
+static inline void load_share(uint8 *next, const int share, const int transposed, const int item,
                               __global const ushort *x, const int lines, const int line_step,
                               const int depth, const int k_step)
 {
 #pragma unroll
     for (int s = 0; s < share; ++s)
-        next[s] = load_piece(turned, item + s * ITEMS, x, lines, line_step, depth, k_step);
+        next[s] = load_piece(transposed, item + s * ITEMS, x, lines, line_step, depth, k_step);
 }
 
-static inline void store_share(const uint8 *next, const int share, const int turned, const int item,
-                               __local uint4 *tile)
+static inline void store_share(const uint8 *next, const int share, const int transposed,
+                               const int item, __local uint4 *tile)
 {
 #pragma unroll
     for (int s = 0; s < share; ++s) {
-        const int e = item + s * ITEMS, at = PIECE_LINE(turned, e) * LINE + PIECE_PAIR(turned, e);
-        if (turned) {
+        const int e = item + s * ITEMS,
+                  at = PIECE_LINE(transposed, e) * LINE + PIECE_PAIR(transposed, e);
+        if (transposed) {
             const uint *word = (const uint *)&next[s];
             __local uint *to = (__local uint *)tile + at;
 #pragma unroll

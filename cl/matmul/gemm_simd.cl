@@ -65,46 +65,46 @@ typedef const vec *panel_ptr;
 #define MICRO_B(j) b[j]
 #define B_STEP P_NRV
 #endif
-#define MIN_ASKING 4 // tiles
+#define MIN_PREFETCH 4 // tiles
 
 // The last sums are made in chunks of k. In front of each, `asked` rows of the tile (columns, where these are dense) are asked
 // for in C and the residual, since finish() will touch them: all at once would keep the operands waiting.
 #if P_RESIDUAL
 #define OUT_PARAMS                                                                                 \
     , __global const elem *out, __global const elem *also, const int out_step,                     \
-        const int out_length, const int asked, const int chunk
-#define OUT_ARGS , out, also, out_step, out_length, asked, chunk
-#define ASK_OUT                                                                                    \
-    expect_row(out, out_length), expect_row(also, out_length), out += out_step, also += out_step
+        const int out_length, const int n_prefetch, const int chunk
+#define OUT_ARGS , out, also, out_step, out_length, n_prefetch, chunk
+#define PREFETCH_OUT                                                                               \
+    prefetch_row(out, out_length), prefetch_row(also, out_length), out += out_step, also += out_step
 #else
 #define OUT_PARAMS                                                                                 \
-    , __global const elem *out, const int out_step, const int out_length, const int asked,         \
+    , __global const elem *out, const int out_step, const int out_length, const int n_prefetch,    \
         const int chunk
-#define OUT_ARGS , out, out_step, out_length, asked, chunk
-#define ASK_OUT expect_row(out, out_length), out += out_step
+#define OUT_ARGS , out, out_step, out_length, n_prefetch, chunk
+#define PREFETCH_OUT prefetch_row(out, out_length), out += out_step
 #endif
 // Packed panels come from far away, once: while sums are made, the lines that follow are asked for, next_step elements for
 // each k.
 #if P_B_PACKED
 #define NEXT_PARAMS , __global const elem *next, const int next_step
 #define NEXT_ARGS , next, next_step
-#define ASK_NEXT , next += next_step, expect_far(next)
+#define PREFETCH_NEXT , next += next_step, prefetch_l2(next)
 #else
 #define NEXT_PARAMS
 #define NEXT_ARGS
-#define ASK_NEXT
+#define PREFETCH_NEXT
 #endif
 #define MICRO_WALK                                                                                 \
     for (int left = k; left > 0; left -= chunk) {                                                  \
-        for (int i = 0; i < asked; ++i) ASK_OUT;                                                   \
-        for (int p = min(left, chunk); p > 0; --p, STEP_A, b += B_STEP ASK_NEXT)
+        for (int i = 0; i < n_prefetch; ++i) PREFETCH_OUT;                                         \
+        for (int p = min(left, chunk); p > 0; --p, STEP_A, b += B_STEP PREFETCH_NEXT)
 #define MICRO_WALK_END }
 #if P_A_PACKED
 #define MICRO_A(i) a[i]
 #define STEP_A a += a_cs
 #define MICRO_PARAMS                                                                               \
-    const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS TAIL_PARAMS
-#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS TAIL_ARGS
+    const int k, float_ptr a, const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS POST_PARAMS
+#define MICRO_ARGS k, a, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #else
 // A pointer for every third row, and compilers must not know how they hang together: they would step from row to row, a chain of
 // twelve additions that takes longer than the products, or keep twelve pointers, most of them in memory.
@@ -119,25 +119,27 @@ static inline __attribute__((always_inline)) void step_on(float_ptr *p, const in
 #define STEP_A step_on(&a, a_cs), step_on(&a3, a_cs), step_on(&a6, a_cs), step_on(&a9, a_cs)
 #define MICRO_PARAMS                                                                               \
     const int k, float_ptr a, float_ptr a3, float_ptr a6, float_ptr a9, const int a_rs,            \
-        const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS TAIL_PARAMS
-#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS TAIL_ARGS
+        const int a_cs, panel_ptr b NEXT_PARAMS OUT_PARAMS POST_PARAMS
+#define MICRO_ARGS k, a, a3, a6, a9, a_rs, a_cs, b NEXT_ARGS OUT_ARGS POST_ARGS
 #endif
 #define MICRO_T_ROW P_NRV
 // Whole rows of results leave the registers for C at once, where an epilogue is short: twelve copies of each are compiled.
-#define LEAVES_AT_ONCE (P_T == 1 && P_BIAS <= 1 && P_ACT <= 3)
-#if LEAVES_AT_ONCE
-#define TAIL_PARAMS                                                                                \
+#define DIRECT_STORE (P_T == 1 && P_BIAS <= 1 && P_ACT <= 3)
+#if DIRECT_STORE
+#define POST_PARAMS                                                                                \
     , __global elem *result, const int result_rs, __global const elem *bias,                       \
         __global const elem *residual, const float alpha, const float beta, const float act_a,     \
         const float act_b
-#define TAIL_ARGS , result, result_rs, bias, residual, alpha, beta, act_a, act_b
+#define POST_ARGS , result, result_rs, bias, residual, alpha, beta, act_a, act_b
 #define MICRO_IS_OUT result
 #define MICRO_OUT(i, j)                                                                            \
-    leave(result + (long)(i)*result_rs + j * P_VEC, acc##i##_##j, bias + j * P_VEC,                \
-          residual + (long)(i)*result_rs + j * P_VEC, alpha, beta, act_a, act_b);
-static inline __attribute__((always_inline)) void
-leave(__global elem *c, const vec sum, __global const elem *bias, __global const elem *residual,
-      const float alpha, const float beta, const float act_a, const float act_b)
+    store_vector(result + (long)(i)*result_rs + j * P_VEC, acc##i##_##j, bias + j * P_VEC,         \
+                 residual + (long)(i)*result_rs + j * P_VEC, alpha, beta, act_a, act_b);
+static inline __attribute__((always_inline)) void store_vector(__global elem *c, const vec sum,
+                                                               __global const elem *bias,
+                                                               __global const elem *residual,
+                                                               const float alpha, const float beta,
+                                                               const float act_a, const float act_b)
 {
     vec v = alpha * sum;
 #if P_BIAS
@@ -149,8 +151,8 @@ leave(__global elem *c, const vec sum, __global const elem *bias, __global const
     VSTORE(epilogue_act(v, act_a, act_b), c);
 }
 #else
-#define TAIL_PARAMS
-#define TAIL_ARGS
+#define POST_PARAMS
+#define POST_ARGS
 #endif
 #if P_BIAS == 1
 #define BIAS_RS 0
@@ -164,15 +166,15 @@ leave(__global elem *c, const vec sum, __global const elem *bias, __global const
 #endif
 #define MICRO_BIAS P_BIAS
 // Asks for a row of the tile, `length` <= NR elements at p.
-static inline void expect_row(__global const elem *p, const int length)
+static inline void prefetch_row(__global const elem *p, const int length)
 {
 #pragma unroll
-    for (int j = 0; j < P_NRV; ++j) expect_soon(p + j * P_VEC);
-    expect_soon(p + length - 1);
+    for (int j = 0; j < P_NRV; ++j) prefetch_write(p + j * P_VEC);
+    prefetch_write(p + length - 1);
 }
 
 #include "common/micro_simd.clh"
-#include "common/finish_simd.clh"
+#include "common/store_simd.clh"
 #include "common/transpose_simd.clh"
 
 #define LEAD 8 // rows of B that are on their way while one is copied
@@ -241,11 +243,11 @@ static __attribute__((noinline)) void fetch_tile(float *t, __global const elem *
 #endif
 
 // finish() where columns of C are dense: c_rs is 1.
-static inline void finish_turned(const vec *t, const int rows, const int cols, __global elem *c,
-                                 const int c_cs, __global const elem *bias, const int bias_rs,
-                                 const int bias_cs, __global const elem *residual,
-                                 const float alpha, const float beta, const float act_a,
-                                 const float act_b)
+static inline void store_transposed(const vec *t, const int rows, const int cols, __global elem *c,
+                                    const int c_cs, __global const elem *bias, const int bias_rs,
+                                    const int bias_cs, __global const elem *residual,
+                                    const float alpha, const float beta, const float act_a,
+                                    const float act_b)
 {
     for (int j = 0; j < cols; j += P_VEC) {
         for (int i = 0; i < rows; i += P_VEC) {
@@ -282,14 +284,14 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
                                              const float act_b)
 {
     if (c_rs == 1 && c_cs != 1) {
-        finish_turned(t, rows, cols, c, c_cs, bias, bias_rs, bias_cs, residual, alpha, beta, act_a,
-                      act_b);
+        store_transposed(t, rows, cols, c, c_cs, bias, bias_rs, bias_cs, residual, alpha, beta,
+                         act_a, act_b);
         return;
     }
     for (int i = 0; i < rows; ++i)
-        finish_row((const float *)(t + i * P_NRV), cols, c + (long)i * c_rs, c_cs,
-                   bias + (long)i * bias_rs, bias_cs, residual + (long)i * c_rs, alpha, beta, act_a,
-                   act_b);
+        store_row((const float *)(t + i * P_NRV), cols, c + (long)i * c_rs, c_cs,
+                  bias + (long)i * bias_rs, bias_cs, residual + (long)i * c_rs, alpha, beta, act_a,
+                  act_b);
 }
 
 #define GEMM_PARAMS                                                                                \
@@ -303,7 +305,7 @@ static __attribute__((noinline)) void finish(const vec *t, const int rows, const
     m, n, k, batch, batch_in, a, a_off, a_rs, a_cs, a_b0, a_b1, b, b_off, b_rs, b_cs, b_b0, b_b1,  \
         c, c_off, c_rs, c_cs, c_b0, c_b1, tile_m, group_tiles, group_panels, EPILOGUE_PASSED
 
-#if LEAVES_AT_ONCE
+#if DIRECT_STORE
 #define RESULT_ARGS                                                                                \
     , result, c_rs, bias_z + col0, residual + residual_off + at, alpha, beta, act_a, act_b
 #else
@@ -341,10 +343,10 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                 do {
                     const int kc = min(k - k0, P_KC);
                     const int last = k0 + kc == k, chunk = last ? max(kc / 8, 16) : P_KC;
-                    const int asked =
+                    const int n_prefetch =
                         last ? min((out_lines * chunk + kc) / max(kc, 1), out_lines) : 0;
 #if P_B_PACKED // each tile asks for its share of the next block
-                    const int next_step = asking_share(NR, tile1 - tile0, MIN_ASKING);
+                    const int next_step = prefetch_share(NR, tile1 - tile0, MIN_PREFETCH);
 #endif
                     for (int px = panel0; px < panel1; ++px) {
                         const int col0 = px * NR, cols = min(n - col0, NR);
@@ -380,7 +382,7 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                             __global const elem *next =
                                 next_block + (long)(tile - tile0) * next_step * kc;
 #endif
-#if LEAVES_AT_ONCE
+#if DIRECT_STORE
                             __global elem *result =
                                 last && c_cs == 1 && cols == NR ? c + c_off + at : NULL;
                             const int remains = last && !result;
@@ -401,8 +403,8 @@ BODY void multiply(BODY_PARAMS, GEMM_PARAMS)
                             __global const elem *a_tile = a_z + (long)row0 * a_rs + (long)k0 * a_cs;
 #if FLOATS_COPIED
                             fetch_tile(a_copy, a_tile, a_rs, a_cs, rows, kc, m - row0, k - k0);
-                            const int turned = a_rs == 1 && a_cs != 1, t_rs = turned ? 1 : P_KC,
-                                      t_cs = turned ? A_LINE : 1;
+                            const int transposed = a_rs == 1 && a_cs != 1,
+                                      t_rs = transposed ? 1 : P_KC, t_cs = transposed ? A_LINE : 1;
                             micro(rows, kc, a_copy, a_copy + 3 * t_rs, a_copy + 6 * t_rs,
                                   a_copy + 9 * t_rs, t_rs, t_cs,
                                   b_block NEXT_ARGS OUT_ARGS RESULT_ARGS, t, k0 == 0);

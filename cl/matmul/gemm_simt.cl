@@ -6,7 +6,7 @@
 //
 // Parameters (also those of common/types.clh, with P_VEC=1, and of common/epilogue.clh)
 //   P_WG_M, P_WG_N  work-items of a group along m and n: 16, 16
-//   P_TM, P_TN      results a work-item keeps: 4, 4. Rows of parameters are those of src/ops/lowering/simt_tile.c
+//   P_TM, P_TN      results per work-item keeps: 4, 4. Rows of parameters are those of src/ops/lowering/simt_tile.c
 //   P_TK            depth of the tiles in local memory: 16
 //   P_TA            0: A is nearly contiguous along k, 1: along m. Decides which neighbours load together, not
 //   P_TB            0: B along n, 1: along k.                       what is computed: strides are arguments

@@ -90,11 +90,11 @@ __kernel void scores(__global const float *x, const long x_off, __global float *
 #else
         __global const float *x = row_of_x;
         __global float *to = y + (long)row * n;
-        float most = SCORE(0);
+        float largest = SCORE(0);
         for (int j = 1; j < n; j++) {
             const float s = SCORE(j);
-            if (s > most) {
-                most = s;
+            if (s > largest) {
+                largest = s;
                 best = j;
             }
         }
@@ -105,7 +105,7 @@ __kernel void scores(__global const float *x, const long x_off, __global float *
         float sum = 0;
         for (int j = 0; j < n; j++) {
             const float s = SCORE(j);
-            const float e = P_TRANSFORM == 3 && fabs(s) <= 1e-7f ? 0.0f : exp(s - most);
+            const float e = P_TRANSFORM == 3 && fabs(s) <= 1e-7f ? 0.0f : exp(s - largest);
             sum += e;
             to[j] = e;
         }

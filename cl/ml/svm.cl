@@ -148,7 +148,7 @@ static inline void couple(__global const float *y, __global const float *a, __gl
                           __global float *q, __global float *p, const int classes)
 {
     __global float *qp = q + (long)classes * classes;
-    const int most = max(100, classes);
+    const int largest = max(100, classes);
     const float enough = 0.005f / classes;
     for (int i = 0; i < classes; i++) {
         p[i] = 1.0f / classes;
@@ -162,7 +162,7 @@ static inline void couple(__global const float *y, __global const float *a, __gl
             q[(long)j * classes + j] += r * r;
             q[(long)i * classes + j] = q[(long)j * classes + i] = -r * other;
         }
-    for (int round = 0; round < most; round++) {
+    for (int round = 0; round < largest; round++) {
         float pqp = 0, worst = 0;
         for (int i = 0; i < classes; i++) {
             float sum = 0;
@@ -198,11 +198,11 @@ __kernel void svm_votes(__global const float *y, const long y_off, __global long
     const int pairs = classes * (classes - 1) / 2;
     for (int row = get_global_id(0); row < rows; row += get_global_size(0)) {
         __global const float *of_row = y + y_off + (long)row * pairs;
-        int best = 0, most = votes_of(of_row, 0, classes);
+        int best = 0, largest = votes_of(of_row, 0, classes);
         for (int i = 1; i < classes; i++) {
             const int votes = votes_of(of_row, i, classes);
-            if (votes > most) {
-                most = votes;
+            if (votes > largest) {
+                largest = votes;
                 best = i;
             }
         }

@@ -26,7 +26,7 @@
 // @variant P_T=16 P_SIZE=2 P_FP64=0 P_VALUE=0 P_INDEX=32 P_VEC=1
 // @variant P_T=0 P_SIZE=2 P_FP64=0 P_VALUE=1 P_INDEX=32 P_VEC=1
 // @variant P_T=0 P_SIZE=1 P_FP64=0 P_VALUE=7 P_INDEX=32 P_VEC=1
-#include "common/words.clh"
+#include "common/untyped.clh"
 
 #define EACH_ELEMENT(n)                                                                            \
     for (idx begin = (idx)get_global_id(0) * chunk; begin < (n);                                   \

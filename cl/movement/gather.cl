@@ -2,7 +2,7 @@
 //
 // Gather, GatherElements and GatherND: elements or rows of them, picked by indices.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT    width of an index: 32 or 64. Negative ones count from the end.
 //   P_RANK   gather_elements: dimensions of the indices, 1..8; gather_nd: numbers in an index, 1..8; else 0
 //
@@ -22,8 +22,8 @@
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=0
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=64 P_INT=32 P_RANK=8
 // @variant P_SIZE=8 P_VEC=4 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=1
-#include "common/ranks.clh"
-#include "common/words.clh"
+#include "common/for_each_dim.clh"
+#include "common/untyped.clh"
 #include "movement/indices.clh"
 
 #if P_RANK == 0

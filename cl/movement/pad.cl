@@ -2,7 +2,7 @@
 //
 // Pad: the output walks over places of the input, some of which do not exist and are made up.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   dimensions around the last one, 0..7
 //   P_MODE   0 constant, 1 edge, 2 reflect, 3 wrap
 //   P_VALUE  constant: 0 the bits of `value`, 1 element 0 of `fill`
@@ -20,8 +20,8 @@
 // @variant P_SIZE=8 P_VEC=1 P_FP64=0 P_INDEX=64 P_RANK=7 P_MODE=2 P_VALUE=0
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_RANK=1 P_MODE=3 P_VALUE=0
 // @variant P_SIZE=2 P_VEC=4 P_FP64=0 P_INDEX=32 P_RANK=2 P_MODE=0 P_VALUE=1
-#include "common/ranks.clh"
-#include "common/words.clh"
+#include "common/for_each_dim.clh"
+#include "common/untyped.clh"
 
 // The place in a dimension of n that stands for place i: outside of 0..n-1 only in constant mode.
 static inline idx place(idx i, const idx n)

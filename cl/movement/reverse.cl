@@ -2,7 +2,7 @@
 //
 // ReverseSequence (ONNX 10): the first length[b] steps of each sequence of a batch in the other order.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //
 // x, y: [outer, time, inner], where time is the axis that is reversed, whatever lies before it, and the batch is one of
 // the coordinates of outer or of inner: batch = (batch_in_outer ? o : i) / batch_step % batches.
@@ -12,7 +12,7 @@
 //
 // @variant P_SIZE=4 P_VEC=16 P_FP64=0 P_INDEX=32
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=64
-#include "common/words.clh"
+#include "common/untyped.clh"
 
 static inline idx source(const idx t, const idx time, const long length, __global int *fault,
                          const int code)

@@ -3,7 +3,7 @@
 // ScatterElements, ScatterND and TensorScatter: elements or rows of them, put where indices say. y holds a copy of the
 // data before.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_INT     width of an index: 32 or 64. Negative ones count from the end.
 //   P_RANK    scatter_elements: dimensions of the indices, 1..8; scatter_nd: numbers in an index, 1..8; else 0
 //   P_REDUCE  0 none, 1 add, 2 multiply, 3 min, 4 max: y = y op update. Where indices repeat, updates follow each other in
@@ -30,8 +30,8 @@
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=1 P_REDUCE=4 P_T=10
 // @variant P_SIZE=8 P_VEC=1 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=2 P_REDUCE=3 P_T=7
 // @variant P_SIZE=1 P_VEC=1 P_FP64=0 P_INDEX=32 P_INT=64 P_RANK=2 P_REDUCE=2 P_T=2
-#include "common/ranks.clh"
-#include "common/words.clh"
+#include "common/for_each_dim.clh"
+#include "common/untyped.clh"
 #include "movement/indices.clh"
 #include "common/number.clh"
 

@@ -3,7 +3,7 @@
 // Copies from one strided place to another: Transpose, Concat, Tile, dense copies of views and their like. The
 // host has merged dimensions that lie together (src/ops/movement/strided.c).
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_FP64 0
 //   P_RANK   rows: dimensions around the last one; tiles: around the two fast ones. 0..15
 //   P_SRC    rows: along the last dimension the source is 0 strided, 1 dense, 2 one element
 //   P_DST    rows: the same of the destination, 0 or 1
@@ -27,8 +27,8 @@
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_RANK=2 P_SRC=1 P_DST=0 P_TILE=32
 // @variant P_SIZE=8 P_VEC=1 P_FP64=0 P_INDEX=64 P_RANK=0 P_SRC=2 P_DST=1 P_TILE=16
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32 P_RANK=1 P_SRC=1 P_DST=1 P_TILE=4
-#include "common/ranks.clh"
-#include "common/words.clh"
+#include "common/for_each_dim.clh"
+#include "common/untyped.clh"
 
 #define EDGE 64
 
@@ -105,8 +105,10 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
             a.sf, b.sf)
 #define ROUND(x, y)                                                                                \
     ZIP(x, 0, 8, y, 0, 1)                                                                          \
-    ZIP(x, 1, 9, y, 2, 3) ZIP(x, 2, 10, y, 4, 5) ZIP(x, 3, 11, y, 6, 7) ZIP(x, 4, 12, y, 8, 9)     \
-        ZIP(x, 5, 13, y, 10, 11) ZIP(x, 6, 14, y, 12, 13) ZIP(x, 7, 15, y, 14, 15)
+    ZIP(x, 1, 9, y, 2, 3)                                                                          \
+    ZIP(x, 2, 10, y, 4, 5)                                                                         \
+    ZIP(x, 3, 11, y, 6, 7) ZIP(x, 4, 12, y, 8, 9) ZIP(x, 5, 13, y, 10, 11)                         \
+        ZIP(x, 6, 14, y, 12, 13) ZIP(x, 7, 15, y, 14, 15)
 #define TURN ROUND(x, y) ROUND(y, x) ROUND(x, y) ROUND(y, x)
 #define TURNED x
 #elif P_VEC == 8
@@ -133,8 +135,8 @@ __kernel void strided_rows(RANK_UP(DIM_ARGS) const idx n, const idx sn, const id
 #define STORE_ROW(i) STORE_ROW1(TURNED, i)
 
 // dst[a * da + b] = src[a + b * sb] for a < na, b < nb, neither above P_VEC.
-static inline void turn_square(__global const word *src, const idx sb, const int na, const int nb,
-                               __global word *dst, const idx da)
+static inline void transpose_square(__global const word *src, const idx sb, const int na,
+                                    const int nb, __global word *dst, const idx da)
 {
 #if P_VEC > 2
     if (na == P_VEC && nb == P_VEC) {
@@ -159,8 +161,8 @@ __kernel void strided_tiles(RANK_UP(DIM_ARGS) const idx na, const idx da, const 
         for (idx b0 = (idx)get_global_id(0) * EDGE; b0 < nb; b0 += (idx)get_global_size(0) * EDGE)
             for (idx b = b0; b < min(b0 + EDGE, nb); b += P_VEC)
                 for (idx a = a0; a < a1; a += P_VEC)
-                    turn_square(src + (from + a + b * sb), sb, (int)min((idx)P_VEC, a1 - a),
-                                (int)min((idx)P_VEC, nb - b), dst + (to + a * da + b), da);
+                    transpose_square(src + (from + a + b * sb), sb, (int)min((idx)P_VEC, a1 - a),
+                                     (int)min((idx)P_VEC, nb - b), dst + (to + a * da + b), da);
     }
 }
 

@@ -23,7 +23,7 @@
 // @variant P_T=2 P_VEC=1 P_FORM=3 P_SORTED=0 P_OUTPUTS=7
 // @variant P_T=1 P_VEC=1 P_FORM=3 P_SORTED=1 P_OUTPUTS=0
 #include "common/number.clh"
-#include "common/keys.clh"
+#include "common/topk_keys.clh"
 
 #define ROWS                                                                                       \
     __global const elem *x, const long x_off, const long outer, const int n, const long inner

@@ -43,8 +43,8 @@ __kernel void gather_blocks(const int picks, const int rows, const int cols, con
 {
     for (int k = get_global_id(1); k < picks; k += get_global_size(1)) {
         // Not yet a long: llvmpipe of Mesa 22.3 then takes a negative int for positive.
-        const number asked = index[index_off + k];
-        const long row = asked < 0 ? (long)asked + rows : (long)asked;
+        const number raw_index = index[index_off + k];
+        const long row = raw_index < 0 ? (long)raw_index + rows : (long)raw_index;
         const bool exists = row >= 0 && row < rows;
         for (int c = get_global_id(0); c < cols; c += get_global_size(0)) {
             float v = 0.0f;

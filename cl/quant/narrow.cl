@@ -84,9 +84,10 @@ static inline float float_of_double(const double x)
 static inline float float_of_size(const magnitude size)
 {
     const magnitude one = 1;
-    const int cut = size >> 24 == 0 ? 0 : (int)sizeof(size) * 8 - 24 - (int)clz(size);
-    const uint kept = (uint)(size >> cut) | ((size & ((one << cut) - one)) != 0 ? 1 : 0);
-    return convert_float(kept) * as_float((uint)(127 + cut) << 23);
+    const int dropped_bits = size >> 24 == 0 ? 0 : (int)sizeof(size) * 8 - 24 - (int)clz(size);
+    const uint kept =
+        (uint)(size >> dropped_bits) | ((size & ((one << dropped_bits) - one)) != 0 ? 1 : 0);
+    return convert_float(kept) * as_float((uint)(127 + dropped_bits) << 23);
 }
 
 static inline number number_at(__global const in_elem *x, const long i)

@@ -12,7 +12,7 @@
 //   P_LINE    pixels that a work-item accumulates in private memory (form 0); else 1
 // Arguments, in elements
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
-//   x, w, y; QCONV_NUMBERS, see quant/qconv.clh
+//   x, w, y; QCONV_ARGS_LAST, see quant/qconv.clh
 // Each dimension of the NDRange may be smaller than its work.
 //
 // @hot qconv P_FORM=1
@@ -27,7 +27,7 @@
 #define QCONV_ARGS                                                                                 \
     const int batch, const int groups, const int ic, const int oc, CONV_SIZES,                     \
         __global const a_elem *x, const long x_off, __global const b_elem *weights,                \
-        const long weights_off, __global y_elem *y, const long y_off, QCONV_NUMBERS
+        const long weights_off, __global y_elem *y, const long y_off, QCONV_ARGS_LAST
 
 #if P_FORM == 0
 

@@ -28,7 +28,7 @@
 //   x, w from qconv_pack_w, y
 //   tile_m, group_tiles, tile_h, tile_w   as in conv_simd.cl, with the same limits; slices, there
 //       kd*ic, are kd * ceil(ic/P_UNIT), and P_ACC is for one row more
-//   QCONV_NUMBERS, see quant/qconv.clh
+//   QCONV_ARGS_LAST, see quant/qconv.clh
 // qconv_depthwise_simd has these but ic; w as ONNX has it; group_channels, tile_h, tile_w in place
 // of tile_m .. tile_w.
 // NDRange: as in conv_simd.cl. Private memory: P_PATCH + P_ACC words.
@@ -112,7 +112,7 @@ static __attribute__((noinline)) void fill_slice(int *p, const struct lines *fro
 #if P_UNIT == 1
 
 // Computes t[i][j] = (first ? 0 : t[i][j]) + the dot product, in parts that are exact in float.
-static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
+static void multiply_add(const int rows, MICRO_PARAMS, vint *t, const int first)
 {
     vec part[P_MR * P_NRV];
     const int deep = min(slices, DOT_DEPTH), across = min(taps, DOT_DEPTH / deep);
@@ -131,7 +131,7 @@ static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
 }
 
 #else
-#define add_products micro
+#define multiply_add micro
 #endif
 
 // Computes t[j] = (first ? 0 : t[j]) + the sums of the inputs in the receptive fields of vector j
@@ -156,17 +156,18 @@ static __attribute__((noinline)) void add_seen(vint *t, const int vectors, const
 static __attribute__((noinline)) void finish(const int *t, const int *seen, const int start,
                                              const int w0, const int height, const int width,
                                              const int pitch, __global y_elem *y, const int y_line,
-                                             const int joined, const float factor, const float zero)
+                                             const int is_contiguous, const float factor,
+                                             const float zero)
 {
     for (int r = 0; r < height; ++r, t += pitch, seen += pitch, y += y_line) {
-        const int behind = joined ? (height - 1 - r) * y_line : 0;
+        const int lanes_after = is_contiguous ? (height - 1 - r) * y_line : 0;
         for (int j = 0; j < width; j += P_VEC) {
             vint v = get_words(t + j) + (vint)start;
             if (w0) v -= w0 * get_words(seen + j);
 #if P_Y != 6
             v = requantize(v, (vfloat)factor, zero);
 #endif
-            store_results(y + j, TO_VY(v), width - j + behind);
+            store_results(y + j, TO_VY(v), width - j + lanes_after);
         }
     }
 }
@@ -176,7 +177,7 @@ __kernel void qconv_simd(const int batch, const int groups, const int ic, const 
                          __global const a_elem *x, const long x_off, __global const int *packed_w,
                          const long packed_w_off, __global y_elem *y, const long y_off,
                          const int tile_m, const int group_tiles, const int tile_h,
-                         const int tile_w, QCONV_NUMBERS)
+                         const int tile_w, QCONV_ARGS_LAST)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + 1];
@@ -244,7 +245,7 @@ __kernel void qconv_simd(const int batch, const int groups, const int ic, const 
                                 w_g + ((long)row0 * taps + (long)tap0 * tile_m) * slices +
                                 (long)s0 * tile_m;
                             for (int px = 0; px < panels; ++px)
-                                add_products(rows, tc, sc, w_t, (long)slices * tile_m, tile_m,
+                                multiply_add(rows, tc, sc, w_t, (long)slices * tile_m, tile_m,
                                              patch + px * NR, offsets, s.slice, t_row,
                                              t + px * P_NRV, first);
                             tap0 += tc;
@@ -321,7 +322,7 @@ __kernel void qconv_depthwise_simd(const int batch, const int groups, const int 
                                    __global const a_elem *x, const long x_off,
                                    __global const b_elem *w, const long w_off, __global y_elem *y,
                                    const long y_off, const int group_channels, const int tile_h,
-                                   const int tile_w, QCONV_NUMBERS)
+                                   const int tile_w, QCONV_ARGS_LAST)
 {
     int patch[P_PATCH + SPARE];
     vint acc[P_ACC / P_VEC + STRIP];

@@ -19,7 +19,7 @@
 //   P_WG_M, P_WG_N, P_TM, P_TN, P_TK, P_DOT  see quant/qtile.clh: as in qgemm_simt.cl
 // Arguments, in elements or words
 //   batch, groups, ic, oc (of one group); CONV_SIZES, see common/conv.clh
-//   x and weights as packed, y; QCONV_NUMBERS, see quant/qconv.clh
+//   x and weights as packed, y; QCONV_ARGS_LAST, see quant/qconv.clh
 // NDRange of qconv_simt: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0
 // batch*od*oh*ow / (P_WG_N*P_TN), 1 oc / (P_WG_M*P_TM), both rounded up, 2 groups; each may be any
 // number >= 1, groups stride over the rest.
@@ -61,7 +61,7 @@ WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void qconv_simt(const int batch, const int groups, const int ic, const int oc, CONV_SIZES,
                          __global const int *x, const long x_off, __global const int *weights,
                          const long weights_off, __global y_elem *y, const long y_off,
-                         QCONV_NUMBERS)
+                         QCONV_ARGS_LAST)
 {
     QTILE_LOCALS
     // For each depth of the tile: the offset of its tap and channels from a pixel's origin, in

@@ -20,7 +20,7 @@
 //                 all batches
 //   P_ZERO_A, P_ZERO_B, P_RANK   as in qmatmul.cl
 //
-// Arguments: those of qmatmul.cl, and before QMATMUL_NUMBERS
+// Arguments: those of qmatmul.cl, and before QMATMUL_ARGS_LAST
 //   tile_m         height of a register tile, 1..P_MR
 //   group_tiles    tiles of a group; group_tiles * tile_m <= P_MC
 //   group_panels   panels of a group; (group_tiles * tile_m + 1) * group_panels * NR <= P_ACC
@@ -35,7 +35,7 @@
 // @variant P_UNIT=4 P_DOT=0 P_FMA=1 P_VEC=16 P_MR=12 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=0 P_A=3 P_B=2 P_Y=3 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_RANK=2
 // @variant P_UNIT=2 P_DOT=0 P_FMA=1 P_VEC=8 P_MR=6 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=0 P_A=2 P_B=2 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_RANK=1
 // @variant P_UNIT=1 P_DOT=0 P_FMA=0 P_VEC=4 P_MR=6 P_NRV=2 P_KC=256 P_MC=96 P_ACC=32768 P_B_PACKED=1 P_A=3 P_B=3 P_Y=2 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_RANK=0
-#include "common/ranks.clh"
+#include "common/for_each_dim.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
 #include "common/dot_simd.clh"
@@ -172,7 +172,7 @@ __kernel void qgemm_pack_b(const int k, const int n, __global const b_elem *b, c
 #if P_UNIT == 1
 
 // Computes t[i][j] = (first ? 0 : t[i][j]) + the dot product of k <= P_KC words, exact in float.
-static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
+static void multiply_add(const int rows, MICRO_PARAMS, vint *t, const int first)
 {
     vec part[P_MR * P_NRV];
     micro(rows, k, a, b, P_NRV, part, 1);
@@ -182,7 +182,7 @@ static void add_products(const int rows, MICRO_PARAMS, vint *t, const int first)
 }
 
 #else
-#define add_products micro
+#define multiply_add micro
 #endif
 
 static inline vint zeros_of(__global const b_elem *p, const int step, const int count)
@@ -203,7 +203,7 @@ __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
                          __global const b_elem *b, const long b_off,
 #endif
                          __global y_elem *c, const long c_off, const int tile_m,
-                         const int group_tiles, const int group_panels, QMATMUL_NUMBERS)
+                         const int group_tiles, const int group_panels, QMATMUL_ARGS_LAST)
 {
     int rows_of_a[P_MC * A_ROW];
     int row_sums[P_MC];
@@ -248,7 +248,7 @@ __kernel void qgemm_simd(const int m, const int n, const int k, const int batch,
                                     k - k0, pc, min(NR, n - col), (long)(k - k0) * n - col, first);
 #endif
                         for (int i = 0; i < rows; i += tile_m)
-                            add_products(min(tile_m, rows - i), pc, rows_of_a + i * A_ROW, right,
+                            multiply_add(min(tile_m, rows - i), pc, rows_of_a + i * A_ROW, right,
                                          t_row, sums + i * t_row + at, first);
                     }
                     p0 += pc;

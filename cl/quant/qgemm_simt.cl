@@ -19,7 +19,7 @@
 //   m, n, k, words: ceil(k / 4), batch; for each batch dimension d<i> (length), sa<i>, sb<i>
 //   (strides in A and B)
 //   a [m,k], b as packed, c [m,n] of each batch, contiguous
-//   QMATMUL_NUMBERS, see quant/qmatmul.clh
+//   QMATMUL_ARGS_LAST, see quant/qmatmul.clh
 // NDRange: local size (P_WG_N, P_WG_M, 1), required. Groups: dimension 0 n / (P_WG_N*P_TN),
 // 1 m / (P_WG_M*P_TM), both rounded up, 2 batch; each may be any number >= 1, groups stride over
 // the rest.
@@ -46,7 +46,7 @@
 // @variant P_A=2 P_B=3 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=8 P_TN=8 P_TK=8 P_DOT=3 P_RANK=0
 // @only gfx1100
 // @variant P_A=2 P_B=3 P_Y=2 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_WG_M=16 P_WG_N=16 P_TM=4 P_TN=4 P_TK=16 P_DOT=4 P_RANK=0
-#include "common/ranks.clh"
+#include "common/for_each_dim.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
 #include "quant/qtile.clh"
@@ -76,7 +76,7 @@ WORK_GROUP_SIZE(P_WG_N, P_WG_M, 1)
 __kernel void qgemm_simt(const int m, const int n, const int k, const int words, const int batch,
                          RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
                          __global const int *b, const long b_off, __global y_elem *c,
-                         const long c_off, QMATMUL_NUMBERS)
+                         const long c_off, QMATMUL_ARGS_LAST)
 {
     QTILE_LOCALS
     const int lx = get_local_id(0), ly = get_local_id(1), item = ly * P_WG_N + lx;

@@ -11,7 +11,7 @@
 // Arguments, lengths and strides in elements
 //   m, n, k, batch; for each batch dimension d<i> (length), sa<i>, sb<i> (strides in A and B)
 //   a [m,k], b [k,n], c [m,n] of each batch, contiguous
-//   QMATMUL_NUMBERS, see quant/qmatmul.clh
+//   QMATMUL_ARGS_LAST, see quant/qmatmul.clh
 // NDRange: n / P_VEC, m / P_ROWS, batch; each dimension may be smaller.
 //
 // @hot qmatmul P_VEC=1
@@ -19,7 +19,7 @@
 // @variant P_A=2 P_B=2 P_Y=2 P_VEC=16 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_ROWS=4 P_RANK=1
 // @variant P_A=3 P_B=3 P_Y=3 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=1 P_ZERO_B=1 P_ROWS=1 P_RANK=2
 // @variant P_A=3 P_B=2 P_Y=6 P_VEC=1 P_FP64=0 P_INDEX=32 P_ZERO_A=0 P_ZERO_B=1 P_ROWS=4 P_RANK=0
-#include "common/ranks.clh"
+#include "common/for_each_dim.clh"
 #include "quant/requantize.clh"
 #include "quant/qmatmul.clh"
 
@@ -37,7 +37,7 @@ static inline vint splat_or_load_zero(__global const b_elem *p, const int step, 
 __kernel void qmatmul(const int m, const int n, const int k, const int batch,
                       RANK_UP(BATCH_ARGS) __global const a_elem *a, const long a_off,
                       __global const b_elem *b, const long b_off, __global y_elem *c,
-                      const long c_off, QMATMUL_NUMBERS)
+                      const long c_off, QMATMUL_ARGS_LAST)
 {
     for (int z = get_global_id(2); z < batch; z += get_global_size(2))
         for (int first = (int)get_global_id(1) * P_ROWS; first < m;

@@ -48,7 +48,7 @@
 #define P_FP64 0
 #define P_INDEX 32
 #include "common/elements.clh"
-#include "common/folds.clh"
+#include "common/reductions.clh"
 #include "quant/narrow.clh"
 
 ELEMENTS_float32 ELEMENTS_float16 ELEMENTS_bfloat16 ELEMENTS_uint8 ELEMENTS_int8 ELEMENTS_uint16
@@ -245,12 +245,12 @@ __kernel void range_parts(const int n, __global const float *x, const long x_off
         low = v < low ? v : low;
         high = v > high ? v : high;
     }
-    float least = 0.0f, largest = 0.0f;
+    float smallest = 0.0f, largest = 0.0f;
     for (int l = 0; l < P_VEC; ++l) {
-        least = min(least, LANE(low, const float, l));
+        smallest = min(smallest, LANE(low, const float, l));
         largest = max(largest, LANE(high, const float, l));
     }
-    const float2 range = group_range((float2)(least, largest), shared);
+    const float2 range = group_range((float2)(smallest, largest), shared);
     if (get_local_id(0) == 0) {
         parts[parts_off + 2 * get_group_id(0)] = range.x;
         parts[parts_off + 2 * get_group_id(0) + 1] = range.y;

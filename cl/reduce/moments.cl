@@ -26,7 +26,7 @@
 // @variant P_KIND=1 P_LOCAL=1 P_T=11 P_VEC=4 P_S=10 P_M=11
 // @variant P_KIND=1 P_LOCAL=1 P_T=16 P_VEC=8 P_S=16 P_M=10
 #include "common/number.clh"
-#include "common/folds.clh"
+#include "common/reductions.clh"
 #include "common/scalars.clh"
 
 typedef SCALAR_ELEM(P_S) scale_elem;

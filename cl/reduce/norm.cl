@@ -37,7 +37,7 @@
 // @variant P_FORM=3 P_SCALE=0 P_BIAS=0 P_STATS=0 P_LOCAL=1 P_S=16 P_M=16 P_T=16 P_VEC=1
 
 #include "common/number.clh"
-#include "common/folds.clh"
+#include "common/reductions.clh"
 #include "common/scalars.clh"
 
 typedef SCALAR_ELEM(P_S) scale_elem;

@@ -37,8 +37,8 @@
 // @variant P_IN=3 P_OUT=7 P_VEC=1 P_INDEX=32 P_FP64=0 P_MAP=0 P_COMBINE=3 P_FINISH=0 P_KEPT=1 P_RED=0 P_GROUP=1
 #define P_RANK P_KEPT
 #include "common/elements.clh"
-#include "common/folds.clh"
-#include "common/ranks.clh"
+#include "common/reductions.clh"
+#include "common/for_each_dim.clh"
 
 // ---- dtypes -----------------------------------------------------------------------------------------------------
 
@@ -229,10 +229,10 @@ __kernel void reduce_rows(RANK_UP(KEPT_ARGS) RANK_CAT(UP_, P_RED)(RED_ARGS) cons
 #if P_GROUP > 1
     __local acc shared[128];
     const int item = get_local_id(0);
-    const idx turn = get_local_size(1);
+    const idx lines = get_local_size(1);
     for (int part = get_group_id(1); part < parts; part += get_num_groups(1))
-        for (idx first = get_group_id(0) * turn; first < results;
-             first += get_num_groups(0) * turn) {
+        for (idx first = get_group_id(0) * lines; first < results;
+             first += get_num_groups(0) * lines) {
             const idx result = min(first + (idx)get_local_id(1), results - 1);
 #else
     const int item = 0;

@@ -23,7 +23,7 @@
 // @variant P_SIMPLE=1 P_SKIP=1 P_BIAS=0 P_BETA=0 P_SUM=1 P_LOCAL=1 P_T=16 P_FMA=0 P_VEC=8
 // @variant P_SIMPLE=0 P_SKIP=0 P_BIAS=0 P_BETA=0 P_SUM=0 P_LOCAL=256 P_T=1 P_FMA=1 P_VEC=1
 #include "common/types.clh"
-#include "common/folds.clh"
+#include "common/reductions.clh"
 
 LANES_SUM(sum_lanes, float)
 GROUP_FOLD(group_sum, float, P_LOCAL, FOLD_SUM)

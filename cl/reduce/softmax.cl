@@ -28,7 +28,7 @@
 // @variant P_OP=0 P_FORM=0 P_LOCAL=1 P_T=16 P_VEC=16
 
 #include "common/number.clh"
-#include "common/folds.clh"
+#include "common/reductions.clh"
 
 #if P_VEC > 1 && P_T != 11
 #include "common/exp.clh"

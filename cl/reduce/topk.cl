@@ -22,7 +22,7 @@
 // @variant P_LARGEST=1 P_FORM=1 P_LOCAL=64 P_T=13 P_VEC=1
 #include "common/number.clh"
 #include "common/group_scan.clh"
-#include "common/keys.clh"
+#include "common/topk_keys.clh"
 
 // A number whose order is that of the elements: larger is better.
 static inline key key_of(__global const elem *p)

@@ -7,16 +7,16 @@
 //   P_LOCAL   work-items of a group, a power of two
 //   P_CENTER  boxes are 0: two corners y, x, y, x in any order; 1: x, y of the centre, width, height
 //   P_SCORE   1: only scores above the threshold; a NaN is none
-//   P_MOST, P_IOU  1: the limit, the threshold is given
+//   P_MAX_OUTPUT, P_IOU  1: the limit, the threshold is given
 // Arguments: most: long, the largest number of boxes a class; iou, score: float, thresholds; where one is not given, any
 // buffer. list: int [batches * classes, n], of which the first found[row] are the boxes chosen, best first; found: int,
 // offsets in nms_write; left: int [batches * classes, n] for candidates; y: long [all, 3]
 // NDRange: nms_choose: a group a row (batch and class); nms_write: rows of y.
 // Local memory: 8 * P_LOCAL bytes.
 //
-// @variant P_LOCAL=1 P_CENTER=0 P_SCORE=1 P_MOST=1 P_IOU=1
-// @variant P_LOCAL=256 P_CENTER=1 P_SCORE=0 P_MOST=1 P_IOU=0
-// @variant P_LOCAL=64 P_CENTER=0 P_SCORE=1 P_MOST=0 P_IOU=1
+// @variant P_LOCAL=1 P_CENTER=0 P_SCORE=1 P_MAX_OUTPUT=1 P_IOU=1
+// @variant P_LOCAL=256 P_CENTER=1 P_SCORE=0 P_MAX_OUTPUT=1 P_IOU=0
+// @variant P_LOCAL=64 P_CENTER=0 P_SCORE=1 P_MAX_OUTPUT=0 P_IOU=1
 #include "common/group_scan.clh"
 #include "common/work_group.clh"
 
@@ -125,18 +125,19 @@ WORK_GROUP_SIZE(P_LOCAL, 1, 1)
 __kernel void nms_choose(const int n_rows, const int classes, const int n,
                          __global const float *boxes, const long boxes_off,
                          __global const float *scores, const long scores_off,
-                         __global const long *most, const long most_off, __global const float *iou,
-                         const long iou_off, __global const float *score, const long score_off,
-                         __global int *list, const long list_off, __global int *found,
-                         const long found_off, __global int *left, const long left_off)
+                         __global const long *max_output, const long max_output_off,
+                         __global const float *iou, const long iou_off, __global const float *score,
+                         const long score_off, __global int *list, const long list_off,
+                         __global int *found, const long found_off, __global int *left,
+                         const long left_off)
 {
     __local int sums[P_LOCAL];
 #if P_LOCAL > 1
     __local float best_scores[P_LOCAL];
 #endif
     int limit = 0;
-#if P_MOST
-    limit = (int)clamp(most[most_off], 0l, (long)n);
+#if P_MAX_OUTPUT
+    limit = (int)clamp(max_output[max_output_off], 0l, (long)n);
 #endif
     const float threshold = P_IOU ? iou[iou_off] : 0.0f;
     for (int row = get_group_id(0); row < n_rows; row += get_num_groups(0)) {

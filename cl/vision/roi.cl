@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// RoiAlign (ONNX 10, 16, 22) and MaxRoiPool (ONNX 1): parts of pictures, brought to one size.
+// RoiAlign (ONNX 10, 16, 22) and MaxRoiPool (ONNX 1): parts of images, brought to one size.
 //
 // Parameters
 //   P_MAX    roi_align: 0 the mean of samples, 1 their maximum, where a sample is the largest of its four weighted elements
@@ -21,7 +21,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 #include "common/number.clh"
 
-// The samples of a bin along an axis: `n` of them, `space` apart from `first` on; begin .. end - 1 may lie in the picture.
+// The samples of a bin along an axis: `n` of them, `space` apart from `first` on; begin .. end - 1 may lie in the image.
 typedef struct {
     num first, space, n;
     int begin, end;
@@ -62,7 +62,7 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
                         __global elem *y, const long y_off, __global int *fault, const int code,
                         const int n_rois, const int batch, const int channels, const int h,
                         const int w, const int ph, const int pw, const int ratio, const float scale,
-                        const float shift, const float least)
+                        const float shift, const float min_size)
 {
     const int blocks = (channels + P_BLOCK - 1) / P_BLOCK;
     const long plane = (long)h * w;
@@ -82,8 +82,9 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
             const num x2 = LOAD1(roi + 2) * (num)scale - (num)shift,
                       y2 = LOAD1(roi + 3) * (num)scale - (num)shift;
             const samples across =
-                samples_of(x1, fmax(x2 - x1, (num)least), bin % pw, pw, ratio, w);
-            const samples down = samples_of(y1, fmax(y2 - y1, (num)least), bin / pw, ph, ratio, h);
+                samples_of(x1, fmax(x2 - x1, (num)min_size), bin % pw, pw, ratio, w);
+            const samples down =
+                samples_of(y1, fmax(y2 - y1, (num)min_size), bin / pw, ph, ratio, h);
             __global const elem *from = x + x_off + ((exists ? image : 0) * channels + c) * plane;
             num total[P_BLOCK];
             num seen = 0;
@@ -118,7 +119,7 @@ __kernel void roi_align(__global const elem *x, const long x_off, __global const
             __global elem *to = y + y_off + ((long)r * channels + c) * ph * pw + bin;
             for (int i = 0; i < count; ++i) {
 #if P_MAX
-                // Samples outside of the picture are zeros.
+                // Samples outside of the image are zeros.
                 const num v = seen < all ? fmax(total[i], (num)0) : total[i];
 #else
                 const num v = total[i] / fmax(all, (num)1);

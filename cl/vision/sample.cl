@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GridSample (ONNX 16, 20, 22) and AffineGrid (ONNX 20): pictures read at places that a tensor gives.
+// GridSample (ONNX 16, 20, 22) and AffineGrid (ONNX 20): images read at places that a tensor gives.
 //
 // Parameters
 //   P_AXES   spatial axes: 1, 2, 3
 //   P_MODE   0 nearest (half to even), 1 linear, 2 cubic (a = -0.75)
-//   P_PAD    outside of the picture: 0 zeros, 1 the border, 2 its reflection
+//   P_PAD    outside of the image: 0 zeros, 1 the border, 2 its reflection
 //   P_BLOCK  points that a work-item places at once, for all its channels: simd 16, simt 1
 //   P_G      dtype of the grid: 1, 10, 11
 //   P_T, P_VEC  see common/number.clh; P_VEC is 1. Arithmetic is in double when either is 11, else in float.

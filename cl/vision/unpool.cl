@@ -2,7 +2,7 @@
 //
 // MaxUnpool (ONNX 9, 11, 22): elements put where indices into a smaller tensor say. y holds zeros before.
 //
-//   P_SIZE, P_VEC, P_INDEX  see common/words.clh; P_VEC is 1, P_FP64 0
+//   P_SIZE, P_VEC, P_INDEX  see common/untyped.clh; P_VEC is 1, P_FP64 0
 // Arguments: n (elements), d, h, w (sizes that the indices count in, planes in front), od, oh, ow (sizes of y, none smaller),
 //   total (elements that the indices count), chunk (elements of a turn), x [n], index [n], y, fault (an index that is
 //   out of range; its element is left out). Elements that meet must be alike, as those of MaxPool are.
@@ -10,7 +10,7 @@
 //
 // @variant P_SIZE=4 P_VEC=1 P_FP64=0 P_INDEX=32
 // @variant P_SIZE=2 P_VEC=1 P_FP64=0 P_INDEX=64
-#include "common/words.clh"
+#include "common/untyped.clh"
 
 __kernel void unpool(const idx n, const idx d, const idx h, const idx w, const idx od, const idx oh,
                      const idx ow, const idx total, const int chunk, __global const word *x,

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Train the small network of the digits example and write its files.
 
-The network reads 8x8 pictures of handwritten digits: the 1797 pictures of the UCI set
+The network reads 8x8 images of handwritten digits: the 1797 images of the UCI set
 "Optical Recognition of Handwritten Digits" that scikit-learn carries, so nothing is
 downloaded. One run takes about 15 seconds on one core.
 
@@ -15,17 +15,17 @@ Files written (README.md says more about each):
 
     digits.onnx                 the network: image [batch,1,8,8] -> probabilities [batch,10]
     labels.txt                  the ten class names
-    heldout.npy                 float32 [360,1,8,8], the pictures kept away from training
+    heldout.npy                 float32 [360,1,8,8], the images kept away from training
     heldout_labels.npy          int64   [360], what was written on them
     heldout_probabilities.npy   float32 [360,10], what PyTorch computes for them
-    pictures/00.png .. 19.png   20 of the held-out pictures, two of each digit
-    pictures/labels.csv         file,label
+    images/00.png .. 19.png   20 of the held-out images, two of each digit
+    images/labels.csv         file,label
     expected.csv                file,digit,probability: PyTorch's answer to each PNG
 
 A pixel of the set is a level from 0 to 16. A PNG holds round(level * 255 / 16), and the
 network is trained and measured on exactly what a reader of that PNG gets, pixel / 255.
 
-Every random choice has a fixed seed. The held-out pictures play no part in training; use
+Every random choice has a fixed seed. The held-out images play no part in training; use
 `--validate`, not their result, to judge a change to the settings below.
 """
 
@@ -43,8 +43,8 @@ from torch import nn
 from torch.nn import functional as F
 
 SEED = 20
-HELDOUT = 360  # pictures, 20 % of 1797
-PICTURES_PER_DIGIT = 2
+HELDOUT = 360  # images, 20 % of 1797
+IMAGES_PER_DIGIT = 2
 
 EPOCHS = 80
 BATCH = 64
@@ -53,14 +53,14 @@ WEIGHT_DECAY = 0.01
 # Keeps the probabilities off 0 and 1, where comparing two programs' answers would say little.
 LABEL_SMOOTHING = 0.05
 
-# Augmentation: each picture of a batch is turned, scaled and moved by its own random amount.
-MAX_TURN_DEGREES = 10.0
+# Augmentation: each image of a batch is turned, scaled and moved by its own random amount.
+MAX_ROTATION_DEGREES = 10.0
 MAX_SCALE = 0.10
 MAX_SHIFT_PIXELS = 0.75
 
 
-def load_pictures():
-    """All pictures as the pixels of their PNGs, uint8 [1797,8,8], and their labels."""
+def load_images():
+    """All images as the pixels of their PNGs, uint8 [1797,8,8], and their labels."""
     levels, labels = load_digits(return_X_y=True)
     pixels = np.rint(levels * 255 / 16).astype(np.uint8).reshape(-1, 8, 8)
     return pixels, labels.astype(np.int64)
@@ -87,13 +87,13 @@ def make_network():
 
 
 def augment(images):
-    """Turn, scale and shift each picture of [n,1,8,8] by its own random amount."""
+    """Turn, scale and shift each image of [n,1,8,8] by its own random amount."""
     def symmetric(limit):
         return (torch.rand(len(images)) * 2 - 1) * limit
 
-    angle = symmetric(math.radians(MAX_TURN_DEGREES))
+    angle = symmetric(math.radians(MAX_ROTATION_DEGREES))
     scale = 1 + symmetric(MAX_SCALE)
-    # affine_grid counts in half widths: -1 and 1 are the borders of the picture.
+    # affine_grid counts in half widths: -1 and 1 are the borders of the image.
     half_width = images.shape[-1] / 2
     shift_x = symmetric(MAX_SHIFT_PIXELS / half_width)
     shift_y = symmetric(MAX_SHIFT_PIXELS / half_width)
@@ -130,7 +130,7 @@ def train(images, labels):
 
 
 def predict(model, images):
-    """Probabilities, float32 [n,10], for a numpy array of pictures."""
+    """Probabilities, float32 [n,10], for a numpy array of images."""
     with torch.no_grad():
         return model(torch.from_numpy(images)).numpy()
 
@@ -154,11 +154,11 @@ def export(model, path):
         do_constant_folding=False, keep_initializers_as_inputs=False)
 
 
-def choose_pictures(labels):
-    """Rows of the pictures to show: the same number of each digit, drawn and shuffled blindly."""
+def choose_images(labels):
+    """Rows of the images to show: the same number of each digit, drawn and shuffled blindly."""
     random = np.random.RandomState(SEED)
     rows = np.concatenate([
-        random.choice(np.flatnonzero(labels == digit), PICTURES_PER_DIGIT, replace=False)
+        random.choice(np.flatnonzero(labels == digit), IMAGES_PER_DIGIT, replace=False)
         for digit in range(10)])
     return random.permutation(rows)
 
@@ -169,9 +169,9 @@ def write_csv(path, header, rows):
 
 
 def write_files(model, pixels, labels, folder):
-    """Write everything the example needs, from the held-out pictures."""
-    pictures = folder / "pictures"
-    pictures.mkdir(parents=True, exist_ok=True)
+    """Write everything the example needs, from the held-out images."""
+    images = folder / "images"
+    images.mkdir(parents=True, exist_ok=True)
     export(model, folder / "digits.onnx")
     (folder / "labels.txt").write_text("".join(f"{digit}\n" for digit in range(10)))
 
@@ -181,16 +181,16 @@ def write_files(model, pixels, labels, folder):
     np.save(folder / "heldout_probabilities.npy", predict(model, images))
 
     label_rows, expected_rows = [], []
-    for number, row in enumerate(choose_pictures(labels)):
+    for number, row in enumerate(choose_images(labels)):
         name = f"{number:02d}.png"
-        Image.fromarray(pixels[row]).save(pictures / name)
+        Image.fromarray(pixels[row]).save(images / name)
         # From the file, not from memory: this is what a program that opens the PNG sees.
-        with Image.open(pictures / name) as picture:
-            probabilities = predict(model, to_input(np.asarray(picture)[np.newaxis]))[0]
+        with Image.open(images / name) as image:
+            probabilities = predict(model, to_input(np.asarray(image)[np.newaxis]))[0]
         digit = int(probabilities.argmax())
         label_rows.append([name, int(labels[row])])
         expected_rows.append([name, digit, f"{probabilities[digit]:.9g}"])
-    write_csv(pictures / "labels.csv", ["file", "label"], label_rows)
+    write_csv(images / "labels.csv", ["file", "label"], label_rows)
     write_csv(folder / "expected.csv", ["file", "digit", "probability"], expected_rows)
 
 
@@ -200,14 +200,14 @@ def main():
     parser.add_argument("--output", type=Path, default=Path(__file__).resolve().parent,
                         metavar="DIR", help="where to write (default: beside this script)")
     parser.add_argument("--validate", action="store_true",
-                        help="train on four fifths of the training pictures, measure on the "
-                             "rest, leave the held-out pictures alone and write nothing")
+                        help="train on four fifths of the training images, measure on the "
+                             "rest, leave the held-out images alone and write nothing")
     arguments = parser.parse_args()
 
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
 
-    pixels, labels = load_pictures()
+    pixels, labels = load_images()
     pixels, heldout_pixels, labels, heldout_labels = train_test_split(
         pixels, labels, test_size=HELDOUT, stratify=labels, random_state=SEED)
     if arguments.validate:

@@ -64,7 +64,7 @@ static clg_status read_type(const char *function, const char *name, clg_dtype dt
     char shown[NAME_TEXT_BYTES];
     int64_t fixed[CLG_MAX_RANK];
     if (!dtype_find(dtype)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': %d is no dtype", function,
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s: '%s': %d is not a dtype", function,
                          name_text(name, shown), (int)dtype);
     }
     for (size_t i = 0; dims && rank <= CLG_MAX_RANK && i < rank; i++) {

@@ -61,7 +61,8 @@ clg_status clg_value_load_kind(const char *path, clg_value_kind kind, clg_value 
     if (kind == CLG_VALUE_TENSOR) return clg_value_load(path, out_value);
     CLG_TRY(find_format(path, &format));
     if (format == FORMAT_PB) return value_proto_load(path, kind, out_value);
-    return error_set(CLG_ERROR_INVALID_ARGUMENT, "'%s': only a .pb holds what is no tensor", path);
+    return error_set(CLG_ERROR_INVALID_ARGUMENT,
+                     "'%s': only a .pb file can hold a sequence, optional or map", path);
 }
 
 /* Returns the tensor of a value, copied to the host if need be; a reference. */

@@ -92,7 +92,7 @@ static clg_status describe_node(arena *memory, const graph *g, const node *n, cl
 
 /* Reports whether a node's operator is supported, and why not. The graph need not be resolved:
  * checks read their row from the node. */
-static clg_status judge_node(arena *memory, const node *n, clg_node_info *info)
+static clg_status validate_node(arena *memory, const node *n, clg_node_info *info)
 {
     const op_row *row = ops_find(n->domain, n->op_type, n->opset);
     node resolved = *n; /* checks may read the row */
@@ -122,16 +122,16 @@ static size_t count_nodes(const graph *g)
     return n;
 }
 
-static clg_status judge_graph(const graph *g, node_list *list, size_t *n)
+static clg_status validate_graph(const graph *g, node_list *list, size_t *n)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
         const node *nd = &g->nodes[i];
         clg_node_info *info = &list->items[(*n)++];
         CLG_TRY(describe_node(&list->memory, g, nd, info));
-        CLG_TRY(judge_node(&list->memory, nd, info));
+        CLG_TRY(validate_node(&list->memory, nd, info));
         for (size_t k = 0; k < nd->n_attributes; k++) {
             if (nd->attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(judge_graph(nd->attributes[k].as.g, list, n));
+                CLG_TRY(validate_graph(nd->attributes[k].as.g, list, n));
         }
     }
     return CLG_OK;
@@ -151,7 +151,7 @@ clg_status clg_model_file_nodes(const char *path, clg_node_info **out_nodes, siz
     clg_status status = graph_check(g);
     if (status == CLG_OK && !(list = make_list(count_nodes(g))))
         status = CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (status == CLG_OK) status = judge_graph(g, list, &n);
+    if (status == CLG_OK) status = validate_graph(g, list, &n);
     graph_free(g);
     if (status == CLG_OK) {
         *out_nodes = list->items;
@@ -227,7 +227,7 @@ static clg_status fill_list(const graph *g, const value_fact *facts, node_list *
     clg_status status = is_constant ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t i = 0; i < g->n_nodes && status == CLG_OK; i++) {
         status = describe_node(&list->memory, g, &g->nodes[i], &list->items[i]);
-        if (status == CLG_OK) status = judge_node(&list->memory, &g->nodes[i], &list->items[i]);
+        if (status == CLG_OK) status = validate_node(&list->memory, &g->nodes[i], &list->items[i]);
         if (status == CLG_OK && list->items[i].supported) {
             place_node(g, &g->nodes[i], facts, is_constant, &list->items[i]);
         }

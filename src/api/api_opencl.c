@@ -61,9 +61,10 @@ clg_status clg_value_create_opencl(clg_context *context, cl_mem memory, size_t o
     const dtype_info *info = dtype_find(dtype);
     const size_t unit = info && info->bits > 0 && info->bits < 8 ? 1 : dtype_size(dtype);
     if (unit == 0 || offset_bytes % unit != 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "clg_value_create_opencl: offset %zu is no multiple of an element of %s",
-                         offset_bytes, dtype_name(dtype));
+        return error_set(
+            CLG_ERROR_INVALID_ARGUMENT,
+            "clg_value_create_opencl: offset %zu is not a multiple of the element size of %s",
+            offset_bytes, dtype_name(dtype));
     CLG_TRY(ocl_buffer_wrap(context->ocl, memory, &b));
     if (!dtype_bytes(dtype, n, &size_bytes) || offset_bytes > ocl_buffer_size(b) ||
         size_bytes > ocl_buffer_size(b) - offset_bytes) {

@@ -10,7 +10,7 @@ static clg_status check_shape(clg_dtype dtype, size_t rank, const int64_t *dims,
 {
     char words[SHAPE_TEXT_BYTES];
     if (!dtype_find(dtype)) {
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is no element type", (int)dtype);
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%d is not a dtype", (int)dtype);
     }
     if (rank > 0) API_REQUIRE(dims);
     CLG_TRY(shape_make(rank, dims, out_shape));

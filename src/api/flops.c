@@ -99,12 +99,12 @@ static double determinant(const counting *c, size_t i)
 
 /* One term per point of the index space; for more than two operands the order matters, which
  * lowering chooses. */
-static double einsum(const counting *c, size_t most)
+static double einsum(const counting *c, size_t max)
 {
     einsum_equation e;
     const shape *shapes[2];
     double n = (double)c->n->n_inputs;
-    if (c->n->n_inputs > most) return 0;
+    if (c->n->n_inputs > max) return 0;
     for (size_t i = 0; i < c->n->n_inputs; i++) {
         const value_fact *f = input(c, i);
         if (!f || !shape_is_known(&f->dims)) return 0;

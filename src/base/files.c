@@ -125,7 +125,7 @@ clg_status file_reader_open(const char *path, file_reader *out_reader)
     char *copy = NULL;
     if (!info.is_regular)
         status =
-            error_set(CLG_ERROR_IO, "'%s' is no regular file: it cannot be read in pieces", path);
+            error_set(CLG_ERROR_IO, "'%s' is not a regular file: it cannot be read in parts", path);
     else if (!(copy = memory_strdup(path)))
         status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status != CLG_OK) {
@@ -182,16 +182,16 @@ clg_status file_writer_open(const char *path, file_writer *out_writer)
 {
     static atomic_uint counter;
     *out_writer = (file_writer){.descriptor = -1};
-    char tail[64];
-    (void)snprintf(tail, sizeof tail, ".tmp.%ld.%u", sys_process_id(),
+    char suffix[64];
+    (void)snprintf(suffix, sizeof suffix, ".tmp.%ld.%u", sys_process_id(),
                    atomic_fetch_add(&counter, 1));
     size_t length = strlen(path);
     out_writer->path = memory_strdup(path);
-    out_writer->temporary = memory_alloc(length + sizeof tail);
+    out_writer->temporary = memory_alloc(length + sizeof suffix);
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (out_writer->path && out_writer->temporary) {
         memcpy(out_writer->temporary, path, length);
-        memcpy(out_writer->temporary + length, tail, sizeof tail);
+        memcpy(out_writer->temporary + length, suffix, sizeof suffix);
         out_writer->descriptor = sys_open_new(out_writer->temporary);
         if (out_writer->descriptor >= 0) return CLG_OK;
         status = sys_error("written", path, errno);
@@ -225,7 +225,7 @@ clg_status file_writer_patch(file_writer *writer, uint64_t offset, const void *d
                              size_t size_bytes)
 {
     if (offset > writer->size_bytes || size_bytes > writer->size_bytes - offset) {
-        return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' lies outside of what was written",
+        return error_set(CLG_ERROR_INTERNAL, "a patch of '%s' is outside the written range",
                          writer->path);
     }
     if (sys_seek(writer->descriptor, offset) != 0) return sys_error("written", writer->path, errno);

@@ -86,16 +86,16 @@ void text_deinit(text *t)
 bool text_matches(const char *pattern, const char *string)
 {
     /* After the last star, and the end of what it matches so far. */
-    const char *behind_star = NULL, *end = NULL;
+    const char *after_star = NULL, *end = NULL;
     while (*string) {
         if (*pattern == '*') {
-            behind_star = ++pattern;
+            after_star = ++pattern;
             end = string;
         } else if (*pattern == '?' || *pattern == *string) {
             pattern++;
             string++;
-        } else if (behind_star) {
-            pattern = behind_star;
+        } else if (after_star) {
+            pattern = after_star;
             string = ++end;
         } else {
             return false;

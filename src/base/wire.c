@@ -29,7 +29,7 @@ clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value)
     const uint8_t *first = elements->at;
     uint64_t value = 0;
     for (unsigned shift = 0; shift < 70; shift += 7) {
-        if (elements->at == elements->end) return broken(elements, first, "a number is cut off");
+        if (elements->at == elements->end) return broken(elements, first, "a number is truncated");
         uint8_t byte = *elements->at++;
         if (shift == 63 && byte > 1)
             return broken(elements, first, "a number of more than 64 bits");
@@ -44,7 +44,7 @@ clg_status wire_next_varint(wire_cursor *elements, uint64_t *out_value)
 
 static clg_status next_fixed(wire_cursor *c, size_t n_bytes, uint64_t *out_value)
 {
-    if ((size_t)(c->end - c->at) < n_bytes) return broken(c, c->at, "a number is cut off");
+    if ((size_t)(c->end - c->at) < n_bytes) return broken(c, c->at, "a number is truncated");
     uint64_t value = 0;
     for (size_t i = 0; i < n_bytes; i++) value |= (uint64_t)c->at[i] << (8 * i);
     c->at += n_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From what a driver says to what the library relies on. Drivers leave fields empty or give numbers
- * that cannot be: those are replaced by the least that OpenCL promises, so that nobody above has to
- * ask again.
+ * Derives the capabilities that the library relies on from a driver's record. Drivers leave fields
+ * empty or report impossible values: those are replaced by the minimum that OpenCL guarantees, so
+ * that no caller has to check again.
  */
 #include "caps/caps.h"
 
@@ -17,7 +17,7 @@
 
 #define MIN_ALIGN_BYTES 64 /* a float16 */
 #define MAX_ALIGN_BYTES 65536
-#define DEFAULT_ALIGN_BYTES 128 /* a long16: what OpenCL promises */
+#define DEFAULT_ALIGN_BYTES 128 /* a long16: OpenCL's guaranteed alignment */
 
 void device_records_free(device_record *records, size_t n)
 {
@@ -68,8 +68,8 @@ clg_status caps_check(const device_record *record)
                      record->name, record->platform_name, reason);
 }
 
-/* Floats in a hardware vector. Some drivers tell 1 where they vectorise on their own: four lanes
- * are everywhere. */
+/* Returns the floats in a hardware vector. Some drivers report 1 where they vectorise on their own;
+ * four lanes exist everywhere. */
 static uint32_t vector_width_of(const device_record *record)
 {
     uint32_t width = record->native_vector_width_float;
@@ -125,7 +125,7 @@ static clg_status derive_one(const device_record *record, device_caps *caps)
     return status;
 }
 
-/* Devices that nothing tells apart get numbers behind their ids, in the order of the list. */
+/* Appends numbers to the ids of devices that are otherwise indistinguishable, in list order. */
 static clg_status number_equal_ids(device_caps *caps, size_t n)
 {
     for (size_t i = n; i-- > 1;) {

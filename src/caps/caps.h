@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of a device, as plain data. device_record is what the driver says (also what tests replay
- * from recordings of machines that are not here); device_caps is what the library relies on: derived from
- * the record, corrected by quirks, proved by probes.
+ * Properties of a device, as plain data. device_record is what the driver reports (tests replay it
+ * from recordings of other machines); device_caps is what the library relies on: derived from the
+ * record, corrected by quirks, proved by probes.
  */
 #ifndef CLG_CAPS_CAPS_H
 #define CLG_CAPS_CAPS_H
 
 #include "base/error.h"
 
-/* One device as OpenCL reports it. Strings are never NULL; freed as a set by device_records_free. */
+/* One device as OpenCL reports it. Strings are never NULL; device_records_free frees an array. */
 typedef struct device_record {
     int platform_index, device_index;
     char *platform_name, *platform_vendor, *platform_version, *platform_extensions;
@@ -17,7 +17,7 @@ typedef struct device_record {
     char *board_name; /* cl_amd_device_attribute_query, "" elsewhere */
     uint64_t type;    /* CL_DEVICE_TYPE bits */
     uint32_t vendor_id;
-    uint8_t uuid[16]; /* cl_khr_device_uuid; all zeros when not told */
+    uint8_t uuid[16]; /* cl_khr_device_uuid; all zeros when not reported */
     uint32_t pci_domain, pci_bus, pci_device, pci_function;
     bool has_uuid, has_pci;
     uint32_t compute_units, max_clock_mhz;
@@ -25,7 +25,7 @@ typedef struct device_record {
     uint32_t cacheline_bytes, mem_base_align_bits;
     uint64_t max_work_group_size, max_work_item_sizes[3];
     uint32_t native_vector_width_float, preferred_vector_width_float;
-    uint32_t subgroup_size; /* warp / wave / preferred; 0 when not told */
+    uint32_t subgroup_size; /* warp / wave / preferred; 0 when not reported */
     bool available, compiler_available, unified_memory, has_fp64_config, has_fp16_extension,
         little_endian;
     bool local_mem_is_global; /* CL_GLOBAL: local memory is emulated, as on CPUs */
@@ -33,7 +33,8 @@ typedef struct device_record {
 
 void device_records_free(device_record *records, size_t n);
 
-/* Whose implementation a platform is; told by the platform's name and vendor, never by a processor's. */
+/* Vendor of a platform's implementation, identified by the platform's name and vendor, never by a
+ * processor's. */
 typedef enum platform_family {
     PLATFORM_OTHER,
     PLATFORM_NVIDIA,
@@ -50,32 +51,36 @@ typedef enum platform_family {
     PLATFORM_QUALCOMM
 } platform_family;
 
-/* Things that a driver is known to do wrong or differently: rows of the table in quirks.c. */
+/* Known driver faults and differences: rows of the table in quirks.c. */
 typedef enum quirk {
     QUIRK_FILL_BREAKS_AT_2GB = 1u << 0, /* NVIDIA: clEnqueueFillBuffer at 2^31 bytes */
-    QUIRK_BINARIES_CRASH = 1u << 1,     /* PoCL: a damaged program binary kills the process */
-    QUIRK_GLOBAL_SIZE_RECOMPILES = 1u
-                                   << 2, /* PoCL: a dimension of 65,536 work-items compiles again */
-    QUIRK_NO_BINARIES = 1u << 3, /* program binaries are refused or wrong: compile each time */
-    QUIRK_SLOW_LAUNCH = 1u << 4, /* software rasterisers: tens of ms a launch */
+    QUIRK_BINARIES_CRASH = 1u << 1,     /* PoCL: a damaged program binary crashes the process */
+    /* PoCL: recompiles for a dimension of 65,536 work-items. */
+    QUIRK_GLOBAL_SIZE_RECOMPILES = 1u << 2,
+    QUIRK_NO_BINARIES = 1u << 3, /* program binaries are rejected or wrong: compile each time */
+    QUIRK_SLOW_LAUNCH = 1u << 4, /* software rasterisers: tens of ms per launch */
     QUIRK_NO_BLAS = 1u << 5,     /* CLBlast is known to fail here */
-    QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6, /* PoCL: a kernel that starts wider than ever, while
-                                             another queue runs it, kills the process */
-    QUIRK_SMALL_ARRAYS = 1u << 7,         /* Intel's GPUs: arrays beyond 32 numbers lie in memory */
-    QUIRK_SLOW_DECLARATIONS =
-        1u << 8, /* PoCL: what declares built-in functions takes 0.15 s to read */
-    QUIRK_COSTLY_ARGUMENTS = 1u << 9,    /* PoCL: each argument makes a launch longer */
+    /* PoCL: launching a kernel with a larger grid than ever before, while another queue runs it,
+     * crashes the process. */
+    QUIRK_WIDER_LAUNCH_CRASHES = 1u << 6,
+    /* Intel's GPUs: arrays beyond 32 elements are in memory */
+    QUIRK_SMALL_ARRAYS = 1u << 7,
+    /* PoCL: parsing the declarations of built-in functions takes 0.15 s. */
+    QUIRK_SLOW_DECLARATIONS = 1u << 8,
+    QUIRK_COSTLY_ARGUMENTS = 1u << 9,    /* PoCL: each argument adds to a launch's time */
     QUIRK_FINISHED_QUEUE_USED = 1u << 10 /* PoCL: uses a queue after clFinish has returned */
 } quirk;
 
-/* Instructions that multiply small matrices together: branches of cl/common/matrix_units.clh. */
+/* Instructions that multiply small matrices: branches of cl/common/matrix_units.clh. */
 typedef enum matrix_unit {
     MATRIX_UNIT_NONE,
-    MATRIX_UNIT_EMULATED, /* the same kernels in plain OpenCL C, for tests: see ocl_context_emulate_matrix */
+    /* The same kernels in plain OpenCL C, for tests: see ocl_context_emulate_matrix. */
+    MATRIX_UNIT_EMULATED,
     MATRIX_UNIT_NVIDIA /* mma.sync */
 } matrix_unit;
 
-/* What computes a dot product of four bytes on the device, as proved: rows of P_DOT in cl/common/dot4.clh. */
+/* The device's instruction for a dot product of four bytes, as proved: rows of P_DOT in
+ * cl/common/dot4.clh. */
 typedef enum int8_dot {
     INT8_DOT_NONE,
     INT8_DOT_KHR,      /* cl_khr_integer_dot_product */
@@ -91,49 +96,51 @@ typedef struct device_caps {
     clg_kernel_class kernel_class; /* simd or simt, never auto */
     uint32_t compute_units;
     uint32_t vector_width;  /* floats in a hardware vector: 4, 8 or 16 (SIMD class) */
-    uint32_t subgroup_size; /* 0: not known */
+    uint32_t subgroup_size; /* 0: unknown */
     uint64_t global_mem_bytes, max_alloc_bytes, local_mem_bytes;
     uint64_t max_work_group_size, max_work_item_sizes[3];
     uint32_t buffer_align_bytes;
     uint32_t quirks; /* bits of enum quirk */
     bool unified_memory;
-    bool is_software; /* a rasteriser or simulator behind a GPU's face */
-    bool never_auto;  /* auto passes it by; auto_reason says why */
+    bool is_software; /* a rasteriser or simulator that poses as a GPU */
+    bool never_auto;  /* auto skips it; auto_reason says why */
     bool is_default;
-    bool probed; /* the flags below were proved; before that they are false */
+    bool probed; /* the fields below were probed; before that they are false */
     bool fp16, fp64, subgroups, int8_dot;
     matrix_unit matrix;
-    /* Of the SIMD class: instructions that multiply and add, in each lane of whole vectors, four bytes and two shorts. */
+    /* SIMD class: instructions that multiply and add, in each lane of whole vectors, four bytes and
+     * two shorts. */
     bool dot_bytes, dot_shorts;
-    int8_dot int8_dot_kind; /* of the other class */
+    int8_dot int8_dot_kind; /* simt class */
 } device_caps;
 
-/* Whether the device has one in hardware. */
+/* Returns whether the device has a matrix unit in hardware. */
 static inline bool caps_has_matrix(const device_caps *caps)
 {
     return caps->matrix > MATRIX_UNIT_EMULATED;
 }
 
-/* Lanes of the SIMD class's register tile. */
+/* Returns the lanes of the SIMD class's register tile. */
 static inline int caps_simd_lanes(const device_caps *caps)
 {
     return caps->vector_width >= 16 ? 16 : caps->vector_width >= 8 ? 8 : 4;
 }
 
-/* Derives caps from records, marks duplicates of one physical GPU and the default. caps[i] belongs to
- * records[i]; device_caps_free releases. */
+/* Derives caps from records, marks duplicates of one physical GPU and the default device. caps[i]
+ * belongs to records[i]; release with device_caps_free. */
 clg_status caps_derive(const device_record *records, size_t n, device_caps **out_caps);
 void device_caps_free(device_caps *caps, size_t n);
-/* A deep copy of one. */
+/* Makes a deep copy of one caps. */
 clg_status device_caps_copy(const device_caps *caps, device_caps *out_copy);
 void device_caps_deinit(device_caps *caps);
 
-/* UNSUPPORTED_DEVICE, with the reason, for a device that no kernel of the library can run on. caps_select
- * returns such a device when it is named, so whoever makes a context asks this first. */
+/* Returns UNSUPPORTED_DEVICE, with the reason, for a device that cannot run the library's kernels.
+ * caps_select returns such a device when it is named, so call this before creating a context. */
 clg_status caps_check(const device_record *record);
 
-/* The devices that a selector means (CLI.md), best first, as indices into records. `fallback` may be NULL.
- * Errors: NO_DEVICE with a list of what there is. Frees with memory_free. */
+/* Returns the devices that a selector means (CLI.md), best first, as indices into records.
+ * `fallback` may be NULL. NO_DEVICE, with a list of the devices, when nothing matches. Free
+ * *out_indices with memory_free. */
 clg_status caps_select(const device_record *records, const device_caps *caps, size_t n,
                        const char *selector, const char *fallback, size_t **out_indices,
                        size_t *out_n_indices);

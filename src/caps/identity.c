@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A platform is known by its own name and vendor. Names and vendor numbers of devices say nothing
- * about whose driver it is: PoCL tells Intel's number on an AMD processor, Intel's CPU runtime
- * names the AMD processor it runs on.
- * See decision 4.
+ * Identifies a platform by its own name and vendor. Devices' names and vendor ids do not identify
+ * the driver: PoCL reports Intel's id on an AMD processor, Intel's CPU runtime names the AMD
+ * processor that it runs on. See decision 4.
  */
 #include "caps/identity.h"
 
@@ -42,7 +41,7 @@ int identity_preference(platform_family family) { return families[family].prefer
 platform_family identity_family(const device_record *record)
 {
     const char *name = record->platform_name, *vendor = record->platform_vendor;
-    /* Implementations over others' hardware first: their platforms may mention it. */
+    /* Implementations over other vendors' hardware first: their platforms may mention it. */
     if (words_contain(name, "portable computing language") || words_contain(vendor, "pocl"))
         return PLATFORM_POCL;
     if (words_contain(name, "oclgrind")) return PLATFORM_OCLGRIND;
@@ -73,8 +72,9 @@ bool identity_is_software(const device_record *record, platform_family family)
     return false;
 }
 
-/* AMD's GPUs inside a processor. ROCm calls memory unified only where the processor sees it
- * coherently, which leaves the recent ones out; Mesa does not tell it in every version. */
+/* Returns whether the device is an AMD GPU inside a processor. ROCm reports unified memory only
+ * where the processor sees it coherently, which omits the recent ones; Mesa does not report it in
+ * every version. */
 static bool is_amd_apu(const device_record *record)
 {
     static const char *const chips[] = {"gfx902",  "gfx909",    "gfx90c",  "gfx1013",   "gfx1033",
@@ -100,8 +100,8 @@ clg_device_kind identity_kind(const device_record *record, platform_family famil
     return record->type & TYPE_CPU ? CLG_DEVICE_CPU : CLG_DEVICE_ACCELERATOR;
 }
 
-/* "OpenCL C 1.1 Mesa": the first "<major>.<minor>" as 11; 0 when there is none. A driver that says
- * nothing readable is let through. */
+/* Returns the first "<major>.<minor>" of a string like "OpenCL C 1.1 Mesa" as 11; 0 when there is
+ * none. A driver whose version cannot be parsed is accepted. */
 static int version_of(const char *said)
 {
     for (const char *c = said; *c; c++)
@@ -113,7 +113,7 @@ static int version_of(const char *said)
 const char *identity_unusable(const device_record *record)
 {
     int api = version_of(record->version), language = version_of(record->opencl_c_version);
-    if (!record->available) return "is not available, says its driver";
+    if (!record->available) return "is reported as unavailable by its driver";
     if (!record->compiler_available) return "has no compiler for kernels";
     if (!record->little_endian)
         return "is big-endian, and clgraph is written for little-endian devices";
@@ -146,7 +146,7 @@ bool identity_same_card(const device_record *a, const device_record *b)
            a->pci_device == b->pci_device && a->pci_function == b->pci_function;
 }
 
-/* Letters and digits of a name, one dash for each run of others. */
+/* Appends the letters and digits of a name, with one dash for each run of other characters. */
 static void append_slug(text *t, const char *name)
 {
     char slug[ID_SLUG_BYTES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The rows, and how one is matched.
+ * The quirk rows, and their matching.
  */
 #include "caps/quirks.h"
 
@@ -61,15 +61,15 @@ const quirk_row quirk_rows[] = {
      .what = "reading the declarations of all built-in functions takes 0.15 s for each program",
      .why = "declare those that kernels call, and leave out the driver's",
      .source = "measured with PoCL 3.1 on LLVM 15; _clang_opencl.h among PoCL's files"},
-#ifdef __x86_64__ /* how structures are passed was seen nowhere else */
+#ifdef __x86_64__ /* passing structs was checked only there */
     {.bit = QUIRK_COSTLY_ARGUMENTS,
      .name = "costly-arguments",
      .family = PLATFORM_POCL,
      .cpu_only = true,
      .driver_from = "3",
-     .what = "a launch copies each argument to memory of its own, which another thread gives back: "
+     .what = "a launch copies each argument to its own memory, which another thread frees: "
              "0.1 us for each",
-     .why = "hand over all numbers in one structure",
+     .why = "pack all scalar arguments into one struct",
      .source = "measured with PoCL 3.1; pocl_kernel_copy_args in PoCL's sources"},
 #endif
     {.bit = QUIRK_FINISHED_QUEUE_USED,
@@ -90,15 +90,15 @@ const quirk_row quirk_rows[] = {
     {.bit = QUIRK_SMALL_ARRAYS,
      .name = "small-arrays",
      .family = PLATFORM_INTEL_GPU,
-     .what = "arrays of more than 32 numbers a work-item lie in memory, not in registers",
-     .why = "products keep 4 x 4 results a work-item, never 8 x 8",
+     .what = "arrays of more than 32 elements per work-item are in memory, not in registers",
+     .why = "GEMMs keep 4 x 4 results per work-item, never 8 x 8",
      .source = "measured with libigc1 1.0.12504 for Gen9, Gen12 and Arc; docs/portability.md"},
     {.bit = QUIRK_NO_BLAS,
      .name = "no-blas",
      .family = PLATFORM_AMD,
      .device_parts = southern_islands,
      .what = "CLBlast gives wrong results unless it was built with a workaround for these chips",
-     .why = "use kernels of our own",
+     .why = "use our kernels",
      .source = "https://github.com/CNugteren/CLBlast/issues/301"},
     {.bit = QUIRK_NO_BLAS,
      .name = "no-blas",
@@ -107,19 +107,19 @@ const quirk_row quirk_rows[] = {
      .platform_part = "gen ocl driver",
      .driver_from = "1.3",
      .what = "CLBlast's own tests fail with the Beignet driver after 1.2.1",
-     .why = "use kernels of our own",
+     .why = "use our kernels",
      .source = "https://github.com/CNugteren/CLBlast/issues/231"},
     {.bit = QUIRK_NO_BLAS,
      .name = "no-blas",
      .family = PLATFORM_APPLE,
      .device_parts = apple_m1,
-     .what = "CLBlast before 1.6.3 gives wrong results for square products of 1152 and more",
-     .why = "use kernels of our own: CLBlast does not tell its version",
+     .what = "CLBlast before 1.6.3 gives wrong results for square GEMMs of 1152 and more",
+     .why = "use our kernels: CLBlast does not report its version",
      .source = "https://github.com/CNugteren/CLBlast/issues/542"},
 };
 const size_t n_quirk_rows = sizeof quirk_rows / sizeof *quirk_rows;
 
-/* Reads one number and steps over it and the separator behind it; 0 at the end. */
+/* Parses one number and skips it and the separator after it; 0 at the end. */
 static unsigned long next_number(const char **at)
 {
     unsigned long value = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Discrete GPUs, integrated GPUs, CPUs; within a kind by compute units x clock, then memory. What
- * `auto` never takes is marked first, in this order: what cannot run at all, tools for debugging,
- * the second sight of a card, and software rasterisers where there is anything better. Each
- * decision leaves a sentence.
+ * Orders discrete GPUs, integrated GPUs, CPUs; within a kind by compute units x clock, then memory.
+ * First marks what `auto` never takes, in this order: unusable devices, tools for debugging,
+ * duplicates of a card, and software rasterisers where there is anything better. Each decision
+ * records a message.
  */
 #include "caps/ranking.h"
 
@@ -14,14 +14,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* For drivers that tell no clock: Intel's CPU runtime gives 0 under virtual machines. */
+/* For drivers that report no clock: Intel's CPU runtime gives 0 in virtual machines. */
 #define CPU_CLOCK_MHZ 2000
 #define GPU_CLOCK_MHZ 1000
 
 static const char *const kind_names[] = {"a CPU", "an integrated GPU", "a discrete GPU",
                                          "an accelerator"};
 
-/* 0 is the best. */
+/* Returns the rank of a kind; 0 is the best. */
 static int kind_rank(clg_device_kind kind)
 {
     static const int ranks[] = {2, 1, 0, 3};
@@ -44,7 +44,7 @@ static uint64_t score_of(const device_record *record, const device_caps *caps)
         if ((a) != (b)) return (a) < (b) ? -1 : 1;                                                 \
     } while (0)
 
-/* What tells devices apart that are equally good. */
+/* Breaks ties between equally good devices. */
 static int compare_names(const device_record *a, const device_record *b)
 {
     int order = strcmp(a->platform_name, b->platform_name);
@@ -78,7 +78,8 @@ void ranking_sort(const device_record *records, const device_caps *caps, size_t 
     }
 }
 
-/* Ends "auto never takes it: it ". NULL when nothing about the device itself speaks against it. */
+/* Returns the end of "auto never takes it: it ..."; NULL when nothing about the device itself
+ * excludes it. */
 static const char *reason_of_its_own(const device_record *record, const device_caps *caps)
 {
     if (caps->family == PLATFORM_OCLGRIND) return "is a simulator for debugging kernels";
@@ -115,7 +116,7 @@ static clg_status forbid_beside(const device_record *records, device_caps *caps,
     return status;
 }
 
-/* The device through which a card is to be used: the vendor's driver before others. i itself when
+/* Returns the device through which to use a card: the vendor's driver before others. i itself when
  * there is no better one. */
 static size_t first_sight(const device_record *records, const device_caps *caps, size_t n, size_t i)
 {
@@ -130,7 +131,8 @@ static size_t first_sight(const device_record *records, const device_caps *caps,
     return best;
 }
 
-/* Found for all before any is marked, so that the order of the platforms does not matter. */
+/* Excludes duplicates of cards. Finds all before it marks any, so that the order of the platforms
+ * does not matter. */
 static clg_status forbid_second_sights(const device_record *records, device_caps *caps, size_t n)
 {
     clg_status status = CLG_OK;
@@ -147,7 +149,7 @@ static clg_status forbid_second_sights(const device_record *records, device_caps
     return status;
 }
 
-/* The best device that auto may take, n when there is none. */
+/* Returns the best device that auto may take, n when there is none. */
 static size_t best_of(const device_record *records, const device_caps *caps, size_t n)
 {
     size_t best = n;
@@ -163,7 +165,7 @@ static void append_speed(text *t, const device_record *record, const device_caps
                 clock_of(record, caps), record->max_clock_mhz > 0 ? "" : " (assumed)");
 }
 
-/* Why the second of two devices comes after the first. */
+/* Appends why the second of two devices comes after the first. */
 static void append_comparison(text *t, const device_record *records, const device_caps *caps,
                               size_t first, size_t second)
 {
@@ -178,7 +180,7 @@ static void append_comparison(text *t, const device_record *records, const devic
     } else if (caps[first].global_mem_bytes != caps[second].global_mem_bytes) {
         text_append(t, "as fast by compute units and clock, and with more memory");
     } else {
-        text_append(t, "just as good, and listed first");
+        text_append(t, "equally good, and listed first");
     }
 }
 
@@ -190,7 +192,7 @@ static clg_status explain_default(const device_record *records, device_caps *cap
     for (size_t i = 0; i < n; i++) n_others += i != best && !caps[i].never_auto;
     text_init(&t, 0);
     if (caps[best].is_software) {
-        text_append(&t, "auto takes it for want of anything better: a software rasteriser, far "
+        text_append(&t, "auto takes it as the only choice left: a software rasteriser, far "
                         "slower than PoCL");
     } else if (n_others > 0) {
         text_printf(&t, "auto takes it: the best of %zu, %s with ", n_others + 1,

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order of devices, and what `auto` makes of it.
+ * The order of devices, and the choice of `auto`.
  */
 #ifndef CLG_CAPS_RANKING_H
 #define CLG_CAPS_RANKING_H
 
 #include "caps/caps.h"
 
-/* Below zero when device i comes before j. Total: never zero for two different devices, and the
- * same for any order of the platforms unless two are equal in every respect. */
+/* Returns a negative value when device i comes before j. A total order: never zero for two
+ * different devices, and the same for any order of the platforms unless two are equal in every
+ * respect. */
 int ranking_compare(const device_record *records, const device_caps *caps, size_t i, size_t j);
 
 /* Sorts indices, best first. */

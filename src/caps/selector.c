@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a selector means (`cltool --device`, $CLG_DEVICE), matched without regard to case.
+ * Resolves a device selector (`cltool --device`, $CLG_DEVICE), case-insensitively.
  *
- * A word has several meanings that are tried in one order, and the first that fits is taken: auto,
- * gpu, cpu, all; id:...; a vendor's keyword; P:D; the whole name of a device, then of a platform,
- * then a part of either. The four words, ids and keywords are never looked for in names: PoCL on an
- * AMD processor is not `amd`. Each meaning is a list of devices, best first: a word alone is its
- * first device, WORD#N its N-th, `all` the whole list. Commas are tried as part of a name before
- * they separate.
- * See decision 3.
+ * A word has several meanings, tried in this order until one fits: auto, gpu, cpu, all; id:...; a
+ * vendor's keyword; P:D; the whole name of a device, then of a platform, then a part of either. The
+ * four words, ids and keywords are never searched for in names: PoCL on an AMD processor is not
+ * `amd`. Each meaning is a list of devices, best first: a word alone is its first device, WORD#N
+ * its N-th, `all` the whole list. Commas are tried as part of a name before they separate. See
+ * decision 3.
  */
 #include "caps/caps.h"
 
@@ -23,44 +22,44 @@
 
 #define MAX_PARTS 64         /* of a comma-separated list */
 #define MAX_LISTED 24        /* devices that an error names */
-#define MAX_QUOTED_BYTES 120 /* of a selector in an error */
+#define MAX_QUOTED_BYTES 120 /* of a selector in a message */
 
 typedef struct word {
     const char *text;
     size_t n;
 } word;
 
-/* Why a part of a selector means nothing; made a sentence only when nothing else serves. */
-typedef enum misfit {
+/* Why a part of a selector matches nothing; becomes a message only when nothing else fits. */
+typedef enum mismatch {
     NO_MATCH,
     NO_POSITION,
     NO_VENDOR,
     NO_WORD,
     OUT_OF_RANGE,
     TOO_MANY_PARTS
-} misfit;
+} mismatch;
 
 typedef struct problem {
-    misfit misfit;
-    word part;        /* what the selector says */
-    word base;        /* of WORD#N: the word, */
-    size_t n_matches; /* and how many devices it means */
+    mismatch mismatch;
+    word part;        /* as the selector has it */
+    word base;        /* of WORD#N: the word */
+    size_t n_matches; /* number of devices that base means */
 } problem;
 
-/* A choice under way. */
+/* A selection in progress. */
 typedef struct choice {
     const device_record *records;
     const device_caps *caps;
     size_t n;
-    size_t *matches, n_matches; /* of the word at hand; room for n */
-    size_t *chosen, n_chosen;   /* room for n */
-    problem problem;            /* why the selector fits nothing */
-    bool explain;               /* the list of devices tells why auto passes them by */
+    size_t *matches, n_matches; /* of the current word; capacity n */
+    size_t *chosen, n_chosen;   /* capacity n */
+    problem problem;            /* why the selector matches nothing */
+    bool explain;               /* the list of devices says why auto skips them */
 } choice;
 
 static void match(choice *c, size_t index) { c->matches[c->n_matches++] = index; }
 
-/* The one-device words, and `all`. They pass by what auto never takes. */
+/* Matches the one-device words, and `all`. They skip what auto never takes. */
 static bool match_kind(choice *c, word w)
 {
     bool any = words_equal("auto", w.text, w.n), all = words_equal("all", w.text, w.n);
@@ -81,7 +80,7 @@ static bool match_kind(choice *c, word w)
     return true;
 }
 
-/* The whole id, or its address alone: "id:0000:03:00.0" is the card whoever drives it. */
+/* Matches a whole id, or its address alone: "id:0000:03:00.0" is the card under any driver. */
 static bool match_id(choice *c, word w)
 {
     if (w.n < 3 || !words_equal_n(w.text, "id:", 3)) return false;
@@ -113,8 +112,8 @@ static bool match_vendor(choice *c, word w)
     return known;
 }
 
-/* A run of digits at the front of w, stepped over; -1 when there is none. Numbers too large for any
- * list stay so. */
+/* Parses a run of digits at the start of w and skips it; -1 when there is none. Numbers too large
+ * for any list stay too large. */
 static long take_number(word *w)
 {
     long value = -1;
@@ -145,7 +144,7 @@ static bool match_position(choice *c, word w)
     return c->n_matches > 0;
 }
 
-/* The meanings of a name, strictest first. */
+/* Returns whether a name fits; meanings are numbered from the strictest. */
 static bool name_fits(const device_record *r, word w, int meaning)
 {
     if (meaning == 0)
@@ -191,7 +190,7 @@ static void choose(choice *c, size_t index)
 
 static int quoted(word w) { return (int)(w.n < MAX_QUOTED_BYTES ? w.n : MAX_QUOTED_BYTES); }
 
-/* Splits "WORD#N"; false when w is no such thing. */
+/* Splits "WORD#N"; false when w does not have this form. */
 static bool split_nth(word w, word *out_word, size_t *out_nth)
 {
     size_t at = w.n;
@@ -206,7 +205,7 @@ static bool split_nth(word w, word *out_word, size_t *out_nth)
 static problem misfit_of(choice *c, word w)
 {
     long platform, device;
-    misfit why = NO_MATCH;
+    mismatch why = NO_MATCH;
     c->n_matches = 0;
     if (w.n == 0)
         why = NO_WORD;
@@ -214,10 +213,11 @@ static problem misfit_of(choice *c, word w)
         why = NO_VENDOR;
     else if (parse_position(w, &platform, &device))
         why = NO_POSITION;
-    return (problem){.misfit = why, .part = w};
+    return (problem){.mismatch = why, .part = w};
 }
 
-/* Takes what one part of the list means; false, with the problem told, when it means nothing. */
+/* Adds the devices that one part of the list means; false, with c->problem set, when it means
+ * nothing. */
 static bool choose_part(choice *c, word w)
 {
     word base;
@@ -239,7 +239,8 @@ static bool choose_part(choice *c, word w)
     return false;
 }
 
-/* Takes a whole selector: the longest run of parts that means something together, then the rest. */
+/* Resolves a whole selector: the longest run of parts that means something together, then the
+ * rest. */
 static bool choose_list(choice *c, const char *selector)
 {
     const char *ends[MAX_PARTS];
@@ -247,7 +248,7 @@ static bool choose_list(choice *c, const char *selector)
     for (const char *at = selector;; at++) {
         if (*at != ',' && *at) continue;
         if (n_parts == MAX_PARTS) {
-            c->problem = (problem){.misfit = TOO_MANY_PARTS};
+            c->problem = (problem){.mismatch = TOO_MANY_PARTS};
             return false;
         }
         ends[n_parts++] = at;
@@ -282,7 +283,7 @@ static void append_problem(text *t, const problem *p)
 {
     const char *part = p->part.text;
     int n = quoted(p->part);
-    switch (p->misfit) {
+    switch (p->mismatch) {
     case NO_MATCH: text_printf(t, "no device matches '%.*s'", n, part); break;
     case NO_POSITION: text_printf(t, "there is no device '%.*s'", n, part); break;
     case NO_VENDOR: text_printf(t, "no platform of the vendor '%.*s' has a device", n, part); break;
@@ -296,15 +297,15 @@ static void append_problem(text *t, const problem *p)
     }
 }
 
-/* The sentence about a selector that fits nothing; without_fallback is its problem when c's is the
- * fallback's. */
+/* Sets the error of a selector that matches nothing; without_fallback is its problem when c's is
+ * the fallback's. */
 static clg_status refuse(choice *c, const problem *without_fallback)
 {
     text t;
     text_init(&t, 0);
     if (without_fallback) {
         append_problem(&t, without_fallback);
-        text_append(&t, ", nor does the fallback serve: ");
+        text_append(&t, ", and the fallback does not match: ");
     }
     append_problem(&t, &c->problem);
     append_devices(c, &t);
@@ -314,7 +315,7 @@ static clg_status refuse(choice *c, const problem *without_fallback)
         if (c->n == 0)
             error_hint("install a driver ('pocl-opencl-icd' serves any CPU on Debian and Ubuntu); "
                        "'cltool devices "
-                       "--diagnose' tells what is in the way");
+                       "--diagnose' reports what is in the way");
         else
             error_hint(
                 "name a device by its selector, such as '%s', by its id or by a part of its name",
@@ -331,7 +332,7 @@ static clg_status choose_or_fall_back(choice *c, const char *selector, const cha
     problem first = c->problem;
     c->n_chosen = 0;
     if (!choose_list(c, fallback)) return refuse(c, &first);
-    log_write(CLG_LOG_INFO, "nothing matches '%s': the fallback '%s' serves", selector, fallback);
+    log_write(CLG_LOG_INFO, "nothing matches '%s': using the fallback '%s'", selector, fallback);
     return CLG_OK;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Comparing names without regard to case. ASCII only and never the locale's rules: the same
- * selector means the same device everywhere.
+ * Compares names case-insensitively. ASCII only and never the locale's rules: the same selector
+ * means the same device everywhere.
  */
 #ifndef CLG_CAPS_WORDS_H
 #define CLG_CAPS_WORDS_H
@@ -19,13 +19,13 @@ static inline bool words_equal_n(const char *a, const char *b, size_t n)
     return true;
 }
 
-/* name is the n bytes of part, no more and no less. */
+/* Returns whether name is exactly the n bytes of part. */
 static inline bool words_equal(const char *name, const char *part, size_t n)
 {
     return strlen(name) == n && words_equal_n(name, part, n);
 }
 
-/* The n bytes of part occur in name. */
+/* Returns whether the n bytes of part occur in name. */
 static inline bool words_contain_n(const char *name, const char *part, size_t n)
 {
     size_t length = strlen(name);

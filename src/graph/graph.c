@@ -55,7 +55,7 @@ clg_status graph_set_opset(graph *g, const char *domain, int64_t version)
     domain = domain_canonical(domain);
     if (version < 1) {
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "the model asks for version %lld of the operator set '%s'",
+                         "the model requires version %lld of the operator set '%s'",
                          (long long)version, name_text(domain, shown));
     }
     for (size_t i = 0; i < g->n_opsets; i++) {

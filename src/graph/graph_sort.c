@@ -81,7 +81,7 @@ static void sorting_deinit(sorting *s)
 
 /* Reports the cycle on the stack from `again` to its top, which reads from `again`, in data
  * order. */
-static clg_status tell_cycle(const graph *g, const sorting *s, size_t depth, node_id again)
+static clg_status report_cycle(const graph *g, const sorting *s, size_t depth, node_id again)
 {
     size_t first = depth;
     while (s->stack[first - 1] != again) first--;
@@ -119,7 +119,7 @@ static clg_status visit(const graph *g, sorting *s, node_id root)
         }
         node_id producer = s->deps.producers[s->next[depth - 1]++];
         if (s->state[producer] == DONE) continue;
-        if (s->state[producer] == ON_PATH) return tell_cycle(g, s, depth, producer);
+        if (s->state[producer] == ON_PATH) return report_cycle(g, s, depth, producer);
         s->state[producer] = ON_PATH;
         s->stack[depth] = producer;
         s->next[depth++] = s->deps.start[producer];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages over a channel.
+ * Reads and writes messages over a channel.
  */
 #include "helper/channel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Channels as sockets.
+ * Implements channels as sockets.
  */
 #include "helper/channel.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Channels as pipes. They are asked whether there is something to read, since a wait for it would block them for writing.
+ * Implements channels as pipes. They are polled for something to read, since a blocking read would
+ * block writes too.
  */
 #include "helper/channel.h"
 
@@ -12,11 +13,12 @@
 #include <windows.h>
 
 #define NS_PER_MS UINT64_C(1000000)
-/* Asked each millisecond at first, later less often: a compiler takes tens of milliseconds at least. */
+/* Polls each millisecond at first, later less often: a compiler takes tens of milliseconds or
+ * more. */
 #define AWAKE_MS 100
 #define PAUSE_MS 5
 
-/* No windows that tell of a crash and wait to be closed; a worker inherits this. */
+/* Disables dialogs that report a crash and wait to be closed; a worker inherits this. */
 static void be_silent(void)
 {
     (void)SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX | SEM_NOOPENFILEERRORBOX);
@@ -30,7 +32,7 @@ int channel_open_parent(void)
         !DuplicateHandle(GetCurrentProcess(), input, GetCurrentProcess(), &own, 0, FALSE,
                          DUPLICATE_SAME_ACCESS))
         return -1;
-    /* What a driver starts inherits the standard input. */
+    /* Processes that a driver starts inherit the standard input. */
     if (!freopen("NUL", "r", stdin)) return -1;
     (void)SetStdHandle(STD_INPUT_HANDLE, (HANDLE)_get_osfhandle(_fileno(stdin)));
     return _open_osfhandle((intptr_t)own, _O_BINARY | _O_NOINHERIT);
@@ -49,7 +51,7 @@ bool channel_is_readable(int channel, int timeout_ms)
     }
 }
 
-/* Below what _read and _write take in one call. */
+/* Limits a size to what _read and _write accept in one call. */
 static unsigned limited(size_t n_bytes)
 {
     return n_bytes < (1u << 30) ? (unsigned)n_bytes : 1u << 30;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The worker as a fork of its supervisor, which has opened no driver and has one thread.
+ * Runs the worker as a fork of its supervisor, which has opened no driver and has one thread.
  */
 #include "helper/child.h"
 
@@ -24,20 +24,18 @@
 #include <sys/prctl.h>
 #endif
 
-/* How long a worker that has closed its channel may take to end. */
+/* How long a worker that has closed its channel may take to exit. */
 #define LINGER_MS 2000
-/* From here on large blocks of malloc are fresh pages. */
+/* Blocks of malloc from this size on are fresh pages. */
 #define MMAP_BYTES (1 << 20)
-
-/* ---- starting ------------------------------------------------------------------------------------------ */
 
 bool child_is_this(int n_arguments, char *const *arguments)
 {
     (void)n_arguments, (void)arguments;
-    return false; /* a fork does not begin with main */
+    return false; /* a fork does not begin in main */
 }
 
-/* Of all processes this one is to go when memory is short; no core files. */
+/* Makes this process the first to be killed when memory is short; disables core files. */
 static void lower_claims(void)
 {
     const struct rlimit none = {0, 0};
@@ -96,8 +94,6 @@ bool child_start(child *c)
     return false;
 }
 
-/* ---- watching ------------------------------------------------------------------------------------------ */
-
 void child_read_output(child *c)
 {
     char piece[512];
@@ -116,11 +112,9 @@ uint64_t child_resident_bytes(const child *c)
     if (fd < 0) return 0;
     const ssize_t n = read(fd, line, sizeof line - 1);
     (void)close(fd);
-    const char *second = n > 0 ? strchr(line, ' ') : NULL; /* after the size in pages */
+    const char *second = n > 0 ? strchr(line, ' ') : NULL; /* the field after the size in pages */
     return second ? strtoull(second, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
-
-/* ---- its end ------------------------------------------------------------------------------------------- */
 
 static void forget(child *c)
 {
@@ -130,7 +124,7 @@ static void forget(child *c)
     c->is_running = false;
 }
 
-/* What the worker starts is of its process group. */
+/* Kills the process group, which has all processes that the worker started. */
 void child_kill(child *c)
 {
     if (!c->is_running) return;
@@ -155,7 +149,7 @@ static bool is_fault(int signal_number)
     }
 }
 
-/* A driver that calls exit() has ended its program as surely as by abort(). */
+/* Counts an exit as a crash: a driver that calls exit() ends its process as abort() does. */
 helper_outcome child_reap(child *c, int32_t *out_signal)
 {
     const pid_t pid = (pid_t)c->process;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The worker as the supervisor's program started anew, told by an argument what it is.
+ * Runs the worker as a second process of the supervisor's program, selected by an argument.
  */
-#define PSAPI_VERSION 2 /* GetProcessMemoryInfo of kernel32.dll */
+#define PSAPI_VERSION 2 /* uses GetProcessMemoryInfo of kernel32.dll */
 #include "helper/child.h"
 
 #include "base/spawn_windows.h"
@@ -14,10 +14,8 @@
 
 #define WORKER_ARGUMENT "--worker"
 #define PATH_CHARS 4096
-/* How long a worker that has closed its channel may take to end. */
+/* How long a worker that has closed its channel may take to exit. */
 #define LINGER_MS 2000
-
-/* ---- starting ------------------------------------------------------------------------------------------ */
 
 bool child_is_this(int n_arguments, char *const *arguments)
 {
@@ -55,8 +53,6 @@ bool child_start(child *c)
     return c->is_running;
 }
 
-/* ---- watching ------------------------------------------------------------------------------------------ */
-
 void child_read_output(child *c)
 {
     char piece[512];
@@ -73,8 +69,6 @@ uint64_t child_resident_bytes(const child *c)
     return counters.WorkingSetSize;
 }
 
-/* ---- its end ------------------------------------------------------------------------------------------- */
-
 void child_kill(child *c)
 {
     if (!c->is_running) return;
@@ -86,7 +80,8 @@ void child_kill(child *c)
     c->is_running = false;
 }
 
-/* Exit codes of processes that somebody ended, or that memory was too short for; task managers end with 1. */
+/* Returns whether an exit code is that of a process that was ended from outside, or ran out of
+ * memory; task managers end processes with 1. */
 static bool is_killed(DWORD code)
 {
     switch (code) {
@@ -100,7 +95,8 @@ static bool is_killed(DWORD code)
     }
 }
 
-/* Exceptions are error codes; abort() exits with 3. A driver that calls exit() has ended its program as surely. */
+/* Exceptions are error codes; abort() exits with 3. A driver that calls exit() counts as a crash
+ * too. */
 helper_outcome child_reap(child *c, int32_t *out_signal)
 {
     DWORD code = 1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * clgraph-compile: the compile helper. Drivers' compilers die on programs that they do not like, and take their process along;
- * here they do it in a worker process, and the library that asked learns how it ended. Started by libclgraph alone, with the
- * channel as standard input.
+ * clgraph-compile: the compile helper. Drivers' compilers crash on some programs, and take their
+ * process along; here they do so in a worker process, and the library gets a report of how it
+ * ended. Started only by libclgraph, with the channel as standard input.
  *
- * This is the supervisor. It opens no driver: it passes messages between the library and a worker, which it starts, watches for
- * time and memory, and starts anew after a death. It ends when the library closes the channel, or after a while without work. That
- * it waits for the worker, not the library, is on purpose: the host program may ignore SIGCHLD or wait for any child.
- * See decision 36.
+ * This is the supervisor. It opens no driver: it passes messages between the library and a worker,
+ * which it starts, limits in time and memory, and restarts after a crash. It ends when the library
+ * closes the channel, or after a while without work. The supervisor waits for the worker, not the
+ * library, because the host program may ignore SIGCHLD or wait for any child. See decision 36.
  */
 #include "base/files.h"
 #include "base/memory.h"
@@ -31,8 +31,6 @@ typedef struct supervisor {
     size_t n_greeting;
 } supervisor;
 
-/* ---- what a worker printed ----------------------------------------------------------------------------- */
-
 void child_keep_output(child *c, const char *piece, size_t n_bytes)
 {
     const size_t keep = sizeof c->last - n_bytes;
@@ -44,7 +42,7 @@ void child_keep_output(child *c, const char *piece, size_t n_bytes)
     c->n_last += n_bytes;
 }
 
-/* The last words of the driver, as one line of printable text. */
+/* Returns the driver's last output, as one line of printable text. */
 static char *last_words(const child *c)
 {
     char *words = memory_strndup(c->last, c->n_last);
@@ -60,12 +58,10 @@ static char *last_words(const child *c)
     return words;
 }
 
-/* ---- watching ------------------------------------------------------------------------------------------ */
-
-/* Whether the library has closed its end: it sends nothing while it waits. */
+/* Returns whether the library has closed its end: it sends nothing while it waits. */
 static bool parent_is_gone(const supervisor *s) { return channel_is_readable(s->parent, 0); }
 
-/* Waits for the worker's next message. False: out says how it ended, and there is no worker any more. */
+/* Waits for the worker's next message. False: out reports how the worker ended; it is gone. */
 static bool await(supervisor *s, char **out_data, size_t *out_n_bytes, helper_reply *out)
 {
     child *c = &s->child;
@@ -92,15 +88,13 @@ static bool await(supervisor *s, char **out_data, size_t *out_n_bytes, helper_re
     return false;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------ */
-
 static void refuse(helper_reply *out, const char *why)
 {
     helper_reply_deinit(out);
     *out = (helper_reply){.outcome = HELPER_UNABLE, .text = memory_strdup(why)};
 }
 
-/* Has a worker whose device is open; false: out says why not. */
+/* Ensures a worker whose device is open; false: out says why there is none. */
 static bool have_worker(supervisor *s, helper_reply *out)
 {
     char *data;
@@ -112,7 +106,7 @@ static bool have_worker(supervisor *s, helper_reply *out)
     }
     (void)message_pass_on(s->child.channel, s->greeting, s->n_greeting);
     if (!await(s, &data, &n_bytes, out)) {
-        /* No program was built yet: this says nothing of one. */
+        /* No program was built yet: this says nothing about one. */
         refuse(out, "the driver ended the compile helper before it compiled anything");
         return false;
     }
@@ -123,7 +117,7 @@ static bool have_worker(supervisor *s, helper_reply *out)
     return false;
 }
 
-/* Passes a request on and its answer back. False when the library is gone. */
+/* Passes a request to the worker and its answer back. False when the library is gone. */
 static bool serve(supervisor *s, const char *data, size_t n_bytes)
 {
     helper_reply reply = {0};
@@ -131,7 +125,7 @@ static bool serve(supervisor *s, const char *data, size_t n_bytes)
     size_t n_answer = 0;
     if (!have_worker(s, &reply)) return message_write_reply(s->parent, &reply);
     s->child.n_last = 0;
-    /* Of a worker that is dead, await tells. */
+    /* A dead worker is reported by await. */
     (void)message_pass_on(s->child.channel, data, n_bytes);
     if (!await(s, &answer, &n_answer, &reply)) return message_write_reply(s->parent, &reply);
     const bool sent = message_pass_on(s->parent, answer, n_answer);
@@ -139,7 +133,8 @@ static bool serve(supervisor *s, const char *data, size_t n_bytes)
     return sent;
 }
 
-/* The first message: which device. Answered, so that a library of another version learns it at once. */
+/* Reads and answers the first message, which names the device. A library of another version thus
+ * fails immediately. */
 static bool greet(supervisor *s)
 {
     helper_reply reply = {.outcome = HELPER_DONE};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The compile helper's worker: reads requests, has them executed, writes replies.
+ * The compile helper's worker: reads requests, executes them, writes replies.
  */
 #include "helper/worker.h"
 
@@ -37,5 +37,5 @@ int worker_run(int channel)
     memory_free(greeting);
     const bool opened = message_write_reply(channel, &ready) && device.context;
     while (opened && answer_next(channel, &device)) continue;
-    return 0; /* the system takes everything back; drivers have been seen to hang in their clean-up */
+    return 0; /* The system frees everything; drivers have been seen to hang in their clean-up. */
 }

@@ -3,12 +3,12 @@
  * CLBlast, opened at run time; the only code that calls it.
  *
  * Known limits, measured with 1.5.3:
- *   - GemmStridedBatched gives wrong results for strides that are not dense and offsets that are not 0.
- *     Such problems run as a loop of Gemm here.
+ *   - GemmStridedBatched gives wrong results for strides that are not dense and for offsets that
+ *     are not 0. Such problems run as a loop of Gemm here.
  *   - Before 1.6.1 first calls from several threads race. A lock is held over each call, which only
  *     enqueues.
- *   - Its program cache keeps every cl_context alive that it saw. It is cleared when the last of our
- *     contexts that used it is freed.
+ *   - Its program cache keeps every cl_context alive that it saw. It is cleared when the last of
+ *     our contexts that used it is freed.
  */
 #include "ocl/blas.h"
 
@@ -35,7 +35,7 @@ static size_t n_contexts;            /* contexts alive that used CLBlast */
 static atomic_bool was_used;
 
 /* Max kernels in all its programs for GEMM: it reads their binaries. */
-#define MOST_KERNELS 48
+#define MAX_KERNELS 48
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
@@ -194,7 +194,7 @@ static const char *meaning_of(CLBlastStatusCode code)
     case CLBlastInsufficientMemoryTemp: return "its temporary buffer is too small";
     case CLBlastInvalidLocalMemUsage: return "the device has too little local memory for it";
     case CLBlastDatabaseError: return "it has no parameters for this device";
-    default: return "an error of its own";
+    default: return "an unknown error of CLBlast";
     }
 }
 
@@ -279,7 +279,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     const int64_t n_calls = batched ? 1 : g->batch;
     clg_status status = CLG_OK;
     CLG_TRY(queue_enter(q, NULL, NULL));
-    CLG_TRY(ocl_queue_gather(q)); /* CLBlast uses only the in-order queue; so do later commands. */
+    CLG_TRY(ocl_queue_join(q)); /* CLBlast uses only the in-order queue; so do later commands. */
     CLG_TRY(order_catch_up(q));
     mutex_lock(&blas_lock);
     if (!atomic_exchange(&q->context->used_blas, true)) n_contexts++;
@@ -287,7 +287,7 @@ clg_status ocl_queue_gemm(ocl_queue *q, const ocl_gemm *g)
     mutex_unlock(&blas_lock);
     if (q->place == GUARD_ALONE) launch_guard_learn(NULL);
     if (q->place == GUARD_ALONE && !atomic_exchange(&was_used, true))
-        launch_guard_lose_room(MOST_KERNELS);
+        launch_guard_reduce_capacity(MAX_KERNELS);
     return status;
 }
 

@@ -87,8 +87,8 @@ failed:
     return status;
 }
 
-clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
-                           ocl_buffer **out_buffer)
+clg_status ocl_buffer_zero_copy(ocl_context *c, const void *data, size_t size_bytes,
+                                ocl_buffer **out_buffer)
 {
     *out_buffer = NULL;
     ocl_buffer *b = allocate(c);

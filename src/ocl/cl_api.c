@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Opening libOpenCL, unless the process has it already. A machine without it, or with one too old, gets a
- * status and a sentence.
+ * Loads libOpenCL, unless the process has it already. Where it is missing or too old, loading
+ * returns a status and a message.
  */
 #include "ocl/cl_api.h"
 
@@ -11,7 +11,7 @@
 cl_api cl;
 
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
-static error_record load_failure; /* status CLG_OK when it went well */
+static error_record load_failure; /* status CLG_OK on success */
 
 #ifdef CLG_LINK_OPENCL
 
@@ -45,7 +45,8 @@ static bool take_functions(void *library, const char **out_missing)
     return true;
 }
 
-/* An OpenCL that the process has already: the application's own loader, or a tool's in its place. */
+/* Uses an OpenCL that the process has loaded already: the application's own loader, or a tool's
+ * that replaces it. */
 static bool take_present(void)
 {
     char why[DYNLIB_WHY_BYTES];
@@ -64,7 +65,7 @@ static clg_status load(void)
     if (!library) return no_library(why_first);
     const char *missing;
     if (take_functions(library, &missing))
-        return CLG_OK; /* stays open: drivers start threads that outlive any close */
+        return CLG_OK; /* Stays open: drivers start threads that outlive any close. */
     dynlib_close(library);
     clg_status status = error_set(
         CLG_ERROR_NO_OPENCL, "the OpenCL library lacks %s: OpenCL 1.2 or later is needed", missing);

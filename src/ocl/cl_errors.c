@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * OpenCL's error codes: name and status of each. Three codes mean different things in different calls:
- * drivers report a crashed kernel or a lost device as CL_OUT_OF_RESOURCES, CL_INVALID_COMMAND_QUEUE or
- * CL_EXEC_STATUS_ERROR from whatever waits next.
+ * Names and statuses of OpenCL's error codes. Three codes mean different things in different calls:
+ * drivers report a crashed kernel or a lost device as CL_OUT_OF_RESOURCES, CL_INVALID_COMMAND_QUEUE
+ * or CL_EXEC_STATUS_ERROR from whichever call waits next.
  */
 #include "ocl/cl_api.h"
 
@@ -105,7 +105,7 @@ const char *cl_error_name(cl_int code)
     return row ? row->name : code == CL_SUCCESS ? "CL_SUCCESS" : "unknown OpenCL error";
 }
 
-/* Calls that hand out memory: there, being out of resources is what it says. */
+/* Returns whether a call allocates: there CL_OUT_OF_RESOURCES is literal. */
 static bool call_takes_memory(const char *call)
 {
     return strncmp(call, "clCreate", 8) == 0 || strcmp(call, "clEnqueueNDRangeKernel") == 0 ||
@@ -118,7 +118,7 @@ static clg_status status_of(cl_int code, const char *call)
         !call_takes_memory(call))
         return LOST;
     const error_row *row = row_of(code);
-    return row ? row->status : LOST; /* vendors' own numbers tell of vendors' own failures */
+    return row ? row->status : LOST; /* vendors' own codes mean vendors' own failures */
 }
 
 clg_status cl_check(cl_int code, const char *call, const char *device)
@@ -131,6 +131,7 @@ clg_status cl_check(cl_int code, const char *call, const char *device)
     else
         error_set(status, "%s failed: %s (%d)", call, cl_error_name(code), (int)code);
     if (status == LOST)
-        error_hint("the device or its driver failed; make a new context, and see the system's log");
+        error_hint(
+            "the device or its driver failed; create a new context, and see the system's log");
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One device's record. Drivers are not trusted: a query may fail, give another size than asked, or text with
- * control characters. Each such field is left empty and the rest is kept. Vendors' own queries are made only
- * where the device names their extension.
+ * Queries one device's record. Drivers are not relied on: a query may fail, or return another size
+ * than requested, or text with control characters. Such a field is left empty and the rest is kept.
+ * Vendors' own queries are made only where the device lists their extension.
  */
 #include "ocl/diagnose/machine.h"
 
@@ -14,7 +14,7 @@
 
 #define TEXT_MAX_BYTES 65536
 
-/* Not in every cl_ext.h; from the extensions' specifications. */
+/* Missing from some cl_ext.h; from the extensions' specifications. */
 #define QUERY_NV_PCI_BUS_ID 0x4008
 #define QUERY_NV_PCI_SLOT_ID 0x4009
 #define QUERY_NV_PCI_DOMAIN_ID 0x400A
@@ -26,14 +26,14 @@
 #define QUERY_KHR_UUID 0x106A
 #define QUERY_KHR_PCI_BUS_INFO 0x410F
 
-static cl_int ask(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size,
-                  void *out, size_t *out_size)
+static cl_int query(cl_platform_id platform, cl_device_id device, cl_uint what, size_t size,
+                    void *out, size_t *out_size)
 {
     return device ? cl.GetDeviceInfo(device, what, size, out, out_size)
                   : cl.GetPlatformInfo(platform, what, size, out, out_size);
 }
 
-/* Length of the UTF-8 sequence at s, 0 when it is none. */
+/* Returns the length of the UTF-8 sequence at s, 0 when it is invalid. */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
     size_t length = s[0] < 0x80                   ? 1
@@ -47,7 +47,8 @@ static size_t utf8_length(const unsigned char *s, size_t n)
     return length;
 }
 
-/* Controls become spaces, what is no UTF-8 a question mark; runs of spaces become one, none at the ends. */
+/* Replaces controls by spaces and invalid UTF-8 by question marks, collapses runs of spaces and
+ * trims the ends. */
 static void clean(char *text, size_t n)
 {
     size_t w = 0, length;
@@ -72,16 +73,16 @@ static clg_status query_text(cl_platform_id platform, cl_device_id device, cl_ui
                              char **out_text)
 {
     size_t n = 0;
-    if (ask(platform, device, what, 0, NULL, &n) != CL_SUCCESS || n > TEXT_MAX_BYTES) n = 0;
+    if (query(platform, device, what, 0, NULL, &n) != CL_SUCCESS || n > TEXT_MAX_BYTES) n = 0;
     char *text = memory_zalloc(n + 1, 1);
     if (!text) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (n > 0 && ask(platform, device, what, n, text, NULL) != CL_SUCCESS) text[0] = '\0';
+    if (n > 0 && query(platform, device, what, n, text, NULL) != CL_SUCCESS) text[0] = '\0';
     clean(text, n);
     *out_text = text;
     return CLG_OK;
 }
 
-/* A number of 4 or 8 bytes, 0 when the query fails. */
+/* Returns an integer of 4 or 8 bytes, 0 when the query fails. */
 static uint64_t query_number(cl_device_id device, cl_uint what)
 {
     union {
@@ -174,10 +175,10 @@ static void query_subgroup(cl_device_id device, device_record *r)
         if (cl.GetDeviceInfo(device, QUERY_INTEL_SUB_GROUP_SIZES, sizeof sizes, sizes, &n_bytes) !=
             CL_SUCCESS)
             return;
+        /* 16 if available, else the widest. */
         for (size_t i = 0; i < n_bytes / sizeof *sizes && r->subgroup_size < 16; i++)
             if (sizes[i] > r->subgroup_size && sizes[i] <= 128)
-                r->subgroup_size =
-                    (uint32_t)sizes[i]; /* 16 where it is to be had, else the widest */
+                r->subgroup_size = (uint32_t)sizes[i];
     }
 }
 

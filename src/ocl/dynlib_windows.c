@@ -22,7 +22,7 @@ static void explain(const char *name, DWORD error, char why[DYNLIB_WHY_BYTES])
                                        FORMAT_MESSAGE_MAX_WIDTH_MASK,
                                    NULL, error, 0, wide, DYNLIB_WHY_BYTES / 4, NULL);
     if (n == 0 || !utf16_narrow(wide, words, sizeof words))
-        snprintf(words, sizeof words, "no words for it");
+        snprintf(words, sizeof words, "no message");
     for (size_t length = strlen(words); length > 0 && words[length - 1] == ' ';)
         words[--length] = '\0';
     snprintf(why, DYNLIB_WHY_BYTES, "'%.200s': Windows error %lu: %.250s", name, error, words);

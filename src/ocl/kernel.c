@@ -20,7 +20,7 @@ static clg_status group_info(const ocl_kernel *k, cl_kernel_work_group_info what
 
 static clg_status read_limit(ocl_kernel *k)
 {
-    return group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->most_items, &k->most_items);
+    return group_info(k, CL_KERNEL_WORK_GROUP_SIZE, sizeof k->max_items, &k->max_items);
 }
 
 /* Creates the driver's kernel of a built program. */
@@ -214,7 +214,7 @@ static bool halve(uint32_t n_dims, size_t *local)
     return longest != NULL;
 }
 
-static clg_status minds(const ocl_kernel *k, bool *out_minds)
+static clg_status depends_on_groups(const ocl_kernel *k, bool *out_minds)
 {
     size_t fixed[3] = {0};
     cl_ulong local_bytes = 0;
@@ -227,8 +227,8 @@ static clg_status minds(const ocl_kernel *k, bool *out_minds)
 clg_status kernel_fit_group(const ocl_kernel *k, uint32_t n_dims, size_t *local)
 {
     bool is_fixed;
-    if (k->most_items == 0 || product(n_dims, local) <= k->most_items) return CLG_OK;
-    CLG_TRY(minds(k, &is_fixed));
-    while (!is_fixed && product(n_dims, local) > k->most_items && halve(n_dims, local)) continue;
+    if (k->max_items == 0 || product(n_dims, local) <= k->max_items) return CLG_OK;
+    CLG_TRY(depends_on_groups(k, &is_fixed));
+    while (!is_fixed && product(n_dims, local) > k->max_items && halve(n_dims, local)) continue;
     return CLG_OK;
 }

@@ -17,7 +17,7 @@ struct ocl_kernel {
     uint64_t entry_hash;
     kernel_args args; /* as set, where trials need them (trial.h) */
     /* Max work-items of a group, as compiled; 0: the driver does not report it. */
-    size_t most_items;
+    size_t max_items;
     /* Form of the previous launch, so that only a change costs more than a comparison. */
     uint64_t last_form[5];
     /* A launch that launch_guard.h knew, and the epoch of that answer. */

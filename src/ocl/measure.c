@@ -65,26 +65,26 @@ static clg_status time_best(const bench *b, ocl_kernel *k, uint64_t global, uint
     return CLG_OK;
 }
 
-static clg_status set_turns(ocl_kernel *k, int32_t n_turns)
+static clg_status set_iterations(ocl_kernel *k, int32_t n_rounds)
 {
-    return ocl_kernel_set_bytes(k, 2, sizeof n_turns, &n_turns);
+    return ocl_kernel_set_bytes(k, 2, sizeof n_rounds, &n_rounds);
 }
 
 /* Returns enough iterations to last TARGET_NS. */
-static clg_status find_turns(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
-                             int32_t *out_turns)
+static clg_status find_iterations(const bench *b, ocl_kernel *k, uint64_t global, uint64_t local,
+                                  int32_t *out_iterations)
 {
     double ns = 0.0;
-    int32_t turns = 16;
-    CLG_TRY(set_turns(k, turns));
+    int32_t iterations = 16;
+    CLG_TRY(set_iterations(k, iterations));
     CLG_TRY(time_launch(b, k, global, local, &ns));
     for (;;) {
-        CLG_TRY(set_turns(k, turns));
+        CLG_TRY(set_iterations(k, iterations));
         CLG_TRY(time_launch(b, k, global, local, &ns));
-        if (ns > TARGET_NS / 4 || turns > (1 << 24)) break;
-        turns *= 4;
+        if (ns > TARGET_NS / 4 || iterations > (1 << 24)) break;
+        iterations *= 4;
     }
-    *out_turns = (int32_t)(turns * (ns < TARGET_NS ? TARGET_NS / ns : 1.0));
+    *out_iterations = (int32_t)(iterations * (ns < TARGET_NS ? TARGET_NS / ns : 1.0));
     return CLG_OK;
 }
 
@@ -96,16 +96,16 @@ static clg_status measure_arithmetic(const bench *b, int dtype, double *out_gflo
     const uint64_t groups = caps->compute_units * (simd || b->slow ? 4u : 16u);
     const uint64_t global = at_most(groups * local, ITEMS_MAX / local * local);
     ocl_kernel *k;
-    int32_t turns;
+    int32_t iterations;
     double ns = 0.0;
     CLG_TRY(make_kernel(b, "fma_loop", dtype, &k));
     clg_status status;
     CLG_TRY_GOTO(ocl_kernel_set_buffer(k, 0, b->x), out);
     CLG_TRY_GOTO(ocl_kernel_set_buffer(k, 1, b->y), out);
-    CLG_TRY_GOTO(find_turns(b, k, global, local, &turns), out);
-    CLG_TRY_GOTO(set_turns(k, turns), out);
+    CLG_TRY_GOTO(find_iterations(b, k, global, local, &iterations), out);
+    CLG_TRY_GOTO(set_iterations(k, iterations), out);
     CLG_TRY_GOTO(time_best(b, k, global, local, &ns), out);
-    *out_gflops = 16.0 * lanes_of(caps) * (double)turns * (double)global / ns;
+    *out_gflops = 16.0 * lanes_of(caps) * (double)iterations * (double)global / ns;
 out:
     ocl_kernel_free(k);
     return status;
@@ -113,15 +113,15 @@ out:
 
 /* How the copy is divided: adjacent work-items copy adjacent vectors on GPUs; on CPUs each copies
  * its own contiguous range. */
-typedef struct cut {
+typedef struct work_split {
     uint64_t global, local;
     int32_t first, step, n;
-} cut;
+} work_split;
 
-static cut cut_for(const device_caps *caps, size_t size_bytes)
+static work_split work_split_for(const device_caps *caps, size_t size_bytes)
 {
     const bool simd = caps->kernel_class == CLG_KERNELS_SIMD;
-    cut s = {.local = simd ? 1 : at_most(caps->max_work_group_size, 64)};
+    work_split s = {.local = simd ? 1 : at_most(caps->max_work_group_size, 64)};
     const uint64_t n_vectors = size_bytes / (4 * lanes_of(caps));
     const uint64_t groups = at_most(caps->compute_units * 32u, ITEMS_MAX / s.local);
     s.global = groups * s.local;
@@ -133,7 +133,7 @@ static cut cut_for(const device_caps *caps, size_t size_bytes)
 
 static clg_status measure_copy(const bench *b, size_t size_bytes, double *out_gbytes_per_s)
 {
-    const cut s = cut_for(context_caps(b->context), size_bytes);
+    const work_split s = work_split_for(context_caps(b->context), size_bytes);
     ocl_kernel *k;
     double ns = 0.0;
     CLG_TRY(make_kernel(b, "copy", 1, &k));

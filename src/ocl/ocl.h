@@ -86,8 +86,8 @@ clg_status ocl_buffer_create(ocl_context *c, size_t size_bytes, ocl_buffer_flags
 /* Creates a zero-copy buffer over host memory, aligned to buffer_align_bytes, that a device on the
  * host reads in place. The memory must stay unchanged for the buffer's lifetime. It does not count
  * as device memory. */
-clg_status ocl_buffer_lend(ocl_context *c, const void *data, size_t size_bytes,
-                           ocl_buffer **out_buffer);
+clg_status ocl_buffer_zero_copy(ocl_context *c, const void *data, size_t size_bytes,
+                                ocl_buffer **out_buffer);
 /* Creates a buffer that only has a size, for arguments of drafts that will not be launched here. */
 clg_status ocl_buffer_create_draft(ocl_context *c, size_t size_bytes, ocl_buffer **out_buffer);
 /* Wraps a cl_mem of the caller's, retained. */
@@ -150,7 +150,7 @@ typedef struct ocl_kernel ocl_kernel;
 
 /* Finds the program of the ref in the context's memory, else in the disk cache, else compiles it,
  * and creates a kernel object. KERNEL_BUILD carries the first KiB of the build log (the log gets
- * all of it). After compiling, call ocl_programs_store to write the binaries (drivers compile
+ * all of it). After compiling, call ocl_programs_save to write the binaries (drivers compile
  * late). */
 clg_status ocl_kernel_create(ocl_context *c, const kernel_ref *ref, ocl_kernel **out_kernel);
 void ocl_kernel_free(ocl_kernel *k);
@@ -195,24 +195,24 @@ clg_status ocl_programs_ready(ocl_context *c, const kernel_ref *const *refs, siz
  * too. On PoCL reading a binary compiles each of its kernels once more, a third of a cold start. So
  * preparing writes immediately, and runs call the second function: it writes when no form is new
  * since its last call, i.e. after the second run, so that the first result does not wait. */
-void ocl_programs_store(ocl_context *c);
-void ocl_programs_store_when_settled(ocl_context *c);
+void ocl_programs_save(ocl_context *c);
+void ocl_programs_save_when_settled(ocl_context *c);
 /* Appends the hash of the complete text that is compiled for a ref. */
 struct text;
 clg_status ocl_kernel_hash(const kernel_ref *ref, struct text *out);
 clg_status ocl_kernel_set_buffer(ocl_kernel *k, uint32_t index, ocl_buffer *b);
 clg_status ocl_kernel_set_bytes(ocl_kernel *k, uint32_t index, size_t size_bytes,
                                 const void *data); /* data NULL: local memory */
-/* Lets launches, copies and fills up to `gather` run concurrently where the driver gains by it:
+/* Lets launches, copies and fills up to `join` run concurrently where the driver gains by it:
  * each waits only for those that it depends on. Before each command, `order` sets its slot,
  * counting up from 0 in windows of 32, and the bits of the slots in its window that it depends on;
  * slot 0 depends on all of the previous window. A command without an order depends on the one
- * before. Commands enqueued before `spread` come first, those after `gather` last. CLBlast calls,
+ * before. Commands enqueued before `fork` come first, those after `join` last. CLBlast calls,
  * and launches that are new to a driver that crashes on them (launch_guard.h), join automatically:
  * what follows them is in order. */
-clg_status ocl_queue_spread(ocl_queue *q);
+clg_status ocl_queue_fork(ocl_queue *q);
 void ocl_queue_order(ocl_queue *q, uint32_t slot, uint32_t after);
-clg_status ocl_queue_gather(ocl_queue *q);
+clg_status ocl_queue_join(ocl_queue *q);
 clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const uint64_t *global,
                             const uint64_t *local /* NULL or zeros: the driver chooses */);
 
@@ -257,22 +257,22 @@ clg_status ocl_queue_take_samples(ocl_queue *q, ocl_sample **out_samples,
 
 /* ---- disk cache ------------------------------------------------------------------------------ */
 
-typedef struct ocl_store_entry {
+typedef struct ocl_cache_entry {
     char *name; /* file name */
     char *what; /* device and kernel it holds */
     uint64_t size_bytes;
     int64_t used_ns;
-} ocl_store_entry;
-clg_status ocl_store_path(const char *cache_dir /* NULL: default */, char **out_path);
-clg_status ocl_store_list(const char *cache_dir, ocl_store_entry **out_entries, size_t *out_n);
-void ocl_store_list_free(ocl_store_entry *entries, size_t n);
-clg_status ocl_store_clear(const char *cache_dir, size_t *out_n_removed);
+} ocl_cache_entry;
+clg_status ocl_cache_path(const char *cache_dir /* NULL: default */, char **out_path);
+clg_status ocl_cache_list(const char *cache_dir, ocl_cache_entry **out_entries, size_t *out_n);
+void ocl_cache_list_free(ocl_cache_entry *entries, size_t n);
+clg_status ocl_cache_clear(const char *cache_dir, size_t *out_n_removed);
 /* Removes entries whose `what` matches the pattern (text_matches). */
-clg_status ocl_store_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
-clg_status ocl_store_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
+clg_status ocl_cache_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed);
+clg_status ocl_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed);
 /* pack writes one file with all entries, for installers; unpack checks each entry. */
-clg_status ocl_store_pack(const char *cache_dir, const char *file);
-clg_status ocl_store_unpack(const char *cache_dir, const char *file, size_t *out_n_entries);
+clg_status ocl_cache_pack(const char *cache_dir, const char *file);
+clg_status ocl_cache_unpack(const char *cache_dir, const char *file, size_t *out_n_entries);
 
 /* ---- measuring and diagnosing a device ------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Contexts: one OpenCL device made ready for work, with its program table, store and counters. Shared freely
- * between threads; buffers, queues and kernels keep it alive.
+ * Contexts: an initialized OpenCL device with its program table, cache and counters. Shared freely
+ * between threads; kept alive by its buffers, queues and kernels.
  */
 #include "ocl/ocl_context.h"
 
@@ -18,7 +18,7 @@
 #define LIBRARY_VERSION                                                                            \
     TEXT_OF(CLG_VERSION_MAJOR) "." TEXT_OF(CLG_VERSION_MINOR) "." TEXT_OF(CLG_VERSION_PATCH)
 
-/* ---- identity ------------------------------------------------------------------------------------------ */
+/* ---- identity -------------------------------------------------------------------------------- */
 
 static clg_status identify(ocl_context *c)
 {
@@ -43,8 +43,8 @@ hash128 context_key(const ocl_context *c, const char *kind, const void *data, si
 
 bool ocl_context_recall(ocl_context *c, const char *name, char **out_data, size_t *out_size_bytes)
 {
-    return store_get(c->store, context_key(c, "fact", name, strlen(name)), out_data,
-                     out_size_bytes);
+    return disk_cache_get(c->disk_cache, context_key(c, "fact", name, strlen(name)), out_data,
+                          out_size_bytes);
 }
 
 void ocl_context_remember(ocl_context *c, const char *name, const char *what, const void *data,
@@ -54,12 +54,12 @@ void ocl_context_remember(ocl_context *c, const char *name, const char *what, co
     text_init(&line, 0);
     text_printf(&line, "%s: %s", context_record(c)->name, what);
     if (line.status == CLG_OK)
-        store_put(c->store, context_key(c, "fact", name, strlen(name)), text_data(&line), data,
-                  size_bytes);
+        disk_cache_put(c->disk_cache, context_key(c, "fact", name, strlen(name)), text_data(&line),
+                       data, size_bytes);
     text_deinit(&line);
 }
 
-/* ---- making -------------------------------------------------------------------------------------------- */
+/* ---- creation -------------------------------------------------------------------------------- */
 
 static ocl_context *allocate(const ocl_context_options *options, clg_status *out_status)
 {
@@ -84,13 +84,14 @@ no_programs:
     return NULL;
 }
 
-/* A simulator is no compiler that could crash, and what it reports of a trial would count as the program's. */
+/* Not for Oclgrind: a simulator has no compiler that could crash, and what it reports in a trial
+ * would count as the program's. */
 static bool wants_helper(const ocl_context *c, const ocl_context_options *options)
 {
     return !options->bare && context_caps(c)->family != PLATFORM_OCLGRIND;
 }
 
-/* A part of a CPU device with that many compute units. */
+/* Uses only cpu_threads compute units of a CPU device (a sub-device). */
 static clg_status take_part(ocl_context *c, uint32_t cpu_threads)
 {
     device_caps *caps = &c->machine.caps[c->index];
@@ -116,11 +117,11 @@ static clg_status take_part(ocl_context *c, uint32_t cpu_threads)
     return CLG_OK;
 }
 
-/* What both kinds of context do once device and cl_context stand. */
+/* Initializes the rest of either kind of context, once device and cl_context are set. */
 static clg_status complete(ocl_context *c, const ocl_context_options *options)
 {
     CLG_TRY(identify(c));
-    CLG_TRY(store_open(options->cache_dir, &c->store));
+    CLG_TRY(disk_cache_open(options->cache_dir, &c->disk_cache));
     if (wants_helper(c, options)) CLG_TRY(helper_pool_create(options, &c->helpers));
     return options->bare ? CLG_OK : probe_device(c, &c->machine.caps[c->index]);
 }
@@ -153,7 +154,7 @@ failed:
     return status;
 }
 
-/* Finds the caller's device among the machine's, or asks it alone. */
+/* Finds the caller's device among the machine's, or queries it alone. */
 static clg_status find_device(ocl_context *c, cl_device_id device)
 {
     CLG_TRY(machine_list(&c->machine));
@@ -179,7 +180,7 @@ static clg_status check_queue(const ocl_context *c, cl_command_queue queue)
     return CLG_OK;
 }
 
-/* Takes references to the caller's objects, after checking that they belong together. */
+/* Retains the caller's objects after checking that they belong together. */
 static clg_status adopt(ocl_context *c, cl_context context, cl_device_id device,
                         cl_command_queue queue)
 {
@@ -227,7 +228,7 @@ clg_status ocl_context_emulate_matrix(ocl_context *c)
     return probe_emulated_matrix(c, &c->machine.caps[c->index]);
 }
 
-/* ---- life ---------------------------------------------------------------------------------------------- */
+/* ---- lifetime -------------------------------------------------------------------------------- */
 
 ocl_context *ocl_context_retain(ocl_context *c)
 {
@@ -238,7 +239,7 @@ ocl_context *ocl_context_retain(ocl_context *c)
 void ocl_context_free(ocl_context *c)
 {
     if (!c || !refcount_release(&c->references)) return;
-    if (c->store) ocl_programs_store(c);
+    if (c->disk_cache) ocl_programs_save(c);
     helper_pool_free(c->helpers);
     trial_table_deinit(&c->trials);
     program_table_deinit(&c->programs);
@@ -246,7 +247,7 @@ void ocl_context_free(ocl_context *c)
     if (c->callers_queue) (void)cl.ReleaseCommandQueue(c->callers_queue);
     if (c->handle) (void)cl.ReleaseContext(c->handle);
     if (c->is_sub_device) (void)cl.ReleaseDevice(c->device);
-    store_close(c->store);
+    disk_cache_close(c->disk_cache);
     machine_deinit(&c->machine);
     mutex_deinit(&c->lock);
     memory_free(c);

@@ -6,7 +6,7 @@
 #define CLG_OCL_CONTEXT_H
 
 #include "base/threads.h"
-#include "ocl/cache/store.h"
+#include "ocl/cache/disk_cache.h"
 #include "ocl/diagnose/machine.h"
 #include "ocl/helper/trial.h"
 #include "ocl/ocl.h"
@@ -33,7 +33,7 @@ struct ocl_context {
     mutex lock;
     upload_order uploads;
     bool profiling;
-    store *store;
+    disk_cache *disk_cache;
     hash128 identity; /* of platform, device, driver and library: part of every cache key */
     program_table programs;
     helper_pool *helpers; /* NULL in the helper itself */

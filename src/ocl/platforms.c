@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The devices of all platforms. Nothing is kept between calls: the OpenCL loader has its own table, so that
- * asking again takes microseconds and gives the same order. A platform that fails is passed by with a warning.
+ * Lists the devices of all platforms. Keeps nothing between calls: the OpenCL loader has its own
+ * table, so that listing again takes microseconds and gives the same order. A platform that fails
+ * is skipped with a warning.
  */
 #include "ocl/diagnose/machine.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define MAX_PLATFORMS 64
-#define MAX_DEVICES 256 /* of one platform */
+#define MAX_DEVICES 256 /* per platform */
 
 static clg_status list_platforms(cl_platform_id *platforms, cl_uint *out_n)
 {
@@ -33,17 +34,17 @@ static clg_status list_platforms(cl_platform_id *platforms, cl_uint *out_n)
                "their own. A container also needs the driver's .icd file in /etc/OpenCL/vendors: "
                "for NVIDIA "
                "a file there with the line 'libnvidia-opencl.so.1'. 'cltool devices --diagnose' "
-               "tells more");
+               "reports more");
     return status;
 }
 
-static void tell_of_failure(cl_platform_id platform, int platform_index, cl_int code)
+static void report_failure(cl_platform_id platform, int platform_index, cl_int code)
 {
     char name[64] = "";
     if (cl.GetPlatformInfo(platform, CL_PLATFORM_NAME, sizeof name, name, NULL) != CL_SUCCESS)
         name[0] = '\0';
     if (code != CL_DEVICE_NOT_FOUND)
-        log_write(CLG_LOG_WARNING, "OpenCL platform %d is passed by: clGetDeviceIDs gave %s (%d)",
+        log_write(CLG_LOG_WARNING, "OpenCL platform %d is skipped: clGetDeviceIDs returned %s (%d)",
                   platform_index, cl_error_name(code), (int)code);
     else if (strncmp(name, "Portable Computing Language", 27) == 0)
         log_write(CLG_LOG_WARNING,
@@ -51,7 +52,7 @@ static void tell_of_failure(cl_platform_id platform, int platform_index, cl_int 
                   "(POCL_CACHE_DIR, else ~/.cache/pocl)");
 }
 
-/* Grows the machine by the devices of one platform. */
+/* Appends the devices of one platform. */
 static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id platform,
                                int platform_index)
 {
@@ -59,7 +60,7 @@ static clg_status add_platform(machine *m, size_t *capacities, cl_platform_id pl
     cl_uint n = 0;
     cl_int code = cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices, &n);
     if (code != CL_SUCCESS) {
-        tell_of_failure(platform, platform_index, code);
+        report_failure(platform, platform_index, code);
         return CLG_OK;
     }
     if (n > MAX_DEVICES) n = MAX_DEVICES;

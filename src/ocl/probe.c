@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Capabilities proved by building and running cl/device/probe.cl. Extension strings decide alone where a driver is known
- * to announce all it has: there a probe of what is not announced would cost a compile and prove nothing.
+ * Proves capabilities by building and running cl/device/probe.cl. Extension strings alone decide
+ * where a driver is known to announce everything it has: there a probe of an unannounced capability
+ * would cost a compile and prove nothing.
  */
 #include "ocl/probe.h"
 
@@ -22,49 +23,50 @@
 
 #define N_VALUES 32
 
-typedef enum proof {
-    PROOF_FP16 = 1,
-    PROOF_FP64,
-    PROOF_SUBGROUPS,
-    PROOF_DOT,
-    PROOF_DOT_PTX,
-    PROOF_MATRIX_PTX,
-    PROOF_MATRIX_EMULATED,
-    PROOF_DOT_BYTES,
-    PROOF_DOT_SHORTS,
-    PROOF_DOT_AMD,
-    PROOF_DOT_AMD_MIXED,
-    PROOF_END
-} proof;
+typedef enum probe {
+    PROBE_FP16 = 1,
+    PROBE_FP64,
+    PROBE_SUBGROUPS,
+    PROBE_DOT,
+    PROBE_DOT_PTX,
+    PROBE_MATRIX_PTX,
+    PROBE_MATRIX_EMULATED,
+    PROBE_DOT_BYTES,
+    PROBE_DOT_SHORTS,
+    PROBE_DOT_AMD,
+    PROBE_DOT_AMD_MIXED,
+    PROBE_END
+} probe;
 
-typedef struct proof_row {
+typedef struct probe_row {
     const char *name;
-    const char *extension;   /* that announces it */
-    platform_family only_on; /* PLATFORM_OTHER: anywhere */
-    bool for_tests;          /* only when asked for */
-    bool if_announced;       /* its kernel declares what other drivers might fail to link */
-    bool kills_compilers;    /* some die of it: never in this process */
-} proof_row;
+    const char *extension;   /* the extension that announces it */
+    platform_family only_on; /* PLATFORM_OTHER: any platform */
+    bool for_tests;          /* only on request */
+    /* its kernel declares functions that other drivers might fail to link */
+    bool if_announced;
+    bool kills_compilers; /* some compilers crash on it: never in this process */
+} probe_row;
 
-static const proof_row proofs[PROOF_END] = {
-    [PROOF_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false, false, false},
-    [PROOF_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false, false, false},
-    [PROOF_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false, false, true},
-    [PROOF_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false, true,
+static const probe_row probes[PROBE_END] = {
+    [PROBE_FP16] = {"half arithmetic", "cl_khr_fp16", PLATFORM_OTHER, false, false, false},
+    [PROBE_FP64] = {"double arithmetic", "cl_khr_fp64", PLATFORM_OTHER, false, false, false},
+    [PROBE_SUBGROUPS] = {"sub-groups", "cl_khr_subgroups", PLATFORM_OTHER, false, false, true},
+    [PROBE_DOT] = {"integer dot product", "cl_khr_integer_dot_product", PLATFORM_OTHER, false, true,
                    false},
-    [PROOF_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
-    [PROOF_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
-    [PROOF_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true, false, false},
-    [PROOF_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false, false,
+    [PROBE_DOT_PTX] = {"integer dot product (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
+    [PROBE_MATRIX_PTX] = {"matrix unit (PTX)", NULL, PLATFORM_NVIDIA, false, false, false},
+    [PROBE_MATRIX_EMULATED] = {"matrix unit (emulated)", NULL, PLATFORM_OTHER, true, false, false},
+    [PROBE_DOT_BYTES] = {"vectors of dot products of four bytes", NULL, PLATFORM_POCL, false, false,
                          true},
-    [PROOF_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false,
+    [PROBE_DOT_SHORTS] = {"vectors of dot products of two shorts", NULL, PLATFORM_POCL, false,
                           false, true},
-    [PROOF_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false, true},
-    [PROOF_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false,
+    [PROBE_DOT_AMD] = {"integer dot product (AMD)", NULL, PLATFORM_AMD, false, false, true},
+    [PROBE_DOT_AMD_MIXED] = {"integer dot product (AMD, gfx11)", NULL, PLATFORM_AMD, false, false,
                              true},
 };
 
-/* Drivers that announce what they have. */
+/* Returns whether drivers of this family announce everything they have. */
 static bool announces_all(platform_family family)
 {
     switch (family) {
@@ -80,9 +82,9 @@ static bool announces_all(platform_family family)
     }
 }
 
-static bool is_worth_trying(const ocl_context *c, proof which)
+static bool is_worth_trying(const ocl_context *c, probe which)
 {
-    const proof_row *row = &proofs[which];
+    const probe_row *row = &probes[which];
     const platform_family family = context_caps(c)->family;
     if (row->for_tests) return false;
     if (row->only_on != PLATFORM_OTHER) return row->only_on == family;
@@ -91,11 +93,12 @@ static bool is_worth_trying(const ocl_context *c, proof which)
     return end == ' ' || end == '\0' || !(row->if_announced || announces_all(family));
 }
 
-/* ---- one proof --------------------------------------------------------------------------------------------- */
+/* ---- one probe ------------------------------------------------------------------------------- */
 
-static float input_of(proof which, int i) { return which == PROOF_SUBGROUPS ? 3.0f : (float)i; }
+static float input_of(probe which, int i) { return which == PROBE_SUBGROUPS ? 3.0f : (float)i; }
 
-/* Work-item i's four sums of a product of 16x16 by 16x8, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
+/* Returns the sum that work-item i computes from its four elements of a 16x16 by 16x8 matrix
+ * product, with weights 1, 10, 100, 1000; see cl/device/probe.cl. */
 static float expected_of_matrix(int i)
 {
     static const int weights[4] = {1, 10, 100, 1000};
@@ -108,22 +111,22 @@ static float expected_of_matrix(int i)
     return (float)all;
 }
 
-static float expected_of(proof which, int i)
+static float expected_of(probe which, int i)
 {
     switch (which) {
-    case PROOF_FP16: { /* halves from 2048 on are even; halfway goes to the multiple of 4 */
+    case PROBE_FP16: { /* fp16 from 2048 on is even; ties go to the multiple of 4 */
         const int sum = 2048 + i * i, even = sum & ~1;
         return (float)(sum == even ? sum : (even & 2) ? even + 2 : even);
     }
-    case PROOF_SUBGROUPS: return 3.0f;
-    case PROOF_DOT:
-    case PROOF_DOT_PTX:
-    case PROOF_DOT_AMD:
-    case PROOF_DOT_AMD_MIXED: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, and x */
-    case PROOF_MATRIX_PTX:
-    case PROOF_MATRIX_EMULATED: return expected_of_matrix(i);
-    case PROOF_DOT_BYTES: return (float)(5 + i * -128 + 255 * 127 + 254 * -1 + 3 * 2);
-    case PROOF_DOT_SHORTS: return (float)(5 + i * -128 + 255 * 127);
+    case PROBE_SUBGROUPS: return 3.0f;
+    case PROBE_DOT:
+    case PROBE_DOT_PTX:
+    case PROBE_DOT_AMD:
+    case PROBE_DOT_AMD_MIXED: return (float)(6 + i); /* i * 1 - 1 * i - 2 * 3 + 3 * 4, plus x */
+    case PROBE_MATRIX_PTX:
+    case PROBE_MATRIX_EMULATED: return expected_of_matrix(i);
+    case PROBE_DOT_BYTES: return (float)(5 + i * -128 + 255 * 127 + 254 * -1 + 3 * 2);
+    case PROBE_DOT_SHORTS: return (float)(5 + i * -128 + 255 * 127);
     default: return (float)i;
     }
 }
@@ -144,14 +147,14 @@ static void clear(stage *s)
     ocl_buffer_free(s->y);
 }
 
-/* Lanes of the SIMD class's products. */
+/* Returns the vector lanes of the SIMD class's GEMM kernels. */
 static int vector_lanes(const ocl_context *c)
 {
     const uint32_t lanes = context_caps(c)->vector_width;
     return lanes >= 16 ? 16 : lanes >= 8 ? 8 : 4;
 }
 
-static clg_status write_source(const ocl_context *c, proof which, text *out_source)
+static clg_status write_source(const ocl_context *c, probe which, text *out_source)
 {
     char prelude[64];
     snprintf(prelude, sizeof prelude, "#define P_PROBE %d\n#define P_VEC %d\n", (int)which,
@@ -184,7 +187,7 @@ static clg_status run(ocl_context *c, stage *s, float *y)
     return ocl_queue_read(s->queue, s->y, 0, y, n_bytes, true);
 }
 
-/* In this process; y holds the input, then the results. */
+/* Computes in this process; y holds the input, then the results. */
 static clg_status compute_here(ocl_context *c, const text *source, float *y)
 {
     stage s = {0};
@@ -194,16 +197,19 @@ static clg_status compute_here(ocl_context *c, const text *source, float *y)
     return status;
 }
 
-/* A crash counts when it happens twice: the first may have had another cause. */
-static clg_status ask_twice(ocl_context *c, const helper_request *request, helper_reply *out_reply)
+/* Repeats a request that crashed: a crash counts when it happens twice, the first may have had
+ * another cause. */
+static clg_status request_twice(ocl_context *c, const helper_request *request,
+                                helper_reply *out_reply)
 {
-    CLG_TRY(helper_ask(c, request, NULL, NULL, out_reply));
+    CLG_TRY(helper_call(c, request, NULL, NULL, out_reply));
     if (out_reply->outcome != HELPER_CRASHED && out_reply->outcome != HELPER_KILLED) return CLG_OK;
     helper_reply_deinit(out_reply);
-    return helper_ask(c, request, NULL, NULL, out_reply);
+    return helper_call(c, request, NULL, NULL, out_reply);
 }
 
-/* In the compile helper; what is refused or dies there is UNSUPPORTED_DEVICE. */
+/* Computes in the compile helper; UNSUPPORTED_DEVICE when the compiler rejects the probe or
+ * crashes. */
 static clg_status compute_in_helper(ocl_context *c, const text *source, float *y,
                                     helper_outcome *out_outcome)
 {
@@ -219,7 +225,7 @@ static clg_status compute_in_helper(ocl_context *c, const text *source, float *y
     helper_reply reply = {0};
     clg_status status = kernel_args_set_buffer(&request.args, 0, &request, n_bytes, y);
     if (status == CLG_OK) status = kernel_args_set_buffer(&request.args, 1, y, n_bytes, NULL);
-    if (status == CLG_OK) status = ask_twice(c, &request, &reply);
+    if (status == CLG_OK) status = request_twice(c, &request, &reply);
     *out_outcome = reply.outcome;
     if (status == CLG_OK && reply.outcome == HELPER_DONE && reply.content_bytes == n_bytes)
         memcpy(y, reply.content, n_bytes);
@@ -231,15 +237,15 @@ static clg_status compute_in_helper(ocl_context *c, const text *source, float *y
     return status;
 }
 
-/* *out_sure: the next process would find the same. */
-static clg_status compute(ocl_context *c, proof which, float *y, bool *out_sure)
+/* Computes a probe. *out_sure: the next process would find the same. */
+static clg_status compute(ocl_context *c, probe which, float *y, bool *out_sure)
 {
     text source;
     helper_outcome outcome = HELPER_UNABLE;
     CLG_TRY(write_source(c, which, &source));
     clg_status status = CLG_OK;
     if (helper_is_on(c)) status = compute_in_helper(c, &source, y, &outcome);
-    const bool is_here = outcome == HELPER_UNABLE && !proofs[which].kills_compilers;
+    const bool is_here = outcome == HELPER_UNABLE && !probes[which].kills_compilers;
     if (is_here) status = compute_here(c, &source, y);
     *out_sure =
         is_here || outcome == HELPER_DONE || outcome == HELPER_REFUSED || outcome == HELPER_CRASHED;
@@ -249,8 +255,9 @@ static clg_status compute(ocl_context *c, proof which, float *y, bool *out_sure)
     return status;
 }
 
-/* *out_proved is what the device showed. Only failures that say nothing about the capability are returned. */
-static clg_status prove(ocl_context *c, proof which, bool *out_proved, bool *out_sure)
+/* Sets *out_proved to what the device showed. Returns only failures that say nothing about the
+ * capability. */
+static clg_status prove(ocl_context *c, probe which, bool *out_proved, bool *out_sure)
 {
     float y[N_VALUES];
     *out_proved = false;
@@ -263,16 +270,17 @@ static clg_status prove(ocl_context *c, proof which, bool *out_proved, bool *out
             *out_proved = *out_proved && y[i] == expected_of(which, i);
     }
     log_write(CLG_LOG_DEBUG, "'%s' %s %s%s%s", context_record(c)->name,
-              *out_proved ? "has" : "lacks", proofs[which].name, status == CLG_OK ? "" : ": ",
+              *out_proved ? "has" : "lacks", probes[which].name, status == CLG_OK ? "" : ": ",
               status == CLG_OK ? "" : error_text());
     return status == CLG_ERROR_KERNEL_BUILD || status == CLG_ERROR_UNSUPPORTED_DEVICE ? CLG_OK
                                                                                       : status;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------------------- */
+/* ---- all probes ------------------------------------------------------------------------------ */
 
-/* The store may be carried to another machine, and processors of one name differ: with these, verdicts are of this one. Bits of
- * leaf 7 of x86's cpuid, which say what there is of AVX-512 and dot products. */
+/* Returns bits that identify this processor: the cache may be copied to another machine, and
+ * processors of one name differ. From leaf 7 of x86's cpuid, which lists AVX-512 and dot
+ * products. */
 static uint32_t processor_bits(void)
 {
     uint32_t bits = 0;
@@ -284,19 +292,20 @@ static uint32_t processor_bits(void)
     return bits;
 }
 
-/* What is found without a compile helper is kept apart: some probes were left out. */
-#define VERDICTS "probes 5%s, vectors of %d, processor %08x"
+/* The cache key. Results found without a compile helper have another one: some probes were
+ * skipped. */
+#define PROBE_KEY "probes 5%s, vectors of %d, processor %08x"
 
-/* The first of them that was proved; an extension that is there before what a vendor has. */
-static int8_dot choose_dot(const uint8_t proved[PROOF_END])
+/* Returns the first kind that was proved; the standard extension takes precedence over vendors'. */
+static int8_dot choose_dot(const uint8_t proved[PROBE_END])
 {
     static const struct {
-        proof which;
+        probe which;
         int8_dot kind;
-    } rows[] = {{PROOF_DOT, INT8_DOT_KHR},
-                {PROOF_DOT_PTX, INT8_DOT_PTX},
-                {PROOF_DOT_AMD, INT8_DOT_AMD},
-                {PROOF_DOT_AMD_MIXED, INT8_DOT_AMD_MIXED}};
+    } rows[] = {{PROBE_DOT, INT8_DOT_KHR},
+                {PROBE_DOT_PTX, INT8_DOT_PTX},
+                {PROBE_DOT_AMD, INT8_DOT_AMD},
+                {PROBE_DOT_AMD_MIXED, INT8_DOT_AMD_MIXED}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (proved[rows[i].which]) return rows[i].kind;
     return INT8_DOT_NONE;
@@ -306,49 +315,48 @@ typedef struct finding {
     bool proved, sure;
 } finding;
 
-/* batch_function: jobs is an array of findings. */
+/* Probes one capability. A batch_function: jobs is an array of findings. */
 static clg_status find_out(ocl_context *c, void *jobs, size_t which)
 {
     finding *f = (finding *)jobs + which;
     f->sure = true;
-    if (which < PROOF_FP16 || !is_worth_trying(c, (proof)which)) return CLG_OK;
-    return prove(c, (proof)which, &f->proved, &f->sure);
+    if (which < PROBE_FP16 || !is_worth_trying(c, (probe)which)) return CLG_OK;
+    return prove(c, (probe)which, &f->proved, &f->sure);
 }
 
 clg_status probe_device(ocl_context *c, device_caps *caps)
 {
-    uint8_t proved[PROOF_END] = {0};
+    uint8_t proved[PROBE_END] = {0};
     bool all_sure = true;
-    char *known, verdicts[96];
+    char *known, key[96];
     size_t n_bytes;
     const bool helped = helper_is_on(c);
     const char *kind = helped ? "" : " without helper";
-    snprintf(verdicts, sizeof verdicts, VERDICTS, kind, vector_lanes(c),
-             (unsigned)processor_bits());
-    if (ocl_context_recall(c, verdicts, &known, &n_bytes)) {
+    snprintf(key, sizeof key, PROBE_KEY, kind, vector_lanes(c), (unsigned)processor_bits());
+    if (ocl_context_recall(c, key, &known, &n_bytes)) {
         if (n_bytes == sizeof proved) memcpy(proved, known, sizeof proved);
         memory_free(known);
     } else {
         n_bytes = 0;
     }
     if (n_bytes != sizeof proved) {
-        finding findings[PROOF_END] = {{false, false}};
-        CLG_TRY(batch_each(c, find_out, findings, PROOF_END));
-        for (int which = PROOF_FP16; which < PROOF_END; which++) {
+        finding findings[PROBE_END] = {{false, false}};
+        CLG_TRY(batch_each(c, find_out, findings, PROBE_END));
+        for (int which = PROBE_FP16; which < PROBE_END; which++) {
             proved[which] = findings[which].proved;
             all_sure = all_sure && findings[which].sure;
         }
         if (helper_is_on(c) == helped && (all_sure || !helped))
-            ocl_context_remember(c, verdicts, "what the device can do", proved, sizeof proved);
+            ocl_context_remember(c, key, "what the device can do", proved, sizeof proved);
     }
-    caps->fp16 = proved[PROOF_FP16];
-    caps->fp64 = proved[PROOF_FP64];
-    caps->subgroups = proved[PROOF_SUBGROUPS];
+    caps->fp16 = proved[PROBE_FP16];
+    caps->fp64 = proved[PROBE_FP64];
+    caps->subgroups = proved[PROBE_SUBGROUPS];
     caps->int8_dot_kind = choose_dot(proved);
-    caps->int8_dot = caps->int8_dot_kind != INT8_DOT_NONE || proved[PROOF_DOT_BYTES];
-    caps->dot_bytes = proved[PROOF_DOT_BYTES];
-    caps->dot_shorts = proved[PROOF_DOT_SHORTS];
-    caps->matrix = proved[PROOF_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;
+    caps->int8_dot = caps->int8_dot_kind != INT8_DOT_NONE || proved[PROBE_DOT_BYTES];
+    caps->dot_bytes = proved[PROBE_DOT_BYTES];
+    caps->dot_shorts = proved[PROBE_DOT_SHORTS];
+    caps->matrix = proved[PROBE_MATRIX_PTX] ? MATRIX_UNIT_NVIDIA : MATRIX_UNIT_NONE;
     caps->probed = true;
     return CLG_OK;
 }
@@ -357,7 +365,7 @@ clg_status probe_emulated_matrix(ocl_context *c, device_caps *caps)
 {
     bool yes, sure;
     if (caps->matrix != MATRIX_UNIT_NONE) return CLG_OK;
-    CLG_TRY(prove(c, PROOF_MATRIX_EMULATED, &yes, &sure));
+    CLG_TRY(prove(c, PROBE_MATRIX_EMULATED, &yes, &sure));
     if (yes) caps->matrix = MATRIX_UNIT_EMULATED;
     return CLG_OK;
 }

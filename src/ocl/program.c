@@ -58,7 +58,8 @@ static bool load(ocl_context *c, program *p, const char *entry)
 {
     char *data;
     size_t n_bytes;
-    if (context_has_quirk(c, QUIRK_NO_BINARIES) || !store_get(c->store, p->key, &data, &n_bytes))
+    if (context_has_quirk(c, QUIRK_NO_BINARIES) ||
+        !disk_cache_get(c->disk_cache, p->key, &data, &n_bytes))
         return false;
     uint64_t n_forms = 0;
     bool loaded = false;
@@ -75,7 +76,7 @@ static bool load(ocl_context *c, program *p, const char *entry)
             p->is_frozen = true;
         } else {
             log_write(CLG_LOG_INFO,
-                      "kernel '%s': the driver refuses the stored binary, compiling anew: %s",
+                      "kernel '%s': the driver refuses the cached binary, compiling again: %s",
                       p->name, error_text());
         }
     }
@@ -116,7 +117,7 @@ static clg_status save(ocl_context *c, program *p, const uint64_t *forms, size_t
     text_init(&what, 0);
     text_printf(&what, "%s: program %s", context_record(c)->name, p->name);
     if (what.status == CLG_OK)
-        store_put(c->store, p->key, text_data(&what), data, prefix + n_bytes);
+        disk_cache_put(c->disk_cache, p->key, text_data(&what), data, prefix + n_bytes);
     clg_status status = what.status;
     text_deinit(&what);
     memory_free(data);
@@ -134,7 +135,7 @@ static bool take_new_forms(ocl_context *c, program *p, uint64_t *forms, size_t *
     return is_new;
 }
 
-void program_store(ocl_context *c, program *p)
+void program_save(ocl_context *c, program *p)
 {
     uint64_t forms[MAX_FORMS];
     size_t n_forms;
@@ -150,27 +151,27 @@ void program_store(ocl_context *c, program *p)
     mutex_unlock(&c->programs.lock);
 }
 
-void ocl_programs_store(ocl_context *c)
+void ocl_programs_save(ocl_context *c)
 {
     program_table *t = &c->programs;
     error_record callers_error;
     if (atomic_load(&t->n_new_forms) == atomic_load(&t->n_stored_forms)) return;
-    if (!store_is_on_disk(c->store)) return;
+    if (!disk_cache_is_on_disk(c->disk_cache)) return;
     if (context_has_quirk(c, QUIRK_NO_BINARIES) && !helper_is_on(c)) return;
     error_save(CLG_OK, &callers_error);
     mutex_lock(&t->storing);
     const size_t n_new_forms = atomic_load(&t->n_new_forms);
-    programs_store_all(c);
+    programs_save_all(c);
     atomic_store(&t->n_stored_forms, n_new_forms);
     mutex_unlock(&t->storing);
     (void)error_restore(&callers_error);
 }
 
-void ocl_programs_store_when_settled(ocl_context *c)
+void ocl_programs_save_when_settled(ocl_context *c)
 {
     program_table *t = &c->programs;
     const size_t n = atomic_load(&t->n_new_forms);
-    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_store(c);
+    if (atomic_exchange(&t->n_settled_forms, n) == n) ocl_programs_save(c);
 }
 
 /* Returns whether p has the form. Call with the table's lock held. */

@@ -48,7 +48,7 @@ typedef struct program_table {
     size_t n, capacity;
     map index; /* key -> position in items */
     /* Launch forms seen that no cached binary contains; their number at the last write to the
-     * cache, and at the last call of ocl_programs_store_when_settled. */
+     * cache, and at the last call of ocl_programs_save_when_settled. */
     atomic_size_t n_new_forms, n_stored_forms, n_settled_forms;
 } program_table;
 
@@ -69,9 +69,9 @@ clg_status program_build(ocl_context *c, program *p, const char *entry);
 /* Returns whether program_get would find it built. */
 clg_status program_is_built(ocl_context *c, const kernel_ref *ref, bool *out_built);
 /* Writes p's binary to the cache when the cached one lacks forms that p was launched in. */
-void program_store(ocl_context *c, program *p);
+void program_save(ocl_context *c, program *p);
 /* The same for all programs, in parallel where helpers read the binaries (program_batch.c). */
-void programs_store_all(ocl_context *c);
+void programs_save_all(ocl_context *c);
 /* Returns whether a kernel of p was launched in this form, or the cached binary has it compiled. */
 bool program_has_form(ocl_context *c, const program *p, uint64_t form);
 /* Records that a kernel of p is about to be launched in this form. */

@@ -74,17 +74,17 @@ static bool may_go_on(const batch *b, clg_progress_callback progress, void *user
 /* Reports progress, one call per finished job, until the threads end. */
 static bool watch(batch *b, clg_progress_callback progress, void *user)
 {
-    size_t told = 0;
+    size_t reported = 0;
     bool going = true;
     mutex_lock(&b->lock);
-    while (b->n_running > 0 || told < b->n_done) {
-        if (b->n_done == told) {
+    while (b->n_running > 0 || reported < b->n_done) {
+        if (b->n_done == reported) {
             condition_wait(&b->changed, &b->lock);
             continue;
         }
-        told++;
+        reported++;
         mutex_unlock(&b->lock);
-        going = going && may_go_on(b, progress, user, told);
+        going = going && may_go_on(b, progress, user, reported);
         mutex_lock(&b->lock);
         b->stopped = b->stopped || !going;
     }
@@ -106,11 +106,11 @@ static clg_status run_in_turn(batch *b, clg_progress_callback progress, void *us
     return CLG_OK;
 }
 
-static clg_status run_at_once(batch *b, size_t most, clg_progress_callback progress, void *user)
+static clg_status run_concurrently(batch *b, size_t max, clg_progress_callback progress, void *user)
 {
     thread threads[MAX_THREADS];
     size_t n_threads = 0;
-    for (; n_threads < most && n_threads < MAX_THREADS && n_threads < b->n; n_threads++) {
+    for (; n_threads < max && n_threads < MAX_THREADS && n_threads < b->n; n_threads++) {
         mutex_lock(&b->lock);
         b->n_running++;
         mutex_unlock(&b->lock);
@@ -138,7 +138,7 @@ static clg_status run_batch(ocl_context *c, batch_job job, void *jobs, size_t n,
     if (status == CLG_OK) {
         status = condition_init(&b->changed);
         if (status == CLG_OK) {
-            status = n_threads > 1 && n > 1 ? run_at_once(b, n_threads, progress, user)
+            status = n_threads > 1 && n > 1 ? run_concurrently(b, n_threads, progress, user)
                                             : run_in_turn(b, progress, user);
             condition_deinit(&b->changed);
         }
@@ -218,11 +218,11 @@ static clg_status store_one(ocl_context *c, void *jobs, size_t i)
     mutex_lock(&t->lock);
     program *p = t->items[i]; /* the array may move, programs do not */
     mutex_unlock(&t->lock);
-    program_store(c, p);
+    program_save(c, p);
     return CLG_OK;
 }
 
-void programs_store_all(ocl_context *c)
+void programs_save_all(ocl_context *c)
 {
     mutex_lock(&c->programs.lock);
     const size_t n = c->programs.n;

@@ -167,7 +167,7 @@ static void end_reading(cl_program handle, guard_place place)
     if (place == GUARD_OUTSIDE) return;
     launch_guard_learn(NULL);
     if (cl.GetProgramInfo(handle, CL_PROGRAM_NUM_KERNELS, sizeof n, &n, NULL) == CL_SUCCESS)
-        launch_guard_lose_room(n);
+        launch_guard_reduce_capacity(n);
     launch_guard_leave(place, true);
 }
 
@@ -179,7 +179,7 @@ static clg_status read_binary(const ocl_context *c, cl_program handle, size_t pr
     CLG_TRY(find_device(c, handle, &n, &index));
     CL_TRY(c, GetProgramInfo, (handle, CL_PROGRAM_BINARY_SIZES, n * sizeof *sizes, sizes, NULL));
     if (sizes[index] == 0 || sizes[index] > BINARY_MAX_BYTES)
-        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "device '%s' gives no program binary",
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "device '%s' returns no program binary",
                          context_record(c)->name);
     char *data = memory_alloc(prefix_bytes + sizes[index]);
     if (!data) return CLG_ERROR_OUT_OF_HOST_MEMORY;

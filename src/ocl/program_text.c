@@ -135,19 +135,19 @@ static void keep_one_kernel(text *t, const char *name)
     t->size_bytes = (size_t)(to - t->data);
 }
 
-static void append_parameters(text *t, const char *joined)
+static void append_parameters(text *t, const char *packed)
 {
     size_t n_buffers = 0;
-    for (const char *at = joined; *at; at++)
+    for (const char *at = packed; *at; at++)
         if (*at == 'b') text_printf(t, "__global void *b%zu, ", n_buffers++);
-    text_append(t, "const joined_numbers numbers");
+    text_append(t, "const packed_args numbers");
 }
 
-static void append_arguments(text *t, const char *joined)
+static void append_arguments(text *t, const char *packed)
 {
     size_t n_buffers = 0, n_numbers = 0;
-    for (const char *at = joined; *at; at++) {
-        if (at > joined) text_append(t, ", ");
+    for (const char *at = packed; *at; at++) {
+        if (at > packed) text_append(t, ", ");
         switch (*at) {
         case 'b': text_printf(t, "b%zu", n_buffers++); break;
         case 'i': text_printf(t, "(int)numbers.n[%zu]", n_numbers++); break;
@@ -157,16 +157,16 @@ static void append_arguments(text *t, const char *joined)
     }
 }
 
-static size_t count_numbers(const char *joined)
+static size_t count_scalars(const char *packed)
 {
     size_t n = 0;
-    for (; *joined; joined++) n += *joined != 'b';
+    for (; *packed; packed++) n += *packed != 'b';
     return n;
 }
 
 /* Appends the text `from` with its kernel made a function, in each #if branch that defines it, and
  * then a kernel of the same name and attribute that unpacks the scalar arguments and calls it. */
-static clg_status join_numbers(text *t, const char *from, const kernel_ref *ref)
+static clg_status pack_args(text *t, const char *from, const kernel_ref *ref)
 {
     static const char head[] = "__kernel void ";
     const char *attribute = "", *next;
@@ -188,22 +188,22 @@ static clg_status join_numbers(text *t, const char *from, const kernel_ref *ref)
     }
     if (n_found == 0)
         return error_set(CLG_ERROR_INTERNAL, "'%s' has no kernel '%s'", ref->source, ref->entry);
-    text_printf(t, "typedef struct joined_numbers { long n[%zu]; } joined_numbers;\n%.*s%s%s(",
-                count_numbers(ref->joined), n_attribute, attribute, head, ref->entry);
-    append_parameters(t, ref->joined);
+    text_printf(t, "typedef struct packed_args { long n[%zu]; } packed_args;\n%.*s%s%s(",
+                count_scalars(ref->packed), n_attribute, attribute, head, ref->entry);
+    append_parameters(t, ref->packed);
     text_printf(t, ")\n{\n    called_%s(", ref->entry);
-    append_arguments(t, ref->joined);
+    append_arguments(t, ref->packed);
     text_append(t, ");\n}\n");
     return CLG_OK;
 }
 
 /* Replaces the text by its form with packed arguments. */
-static clg_status replace_by_joined(text *t, const kernel_ref *ref)
+static clg_status replace_by_packed(text *t, const kernel_ref *ref)
 {
     text plain = *t;
     text_init(t, 0);
     clg_status status = plain.status;
-    if (status == CLG_OK && plain.data) status = join_numbers(t, plain.data, ref);
+    if (status == CLG_OK && plain.data) status = pack_args(t, plain.data, ref);
     text_deinit(&plain);
     return status;
 }
@@ -225,7 +225,7 @@ clg_status program_text(const kernel_ref *ref, text *t)
         status = append_source(t, ref->source);
         if (status == CLG_OK && t->status == CLG_OK) keep_one_kernel(t, ref->entry);
     }
-    if (status == CLG_OK && ref->joined) status = replace_by_joined(t, ref);
+    if (status == CLG_OK && ref->packed) status = replace_by_packed(t, ref);
     if (status == CLG_OK) status = t->status;
     if (status != CLG_OK) text_deinit(t);
     return status;

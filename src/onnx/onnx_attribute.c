@@ -277,7 +277,7 @@ clg_status importer_attribute(importer *im, const scope *s, const wire_cursor *m
     memset(&a.as, 0, sizeof a.as);
     if (status == CLG_OK && was_reference && a.type == ATTRIBUTE_GRAPH)
         status = error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                           "a graph that is handed to a function is not supported");
+                           "a graph passed to a function is not supported");
     if (status == CLG_OK) status = read_payload(im, s, &meant, field, &a);
     /* in deep nesting, the outer levels give the location */
     if (status != CLG_OK && s->depth < 2) {

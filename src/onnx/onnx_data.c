@@ -116,8 +116,7 @@ static clg_status find_file(importer *im, const char *location, const char *path
     }
     CLG_TRY(file_is_below(im->folder, path, &is_below));
     if (!is_below) {
-        return error_set(CLG_ERROR_INVALID_MODEL,
-                         "the data in '%s' lies outside of the model's folder",
+        return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' is outside the model's folder",
                          name_text(location, shown));
     }
     return open_file(im, location, path, out_source);
@@ -132,8 +131,7 @@ static clg_status external_tensor(importer *im, const tensor_proto *proto, tenso
     onnx_source *file = NULL;
     CLG_TRY(importer_name(&im->names[3], proto->location, "a location of data", &location));
     if (!file_name_is_inside(location)) {
-        return error_set(CLG_ERROR_INVALID_MODEL,
-                         "the data in '%s' lies outside of the model's folder",
+        return error_set(CLG_ERROR_INVALID_MODEL, "the data in '%s' is outside the model's folder",
                          name_text(location, shown));
     }
     *out_missing = location;

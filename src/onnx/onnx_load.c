@@ -91,7 +91,7 @@ static clg_status read_model(importer *im, graph *g)
         CLG_TRY(read_model_field(im, g, &c, &field, &r));
     }
     if (!r.has_graph || r.ir_version < 1) {
-        return error_set(CLG_ERROR_INVALID_MODEL, "this is no ONNX model: it has no %s",
+        return error_set(CLG_ERROR_INVALID_MODEL, "this is not an ONNX model: it has no %s",
                          r.has_graph ? "IR version" : "graph");
     }
     if (r.ir_version > NEWEST_IR) {

@@ -27,7 +27,7 @@ static bool keeps_first(const node *n)
     return false;
 }
 
-static bool product_keeps_first(const graph_info *s, const node *n)
+static bool matmul_keeps_first(const graph_info *s, const node *n)
 {
     if (node_is(n, "Gemm")) return node_int(n, "transA", 0) == 0;
     return node_is(n, "MatMul") && s->facts[n->inputs[0]].dims.rank >= 2 &&
@@ -67,7 +67,7 @@ static value_id batch_of(const graph_info *s, const node *n, const value_id *bat
 {
     if (n->n_inputs == 0 || n->inputs[0] == VALUE_NONE) return VALUE_NONE;
     if (pointwise_is(n)) return pointwise_batch(s, n, batch);
-    return keeps_first(n) || product_keeps_first(s, n) || concat_keeps_first(s, n)
+    return keeps_first(n) || matmul_keeps_first(s, n) || concat_keeps_first(s, n)
                ? batch[n->inputs[0]]
                : VALUE_NONE;
 }

@@ -136,12 +136,12 @@ static clg_status reshape(graph *g, value_id x, size_t n, const int64_t *to, val
 }
 
 /* [batch, places, heads * d] of x, whose axes are permuted to [batch, places, heads, d] first. */
-static clg_status by_place(const attention_match *a, value_id x, int64_t d, const int64_t *perm,
-                           value_id *out)
+static clg_status by_position(const attention_match *a, value_id x, int64_t d, const int64_t *perm,
+                              value_id *out)
 {
-    value_id turned;
-    CLG_TRY(transpose(a->g, x, a->rank, perm, &turned));
-    return reshape(a->g, turned, 3,
+    value_id transposed;
+    CLG_TRY(transpose(a->g, x, a->rank, perm, &transposed));
+    return reshape(a->g, transposed, 3,
                    a->rank == 4 ? (int64_t[]){0, 0, -1} : (int64_t[]){1, -1, a->heads * d}, out);
 }
 
@@ -164,9 +164,9 @@ static clg_status become(attention_match *a, node_id n, const attention_pattern 
     const int64_t *swap = swaps[a->rank - 3], d = dims_of(a, a->q)->dims[a->rank - 1];
     graph *g = a->g;
     value_id inputs[4] = {VALUE_NONE, VALUE_NONE, VALUE_NONE, a->mask}, y, split;
-    CLG_TRY(by_place(a, a->q, d, swap, &inputs[0]));
-    CLG_TRY(by_place(a, a->t, d, from_transposed[a->rank - 3], &inputs[1]));
-    CLG_TRY(by_place(a, a->v, a->dv, swap, &inputs[2]));
+    CLG_TRY(by_position(a, a->q, d, swap, &inputs[0]));
+    CLG_TRY(by_position(a, a->t, d, from_transposed[a->rank - 3], &inputs[1]));
+    CLG_TRY(by_position(a, a->v, a->dv, swap, &inputs[2]));
     CLG_TRY(rewrite_add(g, "Attention", a->mask == VALUE_NONE ? 3 : 4, inputs, &y));
     const node_id attention = (node_id)g->n_nodes - 1;
     g->nodes[attention].opset = 23;

@@ -115,7 +115,7 @@ static clg_status shape_by_channel(graph *g, int rank, int64_t channels, value_i
 }
 
 /* One that nothing before it takes in becomes x * factor + shift, which what comes behind may take in. */
-static clg_status spell_norm(graph *g, const graph_info *s, node_id n)
+static clg_status decompose_norm(graph *g, const graph_info *s, node_id n)
 {
     const node *norm = &g->nodes[n];
     const shape *x = &s->facts[norm->inputs[0]].dims, *scale = &s->facts[norm->inputs[1]].dims;
@@ -150,7 +150,7 @@ clg_status pass_batchnorm(graph *g, const pass_options *options)
         status = fold_norm(&f, &s);
     }
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
-        if (norm_is_foldable(&s, &g->nodes[i])) status = spell_norm(g, &s, i);
+        if (norm_is_foldable(&s, &g->nodes[i])) status = decompose_norm(g, &s, i);
     graph_info_deinit(&s);
     return status;
 }

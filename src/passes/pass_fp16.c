@@ -92,7 +92,7 @@ static bool is_among(const node *n, const char *const *op_types, size_t n_op_typ
     return false;
 }
 
-static bool is_asked_to_keep(const halving *h, const node *n)
+static bool must_keep_dtype(const halving *h, const node *n)
 {
     for (size_t i = 0; i < h->options->keep_fp32.n; i++)
         if (text_matches(h->options->keep_fp32.names[i], n->label)) return true;
@@ -163,7 +163,7 @@ static bool may_follow(const halving *h, const node *n)
 }
 
 /* What depends on constants alone is computed once, in float32. */
-static bool gives_halves_alone(const halving *h, const node *n)
+static bool outputs_fp16_only(const halving *h, const node *n)
 {
     bool any = false;
     for (size_t o = 0; o < n->n_outputs; o++) {
@@ -179,7 +179,7 @@ static bool becomes_half(const halving *h, const node *n)
 {
     const bool begins = is_among(n, beginners, COUNT(beginners));
     if (!begins && !is_among(n, followers, COUNT(followers))) return false;
-    return gives_halves_alone(h, n) && (begins || may_follow(h, n)) && !is_asked_to_keep(h, n);
+    return outputs_fp16_only(h, n) && (begins || may_follow(h, n)) && !must_keep_dtype(h, n);
 }
 
 /* ---- edits --------------------------------------------------------------------------------------------------------- */
@@ -204,7 +204,7 @@ static clg_status narrow(halving *h, value_id v, value_id *out_half)
 }
 
 /* Inputs that it may take become float16. */
-static clg_status read_halves(halving *h, node_id id)
+static clg_status read_as_fp16(halving *h, node_id id)
 {
     const size_t n_inputs = h->g->nodes[id].n_inputs;
     value_id *inputs = arena_alloc(&h->g->memory, n_inputs + 1, sizeof *inputs);
@@ -233,12 +233,12 @@ static clg_status give_half(halving *h, node_id id, size_t output)
     return add_cast(h, half, CLG_FLOAT32, whole);
 }
 
-/* All outputs that are float32 become float16: gives_halves_alone. */
+/* All outputs that are float32 become float16: outputs_fp16_only. */
 static clg_status make_half(halving *h, node_id id)
 {
     for (size_t o = 0; o < h->g->nodes[id].n_outputs; o++)
         if (is_float32(h, h->g->nodes[id].outputs[o])) CLG_TRY(give_half(h, id, o));
-    return read_halves(h, id);
+    return read_as_fp16(h, id);
 }
 
 clg_status pass_fp16(graph *g, const pass_options *options)

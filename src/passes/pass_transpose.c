@@ -161,7 +161,7 @@ static bool find_members(const island *w)
 }
 
 /* Members read what the Transposes before them read; what the ones behind them gave is theirs. */
-static clg_status cut_out(const island *w)
+static clg_status remove_island(const island *w)
 {
     graph *g = w->g;
     for (node_id i = 0; i < w->n_nodes; i++) {
@@ -195,7 +195,7 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
     w.fitting = memory_zalloc(g->n_values + 1, sizeof *w.fitting);
     clg_status status = w.member && w.fitting ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) *out_found = find_members(&w);
-    if (status == CLG_OK && *out_found) status = cut_out(&w);
+    if (status == CLG_OK && *out_found) status = remove_island(&w);
     memory_free(w.member);
     memory_free(w.fitting);
     graph_info_deinit(&w.s);
@@ -205,14 +205,14 @@ static clg_status find_island(graph *g, const permutation *in, bool *out_found)
 /* ---- all together -------------------------------------------------------------------------------------------------- */
 
 /* Different permutations in one graph that islands are looked for with. */
-#define MOST_PERMUTATIONS 8
+#define MAX_PERMUTATIONS 8
 
 static clg_status list_permutations(graph *g, permutation *out, size_t *out_n)
 {
     graph_info s;
     CLG_TRY(graph_info_make(g, &s));
     *out_n = 0;
-    for (node_id i = 0; i < g->n_nodes && *out_n < MOST_PERMUTATIONS; i++) {
+    for (node_id i = 0; i < g->n_nodes && *out_n < MAX_PERMUTATIONS; i++) {
         permutation p;
         bool is_new = read_permutation(&s, &g->nodes[i], &p) && !moves_nothing(&p);
         for (size_t k = 0; is_new && k < *out_n; k++) is_new = !same(&p, &out[k]);
@@ -232,7 +232,7 @@ static bool has_two(const graph *g)
 clg_status pass_transpose(graph *g, const pass_options *options)
 {
     (void)options;
-    permutation found[MOST_PERMUTATIONS];
+    permutation found[MAX_PERMUTATIONS];
     size_t n;
     if (!has_two(g)) return CLG_OK;
     CLG_TRY(merge_all(g));

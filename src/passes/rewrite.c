@@ -33,9 +33,9 @@ static void find_constants(graph_info *s)
     }
 }
 
-clg_status graph_info_make(graph *g, graph_info *out_survey)
+clg_status graph_info_make(graph *g, graph_info *out_info)
 {
-    graph_info *s = out_survey;
+    graph_info *s = out_info;
     *s = (graph_info){.g = g, .n_values = g->n_values};
     clg_status status = graph_count_uses(g, &s->uses);
     if (status == CLG_OK) status = ops_infer_graph(g, NULL, &s->facts);

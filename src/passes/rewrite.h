@@ -18,7 +18,7 @@ typedef struct graph_info {
     size_t n_values;   /* when the graph info was made */
 } graph_info;
 
-clg_status graph_info_make(graph *g, graph_info *out_survey);
+clg_status graph_info_make(graph *g, graph_info *out_info);
 void graph_info_deinit(graph_info *s);
 
 bool node_is(const node *n, const char *op_type); /* of the default domain, not removed */

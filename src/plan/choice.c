@@ -5,7 +5,7 @@
  * estimated cost when it is one of them. Lowering orders candidates by preference for the kernel class.
  *
  * One that the driver's compiler is known to die of (plan_compiler) is passed over. Where there are several, the chosen one
- * must pass the owner's judgement (plan_judge), else the choice is made anew among the rest; of attention, where there is one
+ * must pass the owner's judgement (impl_validator), else the choice is made anew among the rest; of attention, where there is one
  * alone, too.
  */
 #include "plan/choices.h"
@@ -23,7 +23,7 @@ static bool blas_may_run(const plan_context *c, const candidate *choice)
 
 bool plan_may_run(const plan_context *c, const candidate *impl)
 {
-    return !impl->barred && (!impl->uses_blas || blas_may_run(c, impl));
+    return !impl->rejected && (!impl->uses_blas || blas_may_run(c, impl));
 }
 
 const candidate *plan_cheapest(const plan_context *c, const candidate *candidates)
@@ -117,8 +117,8 @@ static candidate *last_taken(const lower_context *lc, const plan_choice *choice)
 
 clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choice *out)
 {
-    const bool judged =
-        c->judge.passes && lc->node && (lc->attention || count(c, lc->build.candidates) > 1);
+    const bool is_validated =
+        c->validator.passes && lc->node && (lc->attention || count(c, lc->build.candidates) > 1);
     for (;;) {
         bool passes = true;
         CLG_TRY(choose(c, lc, out));
@@ -126,10 +126,10 @@ clg_status plan_choose(const plan_context *c, const lower_context *lc, plan_choi
         if (!impl) return CLG_OK;
         if (c->compiler.compiles) CLG_TRY(c->compiler.compiles(c->compiler.self, impl, &passes));
         impl->crashes = !passes;
-        if (passes && !judged) return CLG_OK;
-        if (passes) CLG_TRY(c->judge.passes(c->judge.self, lc, impl, &passes));
+        if (passes && !is_validated) return CLG_OK;
+        if (passes) CLG_TRY(c->validator.passes(c->validator.self, lc, impl, &passes));
         if (passes) return CLG_OK;
-        impl->barred = true;
+        impl->rejected = true;
     }
 }
 
@@ -137,14 +137,14 @@ clg_status plan_no_choice(const plan_context *c, const lower_context *lc)
 {
     char text[NODE_TEXT_BYTES];
     const char *where = lc->node ? node_text(lc->node, text) : "copying a tensor";
-    bool any_barred = false, compiles;
+    bool any_rejected = false, compiles;
     for (const candidate *impl = lc->build.candidates; impl; impl = impl->next) {
-        any_barred = any_barred || impl->barred;
+        any_rejected = any_rejected || impl->rejected;
         if (!impl->crashes) continue;
         CLG_TRY(c->compiler.compiles(c->compiler.self, impl, &compiles)); /* says why not */
         return error_prefix(CLG_ERROR_KERNEL_BUILD, "%s", where);
     }
-    if (any_barred)
+    if (any_rejected)
         return error_set(
             CLG_ERROR_UNSUPPORTED_DEVICE,
             "%s: every implementation of it gives wrong results on '%s' with driver '%s', "

@@ -50,8 +50,9 @@ static clg_status read_lines(choice_table *t, const char *lines)
     if (strlen(lines) > MAX_TEXT)
         return error_set(CLG_ERROR_INVALID_ARGUMENT, "the text of choices is too long");
     if (strncmp(lines, HEADER, strlen(HEADER)) != 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "this is no text of choices: its first line is not 'clgraph choices 1'");
+        return error_set(
+            CLG_ERROR_INVALID_ARGUMENT,
+            "this is not a list of choices: its first line is not 'clgraph choices 1'");
     lines += strlen(HEADER);
     for (int number = 2; *lines; number++) {
         const char *end = strchr(lines, '\n'), *tab = strchr(lines, '\t');

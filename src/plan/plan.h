@@ -137,11 +137,11 @@ typedef struct plan_compiler {
     clg_status (*compiles)(void *self, const candidate *impl, bool *out_compiles);
 } plan_compiler;
 
-typedef struct plan_judge {
+typedef struct impl_validator {
     void *self;
     clg_status (*passes)(void *self, const lower_context *lc, const candidate *impl,
                          bool *out_passes);
-} plan_judge;
+} impl_validator;
 
 struct choice_table;
 
@@ -165,7 +165,7 @@ typedef struct plan_context {
     size_t
         n_required; /* outputs from here on may turn out to be no tensors: they are left out then */
     plan_owner owner;
-    plan_judge judge;
+    impl_validator validator;
     plan_compiler compiler;
     step_texts *texts; /* the owner's, which outlives the plans; written to by planning */
     const char *const

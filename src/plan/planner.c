@@ -115,8 +115,9 @@ clg_status plan_infer(plan_state *s, const node *n, uint32_t *out_needs, bool *o
             shape_strides(&v->fact.dims, v->strides);
         } else {
             char text[NODE_TEXT_BYTES];
-            status = error_set(CLG_ERROR_INTERNAL, "%s: the shape of output %zu could not be told",
-                               node_text(n, text), i);
+            status =
+                error_set(CLG_ERROR_INTERNAL, "%s: the shape of output %zu could not be determined",
+                          node_text(n, text), i);
         }
     }
 done:

@@ -101,7 +101,7 @@ static clg_status largest_live_set(const plan_block *blocks, size_t n_blocks, si
     return status;
 }
 
-typedef bool block_goes_behind(const plan_block *a, const plan_block *b);
+typedef bool block_goes_after(const plan_block *a, const plan_block *b);
 
 static bool is_smaller(const plan_block *a, const plan_block *b)
 {
@@ -114,7 +114,7 @@ static bool begins_later(const plan_block *a, const plan_block *b)
 }
 
 /* Equals keep their order, so plans are reproducible. */
-static void sort(slab_work *w, block_goes_behind *goes_behind)
+static void sort(slab_work *w, block_goes_after *goes_after)
 {
     for (size_t gap = w->n_order / 2; gap > 0; gap /= 2)
         for (size_t i = gap; i < w->n_order; i++) {
@@ -123,8 +123,8 @@ static void sort(slab_work *w, block_goes_behind *goes_behind)
             while (at >= gap) {
                 const plan_block *before = &w->blocks[w->order[at - gap]];
                 const plan_block *block = &w->blocks[moved];
-                const bool wrong = goes_behind(before, block) ||
-                                   (!goes_behind(block, before) && w->order[at - gap] > moved);
+                const bool wrong = goes_after(before, block) ||
+                                   (!goes_after(block, before) && w->order[at - gap] > moved);
                 if (!wrong) break;
                 w->order[at] = w->order[at - gap];
                 at -= gap;
@@ -133,10 +133,10 @@ static void sort(slab_work *w, block_goes_behind *goes_behind)
         }
 }
 
-static clg_status place_all(slab_work *w, block_goes_behind *goes_behind, size_t **slab_bytes,
+static clg_status place_all(slab_work *w, block_goes_after *goes_after, size_t **slab_bytes,
                             size_t *n_slabs)
 {
-    sort(w, goes_behind);
+    sort(w, goes_after);
     for (size_t i = 0; i < w->n_order; i++)
         CLG_TRY(place_block(w, w->order[i], slab_bytes, n_slabs));
     return CLG_OK;
@@ -150,13 +150,13 @@ static size_t sum(const size_t *slab_bytes, size_t n_slabs)
 }
 
 /* Everything anew into the first slab and what it takes beside it. */
-static clg_status place_again(slab_work *w, block_goes_behind *goes_behind, size_t **slab_bytes,
+static clg_status place_again(slab_work *w, block_goes_after *goes_after, size_t **slab_bytes,
                               size_t *n_slabs)
 {
     w->n_placed = 0;
     *n_slabs = 1;
     (*slab_bytes)[0] = 0;
-    return place_all(w, goes_behind, slab_bytes, n_slabs);
+    return place_all(w, goes_after, slab_bytes, n_slabs);
 }
 
 clg_status plan_place_blocks(plan_block *blocks, size_t n_blocks, size_t align_bytes,

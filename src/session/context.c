@@ -16,7 +16,7 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     if (status != CLG_OK) goto no_lock;
     CLG_TRY_GOTO(mutex_init(&c->registry_lock), no_registry);
     CLG_TRY_GOTO(mutex_init(&c->test_lock), no_tests);
-    CLG_TRY_GOTO(mutex_init(&c->verdict_lock), no_verdicts);
+    CLG_TRY_GOTO(mutex_init(&c->selftest_records_lock), no_selftest_records);
     CLG_TRY_GOTO(ocl_queue_create_upload(ocl, &c->utility), no_queue);
     refcount_init(&c->refs);
     atomic_init(&c->plans_made, 0);
@@ -28,8 +28,8 @@ clg_status context_create(ocl_context *ocl, const context_settings *settings,
     *out_context = c;
     return CLG_OK;
 no_queue:
-    mutex_deinit(&c->verdict_lock);
-no_verdicts:
+    mutex_deinit(&c->selftest_records_lock);
+no_selftest_records:
     mutex_deinit(&c->test_lock);
 no_tests:
     mutex_deinit(&c->registry_lock);
@@ -52,9 +52,9 @@ void context_free(clg_context *c)
     if (!c || !refcount_release(&c->refs)) return;
     ocl_queue_free(c->utility);
     choice_table_free(c->choices);
-    verdicts_deinit(&c->verdicts);
-    map_deinit(&c->judged);
-    mutex_deinit(&c->verdict_lock);
+    selftest_records_deinit(&c->records);
+    map_deinit(&c->validated);
+    mutex_deinit(&c->selftest_records_lock);
     mutex_deinit(&c->test_lock);
     mutex_deinit(&c->registry_lock);
     mutex_deinit(&c->utility_lock);

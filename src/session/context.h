@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "base/threads.h"
 #include "ocl/ocl.h"
-#include "session/selftest/verdicts.h"
+#include "session/selftest/selftest_records.h"
 #include "tensor/value.h"
 
 struct clg_context {
@@ -23,13 +23,13 @@ struct clg_context {
     struct exec *execs;           /* not references: an exec leaves the list when it is freed */
     struct choice_table *choices; /* measured ones; under registry_lock, like the next */
     bool choices_loaded;
-    /* Of self-tests (context_verdicts.c); under verdict_lock, which may be taken under any lock of an exec, and under
+    /* Of self-tests (context_validate.c); under selftest_records_lock, which may be taken under any lock of an exec, and under
      * test_lock, which is held while a kernel is tested. */
-    mutex test_lock, verdict_lock;
+    mutex test_lock, selftest_records_lock;
     bool trusting; /* without self-tests */
-    bool verdicts_loaded;
-    verdict_table verdicts;
-    map judged; /* variants asked about so far -> what is known of them */
+    bool selftest_records_loaded;
+    selftest_records records;
+    map validated; /* variants asked about so far -> what is known of them */
     atomic_uint_fast64_t plans_made, weights_packed;
 };
 
@@ -56,12 +56,12 @@ struct lower_context;
 struct candidate;
 /* plan_compiler.compiles of a clg_context. */
 clg_status context_compiles(void *self, const struct candidate *impl, bool *out_compiles);
-/* Whether context_judge would answer without a test. */
+/* Whether context_validate_impl would answer without a test. */
 clg_status context_knows(clg_context *c, const struct lower_context *lc,
                          const struct candidate *impl, bool *out_known);
-/* plan_judge.passes of a clg_context. */
-clg_status context_judge(void *self, const struct lower_context *lc, const struct candidate *impl,
-                         bool *out_passes);
+/* impl_validator.passes of a clg_context. */
+clg_status context_validate_impl(void *self, const struct lower_context *lc,
+                                 const struct candidate *impl, bool *out_passes);
 
 /* Blocking copies on the utility queue. */
 clg_status context_upload(clg_context *c, ocl_buffer *b, size_t offset_bytes, const void *data,

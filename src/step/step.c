@@ -64,7 +64,7 @@ operand step_scratch(step_builder *b, candidate *c, size_t size_bytes)
     operand o = {OPERAND_SCRATCH, 0, 0};
     if (b->status != CLG_OK) return o;
     if (c->n_scratch == CANDIDATE_MAX_SCRATCH) {
-        fail(b, CLG_ERROR_INTERNAL, "asks for too many scratch buffers", c->variant);
+        fail(b, CLG_ERROR_INTERNAL, "requests too many scratch buffers", c->variant);
         return o;
     }
     o.index = c->n_scratch++;
@@ -78,7 +78,7 @@ operand step_packing(step_builder *b, candidate *c, uint32_t input, const char *
     operand o = {OPERAND_PACKED, 0, 0};
     if (b->status != CLG_OK) return o;
     if (c->n_packings == CANDIDATE_MAX_PACKINGS) {
-        fail(b, CLG_ERROR_INTERNAL, "asks for too many packed weights", c->variant);
+        fail(b, CLG_ERROR_INTERNAL, "requests too many packed weights", c->variant);
         return o;
     }
     const char *copy = arena_strdup(b->memory, recipe);
@@ -144,7 +144,7 @@ step *step_pack_kernel(step_builder *b, candidate *c, operand packed, const char
                        const char *entry, const char *prelude)
 {
     if (b->status == CLG_OK && (packed.space != OPERAND_PACKED || packed.index >= c->n_packings)) {
-        fail(b, CLG_ERROR_INTERNAL, "packs into something that is no packed weight", entry);
+        fail(b, CLG_ERROR_INTERNAL, "packs into something that is not a packed weight", entry);
     }
     step *s = new_kernel_step(b, source, entry, prelude, NULL);
     if (s == &b->dummy_step) return s;
@@ -307,7 +307,7 @@ void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *globa
 {
     if (b->status != CLG_OK) return;
     if (n_dims < 1 || n_dims > 3) {
-        fail(b, CLG_ERROR_INTERNAL, "asks for an index space of no or too many dimensions",
+        fail(b, CLG_ERROR_INTERNAL, "requests an index space of no or too many dimensions",
              s->kernel.entry);
         return;
     }
@@ -318,7 +318,7 @@ void step_range(step_builder *b, step *s, uint32_t n_dims, const uint64_t *globa
         s->local[i] = local ? local[i] : 0;
         if (global[i] == 0) is_empty = true;
         if (local && (local[i] == 0 || global[i] % local[i] != 0)) {
-            fail(b, CLG_ERROR_INTERNAL, "global size is no multiple of the local size",
+            fail(b, CLG_ERROR_INTERNAL, "global size is not a multiple of the local size",
                  s->kernel.entry);
         }
     }

@@ -39,7 +39,7 @@ typedef struct kernel_ref {
     /* NULL, or the kernel takes its numbers in one structure, and here are the parameters that it is written with, a letter
      * each: buffer, int, long, float. Then a launch has its buffers, in this order, and an array of longs with all numbers,
      * in this order, floats as their bits. */
-    const char *joined;
+    const char *packed;
 } kernel_ref;
 
 typedef enum arg_kind {
@@ -139,9 +139,9 @@ typedef struct candidate {
     packing packings[CANDIDATE_MAX_PACKINGS];
     uint32_t n_packings;
     bool uses_blas;
-    bool needs_proof; /* where kernels are tested before use, no use without a test either */
-    bool barred;      /* found to be wrong on this device: never taken */
-    bool crashes;     /* barred because the driver's compiler dies of it */
+    bool requires_selftest; /* where kernels are tested before use, no use without a test either */
+    bool rejected;          /* found to be wrong on this device: never taken */
+    bool crashes;           /* barred because the driver's compiler dies of it */
     bool
         last_resort; /* slow, for drivers that refuse the others: no choice that anybody measures */
     double cost; /* estimated cycles, to compare candidates of one node; 0 when nothing is known */
@@ -225,7 +225,7 @@ static inline operand operand_output(uint32_t i) { return (operand){OPERAND_OUTP
 
 /* Has the steps hand their kernels numbers in one structure wherever these could be plain functions of work-groups of one
  * work-item: for drivers that take their time for each argument of a launch (QUIRK_COSTLY_ARGUMENTS). */
-clg_status step_builder_join_numbers(step_builder *b);
+clg_status step_builder_pack_args(step_builder *b);
 
 /* A prelude: "#define NAME value" lines, in the order given, from words NAME=value: "P_ACT=%d P_T=float". A value
  * may be empty and holds no space. */

@@ -99,7 +99,7 @@ TEST(computed_weights__are_held_as_constants_are)
 enum { M = 4, K = CHANNELS };
 
 /* x [M,K] times w [K,K] times half_w [K,K], the later product first. */
-static void expect_products(const float *y)
+static void expect_matmuls(const float *y)
 {
     static double later[K * K];
     for (size_t i = 0; i < K * K; i++) {
@@ -131,7 +131,7 @@ TEST(computed_weights__are_all_that_the_init_plan_leaves)
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(M, K), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
-    expect_products(y);
+    expect_matmuls(y);
     assert_int_equal(weight_bytes(s), K * K * sizeof(float));
     clg_session_free(s);
 }

@@ -103,7 +103,7 @@ static void free_zip(zip *z)
     clg_model_free(z->model);
 }
 
-static void expect_row(const clg_value *maps, size_t row, bool words, float first)
+static void prefetch_row(const clg_value *maps, size_t row, bool words, float first)
 {
     const clg_value *map = clg_value_item(maps, row), *keys = clg_value_map_keys(map),
                     *values = clg_value_map_values(map);
@@ -131,7 +131,7 @@ static void run_rows(zip *z, int64_t n, bool words, float first)
     assert_ok(clg_session_get_output(z->session, "maps", &maps));
     assert_int_equal(clg_value_get_kind(maps), CLG_VALUE_SEQUENCE);
     assert_int_equal(clg_value_n_items(maps), n);
-    for (int64_t i = 0; i < n; i++) expect_row(maps, (size_t)i, words, first - (float)(3 * i));
+    for (int64_t i = 0; i < n; i++) prefetch_row(maps, (size_t)i, words, first - (float)(3 * i));
     clg_value_free(x);
     /* What was given stays, whatever happens to the rest of it. */
     clg_value *last = n ? clg_value_retain(clg_value_item(maps, (size_t)n - 1)) : NULL;
@@ -175,7 +175,7 @@ TEST(zipmap__takes_a_single_row)
     assert_ok(clg_session_run(z.session));
     assert_ok(clg_session_get_output(z.session, "maps", &maps));
     assert_int_equal(clg_value_n_items(maps), 1);
-    expect_row(maps, 0, true, 2);
+    prefetch_row(maps, 0, true, 2);
     clg_value_free(maps);
     clg_value_free(x);
     free_zip(&z);
@@ -184,12 +184,12 @@ TEST(zipmap__takes_a_single_row)
 /* Scores that are a constant, a column order turned by a view, names that pass through Identity, an optional. */
 TEST(zipmap__takes_scores_from_anywhere)
 {
-    const float constant[] = {9, 8, 7, 6, 5, 4}, turned[] = {3, 0, 2, -1, 1, -2};
+    const float constant[] = {9, 8, 7, 6, 5, 4}, transposed[] = {3, 0, 2, -1, 1, -2};
     zip z;
     clg_value *got;
     start(&z, 2, false);
     assert_ok(clg_builder_constant(z.g, "c", CLG_FLOAT32, 2, DIMS(2, 3), constant));
-    assert_ok(clg_builder_constant(z.g, "t", CLG_FLOAT32, 2, DIMS(3, 2), turned));
+    assert_ok(clg_builder_constant(z.g, "t", CLG_FLOAT32, 2, DIMS(3, 2), transposed));
     assert_ok(clg_builder_node(z.g, ML, "ZipMap", "", 1, NAMES("c"), 1, NAMES("of_c")));
     assert_ok(clg_builder_attribute_ints(z.g, "classlabels_int64s", 3, DIMS(7, -1, 5)));
     assert_ok(clg_builder_node(z.g, NULL, "Add", "", 2, NAMES("t", "zero"), 1, NAMES("t0")));
@@ -208,16 +208,16 @@ TEST(zipmap__takes_scores_from_anywhere)
         clg_session_set_input_data(z.session, "x", CLG_FLOAT32, 2, DIMS(1, 3), (float[]){0, 0, 0}));
     assert_ok(clg_session_run(z.session));
     assert_ok(clg_session_get_output(z.session, "same", &got));
-    expect_row(got, 0, false, 3);
-    expect_row(got, 1, false, 0);
+    prefetch_row(got, 0, false, 3);
+    prefetch_row(got, 1, false, 0);
     clg_value_free(got);
     assert_ok(clg_session_get_output(z.session, "of_c", &got));
-    expect_row(got, 0, false, 9);
-    expect_row(got, 1, false, 6);
+    prefetch_row(got, 0, false, 9);
+    prefetch_row(got, 1, false, 6);
     clg_value_free(got);
     assert_ok(clg_session_get_output(z.session, "maybe", &got));
     assert_int_equal(clg_value_get_kind(got), CLG_VALUE_OPTIONAL);
-    expect_row(clg_value_item(got, 0), 1, false, 6);
+    prefetch_row(clg_value_item(got, 0), 1, false, 6);
     clg_value_free(got);
     free_zip(&z);
 }
@@ -237,7 +237,7 @@ TEST(zipmap__refuses_other_columns)
     clg_value_free(x);
     assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(2, 3), &x));
     assert_ok(clg_session_set_input(z.session, "x", x));
-    assert_error(clg_session_run(z.session), CLG_ERROR_SHAPE, "is no tensor");
+    assert_error(clg_session_run(z.session), CLG_ERROR_SHAPE, "is not a tensor");
     assert_ok(clg_session_bind_output(z.session, "maps", NULL));
     assert_ok(clg_session_run(z.session));
     assert_error(clg_session_get_output_device(z.session, "maps", &got),
@@ -292,13 +292,13 @@ TEST(zipmap__takes_words_or_numbers)
 }
 
 /* What ZipMap gives is not known before the run. */
-TEST(zipmap__is_no_input_of_readers)
+TEST(zipmap__is_not_an_input_of_readers)
 {
     zip z;
     start(&z, 2, false);
     assert_ok(clg_builder_node(z.g, ML, "CastMap", "reader", 1, NAMES("maps"), 1, NAMES("c")));
     assert_ok(clg_builder_output(z.g, "c"));
-    assert_error(clg_builder_build(z.g, &z.model), CLG_ERROR_INVALID_MODEL, "is no map");
+    assert_error(clg_builder_build(z.g, &z.model), CLG_ERROR_INVALID_MODEL, "is not a map");
     clg_builder_free(z.g);
 }
 

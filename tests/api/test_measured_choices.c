@@ -86,7 +86,7 @@ static int only_pocl(void **state)
     return 0;
 }
 
-TEST(measured__every_way_gives_the_same)
+TEST(measured__every_implementation_gives_the_same)
 {
     clg_context *context = open_context();
     clg_model *model = convolution();

@@ -130,14 +130,14 @@ static void check_between_copies(ocl_context *c, ocl_queue *q)
     reference(&g, a, b, expected);
     for (int round = 0; round < 3; round++) {
         assert_ok(ocl_queue_write(q, g.a, 0, zeros, n_a * sizeof *zeros, true));
-        assert_ok(ocl_queue_spread(q));
+        assert_ok(ocl_queue_fork(q));
         ocl_queue_order(q, 0, 0);
         assert_ok(ocl_queue_copy(q, from, 0, g.a, 0, n_a * sizeof *a));
         ocl_queue_order(q, 1, 1);
         assert_ok(ocl_queue_gemm(q, &g));
         ocl_queue_order(q, 2, 2);
         assert_ok(ocl_queue_copy(q, g.c, 0, to, 0, sizeof got));
-        assert_ok(ocl_queue_gather(q));
+        assert_ok(ocl_queue_join(q));
         assert_ok(ocl_queue_read(q, to, 0, got, sizeof got, true));
         assert_memory_equal(got, expected, sizeof got);
     }
@@ -148,7 +148,7 @@ static void check_between_copies(ocl_context *c, ocl_queue *q)
     memory_free(zeros);
 }
 
-static void check_products(ocl_context *c, void *user)
+static void check_gemms(ocl_context *c, void *user)
 {
     size_t *n_checked = user;
     ocl_queue *q;
@@ -183,10 +183,10 @@ static void check_products(ocl_context *c, void *user)
     *n_checked += 1;
 }
 
-TEST_WITH(blas__products_are_exact, NULL, ocl_platforms_leaks)
+TEST_WITH(blas__gemms_are_exact, NULL, ocl_platforms_leaks)
 {
     size_t n_checked = 0;
-    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_products, &n_checked);
+    (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_gemms, &n_checked);
     assert_true(n_checked > 0);
 }
 
@@ -210,7 +210,7 @@ static void check_samples(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-TEST_WITH(blas__products_have_time_stamps, NULL, ocl_platforms_leaks)
+TEST_WITH(blas__gemms_have_time_stamps, NULL, ocl_platforms_leaks)
 {
     (void)ocl_platforms_each(&(ocl_context_options){.profiling = true}, check_samples, NULL);
 }

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 /* First of all: no OpenCL call was made yet, so that the child can set its own environment. */
-TEST_WITH(machine__without_drivers_tells_what_to_install, NULL, ocl_platforms_leaks)
+TEST_WITH(machine__without_drivers_says_what_to_install, NULL, ocl_platforms_leaks)
 {
     const char *nothing = scratch_path("no drivers");
     assert_int_equal(mkdir(nothing, 0700), 0);
@@ -101,11 +101,11 @@ TEST_WITH(machine__devices_are_proved_and_measured, NULL, ocl_platforms_leaks)
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_device, NULL);
 }
 
-TEST_WITH(machine__proofs_are_remembered, NULL, ocl_platforms_leaks)
+TEST_WITH(machine__probes_are_remembered, NULL, ocl_platforms_leaks)
 {
     const ocl_context_options options = {.cache_dir = scratch_path("proofs")};
     ocl_context *c;
-    ocl_store_entry *entries;
+    ocl_cache_entry *entries;
     size_t n;
     bool fp64 = false;
     for (int start = 0; start < 2; start++) {
@@ -113,10 +113,10 @@ TEST_WITH(machine__proofs_are_remembered, NULL, ocl_platforms_leaks)
         if (start == 0) fp64 = ocl_context_caps(c)->fp64;
         assert_int_equal(ocl_context_caps(c)->fp64, fp64);
         ocl_context_free(c);
-        assert_ok(ocl_store_list(options.cache_dir, &entries, &n));
+        assert_ok(ocl_cache_list(options.cache_dir, &entries, &n));
         assert_int_equal(n, 1);
         assert_non_null(strstr(entries[0].what, "what the device can do"));
-        ocl_store_list_free(entries, n);
+        ocl_cache_list_free(entries, n);
     }
 }
 

@@ -13,7 +13,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "ocl/cache/store_entry.h"
+#include "ocl/cache/cache_entry.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -174,7 +174,7 @@ static void run_and_store(ocl_context *c, void *user)
 {
     (void)user;
     run(c, "stored", 8);
-    ocl_programs_store(c);
+    ocl_programs_save(c);
 }
 
 static void expect_loaded(ocl_context *c, void *user)
@@ -203,9 +203,9 @@ TEST(programs__second_start_compiles_nothing)
 /* Calls change for each entry file that tells of the program. */
 static void each_entry(const char *folder, void (*change)(const char *path))
 {
-    ocl_store_entry *entries;
+    ocl_cache_entry *entries;
     size_t n, n_changed = 0;
-    assert_ok(ocl_store_list(folder, &entries, &n));
+    assert_ok(ocl_cache_list(folder, &entries, &n));
     for (size_t i = 0; i < n; i++) {
         char *path;
         if (!strstr(entries[i].what, "program stored")) continue;
@@ -214,11 +214,11 @@ static void each_entry(const char *folder, void (*change)(const char *path))
         memory_free(path);
         n_changed++;
     }
-    ocl_store_list_free(entries, n);
+    ocl_cache_list_free(entries, n);
     assert_true(n_changed > 0);
 }
 
-static void cut(const char *path)
+static void truncate_file(const char *path)
 {
     struct stat info;
     assert_int_equal(stat(path, &info), 0);
@@ -236,11 +236,11 @@ static void flip_a_bit(const char *path)
     assert_int_equal(fclose(file), 0);
 }
 
-TEST(programs__damaged_entries_are_compiled_anew_and_replaced)
+TEST(programs__damaged_entries_are_compiled_again_and_replaced)
 {
     const char *folder = scratch_path("damaged programs");
     const ocl_context_options options = {.cache_dir = folder};
-    void (*const damages[])(const char *) = {cut, flip_a_bit};
+    void (*const damages[])(const char *) = {truncate_file, flip_a_bit};
     (void)ocl_platforms_each(&options, run_and_store, NULL);
     for (size_t i = 0; i < 2; i++) {
         each_entry(folder, damages[i]);
@@ -255,15 +255,15 @@ static void replace_binary(const char *path)
     static const char payload[] = "\0\0\0\0\0\0\0\0this is no program binary";
     char *data, *made;
     size_t n;
-    store_entry entry;
+    cache_entry entry;
     assert_ok(file_read(path, SIZE_MAX, &data, &n));
-    assert_true(store_entry_read(data, n, &entry));
+    assert_true(cache_entry_read(data, n, &entry));
     if (strncmp(entry.what, "Oclgrind", 8) != 0) { /* PoCL and rusticl abort the process */
         print_message("not tried on '%.*s'\n", (int)entry.what_bytes, entry.what);
         memory_free(data);
         return;
     }
-    made = store_entry_make(entry.key, "replaced: program stored", payload, sizeof payload - 1, &n);
+    made = cache_entry_make(entry.key, "replaced: program stored", payload, sizeof payload - 1, &n);
     assert_non_null(made);
     assert_ok(file_write_atomic(path, made, n));
     memory_free(made);
@@ -278,7 +278,7 @@ static void expect_compiled_on_oclgrind(ocl_context *c, void *user)
         expect_loaded(c, user);
 }
 
-TEST(programs__binary_that_the_driver_refuses_is_compiled_anew)
+TEST(programs__binary_that_the_driver_refuses_is_compiled_again)
 {
     const char *folder = scratch_path("refused programs");
     const ocl_context_options options = {.cache_dir = folder};
@@ -297,11 +297,11 @@ TEST(programs__unusable_store_changes_no_result)
 
 static size_t n_stored(const char *folder)
 {
-    ocl_store_entry *entries;
+    ocl_cache_entry *entries;
     size_t n, n_programs = 0;
-    assert_ok(ocl_store_list(folder, &entries, &n));
+    assert_ok(ocl_cache_list(folder, &entries, &n));
     for (size_t i = 0; i < n; i++) n_programs += strstr(entries[i].what, ": program ") != NULL;
-    ocl_store_list_free(entries, n);
+    ocl_cache_list_free(entries, n);
     return n_programs;
 }
 
@@ -312,12 +312,12 @@ TEST(programs__are_stored_when_a_run_brings_nothing_new)
     assert_ok(ocl_context_create(0, &options, &c));
     run(c, "first", 8);
     (void)error_set(CLG_ERROR_DATA, "the caller's error");
-    ocl_programs_store_when_settled(c);
+    ocl_programs_save_when_settled(c);
     assert_int_equal(n_stored(options.cache_dir), 0);
     run(c, "first", 8);
-    ocl_programs_store_when_settled(c);
+    ocl_programs_save_when_settled(c);
     assert_int_equal(n_stored(options.cache_dir), 1);
-    ocl_programs_store_when_settled(c);
+    ocl_programs_save_when_settled(c);
     assert_string_equal(error_text(), "the caller's error");
 
     /* One that was never launched is stored as well: with the context's end. */
@@ -376,7 +376,7 @@ static int child(size_t local, const char *result)
     const size_t n_before = count_objects(driver_cache);
     run(c, "warmed", local);
     const size_t n_after = count_objects(driver_cache);
-    ocl_programs_store(c);
+    ocl_programs_save(c);
     char line[128];
     (void)snprintf(line, sizeof line, "%d %d %zu", (int)counters_of(c).programs_compiled,
                    (int)counters_of(c).programs_loaded, n_after - n_before);
@@ -390,7 +390,7 @@ typedef struct start {
 } start;
 
 /* A new process with an empty cache of the driver's. */
-static start start_anew(size_t local)
+static start restart(size_t local)
 {
     static int n_starts;
     char name[64], local_text[16];
@@ -421,21 +421,21 @@ static start start_anew(size_t local)
 
 TEST(programs__warm_start_needs_nothing_of_the_drivers_cache)
 {
-    start s = start_anew(8);
+    start s = restart(8);
     assert_int_equal(s.compiled + s.loaded, 1);
     assert_int_equal(s.compiled, 1);
-    s = start_anew(8);
+    s = restart(8);
     assert_int_equal(s.compiled, 0);
     assert_int_equal(s.loaded, 1);
     assert_int_equal(s.n_specialised, 0);
     /* A local size that is new is compiled once, and is in the store afterwards. */
-    s = start_anew(16);
+    s = restart(16);
     assert_int_equal(s.compiled, 0);
     assert_int_equal(s.n_specialised, 1);
-    s = start_anew(16);
+    s = restart(16);
     assert_int_equal(s.compiled, 0);
     assert_int_equal(s.n_specialised, 0);
-    s = start_anew(8);
+    s = restart(8);
     assert_int_equal(s.n_specialised, 0);
 }
 

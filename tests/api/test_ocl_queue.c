@@ -146,7 +146,7 @@ static void shuffle(ocl_queue *q, ocl_buffer *const *buffers, uint32_t *random,
                     float numbers[N_BUFFERS])
 {
     shuffled all[N_COMMANDS];
-    assert_ok(ocl_queue_spread(q));
+    assert_ok(ocl_queue_fork(q));
     for (int i = 0; i < N_COMMANDS; i++) {
         const float pattern = (float)i;
         *random = *random * 1664525u + 1013904223u;
@@ -184,7 +184,7 @@ static void check_overlapping(ocl_context *c, void *user)
         if (round % 4 == 3)
             assert_ok(ocl_queue_finish(q));
         else
-            assert_ok(ocl_queue_gather(q));
+            assert_ok(ocl_queue_join(q));
         assert_false(q->overlap.is_open);
         const int i = round % N_BUFFERS;
         assert_ok(ocl_queue_read(q, buffers[i], 0, got, sizeof got, true));
@@ -308,7 +308,7 @@ static void check_refusals(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-TEST_WITH(queue__loses_nothing_where_asking_fails, NULL, ocl_platforms_leaks)
+TEST_WITH(queue__loses_nothing_where_queries_fail, NULL, ocl_platforms_leaks)
 {
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_refusals, NULL);
 }
@@ -344,7 +344,7 @@ static void check_widths(ocl_context *c, void *user)
     ocl_queue_free(q);
 }
 
-TEST_WITH(queue__tells_launches_for_all_units, NULL, ocl_platforms_leaks)
+TEST_WITH(queue__detects_launches_for_all_units, NULL, ocl_platforms_leaks)
 {
     (void)ocl_platforms_each(&(ocl_context_options){.cache_dir = NULL}, check_widths, NULL);
 }
@@ -514,19 +514,19 @@ static void check_one_thread(ocl_context *c, void *user)
     assert_ok(ocl_platforms_axpy(c, q, "one thread", 1.0f, N, 8, y));
     assert_true(y[1] == 11.0f);
     ocl_queue_free(q);
-    ocl_programs_store(c);
+    ocl_programs_save(c);
 }
 
 /* PoCL 7 as Debian builds it splits no device. */
 static bool can_be_split(size_t device_index)
 {
     ocl_context *c;
-    cl_uint most = 0;
+    cl_uint max = 0;
     assert_ok(ocl_context_create(device_index, &(ocl_context_options){.cache_dir = ""}, &c));
     (void)cl.GetDeviceInfo(ocl_context_device_handle(c), CL_DEVICE_PARTITION_MAX_SUB_DEVICES,
-                           sizeof most, &most, NULL);
+                           sizeof max, &max, NULL);
     ocl_context_free(c);
-    return most > 1;
+    return max > 1;
 }
 
 TEST_WITH(context__can_take_part_of_a_cpu, NULL, ocl_platforms_leaks)

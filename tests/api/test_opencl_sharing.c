@@ -234,11 +234,11 @@ TEST(sharing__parts_of_a_buffer_as_input_and_output)
     clg_context_free(c);
 }
 
-TEST(sharing__memory_of_ours_is_lent)
+TEST(sharing__memory_of_ours_is_seen)
 {
     clg_context *c;
     clg_value *y;
-    cl_mem lent;
+    cl_mem seen;
     size_t offset;
     float got[N];
     assert_ok(clg_context_create_opencl(app, device, queue, NULL, &c));
@@ -247,13 +247,13 @@ TEST(sharing__memory_of_ours_is_lent)
     enqueue_fill(queue, 2, NULL);
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_device(s, "y", &y));
-    assert_ok(clg_value_opencl(y, &lent, &offset));
+    assert_ok(clg_value_opencl(y, &seen, &offset));
     assert_int_equal(
-        clEnqueueReadBuffer(queue, lent, CL_TRUE, offset, sizeof got, got, 0, NULL, NULL), 0);
+        clEnqueueReadBuffer(queue, seen, CL_TRUE, offset, sizeof got, got, 0, NULL, NULL), 0);
     expect_relu(got, 2);
     clg_value_free(y);
     assert_ok(clg_value_create(CLG_FLOAT32, 0, NULL, &y));
-    assert_error(clg_value_opencl(y, &lent, &offset), CLG_ERROR_INVALID_ARGUMENT,
+    assert_error(clg_value_opencl(y, &seen, &offset), CLG_ERROR_INVALID_ARGUMENT,
                  "not on a device");
     clg_value_free(y);
     clg_session_free(s);

@@ -109,7 +109,7 @@ static uint64_t weight_bytes(clg_model *model, clg_precision precision)
     return memory.weight_bytes;
 }
 
-TEST(precision__halves_weights)
+TEST(precision__fp16_halves_the_bytes_of_weights)
 {
     clg_model *model = layer(0.5f);
     const uint64_t whole = weight_bytes(model, CLG_PRECISION_FP32),
@@ -118,14 +118,14 @@ TEST(precision__halves_weights)
     clg_model_free(model);
 }
 
-TEST(precision__tells_what_it_is)
+TEST(precision__says_what_it_is)
 {
-    static const clg_precision asked[] = {CLG_PRECISION_FP32, CLG_PRECISION_FP16,
-                                          CLG_PRECISION_AUTO},
+    static const clg_precision requested[] = {CLG_PRECISION_FP32, CLG_PRECISION_FP16,
+                                              CLG_PRECISION_AUTO},
                                is[] = {CLG_PRECISION_FP32, CLG_PRECISION_FP16, CLG_PRECISION_FP32};
     clg_model *model = layer(0.5f);
     for (size_t i = 0; i < 3; i++) { /* the device is a CPU */
-        clg_session *session = open_session(model, asked[i], NULL), *clone;
+        clg_session *session = open_session(model, requested[i], NULL), *clone;
         assert_int_equal(clg_session_precision(session), is[i]);
         assert_ok(clg_session_clone(session, &clone));
         assert_int_equal(clg_session_precision(clone), is[i]);

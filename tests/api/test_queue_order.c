@@ -117,8 +117,8 @@ TEST(layer__shows_queues_without_order)
 /* ---- what a context orders --------------------------------------------------------------------------------- */
 
 /* y = x w + (b + 1), where b + 1 is computed when the session is made; w is packed. */
-static clg_session *make_product_by(clg_context *c, float b, float w,
-                                    const clg_session_options *options)
+static clg_session *make_matmul_by(clg_context *c, float b, float w,
+                                   const clg_session_options *options)
 {
     float all_b[N], all_w[N * N] = {0};
     const float one = 1;
@@ -136,9 +136,9 @@ static clg_session *make_product_by(clg_context *c, float b, float w,
     return build_session(c, g, options);
 }
 
-static clg_session *make_product(clg_context *c, float b, float w)
+static clg_session *make_matmul(clg_context *c, float b, float w)
 {
-    return make_product_by(c, b, w, NULL);
+    return make_matmul_by(c, b, w, NULL);
 }
 
 static void fill(float *x, float value)
@@ -153,7 +153,7 @@ static bool check(const float *y, float value, float w, float b)
     return true;
 }
 
-static bool run_product(clg_session *s, float b, float w)
+static bool run_matmul(clg_session *s, float b, float w)
 {
     float x[ROWS * N], y[ROWS * N];
     bool right = true;
@@ -173,7 +173,7 @@ static bool run_product(clg_session *s, float b, float w)
 static bool constants_arrive(clg_context *c)
 {
     const float b = fresh(), w = fresh();
-    return run_product(make_product(c, b, w), b, w);
+    return run_matmul(make_matmul(c, b, w), b, w);
 }
 
 /* By CLBlast, which takes queues and no wait lists. */
@@ -184,7 +184,7 @@ static bool constants_of_clblast_arrive(clg_context *c)
     options.kernels = CLG_KERNELS_SIMT;
     options.preferred_impls = NAMES("blas");
     options.n_preferred_impls = 1;
-    return run_product(make_product_by(c, b, w, &options), b, w);
+    return run_matmul(make_matmul_by(c, b, w, &options), b, w);
 }
 
 /* Steps that do not depend on each other may overlap (decision 35), once the driver has had
@@ -230,7 +230,7 @@ static bool device_values_arrive(clg_context *c)
     float x[ROWS * N], y[ROWS * N];
     bool right = true;
     clg_value *v, *between;
-    clg_session *s = make_product(c, b, w), *t = make_product(c, 1, 2);
+    clg_session *s = make_matmul(c, b, w), *t = make_matmul(c, 1, 2);
     assert_ok(clg_value_create_device(c, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
     assert_ok(clg_session_set_input(s, "x", v));
     for (int run = 0; run < 3; run++) {
@@ -326,7 +326,7 @@ static bool own_queue_waits_for_runs(clg_context *c)
     bool right = true;
     clg_value *v;
     cl_event done;
-    clg_session *s = make_product(c, b, w);
+    clg_session *s = make_matmul(c, b, w);
     assert_ok(clg_value_create_device(c, CLG_FLOAT32, 2, DIMS(ROWS, N), &v));
     assert_ok(clg_session_bind_output(s, "y", v));
     for (int run = 0; run < 4; run++) {
@@ -353,7 +353,7 @@ static bool inputs_that_are_mapped_arrive(clg_context *c)
     float y[ROWS * N];
     void *x;
     bool right = true;
-    clg_session *s = make_product(c, b, w), *other;
+    clg_session *s = make_matmul(c, b, w), *other;
     assert_ok(clg_session_clone(s, &other));
     for (int run = 0; run < 4; run++) {
         clg_session *one = run % 2 ? other : s;
@@ -419,7 +419,7 @@ static bool clones_share_weights(clg_context *c)
     for (int i = 0; i < CLONES; i++) {
         work[i] = (clone_work){NULL, b, w, false};
         if (i == 0)
-            work[i].s = make_product(c, b, w);
+            work[i].s = make_matmul(c, b, w);
         else
             assert_ok(clg_session_clone(work[0].s, &work[i].s));
     }

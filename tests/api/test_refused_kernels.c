@@ -40,7 +40,7 @@ static void expect_conv(clg_context *c, clg_model *m, bool is_winograd)
     assert_int_equal(strcmp(a.impl, "winograd_4x4") == 0, is_winograd);
 }
 
-TEST(refused__another_way_serves)
+TEST(refused__another_implementation_serves)
 {
     n_refusals = 0;
     wd_driver_is(&winograd, NULL);
@@ -112,14 +112,14 @@ TEST(refused__groups_shrink)
     clg_context *c = wd_context("shrink", CLG_SELFTEST_ON);
     clg_session *s = unary(c, "Neg");
     for (int i = 0; i < 700; i++) x[i] = (float)i;
-    for (int most = 1; most <= 64; most *= 4) {
+    for (int max = 1; max <= 64; max *= 4) {
         char number[16];
-        (void)snprintf(number, sizeof number, "%d", most);
+        (void)snprintf(number, sizeof number, "%d", max);
         wd_set_or_clear("CLG_KERNEL_ITEMS", number);
-        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + most % 5), x));
+        assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(7, 96 + max % 5), x));
         assert_ok(clg_session_run(s));
-        assert_ok(clg_session_get_output_data(s, "y", y, (size_t)(7 * (96 + most % 5)) * 4));
-        for (int i = 0; i < 7 * (96 + most % 5); i++) assert_true(y[i] == -x[i]);
+        assert_ok(clg_session_get_output_data(s, "y", y, (size_t)(7 * (96 + max % 5)) * 4));
+        for (int i = 0; i < 7 * (96 + max % 5); i++) assert_true(y[i] == -x[i]);
     }
     wd_set_or_clear("CLG_KERNEL_ITEMS", NULL);
     clg_session_free(s);
@@ -134,8 +134,8 @@ TEST(refused__groups_that_cannot_shrink)
     wd_driver_is(&wd_no_fault, NULL);
     wd_set_or_clear("CLG_KERNEL_ITEMS", "128");
     clg_context *c = wd_context("registers", CLG_SELFTEST_ON);
-    clg_model *m = wd_product();
-    assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, "gemm_simt", wd_products, &a));
+    clg_model *m = wd_gemm();
+    assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, "gemm_simt", wd_gemms, &a));
     assert_string_equal(a.impl, "blas"); /* CLBlast's groups have 64 work-items */
     assert_true(a.worst <= WD_RIGHT);
     assert_int_equal(n_refusals, 1);
@@ -161,12 +161,12 @@ TEST(refused__smaller_groups_serve)
                  {"few", "32", "blas", "gemm_simt_alone", 3}}; /* CLBlast, 16 x 16 and 8 x 8 */
     wd_answer a;
     wd_driver_is(&wd_no_fault, NULL);
-    clg_model *m = wd_product();
+    clg_model *m = wd_gemm();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         n_refusals = 0;
         wd_set_or_clear("CLG_KERNEL_ITEMS", cases[i].items);
         clg_context *c = wd_context(cases[i].store, CLG_SELFTEST_ON);
-        assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_products, &a));
+        assert_ok(wd_run(c, m, CLG_KERNELS_SIMT, cases[i].preferred, wd_gemms, &a));
         assert_string_equal(a.impl, cases[i].impl);
         assert_true(a.worst <= WD_RIGHT);
         assert_int_equal(n_refusals, cases[i].refusals);

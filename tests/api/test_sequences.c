@@ -209,7 +209,7 @@ TEST(session__refuses_what_does_not_fit)
     assert_error(clg_session_run(s), CLG_ERROR_NOT_FOUND, "'x' is not set");
     assert_ok(clg_session_set_input(s, "x", x));
     assert_ok(clg_session_bind_output(s, "same", t));
-    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "is no tensor");
+    assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "is not a tensor");
     assert_ok(clg_session_bind_output(s, "same", NULL));
     assert_ok(clg_session_run(s));
     assert_error(clg_session_get_output_device(s, "same", &got), CLG_ERROR_UNSUPPORTED_DTYPE,

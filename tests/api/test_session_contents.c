@@ -44,7 +44,7 @@ TEST(contents__that_are_an_input)
     clg_session_free(s);
 }
 
-TEST(contents__an_index_out_of_range_is_told)
+TEST(contents__an_index_out_of_range_is_reported)
 {
     clg_builder *g = start_graph();
     clg_session *s;

@@ -98,7 +98,7 @@ TEST(link__a_mapped_input_takes_over)
     clg_session_free(s);
 }
 
-TEST(link__a_shape_that_the_input_cannot_have_is_told)
+TEST(link__a_shape_that_the_input_cannot_have_is_reported)
 {
     clg_session *s = adder(-1); /* x: [1] or [4]; state: [4] */
     clg_builder *g = start_graph();
@@ -204,15 +204,15 @@ TEST(bound__contents_known_at_planning_arrive_everywhere)
 TEST(bound__a_value_of_another_shape_is_refused)
 {
     clg_session *s = shape_session();
-    clg_value *small, *turned, *other;
+    clg_value *small, *transposed, *other;
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(1, 4), ramp));
     assert_ok(clg_value_create(CLG_INT64, 1, DIMS(1), &small));
-    assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(4, 1), &turned));
+    assert_ok(clg_value_create(CLG_FLOAT32, 2, DIMS(4, 1), &transposed));
     assert_ok(clg_value_create(CLG_INT32, 2, DIMS(1, 4), &other));
     assert_ok(clg_session_bind_output(s, "y", small));
     assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "int64[1]");
     assert_ok(clg_session_bind_output(s, "y", NULL));
-    assert_ok(clg_session_bind_output(s, "d", turned));
+    assert_ok(clg_session_bind_output(s, "d", transposed));
     assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "float32[4,1]");
     assert_ok(clg_session_bind_output(s, "d", other));
     assert_error(clg_session_run(s), CLG_ERROR_SHAPE, "int32[1,4]");
@@ -220,7 +220,7 @@ TEST(bound__a_value_of_another_shape_is_refused)
     assert_ok(clg_session_run(s));
     expect(s, "d", -1, -2, -3, -4);
     clg_value_free(small);
-    clg_value_free(turned);
+    clg_value_free(transposed);
     clg_value_free(other);
     clg_session_free(s);
 }

@@ -67,7 +67,7 @@ TEST(stream__callbacks_that_break_the_rules)
     assert_error(clg_stream_run(stream, give_too_many, stream_rows_take, &j),
                  CLG_ERROR_INVALID_ARGUMENT, "9 rows where there is room for 8");
     assert_error(clg_stream_run(stream, give_nonsense, stream_rows_take, &j),
-                 CLG_ERROR_INVALID_ARGUMENT, "gave 7, which is no status");
+                 CLG_ERROR_INVALID_ARGUMENT, "gave 7, which is not a status");
     assert_error(clg_stream_run(stream, NULL, stream_rows_take, &j), CLG_ERROR_INVALID_ARGUMENT,
                  "read");
     stream_rows_run(stream, 10, 0);

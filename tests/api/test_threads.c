@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_THREADS = 4 };
+enum { MAX_THREADS = 4 };
 
 /* What a thread is given, and what it says at its end. */
 typedef struct work {
@@ -32,7 +32,7 @@ typedef struct work {
 
 static void run_threads(void *(*body)(void *), work *w, int n)
 {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAX_THREADS];
     for (int i = 0; i < n; i++) {
         w[i].index = i;
         assert_int_equal(pthread_create(&threads[i], NULL, body, &w[i]), 0);
@@ -52,7 +52,7 @@ static void say(work *w, clg_status status)
 /* ---- making sessions ----------------------------------------------------------------------------------- */
 
 /* y = x W + b, W and b computed from constants when the session is made */
-static clg_model *product_model(void)
+static clg_model *matmul_model(void)
 {
     enum { K = 40, N = 30 };
     static float w[K * N], b[N];
@@ -73,7 +73,7 @@ static clg_model *product_model(void)
     return m;
 }
 
-static clg_status run_product(clg_session *s, int rows, int seed)
+static clg_status run_matmul(clg_session *s, int rows, int seed)
 {
     enum { K = 40, N = 30 };
     float x[20 * K], y[20 * N];
@@ -97,7 +97,7 @@ static void *make_and_run(void *argument)
     clg_session *s;
     clg_status status = clg_session_create(context, w->model, NULL, &s);
     for (int i = 0; i < 8 && status == CLG_OK; i++)
-        status = run_product(s, 1 + (i + w->index) % 4, i);
+        status = run_matmul(s, 1 + (i + w->index) % 4, i);
     clg_session_free(s);
     say(w, status);
     return NULL;
@@ -106,15 +106,15 @@ static void *make_and_run(void *argument)
 TEST(threads__sessions_of_one_model_share_an_exec)
 {
     for (int round = 0; round < 4; round++) {
-        work w[MOST_THREADS] = {{0}};
+        work w[MAX_THREADS] = {{0}};
         clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
-        clg_model *m = product_model();
+        clg_model *m = matmul_model();
         clg_session *keeper = NULL; /* in every second round nobody holds the exec in between */
         if (round % 2) assert_ok(clg_session_create(context, m, NULL, &keeper));
-        if (round % 2) assert_ok(run_product(keeper, 1, 1));
+        if (round % 2) assert_ok(run_matmul(keeper, 1, 1));
         assert_ok(clg_context_counters(context, &before));
-        for (int i = 0; i < MOST_THREADS; i++) w[i].model = m;
-        run_threads(make_and_run, w, MOST_THREADS);
+        for (int i = 0; i < MAX_THREADS; i++) w[i].model = m;
+        run_threads(make_and_run, w, MAX_THREADS);
         assert_ok(clg_context_counters(context, &after));
         if (keeper) assert_int_equal(after.weights_packed, before.weights_packed);
         if (keeper) assert_true(after.plans_made - before.plans_made <= 3);
@@ -127,17 +127,17 @@ TEST(threads__two_at_once_build_once)
 {
     work w[2] = {{0}};
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
-    clg_model *m = product_model();
+    clg_model *m = matmul_model();
     clg_session *a, *b;
     assert_ok(clg_context_counters(context, &before));
     assert_ok(clg_session_create(context, m, NULL, &a));
-    assert_ok(run_product(a, 2, 0));
+    assert_ok(run_matmul(a, 2, 0));
     assert_ok(clg_context_counters(context, &after));
     uint64_t for_one = after.device_bytes - before.device_bytes;
     w[0].model = w[1].model = m;
     run_threads(make_and_run, w, 2);
     assert_ok(clg_session_create(context, m, NULL, &b));
-    assert_ok(run_product(b, 2, 0));
+    assert_ok(run_matmul(b, 2, 0));
     assert_ok(clg_context_counters(context, &after));
     /* the second session has inputs and outputs of its own, and no weights */
     assert_true(after.device_bytes - before.device_bytes < 2 * for_one);
@@ -158,7 +158,7 @@ static bool refuse_once(void *user, const char *what, size_t done, size_t total)
     (void)done;
     (void)total;
     if (atomic_fetch_add((atomic_int *)user, 1) != 0) return true;
-    while (atomic_load(&n_arrived) < MOST_THREADS) sched_yield();
+    while (atomic_load(&n_arrived) < MAX_THREADS) sched_yield();
     (void)nanosleep(&pause, NULL);
     return false;
 }
@@ -173,7 +173,7 @@ static void *make_with_progress(void *argument)
     options.progress_user = &calls;
     atomic_fetch_add(&n_arrived, 1);
     clg_status status = clg_session_create(context, w->model, &options, &s);
-    if (status == CLG_OK) status = run_product(s, 3, 0);
+    if (status == CLG_OK) status = run_matmul(s, 3, 0);
     clg_session_free(s);
     if (status == CLG_ERROR_CANCELLED) atomic_fetch_add(&n_cancelled, 1);
     say(w, status == CLG_ERROR_CANCELLED ? CLG_OK : status);
@@ -182,10 +182,10 @@ static void *make_with_progress(void *argument)
 
 TEST(threads__one_that_cancels_does_not_harm_the_other)
 {
-    work w[MOST_THREADS] = {{0}};
-    clg_model *m = product_model();
-    for (int i = 0; i < MOST_THREADS; i++) w[i].model = m;
-    run_threads(make_with_progress, w, MOST_THREADS);
+    work w[MAX_THREADS] = {{0}};
+    clg_model *m = matmul_model();
+    for (int i = 0; i < MAX_THREADS; i++) w[i].model = m;
+    run_threads(make_with_progress, w, MAX_THREADS);
     assert_int_equal(atomic_load(&n_cancelled), 1);
     clg_model_free(m);
 }
@@ -197,25 +197,24 @@ static void *run_shapes(void *argument)
     work *w = argument;
     clg_status status = CLG_OK;
     for (int i = 0; i < 60 && status == CLG_OK; i++)
-        status = run_product(w->session, 1 + (i * 7 + w->index) % 20, i);
+        status = run_matmul(w->session, 1 + (i * 7 + w->index) % 20, i);
     say(w, status);
     return NULL;
 }
 
 TEST(threads__clones_change_shapes_side_by_side)
 {
-    work w[MOST_THREADS] = {{0}};
+    work w[MAX_THREADS] = {{0}};
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
-    clg_model *m = product_model();
+    clg_model *m = matmul_model();
     assert_ok(clg_session_create(context, m, NULL, &w[0].session));
     clg_model_free(m);
-    for (int i = 1; i < MOST_THREADS; i++)
-        assert_ok(clg_session_clone(w[0].session, &w[i].session));
+    for (int i = 1; i < MAX_THREADS; i++) assert_ok(clg_session_clone(w[0].session, &w[i].session));
     assert_ok(clg_context_counters(context, &before));
-    run_threads(run_shapes, w, MOST_THREADS);
+    run_threads(run_shapes, w, MAX_THREADS);
     assert_ok(clg_context_counters(context, &after));
     assert_true(after.plans_made - before.plans_made <= 20);
-    for (int i = 0; i < MOST_THREADS; i++) clg_session_free(w[i].session);
+    for (int i = 0; i < MAX_THREADS; i++) clg_session_free(w[i].session);
 }
 
 static void *live_a_life(void *argument)
@@ -230,13 +229,13 @@ static void *live_a_life(void *argument)
 TEST(threads__clones_of_every_kind)
 {
     for (size_t k = 0; k < n_session_lives; k++) {
-        work w[MOST_THREADS] = {{0}};
+        work w[MAX_THREADS] = {{0}};
         assert_ok(session_life_open(&session_lives[k], context, &w[0].session));
-        for (int i = 1; i < MOST_THREADS; i++)
+        for (int i = 1; i < MAX_THREADS; i++)
             assert_ok(clg_session_clone(w[0].session, &w[i].session));
-        for (int i = 0; i < MOST_THREADS; i++) w[i].life = &session_lives[k];
-        run_threads(live_a_life, w, MOST_THREADS);
-        for (int i = 0; i < MOST_THREADS; i++) clg_session_free(w[i].session);
+        for (int i = 0; i < MAX_THREADS; i++) w[i].life = &session_lives[k];
+        run_threads(live_a_life, w, MAX_THREADS);
+        for (int i = 0; i < MAX_THREADS; i++) clg_session_free(w[i].session);
     }
 }
 
@@ -259,12 +258,12 @@ static bool cancel_here(void *user, const char *what, size_t done, size_t total)
 
 TEST(threads__cancelling_from_outside)
 {
-    clg_model *m = product_model();
+    clg_model *m = matmul_model();
     clg_session *s;
     pthread_t other;
     assert_ok(clg_session_create(context, m, NULL, &s));
     clg_model_free(m);
-    assert_ok(run_product(s, 4, 0));
+    assert_ok(run_matmul(s, 4, 0));
     assert_error(clg_session_prepare(s, cancel_here, s), CLG_ERROR_CANCELLED, "cancelled");
     assert_int_equal(pthread_create(&other, NULL, cancel_always, s), 0);
     for (int i = 0; i < 200; i++) {
@@ -275,7 +274,7 @@ TEST(threads__cancelling_from_outside)
     }
     atomic_store(&stop_cancelling, true);
     assert_int_equal(pthread_join(other, NULL), 0);
-    assert_ok(run_product(s, 4, 0));
+    assert_ok(run_matmul(s, 4, 0));
     clg_session_free(s);
 }
 
@@ -293,7 +292,7 @@ static void *make_contexts(void *argument)
         status = clg_context_create("pocl", &options, &own);
         if (status == CLG_OK) status = clg_session_create(own, w->model, NULL, &s);
         clg_context_free(own); /* the session keeps it */
-        if (status == CLG_OK) status = run_product(s, 2 + i % 3, w->index);
+        if (status == CLG_OK) status = run_matmul(s, 2 + i % 3, w->index);
         clg_session_free(s);
     }
     say(w, status);
@@ -302,10 +301,10 @@ static void *make_contexts(void *argument)
 
 TEST(threads__contexts_come_and_go)
 {
-    work w[MOST_THREADS] = {{0}};
-    clg_model *m = product_model();
-    for (int i = 0; i < MOST_THREADS; i++) w[i].model = m;
-    run_threads(make_contexts, w, MOST_THREADS);
+    work w[MAX_THREADS] = {{0}};
+    clg_model *m = matmul_model();
+    for (int i = 0; i < MAX_THREADS; i++) w[i].model = m;
+    run_threads(make_contexts, w, MAX_THREADS);
     clg_model_free(m);
 }
 
@@ -313,7 +312,7 @@ TEST(threads__contexts_come_and_go)
 TEST(threads__values_travel_between_contexts)
 {
     clg_context *other;
-    clg_model *m = product_model();
+    clg_model *m = matmul_model();
     clg_session *s;
     clg_value *v;
     float x[40], y[30];

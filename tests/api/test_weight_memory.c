@@ -58,7 +58,7 @@ enum { M = 16 };
 
 static float x[M * ROWS], y[M * COLUMNS];
 
-static void expect_product(void)
+static void expect_matmul(void)
 {
     for (size_t i = 0; i < M * COLUMNS; i += 997) {
         double sum = 0;
@@ -82,7 +82,7 @@ TEST_WITH(weight_memory__a_large_constant_is_packed_piece_by_piece, open_context
     assert_ok(clg_session_set_input_data(s, "x", CLG_FLOAT32, 2, DIMS(M, ROWS), x));
     assert_ok(clg_session_run(s));
     assert_ok(clg_session_get_output_data(s, "y", y, sizeof y));
-    expect_product();
+    expect_matmul();
     const clg_counters c = counters();
     assert_int_equal(c.weights_packed, 1);
     assert_true(c.device_bytes >= LARGE_BYTES);

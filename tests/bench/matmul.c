@@ -22,8 +22,8 @@
 #include <threads.h>
 #include <time.h>
 
-#define MOST_ROUNDS 99
-#define MOST_IN_A_ROW 64
+#define MAX_ROUNDS 99
+#define MAX_IN_A_ROW 64
 
 typedef struct product {
     int64_t m, n, k;
@@ -31,7 +31,7 @@ typedef struct product {
     int in_a_row;
     float *a, *b, *c, *peer_c;
     clg_session *session;
-    onednn_product *peer;
+    onednn_matmul *peer;
 } product;
 
 static double seconds(void)
@@ -102,7 +102,7 @@ static bool run_once(product *p, bool peer)
 }
 
 /* The best of runs that together take 0.1 s or more: GFLOP/s; 0 when one fails. */
-static double time_product(product *p, bool peer)
+static double time_matmul(product *p, bool peer)
 {
     const double flops = 2.0 * (double)p->m * (double)p->n * (double)p->k * p->in_a_row;
     double best = 1e30, begin = seconds();
@@ -130,19 +130,19 @@ static double median(double *v, int n)
 
 static clg_status measure(clg_context *context, product *p, int rounds)
 {
-    double of_peak[MOST_ROUNDS], of_peer[MOST_ROUNDS];
+    double of_peak[MAX_ROUNDS], of_peer[MAX_ROUNDS];
     for (int r = 0; r < rounds; r++) {
         clg_measurement peak = CLG_MEASUREMENT_INIT;
         settle();
         clg_status s = clg_context_measure(context, &peak);
         if (s != CLG_OK) return s;
-        const double gflops = time_product(p, false);
+        const double gflops = time_matmul(p, false);
         if (gflops <= 0) return CLG_ERROR_DEVICE_LOST;
         of_peak[r] = gflops / peak.fp32_gflops;
         printf("peak %7.1f GFLOP/s, product %7.1f, %5.1f %%", peak.fp32_gflops, gflops,
                100 * of_peak[r]);
         if (p->peer) {
-            const double peer = time_product(p, true);
+            const double peer = time_matmul(p, true);
             of_peer[r] = peer > 0 ? gflops / peer : 0;
             printf("; oneDNN %7.1f, %5.1f %% of it", peer, 100 * of_peer[r]);
         }
@@ -158,14 +158,13 @@ static clg_status measure(clg_context *context, product *p, int rounds)
 /* Both compute the same: the largest difference over the largest value. */
 static void compare_results(const product *p)
 {
-    double most = 0, off = 0;
+    double max = 0, off = 0;
     for (int64_t i = 0; i < p->m * p->n; i++) {
         const double d = fabs((double)p->c[i] - (double)p->peer_c[i]);
         if (!(d <= off)) off = d;
-        if (fabs((double)p->c[i]) > most) most = fabs((double)p->c[i]);
+        if (fabs((double)p->c[i]) > max) max = fabs((double)p->c[i]);
     }
-    printf("largest difference from oneDNN %.2g of the largest value\n",
-           most > 0 ? off / most : off);
+    printf("largest difference from oneDNN %.2g of the largest value\n", max > 0 ? off / max : off);
 }
 
 /* All products get one input; each has an output of its own. */
@@ -189,7 +188,7 @@ static clg_status bind(clg_context *context, product *p, clg_value **out_x, clg_
 static clg_status bench(clg_context *context, product *p, int rounds)
 {
     clg_model *model = NULL;
-    clg_value *x = NULL, *y[MOST_IN_A_ROW] = {NULL};
+    clg_value *x = NULL, *y[MAX_IN_A_ROW] = {NULL};
     clg_status s = build(p, &model);
     if (s == CLG_OK) s = clg_session_create(context, model, NULL, &p->session);
     if (s == CLG_OK) s = bind(context, p, &x, y);
@@ -217,8 +216,8 @@ int main(int argc, char **argv)
                  .constant_a = argc > 5 && strcmp(argv[5], "left") == 0,
                  .in_a_row = argc > 6 ? (int)number(argv[6]) : 1};
     const int rounds = argc > 4 ? (int)number(argv[4]) : 9;
-    if (p.m < 1 || p.n < 1 || p.k < 1 || rounds < 1 || rounds > MOST_ROUNDS) return 2;
-    if (p.in_a_row < 1 || p.in_a_row > MOST_IN_A_ROW) return 2;
+    if (p.m < 1 || p.n < 1 || p.k < 1 || rounds < 1 || rounds > MAX_ROUNDS) return 2;
+    if (p.in_a_row < 1 || p.in_a_row > MAX_IN_A_ROW) return 2;
     clg_context *context = NULL;
     clg_status s = make_matrices(&p) ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (s == CLG_OK) s = clg_context_create(NULL, NULL, &context);

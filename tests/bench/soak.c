@@ -21,7 +21,7 @@
 
 enum { WARM_UP_RUNS = 1000, REPORTS = 10 };
 /* Heaps of the C library and of the driver settle late; a leak of 300 bytes a run is more. */
-#define MOST_GROWTH_BYTES ((size_t)2560 << 10)
+#define MAX_GROWTH_BYTES ((size_t)2560 << 10)
 
 /* ---- what is measured ------------------------------------------------------------------------------------------------ */
 
@@ -141,7 +141,7 @@ static clg_status soak_run(soak *s, size_t n_runs, int *out_code)
         }
     }
     print_footprint(s->n_runs, &now);
-    if (now.process_bytes > warm.process_bytes + MOST_GROWTH_BYTES) {
+    if (now.process_bytes > warm.process_bytes + MAX_GROWTH_BYTES) {
         printf("the process grew by %.2f MiB\n",
                (double)(now.process_bytes - warm.process_bytes) / 1048576.0);
         *out_code = 1;

@@ -4,12 +4,12 @@
 # Inputs that do not fit, files that lie, data out of range, more memory than there is: the exit code and the sentence.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-digits digits.onnx pictures
+digits digits.onnx images
 head -c 256 /dev/zero >zeros64 # 64 float32
 npy '<f4' '(1, 1, 8, 8)' <zeros64 >good.npy
 
 echo "== wrong names, numbers, shapes, dtypes: exit 2"
-show run digits.onnx -i picture=good.npy
+show run digits.onnx -i image=good.npy
 show run digits.onnx
 show run digits.onnx -i image=good.npy -i image=good.npy
 show run digits.onnx -i image=good.npy --fill image=ones
@@ -36,7 +36,7 @@ show run digits.onnx -i good.npy --json --dim depth=3
 
 echo "== files that are missing or lie: exit 4"
 show run digits.onnx -i missing.npy
-show run digits.onnx -i image=pictures
+show run digits.onnx -i image=images
 head -c 200 zeros64 | npy '<f4' '(1, 1, 8, 8)' >short.npy
 show run digits.onnx -i short.npy
 npy '<f4' '(1000000000000, 1000000000000)' <zeros64 >huge.npy
@@ -58,25 +58,25 @@ show run digits.onnx -i broken.npz
 cp good.npy data.xyz
 show run digits.onnx -i data.xyz
 
-echo "== pictures that are none: exit 4; that do not fit: exit 2"
+echo "== images that are none: exit 4; that do not fit: exit 2"
 show run digits.onnx --image missing.png
 show run digits.onnx --image good.npy
-head -c 60 pictures/00.png >cut.png
+head -c 60 images/00.png >cut.png
 show run digits.onnx --image cut.png
 : >empty.png
 show run digits.onnx --image empty.png
-show run digits.onnx --image pictures
-show run digits.onnx --image pictures/00.png --channels rgb
-show run digits.onnx --image pictures/00.png --channels cmyk
-show run digits.onnx --image pictures/00.png --mean 1,2,3
-show run digits.onnx --image pictures/00.png --std 0
-show run digits.onnx --image pictures/00.png --layout chw
-show run digits.onnx --image pictures/00.png --shape image=2x1x8x8
+show run digits.onnx --image images
+show run digits.onnx --image images/00.png --channels rgb
+show run digits.onnx --image images/00.png --channels cmyk
+show run digits.onnx --image images/00.png --mean 1,2,3
+show run digits.onnx --image images/00.png --std 0
+show run digits.onnx --image images/00.png --layout chw
+show run digits.onnx --image images/00.png --shape image=2x1x8x8
 small_graph() { relu_graph 1 1 4 6; }
 onnx_model small_graph >small.onnx
-show run small.onnx --image pictures/00.png
-show run small.onnx --image pictures/00.png --resize squeeze
-for how in stretch crop pad; do show short -- run small.onnx --image pictures/00.png --resize "$how" -q; done
+show run small.onnx --image images/00.png
+show run small.onnx --image images/00.png --resize squeeze
+for how in stretch crop pad; do show short -- run small.onnx --image images/00.png --resize "$how" -q; done
 
 echo "== data out of range: exit 1, naming the node"
 gather_graph() {

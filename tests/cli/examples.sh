@@ -40,7 +40,7 @@ expect 0 '^batch of 32 on .*largest difference from the host [0-9.]+e-[01]' "$bi
 expect 0 '^1000000 rows in [0-9.]+ s on .*difference from the host [0-9.]+e[-+][01]' "$bin/stream"
 expect 0 '^5000 rows in ' "$bin/stream" 5000
 expect 0 '^sigmoid of a buffer .*largest difference [0-9.]+e-0[5-9]' "$bin/opencl_buffer"
-expect 0 '^20 pictures in [0-9.]+ ms on ' "$bin/digits" "$data/digits.onnx" "$data"/pictures/*.png
+expect 0 '^20 images in [0-9.]+ ms on ' "$bin/digits" "$data/digits.onnx" "$data"/images/*.png
 cp out answers
 
 # 20 of 20 as the trained model says: FILE DIGIT PERCENT, one decimal place of rounding.
@@ -53,12 +53,12 @@ if [ "$(wc -l <given)" -ne 20 ] || ! paste -d' ' wanted given | awk '
   cat answers
 fi
 
-expect 2 '^usage: digits MODEL PICTURE' "$bin/digits"
-expect 1 'no-model.onnx' "$bin/digits" no-model.onnx "$data/pictures/00.png"
+expect 2 '^usage: digits MODEL IMAGE' "$bin/digits"
+expect 1 'no-model.onnx' "$bin/digits" no-model.onnx "$data/images/00.png"
 expect 1 'no-picture.png' "$bin/digits" "$data/digits.onnx" no-picture.png
 expect 1 'expected.csv' "$bin/digits" "$data/digits.onnx" "$data/expected.csv"
 CLG_DEVICE=no-such-device expect 3 "no device matches 'no-such-device'" \
-  "$bin/digits" "$data/digits.onnx" "$data/pictures/00.png"
+  "$bin/digits" "$data/digits.onnx" "$data/images/00.png"
 
 # ---- without OpenCL --------------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ mkdir -p no-drivers
 for program in list_devices linear_regression mlp stream; do
   OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/$program"
 done
-OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/digits" "$data/digits.onnx" "$data/pictures/00.png"
+OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "pocl-opencl-icd" "$bin/digits" "$data/digits.onnx" "$data/images/00.png"
 OCL_ICD_VENDORS=$WORK/no-drivers expect 3 "OpenCL error" "$bin/opencl_buffer"
 
 # ---- under valgrind ----------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ each() { # RUNNER...
   "$@" "$bin/mlp"
   "$@" "$bin/stream" 10000
   "$@" "$bin/opencl_buffer"
-  "$@" "$bin/digits" "$data/digits.onnx" "$data"/pictures/*.png
+  "$@" "$bin/digits" "$data/digits.onnx" "$data"/images/*.png
 }
 under_valgrind() { (
   mkdir -p pocl

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The ways to give inputs: sets of arrays, tables by column, colour pictures, shapes, batches.
+# The ways to give inputs: sets of arrays, tables by column, colour images, shapes, batches.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
 
@@ -61,7 +61,7 @@ show run two.onnx --fill ones
 show run two.onnx --fill ones --shape x=4 -q
 show run two.onnx -i x=x.npy --fill z=ones --shape x=3 -q
 
-echo "== colour pictures"
+echo "== colour images"
 { # 2x2, 24 bits, from the lower left: red, yellow; then red, white
   printf 'BM' && le 4 70 && le 4 0 && le 4 54
   le 4 40 && le 4 2 && le 4 2 && le 2 1 && le 2 24 && le 4 0 && le 4 16 && le 4 2835 && le 4 2835 && le 4 0 && le 4 0

@@ -4,7 +4,7 @@
 # cltool predict: datasets in, files out; shards; several devices; faults; Ctrl-C.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-digits digits.onnx heldout.npy heldout_probabilities.npy heldout_labels.npy pictures
+digits digits.onnx heldout.npy heldout_probabilities.npy heldout_labels.npy images
 "$CLTOOL" cache warm digits.onnx -q >/dev/null
 
 # Times and rates differ from run to run, and so does a batch that was measured.
@@ -37,13 +37,13 @@ same out.npy heldout_probabilities.npy
 show fixed_json -- predict digits.onnx -i heldout.npy -o out.npy --force --batch 64 --json -q
 ls
 
-echo "== pictures"
-show any -- predict digits.onnx -i image=pictures -o pictures.npy --batch 8
-show any -- predict digits.onnx --image pictures/00.png --image pictures/01.png -o two.npy --batch 8 -q
+echo "== images"
+show any -- predict digits.onnx -i image=images -o images.npy --batch 8
+show any -- predict digits.onnx --image images/00.png --image images/01.png -o two.npy --batch 8 -q
 given=()
-for picture in pictures/*.png; do given+=(--image "$picture"); done
+for image in images/*.png; do given+=(--image "$image"); done
 "$CLTOOL" run digits.onnx "${given[@]}" -o at-once -q >/dev/null
-same pictures.npy at-once/probabilities.npy
+same images.npy at-once/probabilities.npy
 
 echo "== tables"
 {
@@ -138,8 +138,8 @@ show predict digits.onnx -i oops.csv -o new.npy -q --batch 2
 head -c 500 heldout.npy >cut.npy
 show predict digits.onnx -i cut.npy -o new.npy -q
 mkdir broken
-cp pictures/00.png pictures/01.png broken
-echo "no picture" >broken/02.png
+cp images/00.png images/01.png broken
+echo "no image" >broken/02.png
 show predict digits.onnx -i broken -o new.npy -q --batch 1
 show predict digits.onnx -i heldout.npy -o new.npy --json -q --batch x
 ls new* 2>/dev/null

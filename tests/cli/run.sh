@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# cltool run: pictures, files, outputs, comparisons.
+# cltool run: images, files, outputs, comparisons.
 # shellcheck source=/dev/null
 source "$(dirname "$0")/support.bash"
-digits digits.onnx labels.txt heldout.npy heldout_probabilities.npy pictures
+digits digits.onnx labels.txt heldout.npy heldout_probabilities.npy images
 
-echo "== a picture"
-show short -- run digits.onnx --image image=pictures/00.png --top 3 --labels labels.txt
-show short -- run digits.onnx --image pictures/00.png -q
-echo "== several pictures are a batch"
-show short -- run digits.onnx --image pictures/00.png --image pictures/01.png --image pictures/02.png --top 1 -q
-show short -- run digits.onnx --image pictures/00.png --image pictures/01.png --top 2 -q --json
+echo "== an image"
+show short -- run digits.onnx --image image=images/00.png --top 3 --labels labels.txt
+show short -- run digits.onnx --image images/00.png -q
+echo "== several images are a batch"
+show short -- run digits.onnx --image images/00.png --image images/01.png --image images/02.png --top 1 -q
+show short -- run digits.onnx --image images/00.png --image images/01.png --top 2 -q --json
 
 echo "== files in, files out"
 show short -- run digits.onnx -i image=heldout.npy -o out --expect probabilities=heldout_probabilities.npy --rtol 1e-4 --atol 1e-5
@@ -30,10 +30,10 @@ onnx_model relu_graph 2 >relu.onnx
 show run relu.onnx -i x.npy --expect y.npy -q
 
 echo "== intermediate values"
-show short -- run digits.onnx --image pictures/00.png --dump /0/Conv -o dumped -q
+show short -- run digits.onnx --image images/00.png --dump /0/Conv -o dumped -q
 ls dumped
-show numbers -- run digits.onnx --image pictures/00.png --dump all -q
-show run digits.onnx --image pictures/00.png --dump no-such-node -q
+show numbers -- run digits.onnx --image images/00.png --dump all -q
+show run digits.onnx --image images/00.png --dump no-such-node -q
 
 echo "== tables"
 {

@@ -15,7 +15,7 @@ if [ $# -eq 0 ]; then
     2>/dev/null | sort -n | head -n 10 | cut -d ' ' -f 2-)
 fi
 if [ ${#models[@]} -eq 0 ]; then
-  echo "there is no folder of models: CLG_TEST_MODELS says where"
+  echo "there is not a folder of models: CLG_TEST_MODELS says where"
   exit 77
 fi
 work=$(mktemp -d)

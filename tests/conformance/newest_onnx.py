@@ -43,7 +43,7 @@ FLOAT16_ATOL = 2**-13
 # its partial sums off, 2^-19 between 16 and 32, and divides by ten: 1.91e-7. clgraph gives 0.
 DFT_ATOL = 2e-7
 
-LEAST_ATOL = {
+MIN_ATOL = {
     "test_dft_inverse": DFT_ATOL,
     "test_dft_inverse_opset19": DFT_ATOL,
     "test_attention_4d_causal_fp16_expanded": FLOAT16_ATOL,
@@ -88,10 +88,10 @@ def main(target):
         if case.model is None or case.data_sets is None:
             continue  # a model to be fetched from somewhere
         write_case(case, target / case.kind / case.name)
-        tolerance[case.name] = [case.rtol, max(case.atol, LEAST_ATOL.get(case.name, 0))]
+        tolerance[case.name] = [case.rtol, max(case.atol, MIN_ATOL.get(case.name, 0))]
         written += 1
     (target / "tolerance.json").write_text(json.dumps(tolerance, indent=0, sort_keys=True))
-    for name in sorted(LEAST_ATOL.keys() - tolerance.keys()):
+    for name in sorted(MIN_ATOL.keys() - tolerance.keys()):
         print(f"there is no case {name}: its tolerance is for nothing")
     print(f"{written} cases of onnx {onnx.__version__} in {target}")
 

@@ -13,7 +13,7 @@ take_every $((${#all[@]} / 60))
 # The message about a pass that is not there names those that are.
 passes=$("$CLTOOL" inspect --plan --disable-pass none-of-this-name "$digits" 2>&1 |
   sed -nE 's/.*there are: ([a-z0-9_, ]+).*/\1/p' | tr -d ,)
-[ "$(wc -w <<<"$passes")" -ge 5 ] || { echo "the passes there are could not be told: '$passes'"; exit 1; }
+[ "$(wc -w <<<"$passes")" -ge 5 ] || { echo "the passes there are could not be determined: '$passes'"; exit 1; }
 
 keep_digits
 for pass in $passes; do check_with "without $pass" --disable-pass "$pass"; done

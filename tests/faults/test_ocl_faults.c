@@ -64,7 +64,7 @@ static clg_status do_job(void *user)
     CLG_TRY(ocl_context_create(0, &options, &c));
     clg_status status = ocl_queue_create(c, &q);
     if (status == CLG_OK) status = use_queue(c, q);
-    if (status == CLG_OK) ocl_programs_store(c);
+    if (status == CLG_OK) ocl_programs_save(c);
     ocl_queue_free(q);
     ocl_context_free(c);
     return status;

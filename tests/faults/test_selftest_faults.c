@@ -24,12 +24,12 @@ enum { M = 5, K = 7, N = 19 };
 
 static opencl_faults faults;
 static float a[M * K], b[K * N];
-static int n_verdicts; /* that something is wrong */
+static int n_selftest_records; /* that something is wrong */
 
 static void listen(void *user, clg_log_level level, const char *message)
 {
     (void)user;
-    if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_verdicts++;
+    if (level <= CLG_LOG_WARNING && strstr(message, "gives wrong results")) n_selftest_records++;
 }
 
 /* y = a b, or attention of queries a over b as keys and values; of both there are several implementations. */
@@ -116,7 +116,7 @@ static clg_context *open_context(clg_selftest selftest)
 }
 
 /* Compiled programs without verdicts: so each context of this test tests. */
-static void forget_verdicts(void)
+static void forget_selftest_records(void)
 {
     char pack[512];
     size_t n;
@@ -154,12 +154,12 @@ static void expect_error_or_test(clg_context *context, clg_status status, size_t
 static void fail_calls(bool attention)
 {
     of_attention = attention;
-    n_verdicts = 0;
-    forget_verdicts();
+    n_selftest_records = 0;
+    forget_selftest_records();
     long n = 0;
     for (bool fired = true; fired; n++) {
         const size_t blocks = memory_n_live();
-        forget_verdicts();
+        forget_selftest_records();
         clg_context *context = open_context(CLG_SELFTEST_ON);
         faults.arm(n, CL_OUT_OF_RESOURCES);
         const clg_status status = use(context);
@@ -172,7 +172,7 @@ static void fail_calls(bool attention)
         assert_int_equal(opencl_faults_total_live(&faults), 0);
         assert_int_equal(memory_n_live(), blocks);
     }
-    assert_int_equal(n_verdicts, 0);
+    assert_int_equal(n_selftest_records, 0);
     print_message("%ld calls\n", n);
     assert_true(n > 30);
 }
@@ -184,13 +184,13 @@ TEST(selftest_faults__every_opencl_call_of_attention) { fail_calls(true); }
 static void fail_allocations(bool attention)
 {
     of_attention = attention;
-    n_verdicts = 0;
-    forget_verdicts();
+    n_selftest_records = 0;
+    forget_selftest_records();
     failing_alloc_install();
     size_t n = 0;
     for (bool failed = true; failed; n++) {
         const size_t live = failing_alloc_n_live();
-        forget_verdicts();
+        forget_selftest_records();
         clg_context *context = open_context(CLG_SELFTEST_ON);
         failing_alloc_arm(n);
         const clg_status status = use(context);
@@ -203,7 +203,7 @@ static void fail_allocations(bool attention)
         if (failing_alloc_n_live() != live) fail_msg("allocation %zu failing leaks", n);
     }
     failing_alloc_remove();
-    assert_int_equal(n_verdicts, 0);
+    assert_int_equal(n_selftest_records, 0);
     print_message("%zu allocations\n", n);
     assert_true(n > 100);
 }
@@ -253,7 +253,7 @@ TEST(selftest_faults__every_allocation_of_a_report)
 }
 
 /* A fault of one way's own is a line of the report, not its end. */
-TEST(selftest_faults__a_way_that_cannot_run_is_noted)
+TEST(selftest_faults__an_implementation_that_cannot_run_is_noted)
 {
     clg_selftest_case *cases;
     size_t n, n_noted = 0;

@@ -25,7 +25,7 @@
 #include <string.h>
 
 static opencl_faults faults;
-static const char stale[] = "the sentence of an earlier error";
+static const char stale[] = "the message of an earlier error";
 
 typedef struct job {
     const session_life *life;
@@ -53,11 +53,11 @@ static clg_status do_job(void *user)
     return status;
 }
 
-static void expect_sentence(const job *j, const char *what, size_t n, clg_status status)
+static void expect_message(const job *j, const char *what, size_t n, clg_status status)
 {
     if (status >= 0) fail_msg("%s: %s %zu failing gave no error", j->life->name, what, n);
     if (error_text()[0] == '\0' || strcmp(error_text(), stale) == 0)
-        fail_msg("%s: %s %zu failing left no sentence", j->life->name, what, n);
+        fail_msg("%s: %s %zu failing left no message", j->life->name, what, n);
 }
 
 static bool uses_blas(const session_life *life)
@@ -80,7 +80,7 @@ static size_t fail_allocations(job *j)
         failed = failing_alloc_has_failed();
         failing_alloc_arm(SIZE_MAX);
         if (!failed) assert_ok(status);
-        if (failed && status != CLG_OK) expect_sentence(j, "allocation", n, status);
+        if (failed && status != CLG_OK) expect_message(j, "allocation", n, status);
         if (!j->session && failing_alloc_n_live() != live)
             fail_msg("%s: allocation %zu failing leaks: %s", j->life->name, n, error_text());
         if (n % 16 == 0 || j->session) assert_ok(do_job(j));
@@ -132,7 +132,7 @@ static bool fail_call(job *j, long n, int code)
     bool fired = faults.has_fired();
     faults.arm(-1, 0);
     if (!fired) assert_ok(status);
-    if (status != CLG_OK) expect_sentence(j, "OpenCL call", (size_t)n, status);
+    if (status != CLG_OK) expect_message(j, "OpenCL call", (size_t)n, status);
     if (j->session) return fired;
     finish_uploads(j->context);
     if (opencl_faults_total_live(&faults) > live)

@@ -23,7 +23,7 @@ static size_t number_of(const char *variable, size_t otherwise)
     return number ? strtoul(number, NULL, 10) : otherwise;
 }
 
-static size_t most_items(void)
+static size_t max_items(void)
 {
     const size_t device = number_of("CLG_DEVICE_ITEMS", SIZE_MAX),
                  kernel = number_of("CLG_KERNEL_ITEMS", SIZE_MAX);
@@ -63,7 +63,7 @@ static cl_int CL_API_CALL wrap_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_dev
     const cl_int code = next->clGetKernelWorkGroupInfo(kernel, device, what, size, value, out_size);
     if (code != CL_SUCCESS || what != CL_KERNEL_WORK_GROUP_SIZE || !value) return code;
     memcpy(&items, value, sizeof items);
-    if (items > most_items()) items = most_items();
+    if (items > max_items()) items = max_items();
     memcpy(value, &items, sizeof items);
     return CL_SUCCESS;
 }
@@ -76,7 +76,7 @@ static cl_int CL_API_CALL wrap_clEnqueueNDRangeKernel(cl_command_queue queue, cl
 {
     size_t items = 1;
     for (cl_uint i = 0; local && i < n_dims; i++) items *= local[i];
-    if (items > most_items()) return CL_INVALID_WORK_GROUP_SIZE;
+    if (items > max_items()) return CL_INVALID_WORK_GROUP_SIZE;
     return next->clEnqueueNDRangeKernel(queue, kernel, n_dims, offset, global, local, n_events,
                                         events, event);
 }

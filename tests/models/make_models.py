@@ -7,7 +7,7 @@
 For each model FOLDER/NAME/model.onnx and test_data_set_K/{input,output}_I.pb, which `cltool verify` reads, and for all of
 them FOLDER/tolerance.json. PyTorch exports the models and computes the outputs in float64, so that an error of clgraph's
 is not hidden behind one of float32. Architectures are complete: layers, widths and parameters are those of the papers;
-pictures are smaller than usual and texts shorter. Weights come from a fixed seed. Normalisations have statistics that
+images are smaller than usual and texts shorter. Weights come from a fixed seed. Normalisations have statistics that
 matter, so that folding them wrongly shows.
 """
 import copy
@@ -161,7 +161,7 @@ def dcgan():
 # ---- inputs: the first ones are those of the export -----------------------------------------------
 
 
-def pictures(*shapes):
+def images(*shapes):
     return [(torch.rand(shape) * 2 - 1,) for shape in shapes]
 
 
@@ -188,9 +188,9 @@ def sentences(*lengths):
 
 # name: (model, sets of inputs, names of inputs, of outputs, free axes)
 MODELS = {
-    'resnet50': (resnet50, lambda: pictures((1, 3, 64, 64), (3, 3, 96, 64)), ['image'], ['scores'],
+    'resnet50': (resnet50, lambda: images((1, 3, 64, 64), (3, 3, 96, 64)), ['image'], ['scores'],
                  {'image': {0: 'batch', 2: 'height', 3: 'width'}, 'scores': {0: 'batch'}}),
-    'mobilenet_v2': (mobilenet_v2, lambda: pictures((1, 3, 96, 96), (4, 3, 64, 64)), ['image'],
+    'mobilenet_v2': (mobilenet_v2, lambda: images((1, 3, 96, 96), (4, 3, 64, 64)), ['image'],
                      ['scores'],
                      {'image': {0: 'batch', 2: 'height', 3: 'width'}, 'scores': {0: 'batch'}}),
     'bert': (Bert, lambda: texts((1, 16), (3, 24)),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The digits model on all its held-out pictures, with both classes of kernels and with CLBlast: the classes and the
+ * The digits model on all its held-out images, with both classes of kernels and with CLBlast: the classes and the
  * accuracy of PyTorch, and its probabilities within 1e-5, which is far above what the order of sums moves (4e-7 in
  * PyTorch itself) and far below what a wrong kernel would. Whatever the batch.
  */
@@ -16,23 +16,23 @@
 
 #define FOLDER CLG_TEST_SOURCE_DIR "/examples/digits/"
 
-enum { PICTURES = 360, PIXELS = 64, CLASSES = 10 };
+enum { IMAGES = 360, PIXELS = 64, CLASSES = 10 };
 static const double tolerance = 1e-5;
 
 static clg_model *model;
-static clg_value *pictures, *labels, *probabilities;
+static clg_value *images, *labels, *probabilities;
 
 static bool has_shape(const clg_value *v, clg_dtype dtype, size_t n, int64_t elements)
 {
     return clg_value_dtype(v) == dtype && clg_value_rank(v) == n &&
-           clg_value_dims(v)[0] == PICTURES && clg_value_n_elements(v) == elements;
+           clg_value_dims(v)[0] == IMAGES && clg_value_n_elements(v) == elements;
 }
 
 static int open_all(void **state)
 {
     if (open_context(state) != 0) return -1;
     clg_status status = clg_model_load_file(FOLDER "digits.onnx", NULL, &model);
-    if (status == CLG_OK) status = clg_value_load(FOLDER "heldout.npy", &pictures);
+    if (status == CLG_OK) status = clg_value_load(FOLDER "heldout.npy", &images);
     if (status == CLG_OK) status = clg_value_load(FOLDER "heldout_labels.npy", &labels);
     if (status == CLG_OK)
         status = clg_value_load(FOLDER "heldout_probabilities.npy", &probabilities);
@@ -40,16 +40,16 @@ static int open_all(void **state)
         print_error("%s\n", clg_last_error());
         return -1;
     }
-    return has_shape(pictures, CLG_FLOAT32, 4, PICTURES * PIXELS) &&
-                   has_shape(labels, CLG_INT64, 1, PICTURES) &&
-                   has_shape(probabilities, CLG_FLOAT32, 2, PICTURES * CLASSES)
+    return has_shape(images, CLG_FLOAT32, 4, IMAGES * PIXELS) &&
+                   has_shape(labels, CLG_INT64, 1, IMAGES) &&
+                   has_shape(probabilities, CLG_FLOAT32, 2, IMAGES * CLASSES)
                ? 0
                : -1;
 }
 
 static int close_all(void **state)
 {
-    clg_value_free(pictures);
+    clg_value_free(images);
     clg_value_free(labels);
     clg_value_free(probabilities);
     clg_model_free(model);
@@ -68,16 +68,16 @@ static int count_right(const float *p)
 {
     const int64_t *truth = clg_value_data(labels);
     int right = 0;
-    for (int i = 0; i < PICTURES; i++) right += largest(p + i * CLASSES) == truth[i];
+    for (int i = 0; i < IMAGES; i++) right += largest(p + i * CLASSES) == truth[i];
     return right;
 }
 
-/* All pictures, `batch` at a time. */
+/* All images, `batch` at a time. */
 static void predict(clg_session *s, int batch, float *out)
 {
-    const float *x = clg_value_data(pictures);
-    for (int i = 0; i < PICTURES; i += batch) {
-        int n = PICTURES - i < batch ? PICTURES - i : batch;
+    const float *x = clg_value_data(images);
+    for (int i = 0; i < IMAGES; i += batch) {
+        int n = IMAGES - i < batch ? IMAGES - i : batch;
         assert_ok(clg_session_set_input_data(s, "image", CLG_FLOAT32, 4, DIMS(n, 1, 8, 8),
                                              x + i * PIXELS));
         assert_ok(clg_session_run(s));
@@ -90,25 +90,25 @@ static void expect_pytorch(const float *got)
 {
     const float *want = clg_value_data(probabilities);
     double worst = 0;
-    for (int i = 0; i < PICTURES * CLASSES; i++) {
+    for (int i = 0; i < IMAGES * CLASSES; i++) {
         const double difference = fabs((double)(got[i] - want[i]));
         if (!(difference <= tolerance))
-            fail_msg("probability %d of picture %d is %g, PyTorch's %g", i % CLASSES, i / CLASSES,
+            fail_msg("probability %d of image %d is %g, PyTorch's %g", i % CLASSES, i / CLASSES,
                      (double)got[i], (double)want[i]);
         worst = fmax(worst, difference);
     }
-    for (int i = 0; i < PICTURES; i++)
+    for (int i = 0; i < IMAGES; i++)
         if (largest(got + i * CLASSES) != largest(want + i * CLASSES))
-            fail_msg("picture %d is taken for %d, by PyTorch for %d", i, largest(got + i * CLASSES),
+            fail_msg("image %d is taken for %d, by PyTorch for %d", i, largest(got + i * CLASSES),
                      largest(want + i * CLASSES));
     print_message("%d of %d right, largest difference of a probability %.1e\n", count_right(got),
-                  PICTURES, worst);
+                  IMAGES, worst);
     assert_int_equal(count_right(got), count_right(want));
 }
 
 static void check(clg_kernel_class kernels, bool no_blas)
 {
-    static float got[PICTURES * CLASSES], again[PICTURES * CLASSES];
+    static float got[IMAGES * CLASSES], again[IMAGES * CLASSES];
     clg_session *s;
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_counters before = CLG_COUNTERS_INIT, after = CLG_COUNTERS_INIT;
@@ -117,7 +117,7 @@ static void check(clg_kernel_class kernels, bool no_blas)
     assert_ok(clg_context_counters(context, &before));
     assert_ok(clg_session_create(context, model, &options, &s));
     for (int i = 0; i < 3; i++) {
-        predict(s, (int[]){PICTURES, 7, 1}[i], got);
+        predict(s, (int[]){IMAGES, 7, 1}[i], got);
         expect_pytorch(got);
     }
     predict(s, 1, again);
@@ -137,7 +137,7 @@ TEST(digits__simt_without_clblast) { check(CLG_KERNELS_SIMT, true); }
 
 TEST(digits__passes_do_not_matter)
 {
-    static float got[PICTURES * CLASSES];
+    static float got[IMAGES * CLASSES];
     const char *const off[] = {"identity", "batchnorm", "epilogue", "dead"};
     for (int i = 0; i < 4; i++) {
         clg_session *s;
@@ -145,7 +145,7 @@ TEST(digits__passes_do_not_matter)
         options.disabled_passes = off;
         options.n_disabled_passes = (size_t)i + 1;
         assert_ok(clg_session_create(context, model, &options, &s));
-        predict(s, PICTURES, got);
+        predict(s, IMAGES, got);
         expect_pytorch(got);
         clg_session_free(s);
     }

@@ -55,12 +55,12 @@ int test_run(const struct CMUnitTest *tests, size_t n_tests, CMFixtureFunction o
     } while (0)
 
 /* Of unsigned numbers. cmocka 2 deprecates assert_in_range, and cmocka 1 does not have what replaces it. */
-#define assert_between(number, least, most)                                                        \
+#define assert_between(number, min, max)                                                           \
     do {                                                                                           \
         const uintmax_t assert_number_ = (number);                                                 \
-        if (assert_number_ < (least) || assert_number_ > (most))                                   \
+        if (assert_number_ < (min) || assert_number_ > (max))                                      \
             fail_msg("%s is %ju, outside of %ju to %ju", #number, assert_number_,                  \
-                     (uintmax_t)(least), (uintmax_t)(most));                                       \
+                     (uintmax_t)(min), (uintmax_t)(max));                                          \
     } while (0)
 
 /* The call fails so, and the sentence contains the words. */

@@ -328,7 +328,7 @@ static size_t fastest(const bench *b, size_t n_devices, size_t batch)
 }
 
 /* Returns the summary; free(). */
-static char *verdict(const bench *b)
+static char *summary(const bench *b)
 {
     size_t n_devices = b->n_results / b->n_batches, best_batch = 0;
     if (n_devices == 1) {
@@ -392,7 +392,7 @@ static int print_json(const bench *b)
 {
     json_t *json = result_json(b, &b->results[0]);
     if (b->n_results > 1 || b->o->each) {
-        char *text = verdict(b);
+        char *text = summary(b);
         json_t *list = json_array();
         for (size_t i = 0; i < b->n_results; i++)
             (void)json_array_append_new(list, result_json(b, &b->results[i]));
@@ -427,7 +427,7 @@ static void print_many(const bench *b)
     static const char *const headers[] = {"device",     ">batch",   ">runs",
                                           ">median ms", ">p90 ms",  ">on device ms",
                                           ">a second",  ">GFLOP/s", ">first run ms"};
-    char *text = verdict(b);
+    char *text = summary(b);
     table t;
     table_begin(&t, 9, headers);
     for (size_t i = 0; i < b->n_results; i++) {

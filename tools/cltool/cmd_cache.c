@@ -90,7 +90,7 @@ static int list_entries(const options *o)
 }
 
 /* Reports what was done to how many entries. */
-static int tell(const options *o, const char *done, size_t n)
+static int report(const options *o, const char *done, size_t n)
 {
     if (o->json) return output_json(json_pack("{s:I}", done, (json_int_t)n));
     (void)printf("%zu entr%s %s\n", n, n == 1 ? "y" : "ies", done);
@@ -102,7 +102,7 @@ static int clear(const options *o)
     size_t n;
     clg_status status =
         o->crashes ? clg_cache_remove(NULL, "*: compiler crash*", &n) : clg_cache_clear(NULL, &n);
-    return status == CLG_OK ? tell(o, "removed", n) : library_fault(status);
+    return status == CLG_OK ? report(o, "removed", n) : library_fault(status);
 }
 
 /* Parses "1000", "64k", "64M", "1G": powers of 1000. */
@@ -131,7 +131,7 @@ static int prune(const options *o)
     int code = o->max_size ? read_size(o->max_size, &max_bytes) : CODE_DONE;
     if (code != CODE_DONE) return code;
     clg_status status = clg_cache_prune(NULL, max_bytes, &n);
-    return status == CLG_OK ? tell(o, "removed", n) : library_fault(status);
+    return status == CLG_OK ? report(o, "removed", n) : library_fault(status);
 }
 
 static int warm(const options *o)
@@ -179,7 +179,7 @@ static int unpack(const options *o)
     interrupt_begin(NULL);
     clg_status status = clg_cache_unpack(NULL, o->arguments[1], &n);
     interrupt_end(NULL);
-    return status == CLG_OK ? tell(o, "added", n) : fail_status(status, STAGE_READ, NULL);
+    return status == CLG_OK ? report(o, "added", n) : fail_status(status, STAGE_READ, NULL);
 }
 
 int cmd_cache(const options *o)

@@ -67,7 +67,7 @@ static json_t *quirk_list(const char *names)
 {
     json_t *list = json_array();
     char *copy = must_copy(names), *rest = copy, *name;
-    while ((name = cut_part(&rest, ',')) != NULL) {
+    while ((name = split_next(&rest, ',')) != NULL) {
         name += strspn(name, " ");
         if (name[0]) (void)json_array_append_new(list, output_json_text(name));
     }

@@ -29,10 +29,10 @@ typedef struct side {
 } side;
 
 /* A value of the model that both sides have. */
-typedef struct judged {
+typedef struct compared_value {
     const char *node, *op_type, *name; /* borrowed from the list of nodes */
     comparison result;
-} judged;
+} compared_value;
 
 typedef struct diff {
     const options *o;
@@ -43,7 +43,7 @@ typedef struct diff {
     size_t n_nodes, n_nodes_seen;
     side here, there;
     char *words; /* of --against, split */
-    judged *values;
+    compared_value *values;
     size_t n_values, n_parted;
     size_t first;     /* index of the first value that differs; SIZE_MAX: none */
     bool is_fused;    /* differs only in plain runs */
@@ -67,7 +67,7 @@ static int apply_word(options *o, const char *word)
         o->disabled_passes.items[o->disabled_passes.n++] = word + sizeof without - 1;
     } else {
         (void)fail_usage("--against does not know what '@%s' is", word);
-        fail_hint("after '@' stand fp32, fp16, auto, simd, simt, no-blas or without-PASS, with "
+        fail_hint("after '@' use fp32, fp16, auto, simd, simt, no-blas or without-PASS, with "
                   "commas between");
         return CODE_USAGE;
     }
@@ -86,7 +86,7 @@ static int read_against(diff *d)
     char *rest = strrchr(d->words, '@'), *word;
     int code = CODE_DONE;
     if (rest) *rest++ = '\0';
-    while (code == CODE_DONE && (word = cut_part(&rest, ',')) != NULL) code = apply_word(o, word);
+    while (code == CODE_DONE && (word = split_next(&rest, ',')) != NULL) code = apply_word(o, word);
     if (d->words[0] != '\0') o->device = d->words;
     if (code == CODE_DONE) code = engine_check(o);
     return code;
@@ -204,7 +204,7 @@ static int compare_node(diff *d, const clg_node_info *node)
 {
     size_t before = d->n_values;
     for (size_t i = 0; i < node->n_outputs; i++) {
-        judged j = {.node = node->name, .op_type = node->op_type, .name = node->outputs[i]};
+        compared_value j = {.node = node->name, .op_type = node->op_type, .name = node->outputs[i]};
         bool is_there;
         if (j.name[0] == '\0') continue;
         int code = compare_in(d, d->here.kept, j.name, &j.result, &is_there);
@@ -325,18 +325,18 @@ static int compare_plain(diff *d)
 /* ---- printing -------------------------------------------------------------------------------- */
 
 /* Returns the value with the largest difference among the first n; NULL when there is none. */
-static const judged *largest_of(const diff *d, size_t n)
+static const compared_value *largest_of(const diff *d, size_t n)
 {
-    const judged *largest = NULL;
+    const compared_value *largest = NULL;
     for (size_t i = 0; i < n; i++) {
-        const judged *j = &d->values[i];
+        const compared_value *j = &d->values[i];
         if (j->result.holds && (!largest || j->result.max_abs > largest->result.max_abs))
             largest = j;
     }
     return largest;
 }
 
-static void print_largest(const judged *largest)
+static void print_largest(const compared_value *largest)
 {
     if (largest && largest->result.max_abs > 0)
         (void)printf("largest difference %.3g in '%s'\n", largest->result.max_abs,
@@ -352,7 +352,7 @@ static void print_table(const diff *d)
     table t;
     table_begin(&t, 5, headers);
     for (size_t i = 0; i < d->n_values; i++) {
-        const judged *j = &d->values[i];
+        const compared_value *j = &d->values[i];
         table_cell(&t, MARK_NONE, "%s", printable(j->node));
         table_cell(&t, MARK_NONE, "%s", printable(j->op_type));
         table_cell(&t, MARK_NONE, "%s", printable(j->name));
@@ -380,7 +380,7 @@ static void print_text(const diff *d)
         print_largest(largest_of(d, d->n_values));
         return;
     }
-    const judged *j = &d->values[d->first];
+    const compared_value *j = &d->values[d->first];
     output_mark(stdout, MARK_BAD, "first to part");
     (void)printf(": node '%s' (%s), value '%s'\n  %s\n", printable(j->node), printable(j->op_type),
                  printable(j->name), d->first_text);
@@ -394,7 +394,7 @@ static void print_text(const diff *d)
     (void)printf("compared, %zu part%s\n", d->n_parted, d->n_parted == 1 ? "s" : "");
 }
 
-static json_t *judged_json(const judged *j)
+static json_t *compared_json(const compared_value *j)
 {
     return json_pack("{s:o, s:o, s:o, s:b, s:o, s:o}", "node", output_json_text(j->node), "op_type",
                      output_json_text(j->op_type), "value", output_json_text(j->name), "holds",
@@ -406,9 +406,9 @@ static int print_json(const diff *d)
 {
     json_t *values = json_array(), *first = json_null();
     for (size_t i = 0; i < d->n_values; i++)
-        (void)json_array_append_new(values, judged_json(&d->values[i]));
+        (void)json_array_append_new(values, compared_json(&d->values[i]));
     if (d->first != SIZE_MAX) {
-        first = judged_json(&d->values[d->first]);
+        first = compared_json(&d->values[d->first]);
         (void)json_object_set_new(first, "fused", json_boolean(d->is_fused));
         (void)json_object_set_new(first, "text", output_json_text(d->first_text));
     }
@@ -434,7 +434,7 @@ static int prepare(diff *d)
     int code = engine_check(o);
     if (code == CODE_DONE && o->against) code = read_against(d);
     if (code == CODE_DONE && o->reference && !path_is_folder(o->reference))
-        code = fail_file("there is no folder '%s'", o->reference);
+        code = fail_file("there is not a folder '%s'", o->reference);
     if (code == CODE_DONE) code = engine_load_model(d->path, &d->model);
     if (code == CODE_DONE) code = inputs_gather(o, d->model, INPUTS_FILL, &d->inputs);
     if (code != CODE_DONE) return code;

@@ -53,7 +53,7 @@ static operator_count *count_of(inspection *x, const clg_node_info *node)
     return &x->operators[x->n_operators++];
 }
 
-static int most_frequent_first(const void *a, const void *b)
+static int max_frequent_first(const void *a, const void *b)
 {
     const operator_count *x = a, *y = b;
     if (x->n != y->n) return x->n < y->n ? 1 : -1;
@@ -72,7 +72,7 @@ static void count_operators(inspection *x)
         }
     }
     if (x->n_operators > 0)
-        qsort(x->operators, x->n_operators, sizeof *x->operators, most_frequent_first);
+        qsort(x->operators, x->n_operators, sizeof *x->operators, max_frequent_first);
 }
 
 static bool is_supported(const inspection *x) { return x->info.unsupported[0] == '\0'; }
@@ -451,13 +451,13 @@ int cmd_inspect(const options *o)
 {
     inspection x = {
         .path = o->arguments[0], .info = CLG_MODEL_INFO_INIT, .memory = CLG_MEMORY_ESTIMATE_INIT};
-    int code = engine_check(o), verdict = CODE_DONE;
+    int code = engine_check(o), support = CODE_DONE;
     if (code == CODE_DONE) code = load(&x);
     if (code == CODE_DONE) code = estimate(o, &x);
     if (code == CODE_DONE && o->plan && is_supported(&x)) code = plan(o, &x);
     if (code == CODE_DONE && o->dot) code = write_dot(o, &x);
     if (code == CODE_DONE) {
-        if (!is_supported(&x)) verdict = refuse(&x);
+        if (!is_supported(&x)) support = refuse(&x);
         if (o->json) {
             code = print_json(o, &x);
         } else {
@@ -465,5 +465,5 @@ int cmd_inspect(const options *o)
         }
     }
     release(&x);
-    return code == CODE_DONE ? verdict : code;
+    return code == CODE_DONE ? support : code;
 }

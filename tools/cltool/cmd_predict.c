@@ -100,7 +100,7 @@ static int check_folder(const char *path)
     char *folder = path_folder(path);
     int code = CODE_DONE;
     if (folder && !path_is_folder(folder))
-        code = fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: there is no folder '%s'",
+        code = fail(CODE_WORK, CLG_ERROR_IO, "'%s' cannot be written: there is not a folder '%s'",
                     path, folder);
     free(folder);
     return code;
@@ -198,7 +198,7 @@ static int count_rows(predict *p)
         return take_shard(p);
     }
     (void)fail_usage("no input comes from a dataset: there is nothing to predict");
-    fail_hint("-i NAME=FILE.npy, FILE.csv or a folder of pictures");
+    fail_hint("-i NAME=FILE.npy, FILE.csv or a folder of images");
     return CODE_USAGE;
 }
 

@@ -237,7 +237,7 @@ static json_t *impls_json(const step_row *s)
 {
     json_t *impls = json_array();
     char *names = must_copy(s->impls ? s->impls : s->impl), *rest = names, *name;
-    while ((name = cut_part(&rest, ' ')) != NULL)
+    while ((name = split_next(&rest, ' ')) != NULL)
         (void)json_array_append_new(impls, json_string(name));
     free(names);
     return impls;

@@ -60,7 +60,7 @@ static int read_labels(run *r)
     int code = file_read_text(r->o->labels, &text);
     if (code != CODE_DONE) return code;
     char *rest = text, *line;
-    while ((line = cut_part(&rest, '\n')) != NULL) {
+    while ((line = split_next(&rest, '\n')) != NULL) {
         size_t n = strlen(line);
         if (n > 0 && line[n - 1] == '\r') line[n - 1] = '\0';
         if (!rest && line[0] == '\0') break; /* after the last line's end */
@@ -338,7 +338,7 @@ static const char *label_of(const run *r, const shown *v, int64_t index)
 static const char *row_source(const run *r, size_t row)
 {
     for (size_t i = 0; i < r->inputs.n; i++) {
-        if (row < r->inputs.items[i].n_pictures) return r->inputs.items[i].pictures[row];
+        if (row < r->inputs.items[i].n_images) return r->inputs.items[i].images[row];
     }
     return NULL;
 }
@@ -452,7 +452,7 @@ static json_t *ranking_json(const run *r, const shown *v)
                                    output_json_text(label_of(r, v, list[k].index)), "value",
                                    output_json_real(list[k].value)));
         }
-        (void)json_array_append_new(rows, json_pack("{s:o, s:o}", "picture",
+        (void)json_array_append_new(rows, json_pack("{s:o, s:o}", "image",
                                                     source ? output_json_text(source) : json_null(),
                                                     "classes", classes));
         free(list);

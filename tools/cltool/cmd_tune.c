@@ -16,9 +16,9 @@
 
 #define DEFAULT_SECONDS 10.0
 #define ROUNDS 2
-#define LEAST_RUNS 3
+#define MIN_RUNS 3
 /* Minimum gain over the implementation that the cost model favours. */
-#define LEAST_GAIN 0.02
+#define MIN_GAIN 0.02
 
 typedef struct impl_row {
     char *name;
@@ -62,7 +62,7 @@ static problem_row *row_of(tuning *t, const clg_step_profile *step)
     problem_row *row = &t->rows[t->n_rows++];
     *row = (problem_row){.problem = must_copy(step->problem), .node = must_copy(step->node)};
     char *names = must_copy(step->impls), *rest = names, *name;
-    while ((name = cut_part(&rest, ' ')) != NULL) {
+    while ((name = split_next(&rest, ' ')) != NULL) {
         row->impls = must_resize(row->impls, row->n_impls + 1, sizeof *row->impls);
         row->impls[row->n_impls++] = (impl_row){.name = must_copy(name)};
     }
@@ -125,7 +125,7 @@ static int measure_impl(tuning *t, const char *impl, double ms)
     if (status != CLG_OK) return fail_status(status, STAGE_WORK, NULL);
     int code = run_once(t, session, !impl, false); /* compiles and packs */
     const double start = now_ms();
-    for (size_t i = 0; code == CODE_DONE && (i < LEAST_RUNS || now_ms() - start < ms); i++)
+    for (size_t i = 0; code == CODE_DONE && (i < MIN_RUNS || now_ms() - start < ms); i++)
         code = run_once(t, session, !impl, true);
     clg_session_free(session);
     return code;
@@ -155,11 +155,11 @@ static int measure_impls(tuning *t)
     const double ms = (t->o->time > 0 ? t->o->time : DEFAULT_SECONDS) * 1e3;
     int code = measure_impl(t, NULL, 0); /* lists the implementations */
     if (code != CODE_DONE) return code;
-    const size_t n = list_impls(t, &names), n_turns = ROUNDS * (n + 1);
-    for (size_t turn = 0; turn < n_turns && n > 0 && code == CODE_DONE; turn++) {
-        const size_t i = turn % (n + 1);
-        output_progress("measuring", turn + 1, n_turns);
-        code = measure_impl(t, i == 0 ? NULL : names[i - 1], ms / (double)n_turns);
+    const size_t n = list_impls(t, &names), n_rounds = ROUNDS * (n + 1);
+    for (size_t slot = 0; slot < n_rounds && n > 0 && code == CODE_DONE; slot++) {
+        const size_t i = slot % (n + 1);
+        output_progress("measuring", slot + 1, n_rounds);
+        code = measure_impl(t, i == 0 ? NULL : names[i - 1], ms / (double)n_rounds);
     }
     output_progress_clear();
     free(names);
@@ -179,7 +179,7 @@ static char *choose(tuning *t)
         for (size_t k = 0; k < row->n_impls; k++) {
             const double us = row->impls[k].us;
             if (us > 0 && us < row->impls[row->best].us &&
-                us < taken->us * (1 - (k == row->taken ? 0 : LEAST_GAIN)))
+                us < taken->us * (1 - (k == row->taken ? 0 : MIN_GAIN)))
                 row->best = k;
         }
         t->whole_us[1] += row->impls[row->best].us - taken->us;

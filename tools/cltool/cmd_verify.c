@@ -34,7 +34,7 @@ static bool is_unsupported(clg_status status)
 }
 
 /* Sets the result from the library's last failed call; returns false. */
-static bool judge_status(test_case *c, clg_status status, const char *where)
+static bool set_failed(test_case *c, clg_status status, const char *where)
 {
     const char *text = clg_last_error();
     /* The case is named already: the prefix "'<path>/model.onnx': " would repeat it. */
@@ -51,7 +51,7 @@ static bool judge_status(test_case *c, clg_status status, const char *where)
     return false;
 }
 
-static bool judge(test_case *c, case_result result, char *reason)
+static bool set_result(test_case *c, case_result result, char *reason)
 {
     c->result = result;
     free(c->reason);
@@ -61,7 +61,7 @@ static bool judge(test_case *c, case_result result, char *reason)
 
 /* Returns "not supported: Loop (opset 13), Unique (opset 11)": shorter than the library's message,
  * and equal for like cases. */
-static void judge_operators(test_case *c, const char *path)
+static void check_operators(test_case *c, const char *path)
 {
     clg_node_info *nodes;
     size_t n;
@@ -83,7 +83,7 @@ static void judge_operators(test_case *c, const char *path)
     }
     clg_node_list_free(nodes, n);
     if (any) {
-        (void)judge(c, CASE_SKIP, text);
+        (void)set_result(c, CASE_SKIP, text);
     } else {
         free(text);
     }
@@ -108,7 +108,7 @@ static const char *random_operator(const char *path, const char *const *names, s
 
 /* Skips a case whose outputs are random but have the shapes and dtypes on file: no more can be
  * checked. */
-static void judge_random(test_case *c, const char *path)
+static void check_random(test_case *c, const char *path)
 {
     static const char *const always[] = {"Bernoulli",    "RandomUniform",    "RandomUniformLike",
                                          "RandomNormal", "RandomNormalLike", "Multinomial"};
@@ -116,11 +116,11 @@ static void judge_random(test_case *c, const char *path)
     const char *name = random_operator(path, always, sizeof always / sizeof always[0]);
     if (!name && c->result == CASE_FAIL) name = random_operator(path, at_times, 1);
     if (name && (c->result == CASE_PASS || c->differs))
-        (void)judge(c, CASE_SKIP, must_printf("random by definition: %s", name));
+        (void)set_result(c, CASE_SKIP, must_printf("random by definition: %s", name));
 }
 
 /* Cases of ONNX 1.12 whose expected values do not match their model. */
-static void judge_wrong(test_case *c)
+static void check_wrong(test_case *c)
 {
     static const struct {
         const char *name, *reason;
@@ -128,7 +128,7 @@ static void judge_wrong(test_case *c)
                                         "model leaves out: the default is 1e-6"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0] && c->differs; i++) {
         if (strcmp(c->name, wrong[i].name) == 0)
-            (void)judge(c, CASE_SKIP, must_copy(wrong[i].reason));
+            (void)set_result(c, CASE_SKIP, must_copy(wrong[i].reason));
     }
 }
 
@@ -166,7 +166,7 @@ static bool load_pb(test_case *c, const char *folder, const char *what, size_t i
     char *path = path_join(folder, name);
     clg_status status = path_exists(path) ? clg_value_load_kind(path, kind, out_value) : CLG_OK;
     free(path);
-    return status == CLG_OK ? true : judge_status(c, status, name);
+    return status == CLG_OK ? true : set_failed(c, status, name);
 }
 
 /* A few of ONNX's cases have an input that contradicts the declaration in their own model. */
@@ -177,10 +177,10 @@ static bool fits_port(test_case *c, const clg_port *port, const clg_value *value
     for (int d = 0; fits && port->kind == CLG_VALUE_TENSOR && d < port->rank; d++)
         fits = port->dims[d] < 0 || port->dims[d] == clg_value_dims(value)[d];
     if (fits) return true;
-    return judge(c, CASE_SKIP,
-                 must_printf("its input '%s' has shape %s, its model says another",
-                             printable(port->name),
-                             dims_text(clg_value_rank(value), clg_value_dims(value))));
+    return set_result(c, CASE_SKIP,
+                      must_printf("its input '%s' has shape %s, its model says another",
+                                  printable(port->name),
+                                  dims_text(clg_value_rank(value), clg_value_dims(value))));
 }
 
 static bool set_input(test_case *c, const clg_port *port, clg_session *session, clg_value **value)
@@ -190,7 +190,7 @@ static bool set_input(test_case *c, const clg_port *port, clg_session *session, 
         status = reinterpret(value, port->dtype);
     if (status == CLG_OK && !fits_port(c, port, *value)) return false;
     if (status == CLG_OK) status = clg_session_set_input(session, port->name, *value);
-    return status == CLG_OK ? true : judge_status(c, status, "");
+    return status == CLG_OK ? true : set_failed(c, status, "");
 }
 
 static bool set_inputs(test_case *c, const char *folder, const clg_model *model,
@@ -201,8 +201,9 @@ static bool set_inputs(test_case *c, const char *folder, const clg_model *model,
         const clg_port *port = clg_model_input(model, i);
         if (!load_pb(c, folder, "input", i, port->kind, &value)) return false;
         if (!value)
-            return judge(c, CASE_FAIL,
-                         must_printf("there is no file for input '%s'", printable(port->name)));
+            return set_result(
+                c, CASE_FAIL,
+                must_printf("there is no file for input '%s'", printable(port->name)));
         bool is_set = set_input(c, port, session, &value);
         clg_value_free(value);
         if (!is_set) return false;
@@ -219,7 +220,7 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
         holds_bits(clg_value_dtype(want), clg_value_dtype(got))) {
         status = reinterpret(&got, clg_value_dtype(want));
     }
-    if (status != CLG_OK) return judge_status(c, status, "");
+    if (status != CLG_OK) return set_failed(c, status, "");
     double rtol = v->o->rtol, atol = options_atol(v->o, DEFAULT_ATOL);
     json_t *own = json_object_get(v->tolerances, c->name);
     if (!own) own = json_object_get(v->tolerances, "default");
@@ -234,7 +235,8 @@ static bool compare_output(const verification *v, test_case *c, clg_session *ses
     c->n_compared++;
     if (difference.holds) return true;
     c->differs = difference.n_different > 0;
-    return judge(c, CASE_FAIL, must_printf("output '%s': %s", printable(name), difference.text));
+    return set_result(c, CASE_FAIL,
+                      must_printf("output '%s': %s", printable(name), difference.text));
 }
 
 static bool compare_outputs(const verification *v, test_case *c, const char *folder,
@@ -259,7 +261,7 @@ static bool run_set(const verification *v, test_case *c, const char *folder, con
     interrupt_begin(session);
     clg_status status = clg_session_run(session);
     interrupt_end(session);
-    if (status != CLG_OK) return judge_status(c, status, "");
+    if (status != CLG_OK) return set_failed(c, status, "");
     return compare_outputs(v, c, folder, model, session);
 }
 
@@ -280,10 +282,10 @@ static bool run_sets(const verification *v, test_case *c, const clg_model *model
         if (!holds) return false;
         n_sets++;
     }
-    if (n_sets == 0) return judge(c, CASE_SKIP, must_copy("it has no test_data_set_0"));
+    if (n_sets == 0) return set_result(c, CASE_SKIP, must_copy("it has no test_data_set_0"));
     if (c->n_compared == 0)
-        return judge(c, CASE_SKIP, must_copy("it has no outputs to compare with"));
-    return judge(c, CASE_PASS, NULL);
+        return set_result(c, CASE_SKIP, must_copy("it has no outputs to compare with"));
+    return set_result(c, CASE_PASS, NULL);
 }
 
 static clg_status open_session(const verification *v, clg_model *model, clg_session **out_session)
@@ -301,8 +303,8 @@ static void run_case(const verification *v, test_case *c)
     clg_session *session = NULL;
     char *path = path_join(c->path, "model.onnx");
     clg_status status = clg_model_load_file(path, NULL, &model);
-    if (status != CLG_OK) (void)judge_status(c, status, "");
-    if (status == CLG_ERROR_UNSUPPORTED_OPERATOR) judge_operators(c, path);
+    if (status != CLG_OK) (void)set_failed(c, status, "");
+    if (status == CLG_ERROR_UNSUPPORTED_OPERATOR) check_operators(c, path);
     if (status != CLG_OK) {
         free(path);
         clg_model_free(model);
@@ -310,11 +312,11 @@ static void run_case(const verification *v, test_case *c)
     }
     status = open_session(v, model, &session);
     if (status != CLG_OK) {
-        (void)judge_status(c, status, "");
+        (void)set_failed(c, status, "");
     } else {
         (void)run_sets(v, c, model, session);
-        judge_random(c, path);
-        judge_wrong(c);
+        check_random(c, path);
+        check_wrong(c);
     }
     free(path);
     clg_session_free(session);
@@ -356,7 +358,7 @@ static int load_expected(verification *v)
     int code = file_read_text(v->o->expect_pass, &text);
     if (code != CODE_DONE) return code;
     char *rest = text, *line;
-    while ((line = cut_part(&rest, '\n')) != NULL) {
+    while ((line = split_next(&rest, '\n')) != NULL) {
         line[strcspn(line, "# \t\r")] = '\0';
         if (line[0] == '\0') continue;
         v->expected = must_resize(v->expected, v->n_expected + 1, sizeof *v->expected);

@@ -13,7 +13,7 @@
 
 static const command commands[] = {
     {"devices", "", 0, 0, OPTIONS_DEVICES,
-     "every OpenCL device of this machine, and which one is taken by itself", NULL,
+     "every OpenCL device of this machine, and which one is the default", NULL,
      "cltool devices --measure", cmd_devices},
     {"inspect", "MODEL", 1, 1,
      OPTIONS_INSPECT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN | OPTIONS_FORCE,
@@ -24,7 +24,7 @@ static const command commands[] = {
      OPTIONS_RUN | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_TOLERANCE | OPTIONS_FORCE,
      "one prediction",
-     "An element of a picture is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for "
+     "An element of an image is (pixel * S - mean) / std, with pixels from 0 to 1 (0 to 255 for "
      "integer inputs).\n"
      "Statistics are of finite elements; NaN and infinities are counted.",
      "cltool run digits.onnx --image image=00.png --top 3 --labels labels.txt", cmd_run},
@@ -32,7 +32,7 @@ static const command commands[] = {
      OPTIONS_PREDICT | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN |
          OPTIONS_FORCE,
      "a dataset through a model: any number of rows, over all selected devices",
-     "DATA is a .npy file, a .csv file or a folder of pictures (.png, .jpg, .bmp, by name); rows "
+     "DATA is a .npy file, a .csv file or a folder of images (.png, .jpg, .bmp, by name); rows "
      "are "
      "steps of the first\n"
      "axis. Inputs without the batch are given as for 'cltool run'; --fill gives every row the "
@@ -40,7 +40,7 @@ static const command commands[] = {
      "numbers. Memory does\n"
      "not grow with the dataset, results keep the order of rows, and files appear when they are "
      "complete.",
-     "cltool predict digits.onnx -i image=pictures/ -o probabilities=answers.npy", cmd_predict},
+     "cltool predict digits.onnx -i image=images/ -o probabilities=answers.npy", cmd_predict},
     {"verify", "DIR...", 1, SIZE_MAX,
      OPTIONS_VERIFY | OPTIONS_TOLERANCE | OPTIONS_DEVICE | OPTIONS_PLAN,
      "ONNX test cases: folders with model.onnx and test_data_set_*, or trees of them",
@@ -48,7 +48,7 @@ static const command commands[] = {
      "cltool verify --list-skipped /usr/share/libonnx-testdata/data", cmd_verify},
     {"diff", "MODEL [inputs]", 1, 1,
      OPTIONS_DIFF | OPTIONS_INPUT | OPTIONS_SHAPE | OPTIONS_DEVICE | OPTIONS_PLAN,
-     "one model in two ways, and the first node whose values part",
+     "compares two runs of a model and finds the first node whose values differ",
      "Inputs that are not given are filled with random numbers. Without --atol, floating-point "
      "values may differ\n"
      "by 1e-4 of the largest element (float16 4e-3, bfloat16 3e-2), bytes by 1, other integers not "
@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 {
     argv = host_start(argv);
     for (argc = 0; argv && argv[argc];) argc++;
-    int code = argv ? dispatch(argc, argv) : fail_usage("an argument is no Unicode text");
+    int code = argv ? dispatch(argc, argv) : fail_usage("an argument is not valid Unicode");
     bool json = asks_for_json(argc, argv);
     if (code != CODE_DONE) failure_print(json);
     int written = output_finish();

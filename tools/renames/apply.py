@@ -9,6 +9,7 @@ Lines of a map; a `#` at the beginning of one makes it a comment:
     file OLD NEW            a path from the root: moved with git, and mentions of it are rewritten: in includes, documents, scripts
     name OLD NEW            an identifier or a hyphenated word, as a whole, wherever it stands
     code OLD NEW [GLOB...]  an identifier in C and kernels, outside of comments and strings; in files that fit a glob
+    type OLD NEW [GLOB...]  the same where the identifier names a type: in declarations, casts, sizeof; variables keep theirs
     phrase<TAB>OLD<TAB>NEW[<TAB>GLOB...]   words, as they are written, wherever they stand
 
 What is already renamed is left alone: a map can be applied twice.
@@ -23,7 +24,7 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SUFFIXES = {".out", ".c", ".h", ".cl", ".clh", ".md", ".sh", ".bash", ".py", ".cmake", ".in", ".txt", ".json", ".map", ".supp"}
 # These name the old words on purpose.
-KEPT = {"CHANGELOG.md", "docs/glossary.md"}
+KEPT = {"CHANGELOG.md", "docs/glossary.md", "tests/lint/words.py"}
 # Where includes are looked for: "ops/conv.h" is src/ops/conv.h.
 INCLUDE_ROOTS = ("src/", "tests/", "include/", "cl/")
 
@@ -32,7 +33,7 @@ Rule = collections.namedtuple("Rule", "old new globs")
 
 
 def read_map(path):
-    rules = {"file": [], "name": [], "code": [], "phrase": []}
+    rules = {"file": [], "name": [], "code": [], "type": [], "phrase": []}
     for line in path.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
@@ -84,6 +85,12 @@ OTHER_THAN_CODE = re.compile(
     r'/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'|#[ \t]*include[^\n]*', re.S)
 
 
+# A type comes after these, or before what it declares, a pointer's end or a compound literal's braces. Two names side by side,
+# or a star that touches a name, are a declaration.
+TYPE_AFTER = (r"(?:(?<=\bstruct )|(?<=\n} )|(?<=\bsizeof\())", r"(?!\w)")
+TYPE_BEFORE = (r"(?<![\w.>])", r"(?= (?:const )?\**[A-Za-z_]| \*+(?:const )?[A-Za-z_),;]|\)\{)")
+
+
 def in_code(apply):
     def apply_to_code(path, text):
         if pathlib.Path(path).suffix not in {".c", ".h", ".cl", ".clh"}:
@@ -97,12 +104,15 @@ def in_code(apply):
 
 
 def rewrite(rules):
-    word = (r"(?<![\w-])", r"(?![\w-])")
+    # Words end before a hyphen, but for that of "->".
+    word = (r"(?<![\w-])", r"(?!\w|-(?!>))")
     steps = [
         # A path goes on with none of these characters on either side, but for a root in front of an include's spelling.
         replacer(mentions(rules["file"]), r"(?<![\w.-])(?<![\w.-]/)", r"(?![\w-]|\.\w)"),
         replacer(rules["name"], *word),
         in_code(replacer(rules["code"], r"(?<!\w)", r"(?!\w)")),
+        in_code(replacer(rules["type"], *TYPE_AFTER)),
+        in_code(replacer(rules["type"], *TYPE_BEFORE)),
         replacer(rules["phrase"], *word),
     ]
     for path in tracked():

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is in the way of OpenCL on this machine, as a text to paste into a report.
+ * Reports what keeps OpenCL from working on this machine, as text to paste into a bug report.
  */
 #include "ocl/diagnose/diagnose.h"
 
@@ -13,7 +13,7 @@
 
 #define MAX_PLATFORMS 64
 
-/* Settings that change what drivers show. */
+/* Environment variables that change which devices drivers show. */
 static const char *const variables[] = {
     "OCL_ICD_VENDORS", "OPENCL_VENDOR_PATH", "OCL_ICD_FILENAMES", "OPENCL_LAYERS",
     "POCL_DEVICES",    "POCL_CACHE_DIR",     "RUSTICL_ENABLE",    "CUDA_VISIBLE_DEVICES",
@@ -43,7 +43,7 @@ static void describe_device(text *report, const device_record *r, const device_c
     if (unusable) text_printf(report, "        CANNOT BE USED: %s\n", unusable);
 }
 
-/* Why a platform may have no device, by its name. */
+/* Returns why a platform may have no device, by its name. */
 static const char *advice_for(const device_record *named)
 {
     const char *name = named->platform_name;

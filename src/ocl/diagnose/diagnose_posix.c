@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the system shows: driver files, graphics cards, device nodes, PoCL's cache. Nothing here fails: what
- * cannot be read is said in the report.
+ * Reports what the system shows: driver files, graphics cards, device nodes, PoCL's cache. Nothing
+ * here fails: the report says what cannot be read.
  */
 #include "ocl/diagnose/diagnose.h"
 
@@ -14,7 +14,7 @@
 
 #define SMALL_FILE_BYTES 4096
 
-/* The first line of a small file without blanks at the ends; NULL when it cannot be read. */
+/* Returns the first line of a small file, trimmed; NULL when it cannot be read. */
 static char *read_line(const char *folder, const char *name)
 {
     char *path = NULL, *data = NULL;
@@ -39,7 +39,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* ---- drivers ----------------------------------------------------------------------------------------------- */
+/* ---- drivers --------------------------------------------------------------------------------- */
 
 static void describe_driver(text *report, const char *folder, const char *name)
 {
@@ -81,7 +81,7 @@ void diagnose_drivers(text *report, const char *folder)
     file_list_free(files, n);
 }
 
-/* ---- cards ------------------------------------------------------------------------------------------------- */
+/* ---- cards ----------------------------------------------------------------------------------- */
 
 typedef struct vendor_row {
     unsigned id;
@@ -100,7 +100,7 @@ static const vendor_row vendors[] = {
 static bool is_of_card(const device_record *r, unsigned vendor, const char *address)
 {
     unsigned domain, bus, device, function;
-    const bool is_cpu = (r->type & 2) != 0; /* CL_DEVICE_TYPE_CPU: PoCL says 0x8086 everywhere */
+    const bool is_cpu = (r->type & 2) != 0; /* CL_DEVICE_TYPE_CPU: PoCL reports 0x8086 everywhere */
     if (is_cpu) return false;
     char *end;
     domain = (unsigned)strtoul(address, &end, 16);
@@ -161,7 +161,7 @@ void diagnose_gpus(text *report, const char *pci_folder, const device_record *re
     file_list_free(cards, n_cards);
 }
 
-/* ---- device nodes ------------------------------------------------------------------------------------------ */
+/* ---- device nodes ---------------------------------------------------------------------------- */
 
 static bool is_gpu_node(const char *name)
 {
@@ -203,9 +203,9 @@ void diagnose_nodes(text *report, const char *dev_folder)
     if (n == 0) text_append(report, "  none: no GPU is passed to this system or container\n");
 }
 
-/* ---- PoCL's cache ------------------------------------------------------------------------------------------ */
+/* ---- PoCL's cache ---------------------------------------------------------------------------- */
 
-/* Where PoCL 3.1 keeps its programs; NULL when it cannot be told. */
+/* Returns the folder where PoCL 3.1 caches programs; NULL when it is unknown. */
 static char *pocl_cache_folder(void)
 {
     char *path = NULL;
@@ -227,19 +227,19 @@ void diagnose_pocl_cache(text *report)
                             "temporary folder\n");
         return;
     }
-    const char *verdict = "can be written";
+    const char *state = "can be written";
     if (!file_exists(folder))
-        verdict = "is not there; PoCL makes it when it starts: if PoCL is installed, it COULD NOT "
-                  "and shows no device. "
-                  "Set POCL_CACHE_DIR to a folder that can be written";
+        state = "is not there; PoCL makes it when it starts: if PoCL is installed, it COULD NOT "
+                "and shows no device. "
+                "Set POCL_CACHE_DIR to a folder that can be written";
     else if (!file_is_allowed(folder, false, true))
-        verdict =
+        state =
             "CANNOT BE WRITTEN: PoCL then shows no device; set POCL_CACHE_DIR to a folder that can";
-    text_printf(report, "  '%s' %s\n", folder, verdict);
+    text_printf(report, "  '%s' %s\n", folder, state);
     memory_free(folder);
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 void diagnose_system(text *report, const device_record *records, size_t n)
 {

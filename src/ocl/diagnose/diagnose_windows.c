@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Windows shows: the drivers in its registry and its display adapters. Nothing here fails: what cannot be read is said
- * in the report.
+ * Reports what Windows shows: the drivers in its registry and its display adapters. Nothing here
+ * fails: the report says what cannot be read.
  */
 #include "base/utf16_windows.h"
 #include "ocl/diagnose/diagnose.h"
@@ -13,8 +13,6 @@
 
 #define MAX_CHARS 1024
 #define MAX_ADAPTERS 64
-
-/* ---- drivers ----------------------------------------------------------------------------------------------- */
 
 static void describe_driver(text *report, const wchar_t *wide, bool is_enabled)
 {
@@ -30,7 +28,8 @@ static void describe_driver(text *report, const wchar_t *wide, bool is_enabled)
     dynlib_close(library);
 }
 
-/* The older way: names of values are paths of libraries, zeros switch them on. */
+/* Reports drivers registered the older way, under Khronos' key: a value's name is the path of a
+ * library, zero enables it. */
 static size_t describe_vendors(text *report)
 {
     HKEY key;
@@ -51,7 +50,7 @@ static size_t describe_vendors(text *report)
     return n_found;
 }
 
-/* The newer way: each display adapter names its library. */
+/* Reports drivers registered the newer way: each display adapter names its library. */
 static size_t describe_adapter_drivers(text *report)
 {
     static const wchar_t adapters[] = L"SYSTEM\\CurrentControlSet\\Control\\Class\\"
@@ -70,8 +69,6 @@ static size_t describe_adapter_drivers(text *report)
     }
     return n_found;
 }
-
-/* ---- adapters ---------------------------------------------------------------------------------------------- */
 
 static const device_record *device_of(unsigned vendor, const device_record *records, size_t n)
 {

@@ -8,7 +8,8 @@
 #include "caps/caps.h"
 #include "ocl/cl_api.h"
 
-/* records[i], caps[i] and devices[i] are one device; released by machine_deinit. All zeros is empty. */
+/* Parallel arrays: records[i], caps[i] and devices[i] are one device. Released by machine_deinit;
+ * zero-initialized is empty. */
 typedef struct machine {
     size_t n;
     device_record *records;
@@ -16,16 +17,17 @@ typedef struct machine {
     cl_device_id *devices;
 } machine;
 
-/* Asks every platform. NO_OPENCL when there is no loader or no platform. */
+/* Queries every platform. NO_OPENCL when there is no loader or no platform. */
 clg_status machine_list(machine *out_machine);
-/* The same for one device that need not be among those of the platforms (a sub-device of the caller's). */
+/* The same for one device, which need not be among the platforms' (a caller's sub-device). */
 clg_status machine_of_device(cl_device_id device, machine *out_machine);
 void machine_deinit(machine *m);
 
-/* Fills a record that is all zeros but for platform_index and device_index. A query that fails leaves 0 or "";
- * the only error is host memory, and then device_records_free still takes the record. */
+/* Fills a record that is all zeros except for platform_index and device_index. A query that fails
+ * leaves 0 or ""; the only error is host memory, and then device_records_free still accepts the
+ * record. */
 clg_status device_query(cl_platform_id platform, cl_device_id device, device_record *record);
-/* The platform's part alone. */
+/* Fills only the platform's fields. */
 clg_status platform_query(cl_platform_id platform, device_record *record);
 
 #endif

@@ -16,23 +16,23 @@
 
 #define MAX_HELPERS 4
 #define NS_PER_S UINT64_C(1000000000)
-/* The helper keeps to the limit itself; so much longer it may take to report. */
+/* The helper enforces the limit; this is the extra time it has to report. */
 #define GRACE_S 15
 
 struct helper_pool {
-    char *path; /* NULL: there is none */
+    char *path; /* NULL: no helper */
     uint32_t limit_s, limit_mib;
-    mutex lock; /* guards what follows */
+    mutex lock; /* guards the fields below */
     condition changed;
     bool is_off;
-    process *items[MAX_HELPERS]; /* idle ones */
+    process *items[MAX_HELPERS]; /* idle helpers */
     size_t n_idle, n_busy;
 };
 
-/* ---- the program --------------------------------------------------------------------------------------- */
+/* ---- finding the helper ---------------------------------------------------------------------- */
 
-/* Places of the helper relative to the library's folder: beside it in a build tree or a wheel, and where packages put programs
- * that users do not call. */
+/* Paths of the helper relative to the library's folder: next to it in a build tree or a wheel, and
+ * where packages install programs that users do not call. */
 #define PLACE_BYTES 64
 static const char *const places[] = {"clgraph-compile", "clgraph/clgraph-compile",
                                      "../libexec/clgraph/clgraph-compile",
@@ -129,7 +129,7 @@ size_t helper_n_parallel(void)
     return n < 1 ? 1 : n < MAX_HELPERS ? n : MAX_HELPERS;
 }
 
-/* ---- messages ------------------------------------------------------------------------------------------ */
+/* ---- messages -------------------------------------------------------------------------------- */
 
 static uint64_t deadline(const helper_pool *pool)
 {
@@ -161,7 +161,7 @@ static clg_status exchange(const helper_pool *pool, process *p, const text *mess
     return receive(pool, p, keep_waiting, user, out_reply);
 }
 
-/* ---- processes ----------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static clg_status greet(ocl_context *c, process *p, helper_reply *out_reply)
 {
@@ -178,7 +178,7 @@ static clg_status greet(ocl_context *c, process *p, helper_reply *out_reply)
     return status;
 }
 
-/* After this the pool stays off; the first to notice says so. */
+/* Switches the pool off for good; the first caller logs why. */
 static void switch_off(helper_pool *pool, const char *why)
 {
     mutex_lock(&pool->lock);
@@ -193,7 +193,7 @@ static void switch_off(helper_pool *pool, const char *why)
                   pool->path, why);
 }
 
-/* Tried twice: somebody may have killed the first one. */
+/* Starts a helper; tries twice, since the first may have been killed from outside. */
 static process *start(ocl_context *c)
 {
     helper_pool *pool = c->helpers;
@@ -212,7 +212,7 @@ static process *start(ocl_context *c)
     return NULL;
 }
 
-/* An idle helper or a new one; NULL when the pool is off. */
+/* Returns an idle helper or a new one; NULL when the pool is off. */
 static process *take(ocl_context *c, bool *out_is_new)
 {
     helper_pool *pool = c->helpers;
@@ -236,7 +236,7 @@ static process *take(ocl_context *c, bool *out_is_new)
     return NULL;
 }
 
-/* p NULL: it has ended. */
+/* Returns a helper to the pool. p NULL: it has ended. */
 static void give_back(helper_pool *pool, process *p)
 {
     mutex_lock(&pool->lock);
@@ -246,9 +246,11 @@ static void give_back(helper_pool *pool, process *p)
     mutex_unlock(&pool->lock);
 }
 
-/* One exchange with one helper. *out_stale: an idle helper had ended meanwhile, as they do; another one is to be asked. */
-static clg_status ask_one(ocl_context *c, const text *message, process_keep_waiting keep_waiting,
-                          void *user, helper_reply *out_reply, bool *out_stale)
+/* Exchanges one request and reply with one helper. *out_stale: an idle helper had ended meanwhile
+ * (they do after a while); try another one. */
+static clg_status request_one(ocl_context *c, const text *message,
+                              process_keep_waiting keep_waiting, void *user,
+                              helper_reply *out_reply, bool *out_stale)
 {
     bool is_new;
     *out_stale = false;
@@ -266,8 +268,8 @@ static clg_status ask_one(ocl_context *c, const text *message, process_keep_wait
     return CLG_OK;
 }
 
-clg_status helper_ask(ocl_context *c, const helper_request *request,
-                      process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
+clg_status helper_call(ocl_context *c, const helper_request *request,
+                       process_keep_waiting keep_waiting, void *user, helper_reply *out_reply)
 {
     text message;
     bool is_stale = true;
@@ -276,7 +278,7 @@ clg_status helper_ask(ocl_context *c, const helper_request *request,
     text_init(&message, HELPER_MESSAGE_MAX_BYTES);
     helper_write_request(&message, request);
     for (int i = 0; i <= MAX_HELPERS && is_stale && status == CLG_OK; i++)
-        status = ask_one(c, &message, keep_waiting, user, out_reply, &is_stale);
+        status = request_one(c, &message, keep_waiting, user, out_reply, &is_stale);
     text_deinit(&message);
     return status;
 }

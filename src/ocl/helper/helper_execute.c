@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Executing a request of the compile helper.
+ * Executes a request of the compile helper.
  */
 #include "ocl/helper/helper_execute.h"
 
@@ -10,15 +10,13 @@
 
 #include <string.h>
 
-/* More memory than this is not taken from a GPU for a trial: there only the build is tried. */
+/* Max memory that a trial takes on a GPU; beyond it only the build is tried. */
 #define GPU_MAX_BYTES ((size_t)256 << 20)
-/* Larger buffers of a CPU device are fresh pages, which are zeros (src/helper sees to it); writing them would make them
- * resident. */
+/* Larger buffers of a CPU device are fresh pages, which are zeros (src/helper ensures that);
+ * writing them would make them resident. */
 #define CPU_CLEAR_BYTES ((size_t)1 << 20)
-/* Where PoCL compiles a kernel once more, for wide index spaces. */
+/* Global size from which PoCL compiles a kernel once more. */
 #define WIDE_ITEMS 65536u
-
-/* ---- the device ---------------------------------------------------------------------------------------- */
 
 static bool same(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
 
@@ -49,17 +47,15 @@ clg_status helper_open_device(const helper_hello *hello, helper_device *out_devi
     return status;
 }
 
-/* ---- one request --------------------------------------------------------------------------------------- */
-
-/* What a request makes on the device. */
+/* The OpenCL objects of a request. */
 typedef struct trial {
     helper_device *device;
     ocl_context *c;
     const helper_request *request;
-    cl_program program; /* the device's */
+    cl_program program; /* owned by the device */
     cl_kernel kernel;
     ocl_queue *queue;
-    ocl_buffer **buffers; /* one for each argument; NULL where it is no buffer */
+    ocl_buffer **buffers; /* one per argument; NULL where it is not a buffer */
 } trial;
 
 static void clear(trial *t)
@@ -83,7 +79,8 @@ static bool may_launch(const trial *t)
     return t->request->has_launch && (is_on_cpu(t->c) || n_bytes <= GPU_MAX_BYTES);
 }
 
-/* The argument before it that is the same buffer; NULL when it is the first. */
+/* Returns the buffer of the first earlier argument with the same identity; NULL when there is
+ * none. */
 static ocl_buffer *find_same(const trial *t, size_t index)
 {
     const kernel_arg *items = t->request->args.items;
@@ -128,7 +125,8 @@ static clg_status set_arg(trial *t, size_t index)
     return CLG_OK;
 }
 
-/* One work-group; where the driver compiles wide index spaces anew, as wide a one as that takes. */
+/* Chooses one work-group, or the whole range when the driver chooses local sizes. Where the driver
+ * compiles again for large index spaces, the smallest range that triggers it. */
 static void choose_range(const trial *t, size_t global[3], size_t local[3])
 {
     const helper_launch *l = &t->request->launch;
@@ -166,8 +164,8 @@ static clg_status read_content(trial *t, helper_reply *reply)
     return ocl_queue_read(t->queue, t->buffers[which], 0, reply->content, n_bytes, true);
 }
 
-/* The program of the request before when it is of the same text. A binary alone is asked of a fresh one: PoCL gives a program's
- * binary as it was when first read. */
+/* Takes the previous request's program when the text is the same. A request without a launch (for a
+ * binary only) gets a fresh one: PoCL returns a program's binary as it was at the first read. */
 static clg_status find_program(trial *t)
 {
     const helper_request *r = t->request;

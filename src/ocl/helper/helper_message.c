@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages of the compile helper as bytes. Numbers are in the machine's order: both ends are on one machine.
+ * Serializes messages of the compile helper. Integers are in native byte order: both ends are on
+ * one machine.
  */
 #include "ocl/helper/helper_message.h"
 
@@ -10,13 +11,12 @@
 
 #define MAX_ARGS 4096
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
-
 static void put(text *t, const void *data, size_t n_bytes) { text_append_bytes(t, data, n_bytes); }
 
 static void put_u64(text *t, uint64_t value) { put(t, &value, sizeof value); }
 
-/* Bytes after their number, with a NUL at the end, so that strings can be borrowed; NULL is empty. */
+/* Writes a byte count and the bytes, with a NUL at the end so that strings can be borrowed; NULL is
+ * empty. */
 static void put_bytes(text *t, const void *data, size_t n_bytes)
 {
     put_u64(t, n_bytes);
@@ -29,7 +29,7 @@ static void put_string(text *t, const char *string)
     put_bytes(t, string, string ? strlen(string) : 0);
 }
 
-/* The size of a message goes before it once it is known. */
+/* Reserves room for the size of a message, which `end` fills in. */
 static size_t begin(text *t)
 {
     const size_t at = t->size_bytes;
@@ -99,8 +99,6 @@ void helper_write_reply(text *t, const helper_reply *reply)
     end(t, at);
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------- */
-
 typedef struct cursor {
     const char *begin;
     size_t at, n_bytes;
@@ -123,7 +121,7 @@ static bool get_flag(cursor *c) { return get_u64(c) != 0; }
 
 static int32_t get_i32(cursor *c) { return (int32_t)(int64_t)get_u64(c); }
 
-/* Borrowed, with a NUL after them. */
+/* Returns borrowed bytes, followed by a NUL. */
 static const char *get_bytes(cursor *c, size_t *out_n_bytes)
 {
     const uint64_t n_bytes = get_u64(c);
@@ -166,7 +164,7 @@ static void get_arg(cursor *c, kernel_args *args, kernel_arg *out_arg)
     *out_arg = (kernel_arg){.kind = (kernel_arg_kind)get_u64(c)};
     out_arg->size_bytes = (size_t)get_u64(c);
     out_arg->has_content = get_flag(c);
-    out_arg->buffer = (const void *)(uintptr_t)get_u64(c); /* a name, never followed */
+    out_arg->buffer = (const void *)(uintptr_t)get_u64(c); /* an identity, never dereferenced */
     const char *bytes = get_bytes(c, &n_bytes);
     const bool has_bytes = out_arg->kind == KERNEL_ARG_VALUE || out_arg->has_content;
     if (out_arg->kind > KERNEL_ARG_LOCAL || (has_bytes && n_bytes != out_arg->size_bytes))

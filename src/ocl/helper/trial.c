@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Trials of builds and launches, and their results.
+ * Runs trials of builds and launches, and keeps their results.
  */
 #include "ocl/helper/trial.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define TRIAL_PASSED ((size_t)0)
-/* The fact that this device's compiler has died at all. */
+/* The record that this device's compiler has ever crashed. */
 #define MARK "compiler crashes 1"
 /* A crash counts when it happens twice: the first may have had another cause. */
 #define N_TRIES 2
@@ -31,7 +31,7 @@ void trial_table_deinit(trial_table *t)
     mutex_deinit(&t->lock);
 }
 
-/* ---- what is known ------------------------------------------------------------------------------------- */
+/* ---- results --------------------------------------------------------------------------------- */
 
 static hash128 key_of(hash128 program_key, uint64_t form)
 {
@@ -39,7 +39,8 @@ static hash128 key_of(hash128 program_key, uint64_t form)
     return hash128_bytes(parts, sizeof parts);
 }
 
-/* The name of the fact in the store: empty for a pass, else the text of the refusal. */
+/* Writes the name of a result's cache record, which is empty for a pass, else has the refusal's
+ * message. */
 #define FACT_BYTES 64
 static void fact_name(hash128 key, char out_name[FACT_BYTES])
 {
@@ -48,7 +49,8 @@ static void fact_name(hash128 key, char out_name[FACT_BYTES])
     (void)snprintf(out_name, FACT_BYTES, "trial 1 %s", hex);
 }
 
-/* TRIAL_PASSED, MAP_NONE, or else the text of an error. With the table's lock held. */
+/* Returns TRIAL_PASSED, MAP_NONE, or else a position with its message. Call with the table's lock
+ * held. */
 static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
 {
     const size_t result = map_get(&t->results, &key, sizeof key);
@@ -56,7 +58,7 @@ static size_t find(const trial_table *t, hash128 key, const char **out_refusal)
     return result;
 }
 
-/* refusal: given away, NULL for a pass. With the table's lock held. */
+/* Keeps a result. Takes ownership of refusal; NULL for a pass. Call with the table's lock held. */
 static clg_status keep(trial_table *t, hash128 key, char *refusal)
 {
     clg_status status = MEMORY_RESERVE(t->refusals, t->capacity, t->n_refusals + 1);
@@ -69,7 +71,7 @@ static clg_status keep(trial_table *t, hash128 key, char *refusal)
     return status;
 }
 
-/* What earlier processes found; MAP_NONE when nothing. With the table's lock held. */
+/* Returns what earlier processes found; MAP_NONE when nothing. Call with the table's lock held. */
 static size_t recall(ocl_context *c, hash128 key, const char **out_refusal)
 {
     trial_table *t = &c->trials;
@@ -138,7 +140,7 @@ size_t trial_n_refusals(ocl_context *c)
     return n;
 }
 
-/* ---- one trial ----------------------------------------------------------------------------------------- */
+/* ---- one trial ------------------------------------------------------------------------------- */
 
 typedef struct attempt {
     ocl_context *c;
@@ -148,7 +150,7 @@ typedef struct attempt {
     void *user;
 } attempt;
 
-/* What became of the driver's compiler, for messages. */
+/* Writes what happened to the driver's compiler, for messages. */
 static void describe(const attempt *a, const helper_reply *reply, text *t)
 {
     const char *device = context_record(a->c)->name;
@@ -163,15 +165,15 @@ static void describe(const attempt *a, const helper_reply *reply, text *t)
         else
             text_append(t, "ends the process");
         break;
-    case HELPER_TIMED_OUT: text_append(t, "does not come to an end in the time it has"); break;
-    case HELPER_OUT_OF_MEMORY: text_append(t, "takes more memory than it may"); break;
+    case HELPER_TIMED_OUT: text_append(t, "exceeds the time limit"); break;
+    case HELPER_OUT_OF_MEMORY: text_append(t, "exceeds the memory limit"); break;
     default: text_append(t, "was killed"); break;
     }
     text_printf(t, " on kernel '%s' of '%s'", a->request->entry, a->p->name);
     if (reply->text && reply->text[0]) text_printf(t, ": %s", reply->text);
 }
 
-/* Keeps a failure: in the store when it is a crash, else for this context alone. */
+/* Keeps a failure: in the cache when it is a crash, else only for this context. */
 static clg_status keep_failure(const attempt *a, hash128 key, const helper_reply *reply)
 {
     char name[FACT_BYTES], *refusal;
@@ -196,7 +198,7 @@ static clg_status keep_failure(const attempt *a, hash128 key, const helper_reply
     return status;
 }
 
-/* The driver returned an error, as it would here: the build log is in the text. */
+/* Returns the error that the driver returned in the helper; its message has the build log. */
 static clg_status pass_refusal_on(const helper_reply *reply)
 {
     const char *words = reply->text ? reply->text : "no reason given";
@@ -207,7 +209,7 @@ static clg_status pass_refusal_on(const helper_reply *reply)
     return status;
 }
 
-/* words may be NULL. */
+/* Logs that a kernel compiles in this process. words may be NULL. */
 static void say_unable(const char *name, const char *words)
 {
     log_write(CLG_LOG_INFO, "kernel '%s' is about to be compiled in this process%s%s", name,
@@ -224,7 +226,7 @@ static clg_status try_twice(const attempt *a, hash128 key, helper_reply *reply)
     const uint64_t begun_ns = time_now_ns();
     for (int i = 0; i < N_TRIES; i++) {
         helper_reply_deinit(reply);
-        CLG_TRY(helper_ask(a->c, a->request, a->keep_waiting, a->user, reply));
+        CLG_TRY(helper_call(a->c, a->request, a->keep_waiting, a->user, reply));
         if (!is_death(reply->outcome)) break;
     }
     switch (reply->outcome) {
@@ -237,7 +239,7 @@ static clg_status try_twice(const attempt *a, hash128 key, helper_reply *reply)
               a->request->entry, a->p->name, (double)(time_now_ns() - begun_ns) * 1e-6);
     mutex_lock(&a->c->trials.lock);
     clg_status status = keep(&a->c->trials, key, NULL);
-    if (status == CLG_OK) /* which a launch begins with */
+    if (status == CLG_OK) /* a launch includes a build */
         status = keep(&a->c->trials, key_of(a->p->key, TRIAL_FORM_OF_BUILD), NULL);
     if (reply->binary && !a->p->binary) {
         a->p->binary = reply->binary;
@@ -248,7 +250,7 @@ static clg_status try_twice(const attempt *a, hash128 key, helper_reply *reply)
     return status;
 }
 
-/* Makes the trial unless its result is known. */
+/* Runs the trial unless its result is known. */
 static clg_status try_once(const attempt *a, hash128 key, helper_reply *reply)
 {
     trial_table *t = &a->c->trials;
@@ -262,7 +264,7 @@ static clg_status try_once(const attempt *a, hash128 key, helper_reply *reply)
     return try_twice(a, key, reply);
 }
 
-/* ---- builds and launches ------------------------------------------------------------------------------- */
+/* ---- builds and launches --------------------------------------------------------------------- */
 
 static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *global,
                             const size_t *local)
@@ -274,7 +276,8 @@ static void describe_launch(helper_launch *l, uint32_t n_dims, const size_t *glo
     }
 }
 
-/* Where a binary can be loaded and reading it does not compile, a program is compiled once, by the helper. */
+/* Returns whether to take the helper's binary: where it can be loaded and reading it does not
+ * compile, the helper alone compiles a program. */
 static bool wants_binary(ocl_context *c, program *p)
 {
     return !program_handle(c, p) && !context_has_quirk(c, QUIRK_GLOBAL_SIZE_RECOMPILES) &&
@@ -332,13 +335,13 @@ bool trial_take_binary(ocl_context *c, program *p, char **out_binary, size_t *ou
     return *out_binary != NULL;
 }
 
-/* Of a reply with a binary, behind prefix_bytes. */
+/* Copies a reply's binary after prefix_bytes. */
 static clg_status copy_binary(const helper_reply *reply, size_t prefix_bytes, char **out_data,
                               size_t *out_binary_bytes)
 {
     if (reply->outcome == HELPER_UNABLE) return CLG_OK;
     if (reply->outcome != HELPER_DONE || reply->binary_bytes == 0)
-        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the driver gives no program binary: %s",
+        return error_set(CLG_ERROR_UNSUPPORTED_DEVICE, "the driver returns no program binary: %s",
                          reply->text ? reply->text : "no reason given");
     *out_data = memory_alloc(prefix_bytes + reply->binary_bytes);
     if (!*out_data) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -360,7 +363,7 @@ clg_status trial_read_binary(ocl_context *c, program *p, size_t prefix_bytes, ch
                                     .content_arg = HELPER_NO_ARG,
                                     .wants_binary = true};
     helper_reply reply;
-    CLG_TRY(helper_ask(c, &request, NULL, NULL, &reply));
+    CLG_TRY(helper_call(c, &request, NULL, NULL, &reply));
     const clg_status status = copy_binary(&reply, prefix_bytes, out_data, out_binary_bytes);
     helper_reply_deinit(&reply);
     return status;

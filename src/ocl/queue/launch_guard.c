@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The turns, and the table of launches that the driver is known to have. The driver keeps 128
- * entries and evicts the least recently used, so the whole table is cleared before that many can
- * have been used since.
+ * Admits queues in order, and keeps the table of launches that the driver is known to have. The
+ * driver keeps 128 entries and evicts the longest unused first, so the whole table is cleared
+ * before that many can have been used since.
  */
 #include "ocl/queue/launch_guard.h"
 
@@ -26,7 +26,7 @@ static struct {
     uint64_t next_ticket, serving; /* handed out and served in order */
     size_t n_inside;
     bool alone;       /* the one inside is alone */
-    bool has_strange; /* ... and launched kernels of another library */
+    bool has_foreign; /* ... and launched kernels of another library */
     bool is_stale;    /* to be cleared by the next to enter, alone */
     /* Entries that launches may have made in the driver's table since this table was empty. */
     size_t n_entries;
@@ -91,7 +91,7 @@ void launch_guard_learn(const launch_form *form)
 {
     mutex_lock(&guard.lock);
     if (!form) {
-        guard.has_strange = true;
+        guard.has_foreign = true;
     } else if (!knows(form)) {
         if (guard.n_entries + guard.n_lost >= MAX_ENTRIES) forget();
         if (guard.n_lost < MAX_ENTRIES) note(form);
@@ -99,7 +99,7 @@ void launch_guard_learn(const launch_form *form)
     mutex_unlock(&guard.lock);
 }
 
-void launch_guard_lose_room(size_t n)
+void launch_guard_reduce_capacity(size_t n)
 {
     mutex_lock(&guard.lock);
     guard.n_lost += n;
@@ -127,8 +127,8 @@ void launch_guard_leave(guard_place place, bool finished)
 {
     if (place == GUARD_OUTSIDE) return;
     mutex_lock(&guard.lock);
-    if (place == GUARD_ALONE && (guard.has_strange || !finished)) forget();
-    guard.has_strange = guard.alone = false;
+    if (place == GUARD_ALONE && (guard.has_foreign || !finished)) forget();
+    guard.has_foreign = guard.alone = false;
     guard.n_inside--;
     if (guard.serving != guard.next_ticket) condition_broadcast(&guard.changed);
     mutex_unlock(&guard.lock);

@@ -29,8 +29,8 @@ typedef struct launch_form {
 
 typedef enum guard_place { GUARD_OUTSIDE, GUARD_SHARED, GUARD_ALONE } guard_place;
 
-/* Waits for its turn; returns SHARED when the form is known. NULL: nothing is known of the
- * launch. */
+/* Waits to be admitted, in order of arrival; returns SHARED when the form is known. NULL: nothing
+ * is known of the launch. */
 guard_place launch_guard_enter(const launch_form *form);
 /* finished: everything launched inside has completed. */
 void launch_guard_leave(guard_place place, bool finished);
@@ -45,6 +45,6 @@ uint64_t launch_guard_epoch(void);
 void launch_guard_learn(const launch_form *form);
 /* Accounts for up to n new entries in the driver's table that are of no launch, e.g. after it
  * returned a program's binary. */
-void launch_guard_lose_room(size_t n);
+void launch_guard_reduce_capacity(size_t n);
 
 #endif

@@ -196,7 +196,7 @@ static clg_status fetch_slot(ocl_queue *q, bool blocking, cl_event **out_slot)
                (command_.handle, __VA_ARGS__, command_.n_wait,                                     \
                 command_.n_wait ? command_.wait : NULL, event_));                                  \
         queue_event_keep(q);                                                                       \
-        overlap_keep((q), &command_);                                                              \
+        concurrent_keep((q), &command_);                                                           \
     } while (0)
 
 #define ENQUEUE(q, name, ...)                                                                      \
@@ -348,8 +348,8 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     queue_command command;
     CLG_TRY(order_catch_up(q));
     CLG_TRY(queue_enter(q, k, &form));
-    /* nor beside others of its own queue */
-    if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_gather(q));
+    /* nor beside other launches of this queue */
+    if (q->place == GUARD_ALONE) CLG_TRY(ocl_queue_join(q));
     CLG_TRY(queue_event_slot(q, &event));
     overlap_begin(q, &command);
     if (command.overlaps) event = &command.made;
@@ -359,7 +359,7 @@ clg_status ocl_queue_launch(ocl_queue *q, ocl_kernel *k, uint32_t n_dims, const 
     if (code != CL_SUCCESS) return launch_failed(q, k, code, global_size, local_size);
     if (q->place == GUARD_ALONE) launch_guard_learn(&form);
     queue_event_keep(q);
-    overlap_keep(q, &command);
+    concurrent_keep(q, &command);
     count(&q->context->n_launched, 1);
     q->wants_all = q->wants_all || has_work_for_all(q, global_size, local_size);
     return CLG_OK;

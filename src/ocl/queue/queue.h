@@ -69,10 +69,10 @@ bool queue_may_stay_awake(const ocl_context *c);
 /* Releases the event of `watched`. */
 void queue_unwatch(ocl_queue *q);
 
-/* Call overlap_begin before a command that may overlap others, and overlap_keep once it is
+/* Call overlap_begin before a command that may overlap others, and concurrent_keep once it is
  * enqueued; its event is in `made` where it overlaps. */
 void overlap_begin(const ocl_queue *q, queue_command *c);
-void overlap_keep(ocl_queue *q, const queue_command *c);
+void concurrent_keep(ocl_queue *q, const queue_command *c);
 /* Waits for all commands of an OpenCL queue of this context, as clFinish does. */
 clg_status queue_drain(ocl_context *c, cl_command_queue handle);
 

@@ -39,7 +39,7 @@ static clg_status open_second(ocl_queue *q)
     return cl_check(code, "clCreateCommandQueue", context_record(q->context)->name);
 }
 
-clg_status ocl_queue_spread(ocl_queue *q)
+clg_status ocl_queue_fork(ocl_queue *q)
 {
     queue_overlap *o = &q->overlap;
     if (!gains_by_overlapping(q) || q->place == GUARD_ALONE) return CLG_OK;
@@ -60,7 +60,7 @@ static cl_uint list_last(const queue_overlap *o, cl_event *out)
     return n;
 }
 
-clg_status ocl_queue_gather(ocl_queue *q)
+clg_status ocl_queue_join(ocl_queue *q)
 {
     queue_overlap *o = &q->overlap;
     cl_event last[QUEUE_WINDOW];
@@ -97,7 +97,7 @@ void overlap_begin(const ocl_queue *q, queue_command *c)
     if (c->n_wait == 0) c->wait[c->n_wait++] = o->is_first_window ? o->begun : o->done[0];
 }
 
-void overlap_keep(ocl_queue *q, const queue_command *c)
+void concurrent_keep(ocl_queue *q, const queue_command *c)
 {
     queue_overlap *o = &q->overlap;
     if (!c->overlaps) return;

@@ -4,14 +4,14 @@
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
-attention_rows attention_by_place(operand at, int64_t places, int64_t heads, int64_t d)
+attention_rows attention_by_position(operand at, int64_t n_positions, int64_t heads, int64_t d)
 {
-    return (attention_rows){at, places * heads * d, d, heads * d};
+    return (attention_rows){at, n_positions * heads * d, d, heads * d};
 }
 
-attention_rows attention_by_head(operand at, int64_t places, int64_t heads, int64_t d)
+attention_rows attention_by_head(operand at, int64_t n_positions, int64_t heads, int64_t d)
 {
-    return (attention_rows){at, heads * places * d, places * d, d};
+    return (attention_rows){at, heads * n_positions * d, n_positions * d, d};
 }
 
 /* ---- broadcasting ------------------------------------------------------------------------------------------ */
@@ -144,13 +144,13 @@ static bool has_tiles(const lower_context *c, const attention_job *j)
 static attention_form choose_tiles(const lower_context *c, const attention_job *j, int lanes)
 {
     static const int rows_of[2][5] = {{0, 8, 6, 0, 0}, {0, 12, 12, 8, 6}};
-    const int most = lanes == 16 ? 4 : 2;
+    const int max = lanes == 16 ? 4 : 2;
     const int64_t vectors = divide_up(j->dv, lanes);
     attention_form f = {.file = "attention_tiles",
                         .entry = "attention_tiles",
                         .local = 1,
                         .lanes = lanes,
-                        .nrv = vectors < most ? (int)vectors : most};
+                        .nrv = vectors < max ? (int)vectors : max};
     f.mr = rows_of[lanes == 16][f.nrv];
     const int64_t units = c->caps->compute_units ? (int64_t)c->caps->compute_units : 1;
     f.rows = 4 * f.mr;
@@ -223,10 +223,10 @@ static const implementation tiles = {"attention_tiles", tiles_form},
                             rows = {"attention_rows", rows_form},
                             groups = {"attention_groups", groups_form};
 
-enum { MOST_IMPLEMENTATIONS = 3 };
+enum { MAX_IMPLEMENTATIONS = 3 };
 
 static int list(const lower_context *c, const attention_job *j,
-                const implementation *out[MOST_IMPLEMENTATIONS])
+                const implementation *out[MAX_IMPLEMENTATIONS])
 {
     int n = 0;
     const bool simd = lower_is_simd(c), has_groups = groups_local(c, j) > 1;
@@ -239,13 +239,13 @@ static int list(const lower_context *c, const attention_job *j,
 
 int attention_count(const lower_context *c, const attention_job *j)
 {
-    const implementation *all[MOST_IMPLEMENTATIONS];
+    const implementation *all[MAX_IMPLEMENTATIONS];
     return list(c, j, all);
 }
 
 const char *attention_name(const lower_context *c, const attention_job *j, int implementation)
 {
-    const struct implementation *all[MOST_IMPLEMENTATIONS];
+    const struct implementation *all[MAX_IMPLEMENTATIONS];
     (void)list(c, j, all);
     return all[implementation]->name;
 }
@@ -273,7 +273,7 @@ static void keep_job(lower_context *c, const attention_job *j)
 
 void attention_step(lower_context *c, candidate *impl, const attention_job *j, int implementation)
 {
-    const struct implementation *all[MOST_IMPLEMENTATIONS];
+    const struct implementation *all[MAX_IMPLEMENTATIONS];
     (void)list(c, j, all);
     const attention_form f = all[implementation]->form(c, j);
     operand panels = {0};
@@ -331,9 +331,9 @@ void attention_append_step(lower_context *c, candidate *impl, const attention_ap
     step_arg_fault(b, s, STEP_FAULT_COUNT);
     s->bytes = 2.0 * (double)(a->batch * a->heads) * (double)a->total * (double)a->d *
                (double)dtype_size(a->dtype);
-    const int64_t places = a->batch * a->heads * a->total;
+    const int64_t n_positions = a->batch * a->heads * a->total;
     const uint64_t across = simd ? 1 : work_power_of_two(a->d, 64);
-    work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, places, simd ? 16 : 64 / across);
+    work_range_2d(c, s, (a->d + lanes - 1) / lanes, across, n_positions, simd ? 16 : 64 / across);
 }
 
 attention_rows attention_grow(lower_context *c, candidate *impl, attention_append *a, uint32_t past,
@@ -364,7 +364,7 @@ void attention_rotary_step(lower_context *c, candidate *impl, const attention_ro
                      r->interleaved, (int)r->positions,
                      by_ids && r->ids_dtype == CLG_INT32 ? 32 : 64, (int)r->dtype, work_fma(c)));
     step_arg_int(b, s, r->batch);
-    step_arg_int(b, s, r->places);
+    step_arg_int(b, s, r->n_positions);
     step_arg_int(b, s, r->heads);
     step_arg_int(b, s, r->d);
     step_arg_int(b, s, r->rotated);
@@ -377,12 +377,12 @@ void attention_rotary_step(lower_context *c, candidate *impl, const attention_ro
     step_arg_int(b, s, r->length_add);
     step_arg_fault(b, s, STEP_FAULT_INDEX);
     const int64_t pairs = r->rotated / 2, rest = r->d - r->rotated;
-    s->bytes = 2.0 * (double)(r->batch * r->places * r->heads) * (double)r->d *
+    s->bytes = 2.0 * (double)(r->batch * r->n_positions * r->heads) * (double)r->d *
                (double)dtype_size(r->dtype);
     const int64_t pieces[3] = {lower_is_simd(c) ? 1
                                : pairs > rest   ? pairs
                                                 : rest,
-                               r->heads, r->batch * r->places};
+                               r->heads, r->batch * r->n_positions};
     const uint64_t local[3] = {lower_is_simd(c) ? 1 : work_power_of_two(pieces[0], 64), 1, 1};
     grid_range(c, s, 3, r->d > 0 ? pieces : (int64_t[3]){0, 0, 0}, local);
 }

@@ -15,8 +15,8 @@ typedef struct attention_rows {
 } attention_rows;
 
 /* [batch, places, heads * d] and [batch, heads, places, d]. */
-attention_rows attention_by_place(operand at, int64_t places, int64_t heads, int64_t d);
-attention_rows attention_by_head(operand at, int64_t places, int64_t heads, int64_t d);
+attention_rows attention_by_position(operand at, int64_t n_positions, int64_t heads, int64_t d);
+attention_rows attention_by_head(operand at, int64_t n_positions, int64_t heads, int64_t d);
 
 typedef enum attention_mask {
     MASK_NONE,
@@ -102,8 +102,8 @@ typedef enum rotary_positions {
 
 typedef struct attention_rotary {
     clg_dtype dtype, ids_dtype;
-    int64_t batch, places, heads, d, rotated; /* the first `rotated` of d */
-    int64_t cache_len;                        /* rows of the caches */
+    int64_t batch, n_positions, heads, d, rotated; /* the first `rotated` of d */
+    int64_t cache_len;                             /* rows of the caches */
     attention_rows x, y;
     operand cos, sin, ids;
     rotary_positions positions;

@@ -19,7 +19,7 @@ enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
 /* Sizes as the shapes of Q, K and V tell them; DIM_UNKNOWN where they do not. */
 typedef struct attention_sizes {
     int64_t batch, heads, kv_heads, q_len, kv_len, past_len, total, d, dv;
-    bool by_place; /* three dimensions: [batch, places, heads * d] */
+    bool by_position; /* three dimensions: [batch, places, heads * d] */
 } attention_sizes;
 
 static int64_t divide(int64_t n, int64_t by) { return n == DIM_UNKNOWN ? DIM_UNKNOWN : n / by; }
@@ -28,9 +28,9 @@ static int64_t divide(int64_t n, int64_t by) { return n == DIM_UNKNOWN ? DIM_UNK
 static bool read_sizes(const node *n, const shape *q, const shape *k, const shape *v,
                        const shape *past, attention_sizes *s)
 {
-    *s = (attention_sizes){.by_place = q->rank == 3, .batch = q->dims[0]};
+    *s = (attention_sizes){.by_position = q->rank == 3, .batch = q->dims[0]};
     if ((q->rank != 3 && q->rank != 4) || k->rank != q->rank || v->rank != q->rank) return false;
-    if (s->by_place) {
+    if (s->by_position) {
         s->heads = node_int(n, "q_num_heads", 0);
         s->kv_heads = node_int(n, "kv_num_heads", 0);
         if (s->heads < 1 || s->kv_heads < 1) return false;
@@ -55,8 +55,8 @@ static bool read_sizes(const node *n, const shape *q, const shape *k, const shap
         if (v->dims[1] != DIM_UNKNOWN && s->kv_heads != DIM_UNKNOWN && v->dims[1] != s->kv_heads)
             return false;
     }
-    if (v->dims[s->by_place ? 1 : 2] != s->kv_len && s->kv_len != DIM_UNKNOWN &&
-        v->dims[s->by_place ? 1 : 2] != DIM_UNKNOWN)
+    if (v->dims[s->by_position ? 1 : 2] != s->kv_len && s->kv_len != DIM_UNKNOWN &&
+        v->dims[s->by_position ? 1 : 2] != DIM_UNKNOWN)
         return false;
     if (s->batch != DIM_UNKNOWN && ((k->dims[0] != DIM_UNKNOWN && k->dims[0] != s->batch) ||
                                     (v->dims[0] != DIM_UNKNOWN && v->dims[0] != s->batch)))
@@ -131,7 +131,7 @@ static clg_status attention_infer(op_context *c)
     const clg_dtype dtype = op_input(c, Q)->dtype;
     const int64_t hidden =
         s.dv == DIM_UNKNOWN || s.heads == DIM_UNKNOWN ? DIM_UNKNOWN : s.dv * s.heads;
-    const shape outputs[4] = {s.by_place
+    const shape outputs[4] = {s.by_position
                                   ? (shape){.rank = 3, .dims = {s.batch, s.q_len, hidden}}
                                   : (shape){.rank = 4, .dims = {s.batch, s.heads, s.q_len, s.dv}},
                               {.rank = 4, .dims = {s.batch, s.kv_heads, s.total, s.d}},
@@ -149,13 +149,13 @@ static bool attention_takes(size_t i, const lower_operand *input, const shape *o
     return i <= V && last >= 0 && (input->strides[last] == 1 || input->dims.dims[last] == 1);
 }
 
-static attention_rows place(const lower_context *c, const attention_sizes *s, uint32_t input,
-                            int64_t d)
+static attention_rows position(const lower_context *c, const attention_sizes *s, uint32_t input,
+                               int64_t d)
 {
     const int64_t *strides = lower_input(c, input)->strides;
     const operand at = operand_input(input);
-    return s->by_place ? (attention_rows){at, strides[0], d, strides[1]}
-                       : (attention_rows){at, strides[0], strides[1], strides[2]};
+    return s->by_position ? (attention_rows){at, strides[0], d, strides[1]}
+                          : (attention_rows){at, strides[0], strides[1], strides[2]};
 }
 
 static attention_rows grow(lower_context *c, candidate *impl, const attention_sizes *s,
@@ -168,13 +168,13 @@ static attention_rows grow(lower_context *c, candidate *impl, const attention_si
                           .past_len = s->past_len,
                           .count = s->kv_len,
                           .d = d,
-                          .fresh = place(c, s, input, d)};
+                          .fresh = position(c, s, input, d)};
     return attention_grow(c, impl, &a, past, present);
 }
 
 /* Which keys a query sees by its place: p - left <= j <= p + right, where p is the query's own. The kernels have one bound
  * above, i + offset, and count the window below from there. */
-static void see_by_place(const lower_context *c, const attention_sizes *s, attention_job *j)
+static void see_by_position(const lower_context *c, const attention_sizes *s, attention_job *j)
 {
     const int64_t everywhere = s->total + s->q_len;
     const int64_t left = node_int(c->node, "left_window_size", -1);
@@ -205,9 +205,9 @@ static clg_status attention_lower(lower_context *c)
                        .d = s.d,
                        .dv = s.dv,
                        .masked = -INFINITY};
-    j.q = place(c, &s, Q, s.d);
-    j.y = s.by_place ? attention_by_place(operand_output(Y), s.q_len, s.heads, s.dv)
-                     : attention_by_head(operand_output(Y), s.q_len, s.heads, s.dv);
+    j.q = position(c, &s, Q, s.d);
+    j.y = s.by_position ? attention_by_position(operand_output(Y), s.q_len, s.heads, s.dv)
+                        : attention_by_head(operand_output(Y), s.q_len, s.heads, s.dv);
     if (lower_has_input(c, MASK)) {
         j.mask_kind = mask->dtype == CLG_BOOL ? MASK_BOOL : MASK_ADD;
         j.mask = (attention_addend){.at = operand_input(MASK), .dtype = mask->dtype};
@@ -218,7 +218,7 @@ static clg_status attention_lower(lower_context *c)
         j.lengths = operand_input(LENGTHS);
         j.lengths_dtype = CLG_INT64;
     }
-    see_by_place(c, &s, &j);
+    see_by_position(c, &s, &j);
     const float scale = node_float(c->node, "scale", 0);
     j.scale =
         node_attribute(c->node, "scale") ? (double)scale : 1 / sqrt((double)(s.d > 0 ? s.d : 1));
@@ -239,28 +239,28 @@ static clg_status attention_lower(lower_context *c)
 
 /* [batch, heads, places, d] or [batch, places, heads * d]; false where that cannot be. */
 typedef struct rotary_sizes {
-    int64_t batch, places, heads, d, rotated;
+    int64_t batch, n_positions, heads, d, rotated;
 } rotary_sizes;
 
 static bool read_rotary(const node *n, const shape *x, const shape *cache, rotary_sizes *s)
 {
     *s = (rotary_sizes){.batch = x->dims[0], .heads = node_int(n, "num_heads", 0)};
-    const int64_t asked = node_int(n, "rotary_embedding_dim", 0);
+    const int64_t requested = node_int(n, "rotary_embedding_dim", 0);
     const int64_t half = cache->rank >= 1 ? cache->dims[cache->rank - 1] : DIM_UNKNOWN;
     if (x->rank == 4) {
         s->heads = x->dims[1];
-        s->places = x->dims[2];
+        s->n_positions = x->dims[2];
         s->d = x->dims[3];
     } else {
         /* com.microsoft tells the heads by the width of the caches where nothing else does. */
-        if (s->heads == 0 && x->dims[2] > 0 && half > 0 && asked == 0)
+        if (s->heads == 0 && x->dims[2] > 0 && half > 0 && requested == 0)
             s->heads = x->dims[2] / (2 * half);
         if (s->heads < 1 || (x->dims[2] != DIM_UNKNOWN && x->dims[2] % s->heads))
             return x->dims[2] == DIM_UNKNOWN;
-        s->places = x->dims[1];
+        s->n_positions = x->dims[1];
         s->d = divide(x->dims[2], s->heads);
     }
-    s->rotated = asked ? asked : s->d;
+    s->rotated = requested ? requested : s->d;
     if (s->d == DIM_UNKNOWN) return true;
     return s->rotated >= 0 && s->rotated <= s->d && s->rotated % 2 == 0 &&
            (half == DIM_UNKNOWN || 2 * half == s->rotated);
@@ -287,12 +287,12 @@ static clg_status rotary_infer(op_context *c)
     for (int i = 0; fits && i < cos->rank; i++)
         fits = !dims_differ(cos->dims[i], op_input(c, at->sin)->dims.dims[i]);
     if (fits && !has_ids)
-        fits = !dims_differ(cos->dims[0], s.batch) && !dims_differ(cos->dims[1], s.places);
+        fits = !dims_differ(cos->dims[0], s.batch) && !dims_differ(cos->dims[1], s.n_positions);
     if (fits && has_ids) {
         const bool is_offset =
             at->ids == 1 && (ids->rank == 0 || (ids->rank == 1 && !dims_differ(ids->dims[0], 1)));
         fits = is_offset || (ids->rank == 2 && !dims_differ(ids->dims[0], s.batch) &&
-                             !dims_differ(ids->dims[1], s.places));
+                             !dims_differ(ids->dims[1], s.n_positions));
     }
     return fits ? CLG_OK
                 : op_error(c, CLG_ERROR_SHAPE, "the caches or position_ids do not fit the input");
@@ -320,7 +320,7 @@ static clg_status rotary_lower(lower_context *c)
         return lower_error(c, CLG_ERROR_INTERNAL, "its shapes are not those that were inferred");
     attention_rotary r = {.dtype = x->dtype,
                           .batch = s.batch,
-                          .places = s.places,
+                          .n_positions = s.n_positions,
                           .heads = s.heads,
                           .d = s.d,
                           .rotated = s.rotated,
@@ -329,8 +329,8 @@ static clg_status rotary_lower(lower_context *c)
                           .interleaved = node_int(c->node, "interleaved", 0) != 0};
     r.cache_len = has_ids ? cos->dims.dims[0] : cos->dims.dims[0] * cos->dims.dims[1];
     const bool by_head = x->dims.rank == 4;
-    r.x = by_head ? attention_by_head(operand_input(0), s.places, s.heads, s.d)
-                  : attention_by_place(operand_input(0), s.places, s.heads, s.d);
+    r.x = by_head ? attention_by_head(operand_input(0), s.n_positions, s.heads, s.d)
+                  : attention_by_position(operand_input(0), s.n_positions, s.heads, s.d);
     r.y = r.x;
     r.y.at = operand_output(0);
     if (has_ids) {

@@ -232,7 +232,7 @@ static void fused_steps(lower_context *c, candidate *impl, const fused_sizes *s,
     j.q = (attention_rows){projected, s->q_len * columns, s->d, columns};
     j.k = fused_grow(c, impl, s, projected, 0);
     j.v = fused_grow(c, impl, s, projected, 1);
-    j.y = attention_by_place(operand_output(0), s->q_len, s->heads, s->dv);
+    j.y = attention_by_position(operand_output(0), s->q_len, s->heads, s->dv);
     set_mask(c, at->mask, &j);
     set_bias(c, at->attention_bias, &j);
     set_numbers(c, &j);
@@ -250,15 +250,15 @@ static clg_status add_projection(lower_context *c, int64_t rows, int64_t columns
                   .k = width,
                   .batch = 1,
                   .batch_in = 1,
-                  .tail = {.alpha = 1, .beta = 1}};
+                  .epilogue = {.alpha = 1, .beta = 1}};
     j.a = (gemm_matrix){operand_input(INPUT), width, 1, 0, 0, lower_input(c, INPUT)->constant};
     j.b =
         (gemm_matrix){operand_input(WEIGHTS), columns, 1, 0, 0, lower_input(c, WEIGHTS)->constant};
     j.c = (gemm_matrix){projected, columns, 1, 0, 0, false};
     if (lower_has_input(c, BIAS)) {
-        j.tail.bias = BIAS_COLUMN;
-        j.tail.bias_at = operand_input(BIAS);
-        j.tail.bias_cs = 1;
+        j.epilogue.bias = BIAS_COLUMN;
+        j.epilogue.bias_at = operand_input(BIAS);
+        j.epilogue.bias_cs = 1;
     }
     return gemm_lower(c, &j, 1);
 }
@@ -403,7 +403,7 @@ static attention_rows multi_grow(lower_context *c, candidate *impl, const multi_
         .count = s->kv_len,
         .d = d,
         .fresh = s->by_head ? attention_by_head(operand_input(input), s->kv_len, s->heads, d)
-                            : attention_by_place(operand_input(input), s->kv_len, s->heads, d)};
+                            : attention_by_position(operand_input(input), s->kv_len, s->heads, d)};
     return attention_grow(c, impl, &a, past, present);
 }
 
@@ -423,8 +423,8 @@ static clg_status multi_lower(lower_context *c)
                        .kv_len = s.total,
                        .d = s.d,
                        .dv = s.dv};
-    j.q = attention_by_place(operand_input(QUERY), s.q_len, s.heads, s.d);
-    j.y = attention_by_place(operand_output(0), s.q_len, s.heads, s.dv);
+    j.q = attention_by_position(operand_input(QUERY), s.q_len, s.heads, s.d);
+    j.y = attention_by_position(operand_output(0), s.q_len, s.heads, s.dv);
     set_mask(c, KEY_MASK, &j);
     set_bias(c, HEADS_BIAS, &j);
     set_numbers(c, &j);

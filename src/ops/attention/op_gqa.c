@@ -82,7 +82,7 @@ static clg_status check_rotary(const op_context *c, const gqa_sizes *s)
     if (!node_int(c->node, "do_rotary", 0)) return CLG_OK;
     if (!op_has_input(c, COS) || !op_has_input(c, SIN))
         return op_error(c, CLG_ERROR_INVALID_MODEL,
-                        "do_rotary asks for caches of cosines and sines");
+                        "do_rotary requires caches of cosines and sines");
     const bool fits =
         cos->rank == 2 && sin->rank == 2 && !dims_differ(cos->dims[0], sin->dims[0]) &&
         !dims_differ(cos->dims[1], sin->dims[1]) &&
@@ -149,7 +149,7 @@ static clg_status gqa_infer(op_context *c)
 /* Heads of a [batch, places, heads * d] tensor, or of the packed one from head `first` on. */
 static attention_rows heads_of(const gqa_sizes *s, uint32_t input, int64_t heads, int64_t first)
 {
-    if (!s->packed) return attention_by_place(operand_input(input), s->q_len, heads, s->d);
+    if (!s->packed) return attention_by_position(operand_input(input), s->q_len, heads, s->d);
     const int64_t wide = (s->heads + 2 * s->kv_heads) * s->d;
     attention_rows r = {operand_input(QUERY), s->q_len * wide, s->d, wide};
     r.at.offset_elems = first * s->d;
@@ -162,8 +162,8 @@ static size_t bytes_of(const lower_context *c, int64_t n)
 }
 
 /* Turned by their positions, in scratch, where the node asks for it. */
-static attention_rows turn(lower_context *c, candidate *impl, const gqa_sizes *s, attention_rows x,
-                           int64_t heads)
+static attention_rows rotate(lower_context *c, candidate *impl, const gqa_sizes *s,
+                             attention_rows x, int64_t heads)
 {
     if (!node_int(c->node, "do_rotary", 0)) return x;
     const shape *cos = &lower_input(c, COS)->dims;
@@ -171,7 +171,7 @@ static attention_rows turn(lower_context *c, candidate *impl, const gqa_sizes *s
         step_scratch(&c->build, impl, bytes_of(c, s->batch * s->q_len * heads * s->d));
     attention_rotary r = {.dtype = c->inputs[QUERY].dtype,
                           .batch = s->batch,
-                          .places = s->q_len,
+                          .n_positions = s->q_len,
                           .heads = heads,
                           .d = s->d,
                           .rotated = 2 * cos->dims[1],
@@ -180,7 +180,7 @@ static attention_rows turn(lower_context *c, candidate *impl, const gqa_sizes *s
                           .cos = operand_input(COS),
                           .sin = operand_input(SIN),
                           .interleaved = node_int(c->node, "rotary_interleaved", 0) != 0};
-    r.y = attention_by_place(to, s->q_len, heads, s->d);
+    r.y = attention_by_position(to, s->q_len, heads, s->d);
     if (lower_has_input(c, POSITION_IDS)) {
         r.positions = ROTARY_IDS;
         r.ids = operand_input(POSITION_IDS);
@@ -248,7 +248,7 @@ static clg_status gqa_lower(lower_context *c)
                        .d = s.d,
                        .dv = s.d,
                        .masked = -INFINITY};
-    j.y = attention_by_place(operand_output(0), s.q_len, s.heads, s.d);
+    j.y = attention_by_position(operand_output(0), s.q_len, s.heads, s.d);
     j.scale = scale != 0 ? (double)scale : 1 / sqrt((double)(s.d > 0 ? s.d : 1));
     j.softcap = (double)node_float(c->node, "softcap", 0);
     j.causal = s.q_len == s.total ? CAUSAL_OFFSET : CAUSAL_LENGTH;
@@ -269,10 +269,10 @@ static clg_status gqa_lower(lower_context *c)
     }
     candidate *impl;
     for (int i = 0; (impl = attention_candidate(c, "group_query_attention", i, &j)) != NULL; i++) {
-        j.q = turn(c, impl, &s, heads_of(&s, QUERY, s.heads, 0), s.heads);
-        j.k =
-            grow(c, impl, &s, turn(c, impl, &s, heads_of(&s, KEY, s.kv_heads, s.heads), s.kv_heads),
-                 PAST_KEY, 1);
+        j.q = rotate(c, impl, &s, heads_of(&s, QUERY, s.heads, 0), s.heads);
+        j.k = grow(c, impl, &s,
+                   rotate(c, impl, &s, heads_of(&s, KEY, s.kv_heads, s.heads), s.kv_heads),
+                   PAST_KEY, 1);
         j.v =
             grow(c, impl, &s, heads_of(&s, VALUE, s.kv_heads, s.heads + s.kv_heads), PAST_VALUE, 2);
         attention_step(c, impl, &j, i);

@@ -31,7 +31,7 @@ static clg_status linear_check(const node *n)
                          node_text(n, shown), node_string(n, "update_rule", ""));
     if (heads < 1 || kv < 1 || heads % kv != 0)
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s: q_num_heads %" PRId64 " is no multiple of kv_num_heads %" PRId64,
+                         "%s: q_num_heads %" PRId64 " is not a multiple of kv_num_heads %" PRId64,
                          node_text(n, shown), heads, kv);
     return CLG_OK;
 }

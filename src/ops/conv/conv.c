@@ -11,7 +11,7 @@
 
 /* ---- 1x1: a matrix product ---------------------------------------------------------------------------------------- */
 
-static bool is_product(const conv_job *j)
+static bool is_gemm(const conv_job *j)
 {
     for (int i = 0; i < WINDOW_MAX_AXES; i++) {
         const window_axis *a = &j->axes[i];
@@ -23,7 +23,7 @@ static bool is_product(const conv_job *j)
 #define SMALL_MAP 256
 
 /* C = A x B as C^T = B^T x A^T: the rows of a tile are pixels, of which there may be any number, and its columns channels. */
-static void turn_product(gemm_job *g)
+static void transpose_gemm(gemm_job *g)
 {
     const gemm_matrix a = g->a;
     g->a = (gemm_matrix){g->b.at, g->b.cs, g->b.rs, g->b.b0, g->b.b1, g->b.constant};
@@ -32,7 +32,7 @@ static void turn_product(gemm_job *g)
     const int64_t m = g->m;
     g->m = g->n;
     g->n = m;
-    if (g->tail.bias == BIAS_ROW) g->tail.bias = BIAS_COLUMN;
+    if (g->epilogue.bias == BIAS_ROW) g->epilogue.bias = BIAS_COLUMN;
 }
 
 /* The part of the multiplications in tiles of the SIMD class that count. */
@@ -51,7 +51,7 @@ static bool gains_by_turning(const lower_context *c, const conv_job *j, const ge
 }
 
 /* y[image, group] = weight[group] x x[image, group]. */
-static clg_status product_candidates(lower_context *c, const conv_job *j)
+static clg_status gemm_candidates(lower_context *c, const conv_job *j)
 {
     const int64_t n = window_count_out(j->axes), in = j->ic * n, out = j->oc * n;
     const bool by_group = j->groups > 1;
@@ -61,14 +61,14 @@ static clg_status product_candidates(lower_context *c, const conv_job *j)
                   .k = j->ic,
                   .batch = j->batch * j->groups,
                   .batch_in = by_group ? j->groups : j->batch,
-                  .tail = j->tail};
+                  .epilogue = j->epilogue};
     g.batch_in = g.batch_in > 0 ? g.batch_in : 1;
     g.a = (gemm_matrix){operand_input(j->weight), j->ic, 1, 0, by_group ? j->oc * j->ic : 0,
                         j->weight_constant};
     g.b = (gemm_matrix){j->x, n, 1, j->groups * in, in, false};
     g.c = (gemm_matrix){j->y, n, 1, j->groups * out, out, false};
-    g.tail.bias_b1 = by_group ? j->tail.bias_b1 : 0;
-    if (lower_is_simd(c) && gains_by_turning(c, j, &g)) turn_product(&g);
+    g.epilogue.bias_b1 = by_group ? j->epilogue.bias_b1 : 0;
+    if (lower_is_simd(c) && gains_by_turning(c, j, &g)) transpose_gemm(&g);
     return gemm_lower(c, &g, 1);
 }
 
@@ -81,7 +81,7 @@ clg_status conv_add(lower_context *c, const conv_job *j)
         return CLG_OK;
     }
     const bool tiled = j->dtype == CLG_FLOAT32 || j->dtype == CLG_FLOAT16;
-    if (tiled && is_product(j) && !conv_is_depthwise(j)) return product_candidates(c, j);
+    if (tiled && is_gemm(j) && !conv_is_depthwise(j)) return gemm_candidates(c, j);
     if (lower_is_simd(c)) winograd_add(c, j);
     if (tiled && !lower_is_simd(c))
         conv_add_simt(c, j);

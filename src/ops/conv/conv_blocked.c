@@ -34,13 +34,13 @@ void conv_blocked_map_args(step_builder *b, step *s, const conv_job *j, const wi
 }
 
 /* The job as the kernel sees it, and how the work is cut. */
-typedef struct blocked_cut {
+typedef struct blocked_tiling {
     window_axis h, w;
     int64_t in, slices, taps, panels; /* in: channels of a slice */
     bool copied;                      /* pixels are, with zeros around them */
     int64_t chunk, tile_h, tile_w, group_panels;
     double cost; /* estimated cycles; negative: not allowed */
-} blocked_cut;
+} blocked_tiling;
 
 shape conv_blocked_flat(const shape *x)
 {
@@ -60,16 +60,16 @@ shape conv_blocked_shape(const shape *flat, int64_t lanes)
     return x;
 }
 
-static blocked_cut describe(const lower_context *c, const conv_job *j, bool input_is_blocked)
+static blocked_tiling describe(const lower_context *c, const conv_job *j, bool input_is_blocked)
 {
     const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
-    blocked_cut t = {.h = j->axes[1],
-                     .w = j->axes[2],
-                     .chunk = 1,
-                     .tile_h = 1,
-                     .tile_w = 1,
-                     .group_panels = 1,
-                     .cost = -1};
+    blocked_tiling t = {.h = j->axes[1],
+                        .w = j->axes[2],
+                        .chunk = 1,
+                        .tile_h = 1,
+                        .tile_w = 1,
+                        .group_panels = 1,
+                        .cost = -1};
     t.in = input_is_blocked ? work_simd_lanes(c) : 1;
     t.slices = work_ceil_div(j->ic, t.in);
     t.taps = t.h.kernel * t.w.kernel;
@@ -86,18 +86,18 @@ static blocked_cut describe(const lower_context *c, const conv_job *j, bool inpu
 }
 
 /* Slices whose weights are taken at a time, of which all pixels of a tile fit. */
-static int64_t chunk_of(const blocked_cut *t, int64_t nr)
+static int64_t chunk_of(const blocked_tiling *t, int64_t nr)
 {
     const int64_t slice = t->in * window_seen(&t->h, t->tile_h) * window_seen(&t->w, t->tile_w);
     int64_t chunk = CHUNK / (t->taps * t->in * nr);
     if (t->copied)
-        chunk = work_least(chunk > 1 ? chunk : 1, PATCH / slice);
+        chunk = work_min(chunk > 1 ? chunk : 1, PATCH / slice);
     else if (chunk < 1)
         chunk = 1;
-    return work_least(chunk, t->slices);
+    return work_min(chunk, t->slices);
 }
 
-static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
+static double cost_of(const lower_context *c, const conv_job *j, blocked_tiling *t)
 {
     const int64_t lanes = work_simd_lanes(c), nr = BLOCKED_NRV * lanes, mr = work_simd_rows(c);
     const int64_t parts = work_ceil_div(t->tile_w, mr), part = work_ceil_div(t->tile_w, parts);
@@ -120,9 +120,9 @@ static double cost_of(const lower_context *c, const conv_job *j, blocked_cut *t)
 }
 
 /* The cheapest cut; its cost is negative when none is allowed. */
-static blocked_cut find_cut(const lower_context *c, const conv_job *j, blocked_cut t)
+static blocked_tiling find_tiling(const lower_context *c, const conv_job *j, blocked_tiling t)
 {
-    blocked_cut best = t;
+    blocked_tiling best = t;
     for (int64_t across = 1; across <= t.w.out; across += work_ceil_div(across, 8)) {
         t.tile_w = work_ceil_div(t.w.out, across);
         for (int64_t down = 1; down <= t.h.out; down += work_ceil_div(down, 8)) {
@@ -136,28 +136,28 @@ static blocked_cut find_cut(const lower_context *c, const conv_job *j, blocked_c
     return best;
 }
 
-static const char *prelude(lower_context *c, const conv_job *j, const blocked_cut *t,
-                           const char *tail)
+static const char *prelude(lower_context *c, const conv_job *j, const blocked_tiling *t,
+                           const char *epilogue)
 {
     return prelude_text(
         &c->build,
         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_IN=%d P_STRIDE=%d P_PATCH=%d P_ACC=%d %s",
         (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c), BLOCKED_NRV, (int)t->in,
-        (int)t->w.stride, t->copied ? PATCH : 0, ACC, tail);
+        (int)t->w.stride, t->copied ? PATCH : 0, ACC, epilogue);
 }
 
 operand conv_blocked_weights(lower_context *c, candidate *impl, const conv_job *j,
                              bool input_is_blocked)
 {
     step_builder *b = &c->build;
-    const blocked_cut own = describe(c, j, input_is_blocked), *t = &own;
+    const blocked_tiling own = describe(c, j, input_is_blocked), *t = &own;
     const int64_t nr = BLOCKED_NRV * (int64_t)work_simd_lanes(c);
     const int64_t n = t->panels * t->slices * t->taps * t->in * nr;
     char recipe[128];
     (void)snprintf(recipe, sizeof recipe, "conv_blocked nr=%d in=%d oc=%lld ic=%lld taps=%lld",
                    (int)nr, (int)t->in, (long long)j->oc, (long long)j->ic, (long long)t->taps);
     const operand to = step_packing(b, impl, j->weight, recipe, (size_t)n * dtype_size(j->dtype));
-    blocked_cut any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
+    blocked_tiling any = {.in = t->in, .w.stride = 1}; /* one program for all of them */
     step *s = step_pack_kernel(b, impl, to, "conv_blocked", "conv_blocked_pack",
                                prelude(c, j, &any, "P_BIAS=0 P_RESIDUAL=0 P_ACT=0"));
     step_arg_int(b, s, j->oc);
@@ -176,13 +176,13 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
                                bool input_is_blocked)
 {
     step_builder *b = &c->build;
-    const blocked_cut t = find_cut(c, j, describe(c, j, input_is_blocked));
+    const blocked_tiling t = find_tiling(c, j, describe(c, j, input_is_blocked));
     if (t.cost < 0 || t.h.in * t.w.in > INT32_MAX / t.in)
         return lower_error(c, CLG_ERROR_SHAPE, "the maps are too large for blocks of channels");
     impl->cost += t.cost;
     const operand packed = conv_blocked_weights(c, impl, j, input_is_blocked);
     step *s = step_kernel(b, impl, "conv_blocked", "conv_blocked",
-                          prelude(c, j, &t, conv_tail_prelude(c, j)));
+                          prelude(c, j, &t, conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, t.slices);
     step_arg_int(b, s, j->oc);
@@ -191,7 +191,7 @@ clg_status conv_blocked_append(lower_context *c, candidate *impl, const conv_job
     step_arg_int(b, s, t.tile_w);
     step_arg_int(b, s, t.group_panels);
     step_arg_int(b, s, t.chunk);
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {

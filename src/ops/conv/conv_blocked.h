@@ -8,8 +8,8 @@
 #include "ops/conv/conv_desc.h"
 
 /* The largest window that these kernels take, in input pixels in each direction, and the largest stride. */
-#define BLOCKED_MOST_SIDE 16
-#define BLOCKED_MOST_STRIDE 4
+#define BLOCKED_MAX_SIDE 16
+#define BLOCKED_MAX_STRIDE 4
 #define BLOCKED_NRV 2 /* P_NRV: blocks of output channels that a register tile has */
 
 /* Inputs of BlockedConv where there is a 1x1 convolution in front, and the values of its attribute `activated`. */

@@ -5,10 +5,11 @@
 
 #include <stdio.h>
 
-static const char *prelude(lower_context *c, const conv_job *j, int64_t stride, const char *tail)
+static const char *prelude(lower_context *c, const conv_job *j, int64_t stride,
+                           const char *epilogue)
 {
     return prelude_text(&c->build, "P_T=%d P_FMA=%d P_VEC=%d P_STRIDE=%d %s", (int)j->dtype,
-                        work_fma(c), work_simd_lanes(c), (int)stride, tail);
+                        work_fma(c), work_simd_lanes(c), (int)stride, epilogue);
 }
 
 operand conv_depthwise_blocked_weights(lower_context *c, candidate *impl, const conv_job *j)
@@ -41,15 +42,15 @@ void conv_depthwise_blocked_append(lower_context *c, candidate *impl, const conv
     const int64_t blocks = work_ceil_div(j->groups, work_simd_lanes(c));
     const int64_t fewest = work_ceil_div(DEPTHWISE_PIXELS, w->out);
     const int64_t share = j->batch * blocks * h->out / (8 * work_units(c));
-    const int64_t tile_h = work_least(share > fewest ? share : fewest, h->out);
+    const int64_t tile_h = work_min(share > fewest ? share : fewest, h->out);
     const operand packed = conv_depthwise_blocked_weights(c, impl, j);
     step *s = step_kernel(b, impl, "conv_depthwise_blocked", "conv_depthwise_blocked",
-                          prelude(c, j, w->stride, conv_tail_prelude(c, j)));
+                          prelude(c, j, w->stride, conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     conv_blocked_map_args(b, s, j, h, w, packed);
     step_arg_int(b, s, tile_h);
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, work_ceil_div(h->out, tile_h), 1),

@@ -22,11 +22,11 @@ clg_status conv_read(lower_context *c, const shape *x, conv_job *out)
                       .winograd = node_int(c->node, "winograd", 0)};
     CLG_TRY(window_read(c->node, x, &w->dims, &win));
     window_fill(&win, out->axes);
-    epilogue_read(c, &out->tail);
+    epilogue_read(c, &out->epilogue);
     if (lower_has_input(c, 2)) {
-        out->tail.bias = BIAS_ROW;
-        out->tail.bias_at = operand_input(2);
-        out->tail.bias_b1 = out->oc;
+        out->epilogue.bias = BIAS_ROW;
+        out->epilogue.bias_at = operand_input(2);
+        out->epilogue.bias_b1 = out->oc;
     }
     return CLG_OK;
 }
@@ -53,9 +53,9 @@ void conv_image_args(step_builder *b, step *s, const conv_job *j, operand weight
     step_arg_long(b, s, j->groups * j->oc * window_count_out(j->axes));
 }
 
-const char *conv_tail_prelude(lower_context *c, const conv_job *j)
+const char *conv_epilogue_prelude(lower_context *c, const conv_job *j)
 {
-    epilogue tail = j->tail;
-    tail.bias = tail.bias == BIAS_NONE ? BIAS_NONE : BIAS_COLUMN;
-    return epilogue_prelude(c, &tail);
+    epilogue_ops epilogue = j->epilogue;
+    epilogue.bias = epilogue.bias == BIAS_NONE ? BIAS_NONE : BIAS_COLUMN;
+    return epilogue_prelude(c, &epilogue);
 }

@@ -18,7 +18,7 @@ typedef struct conv_job {
     bool weight_constant;
     bool blocked;     /* x, y and the residual are in blocks of channels (BlockedConv) */
     int64_t winograd; /* 0: not; 1: where it is estimated to be faster; 2, 4: tiles of that side */
-    epilogue tail;    /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
+    epilogue_ops epilogue; /* bias: BIAS_NONE, or BIAS_ROW with bias_b1 = oc */
 } conv_job;
 
 /* The attributes that all convolutions have, for rows' tables. */
@@ -32,6 +32,6 @@ clg_status conv_read(lower_context *c, const shape *x, conv_job *out);
 /* Operations and bytes of the formula, into s. */
 void conv_count_work(const conv_job *j, step *s);
 /* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1": in these kernels a bias is one number a channel, and P_BIAS says whether. */
-const char *conv_tail_prelude(lower_context *c, const conv_job *j);
+const char *conv_epilogue_prelude(lower_context *c, const conv_job *j);
 
 #endif

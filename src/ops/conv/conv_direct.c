@@ -11,9 +11,9 @@ void conv_add_direct(lower_context *c, const conv_job *j)
     const int64_t planes = j->batch * j->groups * j->oc;
     candidate *impl = step_candidate(b, "conv_direct");
     impl->last_resort = true;
-    step *s =
-        step_kernel(b, impl, "conv_direct", "conv_direct",
-                    prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_tail_prelude(c, j)));
+    step *s = step_kernel(
+        b, impl, "conv_direct", "conv_direct",
+        prelude_text(b, "P_T=%d P_VEC=1 %s", (int)j->dtype, conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
@@ -22,7 +22,7 @@ void conv_add_direct(lower_context *c, const conv_job *j)
     step_arg_buffer(b, s, j->x, j->dtype);
     step_arg_buffer(b, s, operand_input(j->weight), j->dtype);
     step_arg_buffer(b, s, j->y, j->dtype);
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t across = work_power_of_two(window_count_out(j->axes), 64);
     work_range_2d(c, s, window_count_out(j->axes), across, planes, 64 / across);

@@ -7,13 +7,13 @@
 #define AT_ONCE 8 /* pixels whose depthwise sums are made together */
 
 /* How the work is cut. */
-typedef struct expand_cut {
+typedef struct expand_tiling {
     int64_t tile_h, tile_w;
     double cost; /* estimated cycles */
-} expand_cut;
+} expand_tiling;
 
 /* False when the part of a tile does not fit. */
-static bool fits(const lower_context *c, const conv_job *depthwise, const expand_cut *t)
+static bool fits(const lower_context *c, const conv_job *depthwise, const expand_tiling *t)
 {
     const int64_t across = t->tile_w < AT_ONCE ? AT_ONCE : t->tile_w;
     const int64_t pixels =
@@ -22,12 +22,12 @@ static bool fits(const lower_context *c, const conv_job *depthwise, const expand
 }
 
 static double cost_of(const lower_context *c, const conv_job *point, const conv_job *depthwise,
-                      const expand_cut *t)
+                      const expand_tiling *t)
 {
     const int64_t lanes = work_simd_lanes(c), mr = work_simd_rows(c);
     const window_axis *h = &depthwise->axes[1], *w = &depthwise->axes[2];
-    const int64_t lines = work_least(window_seen(h, t->tile_h), h->in);
-    const int64_t columns = work_least(window_seen(w, t->tile_w), w->in);
+    const int64_t lines = work_min(window_seen(h, t->tile_h), h->in);
+    const int64_t columns = work_min(window_seen(w, t->tile_w), w->in);
     const int64_t tiles =
         columns == w->in ? work_ceil_div(lines * columns, mr) : lines * work_ceil_div(columns, mr);
     const double k = (double)(work_ceil_div(point->ic, lanes) * lanes);
@@ -43,10 +43,11 @@ static double cost_of(const lower_context *c, const conv_job *point, const conv_
 }
 
 /* The cheapest cut. A line of AT_ONCE pixels always fits. */
-static expand_cut find_cut(const lower_context *c, const conv_job *point, const conv_job *depthwise)
+static expand_tiling find_tiling(const lower_context *c, const conv_job *point,
+                                 const conv_job *depthwise)
 {
     const int64_t oh = depthwise->axes[1].out, ow = depthwise->axes[2].out;
-    expand_cut best = {1, work_least(ow, AT_ONCE), 0}, t;
+    expand_tiling best = {1, work_min(ow, AT_ONCE), 0}, t;
     best.cost = cost_of(c, point, depthwise, &best);
     for (int64_t across = 1; across <= ow; across += work_ceil_div(across, 8)) {
         t.tile_w = work_ceil_div(ow, across);
@@ -62,32 +63,34 @@ static expand_cut find_cut(const lower_context *c, const conv_job *point, const 
 
 static const char *prelude(lower_context *c, const conv_job *point, const conv_job *depthwise)
 {
-    conv_job tail = *depthwise;
-    const bool first = point->tail.activation != 0, last = depthwise->tail.activation != 0;
-    tail.tail.activation = last ? depthwise->tail.activation : point->tail.activation;
+    conv_job epilogue = *depthwise;
+    const bool first = point->epilogue.activation != 0, last = depthwise->epilogue.activation != 0;
+    epilogue.epilogue.activation =
+        last ? depthwise->epilogue.activation : point->epilogue.activation;
     return prelude_text(&c->build,
                         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_STRIDE=%d P_FIRST_BIAS=%d "
                         "P_FIRST=%d P_LAST=%d P_MAP=%d %s",
                         (int)point->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c),
-                        BLOCKED_NRV, (int)depthwise->axes[2].stride, point->tail.bias != BIAS_NONE,
-                        first, last, MAP, conv_tail_prelude(c, &tail));
+                        BLOCKED_NRV, (int)depthwise->axes[2].stride,
+                        point->epilogue.bias != BIAS_NONE, first, last, MAP,
+                        conv_epilogue_prelude(c, &epilogue));
 }
 
 static void add_together(lower_context *c, const conv_job *point, const conv_job *depthwise)
 {
     step_builder *b = &c->build;
     const int64_t lanes = work_simd_lanes(c);
-    const expand_cut t = find_cut(c, point, depthwise);
+    const expand_tiling t = find_tiling(c, point, depthwise);
     candidate *impl = step_candidate(b, "conv_expand_blocked");
     const operand w = conv_blocked_weights(c, impl, point, true);
     const operand d = conv_depthwise_blocked_weights(c, impl, depthwise);
     step *s = step_kernel(b, impl, "conv_expand_blocked", "conv_expand_blocked",
                           prelude(c, point, depthwise));
     const window_axis *h = &depthwise->axes[1], *a = &depthwise->axes[2];
-    epilogue tail = depthwise->tail;
-    if (tail.activation == 0) {
-        tail.act_a = point->tail.act_a;
-        tail.act_b = point->tail.act_b;
+    epilogue_ops epilogue = depthwise->epilogue;
+    if (epilogue.activation == 0) {
+        epilogue.act_a = point->epilogue.act_a;
+        epilogue.act_b = point->epilogue.act_b;
     }
     step_arg_int(b, s, point->batch);
     step_arg_int(b, s, work_ceil_div(point->ic, lanes));
@@ -95,13 +98,14 @@ static void add_together(lower_context *c, const conv_job *point, const conv_job
     conv_blocked_size_args(b, s, h, a);
     step_arg_buffer(b, s, point->x, point->dtype);
     step_arg_buffer(b, s, w, point->dtype);
-    step_arg_buffer(b, s, point->tail.bias != BIAS_NONE ? point->tail.bias_at : depthwise->y,
+    step_arg_buffer(b, s,
+                    point->epilogue.bias != BIAS_NONE ? point->epilogue.bias_at : depthwise->y,
                     point->dtype);
     step_arg_buffer(b, s, d, point->dtype);
     step_arg_buffer(b, s, depthwise->y, point->dtype);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    epilogue_args(c, s, &tail, point->dtype, depthwise->y);
+    epilogue_args(c, s, &epilogue, point->dtype, depthwise->y);
     conv_count_work(depthwise, s);
     const double flops = s->flops, bytes = s->bytes;
     conv_count_work(point, s);

@@ -2,8 +2,8 @@
  *
  * The implementations conv_simd and conv_depthwise_simd: cl/conv/conv_simd.cl.
  */
-#include "ops/conv/conv_cut.h"
 #include "ops/conv/conv_impls.h"
+#include "ops/conv/conv_tiling.h"
 #include "ops/lowering/work.h"
 #include "tensor/dtype.h"
 
@@ -12,32 +12,33 @@
 #define SIMD_PATCH 65536
 #define SIMD_ACC 32768
 
-static const char *simd_prelude(lower_context *c, const conv_job *j, const char *tail)
+static const char *simd_prelude(lower_context *c, const conv_job *j, const char *epilogue)
 {
     return prelude_text(
         &c->build, "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=2 P_PATCH=%d P_ACC=%d %s", (int)j->dtype,
-        work_fma(c), work_simd_lanes(c), work_simd_rows(c), SIMD_PATCH, SIMD_ACC, tail);
+        work_fma(c), work_simd_lanes(c), work_simd_rows(c), SIMD_PATCH, SIMD_ACC, epilogue);
 }
 
-static conv_cut_job cut_job(const lower_context *c, const conv_job *j)
+static conv_tiling_job tiling_job(const lower_context *c, const conv_job *j)
 {
-    return (conv_cut_job){.axes = j->axes,
-                          .oc = j->oc,
-                          .slices = j->axes[0].kernel * j->ic,
-                          .planes = j->batch * j->groups,
-                          .patch = SIMD_PATCH,
-                          .sums = SIMD_ACC,
-                          .lanes = work_simd_lanes(c),
-                          .rows = work_simd_rows(c),
-                          .step = 1,
-                          .fill_vector = 2,
-                          .fill_line = 12,
-                          .done_vector = 2,
-                          .done_line = 15};
+    return (conv_tiling_job){.axes = j->axes,
+                             .oc = j->oc,
+                             .slices = j->axes[0].kernel * j->ic,
+                             .planes = j->batch * j->groups,
+                             .patch = SIMD_PATCH,
+                             .sums = SIMD_ACC,
+                             .lanes = work_simd_lanes(c),
+                             .rows = work_simd_rows(c),
+                             .step = 1,
+                             .fill_vector = 2,
+                             .fill_line = 12,
+                             .done_vector = 2,
+                             .done_line = 15};
 }
 
 /* The weights in the form of conv_pack_w: a program of its own, the same whatever the tail. */
-static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j, const conv_cut *t)
+static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j,
+                            const conv_tiling *t)
 {
     step_builder *b = &c->build;
     const window_axis *a = j->axes;
@@ -68,14 +69,14 @@ static operand simd_weights(lower_context *c, candidate *impl, const conv_job *j
 void conv_add_simd(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    const conv_cut_job cut = cut_job(c, j);
-    conv_cut t;
-    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_cut_find(c, &cut, &t)) return;
+    const conv_tiling_job tiling = tiling_job(c, j);
+    conv_tiling t;
+    if (j->ic == 0 || j->groups > WORK_MAX_ITEMS || !conv_tiling_find(c, &tiling, &t)) return;
     candidate *impl = step_candidate(b, "conv_simd");
     impl->cost = j->winograd > 1 ? 0 : t.cost;
     const operand packed = simd_weights(c, impl, j, &t);
-    step *s =
-        step_kernel(b, impl, "conv_simd", "conv_simd", simd_prelude(c, j, conv_tail_prelude(c, j)));
+    step *s = step_kernel(b, impl, "conv_simd", "conv_simd",
+                          simd_prelude(c, j, conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->ic);
@@ -86,10 +87,10 @@ void conv_add_simd(lower_context *c, const conv_job *j)
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
+    const uint64_t range[3] = {work_items(c, conv_tiling_count(j->axes, t.tile_h, t.tile_w), 1),
                                work_items(c, work_ceil_div(t.tiles, t.group_tiles), 1),
                                work_items(c, j->batch * j->groups, 1)};
     step_range(b, s, 3, range, ones);
@@ -98,11 +99,11 @@ void conv_add_simd(lower_context *c, const conv_job *j)
 void conv_add_depthwise_simd(lower_context *c, const conv_job *j)
 {
     step_builder *b = &c->build;
-    const conv_cut_job cut = cut_job(c, j);
-    conv_cut t;
-    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
+    const conv_tiling_job tiling = tiling_job(c, j);
+    conv_tiling t;
+    if (!conv_tiling_depthwise(c, &tiling, j->groups, &t)) return;
     step *s = step_kernel(b, step_candidate(b, "conv_depthwise_simd"), "conv_simd",
-                          "conv_depthwise_simd", simd_prelude(c, j, conv_tail_prelude(c, j)));
+                          "conv_depthwise_simd", simd_prelude(c, j, conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     step_arg_int(b, s, j->oc);
@@ -111,10 +112,10 @@ void conv_add_depthwise_simd(lower_context *c, const conv_job *j)
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t.tile_h, t.tile_w), 1),
+    const uint64_t range[3] = {work_items(c, conv_tiling_count(j->axes, t.tile_h, t.tile_w), 1),
                                work_items(c, work_ceil_div(j->groups, t.group_tiles), 1),
                                work_items(c, j->batch, 1)};
     step_range(b, s, 3, range, ones);

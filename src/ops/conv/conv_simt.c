@@ -20,14 +20,14 @@ void conv_add_simt(lower_context *c, const conv_job *j)
         b, step_candidate(b, entry), "conv_simt", entry,
         prelude_text(b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d %s",
                      (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk,
-                     conv_tail_prelude(c, j)));
+                     conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->groups);
     if (!depthwise) step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
     window_args(b, s, j->axes);
     conv_image_args(b, s, j, operand_input(j->weight));
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t local[3] = {(uint64_t)t.wg_n, (uint64_t)t.wg_m, 1};
     uint64_t range[3] = {work_items(c, work_ceil_div(pixels, t.tn), local[0]),

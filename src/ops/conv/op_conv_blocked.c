@@ -57,7 +57,7 @@ static clg_status infer_expanded(op_context *c, shape *flat)
         w->dims[0] != node_int(c->node, "group", 1) || op_input(c, 1)->dims.dims[1] != 1 ||
         !holds(flat->dims[1], x->dims[4], w->dims[1]))
         return op_error(c, CLG_ERROR_SHAPE,
-                        "a map of rank %d does not go through the 1x1 convolution in front",
+                        "a feature map of rank %d does not go through the 1x1 convolution before",
                         x->rank);
     flat->dims[1] = x->dims[4] == DIM_UNKNOWN ? DIM_UNKNOWN
                                               : work_ceil_div(w->dims[0], x->dims[4]) * x->dims[4];
@@ -104,11 +104,11 @@ static clg_status lower_expanded(lower_context *c, const conv_job *depthwise)
         const int64_t in = depthwise->axes[i].in;
         first.axes[i] = (window_axis){.in = in, .out = in, .kernel = 1, .stride = 1, .dilation = 1};
     }
-    first.tail.bias = lower_has_input(c, BLOCKED_EXPAND_BIAS) ? BIAS_ROW : BIAS_NONE;
-    first.tail.bias_at = operand_input(BLOCKED_EXPAND_BIAS);
-    first.tail.bias_b1 = first.oc;
-    if (!(activated & BLOCKED_FIRST_ACTIVATED)) first.tail.activation = 0;
-    if (!(activated & BLOCKED_LAST_ACTIVATED)) last.tail.activation = 0;
+    first.epilogue.bias = lower_has_input(c, BLOCKED_EXPAND_BIAS) ? BIAS_ROW : BIAS_NONE;
+    first.epilogue.bias_at = operand_input(BLOCKED_EXPAND_BIAS);
+    first.epilogue.bias_b1 = first.oc;
+    if (!(activated & BLOCKED_FIRST_ACTIVATED)) first.epilogue.activation = 0;
+    if (!(activated & BLOCKED_LAST_ACTIVATED)) last.epilogue.activation = 0;
     return conv_expand_blocked_add(c, &first, &last);
 }
 
@@ -125,12 +125,12 @@ static clg_status blocked_lower(lower_context *c)
     CLG_TRY(conv_read(c, &flat, &j));
     j.blocked = true;
     for (int i = 1; i < 3; i++)
-        if ((j.axes[i].kernel - 1) * j.axes[i].dilation >= BLOCKED_MOST_SIDE ||
-            j.axes[i].stride > BLOCKED_MOST_STRIDE)
+        if ((j.axes[i].kernel - 1) * j.axes[i].dilation >= BLOCKED_MAX_SIDE ||
+            j.axes[i].stride > BLOCKED_MAX_STRIDE)
             return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
                                "windows of more than %d pixels and strides of more than %d are not "
                                "for blocks of channels",
-                               BLOCKED_MOST_SIDE, BLOCKED_MOST_STRIDE);
+                               BLOCKED_MAX_SIDE, BLOCKED_MAX_STRIDE);
     if (j.batch == 0 || j.axes[1].out == 0 || j.axes[2].out == 0) {
         (void)step_candidate(&c->build, "nothing");
         return CLG_OK;

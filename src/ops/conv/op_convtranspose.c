@@ -54,7 +54,7 @@ static clg_status axis_value(const node *n, const char *name, int n_axes, int i,
     /* output_shape may name batch and channels too. */
     const size_t skip = strcmp(name, "output_shape") == 0 && count == (size_t)n_axes + 2 ? 2 : 0;
     if (count - skip != (size_t)n_axes)
-        return error_set(CLG_ERROR_SHAPE, "%s: %s has %zu values where the input asks for %d",
+        return error_set(CLG_ERROR_SHAPE, "%s: %s has %zu values where the input requires %d",
                          node_text(n, shown), name, count, n_axes);
     *out = values[skip + (size_t)i];
     return CLG_OK;
@@ -108,15 +108,15 @@ static clg_status transpose_read(const node *n, const shape *x, const shape *w, 
                          node_text(n, shown), n_pads, out->n_axes);
     for (int i = 0; i < out->n_axes; i++) {
         window_axis *a = &out->axes[i];
-        int64_t asked;
+        int64_t requested;
         *a = (window_axis){.in = x->dims[2 + i], .out = DIM_UNKNOWN, .kernel = w->dims[2 + i]};
-        CLG_TRY(axis_value(n, "kernel_shape", out->n_axes, i, a->kernel, &asked));
+        CLG_TRY(axis_value(n, "kernel_shape", out->n_axes, i, a->kernel, &requested));
         CLG_TRY(axis_value(n, "strides", out->n_axes, i, 1, &a->stride));
         CLG_TRY(axis_value(n, "dilations", out->n_axes, i, 1, &a->dilation));
-        if (dims_differ(asked, a->kernel))
+        if (dims_differ(requested, a->kernel))
             return error_set(CLG_ERROR_SHAPE,
                              "%s: kernel_shape says %" PRId64 " where the weight has %" PRId64,
-                             node_text(n, shown), asked, a->kernel);
+                             node_text(n, shown), requested, a->kernel);
         if (padded) a->pad_begin = pads[i];
         if (padded) a->pad_end = pads[out->n_axes + i];
         CLG_TRY(place_axis(n, out, i));
@@ -179,7 +179,7 @@ static void add_up(lower_context *c, candidate *impl, const window_axis *a, int6
         /* A line is over in no time: each group has several. */
         const int64_t lines = planes * a[0].out * a[1].out, groups = 16 * work_units(c);
         work_check_work(c, s, lines);
-        work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_least(lines, groups), 1);
+        work_range_2d(c, s, work_ceil_div(a[2].out, LINE), 1, work_min(lines, groups), 1);
     } else {
         const uint64_t across = work_power_of_two(window_count_out(a), 64);
         work_range_2d(c, s, window_count_out(a), across, planes, 64 / across);
@@ -204,7 +204,7 @@ static clg_status transpose_lower(lower_context *c)
                   .k = per_group,
                   .batch = images * groups,
                   .batch_in = groups,
-                  .tail = {.alpha = 1, .beta = 1}};
+                  .epilogue = {.alpha = 1, .beta = 1}};
     const operand cols = {OPERAND_SCRATCH, 0, 0}; /* each candidate's only scratch */
     j.a = (gemm_matrix){operand_input(1), 1, j.m, 0, groups > 1 ? per_group * j.m : 0, w->constant};
     j.b = (gemm_matrix){operand_input(0),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * DeformConv over pictures: cl/conv/deform.cl gathers what each tap sees where its offset moves it, and a matrix product with
+ * DeformConv over images: cl/conv/deform.cl gathers what each tap sees where its offset moves it, and a matrix product with
  * the weight does the rest, group by group.
  */
 #include "ops/lowering/window.h"
@@ -129,7 +129,7 @@ static clg_status deform_lower(lower_context *c)
                   .k = rows / group,
                   .batch = images * group,
                   .batch_in = group,
-                  .tail = {.alpha = 1, .beta = 1}};
+                  .epilogue = {.alpha = 1, .beta = 1}};
     candidate *impl = step_candidate(&c->build, "deform_conv");
     if (j.m == 0 || j.n == 0 || j.batch == 0) return CLG_OK;
     const operand cols = step_scratch(&c->build, impl, size_bytes);
@@ -139,10 +139,10 @@ static clg_status deform_lower(lower_context *c)
     j.c = (gemm_matrix){
         operand_output(0), pixels, 1, group * j.m * pixels, group > 1 ? j.m * pixels : 0, false};
     if (lower_has_input(c, 3)) {
-        j.tail.bias = BIAS_ROW;
-        j.tail.bias_at = operand_input(3);
-        j.tail.bias_rs = 1;
-        j.tail.bias_b1 = group > 1 ? j.m : 0;
+        j.epilogue.bias = BIAS_ROW;
+        j.epilogue.bias_at = operand_input(3);
+        j.epilogue.bias_rs = 1;
+        j.epilogue.bias_b1 = group > 1 ? j.m : 0;
     }
     return gemm_append(c, impl, &j, false);
 }

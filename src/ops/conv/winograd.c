@@ -11,14 +11,14 @@
 #define SIMD_NRV 2
 
 /* How the work is cut. side: of a tile's outputs; area: of its inputs, squared. */
-typedef struct simd_cut {
+typedef struct simd_tiling {
     int64_t side, area, strip, tiles, slices, panels; /* of the job */
     int64_t block_tiles, group_panels;                /* of a group */
     double cost;
-} simd_cut;
+} simd_tiling;
 
 /* Estimated cycles for P_VEC weights: transformed ones from where they lie, or float16 from there and transforming. */
-static double weight_cost(const lower_context *c, const simd_cut *w, clg_dtype dtype)
+static double weight_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double bytes_per_cycle = 8.0, vec = work_simd_lanes(c), area = (double)w->area;
     if (dtype == CLG_FLOAT32) return area * vec * 4.0 / bytes_per_cycle;
@@ -27,13 +27,13 @@ static double weight_cost(const lower_context *c, const simd_cut *w, clg_dtype d
 
 /* Estimated cycles of a group: transforms of P_VEC channels of a tile and what turning its pixels takes, products, and
  * weights. Measured on one processor with vectors of 16 lanes. */
-static double group_cost(const lower_context *c, const simd_cut *w, clg_dtype dtype)
+static double group_cost(const lower_context *c, const simd_tiling *w, clg_dtype dtype)
 {
     const double vec = work_simd_lanes(c), tiles = (double)w->block_tiles;
-    const double inner = (double)w->slices * vec, turned = (double)(w->side * w->side);
-    const double input = tiles * (double)w->slices * (5.0 * (double)w->area + 9.0 * turned);
+    const double inner = (double)w->slices * vec, transposed = (double)(w->side * w->side);
+    const double input = tiles * (double)w->slices * (5.0 * (double)w->area + 9.0 * transposed);
     const double output =
-        tiles * (double)(w->group_panels * SIMD_NRV) * (3.0 * (double)w->area + 12.0 * turned);
+        tiles * (double)(w->group_panels * SIMD_NRV) * (3.0 * (double)w->area + 12.0 * transposed);
     const double parts = (double)work_ceil_div(w->block_tiles, work_simd_rows(c));
     const double products =
         (double)(w->group_panels * w->area) * (tiles * inner * 1.2 * SIMD_NRV / 2.0 + parts * 40.0);
@@ -42,10 +42,10 @@ static double group_cost(const lower_context *c, const simd_cut *w, clg_dtype dt
 }
 
 /* The cheapest cut of the job into tiles of side x side outputs. */
-static simd_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side)
+static simd_tiling plan_tiling(const lower_context *c, const conv_job *j, int64_t side)
 {
     const int64_t lanes = work_simd_lanes(c), units = work_units(c);
-    simd_cut w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
+    simd_tiling w = {.side = side, .area = (side + 2) * (side + 2), .cost = -1};
     const int64_t rows = work_ceil_div(j->axes[1].out, side),
                   across = work_ceil_div(j->axes[2].out, side);
     const int64_t strips = work_ceil_div(across, SIMD_STRIP);
@@ -53,12 +53,12 @@ static simd_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
     w.tiles = j->batch * rows * strips * w.strip;
     w.slices = work_ceil_div(j->ic, lanes);
     w.panels = work_ceil_div(j->oc, lanes * SIMD_NRV);
-    const int64_t most = work_least(SIMD_TILES, SIMD_V / (w.area * w.slices * lanes));
-    simd_cut best = w;
-    for (int64_t groups = work_ceil_div(w.tiles, most > 0 ? most : 1); most > 0;) {
+    const int64_t max = work_min(SIMD_TILES, SIMD_V / (w.area * w.slices * lanes));
+    simd_tiling best = w;
+    for (int64_t groups = work_ceil_div(w.tiles, max > 0 ? max : 1); max > 0;) {
         w.block_tiles = work_ceil_div(w.tiles, groups);
-        for (int64_t cuts = 1; cuts <= w.panels; cuts *= 2) {
-            w.group_panels = work_ceil_div(w.panels, cuts);
+        for (int64_t splits = 1; splits <= w.panels; splits *= 2) {
+            w.group_panels = work_ceil_div(w.panels, splits);
             const int64_t all =
                 work_ceil_div(w.tiles, w.block_tiles) * work_ceil_div(w.panels, w.group_panels);
             w.cost = group_cost(c, &w, j->dtype) * (double)work_ceil_div(all, units);
@@ -70,17 +70,18 @@ static simd_cut plan_cut(const lower_context *c, const conv_job *j, int64_t side
     return best;
 }
 
-static const char *simd_prelude(lower_context *c, const conv_job *j, const simd_cut *w,
-                                const char *tail)
+static const char *simd_prelude(lower_context *c, const conv_job *j, const simd_tiling *w,
+                                const char *epilogue)
 {
     return prelude_text(&c->build,
                         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_M=%d P_STRIP=%d P_V=%d "
                         "P_TILES=%d P_BLOCKED=%d %s",
                         (int)j->dtype, work_fma(c), work_simd_lanes(c), work_simd_rows(c), SIMD_NRV,
-                        (int)w->side, SIMD_STRIP, SIMD_V, SIMD_TILES, j->blocked, tail);
+                        (int)w->side, SIMD_STRIP, SIMD_V, SIMD_TILES, j->blocked, epilogue);
 }
 
-static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j, const simd_cut *w)
+static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j,
+                            const simd_tiling *w)
 {
     step_builder *b = &c->build;
     const bool transformed = j->dtype == CLG_FLOAT32;
@@ -109,13 +110,13 @@ static operand pack_weights(lower_context *c, candidate *impl, const conv_job *j
 static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
 {
     step_builder *b = &c->build;
-    const simd_cut w = plan_cut(c, j, side);
+    const simd_tiling w = plan_tiling(c, j, side);
     if (w.block_tiles < 1 || w.group_panels < 1 || w.tiles > INT32_MAX / SIMD_TILES) return;
     candidate *impl = step_candidate(b, side == 2 ? "winograd_2x2" : "winograd_4x4");
     impl->cost = w.cost;
     const operand packed = pack_weights(c, impl, j, &w);
     step *s = step_kernel(b, impl, "winograd_simd", "winograd_simd",
-                          simd_prelude(c, j, &w, conv_tail_prelude(c, j)));
+                          simd_prelude(c, j, &w, conv_epilogue_prelude(c, j)));
     step_arg_int(b, s, j->batch);
     step_arg_int(b, s, j->ic);
     step_arg_int(b, s, j->oc);
@@ -128,7 +129,7 @@ static void simd_candidate(lower_context *c, const conv_job *j, int64_t side)
     step_arg_int(b, s, w.strip);
     step_arg_int(b, s, w.block_tiles);
     step_arg_int(b, s, w.group_panels);
-    epilogue_args(c, s, &j->tail, j->dtype, j->y);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->y);
     conv_count_work(j, s);
     const uint64_t ones[2] = {1, 1};
     const uint64_t range[2] = {work_items(c, work_ceil_div(w.tiles, w.block_tiles), 1),

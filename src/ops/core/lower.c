@@ -63,7 +63,7 @@ clg_status ops_lower_node(lower_context *c)
     CLG_TRY(c->row->lower(c));
     clg_status status = step_builder_check(&c->build, c->n_inputs, c->n_outputs);
     if (status != CLG_OK) return with_node(c, status);
-    if (c->caps->quirks & QUIRK_COSTLY_ARGUMENTS) CLG_TRY(step_builder_join_numbers(&c->build));
+    if (c->caps->quirks & QUIRK_COSTLY_ARGUMENTS) CLG_TRY(step_builder_pack_args(&c->build));
     if (!c->is_view && !c->build.candidates)
         return lower_error(c, CLG_ERROR_INTERNAL, "lowering gave nothing");
     return CLG_OK;

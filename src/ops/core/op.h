@@ -215,10 +215,10 @@ struct op_row {
 };
 
 /* How many inputs and outputs a row has, and their letters: OP_INPUTS(2, 3, "TTB"), OP_OUTPUTS(1, 1, "T"). */
-#define OP_INPUTS(least, most, letters)                                                            \
-    .min_inputs = (least), .max_inputs = (most), .input_types = (letters)
-#define OP_OUTPUTS(least, most, letters)                                                           \
-    .min_outputs = (least), .max_outputs = (most), .output_types = (letters)
+#define OP_INPUTS(min, max, letters)                                                               \
+    .min_inputs = (min), .max_inputs = (max), .input_types = (letters)
+#define OP_OUTPUTS(min, max, letters)                                                              \
+    .min_outputs = (min), .max_outputs = (max), .output_types = (letters)
 
 typedef struct op_family {
     const char *name;

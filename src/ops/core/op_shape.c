@@ -159,7 +159,7 @@ static clg_status fill_infer(op_context *c)
     CLG_TRY(op_need_dims(c, 0, &is_known, &dims));
     for (int i = 0; is_known && i < dims.rank; i++) {
         if (dims.dims[i] >= 0) continue;
-        return op_error(c, CLG_ERROR_SHAPE, "asks for a dimension of %" PRId64, dims.dims[i]);
+        return op_error(c, CLG_ERROR_SHAPE, "requests a dimension of %" PRId64, dims.dims[i]);
     }
     const tensor *filler = fill_value(c->node);
     fact_set(&c->outputs[0], filler ? filler->dtype : CLG_FLOAT32, &dims);

@@ -92,18 +92,18 @@ static void describe(text *out, const missing_operator *m, size_t n_named)
 }
 
 /* Every operator is named; of how many nodes the names fit depends on how many operators there are. */
-static clg_status tell_missing(const missing_list *list)
+static clg_status report_missing(const missing_list *list)
 {
     size_t n_named = list->n <= 12 ? MAX_NODES_NAMED : list->n <= 30 ? 1 : 0;
     const size_t room = ERROR_TEXT_BYTES - 512;
     text names;
     text_init(&names, 0);
-    size_t n_told = 0;
-    for (; n_told < list->n && names.size_bytes < room; n_told++) {
-        if (n_told > 0) text_append(&names, ", ");
-        describe(&names, &list->operators[n_told], n_named);
+    size_t n_listed = 0;
+    for (; n_listed < list->n && names.size_bytes < room; n_listed++) {
+        if (n_listed > 0) text_append(&names, ", ");
+        describe(&names, &list->operators[n_listed], n_named);
     }
-    if (n_told < list->n) text_printf(&names, " and %zu more operators", list->n - n_told);
+    if (n_listed < list->n) text_printf(&names, " and %zu more operators", list->n - n_listed);
     clg_status status = names.status;
     if (status == CLG_OK) {
         status = error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,
@@ -222,7 +222,7 @@ clg_status ops_resolve(graph *g)
 {
     missing_list missing = {0};
     clg_status status = find_rows(g, &missing);
-    if (status == CLG_OK && missing.n > 0) status = tell_missing(&missing);
+    if (status == CLG_OK && missing.n > 0) status = report_missing(&missing);
     missing_deinit(&missing);
     if (status != CLG_OK) return status;
     if (graph_opset(g, "") > OPS_NEWEST_OPSET) {

@@ -6,13 +6,13 @@
 
 #include "ops/lowering/work.h"
 
-#define LEAST_BLOCK 4096
-#define MOST_BLOCKS 1024 /* one group adds them up */
+#define MIN_BLOCK 4096
+#define MAX_BLOCKS 1024 /* one group adds them up */
 
 static int64_t block_length(int64_t n)
 {
-    const int64_t least = (n + MOST_BLOCKS - 1) / MOST_BLOCKS;
-    return least > LEAST_BLOCK ? least : LEAST_BLOCK;
+    const int64_t min = (n + MAX_BLOCKS - 1) / MAX_BLOCKS;
+    return min > MIN_BLOCK ? min : MIN_BLOCK;
 }
 
 int64_t compact_blocks(int64_t n) { return n <= 0 ? 1 : (n - 1) / block_length(n) + 1; }

@@ -35,10 +35,10 @@ clg_status epilogue_check(const node *n)
                      name);
 }
 
-void epilogue_read(const lower_context *c, epilogue *out)
+void epilogue_read(const lower_context *c, epilogue_ops *out)
 {
     const epilogue_activation *a = epilogue_find(node_string(c->node, "activation", ""));
-    *out = (epilogue){.alpha = 1, .beta = 1};
+    *out = (epilogue_ops){.alpha = 1, .beta = 1};
     if (a) {
         out->activation = a->code;
         size_t n;
@@ -52,12 +52,12 @@ void epilogue_read(const lower_context *c, epilogue *out)
     }
 }
 
-bool epilogue_is_empty(const epilogue *e)
+bool epilogue_is_empty(const epilogue_ops *e)
 {
     return e->activation == 0 && e->bias == BIAS_NONE && !e->has_residual;
 }
 
-const char *epilogue_prelude(lower_context *c, const epilogue *e)
+const char *epilogue_prelude(lower_context *c, const epilogue_ops *e)
 {
     const char *text = arena_printf(c->memory, "P_BIAS=%d P_RESIDUAL=%d P_ACT=%d", (int)e->bias,
                                     e->has_residual, e->activation);
@@ -65,7 +65,8 @@ const char *epilogue_prelude(lower_context *c, const epilogue *e)
     return text ? text : "";
 }
 
-void epilogue_args(lower_context *c, step *s, const epilogue *e, clg_dtype dtype, operand unused)
+void epilogue_args(lower_context *c, step *s, const epilogue_ops *e, clg_dtype dtype,
+                   operand unused)
 {
     step_builder *b = &c->build;
     step_arg_buffer(b, s, e->bias != BIAS_NONE ? e->bias_at : unused, dtype);

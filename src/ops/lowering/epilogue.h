@@ -41,7 +41,7 @@ typedef enum epilogue_bias {
     BIAS_MATRIX
 } epilogue_bias; /* P_BIAS */
 
-typedef struct epilogue {
+typedef struct epilogue_ops {
     int activation; /* P_ACT */
     float act_a, act_b, alpha, beta;
     epilogue_bias bias;
@@ -49,17 +49,18 @@ typedef struct epilogue {
     int64_t bias_rs, bias_cs, bias_b0, bias_b1;
     bool has_residual;
     operand residual;
-} epilogue;
+} epilogue_ops;
 
 /* For rows' check: the activation is known. */
 clg_status epilogue_check(const node *n);
 /* Activation and residual of a node, alpha = beta = 1, no bias. */
-void epilogue_read(const lower_context *c, epilogue *out);
+void epilogue_read(const lower_context *c, epilogue_ops *out);
 /* True when there is nothing to do behind a plain product. */
-bool epilogue_is_empty(const epilogue *e);
+bool epilogue_is_empty(const epilogue_ops *e);
 /* "P_BIAS=1 P_RESIDUAL=0 P_ACT=1" for a prelude, in the context's arena. */
-const char *epilogue_prelude(lower_context *c, const epilogue *e);
+const char *epilogue_prelude(lower_context *c, const epilogue_ops *e);
 /* EPILOGUE_ARGS. `unused` stands in for buffers that the parameters leave out. */
-void epilogue_args(lower_context *c, step *s, const epilogue *e, clg_dtype dtype, operand unused);
+void epilogue_args(lower_context *c, step *s, const epilogue_ops *e, clg_dtype dtype,
+                   operand unused);
 
 #endif

@@ -83,15 +83,15 @@ bool grid_is_dense(const grid *g, size_t which)
 bool grid_needs_64_bits(const grid *g)
 {
     /* Half of what an int holds, so that a loop may count one step past the end. */
-    const int64_t most = INT32_MAX / 2;
-    if (grid_n_elements(g) > most) return true;
+    const int64_t max = INT32_MAX / 2;
+    if (grid_n_elements(g) > max) return true;
     for (size_t k = 0; k < g->n_operands; k++) {
         int64_t reach = 0;
         for (int i = 0; i < g->rank; i++) {
             const int64_t stride = g->strides[k][i];
-            if (stride > most || stride < -most) return true;
+            if (stride > max || stride < -max) return true;
             reach += (g->dims[i] - 1) * (stride < 0 ? -stride : stride);
-            if (reach > most) return true;
+            if (reach > max) return true;
         }
     }
     return false;
@@ -105,9 +105,9 @@ void grid_range(lower_context *c, step *s, uint32_t n_dims, const int64_t *piece
     if (!local) local = ones;
     for (uint32_t i = 0; i < n_dims && i < 3; i++) {
         /* Drivers allow many groups along the first dimension alone. */
-        const uint64_t unit = local[i] ? local[i] : 1, most = WORK_MAX_ITEMS / unit * unit;
+        const uint64_t unit = local[i] ? local[i] : 1, max = WORK_MAX_ITEMS / unit * unit;
         global[i] = work_items(c, pieces[i], unit);
-        if (i > 0 && global[i] > most) global[i] = most;
+        if (i > 0 && global[i] > max) global[i] = max;
     }
     step_range(&c->build, s, n_dims, global, local);
 }

@@ -31,12 +31,12 @@ static auto_pad read_auto_pad(const node *n)
     return PAD_WRONG;
 }
 
-static clg_status check_range(const node *n, const char *name, int64_t least)
+static clg_status check_range(const node *n, const char *name, int64_t min)
 {
     size_t count;
     const int64_t *values = node_ints(n, name, &count);
     for (size_t i = 0; i < count; i++) {
-        if (values[i] < least || values[i] > MAX_EXTENT)
+        if (values[i] < min || values[i] > MAX_EXTENT)
             return fault(n, CLG_ERROR_INVALID_MODEL, "%s holds %lld, which is out of range", name,
                          (long long)values[i]);
     }
@@ -47,7 +47,7 @@ clg_status window_check(const node *n)
 {
     if (read_auto_pad(n) == PAD_WRONG)
         return fault(n, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                     "auto_pad is '%s', which is no padding that ONNX names",
+                     "auto_pad is '%s', which is not a padding mode of ONNX",
                      node_string(n, "auto_pad", ""));
     CLG_TRY(check_range(n, "kernel_shape", 1));
     CLG_TRY(check_range(n, "strides", 1));
@@ -69,7 +69,7 @@ static clg_status read_axes(const node *n, const char *name, int n_expected, int
     size_t count;
     const int64_t *values = node_ints(n, name, &count);
     if (values && count > 0 && count != (size_t)n_expected)
-        return fault(n, CLG_ERROR_SHAPE, "%s has %zu values where the input asks for %d", name,
+        return fault(n, CLG_ERROR_SHAPE, "%s has %zu values where the input requires %d", name,
                      count, n_expected);
     for (int i = 0; i < n_expected; i++) out[i] = values && count > 0 ? values[i] : fallback;
     return CLG_OK;

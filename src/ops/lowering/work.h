@@ -29,30 +29,30 @@ static inline uint64_t work_items(const lower_context *c, int64_t n, uint64_t lo
     const bool small = c->kernel_class == CLG_KERNELS_SIMD ||
                        (c->caps->quirks & QUIRK_GLOBAL_SIZE_RECOMPILES) != 0;
     if (n <= 0) return 0;
-    uint64_t most = (small ? WORK_MAX_ITEMS : (uint64_t)1 << 22) / local,
+    uint64_t max = (small ? WORK_MAX_ITEMS : (uint64_t)1 << 22) / local,
              groups = ((uint64_t)n - 1) / local + 1;
-    return (groups < most ? groups : most) * local;
+    return (groups < max ? groups : max) * local;
 }
 
-static inline int64_t work_least(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t work_min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* a / b rounded up, of numbers >= 0; never overflows. */
 static inline int64_t work_ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 /* The smallest power of two >= n, at most `most` (itself a power of two). */
-static inline uint64_t work_power_of_two(int64_t n, uint64_t most)
+static inline uint64_t work_power_of_two(int64_t n, uint64_t max)
 {
     uint64_t p = 1;
-    while (p < most && (int64_t)p < n) p *= 2;
+    while (p < max && (int64_t)p < n) p *= 2;
     return p;
 }
 
 /* The same, and no more than the device takes: for kernels whose groups have the size that they are built with. */
-static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t most)
+static inline uint64_t work_local(const lower_context *c, int64_t n, uint64_t max)
 {
     const uint64_t limit = c->caps->max_work_group_size;
-    while (most > 1 && limit > 0 && most > limit) most /= 2;
-    return work_power_of_two(n, most);
+    while (max > 1 && limit > 0 && max > limit) max /= 2;
+    return work_power_of_two(n, max);
 }
 
 /* Work-items of a group that shares a row of n elements: 32 to 256, as many as the device takes. Fewer would be as slow, and
@@ -92,9 +92,9 @@ static inline void work_range_1d(lower_context *c, step *s, int64_t n, uint64_t 
 /* n_groups groups of `local` work-items, fewer where the device's limits say so: each takes several in turn. */
 static inline void work_range_groups(lower_context *c, step *s, int64_t n_groups, uint64_t local)
 {
-    const int64_t most = INT64_MAX / (int64_t)local;
+    const int64_t max = INT64_MAX / (int64_t)local;
     const uint64_t global[1] = {
-        work_items(c, (n_groups < most ? n_groups : most) * (int64_t)local, local)};
+        work_items(c, (n_groups < max ? n_groups : max) * (int64_t)local, local)};
     step_range(&c->build, s, 1, global, &local);
 }
 

@@ -148,7 +148,7 @@ static bool dft_axis(op_context *c, int rank, int *out_axis, clg_status *status)
     int64_t given = node_int(c->node, "axis", 1);
     if (c->row->max_inputs > 2 && !need_scalar(c, 2, -2, &given, status)) return false;
     if (shape_axis(given, rank, "axis", out_axis) != CLG_OK || *out_axis == rank - 1) {
-        *status = op_error(c, CLG_ERROR_SHAPE, "axis %" PRId64 " is none of a signal of rank %d",
+        *status = op_error(c, CLG_ERROR_SHAPE, "axis %" PRId64 " is not one of a signal of rank %d",
                            given, rank);
         return false;
     }

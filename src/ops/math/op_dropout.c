@@ -98,9 +98,9 @@ static const op_attribute attributes_1[] = {{"ratio", ATTRIBUTE_FLOAT, false},
 static const op_attribute attributes_7[] = {{"ratio", ATTRIBUTE_FLOAT, false}, {0}};
 static const op_attribute attributes_12[] = {{"seed", ATTRIBUTE_INT, false}, {0}};
 
-#define ROW(from, to, most, in, out, list)                                                         \
+#define ROW(from, to, max, in, out, list)                                                          \
     {                                                                                              \
-        .name = "Dropout", .since = from, .until = to, OP_INPUTS(1, most, in),                     \
+        .name = "Dropout", .since = from, .until = to, OP_INPUTS(1, max, in),                      \
         OP_OUTPUTS(1, 2, out), .types = types, .attributes = list, .flags = OP_RANDOM,             \
         .infer = dropout_infer, .eval = dropout_eval, .lower = dropout_lower                       \
     }

@@ -150,10 +150,10 @@ static const optimizer_op adam = {ADAM,
 static const optimizer_op momentum = {
     MOMENTUM, 1, {{"alpha", 0.0f}, {"beta", 0.0f}, {"norm_coefficient", 0.0f}}};
 
-#define ROW(row_name, least, list, kind, ...)                                                      \
+#define ROW(row_name, min, list, kind, ...)                                                        \
     {                                                                                              \
         .name = row_name, .domain = "ai.onnx.preview.training", .since = 1,                        \
-        OP_INPUTS(least, OP_ANY_NUMBER, "RIX"), OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types, \
+        OP_INPUTS(min, OP_ANY_NUMBER, "RIX"), OP_OUTPUTS(1, OP_ANY_NUMBER, "X"), .types = types,   \
         .attributes = list, .infer = optimizer_infer, .lower = optimizer_lower, .param = &(kind),  \
         __VA_ARGS__                                                                                \
     }

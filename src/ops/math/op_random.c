@@ -58,8 +58,8 @@ clg_status random_append(lower_context *c, candidate *impl, const random_job *j)
     number_arg(c, k, j->dtype, j->a);
     number_arg(c, k, j->dtype, j->b);
     k->bytes = 2.0 * (double)j->n * (double)dtype_size(j->dtype);
-    const int64_t units = (j->n + tile - 1) / tile * (16 / lanes), most = 1 << 22;
-    work_range_1d(c, k, units < most ? units : most, simd ? 1 : 64);
+    const int64_t units = (j->n + tile - 1) / tile * (16 / lanes), max = 1 << 22;
+    work_range_1d(c, k, units < max ? units : max, simd ? 1 : 64);
     return CLG_OK;
 }
 

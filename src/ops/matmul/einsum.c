@@ -38,13 +38,13 @@ static clg_status read_term(const char *equation, const char **at, written_term 
         if (c == '\0' || c == ',' || c == '-') break;
         if (c == '.') {
             if (strncmp(*at, "...", 3) != 0 || out->dots)
-                return bad(equation, "has dots that are no ellipsis");
+                return bad(equation, "has dots that are not an ellipsis");
             out->dots = true;
             out->n_before = out->n;
             *at += 2;
             continue;
         }
-        if (letter_of(c) < 0) return bad(equation, "has a character that is no letter");
+        if (letter_of(c) < 0) return bad(equation, "has a character that is not a letter");
         if (out->n == CLG_MAX_RANK) return bad(equation, "has a term of too many letters");
         out->letters[out->n++] = (uint8_t)letter_of(c);
     }
@@ -145,10 +145,10 @@ clg_status einsum_read(const node *n, const shape *const *shapes, einsum_equatio
     for (int i = 0; i < EINSUM_LABELS; i++) e->sizes[i] = 1;
     CLG_TRY(read_inputs(equation, &at, shapes, n->n_inputs, e, &all_dots));
     if (*at == '-') {
-        if (at[1] != '>') return bad(equation, "has a dash that is no arrow");
+        if (at[1] != '>') return bad(equation, "has a dash that is not an arrow");
         at += 2;
         CLG_TRY(read_term(equation, &at, &result));
-        if (*at != '\0') return bad(equation, "goes on behind its result");
+        if (*at != '\0') return bad(equation, "goes on after its result");
     } else {
         CLG_TRY(usual_result(equation, e, all_dots, &result));
     }

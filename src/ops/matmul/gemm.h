@@ -21,7 +21,7 @@ typedef struct gemm_job {
     clg_dtype dtype;
     int64_t m, n, k, batch, batch_in; /* batch_in >= 1 divides batch */
     gemm_matrix a, b, c;
-    epilogue tail;
+    epilogue_ops epilogue;
 } gemm_job;
 
 /* Adds candidates that do all jobs, one after the other. Jobs of one node share dtype, k and the kind of tail. The

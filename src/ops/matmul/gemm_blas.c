@@ -34,7 +34,7 @@ static bool blas_problem(const gemm_job *j, gemm_problem *out)
                           .stride_a = j->a.b1,
                           .stride_b = j->b.b1,
                           .stride_c = j->c.b1,
-                          .alpha = j->tail.alpha,
+                          .alpha = j->epilogue.alpha,
                           .beta = 0};
     if (j->dtype != CLG_FLOAT32 || j->batch_in != j->batch || j->m < 1 || j->n < 1 || j->k < 1 ||
         j->batch < 1)
@@ -44,15 +44,15 @@ static bool blas_problem(const gemm_job *j, gemm_problem *out)
            blas_layout(&j->c, j->m, j->n, &c_trans, &out->ldc) && !c_trans;
 }
 
-static void tail_step(lower_context *c, candidate *impl, const gemm_job *j)
+static void epilogue_step(lower_context *c, candidate *impl, const gemm_job *j)
 {
     step_builder *b = &c->build;
     const int lanes = lower_is_simd(c) ? work_lanes(c, j->n) : 1;
-    epilogue tail = j->tail;
-    tail.alpha = 1; /* CLBlast has applied it */
+    epilogue_ops epilogue = j->epilogue;
+    epilogue.alpha = 1; /* CLBlast has applied it */
     step *s = step_kernel(b, impl, "epilogue", "epilogue",
                           prelude_text(b, "P_T=%d P_FMA=%d P_VEC=%d %s", (int)j->dtype, work_fma(c),
-                                       lanes, epilogue_prelude(c, &tail)));
+                                       lanes, epilogue_prelude(c, &epilogue)));
     step_arg_int(b, s, j->m);
     step_arg_int(b, s, j->n);
     step_arg_int(b, s, j->batch);
@@ -61,7 +61,7 @@ static void tail_step(lower_context *c, candidate *impl, const gemm_job *j)
     step_arg_int(b, s, j->c.rs);
     step_arg_long(b, s, j->c.b0);
     step_arg_long(b, s, j->c.b1);
-    epilogue_args(c, s, &tail, j->dtype, j->c.at);
+    epilogue_args(c, s, &epilogue, j->dtype, j->c.at);
     s->bytes = 2.0 * (double)(j->batch * j->m * j->n) * (double)dtype_size(j->dtype);
     const uint64_t across = work_power_of_two(work_ceil_div(j->n, lanes), 64);
     const uint64_t local[3] = {across, 64 / across, 1};
@@ -77,7 +77,7 @@ void gemm_blas_steps(lower_context *c, candidate *impl, const gemm_job *j)
     step *s = step_blas_gemm(&c->build, impl, &problem);
     s->label = "blas_gemm";
     gemm_step_work(s, j);
-    if (!epilogue_is_empty(&j->tail)) tail_step(c, impl, j);
+    if (!epilogue_is_empty(&j->epilogue)) epilogue_step(c, impl, j);
 }
 
 void gemm_blas_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs)

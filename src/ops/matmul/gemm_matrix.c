@@ -39,7 +39,7 @@ static int64_t count_items(const unit_tile *t, const unit_row *unit)
 }
 
 /* The kernel counts to the end of its last tile in 32 bits. */
-#define MOST_LENGTH (INT32_MAX - 1024)
+#define MAX_LENGTH (INT32_MAX - 1024)
 
 static bool fits(const lower_context *c, const gemm_job *j)
 {
@@ -48,8 +48,8 @@ static bool fits(const lower_context *c, const gemm_job *j)
     const unit_row *unit = &units[caps->matrix];
     const unit_tile t = plan_tile(j);
     const uint64_t items = (uint64_t)count_items(&t, unit);
-    return (j->dtype == CLG_FLOAT16 || j->dtype == CLG_BFLOAT16) && j->m <= MOST_LENGTH &&
-           j->n <= MOST_LENGTH && j->k <= MOST_LENGTH && items <= caps->max_work_group_size &&
+    return (j->dtype == CLG_FLOAT16 || j->dtype == CLG_BFLOAT16) && j->m <= MAX_LENGTH &&
+           j->n <= MAX_LENGTH && j->k <= MAX_LENGTH && items <= caps->max_work_group_size &&
            items <= caps->max_work_item_sizes[0];
 }
 
@@ -58,18 +58,18 @@ static void add_steps(lower_context *c, candidate *impl, const gemm_job *j)
     step_builder *b = &c->build;
     const unit_row *unit = &units[c->caps->matrix];
     const unit_tile t = plan_tile(j);
-    const char *prelude =
-        prelude_text(b,
-                     "P_UNIT=%d P_T=%d P_FMA=%d P_VEC=1 P_WARPS_M=%d P_WARPS_N=%d "
-                     "P_FM=%d P_FN=%d P_TK=%d P_TA=%d P_TB=%d %s",
-                     unit->code, (int)j->dtype, work_fma(c), t.warps_m, t.warps_n, t.fm, t.fn,
-                     TILE_K, j->a.rs < j->a.cs, j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
+    const char *prelude = prelude_text(
+        b,
+        "P_UNIT=%d P_T=%d P_FMA=%d P_VEC=1 P_WARPS_M=%d P_WARPS_N=%d "
+        "P_FM=%d P_FN=%d P_TK=%d P_TA=%d P_TB=%d %s",
+        unit->code, (int)j->dtype, work_fma(c), t.warps_m, t.warps_n, t.fm, t.fn, TILE_K,
+        j->a.rs < j->a.cs, j->b.rs < j->b.cs, epilogue_prelude(c, &j->epilogue));
     step *s = step_kernel(b, impl, "gemm_matrix", "gemm_matrix", prelude);
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &j->a, j->dtype);
     gemm_step_matrix(b, s, &j->b, j->dtype);
     gemm_step_matrix(b, s, &j->c, j->dtype);
-    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
     const int64_t tile_m = t.warps_m * t.fm * unit->m, tile_n = t.warps_n * t.fn * unit->n;
     const int64_t items = count_items(&t, unit);
@@ -86,6 +86,6 @@ void gemm_matrix_candidate(lower_context *c, const gemm_job *jobs, size_t n_jobs
         if (!fits(c, &jobs[i])) return;
     }
     candidate *impl = step_candidate(&c->build, "gemm_matrix");
-    impl->needs_proof = true;
+    impl->requires_selftest = true;
     for (size_t i = 0; i < n_jobs; i++) add_steps(c, impl, &jobs[i]);
 }

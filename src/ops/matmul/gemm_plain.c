@@ -11,10 +11,10 @@
 
 clg_status gemm_plain_check(const lower_context *c, const gemm_job *j)
 {
-    const float alpha = j->tail.alpha, beta = j->tail.beta;
+    const float alpha = j->epilogue.alpha, beta = j->epilogue.beta;
     CLG_TRY(work_check_dtype(c, j->dtype));
-    if (j->tail.activation != 0 || j->tail.has_residual)
-        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "nothing is fused with a product of %s",
+    if (j->epilogue.activation != 0 || j->epilogue.has_residual)
+        return lower_error(c, CLG_ERROR_UNSUPPORTED_DTYPE, "nothing is fused with a matmul of %s",
                            dtype_name(j->dtype));
     if (j->dtype != CLG_FLOAT64 && (floorf(alpha) != alpha || floorf(beta) != beta))
         return lower_error(c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
@@ -25,7 +25,7 @@ clg_status gemm_plain_check(const lower_context *c, const gemm_job *j)
 void gemm_plain_steps(lower_context *c, candidate *impl, const gemm_job *j)
 {
     step_builder *b = &c->build;
-    const epilogue *e = &j->tail;
+    const epilogue_ops *e = &j->epilogue;
     const bool bias = e->bias != BIAS_NONE;
     step *s = step_kernel(b, impl, "gemm_plain", "gemm_plain",
                           prelude_text(b, "P_BIAS=%d P_T=%d P_VEC=1", bias, (int)j->dtype));

@@ -12,7 +12,7 @@
 
 #define SIMD_KC 256
 #define SIMD_ACC 65536
-#define SIMD_MOST_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
+#define SIMD_MAX_ROWS 256 /* of a group's block of A, a quarter of a megabyte */
 
 /* The register tile for this device, and how the work is cut. */
 typedef struct simd_tile {
@@ -46,11 +46,11 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     const int64_t wanted = at_once ? 1 : 4 * work_units(c);
     const int64_t across = t.panels * j->batch;
     const int64_t splits = across >= wanted ? 1 : work_ceil_div(wanted, across);
-    int64_t most = SIMD_MOST_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
+    int64_t max = SIMD_MAX_ROWS / t.tile_m, rows = work_ceil_div(t.tiles, splits);
     /* One block deep the sums do not wait. */
     const int64_t evened = work_ceil_div(t.tiles * across, 2 * wanted);
-    if (j->k <= SIMD_KC && most < evened) most = evened;
-    rows = rows < most ? rows : most;
+    if (j->k <= SIMD_KC && max < evened) max = evened;
+    rows = rows < max ? rows : max;
     t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, rows));
     /* A group that is over in no time costs more than its work; where k has several blocks, one of A serves all panels of a group
      * while it is near. Groups beyond some 64 for each core are given out as cores come to take them: that evens out more. */
@@ -60,21 +60,21 @@ static simd_tile simd_plan(const lower_context *c, const gemm_job *j)
     int64_t together = spare;
     if (!at_once && j->k > SIMD_KC && many > 0) together = many;
     if (!at_once && j->k <= SIMD_KC)
-        together = work_least(
-            spare, work_ceil_div(100000, 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
-    together = work_least(work_least(together, fit), t.panels);
+        together =
+            work_min(spare, work_ceil_div(100000, 2 * j->k * t.nr * t.tile_m * t.group_tiles + 1));
+    together = work_min(work_min(together, fit), t.panels);
     t.group_panels = together < 1 ? 1 : together;
     return t;
 }
 
 static const char *simd_prelude(lower_context *c, const gemm_job *j, const simd_tile *t,
-                                bool a_packed, bool b_packed, const char *tail)
+                                bool a_packed, bool b_packed, const char *epilogue)
 {
     return prelude_text(
         &c->build,
         "P_T=%d P_FMA=%d P_VEC=%d P_MR=%d P_NRV=%d P_KC=%d P_ACC=%d P_A_PACKED=%d P_B_PACKED=%d %s",
         (int)j->dtype, work_fma(c), t->vec, t->mr, t->nrv, SIMD_KC, SIMD_ACC, a_packed, b_packed,
-        tail);
+        epilogue);
 }
 
 /* Which batches of a matrix differ: those with a stride of 0 are packed once. */
@@ -152,14 +152,14 @@ static void pack_pieces(lower_context *c, candidate *impl, const pack_job *p)
     const bool one = p->batches.outer * p->batches.inner == 1;
     if (one && p->length > 2 * piece / k && p->k_stride == 1 && p->line_stride >= k) {
         const int64_t lines = piece / p->line_stride / p->line;
-        const int64_t most = (lines > 0 ? lines : 1) * p->line;
-        for (int64_t at = 0; at < p->length; at += most)
-            pack_piece(c, impl, p, at, p->length - at < most ? p->length - at : most, 0, k);
+        const int64_t max = (lines > 0 ? lines : 1) * p->line;
+        for (int64_t at = 0; at < p->length; at += max)
+            pack_piece(c, impl, p, at, p->length - at < max ? p->length - at : max, 0, k);
     } else if (one && p->length > 2 * piece / k && p->line_stride == 1 &&
                p->k_stride >= p->length) {
-        const int64_t most = work_ceil_div(piece, p->k_stride);
-        for (int64_t k0 = 0; k0 < k; k0 += most)
-            pack_piece(c, impl, p, 0, p->length, k0, k - k0 < most ? k - k0 : most);
+        const int64_t max = work_ceil_div(piece, p->k_stride);
+        for (int64_t k0 = 0; k0 < k; k0 += max)
+            pack_piece(c, impl, p, 0, p->length, k0, k - k0 < max ? k - k0 : max);
     } else {
         pack_piece(c, impl, p, 0, p->length, 0, k)->window_bytes = 0;
     }
@@ -213,8 +213,9 @@ void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool 
     const bool pack_b = pack && may_pack(j, &j->b), pack_a = pack && !pack_b && may_pack(j, &j->a);
     const gemm_matrix left = pack_a ? pack_matrix(c, impl, j, &t, &j->a, true) : j->a;
     const gemm_matrix right = pack_b ? pack_matrix(c, impl, j, &t, &j->b, false) : j->b;
-    step *s = step_kernel(b, impl, "gemm_simd", "gemm_simd",
-                          simd_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->tail)));
+    step *s =
+        step_kernel(b, impl, "gemm_simd", "gemm_simd",
+                    simd_prelude(c, j, &t, pack_a, pack_b, epilogue_prelude(c, &j->epilogue)));
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &left, j->dtype);
     gemm_step_matrix(b, s, &right, j->dtype);
@@ -222,7 +223,7 @@ void gemm_simd_steps(lower_context *c, candidate *impl, const gemm_job *j, bool 
     step_arg_int(b, s, t.tile_m);
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.group_panels);
-    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),

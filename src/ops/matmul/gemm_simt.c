@@ -12,13 +12,13 @@ void gemm_simt_steps(lower_context *c, candidate *impl, const gemm_job *j, simt_
     const char *prelude = prelude_text(
         b, "P_T=%d P_FMA=%d P_VEC=1 P_WG_M=%d P_WG_N=%d P_TM=%d P_TN=%d P_TK=%d P_TA=%d P_TB=%d %s",
         (int)j->dtype, work_fma(c), t.wg_m, t.wg_n, t.tm, t.tn, t.tk, j->a.rs < j->a.cs,
-        j->b.rs < j->b.cs, epilogue_prelude(c, &j->tail));
+        j->b.rs < j->b.cs, epilogue_prelude(c, &j->epilogue));
     step *s = step_kernel(b, impl, "gemm_simt", "gemm_simt", prelude);
     gemm_step_sizes(b, s, j);
     gemm_step_matrix(b, s, &j->a, j->dtype);
     gemm_step_matrix(b, s, &j->b, j->dtype);
     gemm_step_matrix(b, s, &j->c, j->dtype);
-    epilogue_args(c, s, &j->tail, j->dtype, j->c.at);
+    epilogue_args(c, s, &j->epilogue, j->dtype, j->c.at);
     gemm_step_work(s, j);
     const uint64_t wg_n = (uint64_t)t.wg_n, wg_m = (uint64_t)t.wg_m;
     const uint64_t local[3] = {wg_n, wg_m, 1};

@@ -159,7 +159,7 @@ static clg_status term_operand(const einsum *e, const term *t, const label_list 
     *out = (lower_operand){.dtype = t->dtype, .dims = {.rank = list->n}};
     if (list->n > CLG_MAX_RANK)
         return lower_error(e->c, CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                           "needs a product of more than %d dimensions", CLG_MAX_RANK);
+                           "needs a matmul of more than %d dimensions", CLG_MAX_RANK);
     for (int i = 0; i < list->n; i++) {
         const int l = list->labels[i];
         const bool has = (t->has & LABEL(l)) != 0;
@@ -302,7 +302,7 @@ static void exchange(int64_t *a, int64_t *b)
 }
 
 /* The transposed product: columns of c become rows. */
-static void turn(gemm_job *j)
+static void transpose(gemm_job *j)
 {
     const gemm_matrix a = j->a;
     j->a = j->b;
@@ -317,7 +317,8 @@ static clg_status multiply(einsum *e, product *p)
 {
     int ends[EINSUM_LABELS], n_blocks;
     CLG_TRY(make_matrices(e, p, ends, &n_blocks));
-    gemm_job j = {.dtype = e->dtype, .batch = 1, .batch_in = 1, .tail = {.alpha = 1, .beta = 1}};
+    gemm_job j = {
+        .dtype = e->dtype, .batch = 1, .batch_in = 1, .epilogue = {.alpha = 1, .beta = 1}};
     j.m = j.n = j.k = 1;
     for (int i = 0; i < p->rows.n; i++) j.m *= e->equation.sizes[p->rows.labels[i]];
     for (int i = 0; i < p->cols.n; i++) j.n *= e->equation.sizes[p->cols.labels[i]];
@@ -329,7 +330,7 @@ static clg_status multiply(einsum *e, product *p)
     j.a = matrix_of(e, &p->a, p, &p->rows, &p->sum, ends, n_blocks);
     j.b = matrix_of(e, &p->b, p, &p->sum, &p->cols, ends, n_blocks);
     j.c = matrix_of(e, &p->c, p, &p->rows, &p->cols, ends, n_blocks);
-    if (j.n == 1 || (j.c.cs != 1 && j.c.rs == 1 && j.m > 1)) turn(&j);
+    if (j.n == 1 || (j.c.cs != 1 && j.c.rs == 1 && j.m > 1)) transpose(&j);
     return gemm_append(e->c, e->impl, &j, e->blas && gemm_fits_blas(&j));
 }
 
@@ -383,7 +384,7 @@ static clg_status contract(einsum *e, size_t i, size_t j)
 /* The pair with the fewest multiplications; of equals the first. */
 static void cheapest(const einsum *e, size_t *out_i, size_t *out_j)
 {
-    double least = 0;
+    double min = 0;
     *out_i = 0;
     *out_j = 1;
     for (size_t i = 0; i < e->n_terms; i++)
@@ -392,8 +393,8 @@ static void cheapest(const einsum *e, size_t *out_i, size_t *out_j)
             for (int l = 0; l < EINSUM_LABELS; l++)
                 if ((e->terms[i].has | e->terms[j].has) & LABEL(l))
                     cost *= (double)e->equation.sizes[l];
-            if ((i == 0 && j == 1) || cost < least) {
-                least = cost;
+            if ((i == 0 && j == 1) || cost < min) {
+                min = cost;
                 *out_i = i;
                 *out_j = j;
             }

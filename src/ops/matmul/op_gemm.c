@@ -36,13 +36,13 @@ static clg_status gemm_infer(op_context *c)
     const shape y = {.rank = 2, .dims = {m, n}};
     if (op_has_input(c, 2)) {
         if (add->rank > 2)
-            return op_error(c, CLG_ERROR_SHAPE, "C of shape %s is no matrix",
+            return op_error(c, CLG_ERROR_SHAPE, "C of shape %s is not a matrix",
                             shape_text(add, text));
         for (int i = 0; i < add->rank; i++) {
             const int64_t there = add->dims[i], wanted = y.dims[2 - add->rank + i];
             if (there != 1 && there != DIM_UNKNOWN && wanted != DIM_UNKNOWN && there != wanted)
                 return op_error(c, CLG_ERROR_SHAPE,
-                                "C of shape %s does not broadcast to the product",
+                                "C of shape %s does not broadcast to the result",
                                 shape_text(add, text));
         }
     }
@@ -51,7 +51,7 @@ static clg_status gemm_infer(op_context *c)
 }
 
 /* The bias of a product from an input that broadcasts to it. */
-static void set_bias(const lower_context *c, uint32_t input, epilogue *e)
+static void set_bias(const lower_context *c, uint32_t input, epilogue_ops *e)
 {
     const lower_operand *add = lower_input(c, input);
     if (!lower_has_input(c, input) || e->beta == 0) return;
@@ -82,10 +82,10 @@ static clg_status gemm_op_lower(lower_context *c)
     j.a = (gemm_matrix){operand_input(0), trans_a ? 1 : lda, trans_a ? lda : 1, 0, 0, a->constant};
     j.b = (gemm_matrix){operand_input(1), trans_b ? 1 : ldb, trans_b ? ldb : 1, 0, 0, b->constant};
     j.c = (gemm_matrix){operand_output(0), j.n, 1, 0, 0, false};
-    epilogue_read(c, &j.tail);
-    j.tail.alpha = node_float(c->node, "alpha", 1.0f);
-    j.tail.beta = node_float(c->node, "beta", 1.0f);
-    set_bias(c, 2, &j.tail);
+    epilogue_read(c, &j.epilogue);
+    j.epilogue.alpha = node_float(c->node, "alpha", 1.0f);
+    j.epilogue.beta = node_float(c->node, "beta", 1.0f);
+    set_bias(c, 2, &j.epilogue);
     return gemm_lower(c, &j, 1);
 }
 
@@ -125,7 +125,7 @@ static clg_status matmul_infer(op_context *c)
 {
     const shape *x = &op_input(c, 0)->dims, *w = &op_input(c, 1)->dims;
     if (x->rank < 1 || w->rank < 1)
-        return op_error(c, CLG_ERROR_SHAPE, "a scalar is no operand of a matrix product");
+        return op_error(c, CLG_ERROR_SHAPE, "a scalar is not an operand of a matrix product");
     const shape a = as_operand(c->node, x, true), b = as_operand(c->node, w, false);
     const int64_t k = a.dims[a.rank - 1], k_of_b = b.dims[b.rank - 2];
     if (k != k_of_b && k != DIM_UNKNOWN && k_of_b != DIM_UNKNOWN)
@@ -197,7 +197,8 @@ static void batch_collapse(matmul_batch *g)
 /* Rows of A over all batches become one tall matrix when B is the same for all. */
 static void stack_rows(matmul_batch *g, gemm_job *j)
 {
-    if (g->rank != 1 || g->b[0] != 0 || j->tail.bias == BIAS_ROW || j->tail.bias == BIAS_MATRIX)
+    if (g->rank != 1 || g->b[0] != 0 || j->epilogue.bias == BIAS_ROW ||
+        j->epilogue.bias == BIAS_MATRIX)
         return;
     if (g->a[0] != j->m * j->a.rs || g->c[0] != j->m * j->c.rs) return;
     j->m *= g->dims[0];
@@ -205,7 +206,7 @@ static void stack_rows(matmul_batch *g, gemm_job *j)
 }
 
 /* FusedMatMul's bias: one number, or one for each column. */
-static void matmul_bias(const lower_context *c, int64_t n, epilogue *e)
+static void matmul_bias(const lower_context *c, int64_t n, epilogue_ops *e)
 {
     int64_t count;
     const lower_operand *add = lower_input(c, 2);
@@ -236,7 +237,7 @@ static clg_status lower_batches(lower_context *c, const matmul_batch *g, const g
             j->a.at.offset_elems += index * g->a[i];
             j->b.at.offset_elems += index * g->b[i];
             j->c.at.offset_elems += index * g->c[i];
-            j->tail.residual.offset_elems += index * g->c[i];
+            j->epilogue.residual.offset_elems += index * g->c[i];
         }
     }
     return gemm_lower(c, jobs, (size_t)n_jobs);
@@ -268,9 +269,9 @@ static clg_status matmul_lower(lower_context *c)
     j.a = (gemm_matrix){operand_input(0), trans_a ? 1 : j.k, trans_a ? j.m : 1, 0, 0, x->constant};
     j.b = (gemm_matrix){operand_input(1), trans_b ? 1 : j.n, trans_b ? j.k : 1, 0, 0, w->constant};
     j.c = (gemm_matrix){operand_output(0), j.n, 1, 0, 0, false};
-    epilogue_read(c, &j.tail);
-    j.tail.alpha = node_float(c->node, "alpha", 1.0f);
-    matmul_bias(c, j.n, &j.tail);
+    epilogue_read(c, &j.epilogue);
+    j.epilogue.alpha = node_float(c->node, "alpha", 1.0f);
+    matmul_bias(c, j.n, &j.epilogue);
     matmul_batch g = {.rank = over.rank};
     int64_t stride = j.m * j.n;
     for (int i = over.rank - 1; i >= 0; i--) {

@@ -99,14 +99,14 @@ static clg_status take_dense(const tensor *keys, const tensor *values, tensor **
 static clg_status take_sparse(const node *n, const tensor *keys, const tensor *values,
                               tensor **out_tensor)
 {
-    const int64_t most = node_int(n, "max_map", 1);
-    CLG_TRY(make_row(values ? values->dtype : CLG_FLOAT32, most, out_tensor));
+    const int64_t max = node_int(n, "max_map", 1);
+    CLG_TRY(make_row(values ? values->dtype : CLG_FLOAT32, max, out_tensor));
     clg_status status = CLG_OK;
-    for (int64_t i = 0; values && values->dtype == CLG_STRING && i < most && status == CLG_OK; i++)
+    for (int64_t i = 0; values && values->dtype == CLG_STRING && i < max && status == CLG_OK; i++)
         status = tensor_set_string(*out_tensor, i, "0", 1);
     for (int64_t i = 0; keys && values && i < keys->n_elements && status == CLG_OK; i++) {
         const int64_t key = tensor_get_int(keys, i);
-        if (key >= 0 && key < most) status = copy_element(*out_tensor, key, values, i);
+        if (key >= 0 && key < max) status = copy_element(*out_tensor, key, values, i);
     }
     return status;
 }

@@ -266,7 +266,7 @@ static clg_status onehot_eval(op_context *c, tensor **out_tensors)
         if (at != MAP_NONE)
             ((float *)out_tensors[0]->data)[i * categories.n + (int64_t)at] = 1;
         else if (node_int(c->node, "zeros", 1) == 0)
-            status = op_error(c, CLG_ERROR_DATA, "'%s' is no category", name_text(s, shown));
+            status = op_error(c, CLG_ERROR_DATA, "'%s' is not a category", name_text(s, shown));
     }
     map_deinit(&table);
     return status;

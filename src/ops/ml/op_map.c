@@ -45,7 +45,7 @@ static clg_status check_map(const op_context *c, clg_dtype keys)
 {
     const value_fact *m = &c->inputs[0];
     if (m->kind != CLG_VALUE_MAP && m->dtype != CLG_DTYPE_NONE)
-        return op_error(c, CLG_ERROR_INVALID_MODEL, "its input is no map");
+        return op_error(c, CLG_ERROR_INVALID_MODEL, "its input is not a map");
     if (m->key_dtype == CLG_DTYPE_NONE || m->key_dtype == keys) return CLG_OK;
     return op_error(c, CLG_ERROR_INVALID_MODEL, "its input has keys of %s, not of %s",
                     dtype_name(m->key_dtype), dtype_name(keys));
@@ -65,23 +65,23 @@ static clg_status dict_infer(op_context *c)
 static clg_status bad_word(const node *n, const char *name, const char *word, const char *words)
 {
     char shown[NODE_TEXT_BYTES], text[NAME_TEXT_BYTES];
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: its %s '%s' is none of %s", node_text(n, shown),
-                     name, name_text(word, text), words);
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: its %s '%s' is not one of %s",
+                     node_text(n, shown), name, name_text(word, text), words);
 }
 
 static clg_status cast_check(const node *n)
 {
     const char *to = node_string(n, "cast_to", "TO_FLOAT"),
                *form = node_string(n, "map_form", "DENSE");
-    const int64_t most = node_int(n, "max_map", 1);
+    const int64_t max = node_int(n, "max_map", 1);
     char shown[NODE_TEXT_BYTES];
     if (strcmp(to, "TO_FLOAT") != 0 && strcmp(to, "TO_INT64") != 0 && strcmp(to, "TO_STRING") != 0)
         return bad_word(n, "cast_to", to, "TO_FLOAT, TO_INT64 and TO_STRING");
     if (strcmp(form, "DENSE") != 0 && strcmp(form, "SPARSE") != 0)
         return bad_word(n, "map_form", form, "DENSE and SPARSE");
-    if (most >= 1 && most <= INT32_MAX) return CLG_OK;
+    if (max >= 1 && max <= INT32_MAX) return CLG_OK;
     return error_set(CLG_ERROR_INVALID_MODEL, "%s: its max_map is %lld", node_text(n, shown),
-                     (long long)most);
+                     (long long)max);
 }
 
 static clg_status cast_infer(op_context *c)

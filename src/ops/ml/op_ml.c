@@ -149,7 +149,7 @@ static clg_status normalizer_check(const node *n)
     const char *norm = node_string(n, "norm", "MAX");
     return strcmp(norm, "MAX") == 0 || strcmp(norm, "L1") == 0 || strcmp(norm, "L2") == 0
                ? CLG_OK
-               : bad(n, "its norm is none of MAX, L1 and L2");
+               : bad(n, "its norm is not one of MAX, L1 and L2");
 }
 
 static clg_status imputer_check(const node *n)
@@ -311,9 +311,9 @@ static const op_attribute binarizer_attributes[] = {{"threshold", ATTRIBUTE_FLOA
 static const op_attribute vectorizer_attributes[] = {{"inputdimensions", ATTRIBUTE_INTS, true},
                                                      {0}};
 
-#define ROW(row_name, least, most, n_out, in, out, ...)                                            \
+#define ROW(row_name, min, max, n_out, in, out, ...)                                               \
     {                                                                                              \
-        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(least, most, in),          \
+        .name = row_name, .domain = "ai.onnx.ml", .since = 1, OP_INPUTS(min, max, in),             \
         OP_OUTPUTS(1, n_out, out), .lower = not_decomposed, __VA_ARGS__                            \
     }
 

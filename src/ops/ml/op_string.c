@@ -43,12 +43,12 @@ static clg_status normalizer_check(const node *n)
     const char *locale = node_string(n, "locale", "en_US");
     if (strcmp(action, "NONE") != 0 && !case_action(n))
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s: case_change_action is none of LOWER, UPPER and NONE",
+                         "%s: case_change_action is not one of LOWER, UPPER and NONE",
                          node_text(n, shown));
     if (strncmp(locale, "tr", 2) == 0 || strncmp(locale, "az", 2) == 0 ||
         strncmp(locale, "lt", 2) == 0)
         return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         "%s: locale '%.16s' has letters of its own, which are not supported",
+                         "%s: locale '%.16s' has its own letters, which are not supported",
                          node_text(n, shown), locale);
     return CLG_OK;
 }
@@ -193,16 +193,16 @@ static int64_t count_parts(const node *n, const char *s)
 static clg_status split_infer(op_context *c)
 {
     shape dims = c->inputs[0].dims;
-    int64_t most = 0;
+    int64_t max = 0;
     if (c->n_outputs > 1) fact_set(&c->outputs[1], CLG_INT64, &dims);
     if (dims.rank >= CLG_MAX_RANK)
         return op_error(c, CLG_ERROR_SHAPE, "the output would have too many axes");
     const tensor *x = op_need(c, 0);
     for (int64_t i = 0; x && i < x->n_elements; i++) {
         const int64_t n = count_parts(c->node, tensor_get_string(x, i));
-        if (n > most) most = n;
+        if (n > max) max = n;
     }
-    dims.dims[dims.rank++] = x ? most : DIM_UNKNOWN;
+    dims.dims[dims.rank++] = x ? max : DIM_UNKNOWN;
     fact_set(&c->outputs[0], CLG_STRING, &dims);
     return CLG_OK;
 }
@@ -211,7 +211,7 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
 {
     const tensor *x = c->inputs[0].known;
     const shape *dims = &c->outputs[0].dims;
-    const int64_t most = dims->dims[dims->rank - 1];
+    const int64_t max = dims->dims[dims->rank - 1];
     CLG_TRY(tensor_create(CLG_STRING, dims, &out_tensors[0]));
     if (c->n_outputs > 1) CLG_TRY(tensor_create(CLG_INT64, &x->dims, &out_tensors[1]));
     for (int64_t i = 0; i < x->n_elements; i++) {
@@ -220,7 +220,7 @@ static clg_status split_eval(op_context *c, tensor **out_tensors)
         size_t n_bytes;
         int64_t n = 0;
         while (split_next(&w, &part, &n_bytes))
-            CLG_TRY(tensor_set_string(out_tensors[0], i * most + n++, part, n_bytes));
+            CLG_TRY(tensor_set_string(out_tensors[0], i * max + n++, part, n_bytes));
         if (c->n_outputs > 1) tensor_set_int(out_tensors[1], i, n);
     }
     return CLG_OK;

@@ -149,8 +149,8 @@ static clg_status votes_infer(op_context *c)
 /* Work-items that each have their own scratch: as many as 64 MiB hold. */
 static uint64_t votes_items(const lower_context *c, int64_t rows, int64_t scratch, uint64_t local)
 {
-    const int64_t most = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));
-    return work_items(c, rows < most ? rows : most > 0 ? most : 1, local);
+    const int64_t max = VOTES_SCRATCH_BYTES / (scratch * (int64_t)sizeof(float));
+    return work_items(c, rows < max ? rows : max > 0 ? max : 1, local);
 }
 
 static clg_status votes_lower(lower_context *c)

@@ -16,7 +16,7 @@ typedef struct pool {
     const int64_t *counts, *indexes; /* where n-grams of each length start; columns of the output */
     const float *weights;            /* NULL: all 1 */
     size_t n_lengths, n_grams, n_weights;
-    int64_t least, most, skips, columns;
+    int64_t min, max, skips, columns;
     map grams; /* the items of an n-gram -> its number */
 } pool;
 
@@ -48,12 +48,12 @@ static clg_status pool_check(const pool *p)
         return pool_error(p->n, "ngram_indexes has not one number for each n-gram of the pool");
     for (size_t i = 0; i < p->n_grams; i++)
         if (p->indexes[i] < 0 || p->indexes[i] >= INT32_MAX)
-            return pool_error(p->n, "a number of ngram_indexes is no column");
+            return pool_error(p->n, "a number of ngram_indexes is not a column");
     if (p->weights && p->n_weights != p->n_grams)
         return pool_error(p->n, "weights has not one number for each n-gram of the pool");
-    if (p->least < 1 || p->most < p->least || p->skips < 0)
+    if (p->min < 1 || p->max < p->min || p->skips < 0)
         return pool_error(p->n, "lengths of n-grams must be at least 1, skips at least 0");
-    if ((uint64_t)p->least > p->n_lengths || (uint64_t)p->most > p->n_lengths)
+    if ((uint64_t)p->min > p->n_lengths || (uint64_t)p->max > p->n_lengths)
         return pool_error(p->n, "ngram_counts says nothing of the longest n-grams");
     return CLG_OK;
 }
@@ -63,8 +63,8 @@ static clg_status pool_read(const node *n, pool *p)
     *p = (pool){.n = n,
                 .strings = node_attribute(n, "pool_strings"),
                 .numbers = node_attribute(n, "pool_int64s"),
-                .least = node_int(n, "min_gram_length", 1),
-                .most = node_int(n, "max_gram_length", 1),
+                .min = node_int(n, "min_gram_length", 1),
+                .max = node_int(n, "max_gram_length", 1),
                 .skips = node_int(n, "max_skip_count", 0)};
     p->counts = node_ints(n, "ngram_counts", &p->n_lengths);
     p->indexes = node_ints(n, "ngram_indexes", &p->n_grams);
@@ -104,7 +104,7 @@ static clg_status fill_map(pool *p, text *key)
                     add_number(key, p->numbers->as.ints[k]);
             }
             CLG_TRY(key->status);
-            if ((int64_t)i + 1 < p->least || (int64_t)i + 1 > p->most) continue;
+            if ((int64_t)i + 1 < p->min || (int64_t)i + 1 > p->max) continue;
             if (map_get(&p->grams, key->data, key->size_bytes) != MAP_NONE)
                 return pool_error(p->n, "an n-gram is twice in the pool");
             CLG_TRY(map_set(&p->grams, key->data, key->size_bytes, gram));
@@ -136,7 +136,7 @@ static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_
                              int64_t step, text *key, float *y)
 {
     start_key(key);
-    for (int64_t length = 1; length <= p->most; length++) {
+    for (int64_t length = 1; length <= p->max; length++) {
         if (length > 1 && (n - 1 - from) / (length - 1) < step) break;
         const int64_t at = row * n + from + (length - 1) * step;
         if (p->strings)
@@ -144,7 +144,7 @@ static clg_status count_from(const pool *p, const tensor *x, int64_t row, int64_
         else
             add_number(key, tensor_get_int(x, at));
         CLG_TRY(key->status);
-        if (length < p->least || (length == 1 && step > 1)) continue;
+        if (length < p->min || (length == 1 && step > 1)) continue;
         const size_t gram = map_get(&p->grams, key->data, key->size_bytes);
         if (gram != MAP_NONE) count_gram(p, weighing_of(p->n), gram, y);
     }
@@ -156,7 +156,7 @@ static clg_status count_all(const pool *p, const tensor *x, text *key, tensor *y
     const int64_t n = x->dims.dims[x->dims.rank - 1],
                   rows = x->dims.rank == 2 ? x->dims.dims[0] : 1;
     int64_t steps = p->skips < n ? p->skips + 1 : n;
-    if (p->most == 1 && steps > 1) steps = 1;
+    if (p->max == 1 && steps > 1) steps = 1;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t step = 1; step <= steps; step++)
             for (int64_t from = 0; from < n; from++)
@@ -172,7 +172,7 @@ static clg_status tfidf_check(const node *n)
     pool p;
     const char *mode = node_string(n, "mode", "");
     if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0)
-        return pool_error(n, "mode is none of TF, IDF and TFIDF");
+        return pool_error(n, "mode is not one of TF, IDF and TFIDF");
     return pool_read(n, &p);
 }
 

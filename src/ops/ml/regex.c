@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* A step is a place that was tried; the memory is of places to go back to. */
-enum { MOST_STEPS = 10000000, MOST_HEAP_KIB = 64 << 10 };
+enum { MAX_STEPS = 10000000, MAX_HEAP_KIB = 64 << 10 };
 
 struct regex {
     pcre2_general_context *memory;
@@ -127,8 +127,8 @@ static clg_status set_up(regex *r, const char *pattern)
     r->reading = pcre2_compile_context_create(r->memory);
     r->bounds = pcre2_match_context_create(r->memory);
     if (!r->reading || !r->bounds) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    (void)pcre2_set_match_limit(r->bounds, MOST_STEPS);
-    (void)pcre2_set_heap_limit(r->bounds, MOST_HEAP_KIB);
+    (void)pcre2_set_match_limit(r->bounds, MAX_STEPS);
+    (void)pcre2_set_heap_limit(r->bounds, MAX_HEAP_KIB);
     return compile(r);
 }
 

@@ -223,7 +223,7 @@ static clg_status string_of_int(int64_t i, bool is_unsigned, char text[NUMBER_BY
 }
 
 /* What tells the digits of a dtype: read back, the text must give the number. */
-static bool is_told(const char *text, double x, clg_dtype dtype)
+static bool parses_back_to(const char *text, double x, clg_dtype dtype)
 {
     double back;
     if (!string_to_float(text, &back)) return false;
@@ -246,7 +246,7 @@ static void string_of_float(double x, clg_dtype dtype, char text[NUMBER_BYTES])
         (void)snprintf(text, NUMBER_BYTES, "%.*g", digits, x);
         for (char *p = text; *p; p++)
             if (*p == decimal_point()) *p = '.';
-        if (is_told(text, x, dtype)) return;
+        if (parses_back_to(text, x, dtype)) return;
     }
 }
 
@@ -275,7 +275,7 @@ static clg_status from_strings(const op_context *c, const tensor *from, tensor *
         } else if (string_to_float(s, &number)) {
             tensor_set_float(to, i, number);
         } else {
-            return op_error(c, CLG_ERROR_DATA, "'%s' is no number", name_text(s, shown));
+            return op_error(c, CLG_ERROR_DATA, "'%s' is not a number", name_text(s, shown));
         }
     }
     return CLG_OK;

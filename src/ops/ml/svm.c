@@ -27,7 +27,7 @@ static clg_status read_kernel(const node *n, svm *m)
     while (k < 4 && strcmp(kernel, names[k]) != 0) k++;
     if (k == 4)
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s: its kernel_type '%s' is none of LINEAR, POLY, RBF and SIGMOID",
+                         "%s: its kernel_type '%s' is not one of LINEAR, POLY, RBF and SIGMOID",
                          node_text(n, shown), name_text(kernel, word));
     if (n_params != 0 && n_params != 3)
         return bad(n, "its kernel_params are not three numbers: gamma, coef0, degree");

@@ -164,7 +164,7 @@ static clg_status chain_votes(reader *r)
     for (size_t v = r->n_votes; v-- > 0;) {
         const size_t i = find_node(r, r->vote_trees[v], r->vote_nodes[v]);
         if (i == MAP_NONE) return bad(r, "a vote is of a node that is not there");
-        if (!is_leaf(r, i)) return bad(r, "a vote is of a node that is no leaf");
+        if (!is_leaf(r, i)) return bad(r, "a vote is of a node that is not a leaf");
         if (r->vote_ids[v] < 0 || r->vote_ids[v] >= f->n_targets)
             return bad(r, "a vote is for a class or target that is not there");
         if (r->vote_ids[v] != f->first_id) f->first_id = -1;

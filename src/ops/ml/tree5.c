@@ -194,9 +194,9 @@ static clg_status make_room(reader *r)
 {
     tree_forest *f = r->f;
     arena *m = &f->memory;
-    const size_t most = r->n_packed + 2 * r->n_nodes + 1; /* a leaf for each way to one */
-    f->nodes = arena_alloc(m, most * TREE_NODE_WORDS, sizeof *f->nodes);
-    f->values = arena_alloc(m, most, sizeof *f->values);
+    const size_t max = r->n_packed + 2 * r->n_nodes + 1; /* a leaf for each way to one */
+    f->nodes = arena_alloc(m, max * TREE_NODE_WORDS, sizeof *f->nodes);
+    f->values = arena_alloc(m, max, sizeof *f->values);
     f->roots = arena_alloc(m, r->n_roots, sizeof *f->roots);
     f->vote_ids = arena_alloc(m, r->n_leaves, sizeof *f->vote_ids);
     f->vote_weights = arena_alloc(m, r->n_leaves, sizeof *f->vote_weights);

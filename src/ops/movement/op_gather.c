@@ -28,11 +28,11 @@ static gather_step start_step(lower_context *c, const char *entry, int rank, int
 {
     const lower_operand *data = &c->inputs[0], *indices = &c->inputs[1], *out = &c->outputs[0];
     const bool simd = lower_is_simd(c);
-    const int64_t most = INT32_MAX / 2;
+    const int64_t max = INT32_MAX / 2;
     gather_step g;
-    g.wide_index = shape_product(&data->dims, 0, data->dims.rank) > most ||
-                   shape_product(&out->dims, 0, out->dims.rank) > most ||
-                   shape_product(&indices->dims, 0, indices->dims.rank) > most;
+    g.wide_index = shape_product(&data->dims, 0, data->dims.rank) > max ||
+                   shape_product(&out->dims, 0, out->dims.rank) > max ||
+                   shape_product(&indices->dims, 0, indices->dims.rank) > max;
     const int vec = simd ? work_lanes(c, inner) : 1;
     const char *prelude =
         prelude_text(&c->build, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=%d",
@@ -73,10 +73,10 @@ static void finish_rows(lower_context *c, step *s, int64_t rows, int64_t inner)
 void gather_append(lower_context *c, candidate *impl, const gather_rows *r)
 {
     step_builder *b = &c->build;
-    const int64_t most = INT32_MAX / 2,
+    const int64_t max = INT32_MAX / 2,
                   sizes[] = {r->outer, r->axis, r->picks, r->inner, r->axis * r->inner};
     const bool wide_index =
-        r->outer * r->axis * r->inner > most || r->outer * r->picks * r->inner > most;
+        r->outer * r->axis * r->inner > max || r->outer * r->picks * r->inner > max;
     step *s = step_kernel(
         b, impl, "gather", "gather",
         prelude_text(b, "P_SIZE=%d P_VEC=%d P_FP64=0 P_INDEX=%d P_INT=%d P_RANK=0",

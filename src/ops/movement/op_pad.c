@@ -116,9 +116,9 @@ static clg_status padded_shape(const shape *in, const pads *p, pad_mode mode, sh
                              "dimension %d of %" PRId64 " cannot be padded by %" PRId64
                              " and %" PRId64,
                              i, in->dims[i], p->before[i], p->after[i]);
-        const int64_t cut =
+        const int64_t removed =
             (p->before[i] < 0 ? -p->before[i] : 0) + (p->after[i] < 0 ? -p->after[i] : 0);
-        if (mode != PAD_CONSTANT && n > 0 && in->dims[i] - cut <= 0)
+        if (mode != PAD_CONSTANT && n > 0 && in->dims[i] - removed <= 0)
             return error_set(CLG_ERROR_SHAPE, "dimension %d has no element to pad with", i);
         out->dims[i] = n;
     }
@@ -178,12 +178,12 @@ static int merge_dims(const lower_context *c, const pads *p, pad_dim out[CLG_MAX
     const lower_operand *in = &c->inputs[0];
     int n = 0;
     for (int i = 0; i < in->dims.rank; i++) {
-        const int64_t cut_before = p->before[i] < 0 ? -p->before[i] : 0,
-                      cut_after = p->after[i] < 0 ? -p->after[i] : 0;
-        const int64_t left = in->dims.dims[i] - cut_before - cut_after;
+        const int64_t removed_before = p->before[i] < 0 ? -p->before[i] : 0,
+                      removed_after = p->after[i] < 0 ? -p->after[i] : 0;
+        const int64_t left = in->dims.dims[i] - removed_before - removed_after;
         pad_dim d = {c->outputs[0].dims.dims[i], left > 0 ? left : 0,
                      p->before[i] > 0 ? p->before[i] : 0, in->strides[i]};
-        *out_offset += left > 0 ? cut_before * in->strides[i] : 0;
+        *out_offset += left > 0 ? removed_before * in->strides[i] : 0;
         const pad_dim *last = n > 0 ? &out[n - 1] : NULL;
         if (last && d.m == d.n && last->m == last->n && last->stride == d.stride * d.n) {
             out[n - 1] = (pad_dim){last->m * d.m, last->n * d.n, 0, d.stride};

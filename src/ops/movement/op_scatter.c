@@ -69,18 +69,18 @@ static clg_status start_step(lower_context *c, const char *entry, int rank, scat
 {
     const lower_operand *data = &c->inputs[0];
     const clg_dtype dtype = data->dtype;
-    const int64_t most = INT32_MAX / 2, n = shape_product(&data->dims, 0, data->dims.rank);
+    const int64_t max = INT32_MAX / 2, n = shape_product(&data->dims, 0, data->dims.rank);
     size_t size_bytes;
     if (out->reduces) CLG_TRY(check_reduced(c, dtype));
     if (!dtype_bytes(dtype, n, &size_bytes))
         return lower_error(c, CLG_ERROR_SHAPE, "needs more memory than can be addressed");
     candidate *impl = step_candidate(&c->build, entry);
     (void)step_copy(&c->build, impl, operand_input(0), operand_output(0), size_bytes);
-    out->wide_index = n > most;
+    out->wide_index = n > max;
     for (size_t i = 1; i < c->n_inputs; i++)
-        out->wide_index = out->wide_index ||
-                          (lower_has_input(c, i) &&
-                           shape_product(&c->inputs[i].dims, 0, c->inputs[i].dims.rank) > most);
+        out->wide_index =
+            out->wide_index || (lower_has_input(c, i) &&
+                                shape_product(&c->inputs[i].dims, 0, c->inputs[i].dims.rank) > max);
     const bool vectors = lower_is_simd(c) && !out->reduces;
     const int vec = !vectors ? 1 : c->caps->vector_width ? (int)c->caps->vector_width : 4;
     const lower_operand *indices = lower_input(c, out->indices),

@@ -24,7 +24,8 @@ static clg_status read_permutation(const node *n, int rank, int out_perm[CLG_MAX
     for (int i = 0; i < rank; i++) {
         const int64_t axis = perm ? perm[i] : rank - 1 - i;
         if (axis < 0 || axis >= rank || seen[axis])
-            return error_set(CLG_ERROR_INVALID_MODEL, "perm is no permutation of 0..%d", rank - 1);
+            return error_set(CLG_ERROR_INVALID_MODEL, "perm is not a permutation of 0..%d",
+                             rank - 1);
         seen[axis] = true;
         out_perm[i] = (int)axis;
     }

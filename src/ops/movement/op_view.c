@@ -152,13 +152,13 @@ static clg_status parse_reshape(const op_context *c, const shape *wanted, reshap
             return op_error(c, CLG_ERROR_SHAPE, "asks for %s",
                             d == -1 ? "-1 twice" : "a dimension below -1");
         } else if (!checked_mul_i64(r->placed, d, &r->placed)) {
-            return op_error(c, CLG_ERROR_SHAPE, "asks for more elements than can be counted");
+            return op_error(c, CLG_ERROR_SHAPE, "requests more elements than can be counted");
         } else {
             r->has_zero = r->has_zero || d == 0;
         }
     }
     if (r->open >= 0 && r->has_zero)
-        return op_error(c, CLG_ERROR_SHAPE, "asks for 0 and -1 together");
+        return op_error(c, CLG_ERROR_SHAPE, "requests 0 and -1 together");
     return CLG_OK;
 }
 

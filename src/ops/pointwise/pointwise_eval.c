@@ -16,10 +16,10 @@ typedef struct number {
     int64_t i;
 } number;
 
-static int64_t saturate(double x, double low, double high, int64_t most)
+static int64_t saturate(double x, double low, double high, int64_t max)
 {
     if (!(x == x)) return 0;
-    return x <= low ? (int64_t)low : x >= high ? most : (int64_t)x;
+    return x <= low ? (int64_t)low : x >= high ? max : (int64_t)x;
 }
 
 static int64_t int_of_float(double x, const dtype_info *to)

@@ -118,9 +118,9 @@ static void plan_walk(const lower_context *c, const pointwise_group *g, launch *
         l->g->rank == 1 || inner >= (simd ? l->vec : 32) ? POINTWISE_ROWS : POINTWISE_SINGLE;
     for (size_t p = 0; p < l->layout.n_patterns; p++) l->layout.patterns[p] = classify(l, p);
     l->wide_index = grid_needs_64_bits(l->g);
-    const int64_t turn = is_heavy(g) ? SIMD_CHUNK_HEAVY : SIMD_CHUNK;
-    l->chunk = simd ? turn : l->vec;
-    l->block = simd ? at_least_one(turn / at_least_one(inner)) : 1;
+    const int64_t chunk = is_heavy(g) ? SIMD_CHUNK_HEAVY : SIMD_CHUNK;
+    l->chunk = simd ? chunk : l->vec;
+    l->block = simd ? at_least_one(chunk / at_least_one(inner)) : 1;
 }
 
 static void set_range(lower_context *c, step *s, const launch *l)

@@ -21,7 +21,7 @@ static inline bool narrow_is_packed(clg_dtype dtype)
 
 /* P_SATURATE of quant/narrow.clh for a node with the attribute `saturate`. */
 int narrow_saturation(const node *n);
-/* Attribute round_mode as P_MODE of quant/narrow.clh; false when it is none of ONNX's words. */
+/* Attribute round_mode as P_MODE of quant/narrow.clh; false when it is not one of ONNX's words. */
 bool narrow_round_mode(const node *n, int *out_mode);
 
 /* Cast or CastLike of input 0 to output 0, one of which is narrow. */

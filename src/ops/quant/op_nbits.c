@@ -42,7 +42,7 @@ static clg_status check_count(const op_context *c, size_t i, int64_t wanted)
     CLG_TRY(shape_n_elements(&op_input(c, i)->dims, &n));
     if (!op_has_input(c, i) || n == DIM_UNKNOWN || n == wanted) return CLG_OK;
     return op_error(c, CLG_ERROR_SHAPE,
-                    "input %zu has %" PRId64 " elements where N, K and block_size ask for %" PRId64,
+                    "input %zu has %" PRId64 " elements where N, K and block_size require %" PRId64,
                     i, n, wanted);
 }
 
@@ -103,9 +103,9 @@ static clg_status nbits_lower(lower_context *c)
     step_arg_int(b, k, block_bytes / vec);
     k->flops = 2.0 * (double)m * (double)s.n * (double)s.k;
     k->bytes = (double)s.n * (double)s.blocks * (double)block_bytes;
-    const uint64_t most = WORK_MAX_ITEMS / local;
+    const uint64_t max = WORK_MAX_ITEMS / local;
     const int64_t groups[2] = {(s.n + cols - 1) / cols, (m + rows - 1) / rows};
-    const uint64_t global[2] = {((uint64_t)groups[0] < most ? (uint64_t)groups[0] : most) * local,
+    const uint64_t global[2] = {((uint64_t)groups[0] < max ? (uint64_t)groups[0] : max) * local,
                                 (uint64_t)groups[1] < WORK_MAX_ITEMS ? (uint64_t)groups[1]
                                                                      : WORK_MAX_ITEMS};
     step_range(b, k, 2, global, (uint64_t[]){local, 1});

@@ -68,7 +68,7 @@ static clg_status qconv_infer(op_context *c)
     const qconv_inputs *at = c->row->param;
     const bool last = node_int(c->node, "channels_last", 0) != 0;
     const shape *w = &op_input(c, at->w)->dims, given = op_input(c, at->x)->dims,
-                turned = window_channels_first(&given), *x = last ? &turned : &given;
+                transposed = window_channels_first(&given), *x = last ? &transposed : &given;
     const int64_t groups = node_int(c->node, "group", 1);
     window win;
     shape y;
@@ -112,7 +112,7 @@ static void add_plain(lower_context *c, const qconv_job *j)
     step_arg_buffer(b, s, operand_input(j->at->x), j->x_dtype);
     step_arg_buffer(b, s, operand_input(j->at->w), j->w_dtype);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    qconv_number_args(c, s, j);
+    qconv_last_args(c, s, j);
     s->flops = qconv_flops(j);
     const int64_t pixels = window_count_out(j->axes), planes = j->batch * j->groups * j->oc;
     if (simd) {
@@ -128,7 +128,8 @@ static clg_status qconv_lower(lower_context *c)
 {
     const qconv_inputs *at = c->row->param;
     if (node_int(c->node, "channels_last", 0) != 0)
-        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
+        return lower_error(c, CLG_ERROR_INTERNAL,
+                           "its channels were to be transposed to the front");
     const lower_operand *x = lower_input(c, at->x), *w = lower_input(c, at->w);
     qconv_job j = {.at = at,
                    .x_dtype = x->dtype,

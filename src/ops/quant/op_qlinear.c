@@ -205,8 +205,8 @@ static clg_status pool_lower(lower_context *c)
 static clg_status window_pool_infer(op_context *c)
 {
     const bool last = node_int(c->node, "channels_last", 0) != 0;
-    const shape given = op_input(c, 0)->dims, turned = window_channels_first(&given),
-                *x = last ? &turned : &given;
+    const shape given = op_input(c, 0)->dims, transposed = window_channels_first(&given),
+                *x = last ? &transposed : &given;
     window w;
     shape y;
     CLG_TRY(check_numbers(c, 1));
@@ -239,10 +239,11 @@ static clg_status window_pool_lower(lower_context *c)
     operand from = operand_input(0), to = from;
     pointwise_register v;
     int64_t n, n_x;
-    qlinear *before = start(c), *behind = start(c);
+    qlinear *before = start(c), *after = start(c);
     if (node_int(c->node, "channels_last", 0) != 0)
-        return lower_error(c, CLG_ERROR_INTERNAL, "its channels were to be turned to the front");
-    if (!before || !behind) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+        return lower_error(c, CLG_ERROR_INTERNAL,
+                           "its channels were to be transposed to the front");
+    if (!before || !after) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     candidate *impl = step_candidate(&c->build, "qlinear");
     CLG_TRY(shape_n_elements(&c->outputs[0].dims, &n));
     CLG_TRY(shape_n_elements(&lower_input(c, 0)->dims, &n_x));
@@ -255,9 +256,9 @@ static clg_status window_pool_lower(lower_context *c)
     CLG_TRY(pointwise_add_output(&before->g, v));
     CLG_TRY(finish(before, impl, from, &reals));
     CLG_TRY(pool_append_average(c, impl, from, to));
-    CLG_TRY(add_input(behind, to, &means, &v));
-    CLG_TRY(quantize(behind, v, 3));
-    return finish(behind, impl, operand_output(0), &c->outputs[0]);
+    CLG_TRY(add_input(after, to, &means, &v));
+    CLG_TRY(quantize(after, v, 3));
+    return finish(after, impl, operand_output(0), &c->outputs[0]);
 }
 
 /* ---- QLinearConcat ---------------------------------------------------------------------------------------------- */

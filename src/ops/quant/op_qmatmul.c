@@ -63,7 +63,7 @@ static clg_status qmatmul_infer(op_context *c)
     const qmatmul_inputs *at = c->row->param;
     const shape *x = &op_input(c, at->a)->dims, *w = &op_input(c, at->b)->dims;
     if (x->rank < 1 || w->rank < 1)
-        return op_error(c, CLG_ERROR_SHAPE, "a scalar is no operand of a matrix product");
+        return op_error(c, CLG_ERROR_SHAPE, "a scalar is not an operand of a matrix product");
     const shape a = qmatmul_as_matrix(x, true), b = qmatmul_as_matrix(w, false);
     const int64_t k = a.dims[a.rank - 1], k_of_b = b.dims[b.rank - 2], m = a.dims[a.rank - 2],
                   n = b.dims[b.rank - 1];

@@ -91,10 +91,10 @@ static bool is_one_of(clg_dtype dtype, dtype_set set)
 
 static clg_status quantize_infer(op_context *c)
 {
-    const int64_t asked = node_int(c->node, "output_dtype", 0);
-    clg_dtype dtype = asked ? (clg_dtype)asked : CLG_UINT8;
+    const int64_t requested = node_int(c->node, "output_dtype", 0);
+    clg_dtype dtype = requested ? (clg_dtype)requested : CLG_UINT8;
     if (op_has_input(c, 2)) dtype = op_input(c, 2)->dtype;
-    if (op_has_input(c, 2) && asked && dtype != CLG_DTYPE_NONE && (clg_dtype)asked != dtype)
+    if (op_has_input(c, 2) && requested && dtype != CLG_DTYPE_NONE && (clg_dtype)requested != dtype)
         return op_error(c, CLG_ERROR_INVALID_MODEL, "output_dtype is not that of the zero point");
     if (dtype != CLG_DTYPE_NONE && !is_one_of(dtype, QUANTIZED)) {
         char names[DTYPE_SET_TEXT_BYTES];
@@ -109,8 +109,8 @@ static clg_status quantize_infer(op_context *c)
 
 static clg_status dequantize_infer(op_context *c)
 {
-    const int64_t asked = node_int(c->node, "output_dtype", 0);
-    const clg_dtype dtype = asked ? (clg_dtype)asked : op_input(c, 1)->dtype;
+    const int64_t requested = node_int(c->node, "output_dtype", 0);
+    const clg_dtype dtype = requested ? (clg_dtype)requested : op_input(c, 1)->dtype;
     if (dtype != CLG_DTYPE_NONE && !is_one_of(dtype, SCALES))
         return op_error(c, CLG_ERROR_UNSUPPORTED_DTYPE,
                         "an output of %s is not supported; float32, float16 and bfloat16 are",
@@ -216,9 +216,9 @@ static void add_step(lower_context *c, candidate *impl, const quantize_shape *q,
 /* From opset 23 on a quotient is as precise as the scale, or as asked for. */
 static clg_dtype quotient_dtype(const lower_context *c)
 {
-    const int64_t asked = node_int(c->node, "precision", 0);
+    const int64_t requested = node_int(c->node, "precision", 0);
     const clg_dtype scale = lower_input(c, 1)->dtype;
-    if (asked) return (clg_dtype)asked;
+    if (requested) return (clg_dtype)requested;
     return c->row->since >= 23 && is_one_of(scale, SCALES) ? scale : CLG_FLOAT32;
 }
 
@@ -262,8 +262,8 @@ void quantize_append_dynamic(lower_context *c, candidate *impl, operand x, int64
     step_builder *b = &c->build;
     const bool simd = lower_is_simd(c);
     const int lanes = simd ? work_lanes(c, n) : 1, local = simd ? 1 : (int)work_local(c, 128, 128);
-    const int64_t most = simd ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
-    const int64_t groups = pieces < 1 ? 1 : pieces < most ? pieces : most;
+    const int64_t max = simd ? 4 * work_units(c) : 64, pieces = (n + 4095) / 4096;
+    const int64_t groups = pieces < 1 ? 1 : pieces < max ? pieces : max;
     const operand parts = step_scratch(b, impl, (size_t)groups * 2 * sizeof(float));
     const quantize_operands o = {.x = x,
                                  .y = y,

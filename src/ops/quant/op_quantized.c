@@ -11,7 +11,7 @@
 
 static clg_status not_decomposed(lower_context *c)
 {
-    return lower_error(c, CLG_ERROR_INTERNAL, "no pass spelled it in other operators");
+    return lower_error(c, CLG_ERROR_INTERNAL, "no pass decomposed it into other operators");
 }
 
 /* One number, or one for each of n; n is 1 for one number alone. */
@@ -43,7 +43,7 @@ static clg_status gemm_infer(op_context *c)
     const int ta = node_int(c->node, "transA", 0) != 0, tb = node_int(c->node, "transB", 0) != 0;
     shape y = {.rank = 2}, over;
     if (a->rank != 2 || b->rank != 2 || dims_differ(a->dims[1 - ta], b->dims[tb]))
-        return op_error(c, CLG_ERROR_SHAPE, "A and B are no matrices that can be multiplied");
+        return op_error(c, CLG_ERROR_SHAPE, "A and B are not matrices that can be multiplied");
     y.dims[0] = a->dims[ta];
     y.dims[1] = b->dims[1 - tb];
     CLG_TRY(need_inputs(c, A, 5));
@@ -58,7 +58,7 @@ static clg_status gemm_infer(op_context *c)
                         "scale and zero point of Y are wanted together");
     if (op_has_input(c, C) && shape_is_known(&y) && shape_is_known(&op_input(c, C)->dims) &&
         (shape_broadcast(&y, &op_input(c, C)->dims, &over) != CLG_OK || !shape_equal(&y, &over)))
-        return op_error(c, CLG_ERROR_SHAPE, "C does not broadcast to the shape of the product");
+        return op_error(c, CLG_ERROR_SHAPE, "C does not broadcast to the shape of the result");
     fact_set(&c->outputs[0], op_has_input(c, Y_ZERO) ? op_input(c, Y_ZERO)->dtype : CLG_FLOAT32,
              &y);
     return CLG_OK;

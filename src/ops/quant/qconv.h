@@ -22,8 +22,8 @@ typedef struct qconv_job {
 /* Adds batch, groups, ic, oc and the arguments of window_args, which all kernels begin with but the depthwise ones, which have no
  * ic. */
 void qconv_size_args(step_builder *b, step *s, const qconv_job *j);
-/* Adds QCONV_NUMBERS of cl/quant/qconv.clh, which all kernels end with. */
-void qconv_number_args(lower_context *c, step *s, const qconv_job *j);
+/* Adds QCONV_ARGS_LAST of cl/quant/qconv.clh, which all kernels end with. */
+void qconv_last_args(lower_context *c, step *s, const qconv_job *j);
 /* Operations of the formula. */
 double qconv_flops(const qconv_job *j);
 

@@ -26,7 +26,7 @@ static void input_arg(lower_context *c, step *s, uint32_t input, uint32_t unused
     step_arg_buffer(&c->build, s, operand_input(lower_has_input(c, input) ? input : unused), dtype);
 }
 
-void qconv_number_args(lower_context *c, step *s, const qconv_job *j)
+void qconv_last_args(lower_context *c, step *s, const qconv_job *j)
 {
     step_builder *b = &c->build;
     input_arg(c, s, j->at->x_zero, j->at->x, j->x_dtype);

@@ -2,33 +2,33 @@
  *
  * cl/quant/qconv_simd.cl: how convolutions of 8-bit numbers are cut for it, and how it wants to be called.
  */
-#include "ops/conv/conv_cut.h"
+#include "ops/conv/conv_tiling.h"
 #include "ops/lowering/dot.h"
 #include "ops/quant/qconv.h"
 
 #include <stdio.h>
 
-#define PATCH 65536   /* P_PATCH */
-#define SUMS 32768    /* P_ACC */
-#define MOST_TAPS 256 /* DOT_DEPTH: of a depthwise convolution */
+#define PATCH 65536  /* P_PATCH */
+#define SUMS 32768   /* P_ACC */
+#define MAX_TAPS 256 /* DOT_DEPTH: of a depthwise convolution */
 
 static bool is_depthwise(const qconv_job *j)
 {
-    return j->ic == 1 && j->groups > 1 && j->oc <= 4 && window_count_taps(j->axes) <= MOST_TAPS;
+    return j->ic == 1 && j->groups > 1 && j->oc <= 4 && window_count_taps(j->axes) <= MAX_TAPS;
 }
 
 /* Kernels count in 32 bits; what is larger is left to the plain one. */
 static bool counts_fit(const qconv_job *j)
 {
     const window_axis *a = j->axes;
-    const int64_t most = INT32_MAX;
+    const int64_t max = INT32_MAX;
     int64_t depth = j->ic, pixels = 1;
     for (int i = 0; i < WINDOW_MAX_AXES; i++) {
-        if (a[i].kernel > most / depth || a[i].out > most / pixels) return false;
+        if (a[i].kernel > max / depth || a[i].out > max / pixels) return false;
         depth *= a[i].kernel;
         pixels *= a[i].out;
     }
-    return j->groups <= WORK_MAX_ITEMS && j->batch <= most / j->groups && j->oc <= most / j->groups;
+    return j->groups <= WORK_MAX_ITEMS && j->batch <= max / j->groups && j->oc <= max / j->groups;
 }
 
 /* A convolution of single pixels sees an image as one line. */
@@ -45,22 +45,22 @@ static void join_lines(qconv_job *j)
     j->axes[WINDOW_MAX_AXES - 1].in = j->axes[WINDOW_MAX_AXES - 1].out = pixels;
 }
 
-static conv_cut_job cut_job(const lower_context *c, const qconv_job *j, dot_unit unit)
+static conv_tiling_job tiling_job(const lower_context *c, const qconv_job *j, dot_unit unit)
 {
-    return (conv_cut_job){.axes = j->axes,
-                          .oc = j->oc,
-                          .slices = j->axes[0].kernel * work_ceil_div(j->ic, unit),
-                          .planes = j->batch * j->groups,
-                          .patch = PATCH,
-                          .sums = SUMS,
-                          .spare_rows = 1,
-                          .lanes = work_simd_lanes(c),
-                          .rows = work_simd_rows(c),
-                          .step = unit == DOT_SHORT ? 2 : 1,
-                          .fill_vector = unit == DOT_BYTE ? 8 : 4,
-                          .fill_line = 25,
-                          .done_vector = 8,
-                          .done_line = 20};
+    return (conv_tiling_job){.axes = j->axes,
+                             .oc = j->oc,
+                             .slices = j->axes[0].kernel * work_ceil_div(j->ic, unit),
+                             .planes = j->batch * j->groups,
+                             .patch = PATCH,
+                             .sums = SUMS,
+                             .spare_rows = 1,
+                             .lanes = work_simd_lanes(c),
+                             .rows = work_simd_rows(c),
+                             .step = unit == DOT_SHORT ? 2 : 1,
+                             .fill_vector = unit == DOT_BYTE ? 8 : 4,
+                             .fill_line = 25,
+                             .done_vector = 8,
+                             .done_line = 20};
 }
 
 static const char *prelude(lower_context *c, const qconv_job *j, dot_unit unit, bool for_weights)
@@ -76,7 +76,7 @@ static const char *prelude(lower_context *c, const qconv_job *j, dot_unit unit, 
                         !for_weights && lower_has_input(c, j->at->w_zero), bias);
 }
 
-static bool count_bytes(const qconv_job *j, const conv_cut *t, dot_unit unit, size_t *out)
+static bool count_bytes(const qconv_job *j, const conv_tiling *t, dot_unit unit, size_t *out)
 {
     const window_axis *a = j->axes;
     const int64_t words = a[0].kernel * work_ceil_div(j->ic, unit) * a[1].kernel * a[2].kernel + 1;
@@ -86,7 +86,7 @@ static bool count_bytes(const qconv_job *j, const conv_cut *t, dot_unit unit, si
 
 /* The weights in the form of qconv_pack_w: a program of its own, the same whatever the tail. */
 static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *j,
-                            const conv_cut *t, dot_unit unit, size_t size_bytes)
+                            const conv_tiling *t, dot_unit unit, size_t size_bytes)
 {
     step_builder *b = &c->build;
     const window_axis *a = j->axes;
@@ -112,11 +112,11 @@ static operand pack_weights(lower_context *c, candidate *impl, const qconv_job *
     return to;
 }
 
-static void set_range(lower_context *c, step *s, const qconv_job *j, const conv_cut *t,
+static void set_range(lower_context *c, step *s, const qconv_job *j, const conv_tiling *t,
                       int64_t blocks, int64_t planes)
 {
     const uint64_t ones[3] = {1, 1, 1};
-    const uint64_t range[3] = {work_items(c, conv_cut_tiles(j->axes, t->tile_h, t->tile_w), 1),
+    const uint64_t range[3] = {work_items(c, conv_tiling_count(j->axes, t->tile_h, t->tile_w), 1),
                                work_items(c, blocks, 1), work_items(c, planes, 1)};
     s->flops = qconv_flops(j);
     step_range(&c->build, s, 3, range, ones);
@@ -125,10 +125,10 @@ static void set_range(lower_context *c, step *s, const qconv_job *j, const conv_
 static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const char *name)
 {
     step_builder *b = &c->build;
-    const conv_cut_job cut = cut_job(c, j, unit);
-    conv_cut t;
+    const conv_tiling_job tiling = tiling_job(c, j, unit);
+    conv_tiling t;
     size_t size_bytes;
-    if (!conv_cut_find(c, &cut, &t) || !count_bytes(j, &t, unit, &size_bytes)) return;
+    if (!conv_tiling_find(c, &tiling, &t) || !count_bytes(j, &t, unit, &size_bytes)) return;
     candidate *impl = step_candidate(b, name);
     const operand packed = pack_weights(c, impl, j, &t, unit, size_bytes);
     step *s = step_kernel(b, impl, "qconv_simd", "qconv_simd", prelude(c, j, unit, false));
@@ -140,16 +140,16 @@ static void add_tiled(lower_context *c, const qconv_job *j, dot_unit unit, const
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    qconv_number_args(c, s, j);
+    qconv_last_args(c, s, j);
     set_range(c, s, j, &t, work_ceil_div(t.tiles, t.group_tiles), j->batch * j->groups);
 }
 
 static void add_depthwise(lower_context *c, const qconv_job *j)
 {
     step_builder *b = &c->build;
-    const conv_cut_job cut = cut_job(c, j, DOT_FLOAT);
-    conv_cut t;
-    if (!conv_cut_depthwise(c, &cut, j->groups, &t)) return;
+    const conv_tiling_job tiling = tiling_job(c, j, DOT_FLOAT);
+    conv_tiling t;
+    if (!conv_tiling_depthwise(c, &tiling, j->groups, &t)) return;
     step *s = step_kernel(b, step_candidate(b, "qconv_depthwise_simd"), "qconv_simd",
                           "qconv_depthwise_simd", prelude(c, j, DOT_FLOAT, false));
     step_arg_int(b, s, j->batch);
@@ -162,7 +162,7 @@ static void add_depthwise(lower_context *c, const qconv_job *j)
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.tile_h);
     step_arg_int(b, s, t.tile_w);
-    qconv_number_args(c, s, j);
+    qconv_last_args(c, s, j);
     set_range(c, s, j, &t, work_ceil_div(j->groups, t.group_tiles), j->batch);
 }
 

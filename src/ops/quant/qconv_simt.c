@@ -96,7 +96,7 @@ static void add_tiled(lower_context *c, const char *name, const qconv_job *j, co
     step_arg_buffer(b, s, x, CLG_INT32);
     step_arg_buffer(b, s, weights, CLG_INT32);
     step_arg_buffer(b, s, operand_output(0), j->y_dtype);
-    qconv_number_args(c, s, j);
+    qconv_last_args(c, s, j);
     s->flops = qconv_flops(j);
     qtile_range(c, s, &t, j->oc, z->pixels, j->groups);
 }

@@ -22,12 +22,12 @@ static tile_plan plan_tiles(const lower_context *c, const qmatmul_size *z)
     t.tile_m = work_ceil_div(z->m, work_ceil_div(z->m, work_simd_rows(c)));
     t.tiles = work_ceil_div(z->m, t.tile_m);
     t.panels = work_ceil_div(z->n, t.nr);
-    const int64_t splits = work_ceil_div(wanted, work_least(wanted, t.panels * batch));
-    const int64_t most = work_least(work_ceil_div(t.tiles, splits), ROWS / t.tile_m);
-    t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, most));
+    const int64_t splits = work_ceil_div(wanted, work_min(wanted, t.panels * batch));
+    const int64_t max = work_min(work_ceil_div(t.tiles, splits), ROWS / t.tile_m);
+    t.group_tiles = work_ceil_div(t.tiles, work_ceil_div(t.tiles, max));
     const int64_t room = SUMS / ((t.group_tiles * t.tile_m + 1) * t.nr);
     const int64_t spare = t.panels * batch * work_ceil_div(t.tiles, t.group_tiles) / wanted;
-    t.group_panels = work_least(room, work_least(spare < 1 ? 1 : spare, t.panels));
+    t.group_panels = work_min(room, work_min(spare < 1 ? 1 : spare, t.panels));
     return t;
 }
 
@@ -97,7 +97,7 @@ void qgemm_simd_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     step_arg_int(b, s, t.tile_m);
     step_arg_int(b, s, t.group_tiles);
     step_arg_int(b, s, t.group_panels);
-    qmatmul_number_args(c, s, j);
+    qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
     const uint64_t ones[3] = {1, 1, 1};
     const uint64_t range[3] = {work_items(c, work_ceil_div(t.panels, t.group_panels), 1),

@@ -75,7 +75,7 @@ void qgemm_simt_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     step_arg_buffer(b, s, j->a, j->a_dtype);
     step_arg_buffer(b, s, packed, CLG_INT32);
     step_arg_buffer(b, s, j->y, j->y_dtype);
-    qmatmul_number_args(c, s, j);
+    qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
     qtile_range(c, s, &t, z->m, z->n, batch);
 }

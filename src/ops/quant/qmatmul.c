@@ -27,7 +27,7 @@ static void plain_steps(lower_context *c, candidate *impl, const qmatmul_job *j,
     step_arg_buffer(b, s, j->a, j->a_dtype);
     step_arg_buffer(b, s, j->b, j->b_dtype);
     step_arg_buffer(b, s, j->y, j->y_dtype);
-    qmatmul_number_args(c, s, j);
+    qmatmul_last_args(c, s, j);
     qmatmul_count_work(s, z);
     const uint64_t across = simd ? 1 : work_power_of_two(z->n, 64),
                    local[3] = {across, simd ? 1 : 64 / across, 1};

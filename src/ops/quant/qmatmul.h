@@ -73,9 +73,9 @@ typedef struct qmatmul_size {
     const grid *batches;
 } qmatmul_size;
 
-/* Arguments: sizes and batches; and, at the end, QMATMUL_NUMBERS of cl/quant/qmatmul.clh. */
+/* Arguments: sizes and batches; and, at the end, QMATMUL_ARGS_LAST of cl/quant/qmatmul.clh. */
 void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z);
-void qmatmul_number_args(lower_context *c, step *s, const qmatmul_job *j);
+void qmatmul_last_args(lower_context *c, step *s, const qmatmul_job *j);
 void qmatmul_count_work(step *s, const qmatmul_size *z);
 
 /* Whether cl/quant/qgemm_simd.cl can do it, and its steps. */

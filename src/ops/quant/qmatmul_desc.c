@@ -47,7 +47,7 @@ void qmatmul_size_args(step_builder *b, step *s, const qmatmul_size *z)
     }
 }
 
-void qmatmul_number_args(lower_context *c, step *s, const qmatmul_job *j)
+void qmatmul_last_args(lower_context *c, step *s, const qmatmul_job *j)
 {
     list_args(c, s, j->a_zero, j->a_dtype, j->a);
     list_args(c, s, j->b_zero, j->b_dtype, j->b);

@@ -8,14 +8,14 @@
 #include "ops/lowering/grid.h"
 #include "ops/lowering/work.h"
 
-bool qtile_fits(size_t n, const int64_t *factors, int64_t most, int64_t *out)
+bool qtile_fits(size_t n, const int64_t *factors, int64_t max, int64_t *out)
 {
     int64_t product = 1;
     *out = 0;
     for (size_t i = 0; i < n; i++)
         if (!checked_mul_i64(product, factors[i], &product)) return false;
     *out = product;
-    return product <= most;
+    return product <= max;
 }
 
 const simt_tile qtile_packing = {8, 8, 4, 4, 8};

@@ -13,9 +13,9 @@
 #define QTILE_MAX_COUNT (INT32_MAX - 1024)
 
 /* Computes the product of the factors, none negative. False where it is larger than `most`; *out is 0 after an overflow. */
-bool qtile_fits(size_t n, const int64_t *factors, int64_t most, int64_t *out);
-#define QTILE_FITS(most, out, ...)                                                                 \
-    qtile_fits(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, most, \
+bool qtile_fits(size_t n, const int64_t *factors, int64_t max, int64_t *out);
+#define QTILE_FITS(max, out, ...)                                                                  \
+    qtile_fits(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}, max,  \
                out)
 
 /* Packing is the same for all tiles: one program. */

@@ -39,8 +39,8 @@ static const input_shape input_shapes[] = {
 /* Dimensions 0 and 1 change places where the batch comes first. */
 static int axis_of(size_t input, int i, bool batch_first)
 {
-    const bool turns = input == IN_X || input == IN_H0 || input == IN_C0;
-    return batch_first && turns && i < 2 ? 1 - i : i;
+    const bool transposes = input == IN_X || input == IN_H0 || input == IN_C0;
+    return batch_first && transposes && i < 2 ? 1 - i : i;
 }
 
 static clg_status merge_input(const op_context *c, size_t input, const recurrent *r,

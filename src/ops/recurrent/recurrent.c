@@ -85,7 +85,7 @@ static clg_status read_direction(const node *n, recurrent *out)
         out->n_dirs = out->direction == DIRECTION_BOTH ? 2 : 1;
         return CLG_OK;
     }
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s has the direction '%s', which is none",
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s has the direction '%s', which does not exist",
                      node_text(n, shown), name_text(word, word_shown));
 }
 
@@ -99,7 +99,7 @@ clg_status recurrent_read(const node *n, recurrent *out)
     CLG_TRY(read_direction(n, out));
     CLG_TRY(read_activations(n, kind, out));
     if (layout != 0 && layout != 1)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s has layout %lld, which is none",
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s has layout %lld, which does not exist",
                          node_text(n, shown), (long long)layout);
     out->clip = node_float(n, "clip", INFINITY);
     if (!(out->clip > 0))

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Room for the product of a chunk: many steps of most models, and little beside their weights. */
-#define MAX_PRODUCT_BYTES ((int64_t)16 << 20)
+#define MAX_GEMM_BYTES ((int64_t)16 << 20)
 /* OpenCL's full profile promises this much local memory. */
 #define MAX_LOCAL_BYTES ((int64_t)32 << 10)
 
@@ -75,11 +75,11 @@ static void read_sizes(const lower_context *c, recurrent_plan *p)
     p->simd = lower_is_simd(c) && p->dtype != CLG_FLOAT64;
     p->one_launch = p->r.n_dirs == 1 || directions_agree(&p->r);
     const int64_t step_bytes = p->batch * p->width * (int64_t)dtype_size(p->dtype);
-    const int64_t most = MAX_PRODUCT_BYTES / (step_bytes > 0 ? step_bytes : 1);
+    const int64_t max = MAX_GEMM_BYTES / (step_bytes > 0 ? step_bytes : 1);
     p->chunk = p->length;
-    if (most >= p->length * (p->one_launch ? p->r.n_dirs : 1)) return;
+    if (max >= p->length * (p->one_launch ? p->r.n_dirs : 1)) return;
     p->one_launch = p->r.n_dirs == 1;
-    p->chunk = most < 1 ? 1 : most < p->length ? most : p->length;
+    p->chunk = max < 1 ? 1 : max < p->length ? max : p->length;
 }
 
 /* A slice of the batch for each unit of the device: rows of one slice share what is read of R, slices run side by
@@ -211,27 +211,28 @@ typedef struct launch {
 } launch;
 
 /* product = X W + bias: [t][b] or, batch first, [b][t] rows of n_dirs * width columns. */
-static gemm_job product_job(const lower_context *c, const recurrent_plan *p, const launch *l)
+static gemm_job gemm_job_of(const lower_context *c, const recurrent_plan *p, const launch *l)
 {
     const int64_t columns = l->n_dirs * p->width;
-    const bool cut = p->r.batch_first && l->n < p->length;
+    const bool is_split = p->r.batch_first && l->n < p->length;
     gemm_job j = {.dtype = p->dtype,
-                  .m = cut ? l->n : l->n * p->batch,
+                  .m = is_split ? l->n : l->n * p->batch,
                   .n = columns,
                   .k = p->input,
-                  .batch = cut ? p->batch : 1,
-                  .batch_in = cut ? p->batch : 1,
-                  .tail = {.alpha = 1, .beta = 1}};
-    j.a = (gemm_matrix){operand_input(IN_X), p->input, 1, 0, cut ? p->length * p->input : 0, false};
+                  .batch = is_split ? p->batch : 1,
+                  .batch_in = is_split ? p->batch : 1,
+                  .epilogue = {.alpha = 1, .beta = 1}};
+    j.a = (gemm_matrix){
+        operand_input(IN_X), p->input, 1, 0, is_split ? p->length * p->input : 0, false};
     j.a.at.offset_elems = l->t0 * p->input * (p->r.batch_first ? 1 : p->batch);
     j.b = (gemm_matrix){operand_input(IN_W), 1, p->input, 0, 0, lower_input(c, IN_W)->constant};
     j.b.at.offset_elems = l->dir0 * p->width * p->input;
-    j.c = (gemm_matrix){p->product, columns, 1, 0, cut ? l->n * columns : 0, false};
+    j.c = (gemm_matrix){p->product, columns, 1, 0, is_split ? l->n * columns : 0, false};
     if (lower_has_input(c, IN_B)) {
-        j.tail.bias = BIAS_COLUMN;
-        j.tail.bias_at = p->bias;
-        j.tail.bias_at.offset_elems = l->dir0 * p->width;
-        j.tail.bias_cs = 1;
+        j.epilogue.bias = BIAS_COLUMN;
+        j.epilogue.bias_at = p->bias;
+        j.epilogue.bias_at.offset_elems = l->dir0 * p->width;
+        j.epilogue.bias_cs = 1;
     }
     return j;
 }
@@ -362,7 +363,7 @@ static void simt_step(lower_context *c, const recurrent_plan *p, const launch *l
 
 static clg_status add_launch(lower_context *c, const recurrent_plan *p, const launch *l)
 {
-    const gemm_job product = product_job(c, p, l);
+    const gemm_job product = gemm_job_of(c, p, l);
     CLG_TRY(gemm_append(c, p->impl, &product, p->blas));
     if (p->simd)
         simd_step(c, p, l);
@@ -376,7 +377,7 @@ static clg_status add_launch(lower_context *c, const recurrent_plan *p, const la
 static bool may_use_blas(const lower_context *c, const recurrent_plan *p)
 {
     const launch whole = {0, p->one_launch ? p->r.n_dirs : 1, 0, p->chunk};
-    const gemm_job j = product_job(c, p, &whole);
+    const gemm_job j = gemm_job_of(c, p, &whole);
     return !p->simd && p->dtype == CLG_FLOAT32 && !lower_is_simd(c) && gemm_fits_blas(&j);
 }
 

@@ -135,13 +135,13 @@ static const op_types scan_types[] = {{'T', DTYPES_FLOAT | DTYPE_BIT(CLG_INT32) 
         }                                                                                          \
     }
 
-#define SCAN(op_name, first, is_product)                                                           \
+#define SCAN(op_name, first, is_gemm)                                                              \
     {                                                                                              \
         .name = op_name, .since = first, OP_INPUTS(2, 2, "TA"), OP_OUTPUTS(1, 1, "T"),             \
         .types = scan_types, .attributes = scan_attributes, .infer = scan_infer,                   \
         .lower = scan_lower, .param = &(const bool)                                                \
         {                                                                                          \
-            is_product                                                                             \
+            is_gemm                                                                                \
         }                                                                                          \
     }
 

@@ -100,8 +100,8 @@ static void lower_reduced(lower_context *c, const loss_job *j)
     const bool simd = lower_is_simd(c);
     const clg_dtype dtype = c->outputs[0].dtype,
                     sums = dtype == CLG_FLOAT64 ? CLG_FLOAT64 : CLG_FLOAT32;
-    const int64_t most = simd ? 4 * work_units(c) : 4096, worth = j->positions / (simd ? 1024 : 8);
-    int64_t n_parts = worth < most ? worth : most;
+    const int64_t max = simd ? 4 * work_units(c) : 4096, worth = j->positions / (simd ? 1024 : 8);
+    int64_t n_parts = worth < max ? worth : max;
     if (n_parts < 1) n_parts = 1;
     const int64_t count = (j->positions + n_parts - 1) / n_parts;
     const operand parts = step_scratch(b, j->impl, (size_t)n_parts * 2 * dtype_size(sums));
@@ -156,9 +156,9 @@ static const op_attribute attributes[] = {
     {"ignore_index", ATTRIBUTE_INT, false}, {"reduction", ATTRIBUTE_STRING, false}, {0}};
 static const loss_op likelihood = {false}, cross_entropy = {true};
 
-#define ROW(row_name, most_outputs, kind)                                                          \
+#define ROW(row_name, max_outputs, kind)                                                           \
     {                                                                                              \
-        .name = row_name, .since = 12, OP_INPUTS(2, 3, "TIT"), OP_OUTPUTS(1, most_outputs, "TT"),  \
+        .name = row_name, .since = 12, OP_INPUTS(2, 3, "TIT"), OP_OUTPUTS(1, max_outputs, "TT"),   \
         .types = types, .attributes = attributes, .check = loss_check, .infer = loss_infer,        \
         .lower = loss_lower, .param = &(kind)                                                      \
     }

@@ -71,9 +71,10 @@ static void add_finish(lower_context *c, const moments_plan *p)
     for (uint32_t i = 1; i < 5; i++)
         step_arg_buffer(b, k, batch ? operand_input(i) : j->x, i < 3 ? p->scale : p->mean);
     for (uint32_t i = 1; i < 5; i++) {
-        const bool asked = batch && work_has_output(c, i);
-        step_arg_buffer(b, k, asked ? operand_output(i) : p->table, asked ? p->mean : p->sums);
-        if (asked) wanted |= 1 << (i - 1);
+        const bool requested = batch && work_has_output(c, i);
+        step_arg_buffer(b, k, requested ? operand_output(i) : p->table,
+                        requested ? p->mean : p->sums);
+        if (requested) wanted |= 1 << (i - 1);
     }
     step_arg_int(b, k, j->outer * j->inner);
     step_arg_int(b, k, j->channels);

@@ -215,11 +215,11 @@ static void set_range(lower_context *c, step *s, const reduce_launch *l, int64_t
         grid_range_rows(c, s, l->n, divide_up(l->n, l->vec),
                         (l->n ? l->results / l->n : 0) * l->parts);
     } else {
-        const int64_t turn = l->group == 1 ? 1 : all / l->group;
+        const int64_t lines = l->group == 1 ? 1 : all / l->group;
         const int64_t results =
-            l->group == 1 ? divide_up(l->results, block) : divide_up(l->results, turn) * l->group;
-        const int64_t pieces[2] = {results, l->parts * turn};
-        const uint64_t local[2] = {(uint64_t)(all / turn), (uint64_t)turn};
+            l->group == 1 ? divide_up(l->results, block) : divide_up(l->results, lines) * l->group;
+        const int64_t pieces[2] = {results, l->parts * lines};
+        const uint64_t local[2] = {(uint64_t)(all / lines), (uint64_t)lines};
         grid_range(c, s, 2, pieces, local);
     }
 }

@@ -84,11 +84,11 @@ static clg_status choose_lower(lower_context *c)
     const int64_t n_rows = scores[0] * scores[1], n = scores[2];
     const uint64_t local = lower_is_simd(c) ? 1 : work_group_local(c, n);
     candidate *impl = step_candidate(b, "choose");
-    step *s = step_kernel(b, impl, "nms", "nms_choose",
-                          prelude_text(b, "P_LOCAL=%d P_CENTER=%d P_SCORE=%d P_MOST=%d P_IOU=%d",
-                                       (int)local, (int)node_int(c->node, "center_point_box", 0),
-                                       lower_has_input(c, SCORE), lower_has_input(c, MOST),
-                                       lower_has_input(c, IOU)));
+    step *s = step_kernel(
+        b, impl, "nms", "nms_choose",
+        prelude_text(b, "P_LOCAL=%d P_CENTER=%d P_SCORE=%d P_MAX_OUTPUT=%d P_IOU=%d", (int)local,
+                     (int)node_int(c->node, "center_point_box", 0), lower_has_input(c, SCORE),
+                     lower_has_input(c, MOST), lower_has_input(c, IOU)));
     step_arg_int(b, s, n_rows);
     step_arg_int(b, s, scores[1]);
     step_arg_int(b, s, n);
@@ -112,7 +112,7 @@ static clg_status write_lower(lower_context *c)
     step_builder *b = &c->build;
     const int64_t *scores = c->inputs[SCORES].dims.dims, n = c->outputs[0].dims.dims[0];
     step *s = step_kernel(b, step_candidate(b, "write"), "nms", "nms_write",
-                          prelude_text(b, "P_LOCAL=1 P_CENTER=0 P_SCORE=0 P_MOST=0 P_IOU=0"));
+                          prelude_text(b, "P_LOCAL=1 P_CENTER=0 P_SCORE=0 P_MAX_OUTPUT=0 P_IOU=0"));
     step_arg_int(b, s, scores[0] * scores[1]);
     step_arg_int(b, s, scores[1]);
     step_arg_int(b, s, scores[2]);

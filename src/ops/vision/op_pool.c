@@ -60,8 +60,8 @@ typedef struct pool_job {
 static int64_t rows_at_once(const lower_context *c, const window_axis *w, int lanes, int64_t n_rows)
 {
     const int64_t length = window_seen(w, w->out) + lanes;
-    const int64_t most = LINE_ROOM / length, share = work_ceil_div(n_rows, 8 * work_units(c));
-    return share < most && share > 0 ? share : most;
+    const int64_t max = LINE_ROOM / length, share = work_ceil_div(n_rows, 8 * work_units(c));
+    return share < max && share > 0 ? share : max;
 }
 
 /* way: NULL makes a candidate. */

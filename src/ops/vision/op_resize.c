@@ -90,7 +90,7 @@ static clg_status read_setting(const node *n, resize_setting *out)
     if (out->antialias && out->mode == MODE_NEAREST) {
         char shown[NODE_TEXT_BYTES];
         return error_set(CLG_ERROR_INVALID_MODEL,
-                         "%s asks for antialias, which nearest does not have", node_text(n, shown));
+                         "%s requests antialias, which nearest does not have", node_text(n, shown));
     }
     return CLG_OK;
 }
@@ -115,7 +115,7 @@ typedef struct resize_request {
     bool named[CLG_MAX_RANK];
 } resize_request;
 
-/* The contents of the three inputs that are no picture; NULL where absent. */
+/* The contents of the three inputs that are no image; NULL where absent. */
 typedef struct resize_contents {
     const tensor *roi, *scales, *sizes;
     const float *scale_list; /* Upsample 7 */
@@ -207,7 +207,7 @@ static clg_status take_roi(const node *n, const axis_list *list, const tensor *r
         return fail(n, "roi does not have a start and an end for each axis");
     for (int64_t i = 0; i < roi->n_elements; i++) {
         if (!(fabs(tensor_get_float(roi, i)) < 1e6))
-            return fail(n, "roi holds a number that is no part of a picture");
+            return fail(n, "roi holds a number that is not inside an image");
     }
     for (size_t i = 0; i < list->n; i++) {
         out->roi[list->axes[i]] = (float)tensor_get_float(roi, (int64_t)i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign and MaxRoiPool: parts of pictures, brought to one size. See cl/vision/roi.cl.
+ * RoiAlign and MaxRoiPool: parts of images, brought to one size. See cl/vision/roi.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -64,7 +64,7 @@ static clg_status parts_infer(op_context *c, int columns, int64_t height, int64_
                         columns, x->rank, rois->rank);
     const shape y = {.rank = 4, .dims = {rois->dims[0], x->dims[1], height, width}};
     if (rois->dims[0] > 0 && (x->dims[0] == 0 || x->dims[2] == 0 || x->dims[3] == 0))
-        return op_error(c, CLG_ERROR_SHAPE, "there is no picture to take regions from");
+        return op_error(c, CLG_ERROR_SHAPE, "there is no image to take regions from");
     fact_set(&c->outputs[0], c->outputs[0].dtype, &y);
     return CLG_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GridSample and AffineGrid: pictures of one to three axes, read at places that a tensor gives. See cl/vision/sample.cl.
+ * GridSample and AffineGrid: images of one to three axes, read at places that a tensor gives. See cl/vision/sample.cl.
  */
 #include "ops/lowering/work.h"
 
@@ -10,7 +10,7 @@
 #define MAX_AXES 3
 #define SIMD_BLOCK 16
 
-/* P_MODE and P_PAD of the kernel; -1 for a word that is none of them. */
+/* P_MODE and P_PAD of the kernel; -1 for a word that is not one of them. */
 static int find_mode(const node *n)
 {
     const char *word = node_string(n, "mode", "linear");

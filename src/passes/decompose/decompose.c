@@ -14,7 +14,7 @@
 clg_status decompose_add(decomposition *w, const char *op, size_t n_inputs, const value_id *inputs,
                          value_id *out)
 {
-    return rewrite_part(w->g, w->id, "", op, SPELLING_OPSET, n_inputs, inputs, out);
+    return rewrite_part(w->g, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs, out);
 }
 
 node_id decompose_producer(const decomposition *w, value_id v) { return w->g->values[v].producer; }
@@ -22,7 +22,7 @@ node_id decompose_producer(const decomposition *w, value_id v) { return w->g->va
 clg_status decompose_become(decomposition *w, const char *op, size_t n_inputs,
                             const value_id *inputs)
 {
-    return rewrite_become(w->g, w->id, "", op, SPELLING_OPSET, n_inputs, inputs);
+    return rewrite_become(w->g, w->id, "", op, DECOMPOSE_OPSET, n_inputs, inputs);
 }
 
 clg_status decompose_tensor(decomposition *w, tensor *t, value_id *out)

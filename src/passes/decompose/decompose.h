@@ -3,12 +3,12 @@
  * Spelling an operator of ai.onnx.ml in others (pass_ml.c): nodes and constants are added, and at last the operator's node
  * itself becomes one of them, so that its outputs keep their names. All nodes get its label, for messages.
  */
-#ifndef CLG_PASSES_SPELLING_H
-#define CLG_PASSES_SPELLING_H
+#ifndef CLG_PASSES_DECOMPOSE_H
+#define CLG_PASSES_DECOMPOSE_H
 
 #include "passes/rewrite.h"
 
-#define SPELLING_OPSET 13 /* what operators of the default domain mean here */
+#define DECOMPOSE_OPSET 13 /* what operators of the default domain mean here */
 
 typedef struct decomposition {
     graph *g;

@@ -91,7 +91,7 @@ static clg_status add_decisions(decomposition *w, const svm *m, value_id *out)
 
 /* Without probabilities, of two classes the score is taken for both as ONNX Runtime does: with the sign changed or, with a
  * post_transform, as its difference to 1. */
-static decompose_finish judge_scores(const decomposition *w, const svm *m)
+static decompose_finish check_scores(const decomposition *w, const svm *m)
 {
     const bool is_pair = m->n_classes == 2 && !m->has_probabilities;
     const int form = !is_pair ? 0 : ml_transform_of(&w->n) == ML_NONE ? 2 : 1;
@@ -109,7 +109,7 @@ clg_status decompose_svm_classifier(decomposition *w)
         CLG_TRY(add_lines(w, &m, scores, &scores));
         return decompose_finish_classifier(w, scores, &(decompose_finish){0, 0});
     }
-    const decompose_finish how = judge_scores(w, &m);
+    const decompose_finish how = check_scores(w, &m);
     CLG_TRY(add_decisions(w, &m, &in[0]));
     if (m.has_probabilities) {
         CLG_TRY(decompose_floats(w, "prob_a", 0, &in[1]));

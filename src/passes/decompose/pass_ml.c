@@ -37,7 +37,7 @@ static clg_status add_forest(decomposition *w, const tree_forest *f, value_id *o
 
 /* Two classes of which all votes name one: ONNX Runtime takes the sum for the score of the second class and holds it
  * against 1/2 where no vote is negative, else 0. */
-static decompose_finish judge_classes(tree_forest *f)
+static decompose_finish check_classes(tree_forest *f)
 {
     decompose_finish how = {0, f->is_never_negative ? 0.5f : 0.0f};
     if (f->n_targets != 2 || f->first_id < 0 || f->n_base > 1) return how;
@@ -50,18 +50,18 @@ static decompose_finish judge_classes(tree_forest *f)
     return how;
 }
 
-static clg_status spell_tree_classifier(decomposition *w)
+static clg_status decompose_tree_classifier(decomposition *w)
 {
     tree_forest f;
     value_id scores;
     CLG_TRY(tree_read(&w->n, true, &f));
-    const decompose_finish how = judge_classes(&f);
+    const decompose_finish how = check_classes(&f);
     clg_status status = add_forest(w, &f, &scores);
     tree_deinit(&f);
     return status == CLG_OK ? decompose_finish_classifier(w, scores, &how) : status;
 }
 
-static clg_status spell_tree_regressor(decomposition *w)
+static clg_status decompose_tree_regressor(decomposition *w)
 {
     tree_forest f;
     value_id scores;
@@ -72,7 +72,7 @@ static clg_status spell_tree_regressor(decomposition *w)
 }
 
 /* Scores are float32; float64 in gives float64 out. */
-static clg_status spell_tree(decomposition *w)
+static clg_status decompose_tree(decomposition *w)
 {
     tree_forest f;
     value_id scores;
@@ -110,7 +110,7 @@ static clg_status add_lines(decomposition *w, int64_t n_scores, value_id *out)
     return node_set_int(w->g, decompose_producer(w, *out), "transB", 1);
 }
 
-static clg_status spell_linear_classifier(decomposition *w)
+static clg_status decompose_linear_classifier(decomposition *w)
 {
     const size_t n_labels = labels_count(&w->n);
     size_t n_scores;
@@ -122,7 +122,7 @@ static clg_status spell_linear_classifier(decomposition *w)
         w, scores, &(decompose_finish){n_scores == 1 && n_labels == 2 ? 1 : 0, 0});
 }
 
-static clg_status spell_linear_regressor(decomposition *w)
+static clg_status decompose_linear_regressor(decomposition *w)
 {
     value_id scores;
     CLG_TRY(add_lines(w, node_int(&w->n, "targets", 1), &scores));
@@ -131,7 +131,7 @@ static clg_status spell_linear_regressor(decomposition *w)
 
 /* ---- features ------------------------------------------------------------------------------------------------------------- */
 
-static clg_status spell_scaler(decomposition *w)
+static clg_status decompose_scaler(decomposition *w)
 {
     const attribute *offset = node_attribute(&w->n, "offset"),
                     *scale = node_attribute(&w->n, "scale");
@@ -146,7 +146,7 @@ static clg_status spell_scaler(decomposition *w)
     return decompose_become(w, "Mul", 2, (value_id[]){x, by});
 }
 
-static clg_status spell_binarizer(decomposition *w)
+static clg_status decompose_binarizer(decomposition *w)
 {
     const clg_dtype dtype = decompose_dtype(w, 0);
     value_id x = w->n.inputs[0], threshold, is_more;
@@ -159,7 +159,7 @@ static clg_status spell_binarizer(decomposition *w)
 }
 
 /* Rows by their norm; those whose norm is 0 stay. MAX is the largest number, with its sign. */
-static clg_status spell_normalizer(decomposition *w)
+static clg_status decompose_normalizer(decomposition *w)
 {
     const char *norm = node_string(&w->n, "norm", "MAX");
     const char *reduce = strcmp(norm, "L1") == 0   ? "ReduceL1"
@@ -176,7 +176,7 @@ static clg_status spell_normalizer(decomposition *w)
     return decompose_become(w, "Div", 2, (value_id[]){x, by});
 }
 
-static clg_status spell_imputer(decomposition *w)
+static clg_status decompose_imputer(decomposition *w)
 {
     size_t n_floats, n_ints;
     const float *floats = node_floats(&w->n, "imputed_value_floats", &n_floats);
@@ -205,7 +205,7 @@ static clg_status spell_imputer(decomposition *w)
     return decompose_become(w, "Where", 3, (value_id[]){is_missing, value, x});
 }
 
-static clg_status spell_extractor(decomposition *w)
+static clg_status decompose_extractor(decomposition *w)
 {
     value_id list, columns, x = w->n.inputs[0];
     CLG_TRY(rewrite_ints(w->g, 1, (int64_t[]){-1}, &list));
@@ -219,7 +219,7 @@ static clg_status spell_extractor(decomposition *w)
     return node_set_int(w->g, w->id, "axis", -1);
 }
 
-/* An input that is no category asks for place 1 of a list of one: bad data. */
+/* An input that is not a category asks for place 1 of a list of one: bad data. */
 static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
 {
     value_id zero, one, nothing, found;
@@ -233,7 +233,7 @@ static clg_status add_check(decomposition *w, value_id is_one, value_id *io_y)
     return decompose_add(w, "Add", 2, (value_id[]){*io_y, nothing}, io_y);
 }
 
-static clg_status spell_onehot(decomposition *w)
+static clg_status decompose_onehot(decomposition *w)
 {
     size_t n;
     const int64_t *categories = node_ints(&w->n, "cats_int64s", &n);
@@ -249,7 +249,7 @@ static clg_status spell_onehot(decomposition *w)
     return decompose_become(w, "Identity", 1, &y);
 }
 
-static clg_status spell_vectorizer(decomposition *w)
+static clg_status decompose_vectorizer(decomposition *w)
 {
     size_t count;
     const int64_t *lengths = node_ints(&w->n, "inputdimensions", &count);
@@ -272,20 +272,20 @@ static clg_status spell_vectorizer(decomposition *w)
 static const struct {
     const char *op_type;
     clg_status (*spell)(decomposition *w);
-} decompositions[] = {{"TreeEnsembleClassifier", spell_tree_classifier},
-                      {"TreeEnsembleRegressor", spell_tree_regressor},
-                      {"TreeEnsemble", spell_tree},
+} decompositions[] = {{"TreeEnsembleClassifier", decompose_tree_classifier},
+                      {"TreeEnsembleRegressor", decompose_tree_regressor},
+                      {"TreeEnsemble", decompose_tree},
                       {"SVMClassifier", decompose_svm_classifier},
                       {"SVMRegressor", decompose_svm_regressor},
-                      {"LinearClassifier", spell_linear_classifier},
-                      {"LinearRegressor", spell_linear_regressor},
-                      {"Scaler", spell_scaler},
-                      {"Binarizer", spell_binarizer},
-                      {"Normalizer", spell_normalizer},
-                      {"Imputer", spell_imputer},
-                      {"ArrayFeatureExtractor", spell_extractor},
-                      {"OneHotEncoder", spell_onehot},
-                      {"FeatureVectorizer", spell_vectorizer}};
+                      {"LinearClassifier", decompose_linear_classifier},
+                      {"LinearRegressor", decompose_linear_regressor},
+                      {"Scaler", decompose_scaler},
+                      {"Binarizer", decompose_binarizer},
+                      {"Normalizer", decompose_normalizer},
+                      {"Imputer", decompose_imputer},
+                      {"ArrayFeatureExtractor", decompose_extractor},
+                      {"OneHotEncoder", decompose_onehot},
+                      {"FeatureVectorizer", decompose_vectorizer}};
 
 static bool is_ml(const node *n) { return !n->removed && strcmp(n->domain, "ai.onnx.ml") == 0; }
 
@@ -301,7 +301,7 @@ static bool is_known(const graph_info *s, const node *n)
     return true;
 }
 
-static clg_status spell_node(graph *g, const graph_info *s, node_id id)
+static clg_status decompose_node(graph *g, const graph_info *s, node_id id)
 {
     decomposition w = {.g = g, .s = s, .id = id, .n = g->nodes[id]};
     if (!is_ml(&w.n) || !is_known(s, &w.n)) return CLG_OK;
@@ -320,7 +320,7 @@ clg_status pass_ml(graph *g, const pass_options *options)
     if (!any) return CLG_OK;
     CLG_TRY(graph_info_make(g, &s));
     clg_status status = CLG_OK;
-    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = spell_node(g, &s, i);
+    for (node_id i = 0; i < n_nodes && status == CLG_OK; i++) status = decompose_node(g, &s, i);
     graph_info_deinit(&s);
     return status;
 }

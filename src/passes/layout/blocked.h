@@ -25,14 +25,14 @@ typedef struct blocking {
     blocked_role *roles; /* by node; ROLE_NONE: it stays as it is */
     value_id *in_blocks; /* by value: its form in blocks; VALUE_NONE */
     value_id *plain;     /* by node: its output before it was rewritten */
-    uint32_t *stretch;   /* by node: another one of the same stretch, or itself */
+    uint32_t *region;    /* by node: another one of the same stretch, or itself */
     double *saved;       /* by node that stands for its stretch */
 } blocking;
 
 /* Finds the roles: what can go along, in stretches that save more than their borders cost. */
 clg_status blocked_choose(blocking *b);
 /* Whether node n goes along; NODE_NONE does not. */
-bool blocked_goes_along(const blocking *b, node_id n);
+bool blocked_is_eligible(const blocking *b, node_id n);
 /* Whether node `id`, which goes along, reads input i in blocks. */
 bool blocked_reads(const blocking *b, node_id id, size_t i);
 /* Blocks that the channels of a map fill, the last one perhaps in part. */

@@ -7,20 +7,20 @@
 #include "ops/pointwise/pointwise.h"
 #include "passes/layout/blocked.h"
 
-#define MOST_PLANES 4 /* input channels that a convolution reads in NCHW order: pictures */
+#define MAX_PLANES 4 /* input channels that a convolution reads in NCHW order: images */
 /* A turned element is estimated to cost what blocks save in this many operations of convolutions. */
 #define OPERATIONS_OF_ELEMENT 1200.0
 
 /* ---- what can go along -------------------------------------------------------------------------------- */
 
 /* Kernels count channels, and elements of a plane of blocks, in 32 bits. */
-#define MOST_CHANNELS ((int64_t)1 << 30)
-#define MOST_PIXELS ((int64_t)1 << 24)
+#define MAX_CHANNELS ((int64_t)1 << 30)
+#define MAX_PIXELS ((int64_t)1 << 24)
 
 static bool is_known(const shape *x)
 {
-    return x->dims[1] > 0 && x->dims[1] <= MOST_CHANNELS && x->dims[2] > 0 && x->dims[3] > 0 &&
-           x->dims[2] <= MOST_PIXELS / x->dims[3];
+    return x->dims[1] > 0 && x->dims[1] <= MAX_CHANNELS && x->dims[2] > 0 && x->dims[3] > 0 &&
+           x->dims[2] <= MAX_PIXELS / x->dims[3];
 }
 
 static bool is_float_map(const blocking *b, value_id v)
@@ -40,7 +40,7 @@ int64_t blocked_count(const blocking *b, value_id v)
     return (b->s.facts[v].dims.dims[1] + b->lanes - 1) / b->lanes;
 }
 
-bool blocked_goes_along(const blocking *b, node_id n)
+bool blocked_is_eligible(const blocking *b, node_id n)
 {
     return n != NODE_NONE && b->roles[n] != ROLE_NONE;
 }
@@ -75,18 +75,18 @@ static int64_t window_at(const node *n, const char *name, size_t i)
     return i < count ? values[i] : 1;
 }
 
-static bool is_picture(const blocking *b, value_id v)
+static bool is_image(const blocking *b, value_id v)
 {
     const value_fact *f = &b->s.facts[v];
     return f->dtype == CLG_FLOAT32 && f->dims.rank == 4 && is_known(&f->dims) &&
-           f->dims.dims[1] <= MOST_PLANES;
+           f->dims.dims[1] <= MAX_PLANES;
 }
 
 /* One group, or one for each channel with one output. */
 static bool groups_can(const blocking *b, const node *n, const shape *w)
 {
     const int64_t groups = node_int(n, "group", 1);
-    if (groups == 1) return is_filled_map(b, n->inputs[0]) || is_picture(b, n->inputs[0]);
+    if (groups == 1) return is_filled_map(b, n->inputs[0]) || is_image(b, n->inputs[0]);
     return w->dims[1] == 1 && w->dims[0] == groups && is_filled_map(b, n->inputs[0]);
 }
 
@@ -100,9 +100,9 @@ static bool conv_can(const blocking *b, const node *n)
         return false;
     for (size_t i = 0; i < 2; i++) {
         const int64_t side = w->dims.dims[2 + i];
-        if (side < 1 || side > BLOCKED_MOST_SIDE ||
-            (side - 1) * window_at(n, "dilations", i) >= BLOCKED_MOST_SIDE ||
-            window_at(n, "strides", i) > BLOCKED_MOST_STRIDE)
+        if (side < 1 || side > BLOCKED_MAX_SIDE ||
+            (side - 1) * window_at(n, "dilations", i) >= BLOCKED_MAX_SIDE ||
+            window_at(n, "strides", i) > BLOCKED_MAX_STRIDE)
             return false;
     }
     return !node_has_input(n, 3) || is_filled_map(b, n->inputs[3]);
@@ -223,11 +223,11 @@ static void find_roles(blocking *b)
 
 /* ---- stretches -------------------------------------------------------------------------------------- */
 
-static node_id stretch_of(blocking *b, node_id n)
+static node_id region_of(blocking *b, node_id n)
 {
-    while (b->stretch[n] != n) {
-        b->stretch[n] = b->stretch[b->stretch[n]];
-        n = b->stretch[n];
+    while (b->region[n] != n) {
+        b->region[n] = b->region[b->region[n]];
+        n = b->region[n];
     }
     return n;
 }
@@ -237,13 +237,13 @@ static uint32_t *count_readings(const blocking *b)
 {
     uint32_t *count = memory_zalloc(b->s.n_values + 1, sizeof *count);
     for (node_id i = 0; count && i < b->g->n_nodes; i++)
-        for (size_t k = 0; blocked_goes_along(b, i) && k < b->g->nodes[i].n_inputs; k++)
+        for (size_t k = 0; blocked_is_eligible(b, i) && k < b->g->nodes[i].n_inputs; k++)
             if (blocked_reads(b, i, k)) count[b->g->nodes[i].inputs[k]]++;
     return count;
 }
 
 /* Elements of an image that turning v takes; a map of one pixel is the same in both forms. */
-static double turned_elements(const blocking *b, value_id v)
+static double transposed_elements(const blocking *b, value_id v)
 {
     const int64_t *d = b->s.facts[v].dims.dims;
     return d[2] * d[3] == 1 ? 0 : (double)d[1] * (double)d[2] * (double)d[3];
@@ -253,46 +253,46 @@ static double turned_elements(const blocking *b, value_id v)
 static double conv_operations(const blocking *b, const node *n)
 {
     if (node_int(n, "group", 1) > 1)
-        return OPERATIONS_OF_ELEMENT / 2 * turned_elements(b, n->outputs[0]);
+        return OPERATIONS_OF_ELEMENT / 2 * transposed_elements(b, n->outputs[0]);
     const int64_t *w = b->s.facts[n->inputs[1]].dims.dims, *y = b->s.facts[n->outputs[0]].dims.dims;
     return 2.0 * (double)(w[0] * w[1]) * (double)(w[2] * w[3]) * (double)(y[2] * y[3]);
 }
 
 /* Stretches of fewer operations than their borders are worth stay as they are. */
-static clg_status weigh(blocking *b)
+static clg_status find_costs(blocking *b)
 {
     uint32_t *readings = count_readings(b);
     if (!readings) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    for (node_id i = 0; i < b->g->n_nodes; i++) b->stretch[i] = i;
+    for (node_id i = 0; i < b->g->n_nodes; i++) b->region[i] = i;
     for (node_id i = 0; i < b->g->n_nodes; i++)
-        for (size_t k = 0; blocked_goes_along(b, i) && k < b->g->nodes[i].n_inputs; k++) {
+        for (size_t k = 0; blocked_is_eligible(b, i) && k < b->g->nodes[i].n_inputs; k++) {
             const node *n = &b->g->nodes[i];
             if (!blocked_reads(b, i, k)) continue;
             const node_id from = b->g->values[n->inputs[k]].producer;
-            if (blocked_goes_along(b, from)) b->stretch[stretch_of(b, i)] = stretch_of(b, from);
+            if (blocked_is_eligible(b, from)) b->region[region_of(b, i)] = region_of(b, from);
         }
     for (node_id i = 0; i < b->g->n_nodes; i++) {
-        if (!blocked_goes_along(b, i)) continue;
+        if (!blocked_is_eligible(b, i)) continue;
         const node *n = &b->g->nodes[i];
-        double *saved = &b->saved[stretch_of(b, i)];
+        double *saved = &b->saved[region_of(b, i)];
         if (b->roles[i] == ROLE_CONV) *saved += conv_operations(b, n);
         if (readings[n->outputs[0]] < b->s.uses[n->outputs[0]])
-            *saved -= OPERATIONS_OF_ELEMENT * turned_elements(b, n->outputs[0]);
+            *saved -= OPERATIONS_OF_ELEMENT * transposed_elements(b, n->outputs[0]);
         for (size_t k = 0; k < n->n_inputs; k++) {
             if (!blocked_reads(b, i, k)) continue;
             const value_id v = n->inputs[k];
-            if (!blocked_goes_along(b, b->g->values[v].producer))
-                *saved -= OPERATIONS_OF_ELEMENT * turned_elements(b, v) / (double)readings[v];
+            if (!blocked_is_eligible(b, b->g->values[v].producer))
+                *saved -= OPERATIONS_OF_ELEMENT * transposed_elements(b, v) / (double)readings[v];
         }
     }
     memory_free(readings);
     for (node_id i = 0; i < b->g->n_nodes; i++)
-        if (blocked_goes_along(b, i) && b->saved[stretch_of(b, i)] <= 0) b->roles[i] = ROLE_NONE;
+        if (blocked_is_eligible(b, i) && b->saved[region_of(b, i)] <= 0) b->roles[i] = ROLE_NONE;
     return CLG_OK;
 }
 
 clg_status blocked_choose(blocking *b)
 {
     find_roles(b);
-    return weigh(b);
+    return find_costs(b);
 }

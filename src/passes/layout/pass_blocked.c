@@ -181,11 +181,11 @@ static clg_status rewrite_all(blocking *b)
     const size_t n_nodes = b->g->n_nodes;
     uint32_t *uses;
     for (node_id i = 0; i < n_nodes; i++)
-        if (blocked_goes_along(b, i)) CLG_TRY(rewrite_one(b, i));
+        if (blocked_is_eligible(b, i)) CLG_TRY(rewrite_one(b, i));
     CLG_TRY(graph_count_uses(b->g, &uses));
     clg_status status = CLG_OK;
     for (node_id i = 0; i < n_nodes && status == CLG_OK; i++)
-        if (blocked_goes_along(b, i) && uses[b->plain[i]] > 0)
+        if (blocked_is_eligible(b, i) && uses[b->plain[i]] > 0)
             status = from_blocks(b, i, b->in_blocks[b->plain[i]], b->plain[i]);
     memory_free(uses);
     return status;
@@ -195,11 +195,11 @@ static clg_status run(blocking *b)
 {
     const size_t n_nodes = b->g->n_nodes + 1, n_values = b->s.n_values + 1;
     b->roles = memory_zalloc(n_nodes, sizeof *b->roles);
-    b->stretch = memory_zalloc(n_nodes, sizeof *b->stretch);
+    b->region = memory_zalloc(n_nodes, sizeof *b->region);
     b->saved = memory_zalloc(n_nodes, sizeof *b->saved);
     b->plain = memory_zalloc(n_nodes, sizeof *b->plain);
     b->in_blocks = memory_zalloc(n_values, sizeof *b->in_blocks);
-    if (!b->plain || !b->roles || !b->stretch || !b->saved || !b->in_blocks)
+    if (!b->plain || !b->roles || !b->region || !b->saved || !b->in_blocks)
         return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t v = 0; v < n_values; v++) b->in_blocks[v] = VALUE_NONE;
     CLG_TRY(blocked_choose(b));
@@ -213,7 +213,7 @@ clg_status pass_blocked(graph *g, const pass_options *options)
     CLG_TRY(graph_info_make(g, &b.s));
     const clg_status status = run(&b);
     memory_free(b.roles);
-    memory_free(b.stretch);
+    memory_free(b.region);
     memory_free(b.saved);
     memory_free(b.in_blocks);
     memory_free(b.plain);

@@ -49,7 +49,7 @@ static bool same_number(const node *a, const node *b, const char *name)
     return node_float(a, name, 0) == node_float(b, name, 0);
 }
 
-static bool tails_agree(const node *point, const node *depthwise)
+static bool epilogues_agree(const node *point, const node *depthwise)
 {
     const char *first = activation_of(point), *last = activation_of(depthwise);
     if (first[0] == '\0' || last[0] == '\0') return true;
@@ -89,7 +89,7 @@ static clg_status run(graph *g, const graph_info *s)
         const value_id between = g->nodes[i].inputs[0];
         const node_id from = g->values[between].producer;
         if (from == NODE_NONE || !is_point(s, &g->nodes[from]) || s->uses[between] != 1 ||
-            !tails_agree(&g->nodes[from], &g->nodes[i]))
+            !epilogues_agree(&g->nodes[from], &g->nodes[i]))
             continue;
         CLG_TRY(join(g, from, i));
         graph_remove_node(g, from);

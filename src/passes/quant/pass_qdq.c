@@ -16,11 +16,11 @@
 #define MICROSOFT "com.microsoft"
 #define OPSET 13
 /* What rounding a bias to whole steps of the sum may move a result by, in steps of the result. */
-#define MOST_BIAS_ERROR (1.0 / 128)
-#define MOST_BIAS ((double)(1 << 30))
+#define MAX_BIAS_ERROR (1.0 / 128)
+#define MAX_BIAS ((double)(1 << 30))
 
 /* A node, what its operands come from, and what quantises its result. */
-typedef struct sandwich {
+typedef struct qdq_pattern {
     const graph_info *s;
     graph *g;
     node_id id;
@@ -28,18 +28,18 @@ typedef struct sandwich {
     size_t n_x;
     bool has_y;
     qdq_pair y;
-} sandwich;
+} qdq_pattern;
 
 /* ---- edits ------------------------------------------------------------------------------------------------- */
 
-static clg_status add(const sandwich *w, const char *domain, const char *op, size_t n,
+static clg_status add(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                       const value_id *inputs, value_id *out)
 {
     return rewrite_part(w->g, w->id, domain, op, domain[0] ? 1 : OPSET, n, inputs, out);
 }
 
 /* The node becomes another operator and keeps its attributes. */
-static clg_status become(const sandwich *w, const char *domain, const char *op, size_t n,
+static clg_status become(const qdq_pattern *w, const char *domain, const char *op, size_t n,
                          const value_id *inputs)
 {
     CLG_TRY(rewrite_inputs(w->g, w->id, n, inputs));
@@ -52,8 +52,8 @@ static clg_status become(const sandwich *w, const char *domain, const char *op, 
 }
 
 /* ... and gives the bytes that QuantizeLinear gave. */
-static clg_status become_quantized(const sandwich *w, const char *domain, const char *op, size_t n,
-                                   const value_id *inputs)
+static clg_status become_quantized(const qdq_pattern *w, const char *domain, const char *op,
+                                   size_t n, const value_id *inputs)
 {
     CLG_TRY(become(w, domain, op, n, inputs));
     rewrite_take_output(w->g, w->id, w->y.node);
@@ -61,14 +61,14 @@ static clg_status become_quantized(const sandwich *w, const char *domain, const 
 }
 
 /* Bytes, scale and zero point, as these operators' inputs have them. */
-static clg_status list_operand(const sandwich *w, const qdq_pair *p, value_id out[3])
+static clg_status list_operand(const qdq_pattern *w, const qdq_pair *p, value_id out[3])
 {
     out[0] = p->bytes;
     out[1] = p->scale;
     return qdq_zero_value(w->g, p, &out[2]);
 }
 
-static clg_status list_result(const sandwich *w, value_id out[2])
+static clg_status list_result(const qdq_pattern *w, value_id out[2])
 {
     out[0] = w->y.scale;
     return qdq_zero_value(w->g, &w->y, &out[1]);
@@ -79,20 +79,20 @@ static clg_status list_result(const sandwich *w, value_id out[2])
 /* How far numbers may be from their zero point. */
 static double reach(const qdq_pair *p)
 {
-    double most = 0;
+    double max = 0;
     for (int64_t i = 0; i < p->scales->n_elements; i++) {
         const int64_t zero = qdq_zero(p, i);
-        most = fmax(most, (double)(zero - qdq_lowest(p->dtype)));
-        most = fmax(most, (double)(qdq_highest(p->dtype) - zero));
+        max = fmax(max, (double)(zero - qdq_lowest(p->dtype)));
+        max = fmax(max, (double)(qdq_highest(p->dtype) - zero));
     }
-    return most;
+    return max;
 }
 
 /* Whether int32 holds sums of k products, where float32 only rounds. */
-static bool fits_sums(const sandwich *w, int64_t k, double most_bias)
+static bool fits_sums(const qdq_pattern *w, int64_t k, double max_bias)
 {
     return k != DIM_UNKNOWN &&
-           reach(&w->x[0]) * reach(&w->x[1]) * (double)k + most_bias <= (double)INT32_MAX;
+           reach(&w->x[0]) * reach(&w->x[1]) * (double)k + max_bias <= (double)INT32_MAX;
 }
 
 static bool is_bytes(const qdq_pair *p) { return p->dtype == CLG_INT8 || p->dtype == CLG_UINT8; }
@@ -111,9 +111,9 @@ typedef struct bias_list {
     qdq_pair pair;
 } bias_list;
 
-static bool find_bias(const sandwich *w, value_id v, int64_t n, bias_list *out)
+static bool find_bias(const qdq_pattern *w, value_id v, int64_t n, bias_list *out)
 {
-    out->is_quantized = qdq_behind(w->s, v, &out->pair);
+    out->is_quantized = qdq_after(w->s, v, &out->pair);
     out->numbers = qdq_content(w->s, out->is_quantized ? out->pair.bytes : v);
     return out->numbers && out->numbers->n_elements == n && out->numbers->dims.rank == 1 &&
            (out->is_quantized || out->numbers->dtype == CLG_FLOAT32);
@@ -125,35 +125,35 @@ static double bias_real(const bias_list *b, int64_t i)
     return (double)(tensor_get_int(b->numbers, i) - qdq_zero(&b->pair, i)) * qdq_scale(&b->pair, i);
 }
 
-/* The bias in steps of the sums, as int32; false where that would show in results. *out_most: the largest. */
-static bool count_steps(const sandwich *w, const bias_list *b, tensor *out, double *out_most)
+/* The bias in steps of the sums, as int32; false where that would show in results. *out_max: the largest. */
+static bool count_steps(const qdq_pattern *w, const bias_list *b, tensor *out, double *out_max)
 {
     const double unit = qdq_scale(&w->y, 0);
-    *out_most = 0;
+    *out_max = 0;
     for (int64_t i = 0; i < out->n_elements; i++) {
         const double step = qdq_scale(&w->x[0], 0) * qdq_scale(&w->x[1], i),
                      steps = bias_real(b, i) / step, whole = nearbyint(steps);
-        if (!(fabs(whole) <= MOST_BIAS)) return false;
-        if (fabs(steps - whole) * step > MOST_BIAS_ERROR * unit) return false;
+        if (!(fabs(whole) <= MAX_BIAS)) return false;
+        if (fabs(steps - whole) * step > MAX_BIAS_ERROR * unit) return false;
         tensor_set_int(out, i, (int64_t)whole);
-        *out_most = fmax(*out_most, fabs(whole));
+        *out_max = fmax(*out_max, fabs(whole));
     }
     return true;
 }
 
 /* Input v, a bias, as int32 in steps of the sums: the model's own where that is what it holds. VALUE_NONE: it is left as it
  * is. */
-static clg_status add_bias(const sandwich *w, value_id v, int64_t n, int64_t k, value_id *out)
+static clg_status add_bias(const qdq_pattern *w, value_id v, int64_t n, int64_t k, value_id *out)
 {
     const shape dims = {.rank = 1, .dims = {n}};
     bias_list b;
-    double most;
+    double max;
     tensor *t;
     *out = VALUE_NONE;
     if (!find_bias(w, v, n, &b)) return CLG_OK;
     CLG_TRY(tensor_create(CLG_INT32, &dims, &t));
     clg_status status = CLG_OK;
-    if (count_steps(w, &b, t, &most) && fits_sums(w, k, most)) {
+    if (count_steps(w, &b, t, &max) && fits_sums(w, k, max)) {
         if (tensor_equal(t, b.numbers))
             *out = b.pair.bytes;
         else
@@ -166,7 +166,7 @@ static clg_status add_bias(const sandwich *w, value_id v, int64_t n, int64_t k, 
 /* ---- Conv -------------------------------------------------------------------------------------------------------- */
 
 /* sums * (x_scale * w_scale) + bias, in the model's float32, for a Conv whose result nothing quantises. */
-static clg_status scale_sums(const sandwich *w, value_id sums, value_id bias, int rank)
+static clg_status scale_sums(const qdq_pattern *w, value_id sums, value_id bias, int rank)
 {
     value_id scale, dims, in[4] = {w->x[0].scale, w->x[1].scale};
     int64_t along[CLG_MAX_RANK] = {0};
@@ -190,7 +190,7 @@ static clg_status copy_attributes(graph *g, node_id from, node_id to)
     return CLG_OK;
 }
 
-static clg_status take_unquantized_conv(const sandwich *w, value_id bias, int rank)
+static clg_status take_unquantized_conv(const qdq_pattern *w, value_id bias, int rank)
 {
     value_id x[3], v[3], sums;
     CLG_TRY(list_operand(w, &w->x[0], x));
@@ -200,7 +200,7 @@ static clg_status take_unquantized_conv(const sandwich *w, value_id bias, int ra
     return scale_sums(w, sums, bias, rank);
 }
 
-static clg_status take_conv(sandwich *w)
+static clg_status take_conv(qdq_pattern *w)
 {
     const node *n = &w->g->nodes[w->id];
     const shape *dims = &w->s->facts[w->x[1].reals].dims;
@@ -228,8 +228,8 @@ static clg_status take_conv(sandwich *w)
 
 /* Bytes to bytes, or to float32 with a bias (VALUE_NONE: none), which may be quantised behind. Attributes of the node do not
  * stay. */
-static clg_status take_product(const sandwich *w, const value_id a[3], const value_id b[3],
-                               value_id bias)
+static clg_status take_matmul_of(const qdq_pattern *w, const value_id a[3], const value_id b[3],
+                                 value_id bias)
 {
     value_id in[8] = {a[0], a[1], a[2], b[0], b[1], b[2]};
     if (w->has_y && bias == VALUE_NONE) {
@@ -243,7 +243,7 @@ static clg_status take_product(const sandwich *w, const value_id a[3], const val
                           (value_id[]){a[0], b[0], a[1], b[1], a[2], b[2], bias});
 }
 
-static clg_status take_matmul(sandwich *w)
+static clg_status take_matmul(qdq_pattern *w)
 {
     const shape *a_dims = &w->s->facts[w->x[0].reals].dims,
                 *b_dims = &w->s->facts[w->x[1].reals].dims;
@@ -254,11 +254,11 @@ static clg_status take_matmul(sandwich *w)
         return CLG_OK;
     CLG_TRY(list_operand(w, &w->x[0], a));
     CLG_TRY(list_operand(w, &w->x[1], b));
-    return take_product(w, a, b, VALUE_NONE);
+    return take_matmul_of(w, a, b, VALUE_NONE);
 }
 
 /* Whether a Gemm's C is a number, or one for each column. */
-static bool is_row(const sandwich *w, value_id v, int64_t n)
+static bool is_row(const qdq_pattern *w, value_id v, int64_t n)
 {
     const value_fact *f = &w->s->facts[v];
     if (f->dims.rank == RANK_UNKNOWN || f->dtype != CLG_FLOAT32 || n == DIM_UNKNOWN) return false;
@@ -267,31 +267,31 @@ static bool is_row(const sandwich *w, value_id v, int64_t n)
     return true;
 }
 
-static clg_status take_gemm(sandwich *w)
+static clg_status take_gemm(qdq_pattern *w)
 {
     const node *n = &w->g->nodes[w->id];
-    const int turned = node_int(n, "transB", 0) != 0;
+    const int transposed = node_int(n, "transB", 0) != 0;
     const shape *dims = &w->s->facts[w->x[1].reals].dims;
     const value_id bias = n->n_inputs > 2 ? n->inputs[2] : VALUE_NONE;
     value_id a[3], b[3];
     if (dims->rank != 2 || node_int(n, "transA", 0) != 0 || node_float(n, "alpha", 1) != 1 ||
         (bias != VALUE_NONE && node_float(n, "beta", 1) != 1) || !qdq_is_plain(&w->x[0]) ||
-        !is_whole_or_along(&w->x[1], 1 - turned) || !fits_sums(w, dims->dims[turned], 0) ||
-        (bias != VALUE_NONE && !is_row(w, bias, dims->dims[1 - turned])))
+        !is_whole_or_along(&w->x[1], 1 - transposed) || !fits_sums(w, dims->dims[transposed], 0) ||
+        (bias != VALUE_NONE && !is_row(w, bias, dims->dims[1 - transposed])))
         return CLG_OK;
     CLG_TRY(list_operand(w, &w->x[0], a));
     CLG_TRY(list_operand(w, &w->x[1], b));
-    if (turned) {
+    if (transposed) {
         CLG_TRY(add(w, "", "Transpose", 1, &b[0], &b[0]));
         CLG_TRY(node_set_ints(w->g, w->g->values[b[0]].producer, "perm", 2, (int64_t[]){1, 0}));
     }
-    return take_product(w, a, b, bias);
+    return take_matmul_of(w, a, b, bias);
 }
 
 /* ---- elements ------------------------------------------------------------------------------------------------------ */
 
 /* All of one dtype, each with one scale: an operator of com.microsoft takes them one after the other. */
-static clg_status take_elements(sandwich *w, const char *op)
+static clg_status take_elements(qdq_pattern *w, const char *op)
 {
     value_id in[8];
     if (!w->has_y) return CLG_OK;
@@ -303,12 +303,12 @@ static clg_status take_elements(sandwich *w, const char *op)
     return become_quantized(w, MICROSOFT, op, 3 * w->n_x + 2, in);
 }
 
-static clg_status take_global_pool(sandwich *w)
+static clg_status take_global_pool(qdq_pattern *w)
 {
     return take_elements(w, "QLinearGlobalAveragePool");
 }
 
-static clg_status take_pool(sandwich *w)
+static clg_status take_pool(qdq_pattern *w)
 {
     if (node_attribute(&w->g->nodes[w->id], "dilations")) return CLG_OK;
     return take_elements(w, "QLinearAveragePool");
@@ -319,7 +319,7 @@ static clg_status take_pool(sandwich *w)
 static const struct {
     const char *op_type;
     size_t n_operands; /* that must be dequantised */
-    clg_status (*take)(sandwich *w);
+    clg_status (*take)(qdq_pattern *w);
 } takers[] = {
     {"Conv", 2, take_conv},        {"MatMul", 2, take_matmul},
     {"Gemm", 2, take_gemm},        {"GlobalAveragePool", 1, take_global_pool},
@@ -337,11 +337,11 @@ bool qdq_is_computed(const node *n)
 static clg_status take(const graph_info *s, node_id id, size_t row)
 {
     const node *n = &s->g->nodes[id];
-    sandwich w = {.s = s, .g = s->g, .id = id, .n_x = takers[row].n_operands};
+    qdq_pattern w = {.s = s, .g = s->g, .id = id, .n_x = takers[row].n_operands};
     if (n->n_inputs < w.n_x || n->outputs[0] == VALUE_NONE || s->constant[n->outputs[0]])
         return CLG_OK;
     for (size_t i = 0; i < w.n_x; i++)
-        if (!qdq_behind(s, n->inputs[i], &w.x[i])) return CLG_OK;
+        if (!qdq_after(s, n->inputs[i], &w.x[i])) return CLG_OK;
     const node_id reader = graph_info_only_reader(s, id);
     w.has_y = reader != NODE_NONE && qdq_read(s, reader, "QuantizeLinear", &w.y) &&
               w.y.reals == n->outputs[0] && qdq_is_plain(&w.y);

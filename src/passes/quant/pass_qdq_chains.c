@@ -20,7 +20,7 @@ static clg_status set_numbers(graph *g, node_id n, const qdq_pair *p, clg_dtype 
 /* What comes out of a DequantizeLinear, but for constants. */
 static bool is_source(const graph_info *s, value_id v, qdq_pair *out)
 {
-    return qdq_behind(s, v, out) && qdq_is_plain(out) && !s->constant[v];
+    return qdq_after(s, v, out) && qdq_is_plain(out) && !s->constant[v];
 }
 
 static clg_status dequantize_inputs(const graph_info *s, node_id id)
@@ -39,7 +39,7 @@ static clg_status dequantize_inputs(const graph_info *s, node_id id)
     return CLG_OK;
 }
 
-static clg_status spell_quantize(const graph_info *s, const qdq_pair *q)
+static clg_status decompose_quantize(const graph_info *s, const qdq_pair *q)
 {
     CLG_TRY(rewrite_become(s->g, q->node, DOMAIN_INTERNAL, "Quantized", 1, 1, &q->reals));
     CLG_TRY(set_numbers(s->g, q->node, q, q->dtype));
@@ -47,7 +47,7 @@ static clg_status spell_quantize(const graph_info *s, const qdq_pair *q)
 }
 
 /* Pointwise operators and QuantizeLinear first: they look for DequantizeLinear. */
-static clg_status spell_readers(const graph_info *s, size_t n_nodes)
+static clg_status decompose_readers(const graph_info *s, size_t n_nodes)
 {
     qdq_pair q;
     for (node_id i = 0; i < n_nodes; i++) {
@@ -55,16 +55,16 @@ static clg_status spell_readers(const graph_info *s, size_t n_nodes)
         if (qdq_is_pointwise(n) && !s->constant[n->outputs[0]])
             CLG_TRY(dequantize_inputs(s, i));
         else if (qdq_read(s, i, "QuantizeLinear", &q) && qdq_is_plain(&q) && !s->constant[q.reals])
-            CLG_TRY(spell_quantize(s, &q));
+            CLG_TRY(decompose_quantize(s, &q));
     }
     return CLG_OK;
 }
 
-static clg_status spell_all(const graph_info *s)
+static clg_status decompose_all(const graph_info *s)
 {
     qdq_pair p;
     const size_t n_nodes = s->g->n_nodes;
-    CLG_TRY(spell_readers(s, n_nodes));
+    CLG_TRY(decompose_readers(s, n_nodes));
     for (node_id i = 0; i < n_nodes; i++)
         if (qdq_read(s, i, "DequantizeLinear", &p) && is_source(s, p.reals, &p)) {
             CLG_TRY(rewrite_become(s->g, i, DOMAIN_INTERNAL, "Dequantized", 1, 1, &p.bytes));
@@ -77,7 +77,7 @@ clg_status pass_qdq_chains(graph *g, const pass_options *options)
 {
     graph_info s;
     CLG_TRY(graph_info_make(g, &s));
-    const clg_status status = spell_all(&s);
+    const clg_status status = decompose_all(&s);
     graph_info_deinit(&s);
     return status == CLG_OK ? pass_dead(g, options) : status; /* others count readers */
 }

@@ -57,7 +57,7 @@ static clg_status add_transposed(const decomposition *w, value_id v, size_t rank
 
 /* ---- elements ------------------------------------------------------------------------------------------------------ */
 
-static clg_status spell_softmax(decomposition *w)
+static clg_status decompose_softmax(decomposition *w)
 {
     const int64_t opset = node_int(&w->n, "opset", 0);
     const attribute *axis = node_attribute(&w->n, "axis");
@@ -68,7 +68,7 @@ static clg_status spell_softmax(decomposition *w)
     return become(w, "QuantizeLinear", 13, 3, (value_id[]){y, input(w, 3), input(w, 4)});
 }
 
-static clg_status spell_where(decomposition *w)
+static clg_status decompose_where(decomposition *w)
 {
     value_id x, y;
     CLG_TRY(add_dequantized(w, input(w, 1), input(w, 2), input(w, 3), &x));
@@ -80,13 +80,13 @@ static clg_status spell_where(decomposition *w)
 /* ---- products ------------------------------------------------------------------------------------------------------- */
 
 /* y = alpha * a_scale * b_scale * (product + C), / y_scale + y_zero. */
-static clg_status spell_gemm(decomposition *w)
+static clg_status decompose_gemm(decomposition *w)
 {
-    static const int64_t turn[2] = {1, 0};
+    static const int64_t transposed_axes[2] = {1, 0};
     const float alpha = node_float(&w->n, "alpha", 1);
     value_id a = input(w, 0), b = input(w, 3), sums, scale, by;
-    if (node_int(&w->n, "transA", 0)) CLG_TRY(add_transposed(w, a, 2, turn, &a));
-    if (node_int(&w->n, "transB", 0)) CLG_TRY(add_transposed(w, b, 2, turn, &b));
+    if (node_int(&w->n, "transA", 0)) CLG_TRY(add_transposed(w, a, 2, transposed_axes, &a));
+    if (node_int(&w->n, "transB", 0)) CLG_TRY(add_transposed(w, b, 2, transposed_axes, &b));
     CLG_TRY(add(w, "MatMulInteger", 10, 4, (value_id[]){a, b, input(w, 2), input(w, 5)}, &sums));
     if (input(w, 6) != VALUE_NONE)
         CLG_TRY(add(w, "Add", 14, 2, (value_id[]){sums, input(w, 6)}, &sums));
@@ -105,7 +105,7 @@ static clg_status spell_gemm(decomposition *w)
  * directions, or [directions, columns]. */
 static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scale, value_id *out)
 {
-    static const int64_t turn[3] = {0, 2, 1};
+    static const int64_t transposed_axes[3] = {0, 2, 1};
     const int64_t n_dirs =
         strcmp(node_string(&w->n, "direction", "forward"), "bidirectional") == 0 ? 2 : 1;
     value_id dims, v, by, from;
@@ -116,11 +116,11 @@ static clg_status add_lstm_weights(const decomposition *w, size_t i, size_t scal
     CLG_TRY(add(w, "Reshape", 14, 2, (value_id[]){input(w, scale), dims}, &by));
     CLG_TRY(add(w, "Sub", 14, 2, (value_id[]){v, from}, &v));
     CLG_TRY(add(w, "Mul", 14, 2, (value_id[]){v, by}, &v));
-    return add_transposed(w, v, 3, turn, out);
+    return add_transposed(w, v, 3, transposed_axes, out);
 }
 
 /* Activations stay float32, where ONNX Runtime quantises them anew in each step. */
-static clg_status spell_lstm(decomposition *w)
+static clg_status decompose_lstm(decomposition *w)
 {
     value_id in[8];
     for (size_t i = 0; i < 8; i++) in[i] = input(w, i);
@@ -175,7 +175,7 @@ static clg_status add_positions(const decomposition *w, value_id *out)
 }
 
 /* How many of each row of the mask are 1, in place of the node's second output; 0 without a mask. */
-static clg_status spell_count(const decomposition *w)
+static clg_status decompose_count(const decomposition *w)
 {
     graph *g = w->g;
     if (w->n.n_outputs < 2 || w->n.outputs[1] == VALUE_NONE) return CLG_OK;
@@ -197,11 +197,11 @@ static clg_status spell_count(const decomposition *w)
     return node_set_int(g, n, "keepdims", 0);
 }
 
-static clg_status spell_embed(decomposition *w)
+static clg_status decompose_embed(decomposition *w)
 {
     const float epsilon = node_float(&w->n, "epsilon", 1e-12f);
     value_id sum, more, gamma, beta;
-    CLG_TRY(spell_count(w));
+    CLG_TRY(decompose_count(w));
     CLG_TRY(add_rows(w, WORDS, IDS, &sum));
     CLG_TRY(add_positions(w, &more));
     CLG_TRY(add(w, "Add", 14, 2, (value_id[]){sum, more}, &sum));
@@ -217,17 +217,17 @@ static clg_status spell_embed(decomposition *w)
 
 /* ---- channels that are last -------------------------------------------------------------------------------------------- */
 
-#define MOST_AXES 8
+#define MAX_AXES 8
 
 /* The node is `op` of channels second now, and a Transpose gives its output. */
-static clg_status turn_window(decomposition *w, const char *domain, const char *op, int64_t opset,
-                              size_t rank)
+static clg_status transpose_window(decomposition *w, const char *domain, const char *op,
+                                   int64_t opset, size_t rank)
 {
     graph *g = w->g;
     const value_id out = w->n.outputs[0];
     value_id *in = arena_alloc(&g->memory, w->n.n_inputs + 1, sizeof *in), inner;
-    node_id turn;
-    int64_t to_last[MOST_AXES] = {0}, to_first[MOST_AXES] = {0, (int64_t)rank - 1};
+    node_id transposed_axes;
+    int64_t to_last[MAX_AXES] = {0}, to_first[MAX_AXES] = {0, (int64_t)rank - 1};
     char shown[NODE_TEXT_BYTES];
     if (rank == 0)
         return error_set(CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
@@ -244,10 +244,10 @@ static clg_status turn_window(decomposition *w, const char *domain, const char *
     g->nodes[w->id].outputs[0] = inner;
     g->values[inner].producer = w->id;
     g->values[out].producer = NODE_NONE;
-    CLG_TRY(graph_add_node(g, "", "Transpose", "", 1, &inner, 1, &out, &turn));
-    g->nodes[turn].opset = 13;
-    g->nodes[turn].label = w->n.label;
-    CLG_TRY(node_set_ints(g, turn, "perm", rank, to_last));
+    CLG_TRY(graph_add_node(g, "", "Transpose", "", 1, &inner, 1, &out, &transposed_axes));
+    g->nodes[transposed_axes].opset = 13;
+    g->nodes[transposed_axes].label = w->n.label;
+    CLG_TRY(node_set_ints(g, transposed_axes, "perm", rank, to_last));
     node *n = &g->nodes[w->id];
     n->domain = domain;
     n->op_type = op;
@@ -261,21 +261,21 @@ static size_t window_rank(const decomposition *w, size_t weights)
 {
     size_t axes;
     (void)node_ints(&w->n, "kernel_shape", &axes);
-    if (axes > 0) return axes + 2 <= MOST_AXES ? axes + 2 : 0;
+    if (axes > 0) return axes + 2 <= MAX_AXES ? axes + 2 : 0;
     const value_id v = input(w, weights);
     const int rank = v == VALUE_NONE ? 0 : w->g->values[v].dims.rank;
-    return rank > 2 && rank <= MOST_AXES ? (size_t)rank : 0;
+    return rank > 2 && rank <= MAX_AXES ? (size_t)rank : 0;
 }
 
-static clg_status spell_max_pool(decomposition *w)
+static clg_status decompose_max_pool(decomposition *w)
 {
-    return turn_window(w, "", "MaxPool", 12, window_rank(w, 0));
+    return transpose_window(w, "", "MaxPool", 12, window_rank(w, 0));
 }
 
-static clg_status spell_window(decomposition *w)
+static clg_status decompose_window(decomposition *w)
 {
     if (node_int(&w->n, "channels_last", 0) == 0) return CLG_OK;
-    return turn_window(w, w->n.domain, w->n.op_type, w->n.opset, window_rank(w, 3));
+    return transpose_window(w, w->n.domain, w->n.op_type, w->n.opset, window_rank(w, 3));
 }
 
 /* ---- the pass ------------------------------------------------------------------------------------------------------------ */
@@ -283,16 +283,16 @@ static clg_status spell_window(decomposition *w)
 static const struct {
     const char *op_type;
     clg_status (*spell)(decomposition *w);
-} decompositions[] = {{"QGemm", spell_gemm},
-                      {"QLinearSoftmax", spell_softmax},
-                      {"QLinearWhere", spell_where},
-                      {"QEmbedLayerNormalization", spell_embed},
-                      {"DynamicQuantizeLSTM", spell_lstm},
-                      {"NhwcMaxPool", spell_max_pool},
-                      {"QLinearConv", spell_window},
-                      {"QLinearAveragePool", spell_window}};
+} decompositions[] = {{"QGemm", decompose_gemm},
+                      {"QLinearSoftmax", decompose_softmax},
+                      {"QLinearWhere", decompose_where},
+                      {"QEmbedLayerNormalization", decompose_embed},
+                      {"DynamicQuantizeLSTM", decompose_lstm},
+                      {"NhwcMaxPool", decompose_max_pool},
+                      {"QLinearConv", decompose_window},
+                      {"QLinearAveragePool", decompose_window}};
 
-static clg_status spell_node(graph *g, node_id id)
+static clg_status decompose_node(graph *g, node_id id)
 {
     decomposition w = {.g = g, .id = id, .n = g->nodes[id]};
     if (w.n.removed || strcmp(w.n.domain, "com.microsoft") != 0) return CLG_OK;
@@ -302,14 +302,14 @@ static clg_status spell_node(graph *g, node_id id)
 }
 
 /* Depth was checked when the model was loaded. */
-static clg_status spell_graph(graph *g)
+static clg_status decompose_graph(graph *g)
 {
     const size_t n_nodes = g->n_nodes;
     for (node_id i = 0; i < n_nodes; i++) {
         for (size_t k = 0; k < g->nodes[i].n_attributes; k++)
             if (g->nodes[i].attributes[k].type == ATTRIBUTE_GRAPH)
-                CLG_TRY(spell_graph(g->nodes[i].attributes[k].as.g));
-        CLG_TRY(spell_node(g, i));
+                CLG_TRY(decompose_graph(g->nodes[i].attributes[k].as.g));
+        CLG_TRY(decompose_node(g, i));
     }
     return g->n_nodes > n_nodes ? graph_compact(g) : CLG_OK;
 }
@@ -317,5 +317,5 @@ static clg_status spell_graph(graph *g)
 clg_status pass_quantized(graph *g, const pass_options *options)
 {
     (void)options;
-    return spell_graph(g);
+    return decompose_graph(g);
 }

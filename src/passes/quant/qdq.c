@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* Beyond these a product of two scales, or a number over one, may leave float32's normal range. */
-#define LEAST_SCALE 1e-15
-#define MOST_SCALE 1e15
+#define MIN_SCALE 1e-15
+#define MAX_SCALE 1e15
 
 const tensor *qdq_content(const graph_info *s, value_id v)
 {
@@ -23,7 +23,7 @@ bool qdq_is_sound(const qdq_pair *p)
 {
     for (int64_t i = 0; i < p->scales->n_elements; i++) {
         const double scale = tensor_get_float(p->scales, i);
-        if (!(scale >= LEAST_SCALE && scale <= MOST_SCALE)) return false;
+        if (!(scale >= MIN_SCALE && scale <= MAX_SCALE)) return false;
     }
     return p->scales->n_elements > 0;
 }
@@ -71,7 +71,7 @@ bool qdq_read(const graph_info *s, node_id id, const char *op_type, qdq_pair *p)
     return read_axis(s, n, p) && (p->axis != QDQ_ONE || qdq_is_sound(p));
 }
 
-bool qdq_behind(const graph_info *s, value_id v, qdq_pair *p)
+bool qdq_after(const graph_info *s, value_id v, qdq_pair *p)
 {
     if (v == VALUE_NONE || v >= s->n_values) return false;
     const node_id n = s->g->values[v].producer;

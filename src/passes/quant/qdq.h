@@ -29,7 +29,7 @@ bool qdq_read(const graph_info *s, node_id n, const char *op_type, qdq_pair *out
  * asked of lists, which takes as long as they are. */
 bool qdq_is_sound(const qdq_pair *p);
 /* Whether v comes out of a DequantizeLinear. */
-bool qdq_behind(const graph_info *s, value_id v, qdq_pair *out);
+bool qdq_after(const graph_info *s, value_id v, qdq_pair *out);
 /* int8 or uint8 with one scale. */
 bool qdq_is_plain(const qdq_pair *p);
 /* One dtype, one scale, the same numbers. */

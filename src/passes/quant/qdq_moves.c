@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_PIECES 64
+#define MAX_PIECES 64
 
 typedef struct mover {
     const char *op_type;
@@ -117,7 +117,7 @@ static bool is_joined(const graph_info *s, value_id v)
     for (size_t i = 0; i < n->n_inputs; i++) {
         if (n->inputs[i] >= s->n_values) return false; /* left out, or new */
         const node_id from = s->g->values[n->inputs[i]].producer;
-        if (!qdq_behind(s, n->inputs[i], &p) &&
+        if (!qdq_after(s, n->inputs[i], &p) &&
             (from == NODE_NONE || s->uses[n->inputs[i]] != 1 ||
              !(qdq_is_computed(&s->g->nodes[from]) || qdq_is_pointwise(&s->g->nodes[from]))))
             return false;
@@ -131,12 +131,12 @@ static bool leads_to_bytes(const graph_info *s, const qdq_pair *q, value_id v)
     qdq_pair p;
     const node_id id = v < s->n_values ? s->g->values[v].producer : NODE_NONE;
     if (id == NODE_NONE) return false;
-    if (qdq_behind(s, v, &p)) return qdq_is_same(&p, q);
+    if (qdq_after(s, v, &p)) return qdq_is_same(&p, q);
     const node *n = &s->g->nodes[id];
     if (qdq_is_pointwise(n) || is_joined(s, v)) return true;
     if (!qdq_is_computed(n)) return false;
     for (size_t i = 0; i < n->n_inputs && i < 2; i++)
-        if (!qdq_behind(s, n->inputs[i], &p)) return false;
+        if (!qdq_after(s, n->inputs[i], &p)) return false;
     return true;
 }
 
@@ -253,9 +253,9 @@ static clg_status find_wanted(const graph_info *s, bool **out)
 static bool find_sources(const graph_info *s, const node *n, const mover *m, qdq_pair *pairs)
 {
     const size_t count = m->all ? n->n_inputs : 1;
-    if (count > MOST_PIECES) return false;
+    if (count > MAX_PIECES) return false;
     for (size_t i = 0; i < count; i++)
-        if (!qdq_behind(s, n->inputs[i], &pairs[i]) || (i > 0 && !qdq_is_same(pairs, &pairs[i])))
+        if (!qdq_after(s, n->inputs[i], &pairs[i]) || (i > 0 && !qdq_is_same(pairs, &pairs[i])))
             return false;
     if (count == 0 || !takes(n, pairs[0].dtype)) return false;
     return qdq_is_plain(&pairs[0]) ||
@@ -333,7 +333,7 @@ static clg_status sink_node(const graph_info *s, node_id id, const bool *wanted)
 {
     const node *n = &s->g->nodes[id];
     const mover *m = find_mover(n);
-    qdq_pair pairs[MOST_PIECES];
+    qdq_pair pairs[MAX_PIECES];
     if (!m || n->inputs[0] == VALUE_NONE || !find_sources(s, n, m, pairs)) return CLG_OK;
     /* A table of constants is larger than what is looked up in it. */
     bool gains = node_is(n, "Gather") && qdq_content(s, pairs[0].bytes);
@@ -346,7 +346,7 @@ static clg_status sink_node(const graph_info *s, node_id id, const bool *wanted)
 static clg_status undo(const graph_info *s, const qdq_pair *q)
 {
     qdq_pair p;
-    if (!qdq_behind(s, q->reals, &p) || !qdq_is_same(&p, q)) return CLG_OK;
+    if (!qdq_after(s, q->reals, &p) || !qdq_is_same(&p, q)) return CLG_OK;
     if (s->g->values[q->bytes].is_output)
         return rewrite_become(s->g, q->node, "", "Identity", 13, 1, &p.bytes);
     graph_replace_uses(s->g, q->bytes, p.bytes);

@@ -15,7 +15,7 @@ static clg_status check_scores(const node *n, const value_fact *x, const tensor 
 {
     char text[NODE_TEXT_BYTES];
     if (x->kind != CLG_VALUE_TENSOR || x->dtype != CLG_FLOAT32)
-        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s: its input is no tensor of float32",
+        return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s: its input is not a tensor of float32",
                          node_text(n, text));
     if (x->dims.rank != 1 && x->dims.rank != 2)
         return error_set(CLG_ERROR_SHAPE, "%s: its input must be rows of scores [N,C]",
@@ -75,7 +75,7 @@ static clg_status read_map(plan_state *s, const node *n)
     char text[NODE_TEXT_BYTES];
     tensor *t;
     if (m->fact.kind != CLG_VALUE_MAP)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s: its input is no map", node_text(n, text));
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: its input is not a map", node_text(n, text));
     for (size_t i = 0; i < m->n_items; i++) parts[i] = m->items[i].fact.known;
     if (m->n_items > 0 && (!parts[VALUE_VALUES] || m->items[VALUE_VALUES].fact.dims.rank != 1))
         return error_set(CLG_ERROR_UNSUPPORTED_OPERATOR,

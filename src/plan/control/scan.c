@@ -38,10 +38,10 @@ static clg_status keep_inputs(plan_state *s, const node *n, size_t first, size_t
     return CLG_OK;
 }
 
-static clg_status need_tensor(const node *n, const plan_value *v, int least_rank)
+static clg_status need_tensor(const node *n, const plan_value *v, int min_rank)
 {
-    if (v->fact.kind == CLG_VALUE_TENSOR && v->fact.dims.rank >= least_rank) return CLG_OK;
-    return fault(n, CLG_ERROR_SHAPE, "what it goes over has too few axes, or is no tensor");
+    if (v->fact.kind == CLG_VALUE_TENSOR && v->fact.dims.rank >= min_rank) return CLG_OK;
+    return fault(n, CLG_ERROR_SHAPE, "what it iterates over has too few axes, or is not a tensor");
 }
 
 /* ---- Scan ------------------------------------------------------------------------------------------------ */
@@ -253,7 +253,7 @@ static clg_status enter_map(plan_state *s, const node *n, const graph *body)
                      "inputs and outputs of its body do not fit the node");
     CLG_TRY(keep_inputs(s, n, 0, n->n_inputs, &inputs));
     if (inputs[0].fact.kind != CLG_VALUE_SEQUENCE)
-        return fault(n, CLG_ERROR_INVALID_MODEL, "input 0 is no sequence");
+        return fault(n, CLG_ERROR_INVALID_MODEL, "input 0 is not a sequence");
     for (size_t i = 1; i < n->n_inputs; i++)
         if (inputs[i].fact.kind == CLG_VALUE_SEQUENCE && inputs[i].n_items != inputs[0].n_items)
             return fault(n, CLG_ERROR_DATA, "its sequences differ in length");

@@ -43,8 +43,8 @@ static clg_status element(plan_state *s, const node *n, size_t i, plan_value *ou
     value_id v = i < n->n_inputs ? n->inputs[i] : VALUE_NONE;
     char text[NODE_TEXT_BYTES];
     if (v == VALUE_NONE || s->values[v].fact.kind != CLG_VALUE_TENSOR)
-        return error_set(CLG_ERROR_INVALID_MODEL, "%s: input %zu is no tensor", sentence(n, text),
-                         i);
+        return error_set(CLG_ERROR_INVALID_MODEL, "%s: input %zu is not a tensor",
+                         sentence(n, text), i);
     return control_settle(s, v, out_value);
 }
 
@@ -58,7 +58,7 @@ static clg_status sequence_input(const plan_state *s, const node *n,
         *out_sequence = &s->values[n->inputs[0]];
         return CLG_OK;
     }
-    return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is no sequence", sentence(n, text));
+    return error_set(CLG_ERROR_INVALID_MODEL, "%s: input 0 is not a sequence", sentence(n, text));
 }
 
 /* Position input i below `limit`; a negative one counts from the end of the n_items there are. Absent: `fallback`. */
@@ -201,8 +201,8 @@ static bool is_dense(const plan_value *v)
 }
 
 /* `length` of a value from `start` on along an axis; squeeze: it is one, and the axis goes. */
-static void cut(const plan_value *whole, int axis, int64_t start, int64_t length, bool squeeze,
-                plan_value *out_part)
+static void slice_tensor(const plan_value *whole, int axis, int64_t start, int64_t length,
+                         bool squeeze, plan_value *out_part)
 {
     *out_part = *whole;
     out_part->fact.known = NULL;
@@ -214,12 +214,12 @@ static void cut(const plan_value *whole, int axis, int64_t start, int64_t length
 
 void sequence_part(const plan_value *whole, int axis, int64_t at, plan_value *out_part)
 {
-    cut(whole, axis, at, 1, true, out_part);
+    slice_tensor(whole, axis, at, 1, true, out_part);
 }
 
 /* The strings of a part: `length` along an axis of the whole, from `start` on. */
-static clg_status cut_strings(plan_state *s, const plan_value *whole, int axis, int64_t start,
-                              int64_t length, plan_value *part)
+static clg_status slice_strings(plan_state *s, const plan_value *whole, int axis, int64_t start,
+                                int64_t length, plan_value *part)
 {
     const shape *dims = &whole->fact.dims;
     int64_t outer = 1, inner = 1;
@@ -253,8 +253,8 @@ static clg_status split(plan_state *s, const node *n, uint32_t *needs)
     if (*needs) return CLG_OK;
     CLG_TRY(new_items(s, parts, &items));
     for (size_t i = 0; i < parts; i++) {
-        cut(&whole, axis, start, lengths[i], squeeze, &items[i]);
-        if (strings) CLG_TRY(cut_strings(s, &whole, axis, start, lengths[i], &items[i]));
+        slice_tensor(&whole, axis, start, lengths[i], squeeze, &items[i]);
+        if (strings) CLG_TRY(slice_strings(s, &whole, axis, start, lengths[i], &items[i]));
         start += lengths[i];
     }
     set_sequence(s, n->outputs[0], items, parts);

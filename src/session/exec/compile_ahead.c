@@ -77,7 +77,7 @@ static clg_status plan_dry(ahead *a, plan **out_plan)
 {
     plan_context c = a->e->planning;
     c.owner = (plan_owner){a, note_packing};
-    c.judge.passes = NULL;
+    c.validator.passes = NULL;
     c.notes_choices = false;
     bool *needed = memory_zalloc(c.g->n_inputs + 1, sizeof *needed);
     if (!needed) return CLG_ERROR_OUT_OF_HOST_MEMORY;

@@ -112,9 +112,9 @@ static clg_status set_constants(exec *e)
     return CLG_OK;
 }
 
-/* plan_judge.passes. Before the first test of a kernel, those of the whole plan are compiled. */
-static clg_status judge(void *self, const lower_context *lc, const candidate *impl,
-                        bool *out_passes)
+/* impl_validator.passes. Before the first test of a kernel, those of the whole plan are compiled. */
+static clg_status validator(void *self, const lower_context *lc, const candidate *impl,
+                            bool *out_passes)
 {
     exec *e = self;
     bool is_known = true;
@@ -124,7 +124,7 @@ static clg_status judge(void *self, const lower_context *lc, const candidate *im
         e->ahead_of = NULL;
         CLG_TRY(exec_compile_ahead(e, inputs));
     }
-    return context_judge(e->context, lc, impl, out_passes);
+    return context_validate_impl(e->context, lc, impl, out_passes);
 }
 
 static clg_status exec_build(exec *e, clg_progress_callback progress, void *user)
@@ -149,7 +149,7 @@ static clg_status exec_build(exec *e, clg_progress_callback progress, void *user
         .owner = {e, exec_pack},
         .device = e->context->info.name,
         .driver = e->context->info.driver,
-        .judge = {e, e->context->trusting ? NULL : judge},
+        .validator = {e, e->context->trusting ? NULL : validator},
         .compiler = {e->context, context_compiles},
         .texts = &e->texts,
         .preferred = e->options.preferred.names,

@@ -4,7 +4,7 @@
  * weights on the device in all their forms, and the cache of plans.
  *
  * Locks: build_lock is held while the exec is made; plan_lock guards plans (planning may pack), weights_lock guards
- * weights. They are taken in this order; the context's registry_lock may be taken under any of them, its verdict_lock
+ * weights. They are taken in this order; the context's registry_lock may be taken under any of them, its selftest_records_lock
  * under the first two: planning may test kernels.
  */
 #ifndef CLG_SESSION_EXEC_H

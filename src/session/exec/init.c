@@ -303,7 +303,7 @@ static void next_batch(const exec *e, batch *b)
 }
 
 /* Where the driver's compiler died of a kernel, the choice of kernels is made anew without it. */
-static clg_status run_part_anew(exec *e, const batch *b)
+static clg_status rerun_part(exec *e, const batch *b)
 {
     ocl_context *ocl = e->context->ocl;
     size_t n_refusals;
@@ -329,7 +329,7 @@ clg_status exec_run_init(exec *e)
     for (bool more = true; status == CLG_OK && more;) {
         next_batch(e, &b);
         more = b.n_outputs > 0;
-        if (more) status = run_part_anew(e, &b);
+        if (more) status = rerun_part(e, &b);
     }
     memory_free(b.in_mask);
     memory_free(b.done);

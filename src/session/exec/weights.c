@@ -255,7 +255,7 @@ static clg_status run_packing(exec *e, pack_work *w)
 }
 
 /* A result that only the node reads for which it was packed. */
-static void let_go(exec *e, value_id v)
+static void release(exec *e, value_id v)
 {
     if (!is_computed(e, v) || e->n_readers[v] != 1 || e->weight_is_bound[v]) return;
     e->weight_may_go[v] = true;
@@ -277,7 +277,7 @@ static clg_status add_packed(exec *e, const char *key, value_id weight, const ca
     e->packed[e->n_packed++].buffer = w.packed;
     e->weight_bytes += ocl_buffer_size(w.packed);
     atomic_fetch_add(&e->context->weights_packed, 1);
-    let_go(e, weight);
+    release(e, weight);
     return CLG_OK;
 }
 

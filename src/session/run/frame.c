@@ -105,7 +105,7 @@ void frame_drop(frame *f, frame_memory *m)
 {
     ocl_buffer_free(m->buffer);
     m->buffer = NULL;
-    m->foreign = m->lent = false;
+    m->foreign = m->is_zero_copy = false;
     m->offset_bytes = 0;
     touch(f, m);
 }
@@ -443,9 +443,9 @@ static clg_status enqueue_steps(frame *f, const frame_segment *prepared, const a
 clg_status frame_enqueue(frame *f, const frame_segment *prepared, const atomic_bool *cancel)
 {
     const bool spread = prepared->segment->overlaps && !ports_may_alias(f);
-    if (spread) CLG_TRY(ocl_queue_spread(f->queue));
+    if (spread) CLG_TRY(ocl_queue_fork(f->queue));
     CLG_TRY(enqueue_steps(f, prepared, cancel));
-    return spread ? ocl_queue_gather(f->queue) : CLG_OK;
+    return spread ? ocl_queue_join(f->queue) : CLG_OK;
 }
 
 clg_status frame_check_fault(const frame *f, const int32_t *words)

@@ -16,7 +16,7 @@ typedef struct frame_memory {
     ocl_buffer *buffer;  /* owned reference; NULL while there is none */
     size_t offset_bytes; /* where the tensor starts: foreign buffers only */
     bool foreign;        /* the caller's: bound, linked or given as a device value */
-    bool lent;           /* foreign for this run alone: a host value's, which goes with the run */
+    bool is_zero_copy;   /* foreign for this run alone: a host value's, which goes with the run */
     uint64_t stamp;      /* changes whenever buffer or offset do */
 } frame_memory;
 

@@ -14,12 +14,12 @@ typedef struct kernel_slot {
 } kernel_slot;
 
 typedef struct kernel_key {
-    const void *source, *entry, *prelude, *body, *joined;
+    const void *source, *entry, *prelude, *body, *packed;
 } kernel_key;
 
 static kernel_key key_of(const kernel_ref *ref)
 {
-    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body, ref->joined};
+    return (kernel_key){ref->source, ref->entry, ref->prelude, ref->body, ref->packed};
 }
 
 ocl_kernel *kernel_pool_take(kernel_pool *p, const kernel_ref *ref)

@@ -12,7 +12,7 @@
  * to `numbers` and then to the kernel, as soon as one of them is new. */
 typedef struct passing {
     ocl_kernel *kernel;
-    bool joined, is_any_new;
+    bool packed, is_any_new;
     uint32_t index, n;
     int64_t numbers[2 * STEP_MAX_ARGS];
 } passing;
@@ -27,7 +27,7 @@ static clg_status pass_buffer(passing *p, bool is_new, ocl_buffer *b)
 static clg_status pass_number(passing *p, bool is_new, size_t size_bytes, const void *data,
                               int64_t wide)
 {
-    if (p->joined) {
+    if (p->packed) {
         p->numbers[p->n++] = wide;
         p->is_any_new = p->is_any_new || is_new;
         return CLG_OK;
@@ -55,14 +55,14 @@ static clg_status pass_float(passing *p, bool is_new, float value)
 
 static clg_status pass_last(passing *p)
 {
-    if (!p->joined || !p->is_any_new) return CLG_OK;
+    if (!p->packed || !p->is_any_new) return CLG_OK;
     return ocl_kernel_set_bytes(p->kernel, p->index, p->n * sizeof *p->numbers, p->numbers);
 }
 
 clg_status launch_set_args(ocl_kernel *k, const step *s, const bound_buffer *buffers,
                            const bound_buffer *previous, ocl_buffer *fault, int32_t fault_node)
 {
-    passing p = {.kernel = k, .joined = s->kernel.joined != NULL};
+    passing p = {.kernel = k, .packed = s->kernel.packed != NULL};
     const bool first = !previous;
     const uint64_t no_key = 0;
     uint32_t n_buffers = 0;

@@ -254,8 +254,8 @@ static clg_status run_in_mode(clg_session *s, run_mode mode)
         exec_forget_plans(s->e);
         status = try_run(s, mode);
     }
-    if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_store(ocl);
-    if (status == CLG_OK && mode == RUN_FOR_REAL) ocl_programs_store_when_settled(ocl);
+    if (status == CLG_OK && mode == RUN_ON_ZEROS) ocl_programs_save(ocl);
+    if (status == CLG_OK && mode == RUN_FOR_REAL) ocl_programs_save_when_settled(ocl);
     return status;
 }
 

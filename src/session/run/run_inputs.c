@@ -131,7 +131,7 @@ clg_status run_find_plan(run *r)
                 CLG_TRY(know_content(r, i));
         CLG_TRY(exec_plan(s->e, r->facts, &r->p));
     }
-    return r->p ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "planning asks for contents without end");
+    return r->p ? CLG_OK : error_set(CLG_ERROR_INTERNAL, "planning requests contents without end");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------ */
@@ -194,26 +194,26 @@ static clg_status bind_aggregate(run *r, size_t i)
 }
 
 /* Copying less than this takes no longer than making a buffer. */
-#define LENT_BYTES ((size_t)64 << 10)
+#define ZERO_COPY_BYTES ((size_t)64 << 10)
 
 /* Whether the device reads a host value's memory where it lies. GPUs with the host's memory are not among them: their
  * drivers copy what does not begin and end with a page. */
-static bool may_lend(const run *r, const void *data, size_t size_bytes)
+static bool may_zero_copy(const run *r, const void *data, size_t size_bytes)
 {
     const device_caps *caps = ocl_context_caps(r->s->e->context->ocl);
     return caps->kind == CLG_DEVICE_CPU &&
            (caps->family == PLATFORM_POCL || caps->family == PLATFORM_INTEL_CPU) &&
-           size_bytes >= LENT_BYTES && caps->buffer_align_bytes > 0 &&
+           size_bytes >= ZERO_COPY_BYTES && caps->buffer_align_bytes > 0 &&
            (uintptr_t)data % caps->buffer_align_bytes == 0;
 }
 
-static clg_status lend_input(run *r, size_t i, const void *data, size_t size_bytes)
+static clg_status zero_copy_input(run *r, size_t i, const void *data, size_t size_bytes)
 {
     frame *f = r->s->f;
     ocl_buffer *b;
-    CLG_TRY(ocl_buffer_lend(r->s->e->context->ocl, data, size_bytes, &b));
+    CLG_TRY(ocl_buffer_zero_copy(r->s->e->context->ocl, data, size_bytes, &b));
     frame_set_foreign(f, &f->inputs[i], b, 0);
-    f->inputs[i].lent = true;
+    f->inputs[i].is_zero_copy = true;
     ocl_buffer_free(b);
     return CLG_OK;
 }
@@ -222,7 +222,7 @@ void run_return_inputs(run *r)
 {
     frame *f = r->s->f;
     for (size_t i = 0; i < r->s->n_inputs; i++)
-        if (f->inputs[i].lent) frame_drop(f, &f->inputs[i]);
+        if (f->inputs[i].is_zero_copy) frame_drop(f, &f->inputs[i]);
 }
 
 static clg_status bind_input(run *r, size_t i)
@@ -243,7 +243,7 @@ static clg_status bind_input(run *r, size_t i)
     }
     const void *data = value_host_data(in->value);
     if (!data) return bind_foreign_context(r, i, in->value, size_bytes);
-    if (may_lend(r, data, size_bytes)) return lend_input(r, i, data, size_bytes);
+    if (may_zero_copy(r, data, size_bytes)) return zero_copy_input(r, i, data, size_bytes);
     CLG_TRY(frame_reserve(s->f, m, size_bytes, OCL_BUFFER_HOST_VISIBLE));
     return ocl_queue_write(s->f->queue, m->buffer, 0, data, size_bytes, false);
 }

@@ -25,7 +25,8 @@ static clg_status check_bound(const clg_session *s, size_t i, const plan_port *p
     char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
     const clg_value *bound = s->outputs[i].bound;
     if (bound && port->kind != CLG_VALUE_TENSOR)
-        return error_set(CLG_ERROR_SHAPE, "output '%s' is no tensor; no value can be bound to it",
+        return error_set(CLG_ERROR_SHAPE,
+                         "output '%s' is not a tensor; no value can be bound to it",
                          output_name(s, i));
     if (!bound || (bound->dtype == port->dtype && shape_equal(&bound->dims, &port->dims)))
         return CLG_OK;
@@ -71,7 +72,7 @@ static clg_status check_overlaps(const run *r, size_t i, const ocl_buffer *b)
     }
     if (!with) return CLG_OK;
     clg_status status =
-        error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is bound to memory that '%s' lies in",
+        error_set(CLG_ERROR_INVALID_ARGUMENT, "output '%s' is bound to memory that '%s' uses",
                   output_name(s, i), with);
     error_hint("state that one run hands to the next is linked: clg_session_link");
     return status;
@@ -265,7 +266,8 @@ static clg_status fetch_whole(run *r, size_t i, const plan_port *port)
 {
     if (r->s->outputs[i].link != SIZE_MAX)
         return error_set(CLG_ERROR_INVALID_ARGUMENT,
-                         "output '%s' is no tensor and cannot feed an input", output_name(r->s, i));
+                         "output '%s' is not a tensor and cannot feed an input",
+                         output_name(r->s, i));
     if (r->s->outputs[i].impl != OUTPUT_FETCHED)
         return CLG_OK; /* a stream, which has no use for it */
     CLG_TRY(make_whole(port, &r->wholes[i]));

@@ -11,7 +11,7 @@ typedef struct report {
     plan_context planning; /* what ways may run */
     clg_selftest_case *items;
     size_t n, capacity;
-    verdict_table verdicts;
+    selftest_records records;
 } report;
 
 void selftest_free_report(clg_selftest_case *cases, size_t n)
@@ -73,7 +73,7 @@ static clg_status report_impl(report *r, const selftest_problem *p, const candid
     clg_status status = selftest_run(r->c, p, impl, &result);
     if (ends_report(status)) return status;
     if (status != CLG_OK) return note(r, p, impl, has_choice, &result, error_text());
-    if (has_choice) CLG_TRY(context_gather_verdict(&r->verdicts, impl, &result));
+    if (has_choice) CLG_TRY(context_add_selftest_record(&r->records, impl, &result));
     return note(r, p, impl, has_choice, &result, "");
 }
 
@@ -125,9 +125,9 @@ clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool 
     clg_status status = p ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
     if (status == CLG_OK) status = report_all(&r, kernel_class, all, progress, user, p);
     memory_free(p);
-    ocl_programs_store(c->ocl);
-    if (status == CLG_OK) status = context_replace_verdicts(c, &r.verdicts);
-    verdicts_deinit(&r.verdicts);
+    ocl_programs_save(c->ocl);
+    if (status == CLG_OK) status = context_replace_selftest_records(c, &r.records);
+    selftest_records_deinit(&r.records);
     if (status != CLG_OK) {
         selftest_free_report(r.items, r.n);
         return status;

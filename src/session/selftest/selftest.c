@@ -28,7 +28,7 @@ void selftest_add_step(const step *s, text *out)
         text_printf(out, "%s %s %u %llu %llu %llu %s\n%s%s\n", s->kernel.source, s->kernel.entry,
                     (unsigned)s->n_dims, (unsigned long long)s->local[0],
                     (unsigned long long)s->local[1], (unsigned long long)s->local[2],
-                    s->kernel.joined ? s->kernel.joined : "", s->kernel.prelude,
+                    s->kernel.packed ? s->kernel.packed : "", s->kernel.prelude,
                     s->kernel.body ? s->kernel.body : "");
     } else if (s->kind == STEP_BLAS_GEMM) {
         const gemm_problem *g = &s->gemm;
@@ -47,13 +47,13 @@ void selftest_variant(const candidate *impl, text *out)
 
 const char *selftest_kernel(const candidate *impl)
 {
-    const step *most = impl->steps;
-    for (const step *s = most; s; s = s->next)
-        if (s->flops > most->flops) most = s;
-    if (!most) return "nothing";
-    return most->kind == STEP_BLAS_GEMM ? "CLBlast"
-           : most->kind == STEP_KERNEL  ? most->kernel.entry
-                                        : "copy";
+    const step *max = impl->steps;
+    for (const step *s = max; s; s = s->next)
+        if (s->flops > max->flops) max = s;
+    if (!max) return "nothing";
+    return max->kind == STEP_BLAS_GEMM ? "CLBlast"
+           : max->kind == STEP_KERNEL  ? max->kernel.entry
+                                       : "copy";
 }
 
 /* ---- problems ---------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
  *
  * Self-tests of kernels: a node of small, awkward size is computed in one way on the device, and every element compared
  * with the host's own answer, in double and by another formula. Verdicts, and what follows from them, are in
- * context_verdicts.c.
+ * context_validate.c.
  */
 #ifndef CLG_SESSION_SELFTEST_H
 #define CLG_SESSION_SELFTEST_H
@@ -59,9 +59,9 @@ void selftest_deinit(selftest_problem *p);
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made);
 
-/* References (selftest_products.c): of Conv, Gemm, MatMul, their fused and their quantised forms; NULL for other
+/* References (selftest_gemm.c): of Conv, Gemm, MatMul, their fused and their quantised forms; NULL for other
  * operators. */
-selftest_reference *selftest_product_reference(const node *n);
+selftest_reference *selftest_gemm_reference(const node *n);
 
 /* Which inputs of a quantised product or convolution are what (selftest_quantized.c); SELFTEST_NONE: there is none. */
 enum { SELFTEST_NONE = SELFTEST_MAX_INPUTS };
@@ -98,7 +98,7 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
 
 /* References of other operators (selftest_references.c). */
 selftest_reference selftest_pointwise, selftest_softmax, selftest_reduce, selftest_pool,
-    selftest_norm, selftest_concat, selftest_gather, selftest_products;
+    selftest_norm, selftest_concat, selftest_gather, selftest_gemm;
 
 /* Attention (selftest_attention.c): of clgraph.AttentionCore. */
 selftest_reference selftest_attention;
@@ -108,11 +108,11 @@ selftest_contents selftest_attention_contents;
 clg_status selftest_attention_steps(clg_context *c, const lower_context *lc, const candidate *impl,
                                     selftest_result *out_result, bool *out_tested);
 
-/* Verdicts of a report (context_verdicts.c): a variant of several cases passes if all of them do. Replaced ones count from
+/* Verdicts of a report (context_validate.c): a variant of several cases passes if all of them do. Replaced ones count from
  * now on, here and in the store. */
-clg_status context_gather_verdict(verdict_table *gathered, const candidate *impl,
-                                  const selftest_result *result);
-clg_status context_replace_verdicts(clg_context *c, const verdict_table *gathered);
+clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
+                                       const selftest_result *result);
+clg_status context_replace_selftest_records(clg_context *c, const selftest_records *gathered);
 
 /* Runs all cases, or those in which there is a choice; free with selftest_free_report. */
 clg_status context_selftest(clg_context *c, clg_kernel_class kernel_class, bool all,
@@ -126,7 +126,7 @@ void selftest_add_step(const step *s, struct text *out); /* one of its steps */
 /* CLBlast takes other kernels for large products, from a size on that it does not tell: 0 for the small ones that surely go
  * the first way, else the size in quarters of powers of two, up to one from which on all surely go the other way. */
 int selftest_size_class(const gemm_problem *g);
-#define SELFTEST_MOST_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a product in the last class */
+#define SELFTEST_MAX_VOLUME (2053.0 * 2053.0 * 2053.0) /* m n k of a product in the last class */
 /* The kernel that does a way's work, for messages. */
 const char *selftest_kernel(const candidate *impl);
 

@@ -151,26 +151,26 @@ static double log_sum(const core *c, int64_t head, const double *scores, int64_t
 static void fill_row(const core *c, int64_t row, double *memory, double *y, double *scale)
 {
     const int64_t q_len = c->q->dims[2], heads = c->q->dims[1], n = c->k->dims[2],
-                  dv = c->v->dims[3], asked = node_int(c->lc->node, "scores", 0);
+                  dv = c->v->dims[3], requested = node_int(c->lc->node, "scores", 0);
     int64_t at[4] = {row / q_len / heads, row / q_len % heads, row % q_len, 0};
     double *scores = memory, *sizes = memory + n;
     for (at[3] = 0; at[3] < n; at[3]++)
-        scores[at[3]] = score(c, at, asked ? (int)asked - 1 : 3, &sizes[at[3]]);
-    const double all = asked == 0 || asked == 4 ? log_sum(c, at[1], scores, n) : 0;
+        scores[at[3]] = score(c, at, requested ? (int)requested - 1 : 3, &sizes[at[3]]);
+    const double all = requested == 0 || requested == 4 ? log_sum(c, at[1], scores, n) : 0;
     const int64_t head = at[1] / (heads / c->k->dims[1]);
     const double *v = c->in[V] + (at[0] * c->k->dims[1] + head) * n * dv;
     for (int64_t j = 0; j < n; j++) {
         const double weight = exp(scores[j] - all);
-        if (asked) {
-            y[row * n + j] = asked == 4 ? weight : scores[j];
+        if (requested) {
+            y[row * n + j] = requested == 4 ? weight : scores[j];
             scale[row * n + j] = sizes[j];
         }
-        for (int64_t i = 0; !asked && i < dv; i++) {
+        for (int64_t i = 0; !requested && i < dv; i++) {
             y[row * dv + i] += weight * v[j * dv + i];
             scale[row * dv + i] += weight * fabs(v[j * dv + i]) * sizes[j];
         }
     }
-    for (int64_t i = 0; !asked && i < dv; i++) scale[row * dv + i] += 1;
+    for (int64_t i = 0; !requested && i < dv; i++) scale[row * dv + i] += 1;
 }
 
 clg_status selftest_attention(const lower_context *lc, const double *const *in, double *y,

@@ -17,7 +17,7 @@
         .op_type = (op), .domain = "clgraph", .attributes = (attrs), .dims = (sizes)               \
     }
 /* Blocks of `l` channels, of which `odd` fill three but for some: a pixel, a window with padding and a residual, a last block
- * with zeros, strides, a picture, channels on their own, and these behind a pixel's. */
+ * with zeros, strides, an image, channels on their own, and these behind a pixel's. */
 #define BLOCKED(l, c2, c3, c5, odd)                                                                \
     FUSED("BlockedConv", "lanes:i=" l, "2,3,11,19," l " " c5 "," c3 ",1,1c " c5),                  \
         FUSED("BlockedConv", "lanes:i=" l " pads:I=1,1,1,1 winograd:i=1 activation:s=Relu",        \
@@ -41,10 +41,10 @@
     {                                                                                              \
         .op_type = (op), .attributes = (attrs), .dims = (sizes), .reference = (ref)                \
     }
-#define BETWEEN(op, sizes, least, most, factor)                                                    \
+#define BETWEEN(op, sizes, min, max, factor)                                                       \
     {                                                                                              \
         .op_type = (op), .attributes = "", .dims = (sizes), .reference = selftest_pointwise,       \
-        .low = (least), .high = (most), .tolerance = (factor)                                      \
+        .low = (min), .high = (max), .tolerance = (factor)                                         \
     }
 /* Of clgraph.AttentionCore: "q k v mask bias lengths sinks". */
 #define ATTENTION(attrs, sizes)                                                                    \
@@ -163,10 +163,10 @@ const size_t n_selftest_cases = sizeof selftest_cases / sizeof *selftest_cases;
 /* ---- reading a row ------------------------------------------------------------------------------------- */
 
 /* "2,-1" into `out`; steps over them. */
-static size_t read_ints(const char **at, int64_t *out, size_t most)
+static size_t read_ints(const char **at, int64_t *out, size_t max)
 {
     size_t n = 0;
-    while (n < most && (**at == '-' || (**at >= '0' && **at <= '9'))) {
+    while (n < max && (**at == '-' || (**at >= '0' && **at <= '9'))) {
         char *end;
         out[n++] = strtoll(*at, &end, 10);
         *at = end;
@@ -244,7 +244,7 @@ clg_status selftest_from_case(const selftest_case *row, clg_dtype dtype, selftes
     *p = (selftest_problem){.low = row->low,
                             .high = row->high,
                             .tolerance = row->tolerance > 0 ? row->tolerance : 1,
-                            .reference = row->reference ? row->reference : selftest_products,
+                            .reference = row->reference ? row->reference : selftest_gemm,
                             .contents = row->contents};
     if (p->low == 0 && p->high == 0) {
         p->low = -1;

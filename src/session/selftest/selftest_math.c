@@ -53,11 +53,11 @@ typedef struct product {
 } product;
 
 /* Of large products some rows are computed, the last among them; in the others nothing but NaNs counts. */
-#define MOST_TERMS (1 << 24)
+#define MAX_TERMS (1 << 24)
 static int64_t step_of(int64_t lines, int64_t terms_of_line)
 {
-    const int64_t most = MOST_TERMS / (terms_of_line > 0 ? terms_of_line : 1);
-    return lines > most ? lines / (most > 0 ? most : 1) + 1 : 1;
+    const int64_t max = MAX_TERMS / (terms_of_line > 0 ? terms_of_line : 1);
+    return lines > max ? lines / (max > 0 ? max : 1) + 1 : 1;
 }
 
 static void pass_over(double *scale, int64_t lines, int64_t line, int64_t step)

@@ -210,14 +210,14 @@ clg_status selftest_concat(const lower_context *lc, const double *const *in, dou
 {
     const int axis = axis_of(lc, 0);
     const around all = around_axis(&lc->outputs[0].dims, axis);
-    int64_t behind = 0;
+    int64_t offset = 0;
     for (size_t i = 0; i < lc->n_inputs; i++) {
         const around part = around_axis(&lc->inputs[i].dims, axis);
         for (int64_t k = 0; k < part.outer * part.dim * part.inner; k++) {
             const int64_t row = k / (part.dim * part.inner), rest = k % (part.dim * part.inner);
-            y[row * all.dim * all.inner + behind * all.inner + rest] = in[i][k];
+            y[row * all.dim * all.inner + offset * all.inner + rest] = in[i][k];
         }
-        behind += part.dim;
+        offset += part.dim;
     }
     scale_by_answer(y, scale, selftest_count(&lc->outputs[0].dims));
     return CLG_OK;

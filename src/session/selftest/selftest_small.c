@@ -29,7 +29,7 @@ static const small_size sizes[] = {
     {1027, 1029, 19, 33, 35, 2, false},   /* large tiles */
     {2053, 2053, 2053, 47, 47, 2, false}, /* as it is, mostly: only within the node's own */
 };
-enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MOST_SIZES = 2 * N_SIZES + N_CUBES };
+enum { N_SIZES = sizeof sizes / sizeof *sizes, N_CUBES = 4, MAX_SIZES = 2 * N_SIZES + N_CUBES };
 
 /* CLBlast chooses by m n k: a cube has fewer elements than anything else that is as large. */
 static size_t list_cubes(const candidate *impl, small_size *out)
@@ -38,7 +38,7 @@ static size_t list_cubes(const candidate *impl, small_size *out)
     while (s && s->kind != STEP_BLAS_GEMM) s = s->next;
     if (!s || selftest_size_class(&s->gemm) == 0) return 0;
     const double own = (double)s->gemm.m * (double)s->gemm.n * (double)s->gemm.k;
-    const double volume = fmin(own, SELFTEST_MOST_VOLUME);
+    const double volume = fmin(own, SELFTEST_MAX_VOLUME);
     const int64_t side = (int64_t)cbrt(volume) | 1;
     const int64_t k = (int64_t)(volume / (double)(side * side));
     for (int i = 0; i < N_CUBES; i++)
@@ -46,7 +46,7 @@ static size_t list_cubes(const candidate *impl, small_size *out)
     return N_CUBES;
 }
 
-static size_t list_sizes(const candidate *impl, small_size out[MOST_SIZES])
+static size_t list_sizes(const candidate *impl, small_size out[MAX_SIZES])
 {
     size_t n = N_SIZES - 1;
     memcpy(out, sizes, n * sizeof *out);
@@ -62,7 +62,7 @@ static size_t list_sizes(const candidate *impl, small_size out[MOST_SIZES])
 
 static int64_t side_of(const small_size *to, int64_t own, int64_t wanted)
 {
-    return to->within ? work_least(own, wanted) : wanted;
+    return to->within ? work_min(own, wanted) : wanted;
 }
 
 /* A size that stands for `side` of the node in an operand that broadcasts. */
@@ -72,7 +72,7 @@ static int64_t swapped(int64_t dim, int64_t side, int64_t small)
 }
 
 /* Gemm, MatMul: the last two dimensions of each operand. */
-static bool shrink_product(const lower_context *lc, const small_size *to, shape dims[])
+static bool shrink_gemm(const lower_context *lc, const small_size *to, shape dims[])
 {
     const shape *a = &lc->inputs[0].dims, *b = &lc->inputs[1].dims, *y = &lc->outputs[0].dims;
     if (a->rank < 2 || b->rank < 2 || y->rank < 2) return false;
@@ -84,7 +84,7 @@ static bool shrink_product(const lower_context *lc, const small_size *to, shape 
                   small_k = side_of(to, k, to->k);
     for (size_t i = 0; i < lc->n_inputs; i++) {
         shape *s = &dims[i];
-        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = work_least(s->dims[d], to->repeats);
+        for (int d = 0; d < s->rank - 2; d++) s->dims[d] = work_min(s->dims[d], to->repeats);
         const bool trans = i == 0 ? trans_a : i == 1 && trans_b;
         const int64_t down = i == 1 ? small_k : small_m, across = i == 0 ? small_k : small_n;
         if (i != 2 && s->rank > 1) {
@@ -122,7 +122,7 @@ static bool shrink_sides(const lower_context *lc, const small_size *to, shape *x
     }
     const int64_t ic = side_of(to, w->dims[1], groups > 4 ? few : (to->k + n_taps - 1) / n_taps);
     const int64_t oc = side_of(to, w->dims[0] / groups, groups > 4 ? few : to->m);
-    x->dims[0] = work_least(x->dims[0], to->repeats);
+    x->dims[0] = work_min(x->dims[0], to->repeats);
     x->dims[1] = groups * ic;
     w->dims[0] = groups * oc;
     w->dims[1] = ic;
@@ -195,8 +195,8 @@ static bool shrink_quantized(const lower_context *lc, const small_size *to, shap
     if (r->is_conv) {
         if (!shrink_sides(lc, to, x, w)) return false;
     } else {
-        for (int d = 0; d < x->rank - 2; d++) x->dims[d] = work_least(x->dims[d], to->repeats);
-        for (int d = 0; d < w->rank - 2; d++) w->dims[d] = work_least(w->dims[d], to->repeats);
+        for (int d = 0; d < x->rank - 2; d++) x->dims[d] = work_min(x->dims[d], to->repeats);
+        for (int d = 0; d < w->rank - 2; d++) w->dims[d] = work_min(w->dims[d], to->repeats);
         w->dims[w->rank - 2] = side_of(to, x->dims[x->rank - 1], to->k);
         x->dims[x->rank - 1] = w->dims[w->rank - 2];
         x->dims[x->rank - 2] = side_of(to, rows, to->m);
@@ -270,9 +270,9 @@ static clg_status fix_numbers(selftest_problem *p)
 clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t attempt,
                           selftest_problem *out_problem, bool *out_made)
 {
-    small_size list[MOST_SIZES];
+    small_size list[MAX_SIZES];
     selftest_problem *p = out_problem;
-    selftest_reference *const reference = selftest_product_reference(lc->node);
+    selftest_reference *const reference = selftest_gemm_reference(lc->node);
     *p = (selftest_problem){0};
     *out_made = false;
     if (!reference || lc->n_inputs > SELFTEST_MAX_INPUTS || lc->n_outputs != 1 ||
@@ -289,7 +289,7 @@ clg_status selftest_small(const lower_context *lc, const candidate *impl, size_t
     if (!(is_quantized ? shrink_quantized
           : is_blocked ? shrink_blocked
           : is_conv    ? shrink_conv
-                       : shrink_product)(lc, &list[attempt], dims))
+                       : shrink_gemm)(lc, &list[attempt], dims))
         return CLG_OK;
     for (size_t i = 0; i < lc->n_inputs; i++) {
         p->inputs[i] = lc->inputs[i];

@@ -27,11 +27,11 @@ static stream_device *device_of(clg_stream *stream, const clg_context *context)
 
 static clg_status adopt_all(clg_stream *stream, clg_session *const *sessions)
 {
-    for (size_t i = 0; i < stream->n_lanes; i++) {
-        stream_lane *lane = &stream->lanes[i];
-        lane->stream = stream;
-        CLG_TRY(lane_adopt(lane, sessions[i]));
-        lane->device = device_of(stream, lane->s->e->context);
+    for (size_t i = 0; i < stream->n_workers; i++) {
+        stream_worker *worker = &stream->workers[i];
+        worker->stream = stream;
+        CLG_TRY(worker_adopt(worker, sessions[i]));
+        worker->device = device_of(stream, worker->s->e->context);
     }
     return CLG_OK;
 }
@@ -52,8 +52,8 @@ static clg_status open_all(clg_stream *stream, const stream_settings *settings)
     if (!stream->read_tensors || !stream->write_tensors) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t k = 0; k < stream->n_inputs; k++)
         describe(&stream->inputs[k], &stream->read_tensors[k]);
-    for (size_t i = 0; i < stream->n_lanes; i++)
-        CLG_TRY(lane_open(&stream->lanes[i], settings->memory));
+    for (size_t i = 0; i < stream->n_workers; i++)
+        CLG_TRY(worker_create(&stream->workers[i], settings->memory));
     return CLG_OK;
 }
 
@@ -88,10 +88,10 @@ clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
     CLG_TRY(allocate(&stream));
     clg_status status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     stream->depth = settings->depth ? settings->depth : DEFAULT_DEPTH;
-    stream->n_lanes = n_sessions;
-    stream->lanes = memory_zalloc(n_sessions, sizeof *stream->lanes);
+    stream->n_workers = n_sessions;
+    stream->workers = memory_zalloc(n_sessions, sizeof *stream->workers);
     stream->devices = memory_zalloc(n_sessions, sizeof *stream->devices);
-    if (stream->lanes && stream->devices) status = adopt_all(stream, sessions);
+    if (stream->workers && stream->devices) status = adopt_all(stream, sessions);
     if (status == CLG_OK) status = stream_find_ports(stream, settings);
     if (status == CLG_OK) status = open_all(stream, settings);
     if (status != CLG_OK) {
@@ -105,8 +105,9 @@ clg_status stream_create(clg_session *const *sessions, size_t n_sessions,
 void stream_free(clg_stream *stream)
 {
     if (!stream) return;
-    for (size_t i = 0; stream->lanes && i < stream->n_lanes; i++) lane_close(&stream->lanes[i]);
-    memory_free(stream->lanes);
+    for (size_t i = 0; stream->workers && i < stream->n_workers; i++)
+        worker_free(&stream->workers[i]);
+    memory_free(stream->workers);
     memory_free(stream->devices);
     memory_free(stream->inputs);
     memory_free(stream->outputs);
@@ -130,7 +131,8 @@ static void stop(clg_stream *stream, clg_status status)
     condition_broadcast(&stream->changed);
     mutex_unlock(&stream->lock);
     if (status == CLG_OK) return;
-    for (size_t i = 0; i < stream->n_lanes; i++) atomic_store(&stream->lanes[i].s->cancel, true);
+    for (size_t i = 0; i < stream->n_workers; i++)
+        atomic_store(&stream->workers[i].s->cancel, true);
 }
 
 void stream_cancel(clg_stream *stream)
@@ -145,8 +147,8 @@ void stream_cancel(clg_stream *stream)
         condition_broadcast(&stream->changed);
     }
     mutex_unlock(&stream->lock);
-    for (size_t i = 0; stops && i < stream->n_lanes; i++)
-        atomic_store(&stream->lanes[i].s->cancel, true);
+    for (size_t i = 0; stops && i < stream->n_workers; i++)
+        atomic_store(&stream->workers[i].s->cancel, true);
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------------------ */
@@ -163,7 +165,7 @@ static clg_status call_back(clg_stream *stream, const char *what, clg_stream_cal
     *spent_ns += ns;
     mutex_unlock(&stream->lock);
     if (strncmp(status_name(status), "CLG_", 4) != 0)
-        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s gave %d, which is no status", what,
+        return error_set(CLG_ERROR_INVALID_ARGUMENT, "%s gave %d, which is not a status", what,
                          (int)status);
     if (status != CLG_OK && error_text()[0] == '\0')
         return error_set(status, "%s gave %s", what, status_name(status));
@@ -172,29 +174,29 @@ static clg_status call_back(clg_stream *stream, const char *what, clg_stream_cal
 
 /* ---- reading -------------------------------------------------------------------------------------------- */
 
-static stream_slot *free_slot(const stream_lane *lane)
+static stream_slot *free_slot(const stream_worker *worker)
 {
-    for (size_t i = 0; i < lane->stream->depth; i++)
-        if (lane->slots[i].state == SLOT_FREE) return &lane->slots[i];
+    for (size_t i = 0; i < worker->stream->depth; i++)
+        if (worker->slots[i].state == SLOT_FREE) return &worker->slots[i];
     return NULL;
 }
 
 /* When a further batch would be through, as far as is known. A lane of which nothing is known gets one batch at a time,
  * unless it is the only one. */
-static double expected_ns(const clg_stream *stream, const stream_lane *lane)
+static double expected_ns(const clg_stream *stream, const stream_worker *worker)
 {
-    if (lane->mean_ns) return (double)(lane->n_pending + 1) * (double)lane->mean_ns;
-    return lane->n_pending == 0 || stream->n_lanes == 1 ? 0 : 1e300;
+    if (worker->mean_ns) return (double)(worker->n_pending + 1) * (double)worker->mean_ns;
+    return worker->n_pending == 0 || stream->n_workers == 1 ? 0 : 1e300;
 }
 
 /* A free slot of the lane that would be through first; NULL when it has none. It is worth waiting for: results are written
  * in order, and a batch on a much slower device would keep all others from going on. */
 static stream_slot *choose_slot(const clg_stream *stream)
 {
-    const stream_lane *best = &stream->lanes[0];
-    for (size_t i = 1; i < stream->n_lanes; i++)
-        if (expected_ns(stream, &stream->lanes[i]) < expected_ns(stream, best))
-            best = &stream->lanes[i];
+    const stream_worker *best = &stream->workers[0];
+    for (size_t i = 1; i < stream->n_workers; i++)
+        if (expected_ns(stream, &stream->workers[i]) < expected_ns(stream, best))
+            best = &stream->workers[i];
     if (expected_ns(stream, best) > 1e299) return NULL;
     return free_slot(best);
 }
@@ -228,7 +230,7 @@ static clg_status fill_slot(clg_stream *stream, stream_slot *slot)
     slot->first_row = stream->next_row;
     slot->n_rows = batch.n_rows;
     stream->next_row += batch.n_rows;
-    return batch.n_rows ? lane_upload(slot) : CLG_OK;
+    return batch.n_rows ? worker_upload(slot) : CLG_OK;
 }
 
 /* Hands a filled slot to its lane, or tells the end. */
@@ -238,7 +240,7 @@ static void pass_on(clg_stream *stream, stream_slot *slot)
     if (slot->n_rows > 0) {
         slot->index = stream->n_read++;
         slot->state = SLOT_WAITING;
-        slot->lane->n_pending++;
+        slot->worker->n_pending++;
     } else {
         slot->state = SLOT_FREE;
         stream->at_end = true;
@@ -277,23 +279,23 @@ static void end_run(stream_device *device)
 }
 
 /* The first of the lane's slots that wait. */
-static stream_slot *next_waiting(const stream_lane *lane)
+static stream_slot *next_waiting(const stream_worker *worker)
 {
     stream_slot *next = NULL;
-    for (size_t i = 0; i < lane->stream->depth; i++) {
-        stream_slot *slot = &lane->slots[i];
+    for (size_t i = 0; i < worker->stream->depth; i++) {
+        stream_slot *slot = &worker->slots[i];
         if (slot->state == SLOT_WAITING && (!next || slot->index < next->index)) next = slot;
     }
     return next;
 }
 
 /* Waits for a slot to run; NULL when there will be none. */
-static stream_slot *take_waiting(stream_lane *lane)
+static stream_slot *take_waiting(stream_worker *worker)
 {
-    clg_stream *stream = lane->stream;
+    clg_stream *stream = worker->stream;
     stream_slot *slot = NULL;
     mutex_lock(&stream->lock);
-    while (!atomic_load(&stream->stopped) && !(slot = next_waiting(lane)) && !stream->at_end)
+    while (!atomic_load(&stream->stopped) && !(slot = next_waiting(worker)) && !stream->at_end)
         condition_wait(&stream->changed, &stream->lock);
     if (slot) slot->state = SLOT_RUNNING;
     mutex_unlock(&stream->lock);
@@ -301,29 +303,29 @@ static stream_slot *take_waiting(stream_lane *lane)
 }
 
 /* A hiccup counts little, a run that was quick at once. */
-static void note_run(stream_lane *lane, uint64_t ns)
+static void note_run(stream_worker *worker, uint64_t ns)
 {
-    if (lane->n_runs++ == 0) return;
-    if (lane->mean_ns == 0 || ns < lane->mean_ns)
-        lane->mean_ns = ns ? ns : 1;
+    if (worker->n_runs++ == 0) return;
+    if (worker->mean_ns == 0 || ns < worker->mean_ns)
+        worker->mean_ns = ns ? ns : 1;
     else
-        lane->mean_ns += (ns - lane->mean_ns) / 8;
+        worker->mean_ns += (ns - worker->mean_ns) / 8;
 }
 
-static clg_status run_slot(stream_lane *lane, stream_slot *slot)
+static clg_status run_slot(stream_worker *worker, stream_slot *slot)
 {
-    clg_stream *stream = lane->stream;
-    CLG_TRY(lane_arrived(slot));
+    clg_stream *stream = worker->stream;
+    CLG_TRY(worker_arrived(slot));
     mutex_lock(&stream->lock);
-    begin_run(lane->device);
+    begin_run(worker->device);
     mutex_unlock(&stream->lock);
     const uint64_t start_ns = time_now_ns();
-    clg_status status = lane_run(slot);
+    clg_status status = worker_run_batch(slot);
     const uint64_t ns = time_now_ns() - start_ns;
     mutex_lock(&stream->lock);
-    end_run(lane->device);
-    note_run(lane, ns);
-    lane->n_pending--;
+    end_run(worker->device);
+    note_run(worker, ns);
+    worker->n_pending--;
     if (status == CLG_OK) slot->state = SLOT_DONE;
     condition_broadcast(&stream->changed);
     mutex_unlock(&stream->lock);
@@ -332,11 +334,12 @@ static clg_status run_slot(stream_lane *lane, stream_slot *slot)
 
 static void *run_all(void *argument)
 {
-    stream_lane *lane = argument;
+    stream_worker *worker = argument;
     clg_status status = CLG_OK;
     stream_slot *slot;
-    while (status == CLG_OK && (slot = take_waiting(lane)) != NULL) status = run_slot(lane, slot);
-    if (status != CLG_OK) stop(lane->stream, status);
+    while (status == CLG_OK && (slot = take_waiting(worker)) != NULL)
+        status = run_slot(worker, slot);
+    if (status != CLG_OK) stop(worker->stream, status);
     return NULL;
 }
 
@@ -344,9 +347,9 @@ static void *run_all(void *argument)
 
 static stream_slot *find_done(const clg_stream *stream, uint64_t index)
 {
-    for (size_t i = 0; i < stream->n_lanes; i++)
+    for (size_t i = 0; i < stream->n_workers; i++)
         for (size_t k = 0; k < stream->depth; k++) {
-            stream_slot *slot = &stream->lanes[i].slots[k];
+            stream_slot *slot = &stream->workers[i].slots[k];
             if (slot->state == SLOT_DONE && slot->index == index) return slot;
         }
     return NULL;
@@ -371,13 +374,13 @@ static clg_status write_slot(clg_stream *stream, stream_slot *slot)
                               .n_rows = slot->n_rows,
                               .n_tensors = stream->n_outputs,
                               .tensors = stream->write_tensors};
-    CLG_TRY(lane_result(slot));
+    CLG_TRY(worker_result(slot));
     for (size_t k = 0; k < stream->n_outputs; k++) {
         const slot_tensor *t = &slot->outputs[k];
         const stream_port result = {stream->outputs[k].index, stream->outputs[k].name, t->dtype,
                                     t->dims, t->row_bytes};
         describe(&result, &stream->write_tensors[k]);
-        stream->write_tensors[k].data = (void *)lane_result_data(t);
+        stream->write_tensors[k].data = (void *)worker_result_data(t);
     }
     return call_back(stream, "the callback that writes", stream->write, &batch, &stream->write_ns);
 }
@@ -425,7 +428,7 @@ static clg_status begin(clg_stream *stream, clg_stream_callback read, clg_stream
         stream->devices[i] = (stream_device){.context = stream->devices[i].context};
     stream->start_ns = time_now_ns();
     mutex_unlock(&stream->lock);
-    for (size_t i = 0; i < stream->n_lanes; i++) CLG_TRY(lane_begin(&stream->lanes[i]));
+    for (size_t i = 0; i < stream->n_workers; i++) CLG_TRY(worker_begin(&stream->workers[i]));
     return CLG_OK;
 }
 
@@ -434,8 +437,8 @@ static void work(clg_stream *stream)
 {
     size_t n_started = 0;
     clg_status status = CLG_OK;
-    for (; n_started < stream->n_lanes && status == CLG_OK; n_started += status == CLG_OK)
-        status = thread_start(&stream->lanes[n_started].id, run_all, &stream->lanes[n_started]);
+    for (; n_started < stream->n_workers && status == CLG_OK; n_started += status == CLG_OK)
+        status = thread_start(&stream->workers[n_started].id, run_all, &stream->workers[n_started]);
     if (status == CLG_OK) status = thread_start(&stream->reader, read_all, stream);
     bool reads = status == CLG_OK;
     if (reads)
@@ -443,8 +446,8 @@ static void work(clg_stream *stream)
     else
         stop(stream, status);
     if (reads) thread_join(stream->reader);
-    for (size_t i = 0; i < n_started; i++) thread_join(stream->lanes[i].id);
-    for (size_t i = 0; i < stream->n_lanes; i++) lane_settle(&stream->lanes[i]);
+    for (size_t i = 0; i < n_started; i++) thread_join(stream->workers[i].id);
+    for (size_t i = 0; i < stream->n_workers; i++) worker_settle(&stream->workers[i]);
 }
 
 clg_status stream_run(clg_stream *stream, clg_stream_callback read, clg_stream_callback write,

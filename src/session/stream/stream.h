@@ -37,7 +37,7 @@ typedef struct slot_tensor {
 } slot_tensor;
 
 typedef struct stream_slot {
-    struct stream_lane *lane;
+    struct stream_worker *worker;
     slot_state state;
     uint64_t index; /* of the batch */
     uint64_t first_row;
@@ -53,7 +53,7 @@ typedef struct stream_device {
     uint64_t since_ns, busy_ns;
 } stream_device;
 
-typedef struct stream_lane {
+typedef struct stream_worker {
     clg_stream *stream;
     clg_session *s;
     stream_device *device;
@@ -64,7 +64,7 @@ typedef struct stream_lane {
     size_t n_pending; /* slots that wait or run */
     size_t n_runs;
     uint64_t mean_ns; /* of a run; the first one, which may compile, does not count */
-} stream_lane;
+} stream_worker;
 
 /* An input that is streamed, or an output that is written. */
 typedef struct stream_port {
@@ -76,8 +76,8 @@ typedef struct stream_port {
 } stream_port;
 
 struct clg_stream {
-    stream_lane *lanes;
-    size_t n_lanes;
+    stream_worker *workers;
+    size_t n_workers;
     stream_device *devices;
     size_t n_devices;
     stream_port *inputs, *outputs;
@@ -130,23 +130,23 @@ void stream_get_stats(clg_stream *stream, clg_stream_stats *out_stats);
  * sessions; these are held against each other. */
 clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings);
 
-/* stream_lane.c. A lane that is all zeros is valid and closed. adopt: a clone of the given session, with its values and
+/* stream_worker.c. A lane that is all zeros is valid and closed. adopt: a clone of the given session, with its values and
  * shapes. open: the memory for batches, once the ports are known. */
-clg_status lane_adopt(stream_lane *lane, clg_session *given);
-clg_status lane_open(stream_lane *lane, stream_memory memory);
-void lane_close(stream_lane *lane);
+clg_status worker_adopt(stream_worker *worker, clg_session *given);
+clg_status worker_create(stream_worker *worker, stream_memory memory);
+void worker_free(stream_worker *worker);
 /* By the reader's thread, when a slot has been filled: begins to bring it to the device. */
-clg_status lane_upload(stream_slot *slot);
+clg_status worker_upload(stream_slot *slot);
 /* By the lane's thread: waits until it is there. */
-clg_status lane_arrived(stream_slot *slot);
+clg_status worker_arrived(stream_slot *slot);
 /* By the lane's thread: runs a slot and begins to bring the results back. */
-clg_status lane_run(stream_slot *slot);
+clg_status worker_run_batch(stream_slot *slot);
 /* By the caller's thread: waits until the results are in host memory, and gives it; NULL for no elements. */
-clg_status lane_result(stream_slot *slot);
-const void *lane_result_data(const slot_tensor *t);
+clg_status worker_result(stream_slot *slot);
+const void *worker_result_data(const slot_tensor *t);
 /* Before any other thread works: all slots are free and can be filled. */
-clg_status lane_begin(stream_lane *lane);
+clg_status worker_begin(stream_worker *worker);
 /* When no other thread works any more: waits for what is under way, whatever became of it. */
-void lane_settle(stream_lane *lane);
+void worker_settle(stream_worker *worker);
 
 #endif

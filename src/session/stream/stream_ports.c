@@ -26,7 +26,7 @@ static clg_status check_input(const value *port, const shape *dims)
     clg_status status = CLG_OK;
     if (port->kind != CLG_VALUE_TENSOR)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                         "input '%s' is no tensor and cannot be streamed", port->name);
+                         "input '%s' is not a tensor and cannot be streamed", port->name);
     if (port->dtype == CLG_DTYPE_NONE || port->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "input '%s' of %s cannot be streamed",
                          port->name, dtype_name(port->dtype));
@@ -45,7 +45,7 @@ static clg_status check_input(const value *port, const shape *dims)
 }
 
 /* The batch: asked for, fixed by the model, said with a shape, or the default. */
-static clg_status decide_batch(clg_stream *stream, const clg_session *s, size_t asked)
+static clg_status decide_batch(clg_stream *stream, const clg_session *s, size_t requested)
 {
     int64_t fixed = 0, said = 0;
     const char *by = "";
@@ -66,12 +66,15 @@ static clg_status decide_batch(clg_stream *stream, const clg_session *s, size_t 
         fixed = port->dims.dims[0];
         by = port->name;
     }
-    if (fixed && asked && (uint64_t)fixed != asked)
+    if (fixed && requested && (uint64_t)fixed != requested)
         return error_set(CLG_ERROR_SHAPE,
                          "the model fixes the batch at %" PRId64 " (input '%s'), it cannot be %zu",
-                         fixed, by, asked);
+                         fixed, by, requested);
     stream->fixed = fixed > 0;
-    stream->batch = fixed ? (size_t)fixed : asked ? asked : said ? (size_t)said : DEFAULT_BATCH;
+    stream->batch = fixed       ? (size_t)fixed
+                    : requested ? requested
+                    : said      ? (size_t)said
+                                : DEFAULT_BATCH;
     return CLG_OK;
 }
 
@@ -118,8 +121,9 @@ static clg_status add_output(clg_stream *stream, const clg_session *s, size_t in
 {
     const value *v = &s->e->g->values[s->e->g->outputs[index]];
     if (v->kind != CLG_VALUE_TENSOR) {
-        clg_status status = error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                                      "output '%s' is no tensor and cannot be streamed", v->name);
+        clg_status status =
+            error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
+                      "output '%s' is not a tensor and cannot be streamed", v->name);
         if (v->key_dtype != CLG_DTYPE_NONE)
             error_hint("exported without ZipMap, the model gives the same numbers as a tensor");
         return status;
@@ -131,7 +135,7 @@ static clg_status add_output(clg_stream *stream, const clg_session *s, size_t in
     return CLG_OK;
 }
 
-static bool is_asked_for(const stream_settings *o, const char *name)
+static bool is_requested(const stream_settings *o, const char *name)
 {
     for (size_t i = 0; i < o->n_outputs; i++)
         if (strcmp(o->outputs[i], name) == 0) return true;
@@ -147,7 +151,7 @@ static clg_status find_outputs(clg_stream *stream, const clg_session *s, const s
         CLG_TRY(session_find_output(s, o->outputs[i], &index));
     /* without names the model's own; further ones are values that are kept */
     for (size_t i = 0; i < s->n_outputs; i++) {
-        bool wanted = o->outputs ? is_asked_for(o, s->e->g->values[s->e->g->outputs[i]].name)
+        bool wanted = o->outputs ? is_requested(o, s->e->g->values[s->e->g->outputs[i]].name)
                                  : i < s->e->model->graph->n_outputs;
         if (wanted) CLG_TRY(add_output(stream, s, i));
     }
@@ -179,10 +183,10 @@ static clg_status check_alike(const clg_stream *stream, const clg_session *first
 
 clg_status stream_find_ports(clg_stream *stream, const stream_settings *settings)
 {
-    const clg_session *first = stream->lanes[0].s;
+    const clg_session *first = stream->workers[0].s;
     CLG_TRY(find_inputs(stream, first, settings->batch));
     CLG_TRY(find_outputs(stream, first, settings));
-    for (size_t i = 1; i < stream->n_lanes; i++)
-        CLG_TRY(check_alike(stream, first, stream->lanes[i].s));
+    for (size_t i = 1; i < stream->n_workers; i++)
+        CLG_TRY(check_alike(stream, first, stream->workers[i].s));
     return CLG_OK;
 }

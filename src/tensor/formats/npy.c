@@ -200,7 +200,7 @@ clg_status npy_parse_header(const void *start, size_t size_bytes, npy_info *out_
     npy_info info = {.dtype = CLG_DTYPE_NONE};
     *out_info = info;
     CLG_TRY(npy_header_length(start, size_bytes, &info.header_bytes));
-    if (info.header_bytes > size_bytes) return damaged("the header is cut off");
+    if (info.header_bytes > size_bytes) return damaged("the header is truncated");
     const char *text = start;
     parser p = {.at = text + (text[6] > 1 ? 12 : 10), .end = text + info.header_bytes};
     CLG_TRY(parse_dictionary(&p, &info));
@@ -313,7 +313,7 @@ clg_status npy_format_header(clg_dtype dtype, const shape *dims, size_t min_byte
     }
     if (!kind) {
         const dtype_info *info = dtype_find(dtype);
-        error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s has no place in an .npy file",
+        error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "%s cannot be stored in an .npy file",
                   info ? info->name : "an unknown dtype");
         error_hint("cast it to float32, or write a .pb file");
         return CLG_ERROR_UNSUPPORTED_DTYPE;

@@ -64,7 +64,7 @@ static clg_status read_header(zip_stream *stream, npy_info *out_info)
     CLG_TRY(zip_stream_read(stream, preamble, sizeof preamble));
     CLG_TRY(npy_header_length(preamble, sizeof preamble, &header_bytes));
     if (header_bytes < sizeof preamble || header_bytes > stream->entry->size_bytes) {
-        return error_set(CLG_ERROR_IO, "no valid .npy file: the header is cut off");
+        return error_set(CLG_ERROR_IO, "no valid .npy file: the header is truncated");
     }
     char *header = memory_alloc(header_bytes);
     if (!header) return CLG_ERROR_OUT_OF_HOST_MEMORY;

@@ -267,7 +267,7 @@ typedef struct filling {
     clg_dtype dtype;
 } filling;
 
-static clg_status count_numbers(void *user, const wire_field *field, wire_cursor *elements)
+static clg_status count_scalars(void *user, const wire_field *field, wire_cursor *elements)
 {
     filling *f = user;
     (void)field;
@@ -343,7 +343,7 @@ static clg_status from_fields(const tensor_proto *proto, int64_t n_elements,
 {
     filling f = {.storage = storage_of(proto->dtype), .dtype = proto->dtype};
     if (!numbers_needed(proto, n_elements, &f.n_needed)) f.n_needed = SIZE_MAX;
-    CLG_TRY(each_field(proto, f.storage, count_numbers, &f));
+    CLG_TRY(each_field(proto, f.storage, count_scalars, &f));
     if (f.n_found != f.n_needed) {
         char words[SHAPE_TEXT_BYTES];
         return error_set(CLG_ERROR_INVALID_MODEL,

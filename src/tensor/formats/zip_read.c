@@ -18,7 +18,7 @@
 #define LOCAL_BYTES 30u
 #define CHUNK_BYTES ((size_t)1 << 30) /* zlib counts in 32 bits */
 /* Largest expansion of a deflate stream: a match of 258 bytes in two bits. */
-#define DEFLATE_MOST ((size_t)1032)
+#define DEFLATE_MAX ((size_t)1032)
 
 static clg_status damaged(const char *what)
 {
@@ -81,7 +81,7 @@ static clg_status find_directory(const uint8_t *data, size_t size_bytes, directo
         CLG_TRY(read_end64(data, end_offset, numbers));
     }
     if (numbers[2] > end_offset || numbers[1] > end_offset - numbers[2])
-        return damaged("the directory lies outside");
+        return damaged("the directory is outside the file");
     if (numbers[0] > numbers[1] / CENTRAL_BYTES)
         return damaged("the directory is too small for its entries");
     *out = (directory){.file = data,
@@ -97,13 +97,13 @@ static clg_status read_extra(const uint8_t *extra, size_t n_bytes, uint64_t numb
 {
     while (n_bytes >= 4) {
         size_t length = (size_t)little(extra + 2, 2);
-        if (length > n_bytes - 4) return damaged("an extra field is cut off");
+        if (length > n_bytes - 4) return damaged("an extra field is truncated");
         if (little(extra, 2) == 1) {
             const uint8_t *at = extra + 4;
             size_t left = length;
             for (int i = 0; i < 3; i++) {
                 if (numbers[i] != UINT32_MAX) continue;
-                if (left < 8) return damaged("a zip64 field is cut off");
+                if (left < 8) return damaged("a zip64 field is truncated");
                 numbers[i] = little(at, 8);
                 at += 8;
                 left -= 8;
@@ -121,17 +121,18 @@ static clg_status locate(const directory *dir, uint64_t offset, const uint8_t *n
                          uint64_t packed_bytes, const uint8_t **out_packed)
 {
     size_t limit = dir->offset;
-    if (offset > limit || limit - offset < LOCAL_BYTES) return damaged("an entry lies outside");
+    if (offset > limit || limit - offset < LOCAL_BYTES)
+        return damaged("an entry is outside the file");
     const uint8_t *local = dir->file + offset;
     size_t left = limit - (size_t)offset - LOCAL_BYTES;
     size_t n_local_name = (size_t)little(local + 26, 2), n_extra = (size_t)little(local + 28, 2);
     if (little(local, 4) != 0x04034b50) return damaged("an entry does not begin where it should");
-    if (n_local_name + n_extra > left) return damaged("an entry is cut off");
+    if (n_local_name + n_extra > left) return damaged("an entry is truncated");
     if (n_local_name != n_name || memcmp(local + LOCAL_BYTES, name, n_name) != 0) {
         return damaged("an entry's two names differ");
     }
     left -= n_local_name + n_extra;
-    if (packed_bytes > left) return damaged("an entry is cut off");
+    if (packed_bytes > left) return damaged("an entry is truncated");
     *out_packed = local + LOCAL_BYTES + n_local_name + n_extra;
     return CLG_OK;
 }
@@ -145,7 +146,7 @@ static clg_status read_entry(const directory *dir, const uint8_t *record, size_t
         return damaged("the directory is broken");
     size_t n_name = (size_t)little(record + 28, 2), n_extra = (size_t)little(record + 30, 2);
     size_t total = CENTRAL_BYTES + n_name + n_extra + (size_t)little(record + 32, 2);
-    if (total > n_bytes) return damaged("the directory is cut off");
+    if (total > n_bytes) return damaged("the directory is truncated");
     const uint8_t *name = record + CENTRAL_BYTES;
     if (n_name == 0 || memchr(name, '\0', n_name))
         return damaged("an entry's name is empty or has a NUL");
@@ -162,7 +163,7 @@ static clg_status read_entry(const directory *dir, const uint8_t *record, size_t
     CLG_TRY(locate(dir, numbers[2], name, n_name, numbers[1], &entry.packed));
     if (entry.method == 0 && entry.size_bytes != entry.packed_bytes)
         return damaged("an entry has two sizes");
-    if (entry.method == 8 && entry.size_bytes / DEFLATE_MOST > entry.packed_bytes) {
+    if (entry.method == 8 && entry.size_bytes / DEFLATE_MAX > entry.packed_bytes) {
         return damaged("an entry announces more than it can expand to");
     }
     entry.name = memory_strndup((const char *)name, n_name);

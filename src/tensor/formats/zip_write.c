@@ -102,7 +102,7 @@ static clg_status deflate_some(zip_writer *writer, const uint8_t *data, size_t s
         z->next_out = writer->buffer;
         z->avail_out = (uInt)BUFFER_BYTES;
         result = deflate(z, flush);
-        if (result == Z_STREAM_ERROR) return error_set(CLG_ERROR_INTERNAL, "zlib refuses to go on");
+        if (result == Z_STREAM_ERROR) return error_set(CLG_ERROR_INTERNAL, "zlib failed");
         CLG_TRY(append_packed(writer, writer->buffer, BUFFER_BYTES - z->avail_out));
     } while (z->avail_out == 0 || (flush == Z_FINISH && result != Z_STREAM_END));
     return CLG_OK;
@@ -159,7 +159,7 @@ clg_status zip_writer_end(zip_writer *writer)
     if (writer->compress) {
         CLG_TRY(deflate_some(writer, NULL, 0, Z_FINISH));
         if (deflateReset(&writer->deflater) != Z_OK)
-            return error_set(CLG_ERROR_INTERNAL, "zlib refuses to go on");
+            return error_set(CLG_ERROR_INTERNAL, "zlib failed");
     }
     text header;
     text_init(&header, 0);

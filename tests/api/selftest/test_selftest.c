@@ -110,7 +110,7 @@ TEST(selftest__finds_a_ragged_corner) { finds_and_keeps(&winograd, "ragged"); }
 
 TEST(selftest__finds_what_is_a_little_off) { finds_and_keeps(&imprecise, "imprecise"); }
 
-TEST(selftest__no_way_left_is_an_error)
+TEST(selftest__no_implementation_left_is_an_error)
 {
     wd_answer a;
     wd_warnings = 0;
@@ -135,7 +135,7 @@ static void expect_impl(clg_context *context, float alpha, int64_t m, int64_t k,
                         const char *expected)
 {
     float ones[64];
-    char impl[WD_WAY_BYTES];
+    char impl[WD_IMPL_BYTES];
     for (int i = 0; i < 64; i++) ones[i] = 1;
     clg_model *model = wd_model("Gemm", 2, DIMS(m, k), DIMS(k, n), ones, alpha);
     assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMD, "gemm_simd",
@@ -194,15 +194,15 @@ TEST(selftest__a_report_trusts_what_is_right_in_all_cases)
     size_t n_passed, n_failed;
     wd_answer a;
     wd_driver_is(&of_37_rows, NULL);
-    clg_model *model = wd_product();
-    for (int turn = 0; turn < 2; turn++) { /* in this context, and in another one by the store */
+    clg_model *model = wd_gemm();
+    for (int round = 0; round < 2; round++) { /* in this context, and in another one by the store */
         clg_context *context = wd_context("report", CLG_SELFTEST_ON);
-        if (turn == 0) {
+        if (round == 0) {
             assert_ok(report(context, &n_passed, &n_failed));
             assert_int_equal(n_passed, 1);
             assert_int_equal(n_failed, 1);
         }
-        assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "gemm_simd", wd_products, &a));
+        assert_ok(wd_run(context, model, CLG_KERNELS_SIMD, "gemm_simd", wd_gemms, &a));
         assert_string_equal(a.impl, "blas");
         clg_context_free(context);
     }

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BATCH = 2, HEADS = 2, D = 8, MOST_KEYS = 33, MOST = BATCH * HEADS * MOST_KEYS * D };
+enum { BATCH = 2, HEADS = 2, D = 8, MAX_KEYS = 33, MOST = BATCH * HEADS * MAX_KEYS * D };
 
 /* What Intel's CPU runtime 2026.2 makes of attention_rows (docs/portability.md): each query is the next one. */
 static const wd_fault next_query = {
@@ -40,7 +40,7 @@ static const wd_fault vectors = {"#define P_LOCAL 1\n", "1.0f / total[r]", "2.0f
 typedef enum operator_kind { ONNX, MASKED, MULTI_HEAD, GROUP_QUERY } operator_kind;
 
 static float q[MOST], k[MOST], v[MOST];
-static uint8_t all_seen[MOST_KEYS * MOST_KEYS];
+static uint8_t all_seen[MAX_KEYS * MAX_KEYS];
 
 static int begin(void **state)
 {
@@ -92,8 +92,8 @@ static clg_model *build(operator_kind kind, int64_t queries, int64_t keys)
 }
 
 /* y of query i of batch b and head h, causal where queries and keys are the same. */
-static void expect_row(const float *from, int64_t keys, int64_t b, int64_t h, int64_t seen,
-                       double *y)
+static void prefetch_row(const float *from, int64_t keys, int64_t b, int64_t h, int64_t seen,
+                         double *y)
 {
     double total = 0;
     for (int d = 0; d < D; d++) y[d] = 0;
@@ -112,8 +112,8 @@ static void expect(operator_kind kind, int64_t queries, int64_t keys, double *y)
 {
     for (int64_t row = 0; row < BATCH * queries * HEADS; row++) {
         const int64_t b = row / HEADS / queries, i = row / HEADS % queries;
-        expect_row(q + row * D, keys, b, row % HEADS, kind == GROUP_QUERY ? i + 1 : keys,
-                   y + row * D);
+        prefetch_row(q + row * D, keys, b, row % HEADS, kind == GROUP_QUERY ? i + 1 : keys,
+                     y + row * D);
     }
 }
 

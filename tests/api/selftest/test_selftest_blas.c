@@ -26,7 +26,7 @@ static const wd_fault clblast = {
     "      return;\n"
     "    }\n"};
 
-/* What CLBlast takes for dense batches in one call leaves the second wd_product out. */
+/* What CLBlast takes for dense batches in one call leaves the second wd_gemm out. */
 static const wd_fault clblast_batches = {
     "XgemmDirectStridedBatchedNN", "const int c_offset_batch = c_offset + c_stride * batch;",
     "const int c_offset_batch = c_offset + c_stride * batch; if (batch == 1) return;"};
@@ -43,25 +43,25 @@ TEST(selftest__finds_clblast_wrong)
     wd_answer a;
     wd_warnings = 0;
     wd_driver_is(&clblast, NULL);
-    clg_model *model = wd_product();
+    clg_model *model = wd_gemm();
     clg_context *context = wd_context("clblast", CLG_SELFTEST_ON);
-    assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_products, &a));
+    assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_gemms, &a));
     assert_string_equal(a.impl, "gemm_simt");
     if (a.worst > WD_RIGHT) fail_msg("off by %g", a.worst);
     assert_int_equal(wd_warnings, 1);
     assert_non_null(strstr(wd_warning, "CLBlast"));
     clg_context_free(context);
     context = wd_context("clblast", CLG_SELFTEST_OFF);
-    assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_products, &a));
+    assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_gemms, &a));
     assert_string_equal(a.impl, "blas");
     if (!(a.worst > WD_RIGHT)) fail_msg("nothing is wrong without self-tests: off by %g", a.worst);
     clg_context_free(context);
     clg_model_free(model);
 }
 
-enum { LARGE_FROM = 256, MOST_OF_LARGE = 4100 * 64 };
+enum { LARGE_FROM = 256, LARGE_SHARE = 4100 * 64 };
 
-/* CLBlast's parameters for CPUs put "large" where PoCL takes seconds for a wd_product. */
+/* CLBlast's parameters for CPUs put "large" where PoCL takes seconds for a wd_gemm. */
 static void lower_clblast_s_threshold(clg_context *context)
 {
     int (*override)(cl_device_id, const char *, int, size_t, const char **, const size_t *);
@@ -81,10 +81,10 @@ static void lower_clblast_s_threshold(clg_context *context)
 }
 
 /* The largest error of y = a b, [m,k] by [k,n], with CLBlast where it is used. */
-static double run_large(clg_context *context, int m, int k, int n, char impl[WD_WAY_BYTES])
+static double run_large(clg_context *context, int m, int k, int n, char impl[WD_IMPL_BYTES])
 {
-    static float a[MOST_OF_LARGE], b[MOST_OF_LARGE], y[MOST_OF_LARGE];
-    static double expected[MOST_OF_LARGE];
+    static float a[LARGE_SHARE], b[LARGE_SHARE], y[LARGE_SHARE];
+    static double expected[LARGE_SHARE];
     for (int i = 0; i < m * k; i++) a[i] = (float)(i * 5 % 31 - 15) / 16;
     for (int i = 0; i < k * n; i++) b[i] = (float)(i * 7 % 23 - 11) / 64;
     memset(expected, 0, sizeof expected);
@@ -102,10 +102,10 @@ static double run_large(clg_context *context, int m, int k, int n, char impl[WD_
 TEST(selftest__finds_clblast_wrong_where_it_is_large)
 {
     wd_answer a;
-    char impl[WD_WAY_BYTES];
+    char impl[WD_IMPL_BYTES];
     wd_warnings = 0;
     wd_driver_is(&clblast_large, NULL);
-    clg_model *model = wd_product();
+    clg_model *model = wd_gemm();
     clg_context *context = wd_context("large", CLG_SELFTEST_OFF);
     lower_clblast_s_threshold(context);
     if (!(run_large(context, 320, 320, 320, impl) > 0.5))
@@ -116,7 +116,7 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
     clg_context_free(context);
     context = wd_context("large", CLG_SELFTEST_ON);
     lower_clblast_s_threshold(context);
-    assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_products, &a));
+    assert_ok(wd_run(context, model, CLG_KERNELS_SIMT, "blas", wd_gemms, &a));
     assert_string_equal(a.impl, "blas"); /* the other kernel is right */
     assert_true(a.worst < WD_RIGHT);
     assert_int_equal(wd_warnings, 0);
@@ -134,14 +134,14 @@ TEST(selftest__finds_clblast_wrong_where_it_is_large)
 static bool is_by_clblast(clg_context *context, const int64_t *x_dims, const int64_t *w_dims)
 {
     const wd_input both[] = {{"x", 3, x_dims, wd_x}, {"w", 3, w_dims, wd_x}};
-    char impl[WD_WAY_BYTES];
+    char impl[WD_IMPL_BYTES];
     clg_model *model = wd_model("MatMul", 3, x_dims, w_dims, NULL, 1);
     assert_ok(wd_run_by(context, model, CLG_KERNELS_SIMT, "blas", both, 2, impl, NULL, 0));
     clg_model_free(model);
     return strcmp(impl, "blas") == 0;
 }
 
-TEST(selftest__tells_batches_in_one_call_from_a_call_for_each)
+TEST(selftest__separates_batches_in_one_call_from_a_call_for_each)
 {
     wd_driver_is(&clblast_batches, NULL);
     wd_warnings = 0;

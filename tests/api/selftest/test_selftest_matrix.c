@@ -19,13 +19,13 @@
 
 enum { M = 67, N = 35, K = 53 };
 
-static uint16_t a[M * K], a_turned[K * M], b[K * N];
+static uint16_t a[M * K], a_transposed[K * M], b[K * N];
 static double y[M * N];
 
 static void fill(void)
 {
     for (int i = 0; i < M * K; i++)
-        a_turned[i % K * M + i / K] = a[i] = half_from_float((float)(i * 7 % 23 - 11) / 16);
+        a_transposed[i % K * M + i / K] = a[i] = half_from_float((float)(i * 7 % 23 - 11) / 16);
     for (int i = 0; i < K * N; i++) b[i] = half_from_float((float)(i * 5 % 31 - 15) / 16);
     for (int i = 0; i < M * N; i++) {
         for (int k = 0; k < K; k++)
@@ -47,7 +47,7 @@ typedef struct problem {
 static const problem product = {"MatMul", {{2, {M, K}, a}, {2, {K, N}, b}}};
 /* of an image of N x 1 pixels, with windows of one */
 static const problem spreading = {"ConvTranspose",
-                                  {{4, {1, K, N, 1}, b}, {4, {K, M, 1, 1}, a_turned}}};
+                                  {{4, {1, K, N, 1}, b}, {4, {K, M, 1, 1}, a_transposed}}};
 
 static const char *const names[2] = {"first", "second"};
 

@@ -143,7 +143,7 @@ static void check(const wrong_kernel *f)
     set_or_clear("CLG_WRONG_IN", NULL);
 }
 
-TEST(selftest_quantized__finds_products_wrong) { check(&kernels[0]); }
+TEST(selftest_quantized__finds_a_wrong_gemm) { check(&kernels[0]); }
 
 TEST(selftest_quantized__finds_convolutions_wrong) { check(&kernels[1]); }
 

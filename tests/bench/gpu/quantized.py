@@ -4,7 +4,7 @@
 
     quantized.py CLTOOL SELECTOR FOLDER [RESULTS.json [SIDE [ROUNDS]]]
 
-Writes both into FOLDER, for pictures of SIDE (224) pixels: the layers are those of make_models.py, which lies beside this file or in
+Writes both into FOLDER, for images of SIDE (224) pixels: the layers are those of make_models.py, which lies beside this file or in
 tests/models, the quantised ones are QLinearConv with per-channel weights, QLinearAdd and MaxPool of bytes, as ONNX Runtime's
 quantiser writes them in its operator format. Times `cltool bench` of float32, of the quantised model, and of it by the plain kernels,
 in turn, ROUNDS (3) times; the medians of the rounds' ratios to float32 are the figures: below 1 is faster.
@@ -142,10 +142,10 @@ def write(folder, side):
     model = make_models.resnet50().eval()
     with torch.no_grad():
         make_models.make_up(model)
-        picture = torch.rand(1, 3, side, side)
+        image = torch.rand(1, 3, side, side)
         for name, m in (('float', model), ('quantized', Quantized(model).eval())):
             (folder / name).mkdir(parents=True, exist_ok=True)
-            make_models.export(m, (picture,), ['image'], ['scores'], {}, folder / name / 'model.onnx')
+            make_models.export(m, (image,), ['image'], ['scores'], {}, folder / name / 'model.onnx')
 
 
 def bench(cltool, selector, path, *how):

@@ -10,7 +10,7 @@
 
 enum { A, B, C, N_MATRICES };
 
-struct onednn_product {
+struct onednn_matmul {
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_primitive_t primitive;
@@ -20,7 +20,7 @@ struct onednn_product {
 static bool good(dnnl_status_t status) { return status == dnnl_success; }
 
 /* A row-major matrix of the caller's. */
-static bool plain(onednn_product *p, const dnnl_dims_t dims, const float *data, dnnl_memory_t *out)
+static bool plain(onednn_matmul *p, const dnnl_dims_t dims, const float *data, dnnl_memory_t *out)
 {
     dnnl_memory_desc_t md;
     return good(dnnl_memory_desc_init_by_tag(&md, 2, dims, dnnl_f32, dnnl_ab)) &&
@@ -28,17 +28,17 @@ static bool plain(onednn_product *p, const dnnl_dims_t dims, const float *data, 
 }
 
 /* The matrix in the layout that the primitive wants. */
-static bool reordered(onednn_product *p, const dnnl_dims_t dims, const float *data,
+static bool reordered(onednn_matmul *p, const dnnl_dims_t dims, const float *data,
                       const dnnl_memory_desc_t *wanted, dnnl_memory_t *out)
 {
     dnnl_memory_t from = NULL;
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t copy = NULL;
-    const dnnl_memory_desc_t *lies;
+    const dnnl_memory_desc_t *desc;
     bool ok =
-        plain(p, dims, data, &from) && good(dnnl_memory_get_memory_desc(from, &lies)) &&
+        plain(p, dims, data, &from) && good(dnnl_memory_get_memory_desc(from, &desc)) &&
         good(dnnl_memory_create(out, wanted, p->engine, DNNL_MEMORY_ALLOCATE)) &&
-        good(dnnl_reorder_primitive_desc_create(&desc, lies, p->engine, wanted, p->engine, NULL)) &&
+        good(dnnl_reorder_primitive_desc_create(&desc, desc, p->engine, wanted, p->engine, NULL)) &&
         good(dnnl_primitive_create(&copy, desc));
     if (ok) {
         const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, *out}};
@@ -51,7 +51,7 @@ static bool reordered(onednn_product *p, const dnnl_dims_t dims, const float *da
     return ok;
 }
 
-static bool make(onednn_product *p, const dnnl_dims_t dims[N_MATRICES],
+static bool make(onednn_matmul *p, const dnnl_dims_t dims[N_MATRICES],
                  const float *const data[N_MATRICES], int constant)
 {
     dnnl_memory_desc_t md[N_MATRICES];
@@ -78,19 +78,19 @@ static bool make(onednn_product *p, const dnnl_dims_t dims[N_MATRICES],
     return ok;
 }
 
-onednn_product *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
-                              bool constant_a)
+onednn_matmul *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
+                             bool constant_a)
 {
     const dnnl_dims_t dims[N_MATRICES] = {{m, k}, {k, n}, {m, n}};
     const float *const data[N_MATRICES] = {a, b, NULL};
-    onednn_product *p = calloc(1, sizeof *p);
+    onednn_matmul *p = calloc(1, sizeof *p);
     if (!p) return NULL;
     if (make(p, dims, data, constant_a ? A : B)) return p;
     onednn_free(p);
     return NULL;
 }
 
-bool onednn_run(onednn_product *p, float *c)
+bool onednn_run(onednn_matmul *p, float *c)
 {
     const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, p->memory[A]},
                                     {DNNL_ARG_WEIGHTS, p->memory[B]},
@@ -100,7 +100,7 @@ bool onednn_run(onednn_product *p, float *c)
            good(dnnl_stream_wait(p->stream));
 }
 
-void onednn_free(onednn_product *p)
+void onednn_free(onednn_matmul *p)
 {
     if (!p) return;
     for (int i = 0; i < N_MATRICES; i++) dnnl_memory_destroy(p->memory[i]);
@@ -112,19 +112,19 @@ void onednn_free(onednn_product *p)
 
 #else
 
-onednn_product *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
-                              bool constant_a)
+onednn_matmul *onednn_create(int64_t m, int64_t n, int64_t k, const float *a, const float *b,
+                             bool constant_a)
 {
     (void)m, (void)n, (void)k, (void)a, (void)b, (void)constant_a;
     return NULL;
 }
 
-bool onednn_run(onednn_product *p, float *c)
+bool onednn_run(onednn_matmul *p, float *c)
 {
     (void)p, (void)c;
     return false;
 }
 
-void onednn_free(onednn_product *p) { (void)p; }
+void onednn_free(onednn_matmul *p) { (void)p; }
 
 #endif

@@ -13,7 +13,7 @@
 typedef struct attention {
     clg_dtype dtype;
     int64_t batch, heads, kv_heads, q_len, kv_len, past, d, dv;
-    bool by_place, causal, present;
+    bool by_position, causal, present;
     int mask; /* 0 none, 1 bool, 2 numbers; of shape [q, keys], or [batch, 1, q, keys] with 4 */
     int mask_rank;
     int64_t mask_short; /* keys that the mask leaves out at the end */
@@ -27,8 +27,8 @@ typedef struct attention {
 static int64_t at(const attention *t, int64_t n_heads, int64_t places, int64_t d, int64_t b,
                   int64_t h, int64_t i, int64_t c)
 {
-    return t->by_place ? ((b * places + i) * n_heads + h) * d + c
-                       : ((b * n_heads + h) * places + i) * d + c;
+    return t->by_position ? ((b * places + i) * n_heads + h) * d + c
+                          : ((b * n_heads + h) * places + i) * d + c;
 }
 
 static int64_t by_head(int64_t n_heads, int64_t places, int64_t d, int64_t b, int64_t h, int64_t i,
@@ -136,7 +136,7 @@ static tensors make(const attention *t)
 static void input(run_node *r, const attention *t, int64_t heads, int64_t places, int64_t d,
                   const double *numbers)
 {
-    if (t->by_place)
+    if (t->by_position)
         run_node_input(r, t->dtype, DIMS(t->batch, places, heads * d), numbers);
     else
         run_node_input(r, t->dtype, DIMS(t->batch, heads, places, d), numbers);
@@ -145,7 +145,7 @@ static void input(run_node *r, const attention *t, int64_t heads, int64_t places
 static void outputs(run_node *r, const attention *t, const tensors *m)
 {
     const int64_t total = t->past + t->kv_len;
-    if (t->by_place)
+    if (t->by_position)
         run_node_expect(r, t->dtype, DIMS(t->batch, t->q_len, t->heads * t->dv), m->y);
     else
         run_node_expect(r, t->dtype, DIMS(t->batch, t->heads, t->q_len, t->dv), m->y);
@@ -169,8 +169,8 @@ static void check(attention t)
     if (t.left) run_node_int(&r, "left_window_size", t.left - 1);
     if (t.right) run_node_int(&r, "right_window_size", t.right - 1);
     run_node_int(&r, "is_causal", t.causal);
-    if (t.by_place) run_node_int(&r, "q_num_heads", t.heads);
-    if (t.by_place) run_node_int(&r, "kv_num_heads", t.kv_heads);
+    if (t.by_position) run_node_int(&r, "q_num_heads", t.heads);
+    if (t.by_position) run_node_int(&r, "kv_num_heads", t.kv_heads);
     if (!isnan(t.scale)) run_node_float(&r, "scale", t.scale);
     if (t.softcap > 0) run_node_float(&r, "softcap", t.softcap);
     if (t.mode >= 0) run_node_int(&r, "qk_matmul_output_mode", t.mode);
@@ -223,7 +223,7 @@ TEST(attention__sizes)
             t.kv_len = sizes[i][3];
             t.d = sizes[i][4];
             t.dv = sizes[i][5];
-            t.by_place = place;
+            t.by_position = place;
             check(t);
         }
     attention none = base;
@@ -252,7 +252,7 @@ TEST(attention__causal_and_past)
     check(t);
     t.past = 13;
     t.kv_len = t.q_len;
-    t.by_place = true;
+    t.by_position = true;
     t.kv_heads = 2;
     t.present = true;
     check(t);
@@ -373,20 +373,20 @@ TEST(attention__refuses)
 
 typedef struct rotary {
     clg_dtype dtype;
-    bool by_place, pairs, microsoft;
+    bool by_position, pairs, microsoft;
     int64_t rotated;
     int ids; /* 0 none: caches by place, 1 [batch, places], 2 an offset */
 } rotary;
 
 enum { BATCH = 2, PLACES = 5, HEADS = 3, D = 12, ROWS = 20 };
 
-static void turn(const rotary *t, const double *x, const double *cosines, const double *sines,
-                 const double *ids, double *y)
+static void rotate(const rotary *t, const double *x, const double *cosines, const double *sines,
+                   const double *ids, double *y)
 {
     const int64_t half = t->rotated / 2;
     for (int64_t i = 0; i < BATCH * PLACES * HEADS; i++) {
-        const int64_t h = t->by_place ? i % HEADS : i / PLACES % HEADS,
-                      p = t->by_place ? i / HEADS % PLACES : i % PLACES;
+        const int64_t h = t->by_position ? i % HEADS : i / PLACES % HEADS,
+                      p = t->by_position ? i / HEADS % PLACES : i % PLACES;
         const int64_t b = i / PLACES / HEADS, row = t->ids == 0   ? b * PLACES + p
                                                     : t->ids == 1 ? (int64_t)ids[b * PLACES + p]
                                                                   : (int64_t)ids[0] + p;
@@ -409,15 +409,15 @@ static void check_rotary(rotary t)
     const double *x = run_node_random(BATCH * PLACES * HEADS * D),
                  *cosines = run_node_random(n_rows * half), *sines = run_node_random(n_rows * half);
     double *y = run_node_zeros(BATCH * PLACES * HEADS * D);
-    turn(&t, x, cosines, sines, ids, y);
-    const int rank = t.by_place ? 3 : 4;
-    const int64_t dims[4] = {BATCH, t.by_place ? PLACES : HEADS, t.by_place ? HEADS * D : PLACES,
-                             D};
+    rotate(&t, x, cosines, sines, ids, y);
+    const int rank = t.by_position ? 3 : 4;
+    const int64_t dims[4] = {BATCH, t.by_position ? PLACES : HEADS,
+                             t.by_position ? HEADS * D : PLACES, D};
     run_node r;
     run_node_start(&r, t.microsoft ? "com.microsoft" : NULL, "RotaryEmbedding",
                    t.microsoft ? 1 : 23);
     if (t.pairs) run_node_int(&r, "interleaved", 1);
-    if (t.by_place) run_node_int(&r, "num_heads", HEADS);
+    if (t.by_position) run_node_int(&r, "num_heads", HEADS);
     if (t.rotated != D) run_node_int(&r, "rotary_embedding_dim", t.rotated);
     run_node_input(&r, t.dtype, rank, dims, x);
     if (t.microsoft && t.ids == 2) run_node_input(&r, CLG_INT64, DIMS(1), ids);

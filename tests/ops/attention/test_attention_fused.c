@@ -330,8 +330,8 @@ static int64_t start_of(const gqa *t, int64_t b)
 }
 
 /* Rows of D numbers turned by their places, in a copy. */
-static double *turned(const gqa *t, const double *x, int64_t heads, const double *cosines,
-                      const double *sines)
+static double *rotated(const gqa *t, const double *x, int64_t heads, const double *cosines,
+                       const double *sines)
 {
     double *y = run_node_zeros(BATCH * t->places * heads * D);
     for (int64_t i = 0; i < BATCH * t->places * heads * D; i++) {
@@ -411,9 +411,9 @@ static void check_gqa(gqa t)
                  total = (double)t.total;
     double *keys = run_node_zeros(n_cache), *values = run_node_zeros(n_cache),
            *y = run_node_zeros(n * Q_HEADS);
-    fill_cache(&t, past_k, turned(&t, k, KV_HEADS, cosines, sines), length, keys);
+    fill_cache(&t, past_k, rotated(&t, k, KV_HEADS, cosines, sines), length, keys);
     fill_cache(&t, past_v, v, length, values);
-    reference(&t, turned(&t, q, Q_HEADS, cosines, sines), keys, values, length, y);
+    reference(&t, rotated(&t, q, Q_HEADS, cosines, sines), keys, values, length, y);
     run_node r;
     run_node_start(&r, "com.microsoft", "GroupQueryAttention", 1);
     run_node_int(&r, "num_heads", Q_HEADS);

@@ -213,7 +213,7 @@ TEST(flex__refuses)
         ow_bytes file = file_of(&t, n);
         assert_error(clg_model_load_memory(file.data, file.n, NULL, &model),
                      i ? CLG_ERROR_UNSUPPORTED_ATTRIBUTE : CLG_ERROR_INVALID_MODEL,
-                     i ? "softmax_precision that is no float"
+                     i ? "softmax_precision that is not a float"
                        : "prob_mod does not make one tensor");
         ow_free(&file);
     }

@@ -192,7 +192,7 @@ TEST(linear_attention__refuses)
         for (int k = 0; k < 3; k++) run_node_input(&r, CLG_FLOAT32, DIMS(1, 2, 6), x);
         run_node_expect(&r, CLG_FLOAT32, DIMS(1, 2, 6), x);
         if (i == 0) run_node_refused(&r, CLG_ERROR_UNSUPPORTED_ATTRIBUTE, "'square'");
-        if (i == 1) run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "no multiple");
+        if (i == 1) run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "not a multiple");
         if (i == 2) run_node_refused(&r, CLG_ERROR_INVALID_MODEL, "needs decay");
     }
 }

@@ -90,7 +90,7 @@ TEST(conv_blocked__sums_wait_between_chunks)
     conv_case_check(cases, COUNT(cases));
 }
 
-TEST(conv_blocked__wide_maps)
+TEST(conv_blocked__feature_maps_with_many_channels)
 {
     static const conv_case cases[] = {
         {CONV(1, 2, 3, 3, 263, 1, 1), .bias = true},
@@ -102,27 +102,27 @@ TEST(conv_blocked__wide_maps)
     conv_case_check(cases, COUNT(cases));
 }
 
-#define TAIL(...)                                                                                  \
+#define POST_OPS(...)                                                                              \
     {                                                                                              \
         CONV(2, 1, 3, 5, 7, 3, 3), .pads = ONES, __VA_ARGS__                                       \
     }
 
-TEST(conv_blocked__tails)
+TEST(conv_blocked__epilogues)
 {
     static const conv_case cases[] = {
-        TAIL(.residual = true),
-        TAIL(.bias = true, .residual = true),
-        TAIL(.activation = "Relu"),
-        TAIL(.bias = true, .residual = true, .activation = "Relu"),
-        TAIL(.bias = true, .activation = "LeakyRelu", .alpha = 0.3f),
-        TAIL(.residual = true, .activation = "HardSwish"),
-        TAIL(.bias = true, .activation = "Sigmoid"),
+        POST_OPS(.residual = true),
+        POST_OPS(.bias = true, .residual = true),
+        POST_OPS(.activation = "Relu"),
+        POST_OPS(.bias = true, .residual = true, .activation = "Relu"),
+        POST_OPS(.bias = true, .activation = "LeakyRelu", .alpha = 0.3f),
+        POST_OPS(.residual = true, .activation = "HardSwish"),
+        POST_OPS(.bias = true, .activation = "Sigmoid"),
         {CONV(1, 2, 1, 5, 7, 1, 1), .residual = true, .activation = "LeakyRelu", .alpha = 0.125f},
     };
     conv_case_check(cases, COUNT(cases));
 }
 
-TEST(conv_blocked__pictures)
+TEST(conv_blocked__images)
 {
     static const int64_t channels[] = {1, 3, 4};
     static const conv_case cases[] = {
@@ -135,7 +135,7 @@ TEST(conv_blocked__pictures)
     for (size_t i = 0; i < COUNT(cases); i++)
         for (size_t k = 0; k < COUNT(channels); k++) {
             conv_case t = cases[i];
-            t.picture = channels[k];
+            t.image = channels[k];
             conv_case_check(&t, 1);
         }
 }
@@ -169,7 +169,7 @@ TEST(conv_blocked__last_block_lacks_channels)
         {CONV(2, 2, 3, 5, 7, 3, 3), .c_less = 1, .m_less = 3, .pads = ONES, .bias = true,
          .residual = true, .activation = "Relu"},
         {CONV(1, 2, 2, 5, 7, 3, 3), .m_less = 2},
-        {CONV(2, 0, 2, 9, 7, 3, 3), .picture = 3, .m_less = 3, .strides = {2, 2}, .bias = true},
+        {CONV(2, 0, 2, 9, 7, 3, 3), .image = 3, .m_less = 3, .strides = {2, 2}, .bias = true},
         {CONV(2, 3, 2, 7, 9, 3, 3), .c_less = 1, .m_less = 3, .pads = ONES, .bias = true,
          .residual = true, .side = 2},
         {CONV(2, 2, 3, 7, 9, 3, 3), .c_less = 3, .m_less = 1, .pads = ONES, .bias = true,
@@ -243,7 +243,7 @@ TEST(conv_blocked__no_images)
     static const conv_case cases[] = {
         {CONV(0, 2, 3, 5, 7, 3, 3), .pads = ONES},
         {CONV(0, 1, 1, 5, 7, 3, 3), .side = 2},
-        {CONV(0, 0, 1, 5, 7, 1, 1), .picture = 3, .residual = true},
+        {CONV(0, 0, 1, 5, 7, 1, 1), .image = 3, .residual = true},
     };
     conv_case_check(cases, COUNT(cases));
 }
@@ -252,15 +252,14 @@ TEST(conv_blocked__no_images)
 TEST(conv_blocked__plain_maps_do_with_all_kernels)
 {
     static const conv_case cases[] = {
-        TAIL(.bias = true, .residual = true, .activation = "Relu", .plain = true),
-        {CONV(1, 0, 1, 5, 6, 3, 3), .picture = 3, .plain = true},
+        POST_OPS(.bias = true, .residual = true, .activation = "Relu", .plain = true),
+        {CONV(1, 0, 1, 5, 6, 3, 3), .image = 3, .plain = true},
     };
     conv_case_check(cases, COUNT(cases));
 }
 
 static const conv_case small = {CONV(1, 1, 1, 3, 5, 1, 1)};
-static const conv_case behind_points = {CONV(1, 1, 0, 3, 5, 1, 1), .depthwise = true,
-                                        .x_blocks = 1};
+static const conv_case after_points = {CONV(1, 1, 0, 3, 5, 1, 1), .depthwise = true, .x_blocks = 1};
 
 static void refuse(clg_context *context, const clg_session_options *options, const char *place,
                    void *user)
@@ -272,20 +271,20 @@ static void refuse(clg_context *context, const clg_session_options *options, con
     conv_case_numbers(&r);
     conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "not fit a weight of");
 
-    r = conv_case_on(&behind_points, context);
+    r = conv_case_on(&after_points, context);
     r.t.residual = true;
     conv_case_numbers(&r);
     conv_case_refused(context, options, &r, CLG_ERROR_INVALID_MODEL, "a residual beside");
 
-    r = conv_case_on(&behind_points, context);
+    r = conv_case_on(&after_points, context);
     r.x_c += r.lanes;
     conv_case_numbers(&r);
-    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution in front");
+    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution before");
 
-    r = conv_case_on(&behind_points, context);
+    r = conv_case_on(&after_points, context);
     r.c -= 1; /* of the 1x1 convolution alone */
     conv_case_numbers(&r);
-    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution in front");
+    conv_case_refused(context, options, &r, CLG_ERROR_SHAPE, "1x1 convolution before");
 
     r = conv_case_on(&small, context);
     r.x_dims.rank = 3;

@@ -150,7 +150,7 @@ TEST(convtranspose__half)
 }
 
 /* Paddings that the operator works out: half of what is too much on each side, the odd one in front or behind. */
-TEST(convtranspose__asked_for_sizes)
+TEST(convtranspose__requested_sizes)
 {
     check((deconv){2, {{3, 4, 2, 1, 1, 1, 0, 6}, {4, 3, 2, 1, 0, 1, 0, 8}}, 1, 1, 2, 2, false},
           CLG_FLOAT32, "SAME_UPPER", false);

@@ -217,7 +217,7 @@ TEST(winograd__blocks_cross_rows_images_and_strips)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) filter(&cases[i]);
 }
 
-#define FULL_TAIL                                                                                  \
+#define FULL_EPILOGUE                                                                              \
     {                                                                                              \
         .n = 2, .c = 9, .m = 19, .h = 10, .w = 11, .pads = {1, 1, 1, 1}, .bias = true,             \
         .residual = true, .activation = "Relu"                                                     \
@@ -226,7 +226,7 @@ TEST(winograd__blocks_cross_rows_images_and_strips)
 TEST(winograd__residual_and_activation)
 {
     static const filter_case cases[] = {
-        FULL_TAIL,
+        FULL_EPILOGUE,
         {.n = 1, .c = 3, .m = 5, .h = 8, .w = 21, .pads = {1, 1, 1, 1}, .residual = true},
         {.n = 1, .c = 3, .m = 5, .h = 5, .w = 5, .pads = {1, 1, 0, 0}, .activation = "Relu"},
     };
@@ -241,7 +241,7 @@ TEST(winograd__float16)
         {.n = 2, .c = 17, .m = 33, .h = 7, .w = 9, .pads = {1, 1, 1, 1}, .bias = true},
         {.n = 1, .c = 560, .m = 40, .h = 13, .w = 13, .pads = {1, 1, 1, 1}, .bias = true},
         {.n = 1, .c = 257, .m = 31, .h = 5, .w = 6, .pads = {0, 1, 2, 0}},
-        FULL_TAIL,
+        FULL_EPILOGUE,
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         filter_case t = cases[i];

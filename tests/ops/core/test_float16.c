@@ -67,14 +67,14 @@ static void check_to_floats(int every)
     check_bits(CLG_FLOAT16, CLG_FLOAT32, n, x, bits, every == 1);
 }
 
-TEST(halves__are_floats)
+TEST(float16__is_exact)
 {
     check_to_floats(1);
     check_to_floats(61);
 }
 
 /* Each half, the middle between it and the next one, and the floats on both sides of that: the two halves, or the even one. */
-static void check_to_halves(int every)
+static void check_to_float16(int every)
 {
     double *x = run_node_zeros(4 * HALVES), *bits = run_node_zeros(4 * HALVES);
     int64_t n = 0;
@@ -100,8 +100,8 @@ static void check_to_halves(int every)
 
 TEST(floats__round_to_the_nearest_half)
 {
-    check_to_halves(1);
-    check_to_halves(61);
+    check_to_float16(1);
+    check_to_float16(61);
 }
 
 /* Of all sizes: what no half is near to. */
@@ -116,7 +116,7 @@ static const int outlier_bits[] = {INFINITE, INFINITE | SIGN,
                                    0,        0,
                                    SIGN,     INFINITE - 1};
 
-TEST(floats__far_from_halves)
+TEST(floats__out_of_the_range_of_float16)
 {
     double bits[COUNT(outliers)];
     for (size_t i = 0; i < COUNT(outliers); i++) bits[i] = as_signed(outlier_bits[i], 16);
@@ -167,7 +167,7 @@ static int64_t list_sums(int every, sum_case **out)
 }
 
 /* Rows of one product are stored as vectors, what is left of them one by one. */
-static void check_products(int every)
+static void check_gemms(int every)
 {
     enum { N = 17 };
     sum_case *sums;
@@ -188,10 +188,10 @@ static void check_products(int every)
     run_node_check(&r, 0);
 }
 
-TEST(products__are_rounded_once)
+TEST(gemm__is_rounded_once)
 {
-    check_products(1);
-    check_products(61);
+    check_gemms(1);
+    check_gemms(61);
 }
 
 /* Element by element: what three summands come to is the third of their running sums. */

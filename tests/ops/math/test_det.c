@@ -58,17 +58,17 @@ static void by_lemma(clg_dtype dtype, int64_t batch, int64_t n)
         const double *u = run_node_random(n), *v = run_node_random(n), *d = run_node_random(n);
         double *a = x + m * n * n;
         long double product = 1, sum = 1;
-        const int64_t turn = n > 1 ? m % n : 0;
+        const int64_t shift = n > 1 ? m % n : 0;
         for (int64_t i = 0; i < n; i++) {
             const double of_d = (i % 2 ? 2 : 0.5) * (d[i] < 0 ? -1 : 1), of_u = rint(u[i] * 4) / 8;
-            double *row = a + (i + turn) % n * n;
+            double *row = a + (i + shift) % n * n;
             product *= (long double)of_d;
             sum += (long double)(rint(v[i] * 4) / 8 / of_d * of_u);
             for (int64_t j = 0; j < n; j++) row[j] = of_u * (rint(v[j] * 4) / 8);
             row[i] += of_d;
         }
         /* Rows move on by `turn`: as many exchanges as a cycle of n rows has, so often. */
-        y[m] = (double)(product * sum) * (turn * (n - 1) % 2 ? -1 : 1);
+        y[m] = (double)(product * sum) * (shift * (n - 1) % 2 ? -1 : 1);
     }
     check(dtype, 22, batch, n, x, y);
 }

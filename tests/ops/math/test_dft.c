@@ -125,7 +125,7 @@ TEST(dft__types)
 
 /* frames: by window (length of it), by frame_length, or both. */
 static void stft(clg_dtype dtype, int64_t batch, int64_t length, int64_t parts, int64_t hop,
-                 int64_t n, bool windowed, bool told, bool onesided)
+                 int64_t n, bool windowed, bool has_frame, bool onesided)
 {
     const int64_t frames = (length - n) / hop + 1, n_out = onesided ? n / 2 + 1 : n;
     const double *x = run_node_random(batch * length * parts), *window = run_node_random(n);
@@ -151,7 +151,7 @@ static void stft(clg_dtype dtype, int64_t batch, int64_t length, int64_t parts, 
         run_node_constant(&r, dtype, DIMS(n), window);
     else
         run_node_absent(&r);
-    if (told) run_node_constant(&r, CLG_INT64, 0, NULL, &frame);
+    if (has_frame) run_node_constant(&r, CLG_INT64, 0, NULL, &frame);
     run_node_expect(&r, dtype, DIMS(batch, frames, n_out, 2), y);
     run_node_check_scaled(&r, tolerance_of(dtype), 1 + sqrt((double)n));
 }

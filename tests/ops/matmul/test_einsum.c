@@ -39,7 +39,7 @@ static double value_at(const reference_term *t, const int64_t *at)
 }
 
 /* Reads the spelled equation; returns how many terms it has, of which the last is the result. */
-static int read_spelled(const einsum_case *k, reference_term *terms)
+static int read_decomposed(const einsum_case *k, reference_term *terms)
 {
     int n = 0;
     terms[0] = (reference_term){.n = 1};
@@ -90,7 +90,7 @@ static void check_einsum(const einsum_case *k)
 {
     run_node r;
     reference_term terms[MAX_TERMS + 1];
-    const int n = read_spelled(k, terms);
+    const int n = read_decomposed(k, terms);
     uint32_t used = 0;
     int64_t work = 1;
     for (int i = 0; i < n; i++) {
@@ -138,7 +138,7 @@ TEST(einsum__one_term)
     CHECK_ALL(cases);
 }
 
-TEST(einsum__matrix_products)
+TEST(einsum__matmuls)
 {
     const einsum_case cases[] = {
         F32("ab,bc->ac", 33, 65, 17),
@@ -335,10 +335,10 @@ TEST(einsum__refusals)
                  {"ab,bc->aa", "twice", CLG_ERROR_INVALID_MODEL},
                  {"ab->a", "fewer", CLG_ERROR_INVALID_MODEL},
                  {"ab,bc,c->a", "more terms", CLG_ERROR_INVALID_MODEL},
-                 {"a1,bc->a", "no letter", CLG_ERROR_INVALID_MODEL},
+                 {"a1,bc->a", "not a letter", CLG_ERROR_INVALID_MODEL},
                  {"a..b,bc->a", "ellipsis", CLG_ERROR_INVALID_MODEL},
                  {"ab,bc-a", "arrow", CLG_ERROR_INVALID_MODEL},
-                 {"ab,bc->a->c", "behind", CLG_ERROR_INVALID_MODEL},
+                 {"ab,bc->a->c", "after its result", CLG_ERROR_INVALID_MODEL},
                  {"...b,b...->b", "ellipsis", CLG_ERROR_INVALID_MODEL},
                  {"abc,bc->a", "letters", CLG_ERROR_SHAPE},
                  {"ab,ac->a", "one label", CLG_ERROR_SHAPE}};

@@ -52,7 +52,7 @@ TEST(gemm__matmul_integers)
         const bool negative = d < 2;
         for (int i = 0; i < M * K; i++) a[i] = (i * 37 % 101) - (negative ? 50 : 0);
         for (int i = 0; i < K * N; i++) b[i] = (i * 53 % 97) - (negative ? 40 : 0);
-        gemm_product(y, M, N, K, a, K, 1, b, N, 1);
+        gemm_reference(y, M, N, K, a, K, 1, b, N, 1);
         run_node r;
         run_node_start(&r, NULL, "MatMul", 13);
         run_node_input(&r, dtypes[d], 2, (int64_t[]){M, K}, a);
@@ -85,28 +85,28 @@ TEST(gemm__matmul_vectors)
     double *y = run_node_zeros(B * M * N);
     run_node r;
 
-    gemm_product(y, 1, 1, K, a, K, 1, b, 1, 1);
+    gemm_reference(y, 1, 1, K, a, K, 1, b, 1, 1);
     run_node_start(&r, NULL, "MatMul", 13);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){K}, a);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){K}, b);
     run_node_expect(&r, CLG_FLOAT32, 0, NULL, y);
     run_node_check_scaled(&r, GEMM_FLOAT_TOLERANCE, gemm_scale(K));
 
-    gemm_product(y, 1, N, K, a, K, 1, b, N, 1);
+    gemm_reference(y, 1, N, K, a, K, 1, b, N, 1);
     run_node_start(&r, NULL, "MatMul", 13);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){K}, a);
     run_node_constant(&r, CLG_FLOAT32, 2, (int64_t[]){K, N}, b);
     run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){N}, y);
     run_node_check_scaled(&r, GEMM_FLOAT_TOLERANCE, gemm_scale(K));
 
-    for (int i = 0; i < B; i++) gemm_product(y + i * M, M, 1, K, a + i * M * K, K, 1, b, 1, 1);
+    for (int i = 0; i < B; i++) gemm_reference(y + i * M, M, 1, K, a + i * M * K, K, 1, b, 1, 1);
     run_node_start(&r, NULL, "MatMul", 13);
     run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){B, M, K}, a);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){K}, b);
     run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){B, M}, y);
     run_node_check_scaled(&r, GEMM_FLOAT_TOLERANCE, gemm_scale(K));
 
-    for (int i = 0; i < B; i++) gemm_product(y + i * N, 1, N, K, a, K, 1, b + i * K * N, N, 1);
+    for (int i = 0; i < B; i++) gemm_reference(y + i * N, 1, N, K, a, K, 1, b + i * K * N, N, 1);
     run_node_start(&r, NULL, "MatMul", 13);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){K}, a);
     run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){B, K, N}, b);
@@ -146,7 +146,7 @@ TEST(gemm__large_constants)
     const double *a = gemm_numbers(CLG_FLOAT32, (int64_t)M * K),
                  *b = gemm_numbers(CLG_FLOAT32, K * N);
     double *y = run_node_zeros(M * N);
-    gemm_product(y, M, N, K, a, 1, M, b, N, 1);
+    gemm_reference(y, M, N, K, a, 1, M, b, N, 1);
     run_node_start(&r, NULL, "Gemm", 13);
     run_node_constant(&r, CLG_FLOAT32, 2, (int64_t[]){K, M}, a);
     run_node_input(&r, CLG_FLOAT32, 2, (int64_t[]){K, N}, b);
@@ -188,18 +188,18 @@ TEST(gemm__bias_shapes)
     gemm_check(CLG_FLOAT16, &half, false);
     gemm_check(CLG_BFLOAT16, &half, false);
     gemm_check(CLG_BFLOAT16, &half, true);
-    const gemm_case turned = {.m = 13,
-                              .n = 37,
-                              .k = 29,
-                              .trans_a = true,
-                              .trans_b = true,
-                              .alpha = 0.5,
-                              .beta = 0.25,
-                              .c_rank = 2,
-                              .c_dims = {13, 37},
-                              .constant = true};
-    gemm_check(CLG_BFLOAT16, &turned, true);
-    gemm_check(CLG_FLOAT16, &turned, true);
+    const gemm_case transposed = {.m = 13,
+                                  .n = 37,
+                                  .k = 29,
+                                  .trans_a = true,
+                                  .trans_b = true,
+                                  .alpha = 0.5,
+                                  .beta = 0.25,
+                                  .c_rank = 2,
+                                  .c_dims = {13, 37},
+                                  .constant = true};
+    gemm_check(CLG_BFLOAT16, &transposed, true);
+    gemm_check(CLG_FLOAT16, &transposed, true);
 }
 
 /* beta 0 leaves C out, whatever it holds. */

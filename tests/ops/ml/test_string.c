@@ -193,14 +193,14 @@ TEST(string__concat)
 
 typedef struct split {
     const char *delimiter;
-    int64_t most;
+    int64_t max;
 } split;
 
 static void split_attributes(clg_builder *b, const void *param)
 {
     const split *s = param;
     if (s->delimiter) assert_ok(clg_builder_attribute_string(b, "delimiter", s->delimiter));
-    if (s->most >= 0) assert_ok(clg_builder_attribute_int(b, "maxsplit", s->most));
+    if (s->max >= 0) assert_ok(clg_builder_attribute_int(b, "maxsplit", s->max));
 }
 
 TEST(string__split)
@@ -357,10 +357,10 @@ TEST(string__casts)
     check(&k);
     k.param = &to_float;
     k.inputs[0] = WORDS(2, "1", "0x10");
-    k.refused = "'0x10' is no number";
+    k.refused = "'0x10' is not a number";
     check(&k);
     k.inputs[0] = WORDS(1, "");
-    k.refused = "is no number";
+    k.refused = "is not a number";
     check(&k);
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #define ML "ai.onnx.ml"
-#define MOST_CLASSES 6
-#define MOST_PAIRS (MOST_CLASSES * (MOST_CLASSES - 1) / 2)
+#define MAX_CLASSES 6
+#define MAX_PAIRS (MAX_CLASSES * (MAX_CLASSES - 1) / 2)
 
 static const char *const kernels[] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
 static const char *const transforms[] = {"NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO", "PROBIT"};
@@ -38,7 +38,7 @@ typedef struct machine {
     const int64_t *per_class;
     const double *sv, *coefficients, *rho;
     bool probable;
-    double a[MOST_PAIRS], b[MOST_PAIRS];
+    double a[MAX_PAIRS], b[MAX_PAIRS];
 } machine;
 
 static int class_of(const machine *m, int v)
@@ -67,7 +67,7 @@ static void decide(const machine *m, const double *x, double *out_scores)
 
 static int winner(const machine *m, const double *scores)
 {
-    int votes[MOST_CLASSES] = {0}, best = 0;
+    int votes[MAX_CLASSES] = {0}, best = 0;
     for (int i = 0, p = 0; i < m->classes; i++)
         for (int j = i + 1; j < m->classes; j++, p++) votes[scores[p] > 0 ? i : j]++;
     for (int i = 1; i < m->classes; i++)
@@ -76,7 +76,7 @@ static int winner(const machine *m, const double *scores)
 }
 
 /* A system of n equations, its right side in column n. */
-static void solve(int n, double t[MOST_CLASSES + 1][MOST_CLASSES + 2])
+static void solve(int n, double t[MAX_CLASSES + 1][MAX_CLASSES + 2])
 {
     for (int c = 0; c < n; c++) {
         int pivot = c;
@@ -99,7 +99,7 @@ static void solve(int n, double t[MOST_CLASSES + 1][MOST_CLASSES + 2])
 static void couple(const machine *m, const double *scores, double *out_p)
 {
     const int n = m->classes;
-    double t[MOST_CLASSES + 1][MOST_CLASSES + 2] = {{0}};
+    double t[MAX_CLASSES + 1][MAX_CLASSES + 2] = {{0}};
     for (int i = 0, at = 0; i < n; i++)
         for (int j = i + 1; j < n; j++, at++) {
             const double r = 1 / (1 + exp(m->a[at] * scores[at] + m->b[at]));
@@ -204,7 +204,7 @@ static void check(const machine *m, int rows, clg_dtype dtype)
            *y = run_node_zeros(rows * columns);
     for (int i = 0; dtype != CLG_FLOAT32 && i < rows * m->features; i++) x[i] = floor(x[i] * 3);
     for (int i = 0; i < rows; i++) {
-        double scores[MOST_PAIRS], *to = y + i * columns;
+        double scores[MAX_PAIRS], *to = y + i * columns;
         decide(m, x + i * m->features, scores);
         label[i] = (double)labels[winner(m, scores)];
         if (m->probable)
@@ -335,7 +335,7 @@ TEST(svm__lines)
 TEST(svm__single_row_and_single_outputs)
 {
     const machine m = make_machine("RBF", "NONE", 4, 3, three, false);
-    double *x = run_node_random(4), scores[MOST_PAIRS];
+    double *x = run_node_random(4), scores[MAX_PAIRS];
     decide(&m, x, scores);
     const double label = (double)labels[winner(&m, scores)];
     for (int only = 0; only < 3; only++) {

@@ -10,22 +10,22 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_NODES = 310, MOST_VOTES = 400, FEATURES = 3, MOST_ROWS = 67, MOST_TARGETS = 5 };
+enum { MAX_NODES = 310, MAX_VOTES = 400, FEATURES = 3, MAX_ROWS = 67, MAX_TARGETS = 5 };
 
 static const char *const modes[] = {"BRANCH_LEQ", "BRANCH_LT",  "BRANCH_GTE", "BRANCH_GT",
                                     "BRANCH_EQ",  "BRANCH_NEQ", "LEAF"};
 
 typedef struct forest {
-    int64_t trees[MOST_NODES], ids[MOST_NODES], features[MOST_NODES], yes[MOST_NODES],
-        no[MOST_NODES], nan_is_true[MOST_NODES];
-    double values[MOST_NODES];
-    const char *modes[MOST_NODES];
-    int64_t vote_trees[MOST_VOTES], vote_nodes[MOST_VOTES], vote_ids[MOST_VOTES];
-    double vote_weights[MOST_VOTES];
+    int64_t trees[MAX_NODES], ids[MAX_NODES], features[MAX_NODES], yes[MAX_NODES], no[MAX_NODES],
+        nan_is_true[MAX_NODES];
+    double values[MAX_NODES];
+    const char *modes[MAX_NODES];
+    int64_t vote_trees[MAX_VOTES], vote_nodes[MAX_VOTES], vote_ids[MAX_VOTES];
+    double vote_weights[MAX_VOTES];
     size_t n_nodes, n_votes;
     int n_trees, n_targets;
     const char *aggregate, *transform;
-    double base[MOST_TARGETS];
+    double base[MAX_TARGETS];
     size_t n_base;
 } forest;
 
@@ -89,7 +89,7 @@ static bool holds(const char *mode, double x, double y)
 /* Sums of one row before the transform. */
 static void walk(const forest *f, const double *x, double *scores)
 {
-    bool has[MOST_TARGETS] = {false};
+    bool has[MAX_TARGETS] = {false};
     for (int t = 0; t < f->n_targets; t++) scores[t] = 0;
     for (int tree = 0; tree < f->n_trees; tree++) {
         const int64_t id = tree * 7 - 3;
@@ -390,7 +390,7 @@ TEST(tree__refuses)
     refused(&f, "vote is of a node");
     three_nodes(&f);
     f.vote_nodes[0] = 0;
-    refused(&f, "no leaf");
+    refused(&f, "not a leaf");
     three_nodes(&f);
     f.vote_ids[0] = 1;
     refused(&f, "class or target");

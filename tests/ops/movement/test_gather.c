@@ -174,13 +174,14 @@ static void check_pad(clg_dtype dtype, const char *mode, int rank, const int64_t
         int64_t rest = at, from = 0, stride = 1;
         bool exists = true;
         for (int d = rank - 1; d >= 0; d--) {
-            const int64_t cut = pads[d] < 0 ? -(int64_t)pads[d] : 0;
-            const int64_t left = dims[d] - cut + (pads[rank + d] < 0 ? (int64_t)pads[rank + d] : 0);
+            const int64_t removed = pads[d] < 0 ? -(int64_t)pads[d] : 0;
+            const int64_t left =
+                dims[d] - removed + (pads[rank + d] < 0 ? (int64_t)pads[rank + d] : 0);
             const int64_t p =
                 padded(rest % out[d] - (pads[d] > 0 ? (int64_t)pads[d] : 0), left, mode);
             rest /= out[d];
             exists = exists && p >= 0;
-            from += (p + cut) * stride;
+            from += (p + removed) * stride;
             stride *= dims[d];
         }
         y[at] = exists ? x[from] : fill;

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static int64_t most_of(clg_dtype dtype)
+static int64_t largest_of_dtype(clg_dtype dtype)
 {
     return dtype == CLG_BOOL            ? 2
            : clg_dtype_size(dtype) == 1 ? 127
@@ -37,23 +37,23 @@ static int64_t at_places(int rank, const int64_t *dims, const int64_t *places)
 
 /* behind: another node reads the result, so that a view is read in place by it. */
 static void check_transpose(clg_dtype dtype, int rank, const int64_t *dims, const int64_t *perm,
-                            const char *behind)
+                            const char *after)
 {
     run_node r;
     int64_t out[CLG_MAX_RANK], to[CLG_MAX_RANK], from[CLG_MAX_RANK];
     const int64_t n = run_node_count(rank, dims);
-    const double *x = run_node_numbered(n, most_of(dtype));
+    const double *x = run_node_numbered(n, largest_of_dtype(dtype));
     double *y = run_node_zeros(n);
     for (int i = 0; i < rank; i++) out[i] = dims[perm ? perm[i] : rank - 1 - i];
     for (int64_t at = 0; at < n; at++) {
         places_of(at, rank, out, to);
         for (int i = 0; i < rank; i++) from[perm ? perm[i] : rank - 1 - i] = to[i];
-        y[at] = x[at_places(rank, dims, from)] * (behind ? -1 : 1);
+        y[at] = x[at_places(rank, dims, from)] * (after ? -1 : 1);
     }
     run_node_start(&r, NULL, "Transpose", 13);
     if (perm) run_node_ints(&r, "perm", (size_t)rank, perm);
     run_node_input(&r, dtype, rank, dims, x);
-    if (behind) run_node_then(&r, behind);
+    if (after) run_node_then(&r, after);
     run_node_expect(&r, dtype, rank, out, y);
     run_node_check(&r, 0);
 }
@@ -84,7 +84,7 @@ TEST(strided__transpose)
 /* ---- Expand, Tile ---------------------------------------------------------------------------------------------- */
 
 static void check_expand(int rank, const int64_t *dims, int n_wanted, const int64_t *wanted,
-                         int out_rank, const int64_t *out, const char *behind)
+                         int out_rank, const int64_t *out, const char *after)
 {
     run_node r;
     const int64_t n = run_node_count(out_rank, out), length = n_wanted;
@@ -96,12 +96,12 @@ static void check_expand(int rank, const int64_t *dims, int n_wanted, const int6
         places_of(at, out_rank, out, places);
         for (int i = 0; i < rank; i++)
             if (dims[i] == 1) places[out_rank - rank + i] = 0;
-        y[at] = x[at_places(rank, dims, places + out_rank - rank)] * (behind ? -1 : 1);
+        y[at] = x[at_places(rank, dims, places + out_rank - rank)] * (after ? -1 : 1);
     }
     run_node_start(&r, NULL, "Expand", 13);
     run_node_input(&r, CLG_FLOAT32, rank, dims, x);
     run_node_constant(&r, CLG_INT64, 1, &length, sizes);
-    if (behind) run_node_then(&r, behind);
+    if (after) run_node_then(&r, after);
     run_node_expect(&r, CLG_FLOAT32, out_rank, out, y);
     run_node_check(&r, 0);
 }
@@ -122,7 +122,7 @@ static void check_tile(clg_dtype dtype, int rank, const int64_t *dims, const dou
     const int64_t length = rank;
     for (int i = 0; i < rank; i++) out[i] = dims[i] * (int64_t)repeats[i];
     const int64_t n = run_node_count(rank, out);
-    const double *x = run_node_numbered(run_node_count(rank, dims), most_of(dtype));
+    const double *x = run_node_numbered(run_node_count(rank, dims), largest_of_dtype(dtype));
     double *y = run_node_zeros(n);
     for (int64_t at = 0; at < n; at++) {
         places_of(at, rank, out, places);
@@ -204,7 +204,7 @@ static void check_concat(clg_dtype dtype, int64_t axis, int rank, const int64_t 
     out[at_axis] = 0;
     for (int k = 0; k < n_parts; k++) out[at_axis] += parts[k];
     const int64_t n = run_node_count(rank, out);
-    double *y = run_node_numbered(n, most_of(dtype));
+    double *y = run_node_numbered(n, largest_of_dtype(dtype));
     run_node_start(&r, NULL, "Concat", 13);
     run_node_int(&r, "axis", axis);
     for (int k = 0; k < n_parts; k++) {
@@ -254,7 +254,7 @@ static const slice_case slices[] = {
     {-2, 5, 1, -9e15, 5, 1, 1},
 };
 
-static void check_slice(const slice_case *c, const char *behind)
+static void check_slice(const slice_case *c, const char *after)
 {
     run_node r;
     const int64_t dims[] = {10, 10};
@@ -268,7 +268,7 @@ static void check_slice(const slice_case *c, const char *behind)
         int64_t p[2];
         places_of(i, 2, out, p);
         p[axis] = c->first + p[axis] * c->by;
-        y[i] = x[at_places(2, dims, p)] * (behind ? -1 : 1);
+        y[i] = x[at_places(2, dims, p)] * (after ? -1 : 1);
     }
     run_node_start(&r, NULL, "Slice", 13);
     run_node_input(&r, CLG_FLOAT32, 2, dims, x);
@@ -276,7 +276,7 @@ static void check_slice(const slice_case *c, const char *behind)
     run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, &c->end);
     run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, &axis_number);
     run_node_constant(&r, CLG_INT64, 1, (int64_t[]){1}, &c->step);
-    if (behind) run_node_then(&r, behind);
+    if (after) run_node_then(&r, after);
     run_node_expect(&r, CLG_FLOAT32, 2, out, y);
     run_node_check(&r, 0);
 }

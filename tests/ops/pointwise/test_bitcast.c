@@ -13,11 +13,11 @@ enum { N = 6 };
 
 static double field(int i, int exponent_bits, int fraction_bits, bool is_signed)
 {
-    static const int exponents[N] = {0, 0, -1, 0, 0, 1}, halves[N] = {0, 0, 0, 0, 0, 1};
+    static const int exponents[N] = {0, 0, -1, 0, 0, 1}, half_units[N] = {0, 0, 0, 0, 0, 1};
     const double bias = ldexp(1, exponent_bits - 1) - 1, unit = ldexp(1, fraction_bits);
     const double magnitude = i == 3   ? 0
                              : i == 4 ? (2 * bias + 1) * unit
-                                      : (exponents[i] + bias) * unit + halves[i] * unit / 2;
+                                      : (exponents[i] + bias) * unit + half_units[i] * unit / 2;
     const double top = ldexp(1, exponent_bits + fraction_bits);
     const bool negative = i == 1 || i == 3;
     return magnitude + (negative ? (is_signed ? -top : top) : 0);

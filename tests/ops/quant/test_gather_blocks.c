@@ -45,8 +45,8 @@ static void check(lookup t)
                  *scales = run_node_random(ROWS * blocks);
     double *y = run_node_zeros(PICKS * t.cols);
     for (int64_t i = 0; i < (PICKS - 1) * t.cols; i++) {
-        const double asked = index[i / t.cols];
-        const int64_t row = (int64_t)asked + (asked < 0 ? ROWS : 0),
+        const double requested = index[i / t.cols];
+        const int64_t row = (int64_t)requested + (requested < 0 ? ROWS : 0),
                       at = row * blocks + i % t.cols / BLOCK;
         const double zero = t.zeros ? zeros[at] : t.data == CLG_UINT8 ? 1 << (t.bits - 1) : 0;
         y[i] = (codes[row * t.cols + i % t.cols] - zero) * scales[at];

@@ -79,7 +79,7 @@ static void to_float(const kind *k, clg_dtype from, int64_t n, const double *x, 
 /* ---- floats ------------------------------------------------------------------------------------------------- */
 
 /* Every float16 there is. */
-TEST(cast__all_halves)
+TEST(cast__all_of_float16)
 {
     double *x = run_node_zeros(65536);
     for (int i = 0; i < 65536; i++) x[i] = half_to_float((uint16_t)i);
@@ -300,9 +300,9 @@ TEST(cast__to_few_bits)
 
 static double power(double x, const char *mode, bool saturate)
 {
-    const double least = ldexp(1, -127), largest = ldexp(1, 127);
+    const double min = ldexp(1, -127), largest = ldexp(1, 127);
     if (isnan(x)) return NAN;
-    if (x < least) return saturate ? least : NAN;
+    if (x < min) return saturate ? min : NAN;
     int exponent;
     const double fraction = isinf(x) ? 1 : 2 * frexp(x, &exponent); /* from 1 on, below 2 */
     if (isinf(x)) return saturate ? largest : NAN;
@@ -419,7 +419,7 @@ TEST(cast__strided_and_fused_neighbours)
 /* A byte each: moved like all others. */
 TEST(bytes__are_moved)
 {
-    const double x[] = {1, 2, 3, -4, -5, -6}, turned[] = {1, -4, 2, -5, 3, -6},
+    const double x[] = {1, 2, 3, -4, -5, -6}, transposed[] = {1, -4, 2, -5, 3, -6},
                  part[] = {2, 3, -5, -6}, twice[] = {1, 2, 3, 1, 2, 3, -4, -5, -6, -4, -5, -6},
                  index[] = {1, 0, 1}, rows[] = {-4, -5, -6, 1, 2, 3, -4, -5, -6}, starts[] = {1},
                  ends[] = {3}, axes[] = {1};
@@ -427,13 +427,13 @@ TEST(bytes__are_moved)
     run_node r;
     run_node_start(&r, NULL, "Transpose", 21);
     run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
-    run_node_expect(&r, dtype, 2, (int64_t[]){3, 2}, turned);
+    run_node_expect(&r, dtype, 2, (int64_t[]){3, 2}, transposed);
     run_node_check(&r, 0);
     run_node_start(&r, NULL, "Transpose", 21);
     run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);
     run_node_then(&r, "Cast");
     run_node_int(&r, "to", CLG_FLOAT32);
-    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, turned);
+    run_node_expect(&r, CLG_FLOAT32, 2, (int64_t[]){3, 2}, transposed);
     run_node_check(&r, 0);
     run_node_start(&r, NULL, "Slice", 13);
     run_node_input(&r, dtype, 2, (int64_t[]){2, 3}, x);

@@ -81,7 +81,7 @@ static void nbits(nbits_case k)
     run_node_check_scaled(&r, k.dtype == CLG_FLOAT16 ? 2e-3 : 1e-5, k.bits == 4 ? 64 : 1024);
 }
 
-TEST(nbits__products)
+TEST(nbits__matmuls)
 {
     const clg_dtype none = CLG_DTYPE_NONE, f = CLG_FLOAT32, h = CLG_FLOAT16, u = CLG_UINT8;
     nbits((nbits_case){f, none, 1, 33, 64, 32, 4, false});

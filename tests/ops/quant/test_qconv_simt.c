@@ -58,7 +58,7 @@ TEST(qconv_simt__windows)
         {2, 2, 1, 67, 33, 7, 7, 1, 1, 1, 1, 1, 1, 0, 0, false, true, false, true},
         {2, 1, 1, 130, 65, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, true, true, true, false},
         {2, 1, 1, 1, 16, 12, 12, 5, 5, 1, 1, 1, 1, 2, 2, false, false, true, true},
-        /* more padding than picture */
+        /* more padding than image */
         {2, 1, 1, 3, 11, 2, 2, 3, 3, 1, 1, 1, 1, 3, 3, false, false, true, true},
     };
     for (size_t i = 0; i < COUNT(cases); i++) both(cases[i], tiled);

@@ -69,12 +69,12 @@ static void check_plan(const char *text, const char *plan, const char *words)
 static void check_numbers(const wanted *w, const clg_value *a, const clg_value *b)
 {
     const bool bytes = w->e->is_quantized;
-    const double most = bytes ? 1 : 1e-5 * w->e->largest;
+    const double max = bytes ? 1 : 1e-5 * w->e->largest;
     const int64_t n = clg_value_n_elements(a);
     int64_t n_apart = 0;
     for (int64_t i = 0; i < n; i++) {
         const double is = number(a, i), want = b ? number(b, i) : w->e->reference[i];
-        if (!(fabs(is - want) <= (w->exact ? 0 : most)))
+        if (!(fabs(is - want) <= (w->exact ? 0 : max)))
             fail_msg("%s: element %d is %g with the pass, %g %s", w->text, (int)i, is, want,
                      b ? "without" : "in double");
         n_apart += is != want;
@@ -164,7 +164,7 @@ TEST(qdq__conv_that_stays)
 #define MATMUL "QLinearMatMul -Dequantize -Quantize"
 #define GEMM "MatMulIntegerToFloat -Dequantize"
 
-TEST(qdq__products)
+TEST(qdq__matmuls)
 {
     expect("Q0(MatMul(Dm, Dn))", MATMUL);
     expect("Q1(MatMul(Dm, Transpose(Do)))", MATMUL); /* scales of rows, then of columns */
@@ -177,7 +177,7 @@ TEST(qdq__products)
     expect("Q0(Add(MatMul(Dm, Dn), p))", GEMM);
 }
 
-TEST(qdq__products_that_stay)
+TEST(qdq__matmuls_that_stay)
 {
     expect_none("MatMul(q, Dn)"); /* weights alone */
     expect_none("Q0(Gemm[alpha=0.5](Dm, Dn))");

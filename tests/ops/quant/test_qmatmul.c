@@ -12,12 +12,12 @@ static const quantized_how none;
 
 TEST(qmatmul__integer)
 {
-    qproduct_check_integer((qproduct_case){1, 1, 1, 1, false, false, 0, false}, none);
-    qproduct_check_integer((qproduct_case){1, 5, 17, 33, false, true, 1, false}, none);
-    qproduct_check_integer((qproduct_case){3, 4, 16, 7, true, true, 2, false}, none);
-    qproduct_check_integer((qproduct_case){2, 7, 37, 300, true, false, 2, true}, none);
-    qproduct_check_integer((qproduct_case){2, 3, 5, 0, true, false, 1, false}, none);
-    qproduct_check_integer((qproduct_case){0, 3, 5, 2, true, false, 1, false}, none);
+    qgemm_check_integer((qgemm_case){1, 1, 1, 1, false, false, 0, false}, none);
+    qgemm_check_integer((qgemm_case){1, 5, 17, 33, false, true, 1, false}, none);
+    qgemm_check_integer((qgemm_case){3, 4, 16, 7, true, true, 2, false}, none);
+    qgemm_check_integer((qgemm_case){2, 7, 37, 300, true, false, 2, true}, none);
+    qgemm_check_integer((qgemm_case){2, 3, 5, 0, true, false, 1, false}, none);
+    qgemm_check_integer((qgemm_case){0, 3, 5, 2, true, false, 1, false}, none);
 }
 
 TEST(qmatmul__vectors)
@@ -35,18 +35,18 @@ TEST(qmatmul__vectors)
 
 TEST(qmatmul__linear)
 {
-    qproduct_check_linear((qproduct_case){1, 1, 1, 4, false, false, 1, false}, CLG_UINT8,
-                          CLG_FLOAT32, 9, none);
-    qproduct_check_linear((qproduct_case){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8,
-                          CLG_FLOAT32, 11, none);
-    qproduct_check_linear((qproduct_case){2, 6, 19, 31, true, true, 2, false}, CLG_INT8,
-                          CLG_FLOAT32, 12, none);
-    qproduct_check_linear((qproduct_case){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8,
-                          CLG_FLOAT16, 11, none);
-    qproduct_check_linear((qproduct_case){2, 6, 19, 31, true, true, 2, false}, CLG_INT8,
-                          CLG_FLOAT16, 12, none);
-    qproduct_check_linear((qproduct_case){1, 5, 17, 31, true, true, 2, false}, CLG_INT8,
-                          CLG_BFLOAT16, 12, none);
+    qgemm_check_linear((qgemm_case){1, 1, 1, 4, false, false, 1, false}, CLG_UINT8, CLG_FLOAT32, 9,
+                       none);
+    qgemm_check_linear((qgemm_case){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, CLG_FLOAT32,
+                       11, none);
+    qgemm_check_linear((qgemm_case){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, CLG_FLOAT32, 12,
+                       none);
+    qgemm_check_linear((qgemm_case){2, 6, 19, 31, false, true, 1, false}, CLG_UINT8, CLG_FLOAT16,
+                       11, none);
+    qgemm_check_linear((qgemm_case){2, 6, 19, 31, true, true, 2, false}, CLG_INT8, CLG_FLOAT16, 12,
+                       none);
+    qgemm_check_linear((qgemm_case){1, 5, 17, 31, true, true, 2, false}, CLG_INT8, CLG_BFLOAT16, 12,
+                       none);
 }
 
 /* Each kind of words, with remainders in every direction and sums longer than a block of words. */
@@ -55,18 +55,16 @@ static void check_simd(const char *impl)
     const quantized_how usual = {ANY_NUMBERS, false, impl, CLG_KERNELS_SIMD},
                         furthest = {FURTHEST, false, impl, CLG_KERNELS_SIMD};
     const clg_dtype f = CLG_FLOAT32;
-    qproduct_check_integer((qproduct_case){1, 25, 70, 1100, false, true, 2, true}, usual);
-    qproduct_check_integer((qproduct_case){2, 101, 37, 66, false, true, 1, false}, usual);
-    qproduct_check_integer((qproduct_case){1, 3, 1500, 5, false, true, 0, true}, usual);
-    qproduct_check_integer((qproduct_case){2, 13, 33, 2051, true, false, 2, true}, furthest);
-    qproduct_check_integer((qproduct_case){2, 7, 31, 1027, false, true, 1, false}, furthest);
-    qproduct_check_integer((qproduct_case){1, 1, 129, 39, true, false, 2, false}, usual);
-    qproduct_check_linear((qproduct_case){1, 97, 65, 131, false, true, 2, true}, CLG_UINT8, f, 12,
-                          usual);
-    qproduct_check_linear((qproduct_case){2, 5, 100, 259, true, true, 1, false}, CLG_INT8, f, 13,
-                          usual);
-    qproduct_check_linear((qproduct_case){1, 26, 15, 1030, false, false, 2, true}, CLG_INT8, f, 20,
-                          furthest);
+    qgemm_check_integer((qgemm_case){1, 25, 70, 1100, false, true, 2, true}, usual);
+    qgemm_check_integer((qgemm_case){2, 101, 37, 66, false, true, 1, false}, usual);
+    qgemm_check_integer((qgemm_case){1, 3, 1500, 5, false, true, 0, true}, usual);
+    qgemm_check_integer((qgemm_case){2, 13, 33, 2051, true, false, 2, true}, furthest);
+    qgemm_check_integer((qgemm_case){2, 7, 31, 1027, false, true, 1, false}, furthest);
+    qgemm_check_integer((qgemm_case){1, 1, 129, 39, true, false, 2, false}, usual);
+    qgemm_check_linear((qgemm_case){1, 97, 65, 131, false, true, 2, true}, CLG_UINT8, f, 12, usual);
+    qgemm_check_linear((qgemm_case){2, 5, 100, 259, true, true, 1, false}, CLG_INT8, f, 13, usual);
+    qgemm_check_linear((qgemm_case){1, 26, 15, 1030, false, false, 2, true}, CLG_INT8, f, 20,
+                       furthest);
 }
 
 TEST(qmatmul__simd_byte) { check_simd("qgemm_simd_byte"); }
@@ -93,7 +91,7 @@ TEST(qmatmul__refuses)
 }
 
 /* MatMulIntegerToFloat; p.zeros 2: the zero point and scale of B are lists. */
-static void to_float(qproduct_case p, bool bias)
+static void to_float(qgemm_case p, bool bias)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
     const double *a = quantized_bytes(p.batch * p.m * p.k, p.a_signed),
@@ -105,7 +103,7 @@ static void to_float(qproduct_case p, bool bias)
     for (int64_t i = 0; i < p.batch * p.m * p.n; i++) {
         const int64_t column = i % p.n;
         const double sum =
-            (double)qproduct_sum(&p, a, b, row_zeros, bz, i / p.n / p.m, i / p.n % p.m, column);
+            (double)qgemm_sum(&p, a, b, row_zeros, bz, i / p.n / p.m, i / p.n % p.m, column);
         y[i] = sum * sa * sb[p.zeros == 2 ? column : 0] + (bias ? add[column] : 0);
     }
     run_node r;
@@ -128,11 +126,11 @@ static void to_float(qproduct_case p, bool bias)
 
 TEST(qmatmul__to_float)
 {
-    to_float((qproduct_case){1, 5, 17, 33, false, true, 1, false}, true);
-    to_float((qproduct_case){2, 4, 35, 20, true, true, 2, false}, true);
-    to_float((qproduct_case){1, 3, 8, 9, false, false, 0, false}, false);
-    to_float((qproduct_case){1, 3, 8, 9, true, false, 0, false}, true);
-    to_float((qproduct_case){0, 3, 8, 9, true, false, 1, false}, true);
+    to_float((qgemm_case){1, 5, 17, 33, false, true, 1, false}, true);
+    to_float((qgemm_case){2, 4, 35, 20, true, true, 2, false}, true);
+    to_float((qgemm_case){1, 3, 8, 9, false, false, 0, false}, false);
+    to_float((qgemm_case){1, 3, 8, 9, true, false, 0, false}, true);
+    to_float((qgemm_case){0, 3, 8, 9, true, false, 1, false}, true);
 }
 
 /* DynamicQuantizeMatMul of numbers between -1 and 1, which 255 steps of 2/255 at most stand for. */

@@ -9,10 +9,10 @@
 #define TILED .impl = "qgemm_simt", .impl_kernels = CLG_KERNELS_SIMT
 
 /* Both operators; one that has its weights as a constant is MatMulInteger alone. */
-static void both(qproduct_case p, quantized_how how)
+static void both(qgemm_case p, quantized_how how)
 {
-    qproduct_check_integer(p, how);
-    if (!p.shared_b && p.zeros) qproduct_check_linear(p, CLG_UINT8, CLG_FLOAT32, 12, how);
+    qgemm_check_integer(p, how);
+    if (!p.shared_b && p.zeros) qgemm_check_linear(p, CLG_UINT8, CLG_FLOAT32, 12, how);
 }
 
 static const quantized_how tiled = {TILED};
@@ -20,28 +20,28 @@ static const quantized_how tiled = {TILED};
 TEST(qmatmul_simt__signs)
 {
     for (int signs = 0; signs < 4; signs++) {
-        const qproduct_case p = {1, 70, 69, 67, signs & 1, signs & 2, 2, false};
+        const qgemm_case p = {1, 70, 69, 67, signs & 1, signs & 2, 2, false};
         both(p, tiled);
         both(p, (quantized_how){.range = ENDS, TILED});
     }
-    both((qproduct_case){1, 70, 69, 67, false, false, 0, false}, tiled);
+    both((qgemm_case){1, 70, 69, 67, false, false, 0, false}, tiled);
 }
 
 TEST(qmatmul_simt__sizes)
 {
-    both((qproduct_case){1, 1, 1, 1, false, true, 1, false}, tiled);
-    both((qproduct_case){1, 1, 200, 130, false, true, 1, false}, tiled); /* few rows */
-    both((qproduct_case){1, 8, 65, 64, false, true, 2, false}, tiled);
-    both((qproduct_case){1, 9, 64, 68, false, true, 2, false}, tiled); /* rows aligned to words */
-    both((qproduct_case){1, 64, 64, 64, false, true, 1, false}, tiled);
-    both((qproduct_case){1, 65, 63, 66, false, true, 1, false}, tiled);
+    both((qgemm_case){1, 1, 1, 1, false, true, 1, false}, tiled);
+    both((qgemm_case){1, 1, 200, 130, false, true, 1, false}, tiled); /* few rows */
+    both((qgemm_case){1, 8, 65, 64, false, true, 2, false}, tiled);
+    both((qgemm_case){1, 9, 64, 68, false, true, 2, false}, tiled); /* rows aligned to words */
+    both((qgemm_case){1, 64, 64, 64, false, true, 1, false}, tiled);
+    both((qgemm_case){1, 65, 63, 66, false, true, 1, false}, tiled);
 }
 
 TEST(qmatmul_simt__batches)
 {
-    both((qproduct_case){3, 5, 17, 7, false, true, 2, false}, tiled);
-    both((qproduct_case){2, 13, 37, 41, false, true, 1, true}, tiled);
-    both((qproduct_case){0, 3, 5, 2, true, false, 1, false}, tiled);
+    both((qgemm_case){3, 5, 17, 7, false, true, 2, false}, tiled);
+    both((qgemm_case){2, 13, 37, 41, false, true, 1, true}, tiled);
+    both((qgemm_case){0, 3, 5, 2, true, false, 1, false}, tiled);
 }
 
 /* A [2,1,m,k] by B [3,k,n], and by a B that is a constant. */
@@ -50,11 +50,11 @@ static void check_broadcast(bool constant)
     enum { M = 11, K = 18, N = 13 };
     const double *a = quantized_bytes(2 * M * K, false), *b = quantized_bytes(3 * K * N, true);
     double *y = run_node_zeros(6 * M * N);
-    const qproduct_case p = {.m = M, .n = N, .k = K};
+    const qgemm_case p = {.m = M, .n = N, .k = K};
     for (int64_t i = 0; i < 6 * M * N; i++) {
         const int64_t z = i / N / M;
-        y[i] = (double)qproduct_sum(&p, a + z / 3 * M * K, b + z % 3 * K * N, NULL, NULL, 0,
-                                    i / N % M, i % N);
+        y[i] = (double)qgemm_sum(&p, a + z / 3 * M * K, b + z % 3 * K * N, NULL, NULL, 0, i / N % M,
+                                 i % N);
     }
     run_node r;
     run_node_start(&r, NULL, "MatMulInteger", 10);
@@ -72,11 +72,11 @@ TEST(qmatmul_simt__broadcast)
     check_broadcast(true);
 }
 
-TEST(qmatmul_simt__large) { both((qproduct_case){1, 1027, 1029, 9, false, true, 2, false}, tiled); }
+TEST(qmatmul_simt__large) { both((qgemm_case){1, 1027, 1029, 9, false, true, 2, false}, tiled); }
 
 TEST(qmatmul_simt__plain)
 {
-    both((qproduct_case){1, 70, 69, 67, false, true, 2, false},
+    both((qgemm_case){1, 70, 69, 67, false, true, 2, false},
          (quantized_how){.impl = "qmatmul", .impl_kernels = CLG_KERNELS_SIMT});
 }
 

@@ -165,7 +165,7 @@ TEST(quantize__bfloat16)
 }
 
 /* Of a large tensor's blocks, as models have them for weights: constants, dequantised when the session is made. */
-TEST(dequantize__weights_of_a_product)
+TEST(dequantize__weights_of_a_matmul)
 {
     enum { N = 24, K = 96, BLOCK = 32 };
     double *w = run_node_random(N * K), *scale = run_node_random(N * K / BLOCK),

@@ -341,16 +341,16 @@ static double window(const quantised *x, int64_t i, bool mean)
 {
     const int64_t c = i % CHANNELS, ox = i / CHANNELS % OUT_W, oy = i / CHANNELS / OUT_W % OUT_H,
                   b = i / CHANNELS / OUT_W / OUT_H;
-    double sum = 0, count = 0, most = -INFINITY;
+    double sum = 0, count = 0, max = -INFINITY;
     for (int64_t t = 0; t < 6; t++) {
         const int64_t iy = oy * 2 - 1 + t / 2, ix = ox - 1 + t % 2;
         if (iy < 0 || iy >= HEIGHT || ix < 0 || ix >= LENGTH) continue;
         const int64_t at = ((b * HEIGHT + iy) * LENGTH + ix) * CHANNELS + c;
-        most = fmax(most, x->q[at]);
+        max = fmax(max, x->q[at]);
         sum += real(x, at);
         count++;
     }
-    return mean ? sum / count : most;
+    return mean ? sum / count : max;
 }
 
 static void windows(run_node *r, const char *name)

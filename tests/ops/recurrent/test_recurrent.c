@@ -221,7 +221,7 @@ TEST(recurrent__nan_and_infinity)
 
 /* ---- errors ------------------------------------------------------------------------------------------------- */
 
-TEST(recurrent__bad_lengths_are_told)
+TEST(recurrent__bad_lengths_are_reported)
 {
     for (int i = 0; i < 2; i++) {
         run_node r;

@@ -136,8 +136,8 @@ TEST(arg__sums)
 }
 
 /* Products of powers of two are exact where they stay in range; the exponents are summed. */
-static void check_products(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
-                           bool reverse)
+static void check_gemms(clg_dtype dtype, int rank, const int64_t *dims, int axis, bool exclusive,
+                        bool reverse)
 {
     run_node r;
     const bool whole = dtype == CLG_INT32 || dtype == CLG_INT64 || dtype == CLG_UINT32;
@@ -171,17 +171,17 @@ static void check_products(clg_dtype dtype, int rank, const int64_t *dims, int a
 
 TEST(arg__products)
 {
-    check_products(CLG_FLOAT32, DIMS(7), 0, false, false);
-    check_products(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
-    check_products(CLG_FLOAT32, DIMS(3, 9, 37), 1, false, true);
-    check_products(CLG_FLOAT32, DIMS(3, 5, 3), 0, true, true);
-    check_products(CLG_FLOAT32, DIMS(3, 0, 2), 1, true, true);
-    check_products(CLG_FLOAT64, DIMS(3, 50), 1, false, false);
-    check_products(CLG_FLOAT16, DIMS(2, 9), 1, false, false);
-    check_products(CLG_BFLOAT16, DIMS(2, 9), 1, true, false);
-    check_products(CLG_INT64, DIMS(3, 15), 1, false, false);
-    check_products(CLG_INT32, DIMS(3, 15), 1, false, true);
-    check_products(CLG_UINT32, DIMS(3, 15), 1, true, true);
+    check_gemms(CLG_FLOAT32, DIMS(7), 0, false, false);
+    check_gemms(CLG_FLOAT32, DIMS(3, 50), 1, true, false);
+    check_gemms(CLG_FLOAT32, DIMS(3, 9, 37), 1, false, true);
+    check_gemms(CLG_FLOAT32, DIMS(3, 5, 3), 0, true, true);
+    check_gemms(CLG_FLOAT32, DIMS(3, 0, 2), 1, true, true);
+    check_gemms(CLG_FLOAT64, DIMS(3, 50), 1, false, false);
+    check_gemms(CLG_FLOAT16, DIMS(2, 9), 1, false, false);
+    check_gemms(CLG_BFLOAT16, DIMS(2, 9), 1, true, false);
+    check_gemms(CLG_INT64, DIMS(3, 15), 1, false, false);
+    check_gemms(CLG_INT32, DIMS(3, 15), 1, false, true);
+    check_gemms(CLG_UINT32, DIMS(3, 15), 1, true, true);
 }
 
 /* 65536 * 65536 is 0 in 32 bits. */

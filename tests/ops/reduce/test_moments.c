@@ -124,7 +124,7 @@ TEST(moments__long_and_shifted)
     mvn(CLG_FLOAT32, 13, AXES(-2), DIMS(1, 30011, 1), 512);
 }
 
-/* Channels of one number that is no float's sum: its deviations are roundings, and the results zeros. */
+/* Channels of one number that is not a float's sum: its deviations are roundings, and the results zeros. */
 TEST(moments__constant)
 {
     static const int64_t dims[][4] = {{3, 2, 41, 131}, {2, 3, 1, 7}, {9, 70, 1, 2}};

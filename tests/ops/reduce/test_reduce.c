@@ -223,14 +223,14 @@ TEST(reduce__special_numbers)
         check_values(&columns, DIMS(20, 2), y, 1);
     }
     /* exp of any of these would not fit. */
-    double huge[3] = {1000, 999, -1000}, least[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double huge[3] = {1000, 999, -1000}, min[3] = {-INFINITY, -INFINITY, -INFINITY};
     run_node r;
     run_node_start(&r, NULL, "ReduceLogSumExp", 13);
     run_node_input(&r, CLG_FLOAT32, 1, (int64_t[]){3}, huge);
     run_node_expect(&r, CLG_FLOAT32, 1, (int64_t[]){1}, (double[]){1000.31326168752});
     run_node_check(&r, 1e-6);
     const reduce_case c = {"ReduceLogSumExp", CLG_FLOAT32, 18, true, false, 1};
-    check_values(&c, DIMS(3), least, 1);
+    check_values(&c, DIMS(3), min, 1);
 }
 
 /* Integers wrap in their own width, and not before the end. */

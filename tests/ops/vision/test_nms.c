@@ -12,7 +12,7 @@ typedef struct problem {
     int64_t batches, classes, n;
     const double *boxes, *scores;
     bool center;
-    double most, iou, score; /* NAN: not given */
+    double max, iou, score; /* NAN: not given */
 } problem;
 
 typedef struct box {
@@ -51,10 +51,10 @@ static int64_t sort_candidates(const problem *p, const double *scores, double *o
 static int64_t choose(const problem *p, int64_t row, double *y, int64_t found)
 {
     double *order = run_node_zeros(p->n), *out = run_node_zeros(p->n);
-    const int64_t b = row / p->classes, most = isnan(p->most) ? 0 : (int64_t)p->most;
+    const int64_t b = row / p->classes, max = isnan(p->max) ? 0 : (int64_t)p->max;
     const int64_t count = sort_candidates(p, p->scores + row * p->n, order);
     int64_t chosen = 0;
-    for (int64_t k = 0; k < count && chosen < most; k++) {
+    for (int64_t k = 0; k < count && chosen < max; k++) {
         if (out[k] != 0) continue;
         const int64_t i = (int64_t)order[k];
         double *to = y + (found + chosen++) * 3;
@@ -88,7 +88,7 @@ static void nms(const problem *p)
     run_node_int(&r, "center_point_box", p->center);
     run_node_input(&r, CLG_FLOAT32, DIMS(p->batches, p->n, 4), p->boxes);
     run_node_input(&r, CLG_FLOAT32, DIMS(p->batches, p->classes, p->n), p->scores);
-    number(&r, CLG_INT64, &p->most);
+    number(&r, CLG_INT64, &p->max);
     number(&r, CLG_FLOAT32, &p->iou);
     number(&r, CLG_FLOAT32, &p->score);
     run_node_expect(&r, CLG_INT64, DIMS(found, 3), y);
@@ -112,7 +112,7 @@ TEST(nms__random)
         problem p = random_problem(sizes[i][0], sizes[i][1], sizes[i][2]);
         nms(&p);
         p.score = 0.25;
-        p.most = 3;
+        p.max = 3;
         nms(&p);
         p.center = true;
         nms(&p);
@@ -122,12 +122,12 @@ TEST(nms__random)
 TEST(nms__inputs_left_out)
 {
     problem p = random_problem(1, 2, 20);
-    p.most = NAN; /* nothing, then */
+    p.max = NAN; /* nothing, then */
     nms(&p);
-    p.most = 4;
+    p.max = 4;
     p.iou = NAN; /* any overlap */
     nms(&p);
-    p.most = -3;
+    p.max = -3;
     nms(&p);
 }
 

@@ -263,13 +263,13 @@ TEST(pool__dtypes)
 TEST(pool__nan_and_infinity)
 {
     const double x[] = {1, NAN, 3, -INFINITY, -INFINITY, INFINITY, 2, 5};
-    const double most[] = {NAN, NAN, 3, -INFINITY, INFINITY, INFINITY, 5};
+    const double max[] = {NAN, NAN, 3, -INFINITY, INFINITY, INFINITY, 5};
     const double mean[] = {NAN, NAN, -INFINITY, -INFINITY, NAN, INFINITY, 3.5};
     run_node r;
     run_node_start(&r, NULL, "MaxPool", 12);
     run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 8}, x);
     run_node_ints(&r, "kernel_shape", 1, (int64_t[]){2});
-    run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 7}, most);
+    run_node_expect(&r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 7}, max);
     run_node_check(&r, 0);
     run_node_start(&r, NULL, "AveragePool", 11);
     run_node_input(&r, CLG_FLOAT32, 3, (int64_t[]){1, 1, 8}, x);

@@ -64,7 +64,7 @@ static int64_t nearest_of(const resize_case *t, double place)
 }
 
 /* weights[i] of each input element for output o; false where the extrapolation value is to be taken. */
-static bool weigh(const resize_case *t, int axis, int64_t o, double *weights)
+static bool weight_of(const resize_case *t, int axis, int64_t o, double *weights)
 {
     const int64_t in = t->in[axis];
     const double scale =
@@ -95,7 +95,7 @@ static double value_at(const resize_case *t, const double *x, int64_t output)
 {
     double weights[4][64], sum = 0;
     for (int axis = t->rank - 1; axis >= 0; axis--) {
-        if (!weigh(t, axis, output % t->out[axis], weights[axis])) return t->extrapolation;
+        if (!weight_of(t, axis, output % t->out[axis], weights[axis])) return t->extrapolation;
         output /= t->out[axis];
     }
     for (int64_t i = 0; i < run_node_count(t->rank, t->in); i++) {
@@ -185,7 +185,7 @@ TEST(resize__nearest)
             resize(&t);
             t.in[3] = 17;
             t.out[3] = 4;
-            if (is(t.coordinates, "align_corners")) continue; /* 16 / 3 is no number of double */
+            if (is(t.coordinates, "align_corners")) continue; /* 16 / 3 is not a number of double */
             t.in[3] = 16;
             resize(&t);
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * RoiAlign against samples that are interpolated one by one, MaxRoiPool against a look at every element of a picture.
- * float32: places carry 1e-6 of the picture's size into the weights: 1e-4; float16: 4e-3.
+ * RoiAlign against samples that are interpolated one by one, MaxRoiPool against a look at every element of an image.
+ * float32: places carry 1e-6 of the image's size into the weights: 1e-4; float16: 4e-3.
  */
 #include "support/cases/run_node.h"
 
@@ -15,7 +15,7 @@ typedef struct align_case {
 } align_case;
 
 /* The four weighted elements around a place; zeros outside. */
-static void around(const double *picture, int64_t h, int64_t w, double y, double x, double v[4])
+static void around(const double *image, int64_t h, int64_t w, double y, double x, double v[4])
 {
     memset(v, 0, 4 * sizeof *v);
     if (y < -1 || y > (double)h || x < -1 || x > (double)w) return;
@@ -25,11 +25,11 @@ static void around(const double *picture, int64_t h, int64_t w, double y, double
         const double at_y = floor(y) + (double)(i / 2), at_x = floor(x) + (double)(i % 2);
         if (at_y < (double)h && at_x < (double)w)
             v[i] = (1 - fabs(y - at_y)) * (1 - fabs(x - at_x)) *
-                   picture[(int64_t)at_y * w + (int64_t)at_x];
+                   image[(int64_t)at_y * w + (int64_t)at_x];
     }
 }
 
-static double one_bin(const align_case *k, const double *picture, int64_t h, int64_t w,
+static double one_bin(const align_case *k, const double *image, int64_t h, int64_t w,
                       const double *roi, int64_t ph, int64_t pw)
 {
     const double shift = k->half_pixel ? 0.5 : 0;
@@ -46,7 +46,7 @@ static double one_bin(const align_case *k, const double *picture, int64_t h, int
     for (int iy = 0; iy < n_y; iy++)
         for (int ix = 0; ix < n_x; ix++) {
             double v[4];
-            around(picture, h, w, y1 + ((double)ph + (iy + 0.5) / n_y) * bin_h,
+            around(image, h, w, y1 + ((double)ph + (iy + 0.5) / n_y) * bin_h,
                    x1 + ((double)pw + (ix + 0.5) / n_x) * bin_w, v);
             sum += v[0] + v[1] + v[2] + v[3];
             best = fmax(best, fmax(fmax(v[0], v[1]), fmax(v[2], v[3])));
@@ -104,7 +104,7 @@ TEST(roi__align)
     align(k, CLG_FLOAT32, (int64_t[]){1, 2, 9, 8}, 0, regions, 0);
 }
 
-/* As many samples as a region has elements, but no work for those outside of the picture. */
+/* As many samples as a region has elements, but no work for those outside of the image. */
 TEST(roi__align_of_a_boundless_region)
 {
     const double x[] = {3}, rois[] = {0, 0, 1e20, 1e20}, index[] = {0}, y[] = {0};

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_SIMULATED 300000 /* multiply-adds of a case */
-#define LONG_SUM 4096         /* terms */
+#define MAX_SIMULATED 300000 /* multiply-adds of a case */
+#define LONG_SUM 4096        /* terms */
 
 /* ---- the formula -------------------------------------------------------------------------------------- */
 
@@ -103,13 +103,13 @@ conv_run conv_case_on(const conv_case *t, clg_context *context)
         if (r.t.strides[i] == 0) r.t.strides[i] = 1;
         if (r.t.dilations[i] == 0) r.t.dilations[i] = 1;
     }
-    r.c = t->picture ? t->picture : t->c_blocks * r.lanes - t->c_less;
+    r.c = t->image ? t->image : t->c_blocks * r.lanes - t->c_less;
     r.depth = t->depthwise ? 1 : r.c;
     r.m = t->depthwise ? r.c : t->m_blocks * r.lanes - t->m_less;
     r.oh = outputs_of(&r.t, 0);
     r.ow = outputs_of(&r.t, 1);
     r.x_c = t->x_blocks ? t->x_blocks * r.lanes - t->x_less : r.c;
-    r.x_dims = map_dims(&r, !t->picture && !t->plain, r.x_c, t->h, t->w);
+    r.x_dims = map_dims(&r, !t->image && !t->plain, r.x_c, t->h, t->w);
     r.y_dims = map_dims(&r, !t->plain, r.m, r.oh, r.ow);
     return r;
 }
@@ -145,7 +145,7 @@ void conv_case_numbers(conv_run *r)
 }
 
 /* Where element i of a map of `channels` in NCHW order lies in one of these dimensions. */
-static int64_t turned(const shape *s, int64_t channels, int64_t i)
+static int64_t blocked_index(const shape *s, int64_t channels, int64_t i)
 {
     const int64_t plane = s->dims[2] * s->dims[3], lanes = s->dims[4];
     const int64_t image = i / plane / channels, c = i / plane % channels;
@@ -226,7 +226,8 @@ static void set_input(clg_session *session, const char *name, const shape *s, in
     tensor *made;
     assert_ok(tensor_create(CLG_FLOAT32, s, &made));
     for (int64_t i = 0; i < made->n_elements; i++) tensor_set_float(made, i, 0);
-    for (int64_t i = 0; i < n; i++) tensor_set_float(made, turned(s, channels, i), numbers[i]);
+    for (int64_t i = 0; i < n; i++)
+        tensor_set_float(made, blocked_index(s, channels, i), numbers[i]);
     assert_ok(clg_session_set_input_data(session, name, CLG_FLOAT32, (size_t)s->rank, s->dims,
                                          made->data));
     tensor_free(made);
@@ -298,7 +299,8 @@ static void check_numbers(clg_session *session, const conv_run *r, const char *p
     for (int i = 0; i < r->y_dims.rank; i++)
         assert_int_equal(clg_value_dims(got)[i], r->y_dims.dims[i]);
     for (int64_t i = 0; i < r->t.n * r->m * r->oh * r->ow; i++) {
-        const double x = clg_value_get_double(got, turned(&r->y_dims, r->m, i)), want = r->y[i];
+        const double x = clg_value_get_double(got, blocked_index(&r->y_dims, r->m, i)),
+                     want = r->y[i];
         if (fabs(x - want) <= tolerance * fmax(fabs(want), scale)) continue;
         describe(r);
         fail_msg("on %s: element %lld in NCHW order is %.9g where %.9g is right", place,
@@ -341,7 +343,7 @@ static void run_case(clg_context *context, const clg_session_options *options, c
         if (!caps->is_software) return;
         own.kernels = CLG_KERNELS_SIMD;
     }
-    if (caps->is_software && multiply_adds(&r) > MOST_SIMULATED) return;
+    if (caps->is_software && multiply_adds(&r) > MAX_SIMULATED) return;
     if (caps->family == PLATFORM_OCLGRIND && is_mistaken_by_oclgrind(&r.t)) return;
     expect(&r);
     check_result(context, &own, &r, place);

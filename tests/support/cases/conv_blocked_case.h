@@ -22,7 +22,7 @@ typedef struct conv_case {
     bool points_bias;         /* of that one */
     int activated;            /* as the attribute has it; 0: both */
     bool apart;               /* by a kernel for each of the two */
-    int64_t picture;          /* channels of an x in NCHW order; 0: x is in blocks */
+    int64_t image;            /* channels of an x in NCHW order; 0: x is in blocks */
     int64_t h, w, kernel[2];
     int64_t pads[4], strides[2], dilations[2]; /* as ONNX has them; no strides or dilations: 1 */
     const char *auto_pad;                      /* the node's in place of pads, which say the same */

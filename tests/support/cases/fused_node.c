@@ -52,11 +52,11 @@ static void compare(const fused *f, size_t index, const tensor *got, const char 
     const bool is_float = dtype_is_float(want->dtype);
     for (int64_t i = 0; i < want->n_elements; i++) {
         const double x = tensor_get_float(got, i), y = tensor_get_float(want, i);
-        const double least = want->dtype == CLG_FLOAT16   ? 1e-7
-                             : want->dtype == CLG_FLOAT64 ? 1e-300
-                                                          : 1e-37;
+        const double min = want->dtype == CLG_FLOAT16   ? 1e-7
+                           : want->dtype == CLG_FLOAT64 ? 1e-300
+                                                        : 1e-37;
         bool same = is_float ? x == y || (isnan(x) && isnan(y)) ||
-                                   (isfinite(y) && fabs(x - y) <= f->tolerance * fabs(y) + least)
+                                   (isfinite(y) && fabs(x - y) <= f->tolerance * fabs(y) + min)
                              : tensor_get_int(got, i) == tensor_get_int(want, i);
         /* The largest finite number and infinity are neighbours. */
         if (is_float && !same && isinf(x) && want->dtype == CLG_FLOAT16)

@@ -23,8 +23,8 @@ double *gemm_numbers(clg_dtype dtype, int64_t n)
 
 double gemm_scale(int64_t k) { return k > 1 ? sqrt((double)k) : 1.0; }
 
-void gemm_product(double *out, int64_t m, int64_t n, int64_t k, const double *a, int64_t a_rs,
-                  int64_t a_cs, const double *b, int64_t b_rs, int64_t b_cs)
+void gemm_reference(double *out, int64_t m, int64_t n, int64_t k, const double *a, int64_t a_rs,
+                    int64_t a_cs, const double *b, int64_t b_rs, int64_t b_cs)
 {
     for (int64_t i = 0; i < m; i++) {
         for (int64_t j = 0; j < n; j++) {
@@ -43,7 +43,7 @@ void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool co
     run_node r;
     const double *a = gemm_numbers(dtype, m * k), *b = gemm_numbers(dtype, k * n);
     double *y = run_node_zeros(m * n);
-    gemm_product(y, m, n, k, a, k, 1, b, n, 1);
+    gemm_reference(y, m, n, k, a, k, 1, b, n, 1);
     run_node_start(&r, NULL, "MatMul", 13);
     (constant_a ? run_node_constant : run_node_input)(&r, dtype, 2, (int64_t[]){m, k}, a);
     (constant_b ? run_node_constant : run_node_input)(&r, dtype, 2, (int64_t[]){k, n}, b);
@@ -85,7 +85,7 @@ void gemm_check_batches(clg_dtype dtype, int rank_a, const int64_t *a_dims, int 
     for (int64_t i = 0; i < n_over; i++) {
         const int64_t at_a = batch_of(rank_a, a_dims, rank, over, i),
                       at_b = batch_of(rank_b, b_dims, rank, over, i);
-        gemm_product(y + i * M * N, M, N, K, a + at_a * M * K, K, 1, b + at_b * K * N, N, 1);
+        gemm_reference(y + i * M * N, M, N, K, a + at_a * M * K, K, 1, b + at_b * K * N, N, 1);
     }
     run_node r;
     run_node_start(&r, NULL, "MatMul", 9);
@@ -105,8 +105,8 @@ void gemm_check(clg_dtype dtype, const gemm_case *g, bool relu)
     const int64_t n_c =
         g->c_rank < 0 ? 0 : (g->c_rank > 0 ? g->c_dims[0] : 1) * (g->c_rank > 1 ? g->c_dims[1] : 1);
     const double *c = gemm_numbers(dtype, n_c);
-    gemm_product(y, g->m, g->n, g->k, a, g->trans_a ? 1 : g->k, g->trans_a ? g->m : 1, b,
-                 g->trans_b ? 1 : g->n, g->trans_b ? g->k : 1);
+    gemm_reference(y, g->m, g->n, g->k, a, g->trans_a ? 1 : g->k, g->trans_a ? g->m : 1, b,
+                   g->trans_b ? 1 : g->n, g->trans_b ? g->k : 1);
     for (int64_t i = 0; i < g->m * g->n; i++) {
         y[i] *= g->alpha;
         if (g->c_rank < 0) continue;
@@ -167,7 +167,7 @@ void gemm_check_followers(clg_dtype dtype)
     const double *a = gemm_numbers(dtype, M * K), *b = gemm_numbers(dtype, K * N);
     const double *bias = gemm_numbers(dtype, N), *residual = gemm_numbers(dtype, M * N);
     double *sum = run_node_zeros(M * N), *y = run_node_zeros(M * N);
-    gemm_product(sum, M, N, K, a, K, 1, b, N, 1);
+    gemm_reference(sum, M, N, K, a, K, 1, b, N, 1);
     for (int i = 0; i < M * N; i++) sum[i] += bias[i % N] + residual[i];
     for (size_t k = 0; k < sizeof followers / sizeof *followers; k++) {
         const follower *f = &followers[k];

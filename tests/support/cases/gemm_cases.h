@@ -17,8 +17,8 @@ double gemm_scale(int64_t k); /* of a sum of k terms */
 /* n numbers that the dtype holds. */
 double *gemm_numbers(clg_dtype dtype, int64_t n);
 /* out[m,n] = a x b, element (i, j) of a at i * rs + j * cs. */
-void gemm_product(double *out, int64_t m, int64_t n, int64_t k, const double *a, int64_t a_rs,
-                  int64_t a_cs, const double *b, int64_t b_rs, int64_t b_cs);
+void gemm_reference(double *out, int64_t m, int64_t n, int64_t k, const double *a, int64_t a_rs,
+                    int64_t a_cs, const double *b, int64_t b_rs, int64_t b_cs);
 
 /* MatMul of [m,k] by [k,n]. */
 void gemm_check_matmul(clg_dtype dtype, int64_t m, int64_t n, int64_t k, bool constant_b,

@@ -86,13 +86,13 @@ graph *pass_case_run(pass_case *m, value_id output, const char *const *disabled,
         &(pass_options){.kernel_class = CLG_KERNELS_SIMD, .disabled = {disabled, n_disabled}});
 }
 
-#define MOST_PASSES 32
+#define MAX_PASSES 32
 
 /* All passes but these two and `dead`. */
-static name_list passes_but_two(const char *first, const char *second, const char *off[MOST_PASSES])
+static name_list passes_but_two(const char *first, const char *second, const char *off[MAX_PASSES])
 {
     size_t n = 0, n_found = 0;
-    assert_true(n_passes <= MOST_PASSES);
+    assert_true(n_passes <= MAX_PASSES);
     for (size_t i = 0; i < n_passes; i++) {
         const char *name = passes[i].name;
         const bool runs = strcmp(name, first) == 0 || strcmp(name, second) == 0;
@@ -103,14 +103,14 @@ static name_list passes_but_two(const char *first, const char *second, const cha
     return (name_list){off, n};
 }
 
-static name_list passes_but(const char *only, const char *off[MOST_PASSES])
+static name_list passes_but(const char *only, const char *off[MAX_PASSES])
 {
     return passes_but_two(only, only, off);
 }
 
 graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
 {
-    const char *off[MOST_PASSES];
+    const char *off[MAX_PASSES];
     return run(
         m, output,
         &(pass_options){.kernel_class = CLG_KERNELS_SIMD, .disabled = passes_but(only, off)});
@@ -118,7 +118,7 @@ graph *pass_case_run_only(pass_case *m, value_id output, const char *only)
 
 graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes)
 {
-    const char *off[MOST_PASSES];
+    const char *off[MAX_PASSES];
     return run(m, output,
                &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .lanes = lanes,
@@ -127,7 +127,7 @@ graph *pass_case_run_blocked(pass_case *m, value_id output, int lanes)
 
 graph *pass_case_run_expand(pass_case *m, value_id output, int lanes)
 {
-    const char *off[MOST_PASSES];
+    const char *off[MAX_PASSES];
     return run(m, output,
                &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .lanes = lanes,
@@ -136,7 +136,7 @@ graph *pass_case_run_expand(pass_case *m, value_id output, int lanes)
 
 graph *pass_case_run_fp16(pass_case *m, value_id output, const char *keep_fp32)
 {
-    const char *off[MOST_PASSES];
+    const char *off[MAX_PASSES];
     return run(m, output,
                &(pass_options){.kernel_class = CLG_KERNELS_SIMD,
                                .disabled = passes_but("fp16", off),

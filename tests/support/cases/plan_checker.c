@@ -436,13 +436,13 @@ static void check_lowered(checker *k)
 
 /* ---- segments ------------------------------------------------------------------------------------------- */
 
-static void check_asked(const checker *k, uint32_t needs)
+static void check_requested(const checker *k, uint32_t needs)
 {
     for (size_t i = 0; i < k->n->n_inputs && i < 32; i++) {
-        bool asked = !(needs & (1u << i)) || k->values[k->n->inputs[i]].fact.known;
+        bool requested = !(needs & (1u << i)) || k->values[k->n->inputs[i]].fact.known;
         for (size_t r = 0; r < k->segment->n_reads; r++)
-            asked |= k->segment->reads[r].value == k->n->inputs[i];
-        assert_true(asked);
+            requested |= k->segment->reads[r].value == k->n->inputs[i];
+        assert_true(requested);
     }
 }
 
@@ -457,7 +457,7 @@ static void check_nodes(checker *k, node_id *next)
         if (k->c->node_is_init[*next] != k->c->is_init_plan) continue;
         needs = infer(k, &all_known);
         if (needs) {
-            check_asked(k, needs);
+            check_requested(k, needs);
             break;
         }
         if (all_known) {

@@ -182,17 +182,17 @@ static void compute_window(writing *p, term *y)
 static void compute_product(writing *p, term *y)
 {
     const term *a = &p->terms[0], *b = &p->terms[1];
-    const bool turned = attribute_int(p, "transB", 0, 0) != 0;
-    const int64_t k = a->dims[1], n = b->dims[turned ? 0 : 1];
+    const bool transposed = attribute_int(p, "transB", 0, 0) != 0;
+    const int64_t k = a->dims[1], n = b->dims[transposed ? 0 : 1];
     shape_term(y, 2, (int64_t[]){a->dims[0], n});
     for (int64_t i = 0; i < size_of(y); i++) {
         y->v[i] = p->n_terms > 2 ? p->terms[2].v[i % n] : 0;
         for (int64_t t = 0; t < k; t++)
-            y->v[i] += a->v[i / n * k + t] * b->v[turned ? i % n * k + t : t * n + i % n];
+            y->v[i] += a->v[i / n * k + t] * b->v[transposed ? i % n * k + t : t * n + i % n];
     }
 }
 
-static void compute_turned(writing *p, term *y)
+static void compute_transposed(writing *p, term *y)
 {
     const term *x = &p->terms[0];
     shape_term(y, 2, (int64_t[]){x->dims[1], x->dims[0]});
@@ -234,7 +234,7 @@ static void compute(writing *p, const char *op, term *y)
     if (strcmp(op, "Conv") == 0 || strcmp(op, "AveragePool") == 0) compute_window(p, y);
     if (strcmp(op, "MatMul") == 0 || strcmp(op, "Gemm") == 0) compute_product(p, y);
     if (strcmp(op, "GlobalAveragePool") == 0) compute_mean(p, y);
-    if (strcmp(op, "Transpose") == 0 && p->terms[0].rank == 2) compute_turned(p, y);
+    if (strcmp(op, "Transpose") == 0 && p->terms[0].rank == 2) compute_transposed(p, y);
     for (size_t i = 0; i < COUNT(elements); i++)
         if (strcmp(op, elements[i]) == 0) compute_elements(p, op, y);
 }

@@ -27,8 +27,8 @@ static double *numbers(int64_t n, bool is_signed, quantized_range range, bool hi
 
 /* ---- products -------------------------------------------------------------------------------------- */
 
-int64_t qproduct_sum(const qproduct_case *p, const double *a, const double *b, const double *az,
-                     const double *bz, int64_t z, int64_t i, int64_t j)
+int64_t qgemm_sum(const qgemm_case *p, const double *a, const double *b, const double *az,
+                  const double *bz, int64_t z, int64_t i, int64_t j)
 {
     int64_t sum = 0;
     for (int64_t t = 0; t < p->k; t++) {
@@ -40,7 +40,7 @@ int64_t qproduct_sum(const qproduct_case *p, const double *a, const double *b, c
     return sum;
 }
 
-void qproduct_check_integer(qproduct_case p, quantized_how how)
+void qgemm_check_integer(qgemm_case p, quantized_how how)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
     const double *a = numbers(p.batch * p.m * p.k, p.a_signed, how.range, true),
@@ -49,7 +49,7 @@ void qproduct_check_integer(qproduct_case p, quantized_how how)
                  *bz = numbers(p.n, p.b_signed, how.range, true);
     double *y = run_node_zeros(p.batch * p.m * p.n);
     for (int64_t i = 0; i < p.batch * p.m * p.n; i++)
-        y[i] = (double)qproduct_sum(&p, a, b, az, bz, i / p.n / p.m, i / p.n % p.m, i % p.n);
+        y[i] = (double)qgemm_sum(&p, a, b, az, bz, i / p.n / p.m, i / p.n % p.m, i % p.n);
     run_node r;
     run_node_start(&r, NULL, "MatMulInteger", 10);
     run_node_input(&r, ta, 3, (int64_t[]){p.batch, p.m, p.k}, a);
@@ -66,7 +66,7 @@ void qproduct_check_integer(qproduct_case p, quantized_how how)
     run_node_check(&r, 0);
 }
 
-void qproduct_check_linear(qproduct_case p, clg_dtype ty, clg_dtype ts, int fold, quantized_how how)
+void qgemm_check_linear(qgemm_case p, clg_dtype ty, clg_dtype ts, int fold, quantized_how how)
 {
     const clg_dtype ta = p.a_signed ? CLG_INT8 : CLG_UINT8, tb = p.b_signed ? CLG_INT8 : CLG_UINT8;
     const double *a = numbers(p.batch * p.m * p.k, p.a_signed, how.range, true),
@@ -80,7 +80,7 @@ void qproduct_check_linear(qproduct_case p, clg_dtype ty, clg_dtype ts, int fold
     for (int64_t i = 0; i <= p.n; i++) sb[i] = ldexp(1, p.zeros == 2 ? -(int)(i % 2) : 0);
     for (int64_t i = 0; i < p.batch * p.m * p.n; i++) {
         const int64_t row = i / p.n % p.m, column = i % p.n;
-        const double sum = (double)qproduct_sum(&p, a, b, az, bz, i / p.n / p.m, row, column);
+        const double sum = (double)qgemm_sum(&p, a, b, az, bz, i / p.n / p.m, row, column);
         y[i] = nearbyint(sum * sa[row] * sb[column] / sy) + zy;
         y[i] = y[i] < low ? low : y[i] > high ? high : y[i];
     }

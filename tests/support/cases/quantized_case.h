@@ -25,21 +25,20 @@ typedef struct quantized_how {
     clg_kernel_class impl_kernels;
 } quantized_how;
 
-typedef struct qproduct_case {
+typedef struct qgemm_case {
     int64_t batch, m, n, k;
     bool a_signed, b_signed;
     int zeros; /* 0 none, 1 one number each, 2 one a row and a column */
     bool shared_b;
-} qproduct_case;
+} qgemm_case;
 
 /* Element (i, j) of matrix z, before it is scaled. */
-int64_t qproduct_sum(const qproduct_case *p, const double *a, const double *b, const double *az,
-                     const double *bz, int64_t z, int64_t i, int64_t j);
+int64_t qgemm_sum(const qgemm_case *p, const double *a, const double *b, const double *az,
+                  const double *bz, int64_t z, int64_t i, int64_t j);
 /* MatMulInteger; a shared B is a constant, here and in the next. */
-void qproduct_check_integer(qproduct_case p, quantized_how how);
+void qgemm_check_integer(qgemm_case p, quantized_how how);
 /* QLinearMatMul with scales of type ts and a result of type ty, y_scale being 2^fold. */
-void qproduct_check_linear(qproduct_case p, clg_dtype ty, clg_dtype ts, int fold,
-                           quantized_how how);
+void qgemm_check_linear(qgemm_case p, clg_dtype ty, clg_dtype ts, int fold, quantized_how how);
 
 typedef struct qconv_case {
     int rank; /* of the window: 1 to 3; the first axes of `rank` 1 are 1 */

@@ -281,10 +281,10 @@ double *run_node_zeros(int64_t n)
     return numbers;
 }
 
-double *run_node_numbered(int64_t n, int64_t most)
+double *run_node_numbered(int64_t n, int64_t max)
 {
     double *numbers = run_node_zeros(n);
-    for (int64_t i = 0; i < n; i++) numbers[i] = (double)(i % most);
+    for (int64_t i = 0; i < n; i++) numbers[i] = (double)(i % max);
     return numbers;
 }
 

@@ -128,7 +128,7 @@ double *run_node_random(int64_t n);
 /* n zeros, freed likewise: for expectations. */
 double *run_node_zeros(int64_t n);
 /* 0, 1, 2.. as far as `most`, then again: most a prime, so that rows differ. */
-double *run_node_numbered(int64_t n, int64_t most);
+double *run_node_numbered(int64_t n, int64_t max);
 
 /* A rank and dimensions, which may be none: run_node_input(&r, CLG_FLOAT32, DIMS(2, 3), x). */
 #define DIMS(...)                                                                                  \

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ALLOCATIONS ((size_t)1000000)
+#define MAX_ALLOCATIONS ((size_t)1000000)
 
 static atomic_size_t n_live, n_calls;
 static size_t fail_at = SIZE_MAX;
@@ -60,8 +60,8 @@ size_t failing_alloc_n_live(void) { return atomic_load(&n_live); }
 
 size_t fault_loop(fault_body body, void *user)
 {
-    static const char stale[] = "the sentence of an earlier error";
-    for (size_t n = 0; n < MOST_ALLOCATIONS; n++) {
+    static const char stale[] = "the message of an earlier error";
+    for (size_t n = 0; n < MAX_ALLOCATIONS; n++) {
         size_t live_before = failing_alloc_n_live();
         (void)error_set(CLG_ERROR_INTERNAL, "%s", stale);
         failing_alloc_arm(n);
@@ -75,7 +75,7 @@ size_t fault_loop(fault_body body, void *user)
         }
         if (status >= 0) fail_msg("allocation %zu failing gave no error", n);
         if (error_text()[0] == '\0' || strcmp(error_text(), stale) == 0) {
-            fail_msg("allocation %zu failing left no sentence", n);
+            fail_msg("allocation %zu failing left no message", n);
         }
     }
     fail_msg("the body never gets through");

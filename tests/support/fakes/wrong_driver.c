@@ -22,7 +22,7 @@ _Static_assert(WD_N == CHANNELS * PIXELS, "the images' size");
 
 static float weights[CHANNELS * CHANNELS * 9];
 float wd_x[WD_N];
-double wd_conv[WD_N], wd_products[WD_N];
+double wd_conv[WD_N], wd_gemms[WD_N];
 const wd_fault wd_no_fault = {NULL, NULL, NULL};
 
 /* ---- the driver -------------------------------------------------------------------------------------------- */
@@ -82,7 +82,7 @@ clg_model *wd_convolution(void)
                     weights, 1);
 }
 
-clg_model *wd_product(void)
+clg_model *wd_gemm(void)
 {
     return wd_model("MatMul", 2, DIMS(PIXELS, CHANNELS), DIMS(CHANNELS, CHANNELS), weights, 1);
 }
@@ -108,8 +108,8 @@ static void expect(void)
         for (int c = 0; c < CHANNELS; c++)
             wd_conv[i] += tap(c, row, col, weights + (o * CHANNELS + c) * 9);
         for (int c = 0; c < CHANNELS; c++)
-            wd_products[i] += (double)wd_x[i / CHANNELS * CHANNELS + c] *
-                              (double)weights[c * CHANNELS + i % CHANNELS];
+            wd_gemms[i] += (double)wd_x[i / CHANNELS * CHANNELS + c] *
+                           (double)weights[c * CHANNELS + i % CHANNELS];
     }
 }
 
@@ -128,7 +128,7 @@ clg_context *wd_context(const char *store, clg_selftest selftest)
 
 clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
                      const char *preferred, const wd_input *inputs, size_t n_inputs,
-                     char impl[WD_WAY_BYTES], float *y, size_t n_y)
+                     char impl[WD_IMPL_BYTES], float *y, size_t n_y)
 {
     clg_session_options options = CLG_SESSION_OPTIONS_INIT;
     clg_session *session;
@@ -149,7 +149,7 @@ clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class ke
         clg_value_free(value);
         assert_ok(clg_session_profile(session, &steps, &n));
         assert_true(n > 0);
-        (void)snprintf(impl, WD_WAY_BYTES, "%s", steps[n - 1].impl);
+        (void)snprintf(impl, WD_IMPL_BYTES, "%s", steps[n - 1].impl);
         clg_session_profile_free(steps, n);
     }
     clg_session_free(session);

@@ -28,16 +28,16 @@ clg_context *wd_context(const char *store, clg_selftest selftest);
 extern int wd_warnings;
 extern char wd_warning[1024];
 
-enum { WD_N = 21 * 23 * 23, WD_WAY_BYTES = 64 };
+enum { WD_N = 21 * 23 * 23, WD_IMPL_BYTES = 64 };
 
 /* y = op_type(x, w), both of this rank, float32; w NULL: an input; alpha is for Gemm, Conv has a border of 1. */
 clg_model *wd_model(const char *op_type, size_t rank, const int64_t *x_dims, const int64_t *w_dims,
                     const float *w, float alpha);
 /* y = Conv(x, w), 3x3, 21 channels of 23x23, and y = x w, [529,21] by [21,21]: x is wd_x, y these. */
 clg_model *wd_convolution(void);
-clg_model *wd_product(void);
+clg_model *wd_gemm(void);
 extern float wd_x[WD_N];
-extern double wd_conv[WD_N], wd_products[WD_N];
+extern double wd_conv[WD_N], wd_gemms[WD_N];
 
 typedef struct wd_input {
     const char *name;
@@ -49,17 +49,17 @@ typedef struct wd_input {
 /* Runs the model by a way, if it is used, and tells which was; its first n_y numbers of "y". */
 clg_status wd_run_by(clg_context *context, clg_model *model, clg_kernel_class kernels,
                      const char *preferred, const wd_input *inputs, size_t n_inputs,
-                     char impl[WD_WAY_BYTES], float *y, size_t n_y);
+                     char impl[WD_IMPL_BYTES], float *y, size_t n_y);
 double wd_worst_of(const float *y, const double *expected, size_t n);
 
 typedef struct wd_answer {
-    char impl[WD_WAY_BYTES];
+    char impl[WD_IMPL_BYTES];
     double worst;
 } wd_answer;
 
 #define WD_RIGHT 1e-4 /* sums of about 5, by Winograd's rounding too */
 
-/* One of the two models by a way, if it is used, and how far y is from `expected`: wd_conv or wd_products. */
+/* One of the two models by a way, if it is used, and how far y is from `expected`: wd_conv or wd_gemms. */
 clg_status wd_run(clg_context *context, clg_model *model, clg_kernel_class kernels,
                   const char *preferred, const double *expected, wd_answer *out);
 

@@ -26,7 +26,7 @@ typedef struct recording {
 extern const recording recordings[];
 extern const size_t n_recordings;
 
-/* NULL when there is none of that name. */
+/* NULL when there is not one of that name. */
 const recording *recording_find(const char *name);
 
 /* Copies of the records, as ocl_enumerate would give them. Freed by device_records_free. */

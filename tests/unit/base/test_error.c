@@ -24,7 +24,7 @@ TEST(status__every_code_has_name_and_text)
     assert_string_equal(status_name((clg_status)1), "unknown status");
 }
 
-TEST(error__records_a_sentence_and_clears_the_hint)
+TEST(error__records_a_message_and_clears_the_hint)
 {
     assert_int_equal(error_set(CLG_ERROR_IO, "file '%s' is %d", "a", 3), CLG_ERROR_IO);
     assert_string_equal(error_text(), "file 'a' is 3");
@@ -126,7 +126,7 @@ static void listen(void *user, clg_log_level level, const char *message)
     log_write(CLG_LOG_ERROR, "a message about a message"); /* must neither hang nor arrive */
 }
 
-TEST(log__is_silent_until_asked)
+TEST(log__is_silent_until_enabled)
 {
     heard h = {0};
     assert_false(log_wants(CLG_LOG_ERROR));
@@ -145,7 +145,7 @@ TEST(log__is_silent_until_asked)
     assert_int_equal(h.n, 1);
 }
 
-TEST(log__long_messages_arrive_whole_or_cut_and_spare_the_error)
+TEST(log__long_messages_arrive_whole_or_truncated_and_spare_the_error)
 {
     static char longer[10000];
     heard h = {0};

@@ -64,7 +64,7 @@ static void expect(process *p, helper_outcome outcome, const char *words)
     helper_reply_deinit(&reply);
 }
 
-static void ask(process *p, size_t source_bytes)
+static void send_request(process *p, size_t source_bytes)
 {
     char *source = memory_alloc(source_bytes);
     assert_non_null(source);
@@ -111,7 +111,7 @@ TEST(channel__carries_more_than_it_holds)
     greet(p, HELPER_VERSION);
     expect(p, HELPER_DONE, NULL);
     for (int i = 0; i < 2; i++) {
-        ask(p, (size_t)3 << 20);
+        send_request(p, (size_t)3 << 20);
         expect(p, HELPER_UNABLE, ""); /* there is no device of that number and identity */
     }
     process_end(p);

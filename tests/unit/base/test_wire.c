@@ -60,16 +60,17 @@ TEST(wire__reads_each_type)
 TEST(wire__refuses_what_is_broken)
 {
     wire_field f;
-    assert_error(FIELD("\x08", &f), CLG_ERROR_INVALID_MODEL, "cut off at byte 1");
-    assert_error(FIELD("\x80", &f), CLG_ERROR_INVALID_MODEL, "cut off at byte 0");
+    assert_error(FIELD("\x08", &f), CLG_ERROR_INVALID_MODEL, "truncated at byte 1");
+    assert_error(FIELD("\x80", &f), CLG_ERROR_INVALID_MODEL, "truncated at byte 0");
     assert_error(FIELD("\x00\x01", &f), CLG_ERROR_INVALID_MODEL, "field number");
     assert_error(FIELD("\x80\x80\x80\x80\x10\x01", &f), CLG_ERROR_INVALID_MODEL, "field number");
     assert_error(FIELD("\x0b", &f), CLG_ERROR_INVALID_MODEL, "group");
     assert_error(FIELD("\x0c", &f), CLG_ERROR_INVALID_MODEL, "group");
     assert_error(FIELD("\x0e", &f), CLG_ERROR_INVALID_MODEL, "wire type");
     assert_error(FIELD("\x0f", &f), CLG_ERROR_INVALID_MODEL, "wire type");
-    assert_error(FIELD("\x0d\x00\x00\x00", &f), CLG_ERROR_INVALID_MODEL, "cut off");
-    assert_error(FIELD("\x09\x00\x00\x00\x00\x00\x00\x00", &f), CLG_ERROR_INVALID_MODEL, "cut off");
+    assert_error(FIELD("\x0d\x00\x00\x00", &f), CLG_ERROR_INVALID_MODEL, "truncated");
+    assert_error(FIELD("\x09\x00\x00\x00\x00\x00\x00\x00", &f), CLG_ERROR_INVALID_MODEL,
+                 "truncated");
     assert_error(FIELD("\x12\x03\x61\x62", &f), CLG_ERROR_INVALID_MODEL,
                  "length beyond the end at byte 0");
     assert_error(FIELD("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01z", &f),
@@ -144,15 +145,15 @@ TEST(wire__repeated_numbers_packed_and_not)
     assert_int_equal(n_floats, 2);
     assert_int_equal(sum, 3 + 270 + 5 + 0x3f8 + 0x400);
 
-    wire_cursor cut = wire_open("\x01\x80", 2), odd = wire_open("\x00\x00\x80\x3f\x00", 5);
+    wire_cursor truncated = wire_open("\x01\x80", 2), odd = wire_open("\x00\x00\x80\x3f\x00", 5);
     uint64_t value;
-    assert_ok(wire_next_varint(&cut, &value));
-    assert_error(wire_next_varint(&cut, &value), CLG_ERROR_INVALID_MODEL, "cut off");
+    assert_ok(wire_next_varint(&truncated, &value));
+    assert_error(wire_next_varint(&truncated, &value), CLG_ERROR_INVALID_MODEL, "truncated");
     uint32_t bits;
     assert_ok(wire_next_fixed32(&odd, &bits));
-    assert_error(wire_next_fixed32(&odd, &bits), CLG_ERROR_INVALID_MODEL, "cut off");
-    cut = wire_open("\x01\x02\x03", 3);
-    assert_error(wire_next_fixed64(&cut, &value), CLG_ERROR_INVALID_MODEL, "cut off");
+    assert_error(wire_next_fixed32(&odd, &bits), CLG_ERROR_INVALID_MODEL, "truncated");
+    truncated = wire_open("\x01\x02\x03", 3);
+    assert_error(wire_next_fixed64(&truncated, &value), CLG_ERROR_INVALID_MODEL, "truncated");
 }
 
 /* Any bytes end in the end or an error, and no field reaches beyond the end. */

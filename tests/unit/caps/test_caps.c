@@ -109,7 +109,7 @@ static device_caps derived(const device_record *record)
     return copy;
 }
 
-TEST(caps__tells_families_by_their_platforms)
+TEST(caps__knows_families_by_their_platforms)
 {
     static const struct {
         char *platform, *vendor;
@@ -146,7 +146,7 @@ TEST(caps__tells_families_by_their_platforms)
     }
 }
 
-TEST(caps__tells_software_behind_a_gpu_s_face)
+TEST(caps__knows_software_that_claims_to_be_a_gpu)
 {
     static char *const names[] = {
         "llvmpipe (LLVM 17.0.6, 256 bits)", "zink Vulkan 1.3(llvmpipe (LLVM 17.0.6))", "softpipe",

@@ -62,7 +62,7 @@ static void check(const offer *o)
                   .k = o->k,
                   .batch = 1,
                   .batch_in = 1,
-                  .tail = {.alpha = 1, .beta = 1}};
+                  .epilogue = {.alpha = 1, .beta = 1}};
     j.a = (gemm_matrix){operand_input(0), 1, 1, 0, 0, false};
     j.b = (gemm_matrix){operand_input(1), 1, 1, 0, 0, false};
     j.c = (gemm_matrix){operand_output(0), 1, 1, 0, 0, false};
@@ -72,7 +72,7 @@ static void check(const offer *o)
     if (impl) {
         assert_true(impl != c.build.candidates);
         assert_null(impl->next); /* the last: nobody gets it unasked */
-        assert_true(impl->needs_proof);
+        assert_true(impl->requires_selftest);
         assert_int_equal(impl->steps->local[0], o->items);
         assert_int_equal(impl->steps->local[1] * impl->steps->local[2], 1);
         assert_true(impl->steps->global[0] % o->items == 0);

@@ -24,7 +24,7 @@ TEST(ranking__gives_reasons)
         {"nvidia", "0:0", "auto takes it: the only device"},
         {"nvidia twins", "0:0",
          "auto takes it: the best of 2, a discrete GPU with 68 compute units at 1710 MHz"},
-        {"nvidia twins", "0:1", "auto prefers 0:0: just as good, and listed first"},
+        {"nvidia twins", "0:1", "auto prefers 0:0: equally good, and listed first"},
         {"nvidia and intel and pocl", "0:0", "auto prefers 2:0: a discrete GPU comes before a CPU"},
         {"nvidia and intel and pocl", "1:0",
          "auto prefers 2:0: a discrete GPU comes before an integrated GPU"},
@@ -48,7 +48,7 @@ TEST(ranking__gives_reasons)
          "auto never takes it: it is a software rasteriser, far slower than 0:0 (Portable "
          "Computing Language)"},
         {"llvmpipe", "0:0",
-         "auto takes it for want of anything better: a software rasteriser, far slower than PoCL"},
+         "auto takes it as the only choice left: a software rasteriser, far slower than PoCL"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         device_record *records;
@@ -117,7 +117,7 @@ TEST(ranking__puts_software_last)
     device_caps_free(caps, 2);
 }
 
-TEST(ranking__tells_one_card_from_two)
+TEST(ranking__separates_one_card_from_two)
 {
     device_record vendor = recorded_rtx3080, mesa = recorded_rusticl_navi31;
     mesa.platform_index = 1;

@@ -228,7 +228,8 @@ static const selector_case cases[] = {
     {"pocl on amd", "gpu", "0:0", "cpu"},
     {"pocl on amd", "nvidia#3", "0:0", "auto"},
     {"pocl on amd", "gpu",
-     "!no device matches 'gpu', nor does the fallback serve: no platform of the vendor 'nvidia' "
+     "!no device matches 'gpu', and the fallback does not match: no platform of the vendor "
+     "'nvidia' "
      "has",
      "nvidia"},
     {"nvidia", "gpu", "0:0", "cpu"},

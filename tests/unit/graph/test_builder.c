@@ -100,7 +100,7 @@ TEST(builder__refuses_bad_arguments)
     assert_error(clg_builder_input(b, "", CLG_FLOAT32, 1, two, NULL), CLG_ERROR_INVALID_ARGUMENT,
                  "name is empty");
     assert_error(clg_builder_input(b, "x", (clg_dtype)99, 1, two, NULL), CLG_ERROR_INVALID_ARGUMENT,
-                 "99 is no dtype");
+                 "99 is not a dtype");
     assert_error(clg_builder_input(b, "x", CLG_FLOAT32, 9, two, NULL), CLG_ERROR_INVALID_ARGUMENT,
                  "rank");
     assert_error(clg_builder_input(b, "x", CLG_FLOAT32, 2, huge, NULL), CLG_ERROR_INVALID_ARGUMENT,
@@ -143,7 +143,7 @@ TEST(builder__a_failed_call_changes_nothing)
     clg_builder_free(b);
 }
 
-TEST(builder__faults_are_told_at_build)
+TEST(builder__faults_are_reported_at_build)
 {
     clg_builder *b = make();
     clg_model *m;

@@ -81,7 +81,7 @@ static void driver_end(uint64_t kernel)
 }
 
 /* Forgets what tests before have taught. */
-static void start_anew(void)
+static void restart(void)
 {
     assert_int_equal(launch_guard_enter(NULL), GUARD_ALONE);
     launch_guard_leave(GUARD_ALONE, false);
@@ -93,7 +93,7 @@ typedef struct load {
     bool guarded;
     unsigned n_kernels, n_widths; /* launches are of one of so many, at random */
     int n_runs;
-    bool strange;  /* some runs launch what the guard is not told of */
+    bool foreign;  /* some runs launch what the guard is not told of */
     bool binaries; /* some runs read a binary at their end */
 } load;
 
@@ -143,13 +143,13 @@ static void enter(worker *w, const launch_form *f)
 
 static void launch(worker *w)
 {
-    const bool strange = w->what->strange && random_below(w, 16) == 0;
-    const uint64_t kernel = random_below(w, w->what->n_kernels) + (strange ? 1000000 : 0);
+    const bool foreign = w->what->foreign && random_below(w, 16) == 0;
+    const uint64_t kernel = random_below(w, w->what->n_kernels) + (foreign ? 1000000 : 0);
     const uint64_t width = 1 + random_below(w, w->what->n_widths);
     const launch_form f = form_of(kernel, width);
-    enter(w, strange ? NULL : &f);
+    enter(w, foreign ? NULL : &f);
     driver_start(kernel, width, 1);
-    if (w->place == GUARD_ALONE) launch_guard_learn(strange ? NULL : &f);
+    if (w->place == GUARD_ALONE) launch_guard_learn(foreign ? NULL : &f);
     if (random_below(w, 2)) sched_yield();
     driver_end(kernel);
 }
@@ -165,7 +165,7 @@ static void *work(void *argument)
             enter(w, NULL);
             driver_start(random_below(w, w->what->n_kernels), w->what->n_widths + 1, 0);
             launch_guard_learn(NULL);
-            launch_guard_lose_room(1);
+            launch_guard_reduce_capacity(1);
             leave(w);
         }
     }
@@ -180,7 +180,7 @@ static int run_load(const load *what)
     int n_shared = 0, n_alone = 0;
     driver.n = 0;
     driver.died = false;
-    start_anew();
+    restart();
     for (int i = 0; i < N_THREADS; i++) {
         workers[i] = (worker){.what = what, .random = (uint64_t)i + 1};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
@@ -219,14 +219,14 @@ TEST(launch_guard__more_kernels_than_the_driver_keeps)
 TEST(launch_guard__launches_of_other_libraries)
 {
     static const load what = {
-        .guarded = true, .n_kernels = 12, .n_widths = 50, .n_runs = 5000, .strange = true};
+        .guarded = true, .n_kernels = 12, .n_widths = 50, .n_runs = 5000, .foreign = true};
     (void)run_load(&what);
     assert_false(driver.died);
 }
 
 /* ---- turns ------------------------------------------------------------------------------------------------- */
 
-static atomic_int n_turns;
+static atomic_int n_rounds;
 static atomic_bool stop;
 
 static void *keep_sharing(void *argument)
@@ -235,7 +235,7 @@ static void *keep_sharing(void *argument)
     const launch_form f = form_of(1, 1);
     while (!atomic_load(&stop)) {
         guard_place place = launch_guard_enter(&f);
-        atomic_fetch_add(&n_turns, 1);
+        atomic_fetch_add(&n_rounds, 1);
         sched_yield();
         launch_guard_leave(place, true);
     }
@@ -247,7 +247,7 @@ TEST(launch_guard__nobody_starves)
 {
     pthread_t threads[N_THREADS];
     const launch_form f = form_of(1, 1);
-    start_anew();
+    restart();
     assert_int_equal(launch_guard_enter(&f), GUARD_ALONE);
     launch_guard_learn(&f);
     launch_guard_leave(GUARD_ALONE, true);
@@ -256,10 +256,10 @@ TEST(launch_guard__nobody_starves)
         assert_int_equal(pthread_create(&threads[i], NULL, keep_sharing, NULL), 0);
     for (int i = 0; i < 1000; i++) {
         guard_place place = launch_guard_enter(NULL);
-        const int before = atomic_load(&n_turns);
+        const int before = atomic_load(&n_rounds);
         assert_int_equal(place, GUARD_ALONE);
         sched_yield();
-        assert_int_equal(atomic_load(&n_turns), before);
+        assert_int_equal(atomic_load(&n_rounds), before);
         launch_guard_leave(place, true);
     }
     atomic_store(&stop, true);
@@ -287,7 +287,7 @@ TEST(launch_guard__what_it_knows)
     void *shared;
     deep.extent[1] = 2;
     local.local[2] = 2;
-    start_anew();
+    restart();
     assert_int_equal(launch_guard_enter(&narrow), GUARD_ALONE);
     launch_guard_learn(&narrow);
     launch_guard_leave(GUARD_ALONE, true);
@@ -325,7 +325,7 @@ TEST(launch_guard__binaries_take_room)
         assert_false(driver.died);
     }
     const launch_form f = form_of(1, 5);
-    launch_guard_lose_room(1000);
+    launch_guard_reduce_capacity(1000);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(launch_guard_enter(&f), GUARD_ALONE);
         launch_guard_learn(&f);

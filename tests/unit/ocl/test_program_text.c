@@ -96,7 +96,7 @@ TEST(program_text__joins_numbers)
     kernel_ref ref = {.source = "chain",
                       .entry = "one",
                       .prelude = "",
-                      .joined = "iblf",
+                      .packed = "iblf",
                       .body = "WORK_GROUP_SIZE(1, 1, 1)\n"
                               "__kernel void one(int a, __global float *x, long x_off, float f)\n"
                               "{\n}\n"};
@@ -104,7 +104,7 @@ TEST(program_text__joins_numbers)
     assert_int_equal(count(text_data(&t), "__kernel void "), 1);
     assert_int_equal(count(text_data(&t), "WORK_GROUP_SIZE(1, 1, 1)\n"
                                           "__kernel void one(__global void *b0, "
-                                          "const joined_numbers numbers)\n"),
+                                          "const packed_args numbers)\n"),
                      1);
     assert_int_equal(count(text_data(&t), "void called_one(int a, __global float *x, "), 1);
     assert_int_equal(count(text_data(&t), "{ long n[3]; }"), 1);
@@ -118,10 +118,10 @@ TEST(program_text__joins_numbers)
     ref.body =
         "#if A\n__kernel void two(int a)\n{\n}\n#else\n__kernel void two(const int b)\n{\n}\n"
         "#endif\n";
-    ref.joined = "i";
+    ref.packed = "i";
     assert_ok(program_text(&ref, &t));
     assert_int_equal(count(text_data(&t), "void called_two("), 2);
     assert_int_equal(count(text_data(&t), "__kernel void "), 1);
-    assert_int_equal(count(text_data(&t), "#endif\ntypedef struct joined_numbers "), 1);
+    assert_int_equal(count(text_data(&t), "#endif\ntypedef struct packed_args "), 1);
     text_deinit(&t);
 }

@@ -91,7 +91,7 @@ static void check_any(void *user, const uint8_t *data, size_t n)
     (void)error_set(CLG_OK, "%s", "");
     clg_status status = load_wholly(data, n);
     if (status != CLG_OK && error_text()[0] == '\0')
-        fail_msg("%s without a sentence", status_name(status));
+        fail_msg("%s without a message", status_name(status));
     assert_int_equal(memory_n_live(), n_live);
 }
 
@@ -304,7 +304,7 @@ TEST(hostile__absurd_shape_arithmetic)
 
 TEST(hostile__not_a_model)
 {
-    assert_error(load_wholly("", 0), CLG_ERROR_INVALID_MODEL, "no ONNX model");
+    assert_error(load_wholly("", 0), CLG_ERROR_INVALID_MODEL, "not an ONNX model");
     assert_error(load_wholly("PK\003\004 something else", 20), CLG_ERROR_INVALID_MODEL,
                  "field number");
     ow_model m = {.opset = 13};

@@ -72,7 +72,7 @@ TEST(import__reads_the_frame)
 /* Every form in which an initializer may be stored gives the same numbers. */
 TEST(import__initializers_in_every_form)
 {
-    const int64_t dims[1] = {3}, ints[3] = {1, -2, 3}, halves[3] = {0x3c00, 0xc000, 0x4200};
+    const int64_t dims[1] = {3}, ints[3] = {1, -2, 3}, bits[3] = {0x3c00, 0xc000, 0x4200};
     const float floats[3] = {1, -2, 3};
     const int32_t words[3] = {1, -2, 3};
     const double doubles[3] = {1, -2, 3};
@@ -92,7 +92,7 @@ TEST(import__initializers_in_every_form)
     ow_put_packed_ints(&t, 5, 3, ints);
     ow_initializer(&m, t);
     t = ow_tensor("f16", CLG_FLOAT16, 1, dims);
-    ow_put_packed_ints(&t, 5, 3, halves);
+    ow_put_packed_ints(&t, 5, 3, bits);
     ow_initializer(&m, t);
     t = ow_tensor("f64", CLG_FLOAT64, 1, dims);
     ow_put_bytes(&t, 10, doubles, sizeof doubles);
@@ -306,7 +306,7 @@ static clg_status load_external(const char *location, const char *offset, const 
     return onnx_load_file(path, flags, out_graph);
 }
 
-TEST(external__reads_what_lies_beside_the_model)
+TEST(external__reads_what_is_beside_the_model)
 {
     const float data[4] = {1, 2, 3, 4};
     graph *g;

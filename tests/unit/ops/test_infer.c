@@ -203,7 +203,7 @@ TEST(infer__unknown_rank_leaves_outputs_open)
     end(&f);
 }
 
-TEST(infer__tells_what_content_it_needs)
+TEST(infer__says_what_content_it_needs)
 {
     const op_row row = ROW(.input_types = "TI", .output_types = "T", .infer = asks_for_content);
     fixture f;

@@ -264,7 +264,7 @@ TEST(infer_nn__pool)
     refuse(CLG_ERROR_INVALID_MODEL, "lacks the attribute 'kernel_shape'");
     pool("MaxPool", DIMS(1, 1, 4, 4));
     INTS("kernel_shape", 3);
-    refuse(CLG_ERROR_SHAPE, "kernel_shape has 1 values where the input asks for 2");
+    refuse(CLG_ERROR_SHAPE, "kernel_shape has 1 values where the input requires 2");
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */

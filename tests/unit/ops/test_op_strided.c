@@ -13,7 +13,7 @@
 
 /* ---- merging dimensions -------------------------------------------------------------------------------- */
 
-TEST(grid__merges_what_lies_together)
+TEST(grid__merges_contiguous_dimensions)
 {
     arena memory = {0};
     const shape dims = {.rank = 5, .dims = {2, 1, 3, 4, 5}};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pass that puts maps between convolutions into blocks of channels: which nodes go along, where maps are turned, and what
- * stays as it is. That the numbers stay is shown on a device in tests/api/test_blocked_maps.c.
+ * stays as it is. That the numbers stay is shown on a device in tests/api/test_blocked_layout.c.
  */
 #include "support/cases/pass_case.h"
 
@@ -50,8 +50,8 @@ static void expect_ints(const node *n, const char *name, size_t count, const int
     assert_memory_equal(ints, wanted, count * sizeof *ints);
 }
 
-/* A picture goes in as it is, and a map of one pixel is the same in either order: nothing is turned. */
-TEST(blocked__from_a_picture_to_means)
+/* An image goes in as it is, and a map of one pixel is the same in either order: nothing is turned. */
+TEST(blocked__from_an_image_to_means)
 {
     pass_case m = pass_case_start();
     value_id x = conv(&m, map_of(&m, "x", 3), 3, 8, 3, "a");
@@ -77,7 +77,7 @@ TEST(blocked__from_a_picture_to_means)
 }
 
 /* A map that comes in and one that goes out are turned once each, however often they are read. */
-TEST(blocked__borders_are_turned)
+TEST(blocked__borders_are_transposed)
 {
     pass_case m = pass_case_start();
     const value_id x = map_of(&m, "x", 64);
@@ -141,7 +141,7 @@ TEST(blocked__blocks_that_are_not_full)
     }
 }
 
-/* Of zeros, means and maxima are zeros. A maximum over no pixel is none of them. */
+/* Of zeros, means and maxima are zeros. A maximum over no pixel is not one of them. */
 TEST(blocked__zeros_stay_in_pools)
 {
     static const struct {
@@ -211,7 +211,7 @@ TEST(blocked__what_stays_as_it_is)
     assert_false(is_taken(&taken, 16)); /* 8 channels */
     const alone left[] = {
         {3, 5, 1, 5, 1, 64, false},  /* blocks of too many zeros */
-        {6, 8, 1, 5, 1, 64, false},  /* neither a picture nor blocks */
+        {6, 8, 1, 5, 1, 64, false},  /* neither an image nor blocks */
         {2, 8, 2, 5, 1, 64, false},  /* groups */
         {3, 8, 1, 17, 1, 64, false}, /* a window that is too large */
         {3, 8, 1, 5, 5, 64, false},  /* strides that are */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The pass that joins a 1x1 convolution and the depthwise one behind it: which pairs it joins, and what becomes of their inputs and
- * activations. That the numbers stay is shown in tests/ops/conv/test_conv_blocked.c and tests/api/test_blocked_maps.c.
+ * activations. That the numbers stay is shown in tests/ops/conv/test_conv_blocked.c and tests/api/test_blocked_layout.c.
  */
 #include "support/cases/pass_case.h"
 
@@ -12,7 +12,7 @@
 
 enum { LANES = 4, SIDE = 64 };
 
-/* A convolution with its bias, of a picture or of another one. */
+/* A convolution with its bias, of an image or of another one. */
 typedef struct layer {
     int64_t in, out, groups, side, stride;
     const char *activation;

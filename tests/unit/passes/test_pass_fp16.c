@@ -36,7 +36,7 @@ static value_id product(pass_case *m)
     return pass_case_node(m, "MatMul", 2, in, "p");
 }
 
-TEST(halves__begin_with_a_product)
+TEST(fp16__begins_with_a_matmul)
 {
     pass_case m = pass_case_start();
     graph *g = pass_case_run_fp16(&m, product(&m), NULL);
@@ -48,7 +48,7 @@ TEST(halves__begin_with_a_product)
     graph_free(g);
 }
 
-TEST(halves__are_asked_for)
+TEST(fp16__is_requested)
 {
     pass_case m = pass_case_start();
     graph *g = pass_case_run_only(&m, product(&m), "fp16");
@@ -57,7 +57,7 @@ TEST(halves__are_asked_for)
     graph_free(g);
 }
 
-TEST(halves__go_through_what_follows)
+TEST(fp16__goes_through_what_follows)
 {
     pass_case m = pass_case_start();
     value_id y = product(&m), two = pass_case_constant(&m, "two", 1, (int64_t[]){6});
@@ -67,9 +67,9 @@ TEST(halves__go_through_what_follows)
     y = pass_case_node(&m, "Exp", 1, &y, "e");
     y = pass_case_node(&m, "Neg", 1, &y, "y");
     graph *g = pass_case_run_fp16(&m, y, NULL);
-    static const char *const halves[] = {"MatMul", "Add", "Relu", "Transpose"};
-    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
-        assert_int_equal(gives(g, halves[i]), CLG_FLOAT16);
+    static const char *const fp16_ops[] = {"MatMul", "Add", "Relu", "Transpose"};
+    for (size_t i = 0; i < sizeof fp16_ops / sizeof *fp16_ops; i++)
+        assert_int_equal(gives(g, fp16_ops[i]), CLG_FLOAT16);
     assert_int_equal(gives(g, "Exp"), CLG_FLOAT32);
     assert_int_equal(gives(g, "Neg"), CLG_FLOAT32);
     assert_int_equal(pass_case_count(g, "Cast"), 4); /* x, w, two; one before Exp, none between */
@@ -77,7 +77,7 @@ TEST(halves__go_through_what_follows)
 }
 
 /* A sum with a value that is float32 stays float32, and so does one that no product is before. */
-TEST(halves__do_not_spread_backwards)
+TEST(fp16__does_not_spread_backwards)
 {
     pass_case m = pass_case_start();
     value_id other = pass_case_input(&m, "other", 2, (int64_t[]){4, 6});
@@ -107,7 +107,7 @@ static clg_dtype of_sum_with(float number)
     return dtype;
 }
 
-TEST(halves__spare_numbers_out_of_range)
+TEST(fp16__spares_numbers_out_of_range)
 {
     assert_int_equal(of_sum_with(0.5f), CLG_FLOAT16);
     assert_int_equal(of_sum_with(0.0f), CLG_FLOAT16);
@@ -117,7 +117,7 @@ TEST(halves__spare_numbers_out_of_range)
     assert_int_equal(of_sum_with(-3.4e38f), CLG_FLOAT32);
 }
 
-TEST(halves__stay_away_from_names)
+TEST(fp16__stays_away_from_names)
 {
     static const char *const patterns[] = {"MatMul", "Mat*", "*"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
@@ -134,7 +134,7 @@ TEST(halves__stay_away_from_names)
 }
 
 /* What depends on constants alone is computed in float32, and narrowed behind. */
-TEST(halves__come_behind_constants)
+TEST(fp16__follows_constants)
 {
     pass_case m = pass_case_start();
     const value_id a = pass_case_constant(&m, "a", 2, (int64_t[]){5, 5}),
@@ -143,16 +143,16 @@ TEST(halves__come_behind_constants)
     value_id x = pass_case_input(&m, "x", 4, (int64_t[]){1, 1, 4, 5});
     x = pass_case_node(&m, "MatMul", 2, (value_id[]){x, weights}, "y");
     graph *g = pass_case_run_fp16(&m, x, NULL);
-    size_t n_halves = 0, n_wholes = 0;
+    size_t n_fp16 = 0, n_wholes = 0;
     value_fact *facts;
     assert_ok(ops_infer_graph(g, NULL, &facts));
     for (size_t i = 0; i < g->n_nodes; i++) {
         if (strcmp(g->nodes[i].op_type, "MatMul") != 0) continue;
         const bool is_half = facts[g->nodes[i].outputs[0]].dtype == CLG_FLOAT16;
-        is_half ? n_halves++ : n_wholes++;
+        is_half ? n_fp16++ : n_wholes++;
     }
     ops_facts_free(facts, g->n_values);
-    assert_int_equal(n_halves, 1);
+    assert_int_equal(n_fp16, 1);
     assert_int_equal(n_wholes, 1);
     graph_free(g);
 }

@@ -57,7 +57,7 @@ static size_t count(const graph *g, const char *op)
     return n;
 }
 
-TEST(pass_quantized__turns_once_there_and_back)
+TEST(pass_quantized__transposes_once_there_and_back)
 {
     graph *g = start();
     const value_id x = add_input(g, "x", CLG_UINT8, 4, (int64_t[]){1, 8, 8, 3});

@@ -101,7 +101,7 @@ TEST(transpose__islands_of_pointwise_operators)
     assert_int_equal(left_around(no_pointwise, to_first, false), 2);
 }
 
-TEST(transpose__an_island_of_two_ways_in_and_out)
+TEST(transpose__an_island_of_two_inputs_and_outputs)
 {
     pass_case m = pass_case_start();
     value_id a = transposed(&m, image(&m, "x"), to_last, "a"),

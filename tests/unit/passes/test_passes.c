@@ -167,7 +167,7 @@ TEST(passes__matmul_takes_bias_and_activation)
     graph_free(g);
 }
 
-TEST(passes__a_bias_of_another_shape_is_no_bias)
+TEST(passes__a_bias_of_another_shape_is_not_a_bias)
 {
     pass_case m = pass_case_start();
     value_id x = pass_case_input(&m, "x", 2, (int64_t[]){5, 4}),

@@ -157,7 +157,7 @@ TEST(choices__decide_before_estimates)
     end(&f);
 }
 
-TEST(choices__a_way_that_is_not_there)
+TEST(choices__an_implementation_that_is_not_there)
 {
     fixture f;
     plan_choice out;
@@ -199,18 +199,18 @@ TEST(choices__what_is_preferred_comes_first)
 
 /* ---- judging --------------------------------------------------------------------------------------------- */
 
-typedef struct judge {
+typedef struct validator {
     const char *wrong[3]; /* ways that do not pass */
-    int n_asked;
+    int n_calls;
     clg_status fails;
-} judge;
+} validator;
 
 static clg_status passes(void *self, const lower_context *lc, const candidate *impl,
                          bool *out_passes)
 {
-    judge *j = self;
+    validator *j = self;
     assert_string_equal(lc->row->name, "MatMul");
-    j->n_asked++;
+    j->n_calls++;
     *out_passes = true;
     for (int i = 0; i < 3; i++)
         if (j->wrong[i] && strcmp(j->wrong[i], impl->variant) == 0) *out_passes = false;
@@ -220,43 +220,43 @@ static clg_status passes(void *self, const lower_context *lc, const candidate *i
 TEST(choices__pass_over_what_is_wrong)
 {
     static const struct {
-        judge j;
+        validator j;
         const char *preferred, *impl;
-        int n_asked;
+        int n_calls;
     } rows[] = {
-        {.j = {{NULL}}, .impl = "estimated", .n_asked = 1},
-        {.j = {{"estimated"}}, .impl = "third", .n_asked = 2},
-        {.j = {{"estimated", "third"}}, .impl = "slow", .n_asked = 3},
-        {.j = {{"estimated", "third", "slow"}}, .impl = NULL, .n_asked = 3},
-        {.j = {{"third"}}, .preferred = "third", .impl = "estimated", .n_asked = 2},
-        {.j = {{"estimated"}}, .preferred = "slow", .impl = "slow", .n_asked = 1},
+        {.j = {{NULL}}, .impl = "estimated", .n_calls = 1},
+        {.j = {{"estimated"}}, .impl = "third", .n_calls = 2},
+        {.j = {{"estimated", "third"}}, .impl = "slow", .n_calls = 3},
+        {.j = {{"estimated", "third", "slow"}}, .impl = NULL, .n_calls = 3},
+        {.j = {{"third"}}, .preferred = "third", .impl = "estimated", .n_calls = 2},
+        {.j = {{"estimated"}}, .preferred = "slow", .impl = "slow", .n_calls = 1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fixture f;
         plan_choice out;
-        judge j = rows[i].j;
+        validator j = rows[i].j;
         start(&f);
-        f.c.judge = (plan_judge){&j, passes};
+        f.c.validator = (impl_validator){&j, passes};
         f.c.preferred = &rows[i].preferred;
         f.c.n_preferred = rows[i].preferred != NULL;
         assert_ok(plan_choose(&f.c, &f.lc, &out));
         if (!rows[i].impl) assert_null(out.impl);
         if (rows[i].impl) assert_string_equal(out.impl->variant, rows[i].impl);
-        assert_int_equal(j.n_asked, rows[i].n_asked);
+        assert_int_equal(j.n_calls, rows[i].n_calls);
         end(&f);
     }
 }
 
-TEST(choices__ask_no_judge_where_there_is_no_choice)
+TEST(choices__do_not_validate_a_single_candidate)
 {
     fixture f;
     plan_choice out;
-    judge j = {.wrong = {"slow"}};
+    validator j = {.wrong = {"slow"}};
     start(&f);
-    f.c.judge = (plan_judge){&j, passes};
+    f.c.validator = (impl_validator){&j, passes};
     f.impls[0].next = NULL;
     assert_string_equal(taken(&f, &out), "slow");
-    assert_int_equal(j.n_asked, 0);
+    assert_int_equal(j.n_calls, 0);
     f.impls[0].next = &f.impls[1];
     j.fails = CLG_ERROR_DEVICE_LOST; /* no verdict */
     assert_int_equal(plan_choose(&f.c, &f.lc, &out), CLG_ERROR_DEVICE_LOST);

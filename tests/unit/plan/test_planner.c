@@ -141,10 +141,10 @@ TEST(planner__outputs_of_every_origin)
         value_id x = input(&k, 2, DIMS(4, 6)), c = plan_case_floats(&k, 2, DIMS(4, 6));
         value_id y = plan_case_node(&k, "Add", 2, VALUES(x, c));
         value_id flat = reshape(&k, y, 1, DIMS(24)), part = slice(&k, y, 1, 1, 3, 1);
-        value_id turned = plan_case_node(&k, "Transpose", 1, &x);
+        value_id transposed = plan_case_node(&k, "Transpose", 1, &x);
         value_id empty = slice(&k, y, 0, 2, 2, 1);
         value_id deep = plan_case_node(&k, "Neg", 1, &y);
-        value_id outputs[] = {x, c, y, y, flat, part, turned, empty, deep, x};
+        value_id outputs[] = {x, c, y, y, flat, part, transposed, empty, deep, x};
         for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
             plan_case_output(&k, outputs[i]);
         plan_case_plan(&k);
@@ -157,7 +157,7 @@ TEST(planner__outputs_of_every_origin)
     }
 }
 
-TEST(planner__a_view_of_what_nobody_else_wants_is_no_copy)
+TEST(planner__a_view_of_what_nobody_else_wants_is_not_a_copy)
 {
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_SIMD);
@@ -170,7 +170,7 @@ TEST(planner__a_view_of_what_nobody_else_wants_is_no_copy)
     plan_case_end(&k);
 }
 
-TEST(planner__a_constant_is_no_step)
+TEST(planner__a_constant_has_no_step)
 {
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_SIMD);
@@ -201,7 +201,7 @@ TEST(planner__a_chain_needs_two_pieces_of_memory)
     plan_case_end(&k);
 }
 
-TEST(planner__values_that_nobody_reads_lend_their_memory)
+TEST(planner__memory_of_values_that_nobody_reads_is_reused)
 {
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_SIMD);
@@ -231,7 +231,7 @@ TEST(planner__nothing_runs_over_no_elements)
     plan_case_end(&k);
 }
 
-TEST(planner__too_much_for_the_device_is_told)
+TEST(planner__too_much_for_the_device_is_reported)
 {
     plan_case k;
     plan_case_start(&k, CLG_KERNELS_SIMD);
@@ -284,7 +284,7 @@ TEST(planner__the_init_plan_packs_in_its_own_memory)
 
 /* ---- contents that decide ------------------------------------------------------------------------------------- */
 
-TEST(planner__a_shape_input_is_asked_for)
+TEST(planner__a_shape_input_is_requested)
 {
     plan_case k;
     shape two = {.rank = 1, .dims = {2}};
@@ -417,7 +417,7 @@ TEST(planner__a_segment_outlives_its_plan)
     plan_case_end(&k);
 }
 
-TEST(planner__a_fault_in_what_was_read_is_told)
+TEST(planner__a_fault_in_what_was_read_is_reported)
 {
     plan_case k;
     plan_segment *child;

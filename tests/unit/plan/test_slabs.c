@@ -68,15 +68,15 @@ TEST(slabs__random_lifetimes_never_overlap)
 /* Sums up who is alive at each step. */
 static size_t live_at_most(const plan_block *blocks, size_t n, uint32_t n_steps)
 {
-    size_t most = 0;
+    size_t max = 0;
     for (uint32_t step = 0; step < n_steps; step++) {
         size_t live = 0;
         for (size_t i = 0; i < n; i++)
             if (blocks[i].first_step <= step && step <= blocks[i].last_step)
                 live += blocks[i].size_bytes;
-        if (live > most) most = live;
+        if (live > max) max = live;
     }
-    return most;
+    return max;
 }
 
 /* What a network's values look like: most live for a step or two, some over many. */

@@ -116,7 +116,7 @@ TEST_WITH(step__packings_and_scratch, set_up, tear_down)
     assert_error(step_builder_check(b, 1, 1), CLG_ERROR_INTERNAL,
                  "packs an input that is not there");
     (void)step_pack_kernel(b, c, s0, "pack", "pack", "");
-    assert_error(b->status, CLG_ERROR_INTERNAL, "no packed weight");
+    assert_error(b->status, CLG_ERROR_INTERNAL, "not a packed weight");
 }
 
 TEST_WITH(step__work_of_no_size_is_dropped, set_up, tear_down)
@@ -163,7 +163,7 @@ TEST_WITH(step__refuses_bad_ranges, set_up, tear_down)
     const uint64_t global[1] = {10}, local[1] = {4};
     step *s = step_kernel(b, step_candidate(b, "c"), "k", "entry", "");
     step_range(b, s, 1, global, local);
-    assert_error(b->status, CLG_ERROR_INTERNAL, "entry: global size is no multiple");
+    assert_error(b->status, CLG_ERROR_INTERNAL, "entry: global size is not a multiple");
 }
 
 TEST_WITH(step__check_finds_what_is_missing, set_up, tear_down)
@@ -332,17 +332,17 @@ TEST_WITH(step__numbers_are_joined_where_groups_have_one_item, set_up, tear_down
     for (int i = 0; i < 5; i++) step_arg_int(b, packs, i);
     step_range(b, packs, 1, &one, &one);
     assert_ok(b->status);
-    assert_ok(step_builder_join_numbers(b));
-    assert_string_equal(alone->kernel.joined, "ibllfbi");
-    assert_ptr_equal(alone->kernel.joined, again->kernel.joined);
-    assert_string_equal(packs->kernel.joined, "iiiii");
-    assert_null(grouped->kernel.joined);
-    assert_null(sharing->kernel.joined);
-    assert_null(mixed->kernel.joined);
-    assert_null(other->kernel.joined);
-    assert_null(drawing->kernel.joined);
-    assert_null(local->kernel.joined);
-    assert_null(few->kernel.joined);
+    assert_ok(step_builder_pack_args(b));
+    assert_string_equal(alone->kernel.packed, "ibllfbi");
+    assert_ptr_equal(alone->kernel.packed, again->kernel.packed);
+    assert_string_equal(packs->kernel.packed, "iiiii");
+    assert_null(grouped->kernel.packed);
+    assert_null(sharing->kernel.packed);
+    assert_null(mixed->kernel.packed);
+    assert_null(other->kernel.packed);
+    assert_null(drawing->kernel.packed);
+    assert_null(local->kernel.packed);
+    assert_null(few->kernel.packed);
     step_texts_deinit(&texts);
 }
 
@@ -355,7 +355,7 @@ static clg_status join_alone(void *unused)
     step_builder_init(&b, &memory, &texts);
     (void)numbers_step(&b, "__kernel void k(int a)\n{\n}\n", 1);
     clg_status status = b.status;
-    if (status == CLG_OK) status = step_builder_join_numbers(&b);
+    if (status == CLG_OK) status = step_builder_pack_args(&b);
     arena_deinit(&memory);
     step_texts_deinit(&texts);
     return status;

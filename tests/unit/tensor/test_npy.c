@@ -50,7 +50,7 @@ static clg_status read_made(int version, const char *dictionary, const void *dat
     return read_file(&f, out_tensor);
 }
 
-TEST(npy__reads_every_version_and_spelling)
+TEST(npy__reads_every_version_and_notation)
 {
     static const char *const spellings[] = {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1), }  \n",
@@ -110,7 +110,7 @@ TEST(npy__reads_every_dtype_in_both_byte_orders)
     }
 }
 
-TEST(npy__turns_fortran_order)
+TEST(npy__transposes_fortran_order)
 {
     /* Element [i,j,k] of shape [2,3,4] is i*100 + j*10 + k; stored with i fastest, big-endian. */
     uint8_t data[48];
@@ -202,7 +202,7 @@ TEST(npy__refuses)
     assert_error(read_file(&f, &t), CLG_ERROR_IO, "too long");
     f.bytes[10] = 0;
     f.bytes[9] = 0xff;
-    assert_error(read_file(&f, &t), CLG_ERROR_IO, "cut off");
+    assert_error(read_file(&f, &t), CLG_ERROR_IO, "truncated");
 }
 
 static void refuse(void *user, const uint8_t *data, size_t n)
@@ -240,7 +240,7 @@ static void hold(void *user)
     (void)user;
     n_held++;
 }
-static void let_go(void *user)
+static void release(void *user)
 {
     (void)user;
     n_held--;
@@ -249,7 +249,7 @@ static void let_go(void *user)
 TEST(npy__shares_memory_that_needs_no_change)
 {
     _Alignas(64) uint8_t bytes[256];
-    tensor_owner owner = {.retain = hold, .release = let_go};
+    tensor_owner owner = {.retain = hold, .release = release};
     char header[NPY_HEADER_TEXT_BYTES];
     size_t n;
     shape s = {.rank = 1, .dims = {3}};

@@ -140,12 +140,12 @@ TEST(npz__refuses)
     assert_error(read_changed(stored_hex, RECORD + 20, "\x87\0\0\0\x87", 5), CLG_ERROR_IO,
                  "announces");
     assert_error(read_changed(stored_hex, RECORD + 20, "\x89\0\0\0\x89", 5), CLG_ERROR_IO,
-                 "cut off");
+                 "truncated");
     assert_error(read_changed(stored_hex, RECORD + 42, "\xf0", 1), CLG_ERROR_IO, "outside");
     assert_error(read_changed(stored_hex, RECORD + 46, "t", 1), CLG_ERROR_IO, "two names");
     assert_error(read_changed(stored_hex, RECORD + 46, "\0", 1), CLG_ERROR_IO, "NUL");
     assert_error(read_changed(stored_hex, RECORD + 20, "\xff\xff\xff\xff", 4), CLG_ERROR_IO,
-                 "cut off");
+                 "truncated");
     assert_error(read_changed(stored_hex, END + 4, "\x01", 1), CLG_ERROR_IO, "several parts");
     assert_error(read_changed(stored_hex, END + 10, "\x02", 1), CLG_ERROR_IO, "too small");
     assert_error(read_changed(stored_hex, END + 10, "\xff\xff", 2), CLG_ERROR_IO, "zip64");

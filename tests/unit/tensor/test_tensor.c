@@ -285,7 +285,7 @@ TEST(cast__rounds_once)
     tensor_free(d);
 }
 
-TEST(cast__exactness_is_told)
+TEST(cast__exactness_is_reported)
 {
     static const struct row {
         clg_dtype from, to;

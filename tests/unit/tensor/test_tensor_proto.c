@@ -137,7 +137,7 @@ static const struct refused {
     ROW("\x08\x01" F32 "\x4a\x08\0\0\0\0\0\0\0\0", "takes 4 bytes"),
     ROW("\x08\x02" F32 "\x22\x04\0\0\0\0", "needs 2 numbers in float_data, which has 1"),
     ROW("\x08\x01" F32 "\x22\x08\0\0\0\0\0\0\0\0", "needs 1 numbers"),
-    ROW("\x08\x01" F32 "\x22\x05\0\0\0\0\0", "cut off"),
+    ROW("\x08\x01" F32 "\x22\x05\0\0\0\0\0", "truncated"),
     ROW("\x08\x00" F32 "\x22\x04\0\0\0\0", "needs 0 numbers"),
     ROW("\x08\x01" F32 "\x3a\x01\x01", "float32 cannot be in int64_data"),
     ROW("\x08\x01" F32 "\x22\x04\0\0\0\0\x4a\x04\0\0\0\0", "raw_data and in float_data"),
@@ -171,7 +171,7 @@ static const struct refused {
     ROW(F32 "\x70\x02", "data_location 2"),
     ROW(F32 "\x70\x01", "location of external data"),
     ROW("\x22\x00" F32 "\x20\x01", "wire type"),
-    ROW("\x08\x01" F32 "\x25\0\0", "cut off"),
+    ROW("\x08\x01" F32 "\x25\0\0", "truncated"),
 #undef ROW
 };
 
@@ -210,7 +210,7 @@ static void check_shared(const char *message, size_t n_bytes)
     }
 }
 
-TEST(proto__shares_what_lies_as_in_a_tensor)
+TEST(proto__shares_data_stored_as_in_a_tensor)
 {
     static const char raw[] = "\x08\x01" F32 "\x4a\x04\0\0\x80\x3f";
     static const char packed[] = "\x08\x01" F32 "\x22\x04\0\0\x80\x3f";

@@ -179,7 +179,7 @@ static bool is_exact(clg_dtype from, double number, clg_dtype to)
     return exact;
 }
 
-TEST(cast__tells_whether_it_was_exact)
+TEST(cast__says_whether_it_was_exact)
 {
     assert_true(is_exact(CLG_FLOAT64, 0.5, CLG_FLOAT32));
     assert_false(is_exact(CLG_FLOAT64, 0.1, CLG_FLOAT32));

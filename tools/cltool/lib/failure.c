@@ -165,7 +165,7 @@ char *must_printf(const char *format, ...)
     return text;
 }
 
-char *cut_part(char **rest, char separator)
+char *split_next(char **rest, char separator)
 {
     char *part = *rest, *end = part ? strchr(part, separator) : NULL;
     if (end) *end = '\0';

@@ -81,6 +81,6 @@ char *must_printf(const char *format, ...) TOOL_PRINTF(1, 2);
 char *must_vprintf(const char *format, va_list args) TOOL_PRINTF(1, 0);
 /* Splits off the part of *rest up to a separator, which is replaced by NUL; *rest is what follows,
  * NULL after the last part. NULL when *rest is. */
-char *cut_part(char **rest, char separator);
+char *split_next(char **rest, char separator);
 
 #endif

@@ -42,7 +42,7 @@ static const option_row rows[] = {
     {"measure", 0, KIND_FLAG, AT(measure), OPTIONS_DEVICES, NULL,
      "measure arithmetic, memory, transfers and launches"},
     {"diagnose", 0, KIND_FLAG, AT(diagnose), OPTIONS_DEVICES, NULL,
-     "what stands between this machine and OpenCL"},
+     "diagnose OpenCL on this machine"},
     {"output", 'o', KIND_TEXT, AT(output), OPTIONS_RUN, "DIR", "write each output to DIR/NAME.npy"},
     {"output", 'o', KIND_LIST, AT(outputs), OPTIONS_PREDICT, "[NAME=]FILE.npy",
      "write an output there (repeatable)"},
@@ -68,9 +68,9 @@ static const option_row rows[] = {
     {"batch", 0, KIND_TEXT, AT(batch), OPTIONS_PREDICT, "N",
      "rows at a time (default: what the model fixes, else measured)"},
     {"each", 0, KIND_FLAG, AT(each), OPTIONS_BENCH, NULL,
-     "each selected device by itself, and a verdict (default --device all)"},
+     "each selected device separately, and a summary (default --device all)"},
     {"concurrency", 0, KIND_SIZE, AT(concurrency), OPTIONS_BENCH, "N",
-     "N sessions at once, a thread each"},
+     "N concurrent sessions, a thread each"},
     {"compare", 0, KIND_TEXT, AT(compare), OPTIONS_BENCH, "SELECTOR[@PRECISION]",
      "in turn with another device; exit 1 when outputs differ"},
     {"warmup", 0, KIND_SIZE0, AT(warmup), OPTIONS_BENCH, "N", "runs before measuring (default 3)"},
@@ -79,7 +79,7 @@ static const option_row rows[] = {
     {"runs", 0, KIND_SIZE, AT(runs), OPTIONS_RUNS, "N", "runs to measure"},
     {"time", 0, KIND_REAL, AT(time), OPTIONS_TUNE, "SECONDS", "of measuring (default 10)"},
     {"all", 0, KIND_FLAG, AT(all), OPTIONS_SELFTEST, NULL,
-     "every kernel that there is a reference for, not only those among which there is a choice"},
+     "every kernel with a reference, not only those of nodes with several implementations"},
     {"export", 0, KIND_TEXT, AT(export_file), OPTIONS_TUNE, "FILE",
      "write all choices that were measured on this device"},
     {"max-size", 0, KIND_TEXT, AT(max_size), OPTIONS_CACHE, "BYTES",
@@ -97,17 +97,16 @@ static const option_row rows[] = {
     {"input", 'i', KIND_LIST, AT(inputs), OPTIONS_INPUT, "[NAME=]FILE",
      ".npy, .npz, .pb or .csv (repeatable)"},
     {"image", 0, KIND_LIST, AT(images), OPTIONS_INPUT, "[NAME=]FILE",
-     "a picture, values 0..1; several make a batch"},
+     "an image, values 0..1; several make a batch"},
     {"fill", 0, KIND_LIST, AT(fills), OPTIONS_INPUT, "[NAME=]KIND",
      "random:SEED[:LO:HI], zeros or ones (repeatable)"},
     {"cast", 0, KIND_FLAG, AT(cast), OPTIONS_INPUT, NULL, "allow lossy casts of inputs"},
-    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C",
-     "taken from each channel of a picture"},
+    {"mean", 0, KIND_TEXT, AT(mean), OPTIONS_INPUT, "A,B,C", "taken from each channel of an image"},
     {"std", 0, KIND_TEXT, AT(std), OPTIONS_INPUT, "A,B,C", "then each channel is divided by it"},
     {"scale", 0, KIND_REAL, AT(scale), OPTIONS_INPUT, "S",
      "multiplies 0..1 before the mean is taken"},
     {"resize", 0, KIND_TEXT, AT(resize), OPTIONS_INPUT, "HOW",
-     "stretch, crop or pad a picture of another size"},
+     "stretch, crop or pad an image of another size"},
     {"channels", 0, KIND_TEXT, AT(channels), OPTIONS_INPUT, "ORDER", "rgb, bgr or gray"},
     {"layout", 0, KIND_TEXT, AT(layout), OPTIONS_INPUT, "ORDER", "nchw or nhwc (else guessed)"},
     {"shape", 0, KIND_LIST, AT(shapes), OPTIONS_SHAPE, "NAME=AxBxC",
@@ -157,14 +156,14 @@ bool option_pair(const char *text, char **out_name, const char **out_value)
     return true;
 }
 
-int option_size(const char *what, const char *text, size_t least, size_t *out_size)
+int option_size(const char *what, const char *text, size_t min, size_t *out_size)
 {
     char *end;
     errno = 0;
     unsigned long long n = strtoull(text, &end, 10);
     bool is_number = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
-    if (!is_number || n > (unsigned long long)INT64_MAX || n < least) {
-        return fail_usage("%s takes a whole number of at least %zu, not '%s'", what, least, text);
+    if (!is_number || n > (unsigned long long)INT64_MAX || n < min) {
+        return fail_usage("%s takes a whole number of at least %zu, not '%s'", what, min, text);
     }
     *out_size = (size_t)n;
     return CODE_DONE;
@@ -187,7 +186,7 @@ int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t 
     size_t n = 0;
     int code = CODE_DONE;
     *out_sizes = must_alloc(strlen(text) + 1, sizeof **out_sizes);
-    while (code == CODE_DONE && (part = cut_part(&rest, ',')) != NULL) {
+    while (code == CODE_DONE && (part = split_next(&rest, ',')) != NULL) {
         code = option_size(what, part, 1, &(*out_sizes)[n++]);
     }
     free(copy);
@@ -202,7 +201,7 @@ int option_dims(const char *what, const char *text, size_t *out_rank,
     size_t rank = 0;
     int code = CODE_DONE;
     if (strcmp(text, "scalar") == 0) rest = NULL;
-    while (code == CODE_DONE && (part = cut_part(&rest, 'x')) != NULL) {
+    while (code == CODE_DONE && (part = split_next(&rest, 'x')) != NULL) {
         size_t n = 0;
         if (rank == CLG_MAX_RANK) {
             code = fail_usage("%s: '%s' has more than %d dimensions", what, text, CLG_MAX_RANK);

@@ -104,7 +104,7 @@ static inline double options_atol(const options *o, double fallback)
 /* Splits "NAME=VALUE" at the first '='; false when there is none. name: a copy for free(). */
 bool option_pair(const char *text, char **out_name, const char **out_value);
 /* Parses a whole number of at least `least`; the message names `what`. */
-int option_size(const char *what, const char *text, size_t least, size_t *out_size);
+int option_size(const char *what, const char *text, size_t min, size_t *out_size);
 int option_real(const char *what, const char *text, double *out_real);
 /* Parses "1,8,64". */
 int option_sizes(const char *what, const char *text, size_t **out_sizes, size_t *out_n);

@@ -52,8 +52,8 @@ static int find(const char *folder, int depth, case_list *list)
 
 int cases_find(const char *folder, case_list *list)
 {
-    if (!path_exists(folder)) return fail_file("there is no folder '%s'", folder);
-    if (!path_is_folder(folder)) return fail_file("'%s' is no folder", folder);
+    if (!path_exists(folder)) return fail_file("there is not a folder '%s'", folder);
+    if (!path_is_folder(folder)) return fail_file("'%s' is not a folder", folder);
     return find(folder, 0, list);
 }
 

@@ -174,7 +174,7 @@ static int read_cells(const csv_reader *r, char *line, double *row)
         char *end, *cell = next_cell(&rest);
         row[i] = strtod(cell, &end);
         if (end == cell || *end) {
-            return fail_file("'%s', line %zu, column '%s': '%s' is no number", r->path,
+            return fail_file("'%s', line %zu, column '%s': '%s' is not a number", r->path,
                              r->line_number, printable(r->names[i]), printable(cell));
         }
     }

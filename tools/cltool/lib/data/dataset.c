@@ -208,8 +208,8 @@ static void *decode(void *argument)
 
 static size_t count_decoders(size_t n)
 {
-    const size_t n_cpus = host_n_processors(), most = n_cpus > MAX_DECODERS ? MAX_DECODERS : n_cpus;
-    return n < most ? n : most;
+    const size_t n_cpus = host_n_processors(), max = n_cpus > MAX_DECODERS ? MAX_DECODERS : n_cpus;
+    return n < max ? n : max;
 }
 
 /* Decodes on all processors: it takes longer than most predictions. */
@@ -239,14 +239,14 @@ static int decode_all(const dataset *d, size_t first, size_t n, float *to)
     return code;
 }
 
-static int read_pictures(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+static int read_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     (void)size_bytes;
     return decode_all(d, (size_t)first, n, to);
 }
 
 /* Images give integers for integer inputs: their cast needs no note. */
-static int read_whole_pictures(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
+static int read_whole_images(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes)
 {
     clg_value *rows, *cast = NULL;
     int code = make_rows(d, CLG_FLOAT32, n, &rows);
@@ -262,34 +262,34 @@ static int read_whole_pictures(dataset *d, int64_t first, size_t n, void *to, si
     return code;
 }
 
-int dataset_open_pictures(const options *o, input_item *item, dataset **out_dataset)
+int dataset_open_images(const options *o, input_item *item, dataset **out_dataset)
 {
     dataset *d = make(o, item->port, item->from);
     int code = image_begin(o, item, &d->how);
     if (code == CODE_DONE && d->how.batch_axis != 0) {
         code = fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                    "input '%s' takes one picture a run: it has no rows to stream",
+                    "input '%s' takes one image a run: it has no rows to stream",
                     printable(item->port->name));
     }
     if (code == CODE_DONE) {
         image_note(o, item, &d->how);
         d->dtype = item->port->dtype;
-        d->read = d->dtype == CLG_FLOAT32 ? read_pictures : read_whole_pictures;
+        d->read = d->dtype == CLG_FLOAT32 ? read_images : read_whole_images;
         d->item = *item;
         d->rank = item->rank;
         memcpy(d->dims, item->dims, sizeof d->dims);
-        d->n_rows = (int64_t)item->n_pictures;
+        d->n_rows = (int64_t)item->n_images;
     }
     return give(code, d, out_dataset);
 }
 
-static bool is_picture(const char *name)
+static bool is_image(const char *name)
 {
     return (path_ends_in(name, ".png") || path_ends_in(name, ".jpg") ||
             path_ends_in(name, ".jpeg") || path_ends_in(name, ".bmp"));
 }
 
-int pictures_of_folder(const char *folder, const char ***out_files, size_t *out_n)
+int images_of_folder(const char *folder, const char ***out_files, size_t *out_n)
 {
     char **names = NULL;
     size_t n_names = 0, n = 0;
@@ -297,13 +297,13 @@ int pictures_of_folder(const char *folder, const char ***out_files, size_t *out_
     if (failed != 0) return fail_file("'%s' cannot be read: %s", folder, strerror(failed));
     const char **files = must_alloc(n_names, sizeof *files);
     for (size_t i = 0; i < n_names; i++) {
-        if (is_picture(names[i])) files[n++] = path_join(folder, names[i]);
+        if (is_image(names[i])) files[n++] = path_join(folder, names[i]);
         free(names[i]);
     }
     free(names);
     if (n == 0) {
         free(files);
-        return fail_file("'%s' holds no picture: no .png, .jpg, .jpeg or .bmp", folder);
+        return fail_file("'%s' holds no image: no .png, .jpg, .jpeg or .bmp", folder);
     }
     *out_files = files;
     *out_n = n;

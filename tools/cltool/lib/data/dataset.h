@@ -18,7 +18,7 @@ int dataset_open_npy(const options *o, const clg_port *port, const char *path,
 int dataset_open_csv(const options *o, const clg_port *port, const char *path, size_t first,
                      size_t n, dataset **out_dataset);
 /* Opens the item's images. Its dims are decided as for images in one run (image_begin). */
-int dataset_open_pictures(const options *o, input_item *item, dataset **out_dataset);
+int dataset_open_images(const options *o, input_item *item, dataset **out_dataset);
 /* Repeats one row: a value of the input's dtype whose first dimension is 1, which is retained. */
 dataset *dataset_repeat(const clg_port *port, clg_value *row);
 void dataset_free(dataset *d); /* accepts NULL */
@@ -33,6 +33,6 @@ const int64_t *dataset_dims(const dataset *d);
 int dataset_read(dataset *d, int64_t first, size_t n, void *to, size_t size_bytes);
 
 /* Lists the images of a folder, by name; free() each and the list. */
-int pictures_of_folder(const char *folder, const char ***out_files, size_t *out_n);
+int images_of_folder(const char *folder, const char ***out_files, size_t *out_n);
 
 #endif

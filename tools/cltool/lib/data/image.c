@@ -20,16 +20,16 @@
 #include <string.h>
 
 /* [height, width, channels], channels fastest, 0..1 */
-typedef struct picture {
+typedef struct image {
     int width, height, channels;
     float *pixels;
-} picture;
+} image;
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* stb mistakes random bytes for a TGA now and then: checks the first bytes for the formats cltool
  * reads. */
-static bool has_picture_magic(FILE *stream)
+static bool has_image_magic(FILE *stream)
 {
     unsigned char magic[4] = {0};
     size_t n = fread(magic, 1, sizeof magic, stream);
@@ -39,17 +39,17 @@ static bool has_picture_magic(FILE *stream)
             memcmp(magic, "BM", 2) == 0);
 }
 
-static float *read_pixels(FILE *stream, int channels, picture *out_picture)
+static float *read_pixels(FILE *stream, int channels, image *out_image)
 {
     int ignored;
     size_t n;
     bool is_deep = stbi_is_16_bit_from_file(stream) != 0;
-    void *raw = is_deep ? (void *)stbi_load_from_file_16(stream, &out_picture->width,
-                                                         &out_picture->height, &ignored, channels)
-                        : (void *)stbi_load_from_file(stream, &out_picture->width,
-                                                      &out_picture->height, &ignored, channels);
+    void *raw = is_deep ? (void *)stbi_load_from_file_16(stream, &out_image->width,
+                                                         &out_image->height, &ignored, channels)
+                        : (void *)stbi_load_from_file(stream, &out_image->width, &out_image->height,
+                                                      &ignored, channels);
     if (!raw) return NULL;
-    n = (size_t)out_picture->width * (size_t)out_picture->height * (size_t)channels;
+    n = (size_t)out_image->width * (size_t)out_image->height * (size_t)channels;
     float *pixels = must_alloc(n, sizeof *pixels);
     for (size_t i = 0; i < n; i++) {
         pixels[i] = is_deep ? (float)((const unsigned short *)raw)[i] / 65535.0f
@@ -59,31 +59,30 @@ static float *read_pixels(FILE *stream, int channels, picture *out_picture)
     return pixels;
 }
 
-static int read_picture(const char *path, int channels, picture *out_picture)
+static int read_image(const char *path, int channels, image *out_image)
 {
-    *out_picture = (picture){.channels = channels};
+    *out_image = (image){.channels = channels};
     FILE *stream = path_is_folder(path) ? NULL : host_open(path, "rb");
     if (!stream) {
-        return fail_file("picture '%s' cannot be read: %s", path,
+        return fail_file("image '%s' cannot be read: %s", path,
                          path_is_folder(path) ? "it is a folder" : strerror(errno));
     }
-    bool is_picture = has_picture_magic(stream);
-    if (is_picture) out_picture->pixels = read_pixels(stream, channels, out_picture);
+    bool is_image = has_image_magic(stream);
+    if (is_image) out_image->pixels = read_pixels(stream, channels, out_image);
     (void)fclose(stream);
-    if (out_picture->pixels) return CODE_DONE;
-    if (!is_picture)
-        return fail_file("'%s' is no picture that can be read: it is neither PNG, JPEG nor BMP",
-                         path);
-    return fail_file("picture '%s' is damaged or of a kind that is not read (%s)", path,
+    if (out_image->pixels) return CODE_DONE;
+    if (!is_image)
+        return fail_file("'%s' is not a readable image: it is neither PNG, JPEG nor BMP", path);
+    return fail_file("image '%s' is damaged or of an unsupported format (%s)", path,
                      stbi_failure_reason());
 }
 
 /* ---- size ------------------------------------------------------------------------------------ */
 
 /* Resizes an image: a triangle filter, widened for shrinking. */
-static int stretch(const picture *from, int width, int height, picture *out_to)
+static int resize_to(const image *from, int width, int height, image *out_to)
 {
-    *out_to = (picture){width, height, from->channels, NULL};
+    *out_to = (image){width, height, from->channels, NULL};
     out_to->pixels =
         must_alloc((size_t)width * (size_t)height, (size_t)from->channels * sizeof(float));
     int done = stbir_resize_float_generic(from->pixels, from->width, from->height, 0,
@@ -92,14 +91,14 @@ static int stretch(const picture *from, int width, int height, picture *out_to)
                                           STBIR_FILTER_TRIANGLE, STBIR_COLORSPACE_LINEAR, NULL);
     if (done) return CODE_DONE;
     free(out_to->pixels);
-    return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "a picture cannot be resized to %dx%d",
+    return fail(CODE_WORK, CLG_ERROR_OUT_OF_HOST_MEMORY, "an image cannot be resized to %dx%d",
                 width, height);
 }
 
 /* Crops the centre of a larger image, or centres a smaller one on black. */
-static picture recenter(const picture *from, int width, int height)
+static image recenter(const image *from, int width, int height)
 {
-    picture to = {width, height, from->channels, NULL};
+    image to = {width, height, from->channels, NULL};
     size_t pixel = (size_t)from->channels;
     to.pixels = must_alloc((size_t)width * (size_t)height, pixel * sizeof(float));
     int left = (width - from->width) / 2, top = (height - from->height) / 2;
@@ -117,12 +116,12 @@ static picture recenter(const picture *from, int width, int height)
 
 static int at_least_one(double x) { return x < 1 ? 1 : (int)lround(x); }
 
-static int resize(const image_recipe *r, const char *path, picture *p, int width, int height)
+static int resize(const image_recipe *r, const char *path, image *p, int width, int height)
 {
     if (p->width == width && p->height == height) return CODE_DONE;
     if (!r->resize) {
-        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "picture '%s' is %dx%d, the input takes %dx%d",
-                   path, p->width, p->height, width, height);
+        (void)fail(CODE_USAGE, CLG_ERROR_SHAPE, "image '%s' is %dx%d, the input takes %dx%d", path,
+                   p->width, p->height, width, height);
         fail_hint("--resize stretch, crop or pad");
         return CODE_USAGE;
     }
@@ -130,9 +129,9 @@ static int resize(const image_recipe *r, const char *path, picture *p, int width
     double factor =
         strcmp(r->resize, "crop") == 0 ? fmax(by_width, by_height) : fmin(by_width, by_height);
     bool keeps = strcmp(r->resize, "stretch") != 0;
-    picture stretched;
-    int code = stretch(p, keeps ? at_least_one(factor * p->width) : width,
-                       keeps ? at_least_one(factor * p->height) : height, &stretched);
+    image stretched;
+    int code = resize_to(p, keeps ? at_least_one(factor * p->width) : width,
+                         keeps ? at_least_one(factor * p->height) : height, &stretched);
     if (code != CODE_DONE) return code;
     free(p->pixels);
     *p = stretched;
@@ -154,7 +153,7 @@ static int read_layout(const options *o, const input_item *item, image_recipe *r
     size_t rank = item->rank;
     if (rank < 2 || rank > 4) {
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                    "input '%s' has %zu axes: a picture needs 2, 3 or 4",
+                    "input '%s' has %zu axes: an image needs 2, 3 or 4",
                     printable(item->port->name), rank);
     }
     if (o->layout && strcmp(o->layout, "nchw") != 0 && strcmp(o->layout, "nhwc") != 0) {
@@ -185,7 +184,7 @@ static int read_channels(const options *o, const input_item *item, image_recipe 
     r->swaps = is_bgr;
     if (wanted < 0 || wanted == r->channels) return CODE_DONE;
     return fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                "input '%s' takes %" PRId64 " channels, a picture as %s has %d",
+                "input '%s' takes %" PRId64 " channels, an image as %s has %d",
                 printable(item->port->name), wanted, name, r->channels);
 }
 
@@ -195,7 +194,7 @@ static int read_list(const char *what, const char *text, int channels, double ou
     if (!text) return CODE_DONE;
     char *copy = must_copy(text), *rest = copy, *part;
     int n = 0, code = CODE_DONE;
-    while (code == CODE_DONE && (part = cut_part(&rest, ',')) != NULL && n < 4)
+    while (code == CODE_DONE && (part = split_next(&rest, ',')) != NULL && n < 4)
         code = option_real(what, part, &out[n++]);
     if (code == CODE_DONE && (part || (n != 1 && n != channels))) {
         code = channels == 1
@@ -212,7 +211,7 @@ static int read_recipe(const options *o, const input_item *item, image_recipe *r
     *r = (image_recipe){.scale = o->scale, .std = {1, 1, 1, 1}, .resize = o->resize};
     clg_dtype dtype = item->port->dtype;
     if (!dtype_is_floating(dtype) && !dtype_is_integral(dtype)) {
-        return fail_usage("input '%s' takes %s: a picture does not go there",
+        return fail_usage("input '%s' takes %s: it cannot take an image",
                           printable(item->port->name), clg_dtype_name(dtype));
     }
     r->rounds = dtype_is_integral(dtype);
@@ -233,7 +232,7 @@ static int read_recipe(const options *o, const input_item *item, image_recipe *r
 
 /* ---- into the tensor ------------------------------------------------------------------------- */
 
-static void store(const image_recipe *r, const picture *p, float *to)
+static void store(const image_recipe *r, const image *p, float *to)
 {
     size_t area = (size_t)p->width * (size_t)p->height, channels = (size_t)p->channels;
     for (size_t c = 0; c < channels; c++) {
@@ -251,12 +250,12 @@ static void store(const image_recipe *r, const picture *p, float *to)
 /* Decides the free dimensions from the first image and the number of images. */
 static int decide_dims(const image_recipe *r, input_item *item)
 {
-    int64_t *dims = item->dims, n = (int64_t)item->n_pictures;
+    int64_t *dims = item->dims, n = (int64_t)item->n_images;
     if (r->batch_axis >= 0 && dims[r->batch_axis] < 0) dims[r->batch_axis] = n;
     if (r->channel_axis >= 0 && dims[r->channel_axis] < 0) dims[r->channel_axis] = r->channels;
     if (dims[r->height_axis] < 0 || dims[r->height_axis + 1] < 0) {
-        picture first;
-        int code = read_picture(item->pictures[0], r->channels, &first);
+        image first;
+        int code = read_image(item->images[0], r->channels, &first);
         if (code != CODE_DONE) return code;
         if (dims[r->height_axis] < 0) dims[r->height_axis] = first.height;
         if (dims[r->height_axis + 1] < 0) dims[r->height_axis + 1] = first.width;
@@ -265,13 +264,12 @@ static int decide_dims(const image_recipe *r, input_item *item)
     int64_t rows = r->batch_axis >= 0 ? dims[r->batch_axis] : 1;
     if (rows != n) {
         return fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                    "input '%s' takes %" PRId64 " pictures, %zu are given",
-                    printable(item->port->name), rows, item->n_pictures);
+                    "input '%s' takes %" PRId64 " images, %zu are given",
+                    printable(item->port->name), rows, item->n_images);
     }
     if (dims[r->height_axis] > INT32_MAX || dims[r->height_axis + 1] > INT32_MAX ||
         dims[r->height_axis] < 1 || dims[r->height_axis + 1] < 1) {
-        return fail(CODE_USAGE, CLG_ERROR_SHAPE,
-                    "input '%s' has shape %s: no picture has that size",
+        return fail(CODE_USAGE, CLG_ERROR_SHAPE, "input '%s' has shape %s: no image has that size",
                     printable(item->port->name), dims_text(item->rank, dims));
     }
     return CODE_DONE;
@@ -281,10 +279,10 @@ void image_note(const options *o, const input_item *item, const image_recipe *r)
 {
     const char *order = r->swaps ? "bgr" : r->channels == 4 ? "rgba" : "rgb";
     if (r->channels == 1) {
-        output_note("input '%s' %s: gray pictures", printable(item->port->name),
+        output_note("input '%s' %s: gray images", printable(item->port->name),
                     dims_text(item->rank, item->dims));
     } else {
-        output_note("input '%s' %s: %s pictures, %s%s", printable(item->port->name),
+        output_note("input '%s' %s: %s images, %s%s", printable(item->port->name),
                     dims_text(item->rank, item->dims), order,
                     r->is_nchw ? "channels first" : "channels last",
                     o->layout ? "" : " (guessed from the shape; --layout nchw or nhwc sets it)");
@@ -301,9 +299,9 @@ int image_rows(const image_recipe *r, const input_item *item, size_t first, size
 {
     int height = (int)item->dims[r->height_axis], width = (int)item->dims[r->height_axis + 1];
     for (size_t i = first; i < first + n; i++) {
-        picture p;
-        int code = read_picture(item->pictures[i], r->channels, &p);
-        if (code == CODE_DONE) code = resize(r, item->pictures[i], &p, width, height);
+        image p;
+        int code = read_image(item->images[i], r->channels, &p);
+        if (code == CODE_DONE) code = resize(r, item->images[i], &p, width, height);
         if (code == CODE_DONE) {
             store(r, &p, to);
             to += (size_t)p.width * (size_t)p.height * (size_t)p.channels;
@@ -323,7 +321,7 @@ int image_load(const options *o, input_item *item)
         clg_status status = clg_value_create(CLG_FLOAT32, item->rank, item->dims, &made);
         if (status != CLG_OK) code = fail_status(status, STAGE_INPUT, NULL);
     }
-    if (code == CODE_DONE) code = image_rows(&r, item, 0, item->n_pictures, clg_value_data(made));
+    if (code == CODE_DONE) code = image_rows(&r, item, 0, item->n_images, clg_value_data(made));
     if (code == CODE_DONE) {
         clg_status status = clg_value_cast(made, item->port->dtype, &cast, NULL);
         if (status == CLG_OK) {

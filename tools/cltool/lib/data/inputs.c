@@ -330,11 +330,11 @@ static int open_columns(const options *o, input_set *set, const char *path)
 
 static int open_folder(input_item *item, const char *path)
 {
-    int code = item->n_pictures == 0 ? check_first(item) : CODE_DONE;
-    if (code == CODE_DONE && item->n_pictures > 0)
+    int code = item->n_images == 0 ? check_first(item) : CODE_DONE;
+    if (code == CODE_DONE && item->n_images > 0)
         code = fail_usage("input '%s' is given twice", printable(item->port->name));
-    if (code == CODE_DONE) code = pictures_of_folder(path, &item->pictures, &item->n_pictures);
-    item->owns_pictures = code == CODE_DONE;
+    if (code == CODE_DONE) code = images_of_folder(path, &item->images, &item->n_images);
+    item->owns_images = code == CODE_DONE;
     item->from = path;
     return code;
 }
@@ -349,7 +349,7 @@ static int open_rows(const options *o, input_set *set, input_item *item, const c
     } else if (path_ends_in(path, ".csv")) {
         code = dataset_open_csv(o, item->port, path, 0, 0, &rows);
     } else {
-        return fail_usage("input '%s': rows are read from .npy, .csv or a folder of pictures, not "
+        return fail_usage("input '%s': rows are read from .npy, .csv or a folder of images, not "
                           "from '%s'",
                           printable(item->port->name), path);
     }
@@ -395,10 +395,10 @@ static int read_given(const options *o, input_set *set)
         const char *file;
         input_item *item = find_item(set, "--image", o->images.items[i], &file);
         if (!item) return CODE_USAGE;
-        if (item->n_pictures == 0 || item->owns_pictures) code = check_first(item);
+        if (item->n_images == 0 || item->owns_images) code = check_first(item);
         item->from = file;
-        item->pictures = must_resize(item->pictures, item->n_pictures + 1, sizeof *item->pictures);
-        item->pictures[item->n_pictures++] = file;
+        item->images = must_resize(item->images, item->n_images + 1, sizeof *item->images);
+        item->images[item->n_images++] = file;
     }
     return code;
 }
@@ -484,20 +484,20 @@ static void settle_dims(input_item *item)
     item->has_dims = true;
 }
 
-static int load_pictures(const options *o, input_set *set)
+static int load_images(const options *o, input_set *set)
 {
     for (size_t i = 0; i < set->n; i++) {
         input_item *item = &set->items[i];
-        if (item->n_pictures == 0) continue;
+        if (item->n_images == 0) continue;
         int code = declared_dims(set, item);
         if (code != CODE_DONE) return code;
         if (is_streamed(set, item->port)) {
             dataset *rows = NULL;
             /* three axes whose first has few steps are those of one image */
             if (item->rank == 4 || item->dims[0] > 4) item->dims[0] = -1;
-            code = dataset_open_pictures(o, item, &rows);
+            code = dataset_open_images(o, item, &rows);
             item->from = NULL; /* else it would be given twice */
-            if (code == CODE_DONE) code = give_rows(set, item, item->pictures[0], rows);
+            if (code == CODE_DONE) code = give_rows(set, item, item->images[0], rows);
         } else {
             code = image_load(o, item);
             item->has_dims = true;
@@ -568,7 +568,7 @@ int inputs_gather(const options *o, const clg_model *model, input_need need, inp
     if (code == CODE_DONE) code = read_shapes(o, out_set);
     if (code == CODE_DONE) code = read_given(o, out_set);
     if (code == CODE_DONE) code = read_fills(o, out_set, &rest_kind);
-    if (code == CODE_DONE) code = load_pictures(o, out_set);
+    if (code == CODE_DONE) code = load_images(o, out_set);
     if (code == CODE_DONE) {
         bool is_open = (need != INPUTS_REQUIRED && need != INPUTS_STREAM) || rest_kind;
         for (size_t i = 0; i < n && !is_open; i++) is_open = out_set->items[i].fill != NULL;
@@ -585,9 +585,9 @@ void inputs_free(input_set *set)
         input_item *item = &set->items[i];
         clg_value_free(item->value);
         dataset_free(item->rows);
-        for (size_t k = 0; item->owns_pictures && k < item->n_pictures; k++)
-            free((void *)item->pictures[k]);
-        free(item->pictures);
+        for (size_t k = 0; item->owns_images && k < item->n_images; k++)
+            free((void *)item->images[k]);
+        free(item->images);
     }
     free(set->items);
     free(set->symbols);

@@ -24,9 +24,9 @@ typedef struct input_item {
     size_t rank;
     int64_t dims[CLG_MAX_RANK];
     bool has_dims;
-    const char **pictures; /* files, one per row */
-    size_t n_pictures;
-    bool owns_pictures; /* the names too */
+    const char **images; /* files, one per row */
+    size_t n_images;
+    bool owns_images; /* the names too */
     const char *fill;
     struct dataset *rows; /* INPUTS_STREAM: instead of a value */
 } input_item;

@@ -97,9 +97,9 @@ static input_set copy_set(const input_set *set)
         .model = set->model, .items = must_alloc(set->n, sizeof *copy.items), .n = set->n};
     memcpy(copy.items, set->items, set->n * sizeof *copy.items);
     for (size_t i = 0; i < set->n; i++) {
-        copy.items[i].pictures = NULL;
-        copy.items[i].n_pictures = 0;
-        copy.items[i].owns_pictures = false;
+        copy.items[i].images = NULL;
+        copy.items[i].n_images = 0;
+        copy.items[i].owns_images = false;
         (void)clg_value_retain(copy.items[i].value);
     }
     return copy;

@@ -81,8 +81,8 @@ static int parse_fill(const char *kind, fill *out_fill)
     }
     out_fill->is_random = true;
     char *copy = must_copy(kind + 7), *rest = copy;
-    const char *seed = cut_part(&rest, ':'), *low = cut_part(&rest, ':'),
-               *high = cut_part(&rest, ':');
+    const char *seed = split_next(&rest, ':'), *low = split_next(&rest, ':'),
+               *high = split_next(&rest, ':');
     int code = option_size("the seed of --fill", seed, 0, &out_fill->seed);
     if (code == CODE_DONE && (rest || (low && !high))) {
         code = fail_usage("--fill takes random:SEED or random:SEED:LO:HI, not '%s'", kind);
@@ -195,7 +195,7 @@ int value_rotate(clg_value *value, size_t step, clg_value **out_value)
 int value_repeat_rows(const clg_value *value, size_t n, clg_value **out_value)
 {
     if (clg_value_get_kind(value) != CLG_VALUE_TENSOR)
-        return fail_usage("an input that is no tensor cannot be brought to a batch of %zu", n);
+        return fail_usage("an input that is not a tensor cannot be given a batch of %zu", n);
     int64_t dims[CLG_MAX_RANK];
     size_t rank = clg_value_rank(value), size = clg_value_size_bytes(value);
     memcpy(dims, clg_value_dims(value), rank * sizeof *dims);

@@ -13,8 +13,8 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "ocl/cache/store.h"
-#include "ocl/cache/store_entry.h"
+#include "ocl/cache/cache_entry.h"
+#include "ocl/cache/disk_cache.h"
 #include "ocl/ocl.h"
 
 #include <clgraph/inspect.h>
@@ -28,25 +28,25 @@ static const hash128 key_a = {.low = 1, .high = 0xA}, key_b = {.low = 2, .high =
 
 static const char *entry_path(const char *folder, hash128 key)
 {
-    char name[STORE_ENTRY_NAME_BYTES], path[1024];
-    store_entry_name(key, name);
+    char name[CACHE_ENTRY_NAME_BYTES], path[1024];
+    cache_entry_name(key, name);
     (void)snprintf(path, sizeof path, "%s/%s", folder, name);
     return scratch_path(path + strlen(scratch_folder()) + 1);
 }
 
-static store *open_store(const char *folder)
+static disk_cache *open_cache(const char *folder)
 {
-    store *s;
-    assert_ok(store_open(folder, &s));
+    disk_cache *s;
+    assert_ok(disk_cache_open(folder, &s));
     return s;
 }
 
 /* True when the store has exactly this for the key; a miss is false, anything else fails the test. */
-static bool has(store *s, hash128 key, const char *expected)
+static bool has(disk_cache *s, hash128 key, const char *expected)
 {
     char *data;
     size_t n;
-    if (!store_get(s, key, &data, &n)) {
+    if (!disk_cache_get(s, key, &data, &n)) {
         assert_null(data);
         return false;
     }
@@ -56,17 +56,17 @@ static bool has(store *s, hash128 key, const char *expected)
     return true;
 }
 
-static void put(store *s, hash128 key, const char *what, const char *data)
+static void put(disk_cache *s, hash128 key, const char *what, const char *data)
 {
-    store_put(s, key, what, data, strlen(data));
+    disk_cache_put(s, key, what, data, strlen(data));
 }
 
 /* ---- entries ----------------------------------------------------------------------------------------------- */
 
-TEST(store__gives_back_what_was_put)
+TEST(cache__gives_back_what_was_put)
 {
     const char *folder = scratch_path("a/b/c");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     assert_false(has(s, key_a, ""));
     put(s, key_a, "first", "payload");
     put(s, key_b, "empty", "");
@@ -74,14 +74,14 @@ TEST(store__gives_back_what_was_put)
     assert_true(has(s, key_b, ""));
     put(s, key_a, "second", "another payload");
     assert_true(has(s, key_a, "another payload"));
-    store_close(s);
-    s = open_store(folder);
+    disk_cache_close(s);
+    s = open_cache(folder);
     assert_true(has(s, key_a, "another payload"));
-    store_close(s);
+    disk_cache_close(s);
 }
 
 typedef struct damage {
-    store *s;
+    disk_cache *s;
     const char *path;
     size_t n_tried;
 } damage;
@@ -97,10 +97,10 @@ static void damage_is_a_miss(void *user, const uint8_t *data, size_t n)
     d->n_tried++;
 }
 
-TEST(store__damage_is_a_miss_and_is_replaced)
+TEST(cache__damage_is_a_miss_and_is_replaced)
 {
     const char *folder = scratch_path("damage");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     put(s, key_a, "what", "payload");
     damage d = {.s = s, .path = entry_path(folder, key_a)};
     char *whole;
@@ -118,25 +118,25 @@ TEST(store__damage_is_a_miss_and_is_replaced)
     assert_true(has(s, key_a, "payload"));
     memory_free(longer);
     memory_free(whole);
-    store_close(s);
+    disk_cache_close(s);
 }
 
-TEST(store__entry_under_another_name_is_a_miss)
+TEST(cache__entry_under_another_name_is_a_miss)
 {
     const char *folder = scratch_path("foreign");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     put(s, key_a, "what", "payload");
     assert_int_equal(rename(entry_path(folder, key_a), entry_path(folder, key_b)), 0);
     assert_false(has(s, key_b, "payload"));
     put(s, key_b, "what", "other");
     assert_true(has(s, key_b, "other"));
-    store_close(s);
+    disk_cache_close(s);
 }
 
-TEST(store__unreadable_entry_is_a_miss_and_is_replaced)
+TEST(cache__unreadable_entry_is_a_miss_and_is_replaced)
 {
     const char *folder = scratch_path("unreadable");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     put(s, key_a, "what", "payload");
     const char *path = entry_path(folder, key_a);
     assert_int_equal(chmod(path, 0), 0);
@@ -147,7 +147,7 @@ TEST(store__unreadable_entry_is_a_miss_and_is_replaced)
     /* A folder in its place cannot be replaced: a miss, for good. */
     assert_ok(file_make_folders(entry_path(folder, key_b)));
     assert_false(has(s, key_b, "payload"));
-    store_close(s);
+    disk_cache_close(s);
 }
 
 /* ---- folders that cannot be used --------------------------------------------------------------------------- */
@@ -160,7 +160,7 @@ static void count_warnings(void *user, clg_log_level level, const char *message)
     if (level == CLG_LOG_WARNING && strstr(message, "memory only")) n_warnings++;
 }
 
-TEST(store__unusable_folder_is_memory_only_with_one_warning)
+TEST(cache__unusable_folder_is_memory_only_with_one_warning)
 {
     const char *file = scratch_file("a file", "", 0);
     char below[1024];
@@ -169,27 +169,27 @@ TEST(store__unusable_folder_is_memory_only_with_one_warning)
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         n_warnings = 0;
         log_set(count_warnings, NULL, CLG_LOG_WARNING);
-        store *s = open_store(folders[i]);
-        assert_true(store_is_on_disk(s));
+        disk_cache *s = open_cache(folders[i]);
+        assert_true(disk_cache_is_on_disk(s));
         put(s, key_a, "what", "payload");
         put(s, key_b, "what", "payload");
-        assert_false(store_is_on_disk(s));
+        assert_false(disk_cache_is_on_disk(s));
         assert_false(has(s, key_a, "payload"));
-        store_close(s);
+        disk_cache_close(s);
         log_set(NULL, NULL, CLG_LOG_ERROR);
         assert_int_equal(n_warnings, 1);
     }
 }
 
-TEST(store__empty_folder_name_is_memory_only_without_a_warning)
+TEST(cache__empty_folder_name_is_memory_only_without_a_warning)
 {
     n_warnings = 0;
     log_set(count_warnings, NULL, CLG_LOG_WARNING);
-    store *s = open_store("");
-    assert_false(store_is_on_disk(s));
+    disk_cache *s = open_cache("");
+    assert_false(disk_cache_is_on_disk(s));
     put(s, key_a, "what", "payload");
     assert_false(has(s, key_a, "payload"));
-    store_close(s);
+    disk_cache_close(s);
     log_set(NULL, NULL, CLG_LOG_ERROR);
     assert_int_equal(n_warnings, 0);
 }
@@ -198,10 +198,10 @@ TEST(store__empty_folder_name_is_memory_only_without_a_warning)
 
 static void age(const char *path, int64_t seconds) { assert_true(platform_age(path, seconds)); }
 
-TEST(store__least_recently_used_go_first)
+TEST(cache__least_recently_used_go_first)
 {
     const char *folder = scratch_path("lru");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     char name[128], payload[1001] = {0};
     memset(payload, 'x', 1000);
     for (uint64_t i = 0; i < 4; i++) {
@@ -219,7 +219,7 @@ TEST(store__least_recently_used_go_first)
     age(left_over, 7200);
 
     size_t n;
-    assert_ok(ocl_store_prune(folder, 2500, &n));
+    assert_ok(ocl_cache_prune(folder, 2500, &n));
     assert_int_equal(n, 3); /* two entries and the left-over */
     assert_true(has(s, oldest, payload));
     assert_false(has(s, second, payload));
@@ -227,25 +227,25 @@ TEST(store__least_recently_used_go_first)
     assert_true(file_exists(stranger));
     assert_false(file_exists(left_over));
 
-    assert_ok(ocl_store_clear(folder, &n));
+    assert_ok(ocl_cache_clear(folder, &n));
     assert_int_equal(n, 2);
     assert_true(file_exists(stranger));
-    assert_ok(ocl_store_clear(scratch_path("lru, absent"), &n));
+    assert_ok(ocl_cache_clear(scratch_path("lru, absent"), &n));
     assert_int_equal(n, 0);
-    store_close(s);
+    disk_cache_close(s);
 }
 
-TEST(store__list_tells_what_entries_hold)
+TEST(cache__list_says_what_entries_hold)
 {
     const char *folder = scratch_path("list");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     put(s, key_a, "device A: program gemm", "payload");
     put(s, key_b, "device B: verdicts", "payload");
     const char *path = entry_path(folder, key_b);
     assert_int_equal(truncate(path, 60), 0);
-    ocl_store_entry *entries;
+    ocl_cache_entry *entries;
     size_t n;
-    assert_ok(ocl_store_list(folder, &entries, &n));
+    assert_ok(ocl_cache_list(folder, &entries, &n));
     assert_int_equal(n, 2);
     for (size_t i = 0; i < n; i++) {
         const bool is_a = strstr(path, entries[i].name) == NULL;
@@ -253,11 +253,11 @@ TEST(store__list_tells_what_entries_hold)
         assert_true(entries[i].size_bytes >= 60);
         assert_true(entries[i].used_ns > 0);
     }
-    ocl_store_list_free(entries, n);
-    assert_ok(ocl_store_list(scratch_path("list, absent"), &entries, &n));
+    ocl_cache_list_free(entries, n);
+    assert_ok(ocl_cache_list(scratch_path("list, absent"), &entries, &n));
     assert_int_equal(n, 0);
-    ocl_store_list_free(entries, n);
-    store_close(s);
+    ocl_cache_list_free(entries, n);
+    disk_cache_close(s);
 }
 
 /* ---- packs ------------------------------------------------------------------------------------------------- */
@@ -271,31 +271,31 @@ static void pack_is_refused(void *user, const uint8_t *data, size_t n)
     assert_non_null(out);
     if (n > 0) assert_int_equal(fwrite(data, 1, n, out), n);
     assert_int_equal(fclose(out), 0);
-    assert_error(ocl_store_unpack(folder, file, &n_entries), CLG_ERROR_IO, "cannot be unpacked");
+    assert_error(ocl_cache_unpack(folder, file, &n_entries), CLG_ERROR_IO, "cannot be unpacked");
     assert_int_equal(n_entries, 0);
 }
 
-TEST(store__pack_moves_all_entries)
+TEST(cache__pack_moves_all_entries)
 {
     const char *from = scratch_path("pack from"), *to = scratch_path("pack to"),
                *file = scratch_path("all.pack");
-    store *s = open_store(from);
+    disk_cache *s = open_cache(from);
     size_t n;
     put(s, key_a, "a", "payload a");
     put(s, key_b, "b", "payload b");
     const hash128 damaged = {.low = 3, .high = 3};
     put(s, damaged, "c", "payload c");
     assert_int_equal(truncate(entry_path(from, damaged), 70), 0);
-    store_close(s);
+    disk_cache_close(s);
 
-    assert_ok(ocl_store_pack(from, file));
-    assert_ok(ocl_store_unpack(to, file, &n));
+    assert_ok(ocl_cache_pack(from, file));
+    assert_ok(ocl_cache_unpack(to, file, &n));
     assert_int_equal(n, 2);
-    s = open_store(to);
+    s = open_cache(to);
     assert_true(has(s, key_a, "payload a"));
     assert_true(has(s, key_b, "payload b"));
     assert_false(has(s, damaged, "payload c"));
-    store_close(s);
+    disk_cache_close(s);
 
     char *pack;
     assert_ok(file_read(file, SIZE_MAX, &pack, &n));
@@ -305,38 +305,38 @@ TEST(store__pack_moves_all_entries)
     assert_false(file_exists(nowhere));
     memory_free(nowhere);
     memory_free(pack);
-    assert_error(ocl_store_unpack(to, scratch_path("no.pack"), &n), CLG_ERROR_IO, "no.pack");
+    assert_error(ocl_cache_unpack(to, scratch_path("no.pack"), &n), CLG_ERROR_IO, "no.pack");
 }
 
 /* ---- several processes ------------------------------------------------------------------------------------- */
 
 static int hammer(const char *folder, int seed)
 {
-    store *s;
+    disk_cache *s;
     char payload[4096];
-    if (store_open(folder, &s) != CLG_OK) return 2;
+    if (disk_cache_open(folder, &s) != CLG_OK) return 2;
     for (int i = 0; i < 300; i++) {
         const hash128 key = {.low = (uint64_t)(i % 7), .high = 9};
         const size_t n = (size_t)((i * 37 + seed * 101) % (int)sizeof payload);
         char *data;
         size_t n_read;
         memset(payload, 'a' + (int)(n % 26), n);
-        store_put(s, key, "hammer", payload, n);
-        if (store_get(s, key, &data, &n_read)) {
+        disk_cache_put(s, key, "hammer", payload, n);
+        if (disk_cache_get(s, key, &data, &n_read)) {
             for (size_t b = 0; b < n_read; b++)
                 if (data[b] != 'a' + (int)(n_read % 26)) return 3;
             memory_free(data);
         }
         if (i % 50 == 49) {
             size_t n_removed;
-            (void)ocl_store_prune(folder, 1000, &n_removed);
+            (void)ocl_cache_prune(folder, 1000, &n_removed);
         }
     }
-    store_close(s);
+    disk_cache_close(s);
     return 0;
 }
 
-TEST(store__processes_share_a_folder)
+TEST(cache__processes_share_a_folder)
 {
     enum { N_PROCESSES = 4 };
     const char *folder = scratch_path("shared");
@@ -353,46 +353,46 @@ TEST(store__processes_share_a_folder)
 static clg_status list_and_pack(void *user)
 {
     const char *folder = user;
-    ocl_store_entry *entries;
+    ocl_cache_entry *entries;
     size_t n;
-    CLG_TRY(ocl_store_list(folder, &entries, &n));
-    ocl_store_list_free(entries, n);
-    CLG_TRY(ocl_store_pack(folder, scratch_path("faults.pack")));
-    CLG_TRY(ocl_store_unpack(scratch_path("faults to"), scratch_path("faults.pack"), &n));
-    return ocl_store_prune(folder, 1 << 20, &n);
+    CLG_TRY(ocl_cache_list(folder, &entries, &n));
+    ocl_cache_list_free(entries, n);
+    CLG_TRY(ocl_cache_pack(folder, scratch_path("faults.pack")));
+    CLG_TRY(ocl_cache_unpack(scratch_path("faults to"), scratch_path("faults.pack"), &n));
+    return ocl_cache_prune(folder, 1 << 20, &n);
 }
 
-TEST(store__failed_allocations_lose_nothing)
+TEST(cache__failed_allocations_lose_nothing)
 {
     const char *folder = scratch_path("faults");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     put(s, key_a, "what", "payload");
-    store_close(s);
+    disk_cache_close(s);
     failing_alloc_install();
     for (size_t i = 0; i < 40; i++) {
         failing_alloc_arm(i);
-        if (store_open(folder, &s) != CLG_OK) continue;
+        if (disk_cache_open(folder, &s) != CLG_OK) continue;
         (void)has(s, key_a, "payload");
         put(s, key_a, "what", "payload");
-        store_close(s);
+        disk_cache_close(s);
         assert_int_equal(failing_alloc_n_live(), 0);
     }
     failing_alloc_remove();
-    s = open_store(folder);
+    s = open_cache(folder);
     assert_true(has(s, key_a, "payload"));
-    store_close(s);
+    disk_cache_close(s);
 }
 
-TEST(store__listing_and_packing_survive_failed_allocations)
+TEST(cache__listing_and_packing_survive_failed_allocations)
 {
     const char *folder = scratch_path("faults 2");
-    store *s = open_store(folder);
+    disk_cache *s = open_cache(folder);
     put(s, key_a, "what", "payload");
-    store_close(s);
+    disk_cache_close(s);
     assert_true(fault_loop_alone(list_and_pack, (void *)folder) > 5);
 }
 
-TEST(store__a_folder_has_a_name)
+TEST(cache__a_folder_has_a_name)
 {
     char *path;
     clg_cache_entry *entries;

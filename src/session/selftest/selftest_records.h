@@ -5,34 +5,35 @@
  *   clgraph verdicts 1
  *   passed 6f2c...0a 3.1e-07 4e-06 winograd_2x2 winograd_simd
  */
-#ifndef CLG_SESSION_VERDICTS_H
-#define CLG_SESSION_VERDICTS_H
+#ifndef CLG_SESSION_SELFTEST_RECORDS_H
+#define CLG_SESSION_SELFTEST_RECORDS_H
 
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 
-typedef struct verdict {
+typedef struct selftest_record {
     hash128 key;
     bool passed;
     double worst, bound;
     const char *impl, *kernel; /* a word each */
-} verdict;
+} selftest_record;
 
-typedef struct verdict_table {
+typedef struct selftest_records {
     arena memory;
     map index; /* key -> place in items */
-    verdict *items;
+    selftest_record *items;
     size_t n, capacity;
-} verdict_table; /* all zeros is valid and empty */
+} selftest_records; /* all zeros is valid and empty */
 
-const verdict *verdicts_find(const verdict_table *t, hash128 key); /* NULL: not tested */
+const selftest_record *selftest_records_find(const selftest_records *t,
+                                             hash128 key); /* NULL: not tested */
 /* Adds or replaces; the words are copied. */
-clg_status verdicts_set(verdict_table *t, const verdict *v);
+clg_status selftest_records_set(selftest_records *t, const selftest_record *v);
 /* Adds the verdicts of a text, which do not replace those that there are. False: it is no such text. */
-bool verdicts_read(verdict_table *t, const char *lines);
-void verdicts_text(const verdict_table *t, text *out);
-void verdicts_deinit(verdict_table *t);
+bool selftest_records_parse(selftest_records *t, const char *lines);
+void selftest_records_format(const selftest_records *t, text *out);
+void selftest_records_deinit(selftest_records *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "ops/conv/conv_cut.h"
+#include "ops/conv/conv_tiling.h"
 
 #include "ops/lowering/work.h"
 
@@ -11,21 +11,21 @@ typedef struct patch_size {
 static patch_size measure_patch(const window_axis *axes, int64_t tile_h, int64_t tile_w)
 {
     const window_axis *h = &axes[1], *w = &axes[2];
-    const int64_t phases = work_least(h->stride, (h->kernel - 1) * h->dilation + 1) *
-                           work_least(w->stride, (w->kernel - 1) * w->dilation + 1);
+    const int64_t phases = work_min(h->stride, (h->kernel - 1) * h->dilation + 1) *
+                           work_min(w->stride, (w->kernel - 1) * w->dilation + 1);
     patch_size p = {.pitch = tile_w + (w->kernel - 1) * w->dilation / w->stride};
     p.lines = phases * (tile_h + (h->kernel - 1) * h->dilation / h->stride);
     p.slice = p.lines * p.pitch;
     return p;
 }
 
-int64_t conv_cut_tiles(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_h, int64_t tile_w)
+int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_h, int64_t tile_w)
 {
     return axes[0].out * work_ceil_div(axes[1].out, tile_h) * work_ceil_div(axes[2].out, tile_w);
 }
 
 /* Estimated cycles of a convolution cut so, or a negative number where the cut is not allowed. The constants are rough. */
-static double cost_of(const lower_context *c, const conv_cut_job *j, const conv_cut *t)
+static double cost_of(const lower_context *c, const conv_tiling_job *j, const conv_tiling *t)
 {
     const int64_t nr = 2 * (int64_t)j->lanes, slices = j->slices;
     const int64_t taps = j->axes[1].kernel * j->axes[2].kernel;
@@ -40,23 +40,23 @@ static double cost_of(const lower_context *c, const conv_cut_job *j, const conv_
         (double)(t->group_tiles * panels) * ((double)(slices * taps * t->tile_m) * j->step + 30.0);
     const double done = (double)(t->group_tiles * t->tile_m * t->tile_h) *
                         ((double)t->tile_w / j->lanes * j->done_vector + j->done_line);
-    const int64_t groups = conv_cut_tiles(j->axes, t->tile_h, t->tile_w) *
+    const int64_t groups = conv_tiling_count(j->axes, t->tile_h, t->tile_w) *
                            work_ceil_div(t->tiles, t->group_tiles) * j->planes;
     return (fill + work + done + 100.0) * (double)work_ceil_div(groups, work_units(c));
 }
 
-#define MOST_ACROSS 64
-#define WIDE_ENOUGH 256 /* pixels: longer rows may fall into more than MOST_ACROSS tiles */
+#define MAX_ACROSS 64
+#define WIDE_ENOUGH 256 /* pixels: longer rows may fall into more than MAX_ACROSS tiles */
 
-bool conv_cut_find(const lower_context *c, const conv_cut_job *j, conv_cut *out)
+bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out)
 {
     const int64_t height = j->axes[1].out, width = j->axes[2].out;
-    const int64_t most =
-        width / WIDE_ENOUGH > MOST_ACROSS ? width / WIDE_ENOUGH : work_least(width, MOST_ACROSS);
-    conv_cut t = {.tile_m = work_ceil_div(j->oc, work_ceil_div(j->oc, j->rows))};
+    const int64_t max =
+        width / WIDE_ENOUGH > MAX_ACROSS ? width / WIDE_ENOUGH : work_min(width, MAX_ACROSS);
+    conv_tiling t = {.tile_m = work_ceil_div(j->oc, work_ceil_div(j->oc, j->rows))};
     bool found = false;
     t.tiles = work_ceil_div(j->oc, t.tile_m);
-    for (int64_t across = 1; across <= most; across += across < 4 ? 1 : across) {
+    for (int64_t across = 1; across <= max; across += across < 4 ? 1 : across) {
         t.tile_w = work_ceil_div(width, across);
         for (int64_t down = 1; down <= height; down += work_ceil_div(down, 8)) {
             t.tile_h = work_ceil_div(height, down);
@@ -73,14 +73,14 @@ bool conv_cut_find(const lower_context *c, const conv_cut_job *j, conv_cut *out)
 
 #define DEPTHWISE_PATCH 6144 /* elements of patches that stay in the nearest cache */
 
-bool conv_cut_depthwise(const lower_context *c, const conv_cut_job *j, int64_t n_channels,
-                        conv_cut *out)
+bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
+                           conv_tiling *out)
 {
     const int64_t height = j->axes[1].out, width = j->axes[2].out, strip = 4 * (int64_t)j->lanes;
     int64_t across = 1, down = 1, patch, sums;
     for (;;) {
-        *out = (conv_cut){.tile_h = work_ceil_div(height, down),
-                          .tile_w = work_ceil_div(width, across)};
+        *out = (conv_tiling){.tile_h = work_ceil_div(height, down),
+                             .tile_w = work_ceil_div(width, across)};
         const patch_size p = measure_patch(j->axes, out->tile_h, out->tile_w);
         patch = j->axes[0].kernel * p.slice;
         sums = j->oc * work_ceil_div((out->tile_h - 1) * p.pitch + out->tile_w, strip) * strip;
@@ -92,10 +92,10 @@ bool conv_cut_depthwise(const lower_context *c, const conv_cut_job *j, int64_t n
             across += work_ceil_div(across, 8);
     }
     if (patch > j->patch || sums > j->sums) return false;
-    const int64_t room = work_least(DEPTHWISE_PATCH / patch, j->sums / sums);
+    const int64_t room = work_min(DEPTHWISE_PATCH / patch, j->sums / sums);
     const int64_t images = j->planes / n_channels;
-    const int64_t cuts = images * conv_cut_tiles(j->axes, out->tile_h, out->tile_w);
-    const int64_t share = work_ceil_div(n_channels, work_ceil_div(4 * work_units(c), cuts));
-    out->group_tiles = room < 1 ? 1 : work_least(room, share);
+    const int64_t splits = images * conv_tiling_count(j->axes, out->tile_h, out->tile_w);
+    const int64_t share = work_ceil_div(n_channels, work_ceil_div(4 * work_units(c), splits));
+    out->group_tiles = room < 1 ? 1 : work_min(room, share);
     return true;
 }

@@ -2,7 +2,7 @@
  *
  * The table of verdicts, and its text.
  */
-#include "session/selftest/verdicts.h"
+#include "session/selftest/selftest_records.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,16 +12,16 @@
 #define HEADER "clgraph verdicts 1\n"
 #define WORD_BYTES 64
 
-const verdict *verdicts_find(const verdict_table *t, hash128 key)
+const selftest_record *selftest_records_find(const selftest_records *t, hash128 key)
 {
     const size_t at = map_get(&t->index, &key, sizeof key);
     return at == MAP_NONE ? NULL : &t->items[at];
 }
 
-clg_status verdicts_set(verdict_table *t, const verdict *v)
+clg_status selftest_records_set(selftest_records *t, const selftest_record *v)
 {
     size_t at = map_get(&t->index, &v->key, sizeof v->key);
-    verdict kept = *v;
+    selftest_record kept = *v;
     kept.impl = arena_strdup(&t->memory, v->impl);
     kept.kernel = arena_strdup(&t->memory, v->kernel);
     if (!kept.impl || !kept.kernel) return CLG_ERROR_OUT_OF_HOST_MEMORY;
@@ -55,10 +55,10 @@ static bool read_key(const char *hex, hash128 *out)
     return true;
 }
 
-static bool read_line(verdict_table *t, const char *line)
+static bool read_line(selftest_records *t, const char *line)
 {
     char word[WORD_BYTES], impl[WORD_BYTES];
-    verdict v = {0};
+    selftest_record v = {0};
     v.passed = strcmp(next_word(&line, word), "passed") == 0;
     if ((!v.passed && strcmp(word, "failed") != 0) || !read_key(next_word(&line, word), &v.key))
         return false;
@@ -67,10 +67,10 @@ static bool read_line(verdict_table *t, const char *line)
     v.impl = next_word(&line, impl);
     v.kernel = next_word(&line, word);
     if (!*v.impl || !*v.kernel || (*line && *line != '\n')) return false;
-    return verdicts_find(t, v.key) || verdicts_set(t, &v) == CLG_OK;
+    return selftest_records_find(t, v.key) || selftest_records_set(t, &v) == CLG_OK;
 }
 
-bool verdicts_read(verdict_table *t, const char *lines)
+bool selftest_records_parse(selftest_records *t, const char *lines)
 {
     if (strncmp(lines, HEADER, strlen(HEADER)) != 0) return false;
     for (lines += strlen(HEADER); *lines;) {
@@ -81,18 +81,18 @@ bool verdicts_read(verdict_table *t, const char *lines)
     return true;
 }
 
-void verdicts_text(const verdict_table *t, text *out)
+void selftest_records_format(const selftest_records *t, text *out)
 {
     text_append(out, HEADER);
     for (size_t i = 0; i < t->n; i++) {
-        const verdict *v = &t->items[i];
+        const selftest_record *v = &t->items[i];
         text_printf(out, "%s %016" PRIx64 "%016" PRIx64 " %.3g %.3g %s %s\n",
                     v->passed ? "passed" : "failed", v->key.high, v->key.low, v->worst, v->bound,
                     v->impl, v->kernel);
     }
 }
 
-void verdicts_deinit(verdict_table *t)
+void selftest_records_deinit(selftest_records *t)
 {
     map_deinit(&t->index);
     memory_free(t->items);

@@ -56,7 +56,7 @@ static uint64_t device_bytes(void)
     return counters.device_bytes;
 }
 
-TEST(lent__is_not_copied)
+TEST(zero_copy__is_not_copied)
 {
     clg_session *s = open_session();
     clg_value *x = filled(1);
@@ -70,7 +70,7 @@ TEST(lent__is_not_copied)
     clg_session_free(s);
 }
 
-TEST(lent__what_changes_between_runs_counts)
+TEST(zero_copy__what_changes_between_runs_counts)
 {
     clg_session *s = open_session();
     clg_value *x = filled(1);
@@ -103,7 +103,7 @@ static void release(void *user)
 }
 
 /* At every distance from where OpenCL's buffers would begin. */
-TEST(lent__memory_of_the_caller)
+TEST(zero_copy__memory_of_the_caller)
 {
     static float memory[N + 64];
     clg_session *s = open_session();
@@ -123,7 +123,7 @@ TEST(lent__memory_of_the_caller)
     clg_session_free(s);
 }
 
-TEST(lent__other_ways_of_giving_follow)
+TEST(zero_copy__other_inputs_follow)
 {
     clg_session *s = open_session();
     clg_value *x = filled(4), *on_device;
@@ -148,7 +148,7 @@ TEST(lent__other_ways_of_giving_follow)
 }
 
 /* next = state + 1, where the first state is a value of the caller's. */
-TEST(lent__state_goes_on_in_other_memory)
+TEST(zero_copy__state_goes_on_in_other_memory)
 {
     static const float one = 1;
     static float y[N];

@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store on disk: getting and putting entries, and keeping the folder bounded.
+ * Gets and puts entries of the disk cache, and keeps its folder bounded.
  */
-#include "ocl/cache/store.h"
+#include "ocl/cache/disk_cache.h"
 
 #include "base/files.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "ocl/cache/store_entry.h"
-#include "ocl/cache/store_folder.h"
+#include "ocl/cache/cache_entry.h"
+#include "ocl/cache/cache_folder.h"
 
 #include <string.h>
 
-struct store {
+struct disk_cache {
     char *folder; /* NULL: memory only */
-    mutex lock;   /* guards what follows */
+    mutex lock;   /* guards the fields below */
     bool unusable;
     bool counted; /* folder_bytes is known */
     uint64_t folder_bytes;
 };
 
-clg_status store_open(const char *cache_dir, store **out_store)
+clg_status disk_cache_open(const char *cache_dir, disk_cache **out_cache)
 {
-    *out_store = NULL;
-    store *s = memory_zalloc(1, sizeof *s);
+    *out_cache = NULL;
+    disk_cache *s = memory_zalloc(1, sizeof *s);
     if (!s) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     clg_status status = mutex_init(&s->lock);
     if (status != CLG_OK) {
         memory_free(s);
         return status;
     }
-    if (!cache_dir || cache_dir[0] != '\0') status = store_folder_path(cache_dir, &s->folder);
+    if (!cache_dir || cache_dir[0] != '\0') status = cache_folder_path(cache_dir, &s->folder);
     if (status != CLG_OK && status != CLG_ERROR_OUT_OF_HOST_MEMORY) {
         log_write(CLG_LOG_WARNING, "compiled programs are kept in memory only: %s", error_text());
         status = CLG_OK;
     }
     if (status != CLG_OK) {
-        store_close(s);
+        disk_cache_close(s);
         return status;
     }
-    *out_store = s;
+    *out_cache = s;
     return CLG_OK;
 }
 
-void store_close(store *s)
+void disk_cache_close(disk_cache *s)
 {
     if (!s) return;
     mutex_deinit(&s->lock);
@@ -52,7 +52,7 @@ void store_close(store *s)
     memory_free(s);
 }
 
-bool store_is_on_disk(store *s)
+bool disk_cache_is_on_disk(disk_cache *s)
 {
     mutex_lock(&s->lock);
     bool usable = s->folder && !s->unusable;
@@ -60,22 +60,20 @@ bool store_is_on_disk(store *s)
     return usable;
 }
 
-static clg_status path_of(const store *s, hash128 key, char **out_path)
+static clg_status path_of(const disk_cache *s, hash128 key, char **out_path)
 {
-    char name[STORE_ENTRY_NAME_BYTES];
-    store_entry_name(key, name);
+    char name[CACHE_ENTRY_NAME_BYTES];
+    cache_entry_name(key, name);
     return file_join(s->folder, name, out_path);
 }
 
-/* ---- get --------------------------------------------------------------------------------------------------- */
-
 static bool same_key(hash128 a, hash128 b) { return a.low == b.low && a.high == b.high; }
 
-/* Turns the whole entry in *data into its payload, in place. */
+/* Replaces the whole entry in *data by its payload, in place. */
 static bool take_payload(hash128 key, char *data, size_t n_bytes, size_t *out_payload_bytes)
 {
-    store_entry entry;
-    if (!store_entry_read(data, n_bytes, &entry) || entry.size_bytes != n_bytes ||
+    cache_entry entry;
+    if (!cache_entry_read(data, n_bytes, &entry) || entry.size_bytes != n_bytes ||
         !same_key(entry.key, key))
         return false;
     memmove(data, entry.payload, entry.payload_bytes);
@@ -83,7 +81,7 @@ static bool take_payload(hash128 key, char *data, size_t n_bytes, size_t *out_pa
     return true;
 }
 
-bool store_get(store *s, hash128 key, char **out_data, size_t *out_size_bytes)
+bool disk_cache_get(disk_cache *s, hash128 key, char **out_data, size_t *out_size_bytes)
 {
     char *path = NULL, *data = NULL;
     size_t n_bytes = 0;
@@ -92,10 +90,10 @@ bool store_get(store *s, hash128 key, char **out_data, size_t *out_size_bytes)
     if (!s->folder || path_of(s, key, &path) != CLG_OK) return false;
     bool found = false;
     if (file_exists(path)) {
-        if (file_read(path, STORE_MAX_BYTES, &data, &n_bytes) != CLG_OK)
-            log_write(CLG_LOG_INFO, "an entry of the program store is passed by: %s", error_text());
+        if (file_read(path, CACHE_MAX_BYTES, &data, &n_bytes) != CLG_OK)
+            log_write(CLG_LOG_INFO, "skipping an entry of the program cache: %s", error_text());
         else if (!(found = take_payload(key, data, n_bytes, out_size_bytes)))
-            log_write(CLG_LOG_INFO, "'%s' is damaged or foreign and is passed by", path);
+            log_write(CLG_LOG_INFO, "'%s' is damaged or foreign: skipped", path);
     }
     if (found) {
         file_touch(path);
@@ -107,9 +105,7 @@ bool store_get(store *s, hash128 key, char **out_data, size_t *out_size_bytes)
     return found;
 }
 
-/* ---- put --------------------------------------------------------------------------------------------------- */
-
-static void give_up(store *s)
+static void give_up(disk_cache *s)
 {
     mutex_lock(&s->lock);
     bool first = !s->unusable;
@@ -117,33 +113,34 @@ static void give_up(store *s)
     mutex_unlock(&s->lock);
     if (first)
         log_write(CLG_LOG_WARNING,
-                  "the program store cannot be written, programs are kept in memory only: %s",
+                  "the program cache cannot be written; programs are kept in memory only: %s",
                   error_text());
 }
 
-/* Counts a new entry, and makes room when the folder has grown too large. */
-static void keep_bounded(store *s, uint64_t added_bytes)
+/* Adds a new entry's size, and evicts when the folder has grown too large. */
+static void keep_bounded(disk_cache *s, uint64_t added_bytes)
 {
     mutex_lock(&s->lock);
     if (!s->counted) {
-        s->counted = store_folder_size(s->folder, &s->folder_bytes) == CLG_OK;
+        s->counted = cache_folder_size(s->folder, &s->folder_bytes) == CLG_OK;
     } else {
         s->folder_bytes += added_bytes;
     }
-    if (s->counted && s->folder_bytes > STORE_MAX_BYTES) {
+    if (s->counted && s->folder_bytes > CACHE_MAX_BYTES) {
         size_t n_removed;
-        (void)store_folder_prune(s->folder, STORE_MAX_BYTES / 4 * 3, &n_removed);
-        s->counted = false; /* others may have pruned as well */
+        (void)cache_folder_prune(s->folder, CACHE_MAX_BYTES / 4 * 3, &n_removed);
+        s->counted = false; /* other processes may have pruned too */
     }
     mutex_unlock(&s->lock);
 }
 
-void store_put(store *s, hash128 key, const char *what, const void *data, size_t size_bytes)
+void disk_cache_put(disk_cache *s, hash128 key, const char *what, const void *data,
+                    size_t size_bytes)
 {
     char *path = NULL;
     size_t entry_bytes;
-    if (!store_is_on_disk(s) || size_bytes > STORE_MAX_BYTES / 4) return;
-    char *entry = store_entry_make(key, what, data, size_bytes, &entry_bytes);
+    if (!disk_cache_is_on_disk(s) || size_bytes > CACHE_MAX_BYTES / 4) return;
+    char *entry = cache_entry_make(key, what, data, size_bytes, &entry_bytes);
     if (!entry) return;
     if (path_of(s, key, &path) == CLG_OK) {
         clg_status status = file_make_folders(s->folder);

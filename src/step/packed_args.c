@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Below it a launch does not gain what it takes to say so. */
-#define LEAST_NUMBERS 4
+#define MIN_NUMBERS 4
 
 /* One letter for each parameter of the kernel; false where a number is not known before the launch. */
 static bool spell(const step *s, char *out, uint32_t *out_numbers)
@@ -55,7 +55,7 @@ static bool may_be_called(const char *text, const char *entry)
 }
 
 /* The verdict on a kernel, which is kept with its texts; false without memory. */
-static bool judge(step_builder *b, const kernel_ref *k, bool *out_callable)
+static bool is_packable(step_builder *b, const kernel_ref *k, bool *out_callable)
 {
     const void *key[] = {k->source, k->entry, k->body};
     const char *known = b->texts ? step_texts_find(b->texts, key, sizeof key) : NULL;
@@ -74,16 +74,16 @@ static bool join(step_builder *b, step *s)
     uint32_t n;
     bool callable;
     if (s->kind != STEP_KERNEL || !has_groups_of_one(s) || !spell(s, letters, &n) ||
-        n < LEAST_NUMBERS)
+        n < MIN_NUMBERS)
         return true;
-    if (!judge(b, &s->kernel, &callable)) return false;
+    if (!is_packable(b, &s->kernel, &callable)) return false;
     if (!callable) return true;
-    s->kernel.joined =
+    s->kernel.packed =
         b->texts ? step_texts_keep(b->texts, letters) : arena_strdup(b->memory, letters);
-    return s->kernel.joined != NULL;
+    return s->kernel.packed != NULL;
 }
 
-clg_status step_builder_join_numbers(step_builder *b)
+clg_status step_builder_pack_args(step_builder *b)
 {
     bool fine = true;
     for (candidate *c = b->candidates; c && fine; c = c->next) {

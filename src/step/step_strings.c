@@ -56,7 +56,7 @@ step *step_clone(const step *s, arena *memory, step_texts *texts)
     if (!copy->args) return NULL;
     if (s->n_args) memcpy(copy->args, s->args, s->n_args * sizeof *copy->args);
     const char **strings[] = {&copy->label,          &copy->kernel.source, &copy->kernel.entry,
-                              &copy->kernel.prelude, &copy->kernel.body,   &copy->kernel.joined};
+                              &copy->kernel.prelude, &copy->kernel.body,   &copy->kernel.packed};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
         if (!keep(strings[i], memory, texts)) return NULL;
     return copy;

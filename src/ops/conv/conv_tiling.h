@@ -3,12 +3,12 @@
  * How convolutions of the SIMD class are cut into groups: those that copy what a tile of pixels sees into a patch in
  * private memory (cl/common/patch_simd.clh).
  */
-#ifndef CLG_OPS_CONV_CUT_H
-#define CLG_OPS_CONV_CUT_H
+#ifndef CLG_OPS_CONV_TILING_H
+#define CLG_OPS_CONV_TILING_H
 
 #include "ops/lowering/window.h"
 
-typedef struct conv_cut_job {
+typedef struct conv_tiling_job {
     const window_axis *axes; /* three of them */
     int64_t oc;              /* output channels of a group */
     int64_t slices;          /* planes of the patch that a pixel sees */
@@ -19,22 +19,22 @@ typedef struct conv_cut_job {
     double step;             /* estimated cycles of a row's two vectors, for each slice and tap */
     double fill_vector, fill_line; /* of a vector and a line of the patch */
     double done_vector, done_line; /* of a vector and a line of results */
-} conv_cut_job;
+} conv_tiling_job;
 
-typedef struct conv_cut {
+typedef struct conv_tiling {
     int64_t tile_m, tiles;  /* channels of a register tile, and how many of them there are */
     int64_t group_tiles;    /* register tiles of a group; of a depthwise convolution, channels */
     int64_t tile_h, tile_w; /* pixels of a group */
     double cost;            /* estimated cycles */
-} conv_cut;
+} conv_tiling;
 
 /* Tiles of pixels that an image falls into. */
-int64_t conv_cut_tiles(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_h, int64_t tile_w);
+int64_t conv_tiling_count(const window_axis axes[WINDOW_MAX_AXES], int64_t tile_h, int64_t tile_w);
 /* The cheapest cut among those that divide evenly; false when nothing fits. */
-bool conv_cut_find(const lower_context *c, const conv_cut_job *j, conv_cut *out);
+bool conv_tiling_find(const lower_context *c, const conv_tiling_job *j, conv_tiling *out);
 /* Of a depthwise convolution, oc channels for each of n_channels: as many lines as the near cache holds, then as many
  * channels; false when not even one pixel fits. */
-bool conv_cut_depthwise(const lower_context *c, const conv_cut_job *j, int64_t n_channels,
-                        conv_cut *out);
+bool conv_tiling_depthwise(const lower_context *c, const conv_tiling_job *j, int64_t n_channels,
+                           conv_tiling *out);
 
 #endif

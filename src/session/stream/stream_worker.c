@@ -22,68 +22,70 @@ static clg_status copy_inputs(clg_session *to, clg_session *given)
     return status;
 }
 
-clg_status lane_adopt(stream_lane *lane, clg_session *given)
+clg_status worker_adopt(stream_worker *worker, clg_session *given)
 {
-    CLG_TRY(session_clone(given, &lane->s));
-    return copy_inputs(lane->s, given);
+    CLG_TRY(session_clone(given, &worker->s));
+    return copy_inputs(worker->s, given);
 }
 
-static ocl_context *context_of(const stream_lane *lane) { return lane->s->e->context->ocl; }
+static ocl_context *context_of(const stream_worker *worker) { return worker->s->e->context->ocl; }
 
 /* Pinned memory that stays mapped. */
-static clg_status make_staging(stream_lane *lane, ocl_queue *q, size_t size_bytes, slot_tensor *t)
+static clg_status make_staging(stream_worker *worker, ocl_queue *q, size_t size_bytes,
+                               slot_tensor *t)
 {
-    CLG_TRY(ocl_buffer_create(context_of(lane), size_bytes, OCL_BUFFER_HOST_VISIBLE, &t->staging));
+    CLG_TRY(
+        ocl_buffer_create(context_of(worker), size_bytes, OCL_BUFFER_HOST_VISIBLE, &t->staging));
     return ocl_queue_map(q, t->staging, 0, ocl_buffer_size(t->staging), false, true, &t->host);
 }
 
-static clg_status map_input(stream_lane *lane, slot_tensor *t)
+static clg_status map_input(stream_worker *worker, slot_tensor *t)
 {
-    return ocl_queue_map(lane->s->f->queue, t->memory.buffer, 0, ocl_buffer_size(t->memory.buffer),
-                         true, true, &t->host);
+    return ocl_queue_map(worker->s->f->queue, t->memory.buffer, 0,
+                         ocl_buffer_size(t->memory.buffer), true, true, &t->host);
 }
 
-static clg_status open_input(stream_lane *lane, const stream_port *port, slot_tensor *t)
+static clg_status open_input(stream_worker *worker, const stream_port *port, slot_tensor *t)
 {
-    const size_t size_bytes = port->row_bytes * lane->stream->batch;
-    CLG_TRY(ocl_buffer_create(context_of(lane), size_bytes,
-                              lane->staged ? OCL_BUFFER_DEVICE : OCL_BUFFER_HOST_VISIBLE,
+    const size_t size_bytes = port->row_bytes * worker->stream->batch;
+    CLG_TRY(ocl_buffer_create(context_of(worker), size_bytes,
+                              worker->staged ? OCL_BUFFER_DEVICE : OCL_BUFFER_HOST_VISIBLE,
                               &t->memory.buffer));
-    return lane->staged ? make_staging(lane, lane->up, size_bytes, t) : map_input(lane, t);
+    return worker->staged ? make_staging(worker, worker->up, size_bytes, t) : map_input(worker, t);
 }
 
-static clg_status open_slot(stream_lane *lane, stream_slot *slot)
+static clg_status open_slot(stream_worker *worker, stream_slot *slot)
 {
-    const clg_stream *stream = lane->stream;
-    slot->lane = lane;
+    const clg_stream *stream = worker->stream;
+    slot->worker = worker;
     slot->inputs = memory_zalloc(stream->n_inputs + 1, sizeof *slot->inputs);
     slot->outputs = memory_zalloc(stream->n_outputs + 1, sizeof *slot->outputs);
     if (!slot->inputs || !slot->outputs) return CLG_ERROR_OUT_OF_HOST_MEMORY;
     for (size_t k = 0; k < stream->n_inputs; k++)
-        CLG_TRY(open_input(lane, &stream->inputs[k], &slot->inputs[k]));
+        CLG_TRY(open_input(worker, &stream->inputs[k], &slot->inputs[k]));
     return CLG_OK;
 }
 
-clg_status lane_open(stream_lane *lane, stream_memory memory)
+clg_status worker_create(stream_worker *worker, stream_memory memory)
 {
-    const clg_stream *stream = lane->stream;
-    clg_session *s = lane->s;
+    const clg_stream *stream = worker->stream;
+    clg_session *s = worker->s;
     const clg_context *context = s->e->context;
-    lane->staged =
+    worker->staged =
         memory == STREAM_MEMORY_STAGED || !ocl_context_caps(context->ocl)->unified_memory;
-    lane->slots = memory_zalloc(stream->depth, sizeof *lane->slots);
-    if (!lane->slots) return CLG_ERROR_OUT_OF_HOST_MEMORY;
-    if (lane->staged) {
-        CLG_TRY(ocl_queue_create_own(context->ocl, &lane->up));
-        CLG_TRY(ocl_queue_create_own(context->ocl, &lane->down));
+    worker->slots = memory_zalloc(stream->depth, sizeof *worker->slots);
+    if (!worker->slots) return CLG_ERROR_OUT_OF_HOST_MEMORY;
+    if (worker->staged) {
+        CLG_TRY(ocl_queue_create_own(context->ocl, &worker->up));
+        CLG_TRY(ocl_queue_create_own(context->ocl, &worker->down));
     }
     /* what is not written is not fetched either */
     for (size_t i = 0; i < s->n_outputs; i++) s->outputs[i].impl = OUTPUT_LEFT;
-    for (size_t k = 0; k < stream->n_outputs && !lane->staged; k++)
+    for (size_t k = 0; k < stream->n_outputs && !worker->staged; k++)
         s->outputs[stream->outputs[k].index].impl = OUTPUT_MAPPED;
     for (size_t k = 0; k < stream->n_inputs; k++)
-        s->inputs[stream->inputs[k].index].remaps = !lane->staged;
-    for (size_t i = 0; i < stream->depth; i++) CLG_TRY(open_slot(lane, &lane->slots[i]));
+        s->inputs[stream->inputs[k].index].remaps = !worker->staged;
+    for (size_t i = 0; i < stream->depth; i++) CLG_TRY(open_slot(worker, &worker->slots[i]));
     return CLG_OK;
 }
 
@@ -100,61 +102,62 @@ static void close_tensor(slot_tensor *t, ocl_queue *q)
 
 static void close_slot(stream_slot *slot)
 {
-    const stream_lane *lane = slot->lane;
-    if (!lane) return; /* never opened */
-    for (size_t k = 0; slot->inputs && k < lane->stream->n_inputs; k++)
-        close_tensor(&slot->inputs[k], lane->s->f->queue);
-    for (size_t k = 0; slot->outputs && k < lane->stream->n_outputs; k++)
-        close_tensor(&slot->outputs[k], lane->s->f->queue);
+    const stream_worker *worker = slot->worker;
+    if (!worker) return; /* never opened */
+    for (size_t k = 0; slot->inputs && k < worker->stream->n_inputs; k++)
+        close_tensor(&slot->inputs[k], worker->s->f->queue);
+    for (size_t k = 0; slot->outputs && k < worker->stream->n_outputs; k++)
+        close_tensor(&slot->outputs[k], worker->s->f->queue);
     memory_free(slot->inputs);
     memory_free(slot->outputs);
 }
 
-void lane_close(stream_lane *lane)
+void worker_free(stream_worker *worker)
 {
-    for (size_t i = 0; lane->slots && i < lane->stream->depth; i++) close_slot(&lane->slots[i]);
-    memory_free(lane->slots);
-    ocl_queue_free(lane->up);
-    ocl_queue_free(lane->down);
-    session_free(lane->s);
-    *lane = (stream_lane){0};
+    for (size_t i = 0; worker->slots && i < worker->stream->depth; i++)
+        close_slot(&worker->slots[i]);
+    memory_free(worker->slots);
+    ocl_queue_free(worker->up);
+    ocl_queue_free(worker->down);
+    session_free(worker->s);
+    *worker = (stream_worker){0};
 }
 
 /* ---- up ------------------------------------------------------------------------------------------------- */
 
-static clg_status wait_for(const stream_lane *lane, void **event)
+static clg_status wait_for(const stream_worker *worker, void **event)
 {
     void *waited = *event;
     *event = NULL;
-    return waited ? ocl_event_wait(context_of(lane), waited) : CLG_OK;
+    return waited ? ocl_event_wait(context_of(worker), waited) : CLG_OK;
 }
 
-clg_status lane_upload(stream_slot *slot)
+clg_status worker_upload(stream_slot *slot)
 {
-    const stream_lane *lane = slot->lane;
-    const clg_stream *stream = lane->stream;
-    if (!lane->staged) return CLG_OK;
+    const stream_worker *worker = slot->worker;
+    const clg_stream *stream = worker->stream;
+    if (!worker->staged) return CLG_OK;
     for (size_t k = 0; k < stream->n_inputs; k++)
-        CLG_TRY(ocl_queue_write(lane->up, slot->inputs[k].memory.buffer, 0, slot->inputs[k].host,
+        CLG_TRY(ocl_queue_write(worker->up, slot->inputs[k].memory.buffer, 0, slot->inputs[k].host,
                                 stream->inputs[k].row_bytes * slot->n_rows, false));
-    return ocl_queue_marker(lane->up, &slot->uploaded);
+    return ocl_queue_marker(worker->up, &slot->uploaded);
 }
 
-clg_status lane_arrived(stream_slot *slot) { return wait_for(slot->lane, &slot->uploaded); }
+clg_status worker_arrived(stream_slot *slot) { return wait_for(slot->worker, &slot->uploaded); }
 
 /* Makes a full batch of a short one: its last row again and again, which is as valid as it was the first time. The slot is
  * handed over. */
 static clg_status pad(stream_slot *slot)
 {
-    const stream_lane *lane = slot->lane;
-    const clg_stream *stream = lane->stream;
-    const frame *f = lane->s->f;
+    const stream_worker *worker = slot->worker;
+    const clg_stream *stream = worker->stream;
+    const frame *f = worker->s->f;
     for (size_t k = 0; k < stream->n_inputs; k++) {
         const size_t row_bytes = stream->inputs[k].row_bytes, from = slot->n_rows * row_bytes;
         char *rows = slot->inputs[k].host;
         for (size_t i = slot->n_rows; i < stream->batch && row_bytes; i++)
             memcpy(rows + i * row_bytes, rows + from - row_bytes, row_bytes);
-        if (lane->staged)
+        if (worker->staged)
             CLG_TRY(ocl_queue_write(f->queue, f->inputs[stream->inputs[k].index].buffer, from,
                                     rows + from, stream->batch * row_bytes - from, false));
     }
@@ -166,8 +169,8 @@ static clg_status pad(stream_slot *slot)
 /* The slot's memory becomes the frame's, and, by the same way, goes back. */
 static void exchange(stream_slot *slot)
 {
-    const clg_stream *stream = slot->lane->stream;
-    clg_session *s = slot->lane->s;
+    const clg_stream *stream = slot->worker->stream;
+    clg_session *s = slot->worker->s;
     for (size_t k = 0; k < stream->n_inputs; k++) {
         const size_t i = stream->inputs[k].index;
         frame_swap(s->f, &s->f->inputs[i], &slot->inputs[k].memory);
@@ -180,9 +183,9 @@ static void exchange(stream_slot *slot)
 
 static void set_rows(stream_slot *slot, size_t n_rows)
 {
-    const clg_stream *stream = slot->lane->stream;
+    const clg_stream *stream = slot->worker->stream;
     for (size_t k = 0; k < stream->n_inputs; k++) {
-        session_input *in = &slot->lane->s->inputs[stream->inputs[k].index];
+        session_input *in = &slot->worker->s->inputs[stream->inputs[k].index];
         in->mapped_dims = stream->inputs[k].dims;
         in->mapped_dims.dims[0] = (int64_t)n_rows;
     }
@@ -191,23 +194,23 @@ static void set_rows(stream_slot *slot, size_t n_rows)
 /* From the slot to the session: rows that are filled in, and where they are mapped. */
 static void hand_over(stream_slot *slot)
 {
-    const clg_stream *stream = slot->lane->stream;
+    const clg_stream *stream = slot->worker->stream;
     exchange(slot);
     set_rows(slot, slot->n_rows);
     for (size_t k = 0; k < stream->n_inputs; k++) {
-        session_input *in = &slot->lane->s->inputs[stream->inputs[k].index];
+        session_input *in = &slot->worker->s->inputs[stream->inputs[k].index];
         in->filled = true;
-        if (!slot->lane->staged) in->mapped = slot->inputs[k].host;
+        if (!slot->worker->staged) in->mapped = slot->inputs[k].host;
     }
 }
 
 /* And back, whatever became of the run. */
 static void take_back(stream_slot *slot)
 {
-    const clg_stream *stream = slot->lane->stream;
-    clg_session *s = slot->lane->s;
+    const clg_stream *stream = slot->worker->stream;
+    clg_session *s = slot->worker->s;
     exchange(slot);
-    for (size_t k = 0; k < stream->n_inputs && !slot->lane->staged; k++) {
+    for (size_t k = 0; k < stream->n_inputs && !slot->worker->staged; k++) {
         session_input *in = &s->inputs[stream->inputs[k].index];
         slot->inputs[k].host = in->mapped;
         in->mapped = NULL;
@@ -216,7 +219,7 @@ static void take_back(stream_slot *slot)
     for (size_t k = 0; k < stream->n_outputs; k++) {
         session_output *out = &s->outputs[stream->outputs[k].index];
         slot_tensor *t = &slot->outputs[k];
-        if (!slot->lane->staged) t->host = out->mapped;
+        if (!slot->worker->staged) t->host = out->mapped;
         out->mapped = NULL;
         t->dtype = out->dtype;
         t->dims = out->dims;
@@ -227,14 +230,14 @@ static void take_back(stream_slot *slot)
 /* The results that the slot had before are written; kernels get their memory back. */
 static clg_status drop_results(stream_slot *slot)
 {
-    const clg_stream *stream = slot->lane->stream;
+    const clg_stream *stream = slot->worker->stream;
     clg_status status = CLG_OK;
     for (size_t k = 0; k < stream->n_outputs; k++) {
         slot_tensor *t = &slot->outputs[k];
         tensor_free(t->known);
         t->known = NULL;
-        if (slot->lane->staged || !t->host) continue;
-        clg_status unmapped = ocl_queue_unmap(slot->lane->s->f->queue, t->memory.buffer, t->host);
+        if (slot->worker->staged || !t->host) continue;
+        clg_status unmapped = ocl_queue_unmap(slot->worker->s->f->queue, t->memory.buffer, t->host);
         t->host = NULL;
         if (status == CLG_OK) status = unmapped;
     }
@@ -260,9 +263,9 @@ static clg_status needs_kernels(const clg_session *s, const plan *p, bool *out_n
 /* Whether the rows of a batch that is not full have to be made a full one. */
 static clg_status must_pad(const stream_slot *slot, bool *out_pads)
 {
-    clg_session *s = slot->lane->s;
+    clg_session *s = slot->worker->s;
     plan *p;
-    *out_pads = slot->lane->stream->fixed;
+    *out_pads = slot->worker->stream->fixed;
     if (*out_pads) return CLG_OK;
     clg_status status = session_plan(s, &p);
     if (status == CLG_ERROR_SHAPE) { /* inside, the model has a batch of its own */
@@ -278,7 +281,7 @@ static clg_status must_pad(const stream_slot *slot, bool *out_pads)
 /* A batch that is not full runs as it is where that compiles nothing. The slot is handed over. */
 static clg_status settle_rows(stream_slot *slot)
 {
-    const clg_stream *stream = slot->lane->stream;
+    const clg_stream *stream = slot->worker->stream;
     bool pads;
     if (slot->n_rows == stream->batch) return CLG_OK;
     CLG_TRY(must_pad(slot, &pads));
@@ -292,7 +295,7 @@ static clg_status check_output(const stream_port *port, const slot_tensor *t, in
     char text[SHAPE_TEXT_BYTES];
     if (t->dtype == CLG_DTYPE_NONE)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE,
-                         "output '%s' is no tensor and cannot be streamed", port->name);
+                         "output '%s' is not a tensor and cannot be streamed", port->name);
     if (t->dtype == CLG_STRING)
         return error_set(CLG_ERROR_UNSUPPORTED_DTYPE, "output '%s': strings cannot be streamed",
                          port->name);
@@ -318,19 +321,19 @@ static clg_status find_row_bytes(slot_tensor *t)
 
 /* ---- down ----------------------------------------------------------------------------------------------- */
 
-static clg_status download_output(stream_lane *lane, slot_tensor *t, size_t size_bytes)
+static clg_status download_output(stream_worker *worker, slot_tensor *t, size_t size_bytes)
 {
     if (t->known || size_bytes == 0) return CLG_OK;
     if (t->staging && ocl_buffer_size(t->staging) < size_bytes) {
-        clg_status status = ocl_queue_unmap(lane->down, t->staging, t->host);
+        clg_status status = ocl_queue_unmap(worker->down, t->staging, t->host);
         t->host = NULL;
         ocl_buffer_free(t->staging);
         t->staging = NULL;
         CLG_TRY(status);
     }
-    if (!t->staging) CLG_TRY(make_staging(lane, lane->down, size_bytes, t));
-    return ocl_queue_read(lane->down, t->memory.buffer, t->memory.offset_bytes, t->host, size_bytes,
-                          false);
+    if (!t->staging) CLG_TRY(make_staging(worker, worker->down, size_bytes, t));
+    return ocl_queue_read(worker->down, t->memory.buffer, t->memory.offset_bytes, t->host,
+                          size_bytes, false);
 }
 
 /* Whoever writes it reads it through a pointer of its type. */
@@ -347,33 +350,33 @@ static clg_status align_known(slot_tensor *t)
 /* The outputs are checked, cut to the slot's own rows, and, staged, on their way. */
 static clg_status begin_download(stream_slot *slot)
 {
-    stream_lane *lane = slot->lane;
-    const clg_stream *stream = lane->stream;
-    const int64_t n_ran = lane->s->inputs[stream->inputs[0].index].mapped_dims.dims[0];
+    stream_worker *worker = slot->worker;
+    const clg_stream *stream = worker->stream;
+    const int64_t n_ran = worker->s->inputs[stream->inputs[0].index].mapped_dims.dims[0];
     for (size_t k = 0; k < stream->n_outputs; k++) {
         slot_tensor *t = &slot->outputs[k];
         CLG_TRY(check_output(&stream->outputs[k], t, n_ran));
         CLG_TRY(find_row_bytes(t));
         CLG_TRY(align_known(t));
         t->dims.dims[0] = (int64_t)slot->n_rows;
-        if (lane->staged) CLG_TRY(download_output(lane, t, t->row_bytes * slot->n_rows));
+        if (worker->staged) CLG_TRY(download_output(worker, t, t->row_bytes * slot->n_rows));
     }
-    if (!lane->staged) return CLG_OK;
-    return ocl_queue_marker(lane->down, &slot->downloaded);
+    if (!worker->staged) return CLG_OK;
+    return ocl_queue_marker(worker->down, &slot->downloaded);
 }
 
 static clg_status run_session(stream_slot *slot)
 {
-    clg_session *s = slot->lane->s;
+    clg_session *s = slot->worker->s;
     CLG_TRY(session_enter(s)); /* takes a cancel of before back: the stream is asked again */
-    clg_status status = atomic_load(&slot->lane->stream->stopped)
+    clg_status status = atomic_load(&slot->worker->stream->stopped)
                             ? error_set(CLG_ERROR_CANCELLED, "the stream was cancelled")
                             : session_run(s);
     session_leave(s);
     return status;
 }
 
-clg_status lane_run(stream_slot *slot)
+clg_status worker_run_batch(stream_slot *slot)
 {
     CLG_TRY(drop_results(slot));
     hand_over(slot);
@@ -383,35 +386,35 @@ clg_status lane_run(stream_slot *slot)
     return status == CLG_OK ? begin_download(slot) : status;
 }
 
-clg_status lane_result(stream_slot *slot) { return wait_for(slot->lane, &slot->downloaded); }
+clg_status worker_result(stream_slot *slot) { return wait_for(slot->worker, &slot->downloaded); }
 
-const void *lane_result_data(const slot_tensor *t) { return t->known ? t->known->data : t->host; }
+const void *worker_result_data(const slot_tensor *t) { return t->known ? t->known->data : t->host; }
 
 /* ---- before and after ----------------------------------------------------------------------------------- */
 
-clg_status lane_begin(stream_lane *lane)
+clg_status worker_begin(stream_worker *worker)
 {
-    const clg_stream *stream = lane->stream;
-    lane->n_pending = lane->n_runs = 0;
-    lane->mean_ns = 0;
+    const clg_stream *stream = worker->stream;
+    worker->n_pending = worker->n_runs = 0;
+    worker->mean_ns = 0;
     for (size_t i = 0; i < stream->depth; i++) {
-        stream_slot *slot = &lane->slots[i];
+        stream_slot *slot = &worker->slots[i];
         slot->state = SLOT_FREE;
         /* a run that failed may have left its inputs unmapped */
         for (size_t k = 0; k < stream->n_inputs; k++)
-            if (!slot->inputs[k].host) CLG_TRY(map_input(lane, &slot->inputs[k]));
+            if (!slot->inputs[k].host) CLG_TRY(map_input(worker, &slot->inputs[k]));
     }
     return CLG_OK;
 }
 
-void lane_settle(stream_lane *lane)
+void worker_settle(stream_worker *worker)
 {
-    for (size_t i = 0; i < lane->stream->depth; i++) {
-        (void)wait_for(lane, &lane->slots[i].uploaded);
-        (void)wait_for(lane, &lane->slots[i].downloaded);
+    for (size_t i = 0; i < worker->stream->depth; i++) {
+        (void)wait_for(worker, &worker->slots[i].uploaded);
+        (void)wait_for(worker, &worker->slots[i].downloaded);
     }
-    (void)ocl_queue_finish(lane->s->f->queue);
-    if (!lane->staged) return;
-    (void)ocl_queue_finish(lane->up);
-    (void)ocl_queue_finish(lane->down);
+    (void)ocl_queue_finish(worker->s->f->queue);
+    if (!worker->staged) return;
+    (void)ocl_queue_finish(worker->up);
+    (void)ocl_queue_finish(worker->down);
 }

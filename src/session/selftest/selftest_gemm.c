@@ -13,7 +13,7 @@
 /* ---- the tail ------------------------------------------------------------------------------------ */
 
 /* epilogue_activations, by other formulas. */
-static double activate(const epilogue *e, double v)
+static double activate(const epilogue_ops *e, double v)
 {
     const double a = (double)e->act_a, b = (double)e->act_b;
     const double sigmoid = 0.5 * (1 + tanh(v / 2));
@@ -33,7 +33,7 @@ static double activate(const epilogue *e, double v)
 }
 
 /* How much larger an error can become in an activation. */
-static double steepness(const epilogue *e)
+static double steepness(const epilogue_ops *e)
 {
     const bool has_slope = e->activation == 2 || e->activation == 6 || e->activation == 10;
     return has_slope ? fmax(1, fabs((double)e->act_a)) : 1;
@@ -43,7 +43,7 @@ static double steepness(const epilogue *e)
 static void finish(const lower_context *lc, bool activated, const double *bias,
                    const double *residual, double *y, double *scale, int64_t n)
 {
-    epilogue e;
+    epilogue_ops e;
     epilogue_read(lc, &e);
     if (!activated) e.activation = 0;
     const double alpha = (double)node_float(lc->node, "alpha", 1);
@@ -202,7 +202,7 @@ static clg_status blocked_reference(const lower_context *lc, const double *const
     return CLG_OK;
 }
 
-selftest_reference *selftest_product_reference(const node *n)
+selftest_reference *selftest_gemm_reference(const node *n)
 {
     static const struct {
         const char *op_type;
@@ -216,8 +216,7 @@ selftest_reference *selftest_product_reference(const node *n)
     return selftest_quantized_roles(n) ? selftest_quantized : NULL;
 }
 
-clg_status selftest_products(const lower_context *lc, const double *const *in, double *y,
-                             double *scale)
+clg_status selftest_gemm(const lower_context *lc, const double *const *in, double *y, double *scale)
 {
-    return selftest_product_reference(lc->node)(lc, in, y, scale);
+    return selftest_gemm_reference(lc->node)(lc, in, y, scale);
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The folder of the store as a whole, and what `cltool cache` does with it.
+ * The cache's folder, and the operations of `cltool cache` on it.
  */
-#include "ocl/cache/store_folder.h"
+#include "ocl/cache/cache_folder.h"
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "ocl/cache/store_entry.h"
+#include "ocl/cache/cache_entry.h"
 #include "ocl/ocl.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-/* A file written aside longer ago than this belongs to nobody. */
+/* A temporary file older than this has no writer any more. */
 #define LEFT_OVER_NS ((int64_t)3600 * 1000000000)
 
-clg_status store_folder_path(const char *cache_dir, char **out_path)
+clg_status cache_folder_path(const char *cache_dir, char **out_path)
 {
     *out_path = NULL;
     if (!cache_dir) cache_dir = env_get("CLG_CACHE_DIR");
@@ -28,9 +28,7 @@ clg_status store_folder_path(const char *cache_dir, char **out_path)
     return *out_path ? CLG_OK : CLG_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* ---- looking ----------------------------------------------------------------------------------------------- */
-
-clg_status store_folder_files(const char *folder, file_entry **out_files, size_t *out_n)
+clg_status cache_folder_files(const char *folder, file_entry **out_files, size_t *out_n)
 {
     file_entry *files = NULL;
     size_t n = 0, kept = 0;
@@ -40,7 +38,7 @@ clg_status store_folder_files(const char *folder, file_entry **out_files, size_t
     CLG_TRY(file_list(folder, &files, &n));
     for (size_t i = 0; i < n; i++) {
         bool left_over;
-        if (!files[i].is_folder && store_entry_is_name(files[i].name, &left_over)) {
+        if (!files[i].is_folder && cache_entry_is_name(files[i].name, &left_over)) {
             file_entry kept_file = files[i];
             files[i] = files[kept];
             files[kept++] = kept_file;
@@ -52,18 +50,16 @@ clg_status store_folder_files(const char *folder, file_entry **out_files, size_t
     return CLG_OK;
 }
 
-clg_status store_folder_size(const char *folder, uint64_t *out_bytes)
+clg_status cache_folder_size(const char *folder, uint64_t *out_bytes)
 {
     file_entry *files;
     size_t n;
     *out_bytes = 0;
-    CLG_TRY(store_folder_files(folder, &files, &n));
+    CLG_TRY(cache_folder_files(folder, &files, &n));
     for (size_t i = 0; i < n; i++) *out_bytes += files[i].size_bytes;
     file_list_free(files, n);
     return CLG_OK;
 }
-
-/* ---- removing ---------------------------------------------------------------------------------------------- */
 
 static int by_use(const void *a, const void *b)
 {
@@ -77,12 +73,13 @@ static clg_status remove_file(const char *folder, const char *name)
     char *path;
     CLG_TRY(file_join(folder, name, &path));
     clg_status status = file_remove(path);
-    if (status != CLG_OK && !file_exists(path)) status = CLG_OK; /* another process was quicker */
+    if (status != CLG_OK && !file_exists(path)) status = CLG_OK; /* another process was faster */
     memory_free(path);
     return status;
 }
 
-/* Removes the oldest until max_bytes are left, and left-overs that are older than left_over_ns. */
+/* Removes the oldest entries until max_bytes are left, and left-over files older than
+ * left_over_ns. */
 static clg_status shrink(const char *folder, uint64_t max_bytes, int64_t left_over_ns,
                          size_t *out_n_removed)
 {
@@ -90,14 +87,14 @@ static clg_status shrink(const char *folder, uint64_t max_bytes, int64_t left_ov
     size_t n;
     uint64_t total = 0;
     *out_n_removed = 0;
-    CLG_TRY(store_folder_files(folder, &files, &n));
+    CLG_TRY(cache_folder_files(folder, &files, &n));
     for (size_t i = 0; i < n; i++) total += files[i].size_bytes;
     if (n > 0) qsort(files, n, sizeof *files, by_use);
     const int64_t now_ns = (int64_t)time(NULL) * 1000000000;
     clg_status status = CLG_OK;
     for (size_t i = 0; i < n && status == CLG_OK; i++) {
         bool left_over, old = now_ns - files[i].modified_ns >= left_over_ns;
-        (void)store_entry_is_name(files[i].name, &left_over);
+        (void)cache_entry_is_name(files[i].name, &left_over);
         if (left_over ? !old : files[i].size_bytes > 0 && total <= max_bytes) continue;
         status = remove_file(folder, files[i].name);
         if (status == CLG_OK) {
@@ -109,47 +106,45 @@ static clg_status shrink(const char *folder, uint64_t max_bytes, int64_t left_ov
     return status;
 }
 
-clg_status store_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed)
+clg_status cache_folder_prune(const char *folder, uint64_t max_bytes, size_t *out_n_removed)
 {
     return shrink(folder, max_bytes, LEFT_OVER_NS, out_n_removed);
 }
 
-/* ---- for cltool ------------------------------------------------------------------------------------------- */
-
-clg_status ocl_store_path(const char *cache_dir, char **out_path)
+clg_status ocl_cache_path(const char *cache_dir, char **out_path)
 {
-    return store_folder_path(cache_dir, out_path);
+    return cache_folder_path(cache_dir, out_path);
 }
 
-clg_status ocl_store_clear(const char *cache_dir, size_t *out_n_removed)
+clg_status ocl_cache_clear(const char *cache_dir, size_t *out_n_removed)
 {
     char *folder;
     *out_n_removed = 0;
-    CLG_TRY(store_folder_path(cache_dir, &folder));
+    CLG_TRY(cache_folder_path(cache_dir, &folder));
     clg_status status = shrink(folder, 0, INT64_MIN, out_n_removed);
     memory_free(folder);
     return status;
 }
 
-clg_status ocl_store_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed)
+clg_status ocl_cache_prune(const char *cache_dir, uint64_t max_bytes, size_t *out_n_removed)
 {
     char *folder;
     *out_n_removed = 0;
-    CLG_TRY(store_folder_path(cache_dir, &folder));
-    clg_status status = store_folder_prune(folder, max_bytes, out_n_removed);
+    CLG_TRY(cache_folder_path(cache_dir, &folder));
+    clg_status status = cache_folder_prune(folder, max_bytes, out_n_removed);
     memory_free(folder);
     return status;
 }
 
-/* What the entry in a file says of itself, "damaged" when it is. */
+/* Returns the description of the entry in a file; "damaged" when it is damaged. */
 static char *describe(const char *folder, const char *name)
 {
     char *path, *what = NULL;
     file_view view = {0};
-    store_entry entry;
+    cache_entry entry;
     if (file_join(folder, name, &path) != CLG_OK) return NULL;
     if (file_view_open(path, &view) == CLG_OK &&
-        store_entry_read(view.data, view.size_bytes, &entry))
+        cache_entry_read(view.data, view.size_bytes, &entry))
         what = memory_strndup(entry.what, entry.what_bytes);
     else
         what = memory_strdup("damaged");
@@ -158,22 +153,22 @@ static char *describe(const char *folder, const char *name)
     return what;
 }
 
-clg_status ocl_store_list(const char *cache_dir, ocl_store_entry **out_entries, size_t *out_n)
+clg_status ocl_cache_list(const char *cache_dir, ocl_cache_entry **out_entries, size_t *out_n)
 {
     char *folder;
     file_entry *files = NULL;
     size_t n = 0;
     *out_entries = NULL;
     *out_n = 0;
-    CLG_TRY(store_folder_path(cache_dir, &folder));
-    clg_status status = store_folder_files(folder, &files, &n);
-    ocl_store_entry *entries = status == CLG_OK ? memory_zalloc(n, sizeof *entries) : NULL;
+    CLG_TRY(cache_folder_path(cache_dir, &folder));
+    clg_status status = cache_folder_files(folder, &files, &n);
+    ocl_cache_entry *entries = status == CLG_OK ? memory_zalloc(n, sizeof *entries) : NULL;
     if (status == CLG_OK && !entries) status = CLG_ERROR_OUT_OF_HOST_MEMORY;
     size_t n_entries = 0;
     for (size_t i = 0; i < n && status == CLG_OK; i++) {
         bool left_over;
-        if (!store_entry_is_name(files[i].name, &left_over) || left_over) continue;
-        ocl_store_entry *e = &entries[n_entries++];
+        if (!cache_entry_is_name(files[i].name, &left_over) || left_over) continue;
+        ocl_cache_entry *e = &entries[n_entries++];
         e->name = memory_strdup(files[i].name);
         e->what = describe(folder, files[i].name);
         e->size_bytes = files[i].size_bytes;
@@ -183,7 +178,7 @@ clg_status ocl_store_list(const char *cache_dir, ocl_store_entry **out_entries, 
     file_list_free(files, n);
     memory_free(folder);
     if (status != CLG_OK) {
-        ocl_store_list_free(entries, n_entries);
+        ocl_cache_list_free(entries, n_entries);
         return status;
     }
     *out_entries = entries;
@@ -191,7 +186,7 @@ clg_status ocl_store_list(const char *cache_dir, ocl_store_entry **out_entries, 
     return CLG_OK;
 }
 
-void ocl_store_list_free(ocl_store_entry *entries, size_t n)
+void ocl_cache_list_free(ocl_cache_entry *entries, size_t n)
 {
     for (size_t i = 0; i < n && entries; i++) {
         memory_free(entries[i].name);
@@ -200,20 +195,20 @@ void ocl_store_list_free(ocl_store_entry *entries, size_t n)
     memory_free(entries);
 }
 
-clg_status ocl_store_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed)
+clg_status ocl_cache_remove(const char *cache_dir, const char *pattern, size_t *out_n_removed)
 {
     char *folder;
-    ocl_store_entry *entries;
+    ocl_cache_entry *entries;
     size_t n;
     *out_n_removed = 0;
-    CLG_TRY(ocl_store_list(cache_dir, &entries, &n));
-    clg_status status = store_folder_path(cache_dir, &folder);
+    CLG_TRY(ocl_cache_list(cache_dir, &entries, &n));
+    clg_status status = cache_folder_path(cache_dir, &folder);
     for (size_t i = 0; i < n && status == CLG_OK; i++) {
         if (!text_matches(pattern, entries[i].what)) continue;
         status = remove_file(folder, entries[i].name);
         *out_n_removed += status == CLG_OK;
     }
     memory_free(folder);
-    ocl_store_list_free(entries, n);
+    ocl_cache_list_free(entries, n);
     return status;
 }

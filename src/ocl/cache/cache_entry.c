@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The form of one entry of the store: written and checked here alone.
+ * Writes and checks the format of one cache entry; no other file knows it.
  */
-#include "ocl/cache/store_entry.h"
+#include "ocl/cache/cache_entry.h"
 
 #include "base/checked.h"
 #include "base/memory.h"
@@ -46,12 +46,12 @@ static hash128 checksum(const char *entry, size_t size_bytes)
     return hash128_bytes(entry + AT_VERSION, size_bytes - AT_VERSION);
 }
 
-char *store_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes,
+char *cache_entry_make(hash128 key, const char *what, const void *payload, size_t payload_bytes,
                        size_t *out_size_bytes)
 {
     size_t what_bytes = strlen(what), size_bytes;
-    if (what_bytes > STORE_ENTRY_WHAT_BYTES) what_bytes = STORE_ENTRY_WHAT_BYTES;
-    if (!checked_add_size(payload_bytes, STORE_ENTRY_HEADER_BYTES + what_bytes, &size_bytes))
+    if (what_bytes > CACHE_ENTRY_WHAT_BYTES) what_bytes = CACHE_ENTRY_WHAT_BYTES;
+    if (!checked_add_size(payload_bytes, CACHE_ENTRY_HEADER_BYTES + what_bytes, &size_bytes))
         return NULL;
     char *entry = memory_zalloc(size_bytes, 1);
     if (!entry) return NULL;
@@ -60,57 +60,55 @@ char *store_entry_make(hash128 key, const char *what, const void *payload, size_
     put_number(entry + AT_WHAT_BYTES, what_bytes, 4);
     put_hash(entry + AT_KEY, key);
     put_number(entry + AT_PAYLOAD_BYTES, payload_bytes, 8);
-    memcpy(entry + STORE_ENTRY_HEADER_BYTES, what, what_bytes);
+    memcpy(entry + CACHE_ENTRY_HEADER_BYTES, what, what_bytes);
     if (payload_bytes > 0)
-        memcpy(entry + STORE_ENTRY_HEADER_BYTES + what_bytes, payload, payload_bytes);
+        memcpy(entry + CACHE_ENTRY_HEADER_BYTES + what_bytes, payload, payload_bytes);
     put_hash(entry + AT_CHECKSUM, checksum(entry, size_bytes));
     *out_size_bytes = size_bytes;
     return entry;
 }
 
-bool store_entry_peek(const void *data, size_t size_bytes, store_entry *out_entry)
+bool cache_entry_peek(const void *data, size_t size_bytes, cache_entry *out_entry)
 {
     const char *entry = data;
-    *out_entry = (store_entry){0};
-    if (size_bytes < STORE_ENTRY_HEADER_BYTES || memcmp(entry, magic, sizeof magic) != 0 ||
+    *out_entry = (cache_entry){0};
+    if (size_bytes < CACHE_ENTRY_HEADER_BYTES || memcmp(entry, magic, sizeof magic) != 0 ||
         get_number(entry + AT_VERSION, 4) != VERSION)
         return false;
     const uint64_t what_bytes = get_number(entry + AT_WHAT_BYTES, 4);
     const uint64_t payload_bytes = get_number(entry + AT_PAYLOAD_BYTES, 8);
-    const uint64_t room = size_bytes - STORE_ENTRY_HEADER_BYTES;
-    if (what_bytes > STORE_ENTRY_WHAT_BYTES || what_bytes > room ||
+    const uint64_t room = size_bytes - CACHE_ENTRY_HEADER_BYTES;
+    if (what_bytes > CACHE_ENTRY_WHAT_BYTES || what_bytes > room ||
         payload_bytes > room - what_bytes)
         return false;
     out_entry->key = get_hash(entry + AT_KEY);
-    out_entry->what = entry + STORE_ENTRY_HEADER_BYTES;
+    out_entry->what = entry + CACHE_ENTRY_HEADER_BYTES;
     out_entry->what_bytes = (size_t)what_bytes;
     out_entry->payload = out_entry->what + out_entry->what_bytes;
     out_entry->payload_bytes = (size_t)payload_bytes;
     out_entry->size_bytes =
-        STORE_ENTRY_HEADER_BYTES + out_entry->what_bytes + out_entry->payload_bytes;
+        CACHE_ENTRY_HEADER_BYTES + out_entry->what_bytes + out_entry->payload_bytes;
     return true;
 }
 
-bool store_entry_read(const void *data, size_t size_bytes, store_entry *out_entry)
+bool cache_entry_read(const void *data, size_t size_bytes, cache_entry *out_entry)
 {
     const char *entry = data;
-    if (!store_entry_peek(data, size_bytes, out_entry)) return false;
-    const hash128 told = get_hash(entry + AT_CHECKSUM),
+    if (!cache_entry_peek(data, size_bytes, out_entry)) return false;
+    const hash128 stored = get_hash(entry + AT_CHECKSUM),
                   real = checksum(entry, out_entry->size_bytes);
-    return told.low == real.low && told.high == real.high;
+    return stored.low == real.low && stored.high == real.high;
 }
-
-/* ---- names ----------------------------------------------------------------------------------------------- */
 
 static const char suffix[] = ".clb";
 
-void store_entry_name(hash128 key, char out_name[STORE_ENTRY_NAME_BYTES])
+void cache_entry_name(hash128 key, char out_name[CACHE_ENTRY_NAME_BYTES])
 {
     hash128_hex(key, out_name);
     memcpy(out_name + 32, suffix, sizeof suffix);
 }
 
-bool store_entry_is_name(const char *name, bool *out_is_left_over)
+bool cache_entry_is_name(const char *name, bool *out_is_left_over)
 {
     *out_is_left_over = false;
     if (strspn(name, "0123456789abcdef") != 32 ||

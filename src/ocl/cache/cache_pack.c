@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * All entries of a store in one file, for installers: a head of 16 bytes (magic "CLGPACK1", the number of
- * entries as 8 bytes, little-endian), then the entries one after the other, each with the checksum that it
- * has on disk. Unpacking checks all of them before it writes the first.
+ * Packs all entries of a cache into one file, for installers: a head of 16 bytes (magic "CLGPACK1",
+ * the number of entries as 8 bytes, little-endian), then the entries in sequence, each with the
+ * checksum that it has on disk. Unpacking checks all of them before it writes the first.
  */
 #include "base/files.h"
 #include "base/memory.h"
-#include "ocl/cache/store_entry.h"
-#include "ocl/cache/store_folder.h"
+#include "ocl/cache/cache_entry.h"
+#include "ocl/cache/cache_folder.h"
 #include "ocl/ocl.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #define PACK_HEAD_BYTES 16
 static const char magic[8] = {'C', 'L', 'G', 'P', 'A', 'C', 'K', '1'};
 
-/* A growing block of bytes. */
+/* A growing byte buffer. */
 typedef struct block {
     char *data;
     size_t n_bytes, capacity;
@@ -29,16 +29,16 @@ static clg_status append(block *b, const void *data, size_t n_bytes)
     return CLG_OK;
 }
 
-/* Appends the entry in a file; one that is damaged, or gone by now, is left out. */
+/* Appends the entry in a file; skips it when it is damaged, or gone by now. */
 static clg_status append_entry(block *b, const char *folder, const char *name, uint64_t *n_entries)
 {
     char *path;
     file_view view = {0};
-    store_entry entry;
+    cache_entry entry;
     clg_status status = CLG_OK;
     CLG_TRY(file_join(folder, name, &path));
     if (file_view_open(path, &view) == CLG_OK &&
-        store_entry_read(view.data, view.size_bytes, &entry) &&
+        cache_entry_read(view.data, view.size_bytes, &entry) &&
         entry.size_bytes == view.size_bytes) {
         status = append(b, view.data, view.size_bytes);
         if (status == CLG_OK) *n_entries += 1;
@@ -60,14 +60,14 @@ static clg_status pack_files(const char *folder, const file_entry *files, size_t
     return CLG_OK;
 }
 
-clg_status ocl_store_pack(const char *cache_dir, const char *file)
+clg_status ocl_cache_pack(const char *cache_dir, const char *file)
 {
     char *folder;
     file_entry *files = NULL;
     size_t n = 0;
     block b = {0};
-    CLG_TRY(store_folder_path(cache_dir, &folder));
-    clg_status status = store_folder_files(folder, &files, &n);
+    CLG_TRY(cache_folder_path(cache_dir, &folder));
+    clg_status status = cache_folder_files(folder, &files, &n);
     if (status == CLG_OK) status = pack_files(folder, files, n, &b);
     if (status == CLG_OK) status = file_write_atomic(file, b.data, b.n_bytes);
     memory_free(b.data);
@@ -75,8 +75,6 @@ clg_status ocl_store_pack(const char *cache_dir, const char *file)
     memory_free(folder);
     return status;
 }
-
-/* ---- unpacking --------------------------------------------------------------------------------------------- */
 
 static clg_status damaged(const char *file, const char *what)
 {
@@ -88,22 +86,22 @@ static clg_status check_pack(const char *file, const file_view *view, size_t *ou
 {
     *out_n = 0;
     if (view->size_bytes < PACK_HEAD_BYTES || memcmp(view->data, magic, sizeof magic) != 0)
-        return damaged(file, "it is no pack of compiled programs");
-    uint64_t told = 0, n = 0;
-    for (size_t i = 0; i < 8; i++) told |= (uint64_t)view->data[sizeof magic + i] << (8 * i);
-    store_entry entry;
+        return damaged(file, "it is not a pack of compiled programs");
+    uint64_t stored = 0, n = 0;
+    for (size_t i = 0; i < 8; i++) stored |= (uint64_t)view->data[sizeof magic + i] << (8 * i);
+    cache_entry entry;
     for (size_t at = PACK_HEAD_BYTES; at < view->size_bytes; at += entry.size_bytes, n++)
-        if (!store_entry_read(view->data + at, view->size_bytes - at, &entry))
+        if (!cache_entry_read(view->data + at, view->size_bytes - at, &entry))
             return damaged(file, "it is damaged, or of another version of clgraph");
-    if (n != told) return damaged(file, "it is cut short");
+    if (n != stored) return damaged(file, "it is truncated");
     *out_n = (size_t)n;
     return CLG_OK;
 }
 
-static clg_status unpack_entry(const char *folder, const uint8_t *data, const store_entry *entry)
+static clg_status unpack_entry(const char *folder, const uint8_t *data, const cache_entry *entry)
 {
-    char name[STORE_ENTRY_NAME_BYTES], *path;
-    store_entry_name(entry->key, name);
+    char name[CACHE_ENTRY_NAME_BYTES], *path;
+    cache_entry_name(entry->key, name);
     CLG_TRY(file_join(folder, name, &path));
     clg_status status = file_write_atomic(path, data, entry->size_bytes);
     memory_free(path);
@@ -117,8 +115,8 @@ static clg_status unpack_into(const char *folder, const char *file, const file_v
     CLG_TRY(check_pack(file, view, &n));
     CLG_TRY(file_make_folders(folder));
     for (size_t at = PACK_HEAD_BYTES, i = 0; i < n; i++) {
-        store_entry entry;
-        if (!store_entry_peek(view->data + at, view->size_bytes - at, &entry))
+        cache_entry entry;
+        if (!cache_entry_peek(view->data + at, view->size_bytes - at, &entry))
             return damaged(file, "it changed while it was read");
         CLG_TRY(unpack_entry(folder, view->data + at, &entry));
         at += entry.size_bytes;
@@ -127,12 +125,12 @@ static clg_status unpack_into(const char *folder, const char *file, const file_v
     return CLG_OK;
 }
 
-clg_status ocl_store_unpack(const char *cache_dir, const char *file, size_t *out_n_entries)
+clg_status ocl_cache_unpack(const char *cache_dir, const char *file, size_t *out_n_entries)
 {
     char *folder;
     file_view view = {0};
     *out_n_entries = 0;
-    CLG_TRY(store_folder_path(cache_dir, &folder));
+    CLG_TRY(cache_folder_path(cache_dir, &folder));
     clg_status status = file_view_open(file, &view);
     if (status == CLG_OK) status = unpack_into(folder, file, &view, out_n_entries);
     file_view_close(&view);

@@ -22,8 +22,9 @@ static void read_stored(clg_context *c)
     if (!ocl_context_recall(c->ocl, FACT, &data, &size_bytes)) return;
     lines = memory_strndup(data, size_bytes);
     memory_free(data);
-    if (!lines || !verdicts_read(&c->verdicts, lines))
-        log_write(CLG_LOG_WARNING, "verdicts of self-tests cannot be read and are found anew");
+    if (!lines || !selftest_records_parse(&c->records, lines))
+        log_write(CLG_LOG_WARNING,
+                  "results of self-tests cannot be read; kernels are tested again");
     memory_free(lines);
 }
 
@@ -33,15 +34,15 @@ static void write_stored(clg_context *c)
     text t;
     read_stored(c);
     text_init(&t, 0);
-    verdicts_text(&c->verdicts, &t);
+    selftest_records_format(&c->records, &t);
     if (t.status == CLG_OK)
-        ocl_context_remember(c->ocl, FACT, "verdicts of self-tests", text_data(&t), t.size_bytes);
+        ocl_context_remember(c->ocl, FACT, "results of self-tests", text_data(&t), t.size_bytes);
     text_deinit(&t);
 }
 
 /* ---- one variant ------------------------------------------------------------------------------------ */
 
-static void tell(const clg_context *c, const char *op_type, const verdict *v)
+static void report_rejected(const clg_context *c, const char *op_type, const selftest_record *v)
 {
     if (v->passed) {
         log_write(CLG_LOG_INFO, "'%s' (%s) passed its self-test: off by %.2g of %.2g allowed",
@@ -57,7 +58,7 @@ static void tell(const clg_context *c, const char *op_type, const verdict *v)
 }
 
 /* What the driver does not take costs a compile in each process: a compiler that ran out of memory is no verdict to keep. */
-static void tell_refused(const clg_context *c, const char *op_type, const verdict *v)
+static void report_refused(const clg_context *c, const char *op_type, const selftest_record *v)
 {
     log_write(CLG_LOG_WARNING,
               "'%s', an implementation of %s, is not used on '%s' with driver '%s', another "
@@ -125,7 +126,7 @@ static clg_status try_problem(clg_context *c, const lower_context *lc, const can
 /* Of an attention operator its attention is tested, which is not enough for what needs proof. */
 static bool has_attention(const lower_context *lc, const candidate *impl)
 {
-    return lc->attention && !impl->needs_proof;
+    return lc->attention && !impl->requires_selftest;
 }
 
 /* Tests the variant on a small problem of its kind; *out_tested is false where there is none. */
@@ -201,19 +202,19 @@ enum { FAILED, PASSED, UNTESTED };
 
 static size_t recall(clg_context *c, hash128 name)
 {
-    mutex_lock(&c->verdict_lock);
-    if (!c->verdicts_loaded) read_stored(c);
-    c->verdicts_loaded = true;
-    const size_t known = map_get(&c->judged, &name, sizeof name);
-    mutex_unlock(&c->verdict_lock);
+    mutex_lock(&c->selftest_records_lock);
+    if (!c->selftest_records_loaded) read_stored(c);
+    c->selftest_records_loaded = true;
+    const size_t known = map_get(&c->validated, &name, sizeof name);
+    mutex_unlock(&c->selftest_records_lock);
     return known;
 }
 
 static clg_status remember(clg_context *c, hash128 name, size_t known)
 {
-    mutex_lock(&c->verdict_lock);
-    const clg_status status = map_set(&c->judged, &name, sizeof name, known);
-    mutex_unlock(&c->verdict_lock);
+    mutex_lock(&c->selftest_records_lock);
+    const clg_status status = map_set(&c->validated, &name, sizeof name, known);
+    mutex_unlock(&c->selftest_records_lock);
     return status;
 }
 
@@ -221,36 +222,37 @@ static clg_status remember(clg_context *c, hash128 name, size_t known)
 static bool is_settled(size_t known, const lower_context *lc)
 {
     return known == FAILED || known == PASSED ||
-           (known == UNTESTED && !selftest_product_reference(lc->node) && !lc->attention);
+           (known == UNTESTED && !selftest_gemm_reference(lc->node) && !lc->attention);
 }
 
-static bool find_verdict(clg_context *c, hash128 key, size_t *out_known)
+static bool find_selftest_record(clg_context *c, hash128 key, size_t *out_known)
 {
-    mutex_lock(&c->verdict_lock);
-    const verdict *v = verdicts_find(&c->verdicts, key);
+    mutex_lock(&c->selftest_records_lock);
+    const selftest_record *v = selftest_records_find(&c->records, key);
     if (v) *out_known = v->passed ? PASSED : FAILED;
-    mutex_unlock(&c->verdict_lock);
+    mutex_unlock(&c->selftest_records_lock);
     return v != NULL;
 }
 
-static clg_status keep_verdict(clg_context *c, const verdict *v)
+static clg_status store_selftest_record(clg_context *c, const selftest_record *v)
 {
-    mutex_lock(&c->verdict_lock);
-    const clg_status status = verdicts_set(&c->verdicts, v);
+    mutex_lock(&c->selftest_records_lock);
+    const clg_status status = selftest_records_set(&c->records, v);
     if (status == CLG_OK) write_stored(c);
-    mutex_unlock(&c->verdict_lock);
+    mutex_unlock(&c->selftest_records_lock);
     return status;
 }
 
 /* ---- judging ---------------------------------------------------------------------------------------- */
 
-static clg_status name_verdict(const candidate *impl, const text *variant, verdict *out)
+static clg_status make_selftest_record(const candidate *impl, const text *variant,
+                                       selftest_record *out)
 {
-    *out = (verdict){.impl = impl->variant, .kernel = selftest_kernel(impl)};
+    *out = (selftest_record){.impl = impl->variant, .kernel = selftest_kernel(impl)};
     return key_of(impl, variant, &out->key);
 }
 
-static void set_result(verdict *v, const selftest_result *result)
+static void set_result(selftest_record *v, const selftest_result *result)
 {
     v->passed = result->passed;
     v->worst = result->worst;
@@ -261,28 +263,28 @@ static clg_status find_out(clg_context *c, const lower_context *lc, const candid
                            const text *variant, size_t *out_known)
 {
     selftest_result result;
-    verdict v;
+    selftest_record v;
     bool tested;
     *out_known = UNTESTED;
-    CLG_TRY(name_verdict(impl, variant, &v));
-    if (find_verdict(c, v.key, out_known)) return CLG_OK;
+    CLG_TRY(make_selftest_record(impl, variant, &v));
+    if (find_selftest_record(c, v.key, out_known)) return CLG_OK;
     clg_status status = test_variant(c, lc, impl, variant, &result, &tested);
     if (status == CLG_OK && !tested) status = build_variant(c, impl);
     if (is_refusal(status)) {
-        tell_refused(c, lc->node->op_type, &v);
+        report_refused(c, lc->node->op_type, &v);
         *out_known = FAILED;
         return CLG_OK;
     }
     if (status != CLG_OK || !tested) return status;
     set_result(&v, &result);
     *out_known = v.passed ? PASSED : FAILED;
-    tell(c, lc->node->op_type, &v);
-    return keep_verdict(c, &v);
+    report_rejected(c, lc->node->op_type, &v);
+    return store_selftest_record(c, &v);
 }
 
 /* One thread at a time, or several would test the same. */
-static clg_status judge(clg_context *c, const lower_context *lc, const candidate *impl,
-                        const text *variant, hash128 name, size_t *out_known)
+static clg_status validate(clg_context *c, const lower_context *lc, const candidate *impl,
+                           const text *variant, hash128 name, size_t *out_known)
 {
     const size_t before = recall(c, name);
     *out_known = before;
@@ -291,7 +293,7 @@ static clg_status judge(clg_context *c, const lower_context *lc, const candidate
     if (*out_known == UNTESTED && before != UNTESTED)
         log_write(CLG_LOG_INFO, "'%s' (%s), an implementation of %s, %s without a self-test",
                   impl->variant, selftest_kernel(impl), lc->node->op_type,
-                  impl->needs_proof ? "is not used" : "is used");
+                  impl->requires_selftest ? "is not used" : "is used");
     return remember(c, name, *out_known);
 }
 
@@ -299,7 +301,7 @@ clg_status context_knows(clg_context *c, const lower_context *lc, const candidat
                          bool *out_known)
 {
     text variant;
-    verdict v;
+    selftest_record v;
     size_t known;
     text_init(&variant, 0);
     selftest_variant(impl, &variant);
@@ -307,15 +309,15 @@ clg_status context_knows(clg_context *c, const lower_context *lc, const candidat
     const hash128 name = hash128_bytes(text_data(&variant), variant.size_bytes);
     *out_known = status == CLG_OK && is_settled(recall(c, name), lc);
     if (status == CLG_OK && !*out_known) {
-        status = name_verdict(impl, &variant, &v);
-        *out_known = status == CLG_OK && find_verdict(c, v.key, &known);
+        status = make_selftest_record(impl, &variant, &v);
+        *out_known = status == CLG_OK && find_selftest_record(c, v.key, &known);
     }
     text_deinit(&variant);
     return status;
 }
 
-clg_status context_judge(void *self, const lower_context *lc, const candidate *impl,
-                         bool *out_passes)
+clg_status context_validate_impl(void *self, const lower_context *lc, const candidate *impl,
+                                 bool *out_passes)
 {
     clg_context *c = self;
     text variant;
@@ -326,43 +328,43 @@ clg_status context_judge(void *self, const lower_context *lc, const candidate *i
     size_t known = status == CLG_OK ? recall(c, name) : UNTESTED;
     if (status == CLG_OK && !is_settled(known, lc)) {
         mutex_lock(&c->test_lock);
-        status = judge(c, lc, impl, &variant, name, &known);
+        status = validate(c, lc, impl, &variant, name, &known);
         mutex_unlock(&c->test_lock);
     }
     text_deinit(&variant);
-    *out_passes = known == PASSED || (known == UNTESTED && !impl->needs_proof);
+    *out_passes = known == PASSED || (known == UNTESTED && !impl->requires_selftest);
     return status;
 }
 
 /* ---- of a whole report ------------------------------------------------------------------------------ */
 
-clg_status context_gather_verdict(verdict_table *gathered, const candidate *impl,
-                                  const selftest_result *result)
+clg_status context_add_selftest_record(selftest_records *gathered, const candidate *impl,
+                                       const selftest_result *result)
 {
     text variant;
-    verdict v;
+    selftest_record v;
     text_init(&variant, 0);
     selftest_variant(impl, &variant);
     clg_status status = variant.status;
-    if (status == CLG_OK) status = name_verdict(impl, &variant, &v);
+    if (status == CLG_OK) status = make_selftest_record(impl, &variant, &v);
     text_deinit(&variant);
     CLG_TRY(status);
     set_result(&v, result);
-    const verdict *before = verdicts_find(gathered, v.key);
+    const selftest_record *before = selftest_records_find(gathered, v.key);
     if (before && (!before->passed || (v.passed && v.worst <= before->worst))) return CLG_OK;
-    return verdicts_set(gathered, &v);
+    return selftest_records_set(gathered, &v);
 }
 
-clg_status context_replace_verdicts(clg_context *c, const verdict_table *gathered)
+clg_status context_replace_selftest_records(clg_context *c, const selftest_records *gathered)
 {
     clg_status status = CLG_OK;
     mutex_lock(&c->test_lock);
-    mutex_lock(&c->verdict_lock);
-    map_deinit(&c->judged); /* all is looked up anew */
+    mutex_lock(&c->selftest_records_lock);
+    map_deinit(&c->validated); /* all is looked up anew */
     for (size_t i = 0; i < gathered->n && status == CLG_OK; i++)
-        status = verdicts_set(&c->verdicts, &gathered->items[i]);
+        status = selftest_records_set(&c->records, &gathered->items[i]);
     if (status == CLG_OK) write_stored(c);
-    mutex_unlock(&c->verdict_lock);
+    mutex_unlock(&c->selftest_records_lock);
     mutex_unlock(&c->test_lock);
     return status;
 }
