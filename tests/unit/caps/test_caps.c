@@ -206,8 +206,8 @@ TEST(caps__names_what_cannot_be_used)
 {
     device_record r[8];
     static const char *const words[] = {
-        "not available",  "no compiler",     "big-endian", "older than 1.2",
-        "older than 1.2", "64-bit integers", NULL,         NULL};
+        "reported as unavailable", "no compiler",     "big-endian", "older than 1.2",
+        "older than 1.2",          "64-bit integers", NULL,         NULL};
     for (size_t i = 0; i < 8; i++) r[i] = recorded_rtx3080;
     r[0].available = false;
     r[1].compiler_available = false;
