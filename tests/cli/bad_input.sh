@@ -9,7 +9,7 @@ head -c 256 /dev/zero >zeros64 # 64 float32
 npy '<f4' '(1, 1, 8, 8)' <zeros64 >good.npy
 
 echo "== wrong names, numbers, shapes, dtypes: exit 2"
-show run digits.onnx -i image=good.npy
+show run digits.onnx -i photo=good.npy
 show run digits.onnx
 show run digits.onnx -i image=good.npy -i image=good.npy
 show run digits.onnx -i image=good.npy --fill image=ones

@@ -25,7 +25,7 @@ show inspect digits.onnx --dot graph.dot --force -q
 
 echo "== what the model does not have"
 show inspect digits.onnx --dim height=8
-show inspect digits.onnx --shape image=1x1x8x8
+show inspect digits.onnx --shape photo=1x1x8x8
 show inspect digits.onnx --shape image=1x1x9x9
 show inspect digits.onnx --shape image=1x1x8
 show inspect digits.onnx --shape image=1xonex8x8

@@ -111,7 +111,7 @@ TEST(nbits__refuses)
         run_node_input(&r, CLG_FLOAT32, DIMS(1), zeros);
         run_node_expect(&r, CLG_FLOAT32, DIMS(1, 1), zeros);
         run_node_refused(&r, i ? CLG_ERROR_SHAPE : CLG_ERROR_UNSUPPORTED_ATTRIBUTE,
-                         i ? "ask for 32" : "bits 3");
+                         i ? "require 32" : "bits 3");
     }
 }
 

@@ -428,7 +428,7 @@ TEST(quantized__refuses)
     run_node_constant(&r, CLG_FLOAT32, 0, NULL, zeros);
     run_node_constant(&r, CLG_INT8, 0, NULL, zeros);
     run_node_expect(&r, CLG_FLOAT32, DIMS(2, 3), zeros);
-    run_node_refused(&r, CLG_ERROR_SHAPE, "no matrices that can be multiplied");
+    run_node_refused(&r, CLG_ERROR_SHAPE, "not matrices that can be multiplied");
     run_node_start(&r, DOMAIN, "QLinearSoftmax", 1);
     run_node_int(&r, "opset", 0);
     run_node_input(&r, CLG_UINT8, DIMS(2, 3), zeros);
